@@ -1,0 +1,1 @@
+"""ARC puzzles as compiled reinforcement-learning environments."""

@@ -1,0 +1,1 @@
+"""The shared core: knows arrays, devices and hosts; knows no domain."""

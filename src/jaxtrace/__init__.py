@@ -1,0 +1,1 @@
+"""Lagrangian particle tracking in unsteady flows on grids and meshes."""

@@ -1,0 +1,19 @@
+"""Test-wide JAX settings: eight CPU devices, no silent promotion, a compile cache."""
+
+from pathlib import Path
+
+import jax
+import pytest
+
+CACHE = Path(__file__).parent.parent / ".cache" / "xla"
+
+jax.config.update("jax_num_cpu_devices", 8)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_compilation_cache_dir", str(CACHE))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+@pytest.fixture
+def key():
+    return jax.random.key(0)

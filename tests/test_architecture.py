@@ -1,0 +1,57 @@
+"""The house rules that a machine can hold: size, docstrings, names, imports."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+HISTORY_WORDS = re.compile(
+    r"(^|_)(new|old|v\d+|enhanced|improved|optimized|clean|simple|unified"
+    r"|comprehensive|final|legacy|backup)(_|$)"
+)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT / "src"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_file_follows_the_house_style(path):
+    text = path.read_text()
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "a module says in its docstring what it is"
+    assert len(text.splitlines()) <= MAX_FILE_LINES
+    assert not HISTORY_WORDS.search(path.stem), "history belongs to git"
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= MAX_FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in SOURCES if p.name == "__init__.py"], ids=name_of
+)
+def test_package_files_only_reexport(path):
+    body = ast.parse(path.read_text()).body
+    allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
+    assert all(isinstance(node, allowed) for node in body)
+
+
+def test_every_module_has_its_test_file():
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            continue
+        mirror = ROOT / "tests" / path.relative_to(ROOT / "src").parent
+        assert (mirror / f"test_{path.stem}.py").exists(), name_of(path)
+
+
+def test_one_version_number():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
