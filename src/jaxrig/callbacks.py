@@ -1,0 +1,176 @@
+"""Host callbacks that cannot break the computation, with statistics per name.
+
+Whatever a callback raises is logged and counted; the compiled program never sees it.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from jaxrig.throttle import Throttle
+
+logger = logging.getLogger(__name__)
+
+MAX_NAMES = 1000
+OTHER = "(other)"  # where calls are counted once MAX_NAMES names are in use
+
+
+@dataclass
+class _Record:
+    calls: int = 0
+    errors: int = 0
+    skipped: int = 0
+    total: float = 0.0
+    longest: float = 0.0
+    shortest: float = float("inf")
+
+
+class CallbackMonitor:
+    """Counts and seconds of calls by name, in memory that does not grow with calls."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, _Record] = {}
+        self._lock = threading.Lock()
+
+    def record_call(self, name: str, seconds: float, had_error: bool = False) -> None:
+        """Note one call that ran."""
+        with self._lock:
+            record = self._record(name)
+            record.calls += 1
+            record.errors += had_error
+            record.total += seconds
+            record.longest = max(record.longest, seconds)
+            record.shortest = min(record.shortest, seconds)
+
+    def record_skip(self, name: str) -> None:
+        """Note one call that a throttle skipped."""
+        with self._lock:
+            self._record(name).skipped += 1
+
+    def get_stats(self, name: str) -> dict[str, float]:
+        """Statistics of one name; empty when it was never called."""
+        with self._lock:
+            record = self._records.get(name)
+            return {} if record is None else _summary(record)
+
+    def get_all_stats(self) -> dict[str, dict[str, float]]:
+        """Statistics of every name."""
+        with self._lock:
+            return {name: _summary(record) for name, record in self._records.items()}
+
+    def should_reduce_logging(self, name: str, max_avg_time_ms: float = 10.0) -> bool:
+        """Whether calls of this name take longer than allowed on average."""
+        return self.get_stats(name).get("avg_time_ms", 0.0) > max_avg_time_ms
+
+    def reset(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._records.clear()
+
+    def _record(self, name: str) -> _Record:
+        full = name not in self._records and len(self._records) >= MAX_NAMES
+        return self._records.setdefault(OTHER if full else name, _Record())
+
+
+def _summary(record: _Record) -> dict[str, float]:
+    calls = record.calls
+    return {
+        "total_calls": calls,
+        "error_count": record.errors,
+        "skipped_calls": record.skipped,
+        "avg_time_ms": 1e3 * record.total / calls if calls else 0.0,
+        "max_time_ms": 1e3 * record.longest,
+        "min_time_ms": 1e3 * record.shortest if calls else 0.0,
+        "total_time_ms": 1e3 * record.total,
+    }
+
+
+_monitor = CallbackMonitor()
+
+
+def host_callback(
+    function: Callable[..., Any],
+    *args: Any,
+    name: str | None = None,
+    enabled: bool = True,
+    ordered: bool = False,
+    throttle: Throttle | None = None,
+    **kwargs: Any,
+) -> None:
+    """Call a Python function with the values of traced arrays, from compiled code.
+
+    Arrays reach the function as NumPy arrays; everything else (titles, flags) is bound
+    as it is. Under vmap the function runs once per row. With `enabled=False` the
+    compiled program holds no callback. Calls may be pending when the computation has
+    returned: `callback_statistics` waits for them.
+    """
+    if not enabled:
+        return
+    label = name or getattr(function, "__name__", type(function).__name__)
+    traced, bound = eqx.partition((args, kwargs), eqx.is_array)
+
+    def call(values: Any) -> None:
+        given, named = eqx.combine(jax.tree.map(np.asarray, values), bound)
+        run_guarded(function, given, named, name=label, throttle=throttle)
+
+    jax.debug.callback(call, traced, ordered=ordered)
+
+
+def run_guarded(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    name: str,
+    throttle: Throttle | None = None,
+) -> None:
+    """Call a function on the host; log and count what it raises, time and throttle it.
+
+    The one place in jaxrig that catches every exception: a picture that cannot be
+    drawn must not end a training run.
+    """
+    if throttle is not None and not throttle.admit():
+        _monitor.record_skip(name)
+        return
+    start, failed = time.perf_counter(), False
+    try:
+        function(*args, **kwargs)
+    except Exception:
+        failed = True
+        logger.exception("callback %r failed; the computation goes on", name)
+    seconds = time.perf_counter() - start
+    if throttle is not None:
+        throttle.observe(seconds)
+    _monitor.record_call(name, seconds, failed)
+
+
+def callback_statistics() -> dict[str, dict[str, float]]:
+    """Statistics of every callback by name, after waiting for pending calls."""
+    jax.effects_barrier()
+    return _monitor.get_all_stats()
+
+
+def reset_callback_statistics() -> None:
+    """Forget the statistics, after waiting for pending calls."""
+    jax.effects_barrier()
+    _monitor.reset()
+
+
+def callback_report() -> str:
+    """The statistics as lines of text."""
+    statistics = callback_statistics()
+    if not statistics:
+        return "No callback has run."
+    return "\n".join(
+        f"{name}: {s['total_calls']} calls, {s['error_count']} errors, "
+        f"{s['skipped_calls']} skipped, mean {s['avg_time_ms']:.2f} ms, "
+        f"longest {s['max_time_ms']:.2f} ms"
+        for name, s in sorted(statistics.items())
+    )

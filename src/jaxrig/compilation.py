@@ -1,0 +1,106 @@
+"""What JAX compiles and how long it takes, and the cache that spares it next time."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jax
+
+_EVENTS = {
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
+_CACHE_HIT = "/jax/compilation_cache/cache_hits"
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One program that XLA compiled, or took from the persistent cache."""
+
+    name: str
+    seconds: float
+
+
+@dataclass
+class CompilationLog:
+    """Every compilation in a block, and the seconds spent on each stage."""
+
+    compilations: list[Compilation] = field(default_factory=list)
+    trace_seconds: float = 0.0
+    lower_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    cache_hits: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from Python function to executable: tracing, lowering, compiling."""
+        return self.trace_seconds + self.lower_seconds + self.compile_seconds
+
+    def _record(self, stage: str, name: str, seconds: float) -> None:
+        setattr(self, f"{stage}_seconds", getattr(self, f"{stage}_seconds") + seconds)
+        if stage == "compile":
+            self.compilations.append(Compilation(name, seconds))
+
+
+_open_logs: list[CompilationLog] = []
+_listening = False
+
+
+def _on_duration(event: str, duration_secs: float, **details: object) -> None:
+    stage = _EVENTS.get(event)
+    if stage:
+        for log in _open_logs:
+            log._record(stage, str(details.get("fun_name", "?")), duration_secs)
+
+
+def _on_event(event: str, **_: object) -> None:
+    if event == _CACHE_HIT:
+        for log in _open_logs:
+            log.cache_hits += 1
+
+
+@contextlib.contextmanager
+def record_compilations() -> Iterator[CompilationLog]:
+    """Record every compilation in a block, whoever caused it.
+
+    >>> import jax.numpy as jnp
+    >>> with record_compilations() as log:
+    ...     _ = jax.jit(lambda x: jnp.sin(x) + 1)(jnp.ones(3))
+    >>> len(log.compilations) >= 1
+    True
+    """
+    global _listening
+    if not _listening:  # one listener for the life of the process, on first use
+        jax.monitoring.register_event_duration_secs_listener(_on_duration)
+        jax.monitoring.register_event_listener(_on_event)
+        _listening = True
+    log = CompilationLog()
+    _open_logs.append(log)
+    try:
+        yield log
+    finally:
+        _open_logs.remove(log)
+
+
+def cache_folder() -> Path:
+    """Where jaxrig keeps what can be made again: `JAXRIG_CACHE` or the user's cache."""
+    if chosen := os.environ.get("JAXRIG_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "jaxrig"
+
+
+def keep_compilations(folder: Path | None = None) -> Path:
+    """Keep compiled programs on disk, so that the next process need not compile them.
+
+    A folder already chosen through JAX's own setting is left as it is.
+    """
+    chosen = jax.config.values["jax_compilation_cache_dir"]
+    if chosen is None:
+        chosen = str(folder or cache_folder() / "xla")
+        jax.config.update("jax_compilation_cache_dir", chosen)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    return Path(chosen)

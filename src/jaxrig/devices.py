@@ -1,0 +1,63 @@
+"""Choosing devices, placing pytrees on them, and settings made before JAX starts."""
+
+import os
+from typing import Any, TypeAlias
+
+import jax
+from jaxtyping import PyTree
+
+Device: TypeAlias = Any  # what jax.devices() gives; its class has no public type
+KINDS = ("auto", "cpu", "gpu", "tpu")
+
+
+def pick_devices(kind: str = "auto", count: int | None = None) -> list[Device]:
+    """The first `count` devices of a kind; auto means what JAX prefers."""
+    if kind not in KINDS:
+        raise ValueError(f"device kind {kind!r} is not one of: {', '.join(KINDS)}")
+    try:
+        devices = jax.devices(None if kind == "auto" else kind)
+    except RuntimeError as error:
+        present = sorted({device.platform for device in jax.devices()})
+        raise ValueError(
+            f"no {kind} device: JAX sees {', '.join(present)} only; for NVIDIA cards "
+            "install the cuda extra"
+        ) from error
+    if count is not None and not 1 <= count <= len(devices):
+        raise ValueError(
+            f"{count} devices asked for, {len(devices)} {devices[0].platform} there"
+        )
+    return devices[:count]
+
+
+def place(tree: PyTree, device: Device | None = None) -> PyTree:
+    """Copy the arrays of a tree to a device and leave everything else as it is."""
+    device = device or jax.devices()[0]
+    return jax.tree.map(
+        lambda x: jax.device_put(x, device) if hasattr(x, "dtype") else x, tree
+    )
+
+
+def set_accelerator_memory(
+    *, preallocate: bool | None = None, fraction: float | None = None
+) -> None:
+    """Choose how much accelerator memory JAX takes, before JAX opens a device.
+
+    `preallocate=False` takes memory as needed; `fraction` bounds what is taken.
+    """
+    if fraction is not None and not 0 < fraction <= 1:
+        raise ValueError(f"fraction={fraction} must be above 0 and at most 1")
+    if devices_are_open():
+        raise RuntimeError(
+            "JAX has opened its devices; set accelerator memory before the first array"
+        )
+    if preallocate is not None:
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = str(preallocate).lower()
+    if fraction is not None:
+        os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = str(fraction)
+
+
+def devices_are_open() -> bool:
+    """Whether JAX has already started a backend in this process."""
+    from jax._src import xla_bridge  # JAX has no public way to ask without starting one
+
+    return xla_bridge.backends_are_initialized()

@@ -1,0 +1,29 @@
+"""PRNG keys: one per batch item, per worker and per name, none used twice.
+
+Every derived key depends on the parent key and its own index or name only, so the
+randomness of item 7 is the same in a batch of 8 and of 8,000. Typed keys
+(`jax.random.key`) and raw ones (`jax.random.PRNGKey`) both work and stay what they are.
+"""
+
+import zlib
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key, PRNGKeyArray, UInt32
+
+Keys = Key[Array, "..."] | UInt32[Array, "... 2"]
+
+
+def batch_keys(key: PRNGKeyArray, count: int) -> Keys:
+    """One key per item; the key of item i does not depend on `count`."""
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(count))
+
+
+def worker_keys(key: PRNGKeyArray, workers: int, items: int) -> Keys:
+    """One key per worker and item, for batches of batches."""
+    return jax.vmap(lambda k: batch_keys(k, items))(batch_keys(key, workers))
+
+
+def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
+    """The key of one purpose; a further purpose changes no existing stream."""
+    return jax.random.fold_in(key, zlib.crc32(name.encode()))

@@ -1,0 +1,174 @@
+"""Bytes: of a pytree, of this process, of a device, of a compiled function."""
+
+import gc
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from jaxrig.devices import Device
+
+MIB = 1024**2
+
+
+def tree_bytes(tree: PyTree) -> int:
+    """Bytes of the arrays in a tree, or of the arrays its shapes describe."""
+    leaves = jax.tree.leaves(tree)
+    return sum(_leaf_bytes(leaf) for leaf in leaves if hasattr(leaf, "dtype"))
+
+
+def _leaf_bytes(leaf: Any) -> int:
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.eval_shape(jax.random.key_data, leaf)
+    return int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class HostMemory:
+    """Bytes of this process and of the machine."""
+
+    resident: int
+    peak: int
+    total: int
+
+
+def host_memory() -> HostMemory:
+    """What this process occupies now and occupied at most, and what the machine has."""
+    unit = 1 if sys.platform == "darwin" else 1024  # what getrusage counts in
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    page = os.sysconf("SC_PAGE_SIZE")
+    resident = _resident_bytes(page)
+    return HostMemory(resident, max(peak, resident), page * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _resident_bytes(page: int) -> int:
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * page
+    command = ["ps", "-o", "rss=", "-p", str(os.getpid())]
+    return int(subprocess.run(command, capture_output=True, check=True).stdout) * 1024
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """Bytes in use on one device; None where its allocator keeps no such count."""
+
+    in_use: int
+    peak: int | None
+    limit: int | None
+    source: str
+
+
+def device_memory(device: Device | None = None) -> DeviceMemory:
+    """Memory of a device: its allocator's counts, or else the arrays alive on it."""
+    device = device or jax.devices()[0]
+    counts = device.memory_stats()
+    if counts is None:
+        return DeviceMemory(_live_bytes(device), None, None, "live arrays")
+    return DeviceMemory(
+        counts["bytes_in_use"],
+        counts.get("peak_bytes_in_use"),
+        counts.get("bytes_limit"),
+        "allocator",
+    )
+
+
+def _live_bytes(device: Device) -> int:
+    return sum(
+        shard.data.nbytes
+        for array in jax.live_arrays()
+        for shard in array.addressable_shards
+        if shard.device == device
+    )
+
+
+@dataclass(frozen=True)
+class CompiledMemory:
+    """XLA's own account of the bytes that one run of a compiled function takes."""
+
+    arguments: int
+    outputs: int
+    temporaries: int
+    aliased: int  # outputs that reuse the buffers of donated arguments
+
+    @property
+    def total(self) -> int:
+        """Bytes needed while the function runs."""
+        return self.arguments + self.outputs + self.temporaries - self.aliased
+
+
+def compiled_memory(
+    function: Callable[..., Any], *args: Any, **kwargs: Any
+) -> CompiledMemory:
+    """Compile for these arguments, arrays or shapes, and read XLA's memory analysis.
+
+    >>> import jax.numpy as jnp
+    >>> compiled_memory(lambda x: x + 1, jnp.ones(1000, jnp.float32)).arguments
+    4000
+    """
+    lower = getattr(function, "lower", None) or jax.jit(function).lower
+    analysis = lower(*args, **kwargs).compile().memory_analysis()
+    if analysis is None:
+        raise RuntimeError(f"no memory analysis on {jax.default_backend()}")
+    return CompiledMemory(
+        analysis.argument_size_in_bytes,
+        analysis.output_size_in_bytes,
+        analysis.temp_size_in_bytes,
+        analysis.alias_size_in_bytes,
+    )
+
+
+@dataclass(frozen=True)
+class LeakReport:
+    """Memory of the process over many calls of one function."""
+
+    samples: tuple[tuple[int, float], ...]  # (iteration, resident MiB)
+    growth_mb: float  # resident MiB gained after the first sample
+    device_growth_mb: float  # MiB of device arrays that stayed alive
+    threshold_mb: float
+
+    @property
+    def leaking(self) -> bool:
+        """Whether the process or its live device arrays grew past the threshold."""
+        return max(self.growth_mb, self.device_growth_mb) > self.threshold_mb
+
+
+def detect_memory_leaks(
+    function: Callable[[int], Any],
+    iterations: int = 1000,
+    *,
+    sample_every: int = 100,
+    threshold_mb: float = 100.0,
+) -> LeakReport:
+    """Call `function(i)` many times and watch what stays in memory.
+
+    Compiling and first allocations belong to the calls before the first sample, which
+    is taken after `sample_every` of them.
+    """
+    if not 0 < 2 * sample_every <= iterations:
+        raise ValueError(
+            f"sample_every={sample_every} must be at least 1 and give two samples or "
+            f"more over iterations={iterations}"
+        )
+    samples, alive = [], []
+    for iteration in range(1, iterations + 1):
+        function(iteration - 1)
+        if iteration % sample_every == 0:
+            gc.collect()
+            samples.append((iteration, host_memory().resident / MIB))
+            alive.append(sum(array.nbytes for array in jax.live_arrays()) / MIB)
+    return LeakReport(
+        tuple(samples),
+        samples[-1][1] - samples[0][1],
+        alive[-1] - alive[0],
+        threshold_mb,
+    )

@@ -1,0 +1,161 @@
+"""Progress of long work, on the host or inside a compiled scan.
+
+Three meters of one interface: `RichMeter` draws a bar, `TextMeter` writes lines, the
+silent `Meter` does nothing and leaves nothing in a compiled program.
+"""
+
+import io
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from jaxrig.callbacks import host_callback
+from jaxrig.throttle import Interval
+
+Carry = TypeVar("Carry")
+UPDATES_PER_SCAN = 100  # often enough to look smooth, too seldom to cost anything
+
+
+class Meter:
+    """A meter that shows nothing, and the interface of those that do."""
+
+    silent = True
+
+    def start(self, label: str, total: int) -> None:
+        """Begin a piece of work of `total` steps."""
+
+    def show(self, done: int) -> None:
+        """Say how many steps are done."""
+
+    def stop(self) -> None:
+        """End the piece of work, finished or not."""
+
+
+class TextMeter(Meter):
+    """Lines of text, at most one every few seconds: for logs and plain terminals."""
+
+    silent = False
+
+    def __init__(
+        self,
+        stream: io.TextIOBase | None = None,
+        every_seconds: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._stream = stream
+        self._every = every_seconds
+        self._clock = clock
+
+    def start(self, label: str, total: int) -> None:
+        """Begin a piece of work."""
+        self._label, self._total, self._shown = label, total, -1
+        self._begin = self._clock()
+        self._gate = Interval(self._every, self._clock)
+        self._gate.admit()
+
+    def show(self, done: int) -> None:
+        """Write a line, unless the last was just now; the end is always written."""
+        if done != self._shown and (self._gate.admit() or done >= self._total):
+            self._shown = done
+            seconds = self._clock() - self._begin
+            left = seconds * (self._total - done) / done if done else float("inf")
+            share = 100 * done / self._total if self._total else 100
+            stream = self._stream or sys.stderr
+            stream.write(
+                f"{self._label}: {done}/{self._total} ({share:.0f} %), "
+                f"{seconds:.1f} s, {left:.1f} s left\n"
+            )
+            stream.flush()
+
+
+class RichMeter(Meter):
+    """A progress bar on the terminal."""
+
+    silent = False
+
+    def start(self, label: str, total: int) -> None:
+        """Draw the bar."""
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            transient=True,
+        )
+        self._task = self._bar.add_task(label, total=total)
+        self._bar.start()
+
+    def show(self, done: int) -> None:
+        """Move the bar."""
+        self._bar.update(self._task, completed=done)
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+def make_meter(kind: str = "auto") -> Meter:
+    """A meter by name: auto (bar on a terminal, else text), rich, text or silent."""
+    makers = {"rich": RichMeter, "text": TextMeter, "silent": Meter}
+    if kind == "auto":
+        kind = "rich" if sys.stderr.isatty() else "text"
+    if kind not in makers:
+        raise ValueError(f"progress {kind!r} is not one of: auto, {', '.join(makers)}")
+    return makers[kind]()
+
+
+def scan_with_progress(
+    body: Callable[[Carry, Any], tuple[Carry, Any]],
+    init: Carry,
+    xs: PyTree = None,
+    length: int | None = None,
+    *,
+    meter: Meter,
+    label: str = "steps",
+) -> tuple[Carry, Any]:
+    """`jax.lax.scan` that tells a meter how far it is, from within compiled code.
+
+    The meter hears of about a hundred steps. It gets its calls from the running
+    program, so it may be a moment behind; `jax.effects_barrier()` waits for it.
+    """
+    if length is None:
+        length = int(jax.tree.leaves(xs)[0].shape[0])
+    if meter.silent or length == 0:
+        return jax.lax.scan(body, init, xs, length)
+    every = max(1, length // UPDATES_PER_SCAN)
+
+    def report(step: Any) -> None:
+        done = int(step) + 1
+        if step < 0:
+            meter.start(label, length)
+        else:
+            meter.show(done)
+        if done == length:
+            meter.stop()
+
+    def tell(step: jax.Array) -> None:
+        host_callback(report, step, name=f"progress of {label}", ordered=True)
+
+    def counted(carry: Carry, step_and_x: tuple[jax.Array, Any]):
+        step, x = step_and_x
+        result = body(carry, x)
+        due = ((step + 1) % every == 0) | (step == length - 1)
+        jax.lax.cond(due, tell, lambda _: None, step)
+        return result
+
+    tell(jnp.asarray(-1))
+    return jax.lax.scan(counted, init, (jnp.arange(length), xs), length)

@@ -1,0 +1,103 @@
+"""What a compiled function was traced for, and how a later call differs from it."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+ARRAY_TYPES = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
+
+
+@dataclass(frozen=True)
+class ArrayLeaf:
+    """A traced leaf: what the compiler knows of it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    weak: bool
+
+    def __str__(self) -> str:
+        sizes = ",".join(map(str, self.shape))
+        return f"{self.dtype}[{sizes}]" + (" (weakly typed)" if self.weak else "")
+
+
+@dataclass(frozen=True)
+class StaticLeaf:
+    """A leaf that is part of the program: compared by type and value."""
+
+    type: type
+    value: Any
+
+    def __str__(self) -> str:
+        text = repr(self.value)
+        return f"static {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Every leaf of a call by its path, and the containers of each argument."""
+
+    leaves: Mapping[str, ArrayLeaf | StaticLeaf]
+    containers: Mapping[str, Any]
+
+
+def leaf_of(value: Any) -> ArrayLeaf | StaticLeaf:
+    """What tracing sees of one leaf."""
+    if isinstance(value, ARRAY_TYPES):
+        weak = bool(getattr(value, "weak_type", False))
+        return ArrayLeaf(tuple(value.shape), str(value.dtype), weak)
+    return StaticLeaf(type(value), value)
+
+
+def path_of(name: str, path: Sequence[Any]) -> str:
+    """The way to a leaf as a user would write it: `state.grid`, `batch['x'][0]`."""
+    return name + jax.tree_util.keystr(tuple(path))
+
+
+def signature_of(
+    parameters: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Signature:
+    """The signature of one call."""
+    arguments = parameters.bind(*args, **kwargs).arguments
+    leaves, containers = {}, {}
+    for name, value in arguments.items():
+        found, containers[name] = jax.tree_util.tree_flatten_with_path(value)
+        leaves |= {path_of(name, path): leaf_of(leaf) for path, leaf in found}
+    return Signature(leaves, containers)
+
+
+def changes(before: Signature, after: Signature) -> list[str]:
+    """One line per leaf or container that differs, each with its remedy."""
+    lines = []
+    for path in dict.fromkeys([*before.leaves, *after.leaves]):
+        old, new = before.leaves.get(path), after.leaves.get(path)
+        if old != new:
+            lines.append(
+                f"{path}: {old or 'absent'} -> {new or 'absent'}\n"
+                f"    {_remedy(old, new)}"
+            )
+    if not lines:
+        lines = [
+            f"{name}: {before.containers.get(name)} -> {tree}\n"
+            "    Keep one tree structure: the same classes, containers and Nones."
+            for name, tree in after.containers.items()
+            if before.containers.get(name) != tree
+        ]
+    return lines
+
+
+def _remedy(old: ArrayLeaf | StaticLeaf | None, new: ArrayLeaf | StaticLeaf | None):
+    if old is None or new is None:
+        return "Keep one tree structure: fill what is absent, mask what is unused."
+    if isinstance(old, StaticLeaf) and isinstance(new, StaticLeaf):
+        return "What is not an array is static; if it varies, pass jnp.asarray(value)."
+    if isinstance(old, StaticLeaf) or isinstance(new, StaticLeaf):
+        return "Pass an array every time: jnp.asarray(value)."
+    if old.shape != new.shape:
+        return "Pad to one shape; jaxrig.batching does so for the end of a long axis."
+    if old.dtype != new.dtype:
+        return f"Cast at the boundary: jnp.asarray(value, jnp.{old.dtype})."
+    return "Give literals a dtype: jnp.asarray(value, dtype) is never weakly typed."

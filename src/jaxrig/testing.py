@@ -1,0 +1,94 @@
+"""Assertions for compiled code: one trace, vmap equals loop, trees close, pure.
+
+These are what jaxrig's own tests use; they raise AssertionError naming the leaf.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from jaxrig.batching import axis_length
+from jaxrig.signature import path_of
+from jaxrig.tracing import RetraceError, compile_once
+
+
+def assert_trees_close(
+    actual: PyTree, expected: PyTree, *, rtol: float = 0.0, atol: float = 0.0
+) -> None:
+    """Same structure, shapes, dtypes and values; by default bit for bit.
+
+    NaN equals NaN. Leaves that are not arrays are compared with ==.
+    """
+    found, found_tree = jax.tree_util.tree_flatten_with_path(actual)
+    wanted, wanted_tree = jax.tree_util.tree_flatten_with_path(expected)
+    if found_tree != wanted_tree:
+        raise AssertionError(f"structures differ: {found_tree} and {wanted_tree}")
+    for (path, a), (_, b) in zip(found, wanted, strict=True):
+        where = path_of("tree", path)
+        if not (hasattr(a, "dtype") and hasattr(b, "dtype")):
+            assert a == b, f"{where}: {a!r} is not {b!r}"
+            continue
+        kinds = f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{where}: {kinds}"
+        np.testing.assert_allclose(
+            _numbers(a), _numbers(b), rtol=rtol, atol=atol, err_msg=where
+        )
+
+
+def _numbers(leaf: Any) -> np.ndarray:
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    array = np.asarray(leaf)
+    narrow = array.dtype.kind == "V" or array.dtype.name.startswith(
+        ("bfloat", "float8")
+    )
+    return array.astype(np.float32) if narrow else array
+
+
+def assert_one_trace(
+    function: Callable[..., Any], *calls: Sequence[Any]
+) -> list[PyTree]:
+    """Compile a function and run it on every tuple of arguments with one trace."""
+    compiled = compile_once(function)
+    try:
+        results = [compiled(*arguments) for arguments in calls]
+    except RetraceError as error:
+        raise AssertionError(str(error)) from error
+    assert compiled.trace_count == 1, f"traced {compiled.trace_count} times"
+    return results
+
+
+def assert_vmap_equals_loop(
+    function: Callable[..., PyTree],
+    *batches: PyTree,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+) -> None:
+    """Row i of the vmapped function is the function of row i."""
+    whole = jax.jit(jax.vmap(function))(*batches)
+    single = jax.jit(function)
+    for i in range(axis_length(batches)):
+        rows = jax.tree.map(lambda x, i=i: x[i], batches)
+        actual = jax.tree.map(lambda x, i=i: x[i], whole)
+        assert_trees_close(actual, single(*rows), rtol=rtol, atol=atol)
+
+
+def assert_pure(function: Callable[..., PyTree], *args: PyTree) -> None:
+    """Same arguments, same result; nothing is mutated, leaked or printed.
+
+    The arguments' NumPy arrays must be unchanged and the traced program must hold no
+    side effect (printing, callbacks).
+    """
+    before = jax.tree.map(
+        lambda x: np.array(x) if isinstance(x, np.ndarray) else x, args
+    )
+    first = function(*args)
+    assert_trees_close(function(*args), first)
+    assert_trees_close(args, before)
+    with jax.checking_leaks():
+        traced = jax.make_jaxpr(function)(*args)
+    assert not traced.effects, f"the program has side effects: {traced.effects}"

@@ -1,0 +1,117 @@
+"""Oracle: what each mode promises, seen from outside and in the compiled program."""
+
+import enum
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from helpers import compiled_text
+from jaxrig.checks import (
+    CheckError,
+    check,
+    error_mode,
+    get_error_mode,
+    message_of,
+    set_error_mode,
+    tally,
+)
+from jaxrig.tracing import compile_once
+
+
+def positive(x):
+    return check(x, x > 0, "x must be positive") * 2
+
+
+COMPILERS = {"jit": jax.jit, "filter_jit": eqx.filter_jit, "compile_once": compile_once}
+
+
+RAISED = (RuntimeError, ValueError)  # plain jax.jit: whichever JAX chooses
+
+
+@pytest.fixture(params=COMPILERS)
+def compiled(request):
+    return COMPILERS[request.param](positive)
+
+
+def test_modes_switch_at_run_time_in_a_compiled_function(compiled):
+    bad = jnp.asarray(-1.0)
+    assert float(compiled(jnp.asarray(3.0))) == 6.0
+    with pytest.raises(RAISED, match="x must be positive"):
+        jax.block_until_ready(compiled(bad))
+    with error_mode("nan"):
+        assert np.isnan(compiled(bad))
+    with error_mode("off"):
+        assert float(compiled(bad)) == -2.0
+    with pytest.raises(RAISED, match="x must be positive"):
+        jax.block_until_ready(compiled(bad))
+
+
+def test_returning_to_a_mode_does_not_trace_again():
+    function = compile_once(positive)
+    x = jnp.asarray(1.0)
+    for mode in ("raise", "off", "raise", "off", "raise"):
+        with error_mode(mode):
+            function(x)
+    assert function.trace_count == 2
+
+
+def test_off_leaves_nothing_in_the_program():
+    def program(mode):
+        with error_mode(mode):
+            return compiled_text(positive, jnp.asarray(1.0))
+
+    assert "compare" in program("raise")
+    assert "custom-call" in program("raise")
+    assert "compare" not in program("off")
+    assert "custom-call" not in program("off")
+
+
+def test_one_bad_row_of_a_batch_is_found():
+    rows = jnp.asarray([1.0, -1.0, 2.0])
+    with pytest.raises(CheckError, match="positive"):
+        compile_once(jax.vmap(positive))(rows)
+
+
+def test_compiled_call_itself_raises_also_through_a_cached_inner_function():
+    inner = compile_once(positive)
+    inner(jnp.asarray(1.0))
+    outer = compile_once(lambda x: inner(x) + 1)
+    assert float(outer(jnp.asarray(1.0))) == 3.0
+    with pytest.raises(CheckError, match="positive"):
+        outer(jnp.asarray(-1.0))
+
+
+def test_gradients_pass_through_a_check():
+    assert float(jax.grad(positive)(jnp.asarray(3.0))) == 2.0
+
+
+def test_wrong_mode_is_refused():
+    with pytest.raises(ValueError, match="'loud' is not one of: raise, nan"):
+        set_error_mode("loud")
+    assert get_error_mode() == "raise"
+
+
+def test_mode_is_restored_after_an_error():
+    with pytest.raises(KeyError), error_mode("off"):
+        raise KeyError
+    assert get_error_mode() == "raise"
+
+
+def test_message_of_other_errors_is_none():
+    assert message_of(RuntimeError("RESOURCE_EXHAUSTED")) is None
+    assert message_of(CheckError("why")) == "why"
+
+
+def test_tally_counts_by_name_and_refuses_unknown_codes():
+    class Outcome(enum.IntEnum):
+        OK = 0
+        LEFT = 1
+        LOST = 2
+
+    codes = jnp.asarray([[0, 1], [1, 1]])
+    assert tally(codes, Outcome) == {"OK": 1, "LEFT": 3, "LOST": 0}
+    with pytest.raises(ValueError, match=r"\[7\] are not in Outcome"):
+        tally(jnp.asarray([7]), Outcome)

@@ -1,0 +1,100 @@
+"""Oracle: sizes known by arithmetic, and leaks planted on purpose."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrig.memory import (
+    MIB,
+    compiled_memory,
+    detect_memory_leaks,
+    device_memory,
+    host_memory,
+    tree_bytes,
+)
+from jaxrig.tracing import compile_once
+
+
+def test_tree_bytes_counts_arrays_shapes_and_keys_only():
+    tree = {
+        "grid": jnp.zeros((30, 30), jnp.int8),
+        "half": jnp.zeros(4, jnp.bfloat16),
+        "host": np.zeros(3, np.float64),
+        "shape": jax.ShapeDtypeStruct((5,), jnp.int32),
+        "key": jax.random.key(0),
+        "name": "text",
+        "none": None,
+    }
+    assert tree_bytes(tree) == 900 + 8 + 24 + 20 + 8
+    assert tree_bytes(()) == 0
+
+
+def test_host_memory_sees_a_large_allocation():
+    before = host_memory()
+    block = np.ones(64 * MIB, np.uint8)
+    after = host_memory()
+    assert after.resident - before.resident > 48 * MIB
+    assert after.peak >= after.resident
+    assert after.total > after.resident
+    del block
+
+
+def test_device_memory_follows_live_arrays_on_that_device():
+    device = jax.devices()[3]
+    before = device_memory(device).in_use
+    block = jax.device_put(np.ones(1000, np.float32), device)
+    assert device_memory(device).in_use - before == block.nbytes == 4000
+    del block
+    assert device_memory(device).in_use == before
+
+
+def test_compiled_memory_of_a_known_program():
+    x = jax.ShapeDtypeStruct((1000,), jnp.float32)
+    found = compiled_memory(lambda x: (x + 1, x.sum()), x)
+    assert found.arguments == 4000
+    assert 4004 <= found.outputs <= 4004 + 64  # plus the tuple of two pointers
+    assert found.aliased == 0
+
+
+def test_compiled_memory_counts_donated_buffers_once():
+    x = jax.ShapeDtypeStruct((1000,), jnp.float32)
+    kept = compiled_memory(compile_once(lambda state: state + 1), x)
+    donated = compiled_memory(
+        compile_once(lambda state: state + 1, donate=["state"]), x
+    )
+    assert kept.total - donated.total == donated.aliased == 4000
+
+
+def test_a_planted_leak_is_found_and_its_absence_too():
+    kept = []
+    leaking = detect_memory_leaks(
+        lambda i: kept.append(np.ones(MIB, np.uint8)),
+        iterations=60,
+        sample_every=10,
+        threshold_mb=20.0,
+    )
+    assert leaking.leaking
+    assert leaking.growth_mb > 40
+    assert [i for i, _ in leaking.samples] == [10, 20, 30, 40, 50, 60]
+    sound = detect_memory_leaks(
+        lambda i: np.ones(MIB, np.uint8), iterations=60, sample_every=10
+    )
+    assert not sound.leaking
+
+
+def test_device_arrays_kept_alive_are_a_leak():
+    kept = []
+    report = detect_memory_leaks(
+        lambda i: kept.append(jnp.full(MIB // 4, i, jnp.float32)),
+        iterations=20,
+        sample_every=5,
+        threshold_mb=10.0,
+    )
+    assert report.device_growth_mb == pytest.approx(15.0)
+    assert report.leaking
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(ValueError, match="two samples"):
+        detect_memory_leaks(lambda i: None, iterations=10, sample_every=6)

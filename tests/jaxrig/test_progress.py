@@ -1,0 +1,115 @@
+"""Oracle: the plain scan for results, a recording meter for what is shown."""
+
+import io
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from helpers import compiled_text
+from jaxrig.progress import Meter, RichMeter, TextMeter, make_meter, scan_with_progress
+
+
+class Recorder(Meter):
+    silent = False
+
+    def __init__(self):
+        self.events = []
+
+    def start(self, label, total):
+        self.events.append((label, total))
+
+    def show(self, done):
+        self.events.append(done)
+
+    def stop(self):
+        self.events.append("stop")
+
+
+def body(carry, x):
+    return carry * 0.9 + x, carry
+
+
+@pytest.mark.parametrize("length", [1, 7, 100, 1050])
+def test_scan_gives_the_same_result_and_reports_to_the_end(length):
+    meter, xs = Recorder(), jnp.arange(float(length))
+    run = jax.jit(lambda xs: scan_with_progress(body, 0.0, xs, meter=meter, label="s"))
+    result = run(xs)
+    jax.effects_barrier()
+    expected = jax.jit(lambda xs: jax.lax.scan(body, 0.0, xs))(xs)
+    jax.tree.map(np.testing.assert_array_equal, result, expected)
+    start, *shown, stop = meter.events
+    assert (start, stop) == (("s", length), "stop")
+    assert shown == sorted(set(shown))
+    assert shown[-1] == length
+    assert len(shown) <= 110
+
+
+def test_a_compiled_scan_reports_on_every_run():
+    meter = Recorder()
+    run = jax.jit(
+        lambda x: scan_with_progress(body, x, jnp.ones(3), meter=meter, label="s")
+    )
+    for _ in range(2):
+        run(0.0)
+        jax.effects_barrier()
+    assert meter.events == [("s", 3), 1, 2, 3, "stop"] * 2
+
+
+def test_silent_leaves_nothing_in_the_program():
+    def program(meter):
+        run = lambda xs: scan_with_progress(body, 0.0, xs, meter=meter)
+        return compiled_text(run, jnp.ones(9))
+
+    assert "custom-call" in program(Recorder())
+    assert "custom-call" not in program(Meter())
+
+
+def test_vmapped_scan_reports_once_not_per_row():
+    meter = Recorder()
+    run = lambda x: scan_with_progress(body, x, jnp.ones(4), meter=meter)[0]
+    jax.jit(jax.vmap(run))(jnp.arange(5.0))
+    jax.effects_barrier()
+    assert meter.events == [("steps", 4), 1, 2, 3, 4, "stop"]
+
+
+def test_a_broken_meter_does_not_break_the_scan(caplog):
+    class Broken(Recorder):
+        def show(self, done):
+            raise OSError("terminal gone")
+
+    with caplog.at_level("CRITICAL", logger="jaxrig.callbacks"):
+        run = jax.jit(lambda xs: scan_with_progress(body, 0.0, xs, meter=Broken()))
+        carry, _ = run(jnp.ones(3))
+        jax.effects_barrier()
+    assert float(carry) == pytest.approx(2.71)
+
+
+def test_text_lines_are_spaced_in_time_and_end_at_the_end():
+    now, stream = [0.0], io.StringIO()
+    meter = TextMeter(stream, every_seconds=2.0, clock=lambda: now[0])
+    meter.start("work", 10)
+    for step in range(1, 11):
+        now[0] += 0.5
+        meter.show(step)
+    meter.stop()
+    assert stream.getvalue().splitlines() == [
+        "work: 4/10 (40 %), 2.0 s, 3.0 s left",
+        "work: 8/10 (80 %), 4.0 s, 1.0 s left",
+        "work: 10/10 (100 %), 5.0 s, 0.0 s left",
+    ]
+
+
+def test_rich_meter_runs_from_start_to_stop(capsys):
+    meter = RichMeter()
+    meter.start("work", 3)
+    meter.show(3)
+    meter.stop()
+
+
+def test_meters_by_name():
+    assert type(make_meter("silent")) is Meter
+    assert isinstance(make_meter("auto"), TextMeter)  # pytest is no terminal
+    with pytest.raises(ValueError, match="'loud' is not one of: auto, rich"):
+        make_meter("loud")

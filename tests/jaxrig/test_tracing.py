@@ -1,0 +1,188 @@
+"""Oracle: the trace counter itself, and plain jax.jit for the numbers."""
+
+import warnings
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrig import checks
+from jaxrig.tracing import RetraceError, adaptive, compile_once
+
+
+class State(eqx.Module):
+    grid: jax.Array
+    note: jax.Array | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    size: int = 3
+    name: str = "a"
+
+
+def step(state, action, config):
+    return eqx.tree_at(lambda s: s.grid, state, state.grid * action + config.size)
+
+
+def call(compiled, dtype=jnp.float32, shape=(2, 3), config=Config(), note=None):  # noqa: B008
+    return compiled(State(jnp.ones(shape, dtype), note), jnp.asarray(2, dtype), config)
+
+
+def test_one_trace_for_many_calls_of_one_signature():
+    compiled = compile_once(step)
+    outs = [call(compiled) for _ in range(5)]
+    assert compiled.trace_count == 1
+    np.testing.assert_array_equal(outs[-1].grid, np.full((2, 3), 5.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"dtype": jnp.int32}, ["state.grid: float32[2,3] -> int32[2,3]", "Cast"]),
+        ({"shape": (4, 3)}, ["state.grid: float32[2,3] -> float32[4,3]", "Pad"]),
+        ({"config": Config(size=4)}, ["config: static", "size=3", "size=4", "static"]),
+        ({"note": jnp.zeros(1)}, ["state.note: absent -> float32[1]", "structure"]),
+    ],
+    ids=["dtype", "shape", "static value", "tree structure"],
+)
+def test_retrace_error_names_the_argument(change, expected):
+    compiled = compile_once(step)
+    call(compiled)
+    with pytest.raises(RetraceError) as caught:
+        call(compiled, **change)
+    for text in [*expected, "max_traces", "step may be compiled once"]:
+        assert text in str(caught.value)
+
+
+def test_retrace_error_on_python_number_weak_type_and_containers():
+    add = compile_once(lambda x, y: jax.tree.map(lambda a: a + 1, (x, y)))
+    add([jnp.ones(2)], 1)
+    with pytest.raises(RetraceError, match=r"y: static 1 -> static 2"):
+        add([jnp.ones(2)], 2)
+    with pytest.raises(RetraceError, match=r"x: .*\[\*\].* -> .*\(\*,\)"):
+        add((jnp.ones(2),), 1)
+    scale = compile_once(lambda x: x * 2)
+    scale(jnp.asarray(1.0))
+    with pytest.raises(RetraceError, match="weakly typed"):
+        scale(jnp.float32(1.0))
+
+
+def test_static_values_of_different_type_are_different_programs():
+    shown = compile_once(lambda x, flag: x + (10 if flag is True else 0), max_traces=3)
+    x = jnp.zeros(())
+    assert [float(shown(x, f)) for f in (True, 1, 1.0)] == [10.0, 0.0, 0.0]
+    assert shown.trace_count == 3
+
+
+def test_allowance_and_return_to_an_earlier_signature():
+    compiled = compile_once(step, max_traces=2)
+    for dtype in (jnp.float32, jnp.int32, jnp.float32, jnp.int32):
+        call(compiled, dtype=dtype)
+    assert compiled.trace_count == 2
+    with pytest.raises(RetraceError, match="2 times"):
+        call(compiled, dtype=jnp.int8)
+    call(compiled)  # a refused call leaves the function usable
+
+
+def test_dropping_jax_caches_is_no_retrace_error():
+    compiled = compile_once(lambda x: x + 1)
+    compiled(jnp.ones(2))
+    jax.clear_caches()
+    compiled(jnp.ones(2))
+    assert compiled.trace_count == 2
+
+
+def test_composes_with_vmap_grad_and_jit():
+    square = compile_once(lambda x: x**2)
+    xs = jnp.arange(4.0)
+    np.testing.assert_array_equal(jax.vmap(square)(xs), xs**2)
+    np.testing.assert_array_equal(jax.vmap(jax.grad(square))(xs), 2 * xs)
+    np.testing.assert_array_equal(jax.jit(square)(xs[0]), 0.0)
+
+
+def test_decorates_methods_and_takes_keywords():
+    class Model(eqx.Module):
+        weight: jax.Array
+
+        @compile_once(max_traces=1)
+        def apply(self, x):
+            return self.weight * x
+
+    model = Model(jnp.asarray(3.0))
+    assert float(model.apply(x=jnp.asarray(2.0))) == 6.0
+
+
+def test_donated_buffers_are_reused_whichever_way_they_are_passed():
+    compiled = compile_once(lambda key, state: state + key, donate=("state",))
+    for arguments in ((), ("named",)):
+        state = jnp.ones(1000)
+        key = jnp.ones(1000)
+        out = compiled(key, state=state) if arguments else compiled(key, state)
+        np.testing.assert_array_equal(out, np.full(1000, 2.0))
+        assert state.is_deleted()
+        assert not key.is_deleted()
+    with pytest.raises(ValueError, match="no argument 'nothing'"):
+        compile_once(lambda x: x, donate=("nothing",))
+
+
+def test_unhashable_argument_is_named():
+    compiled = compile_once(lambda x, names: x)
+    with pytest.raises(TypeError, match=r"names\['a'\] is a bytearray.*freeze"):
+        compiled(jnp.ones(1), {"a": bytearray(b"x")})
+
+
+def test_lower_takes_shapes():
+    state, action = jax.eval_shape(lambda: (State(jnp.ones((2, 3))), jnp.float32(2)))
+    lowered = compile_once(step).lower(state, action, Config())
+    assert "2x3xf32" in lowered.as_text()
+
+
+def test_failed_check_surfaces_with_its_message_alone():
+    @compile_once
+    def root(x):
+        return jnp.sqrt(checks.check(x, x >= 0, "x must not be negative"))
+
+    with pytest.raises(checks.CheckError, match=r"^x must not be negative$"):
+        root(jnp.asarray(-1.0))
+
+
+def test_adaptive_gives_the_same_numbers_both_ways_and_reports_its_path():
+    def smooth(x):
+        return jnp.where(x > 0, jnp.sin(x), x)
+
+    def branching(x):
+        return jnp.sin(x) if x > 0 else x
+
+    compiled, eager = adaptive(smooth), adaptive(branching)
+    assert compiled.path is None
+    values = [jnp.asarray(v) for v in (-1.0, 0.5, 2.0)]
+    with pytest.warns(UserWarning, match="branching does not trace") as caught:
+        results = [eager(value) for value in values]
+    assert len(caught) == 1
+    np.testing.assert_allclose([compiled(v) for v in values], results, rtol=1e-6)
+    assert (compiled.path, compiled.reason) == ("compiled", None)
+    assert eager.path == "eager"
+    assert "TracerBoolConversionError" in str(eager.reason)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: jnp.ones(int(x[0])), lambda x: np.asarray(x) + 1, lambda x: x[x > 0]],
+    ids=["integer", "numpy", "boolean index"],
+)
+def test_adaptive_knows_every_tracing_error(function):
+    run, value = adaptive(function), jnp.asarray([2.0])
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        result = run(value)
+    np.testing.assert_array_equal(result, function(value))
+
+
+def test_adaptive_lets_other_errors_through():
+    run = adaptive(lambda x: x + jnp.ones(3))
+    with warnings.catch_warnings(), pytest.raises(TypeError):
+        run(jnp.ones(2))
+    assert run.path is None
