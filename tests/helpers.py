@@ -1,6 +1,7 @@
 """What several test files need."""
 
 import jax
+import jax.numpy as jnp
 
 
 def compiled_text(function, *args) -> str:
@@ -8,3 +9,27 @@ def compiled_text(function, *args) -> str:
     text = jax.jit(function).lower(*args).compile().as_text()
     assert text is not None
     return text
+
+
+def walk(batch, table):
+    """Particles with noise in a shared table: what all three systems look like."""
+
+    def step(state, _):
+        key, position = state
+        key, use = jax.random.split(key)
+        index = jnp.clip(position.astype(jnp.int32), 0, 9)
+        position = position + table[index] + jax.random.normal(use, ())
+        return (key, position), position
+
+    run = lambda key, x: jax.lax.scan(step, (key, x), None, length=20)
+    return jax.vmap(run)(batch["key"], batch["x"])
+
+
+def make_batch(count=24):
+    return {
+        "key": jax.random.split(jax.random.key(7), count),
+        "x": jnp.linspace(0.0, 9.0, count),
+    }
+
+
+TABLE = jnp.sin(jnp.arange(10.0))

@@ -38,10 +38,11 @@ def stop_hosts() -> None:
 
 def is_main() -> bool:
     """Whether this process is the one that writes files and reports progress."""
-    return jax.process_index() == 0
+    # Asking for the index opens the devices, so a lone process does not ask.
+    return not jax.distributed.is_initialized() or jax.process_index() == 0
 
 
 def wait_for_all(name: str) -> None:
     """Block until every process has come to the barrier of this name."""
-    if jax.process_count() > 1:
+    if jax.distributed.is_initialized() and jax.process_count() > 1:
         multihost_utils.sync_global_devices(name)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
 from jaxrig.devices import Device
+from jaxrig.dtypes import is_key
 
 MIB = 1024**2
 
@@ -27,7 +27,7 @@ def tree_bytes(tree: PyTree) -> int:
 
 
 def _leaf_bytes(leaf: Any) -> int:
-    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if is_key(leaf.dtype):
         leaf = jax.eval_shape(jax.random.key_data, leaf)
     return int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
 
@@ -70,10 +70,10 @@ class DeviceMemory:
 
 def device_memory(device: Device | None = None) -> DeviceMemory:
     """Memory of a device: its allocator's counts, or else the arrays alive on it."""
-    device = device or jax.devices()[0]
-    counts = device.memory_stats()
+    chosen: Device = jax.devices()[0] if device is None else device
+    counts = chosen.memory_stats()
     if counts is None:
-        return DeviceMemory(_live_bytes(device), None, None, "live arrays")
+        return DeviceMemory(_live_bytes(chosen), None, None, "live arrays")
     return DeviceMemory(
         counts["bytes_in_use"],
         counts.get("peak_bytes_in_use"),
@@ -111,8 +111,7 @@ def compiled_memory(
 ) -> CompiledMemory:
     """Compile for these arguments, arrays or shapes, and read XLA's memory analysis.
 
-    >>> import jax.numpy as jnp
-    >>> compiled_memory(lambda x: x + 1, jnp.ones(1000, jnp.float32)).arguments
+    >>>     >>> compiled_memory(lambda x: x + 1, jnp.ones(1000, jnp.float32)).arguments
     4000
     """
     lower = getattr(function, "lower", None) or jax.jit(function).lower

@@ -26,7 +26,7 @@ from jaxrig.callbacks import host_callback
 from jaxrig.throttle import Interval
 
 Carry = TypeVar("Carry")
-UPDATES_PER_SCAN = 100  # often enough to look smooth, too seldom to cost anything
+UPDATES_PER_SCAN = 50  # often enough to look smooth, too seldom to cost anything
 
 
 class Meter:
@@ -63,22 +63,31 @@ class TextMeter(Meter):
         """Begin a piece of work."""
         self._label, self._total, self._shown = label, total, -1
         self._begin = self._clock()
+        self._first: tuple[int, float] | None = None  # steps done and when
         self._gate = Interval(self._every, self._clock)
         self._gate.admit()
 
     def show(self, done: int) -> None:
         """Write a line, unless the last was just now; the end is always written."""
+        now = self._clock()
+        if self._first is None:
+            self._first = (done, now)
         if done != self._shown and (self._gate.admit() or done >= self._total):
             self._shown = done
-            seconds = self._clock() - self._begin
-            left = seconds * (self._total - done) / done if done else float("inf")
             share = 100 * done / self._total if self._total else 100
             stream = self._stream or sys.stderr
             stream.write(
                 f"{self._label}: {done}/{self._total} ({share:.0f} %), "
-                f"{seconds:.1f} s, {left:.1f} s left\n"
+                f"{now - self._begin:.1f} s{self._left(done, now)}\n"
             )
             stream.flush()
+
+    def _left(self, done: int, now: float) -> str:
+        """Time left at the pace since the first report, which followed compiling."""
+        first, then = self._first or (done, now)
+        if done == first:
+            return ""
+        return f", {(now - then) * (self._total - done) / (done - first):.1f} s left"
 
 
 class RichMeter(Meter):
@@ -129,7 +138,7 @@ def scan_with_progress(
 ) -> tuple[Carry, Any]:
     """`jax.lax.scan` that tells a meter how far it is, from within compiled code.
 
-    The meter hears of about a hundred steps. It gets its calls from the running
+    The meter hears of about fifty steps. It gets its calls from the running
     program, so it may be a moment behind; `jax.effects_barrier()` waits for it.
     """
     if length is None:
@@ -137,18 +146,21 @@ def scan_with_progress(
     if meter.silent or length == 0:
         return jax.lax.scan(body, init, xs, length)
     every = max(1, length // UPDATES_PER_SCAN)
+    total, shown = length, [length]
 
     def report(step: Any) -> None:
         done = int(step) + 1
-        if step < 0:
-            meter.start(label, length)
-        else:
-            meter.show(done)
-        if done == length:
+        if shown[0] == total or done <= every:  # a new run, or one after a broken run
+            meter.start(label, total)
+            shown[0] = 0
+        # Not ordered: ordered callbacks cannot run on several devices.
+        shown[0] = max(shown[0], done)
+        meter.show(shown[0])
+        if shown[0] == total:
             meter.stop()
 
     def tell(step: jax.Array) -> None:
-        host_callback(report, step, name=f"progress of {label}", ordered=True)
+        host_callback(report, step, name=f"progress of {label}")
 
     def counted(carry: Carry, step_and_x: tuple[jax.Array, Any]):
         step, x = step_and_x
@@ -157,5 +169,4 @@ def scan_with_progress(
         jax.lax.cond(due, tell, lambda _: None, step)
         return result
 
-    tell(jnp.asarray(-1))
     return jax.lax.scan(counted, init, (jnp.arange(length), xs), length)

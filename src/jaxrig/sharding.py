@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -16,6 +15,7 @@ from jaxtyping import PyTree
 
 from jaxrig.batching import axis_length
 from jaxrig.devices import Device
+from jaxrig.dtypes import is_key
 
 AXIS = "batch"
 
@@ -51,9 +51,14 @@ def gather(tree: PyTree) -> PyTree:
     """Every array whole, as NumPy, in every process."""
 
     def fetch(x: Any) -> Any:
-        if isinstance(x, jax.Array) and not x.is_fully_addressable:
-            return multihost_utils.process_allgather(x, tiled=True)
-        return jax.device_get(x)
+        spread = isinstance(x, jax.Array) and not (
+            x.is_fully_addressable or x.is_fully_replicated
+        )
+        return (
+            multihost_utils.process_allgather(x, tiled=True)
+            if spread
+            else (jax.device_get(x))
+        )
 
     return jax.tree.map(fetch, tree)
 
@@ -62,7 +67,7 @@ def _put(tree: PyTree, sharding: NamedSharding) -> PyTree:
     def put(x: Any) -> jax.Array:
         if sharding.is_fully_addressable:
             return jax.device_put(x, sharding)
-        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+        if is_key(x.dtype):
             data = put(jax.random.key_data(x))
             return jax.random.wrap_key_data(data, impl=jax.random.key_impl(x))
         host = np.asarray(x)

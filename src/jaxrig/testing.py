@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
 from jaxrig.batching import axis_length
+from jaxrig.dtypes import is_key
 from jaxrig.signature import path_of
 from jaxrig.tracing import RetraceError, compile_once
 
@@ -40,7 +40,7 @@ def assert_trees_close(
 
 
 def _numbers(leaf: Any) -> np.ndarray:
-    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if is_key(leaf.dtype):
         leaf = jax.random.key_data(leaf)
     array = np.asarray(leaf)
     narrow = array.dtype.kind == "V" or array.dtype.name.startswith(

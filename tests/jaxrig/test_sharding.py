@@ -5,33 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from helpers import TABLE, make_batch, walk
 from jaxrig.sharding import AXIS, constrain, gather, make_mesh, replicate, shard_batch
 from jaxrig.testing import assert_trees_close
 from jaxrig.tracing import compile_once
-
-
-def walk(batch, table):
-    """Particles with noise in a shared table: what all three systems look like."""
-
-    def step(state, _):
-        key, position = state
-        key, use = jax.random.split(key)
-        index = jnp.clip(position.astype(jnp.int32), 0, 9)
-        position = position + table[index] + jax.random.normal(use, ())
-        return (key, position), position
-
-    run = lambda key, x: jax.lax.scan(step, (key, x), None, length=20)
-    return jax.vmap(run)(batch["key"], batch["x"])
-
-
-def make_batch(count=24):
-    return {
-        "key": jax.random.split(jax.random.key(7), count),
-        "x": jnp.linspace(0.0, 9.0, count),
-    }
-
-
-TABLE = jnp.sin(jnp.arange(10.0))
 
 
 @pytest.mark.parametrize("devices", [1, 2, 8])

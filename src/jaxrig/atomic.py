@@ -1,0 +1,94 @@
+"""Files that are either the previous whole version or the new one, never a part."""
+
+import io
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LEFTOVER_AGE = 3600.0  # seconds without a byte written after which a writer is dead
+
+_TEMPORARY = re.compile(
+    r"\..+\.(?P<host>[^.]*)\.(?P<process>\d+)\.[0-9a-f]{8}\.writing", re.DOTALL
+)
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[io.BufferedIOBase]:
+    """Open a temporary beside `path` that takes its place when the block succeeds.
+
+    The bytes and the folder entry are on the disk when the block has ended. After an
+    error the old file is untouched and the temporary is removed.
+
+        with atomic_write("table.bin") as file:
+            file.write(b"...")
+    """
+    path = Path(path)
+    temporary = path.with_name(_temporary_name(path.name))
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
+    """Delete temporaries whose writer died, and return them.
+
+    A writer is dead when its process is gone from this host, or, where that cannot be
+    asked, when its file has not changed for `LEFTOVER_AGE` seconds.
+    """
+    removed = []
+    for path in Path(folder).glob(".*.writing"):
+        match = _TEMPORARY.fullmatch(path.name)
+        if match and _is_dead(path, match["host"], int(match["process"])):
+            path.unlink(missing_ok=True)
+            removed.append(path)
+    return sorted(removed)
+
+
+def _temporary_name(name: str) -> str:
+    # Cut, so that it is within a file system's limit whenever the name itself is.
+    return f".{name[:40]}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.writing"
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:32]
+
+
+def _is_dead(path: Path, host: str, process: int) -> bool:
+    # Signal 0 only asks, except on Windows, where it would end the process.
+    if host == _host() and os.name == "posix" and not _is_running(process):
+        return True
+    try:
+        return time.time() - path.stat().st_mtime > LEFTOVER_AGE
+    except FileNotFoundError:  # its writer has just finished
+        return False
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # other systems cannot open a folder
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

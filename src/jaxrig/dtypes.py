@@ -1,0 +1,75 @@
+"""The dtypes JAX computes with, and the smallest one that keeps every value."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+
+_BUILTIN = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+    "float16 float32 float64 complex64 complex128"
+)
+_EXTENDED = (
+    "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
+    "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn "
+    "int2 int4 uint2 uint4"
+)
+# Every dtype JAX computes with, by name, in the byte order of files.
+DTYPES = {
+    name: np.dtype(np.dtype(name).newbyteorder("<").str) for name in _BUILTIN.split()
+} | {
+    name: np.dtype(getattr(ml_dtypes, name))
+    for name in _EXTENDED.split()
+    if hasattr(ml_dtypes, name)  # the narrow ones came with later releases
+}
+
+_SIGNS = ("int", "uint")  # at equal width the signed one is preferred
+_INTEGERS = [np.dtype(f"{sign}{bits}") for bits in (8, 16, 32) for sign in _SIGNS]
+_RELATIVE_TOLERANCE = 1e-6
+
+
+def is_key(dtype: Any) -> bool:
+    """Whether a dtype is that of typed PRNG keys, whatever their implementation."""
+    return jnp.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+def smallest_dtype(array: np.ndarray) -> np.dtype:
+    """The narrowest dtype for the values: exact for integers, float64 to float32.
+
+    float32 is chosen when every value stays within a relative 1e-6 and none overflows
+    to infinity or falls to zero. All other dtypes, and empty arrays, keep theirs.
+
+        smallest_dtype(np.array([1000, 2000]))  # int16
+    """
+    if array.size == 0:
+        return array.dtype
+    if array.dtype.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        for dtype in _INTEGERS:
+            if dtype.itemsize < array.itemsize and _holds(dtype, low, high):
+                return dtype
+    if array.dtype.type is np.float64 and _survives_float32(array):
+        return np.dtype(np.float32)
+    return array.dtype
+
+
+def shrink(array: np.ndarray) -> np.ndarray:
+    """The array in its smallest dtype; the same object when that is its own."""
+    with np.errstate(all="ignore"):
+        return array.astype(smallest_dtype(array), copy=False)
+
+
+def _holds(dtype: np.dtype, low: int, high: int) -> bool:
+    bounds = np.iinfo(dtype)
+    return int(bounds.min) <= low and high <= int(bounds.max)
+
+
+def _survives_float32(array: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        narrow = array.astype(np.float32).astype(np.float64)
+        # False for what became infinite or zero: those are off by all of their value.
+        close = np.abs(narrow - array) <= _RELATIVE_TOLERANCE * np.abs(array)
+    same = (narrow == array) | (np.isnan(narrow) & np.isnan(array))
+    return bool(np.all(close | same))
