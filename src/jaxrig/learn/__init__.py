@@ -1,0 +1,31 @@
+"""Learners of the house: rollout, PPO and GRPO over one small environment protocol."""
+
+from jaxrig.learn.grpo import GRPOConfig, GRPOState, GRPOUpdate, grpo_init, grpo_update
+from jaxrig.learn.ppo import PPOConfig, PPOMetrics, PPOState, ppo_init, ppo_update
+from jaxrig.learn.protocol import Choice, Environment, Evaluation, Policy, Step
+from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner
+from jaxrig.learn.train import JsonLines, train
+
+__all__ = [
+    "Choice",
+    "Environment",
+    "Evaluation",
+    "GRPOConfig",
+    "GRPOState",
+    "GRPOUpdate",
+    "JsonLines",
+    "PPOConfig",
+    "PPOMetrics",
+    "PPOState",
+    "Policy",
+    "Runner",
+    "Step",
+    "Trajectory",
+    "grpo_init",
+    "grpo_update",
+    "ppo_init",
+    "ppo_update",
+    "rollout",
+    "start_runner",
+    "train",
+]

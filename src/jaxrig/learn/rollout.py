@@ -1,0 +1,153 @@
+"""Run a policy in many environments at once, replacing finished episodes."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from jaxrig.keys import batch_keys, named_key
+from jaxrig.learn.protocol import Choice, Environment, Policy, Step
+
+
+class Runner(eqx.Module):
+    """Environments under way: what the next rollout goes on from."""
+
+    state: PyTree
+    observation: PyTree
+    episode_return: Float[Array, " batch"]
+    episode_length: Int[Array, " batch"]
+
+
+class Trajectory(eqx.Module):
+    """Steps of every environment, time first. `next_value` is 0 after termination."""
+
+    observation: PyTree
+    action: PyTree
+    log_prob: Float[Array, "time batch"]
+    value: Float[Array, "time batch"]
+    next_value: Float[Array, "time batch"]
+    reward: Float[Array, "time batch"]
+    done: Bool[Array, "time batch"]
+
+
+class Episodes(eqx.Module):
+    """How many episodes ended, and their mean return and length (NaN for none)."""
+
+    count: Int[Array, ""]
+    mean_return: Float[Array, ""]
+    mean_length: Float[Array, ""]
+
+
+def select(mask: Bool[Array, " batch"], chosen: PyTree, other: PyTree) -> PyTree:
+    """Row by row, `chosen` where the mask is True and `other` elsewhere."""
+
+    def pick(a: Array, b: Array) -> Array:
+        return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(pick, chosen, other)
+
+
+def start_runner(key: PRNGKeyArray, environment: Environment, count: int) -> Runner:
+    """Fresh episodes in `count` environments."""
+    state, observation = jax.vmap(environment.reset)(batch_keys(key, count))
+    return Runner(
+        state, observation, jnp.zeros(count), jnp.zeros(count, dtype=jnp.int32)
+    )
+
+
+class _Record(eqx.Module):
+    """One step of every environment, as the scan stacks it."""
+
+    observation: PyTree
+    choice: Choice
+    reward: Float[Array, " batch"]
+    done: Bool[Array, " batch"]
+    cut: Bool[Array, " batch"]  # ended by truncation alone
+    last_value: Float[Array, " batch"]  # of the last observation, where cut
+    total: Float[Array, " batch"]
+    length: Int[Array, " batch"]
+
+
+def _values(
+    key: PRNGKeyArray, policy: Policy, observation: PyTree, count: int
+) -> Float[Array, " batch"]:
+    return jax.vmap(policy.sample)(batch_keys(key, count), observation).value
+
+
+def _step_all(
+    key: PRNGKeyArray, environment: Environment, policy: Policy, runner: Runner
+) -> tuple[Runner, _Record]:
+    """One step in every environment; ended episodes are replaced."""
+    count = runner.episode_return.shape[0]
+    act, go, reset = (
+        batch_keys(named_key(key, name), count) for name in ("act", "step", "reset")
+    )
+    choice = jax.vmap(policy.sample)(act, runner.observation)
+    after: Step = jax.vmap(environment.step)(go, runner.state, choice.action)
+    done = after.terminated | after.truncated
+    cut = after.truncated & ~after.terminated
+    last_value = jax.lax.cond(
+        cut.any(),
+        lambda: _values(key, policy, after.observation, count),
+        lambda: jnp.zeros_like(choice.value),
+    )
+    going_on = (after.state, after.observation)
+    state, observation = jax.lax.cond(
+        done.any(),
+        lambda: select(done, jax.vmap(environment.reset)(reset), going_on),
+        lambda: going_on,
+    )
+    total = runner.episode_return + after.reward
+    length = runner.episode_length + 1
+    following = Runner(
+        state, observation, jnp.where(done, 0.0, total), jnp.where(done, 0, length)
+    )
+    record = _Record(
+        runner.observation, choice, after.reward, done, cut, last_value, total, length
+    )
+    return following, record
+
+
+def rollout(
+    key: PRNGKeyArray,
+    environment: Environment,
+    policy: Policy,
+    runner: Runner,
+    steps: int,
+) -> tuple[Runner, Trajectory, Episodes]:
+    """Take `steps` steps in every environment; a finished episode is replaced at once.
+
+    A truncated episode is credited with the value of its last observation, which the
+    replacement would otherwise hide.
+    """
+
+    def take_step(runner: Runner, index: Int[Array, ""]):
+        return _step_all(jax.random.fold_in(key, index), environment, policy, runner)
+
+    runner, record = jax.lax.scan(take_step, runner, jnp.arange(steps))
+    count = runner.episode_return.shape[0]
+    final = _values(named_key(key, "final"), policy, runner.observation, count)
+    choice = record.choice
+    following = jnp.concatenate([choice.value[1:], final[None]])
+    at_end = jnp.where(record.cut, record.last_value, 0.0)
+    trajectory = Trajectory(
+        record.observation,
+        choice.action,
+        choice.log_prob,
+        choice.value,
+        jnp.where(record.done, at_end, following),
+        record.reward,
+        record.done,
+    )
+    return runner, trajectory, summarise(record.done, record.total, record.length)
+
+
+def summarise(
+    done: Bool[Array, "time batch"],
+    totals: Float[Array, "time batch"],
+    lengths: Int[Array, "time batch"],
+) -> Episodes:
+    """Means over the episodes that ended."""
+    count = done.sum()
+    mean = lambda x: x.mean(where=done, dtype=jnp.float32)
+    return Episodes(count, mean(totals), mean(lengths))

@@ -1,0 +1,226 @@
+"""Oracle: values computed by hand, a naive float64 loss, exact optima."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxrig.keys import batch_keys, named_key
+from jaxrig.learn.grpo import (
+    GRPOConfig,
+    group_advantages,
+    grpo_init,
+    grpo_loss,
+    grpo_update,
+    sample_group,
+)
+from jaxrig.learn.tabular import (
+    TabularProblem,
+    corridor,
+    optimal_values,
+    policy_values,
+    uniform_policy,
+)
+from jaxrig.tracing import compile_once
+
+
+def test_advantages_by_hand():
+    rewards = jnp.asarray([[1.0, 2.0, 3.0, 6.0], [100.0, 100.0, 100.0, 100.0]])
+    # First group: mean 3, population variance (4 + 1 + 0 + 9) / 4 = 3.5.
+    expected = np.asarray([-2, -1, 0, 3]) / np.sqrt(3.5)
+    found = group_advantages(rewards)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-6)
+    np.testing.assert_array_equal(found[1], 0.0)
+    np.testing.assert_array_equal(
+        group_advantages(rewards, scale_rewards=False)[0], [-2, -1, 0, 3]
+    )
+
+
+def test_another_state_in_the_batch_does_not_change_a_group():
+    rng = np.random.default_rng(1)
+    one = jnp.asarray(rng.normal(size=(1, 8)), jnp.float32)
+    other = jnp.asarray(rng.normal(size=(3, 8)) * 1e3 + 1e4, jnp.float32)
+    both = group_advantages(jnp.concatenate([one, other]))
+    np.testing.assert_array_equal(both[:1], group_advantages(one))
+
+
+def test_loss_by_hand():
+    config = GRPOConfig(clip_ratio=0.2, entropy_coeff=0.1, kl_penalty_coeff=2.0)
+    # Ratios 1.5, 0.5, 1.0 with advantages 1, -1, 2:
+    #   min(1.5, 1.2) = 1.2;  min(-0.5, -0.8) = -0.8;  min(2, 2) = 2.
+    ratio, advantage = np.asarray([1.5, 0.5, 1.0]), np.asarray([1.0, -1.0, 2.0])
+    old = np.log([0.2, 0.4, 0.3])
+    found = grpo_loss(
+        jnp.asarray(old + np.log(ratio), jnp.float32),
+        jnp.asarray(old, jnp.float32),
+        jnp.asarray(advantage, jnp.float32),
+        jnp.asarray([0.5, 0.7, 0.9], jnp.float32),
+        config,
+    )
+    kl = -(np.log(1.5) + np.log(0.5)) / 3
+    np.testing.assert_allclose(found.policy, -(1.2 - 0.8 + 2.0) / 3, rtol=1e-5)
+    np.testing.assert_allclose(found.entropy_loss, -0.07, rtol=1e-5)
+    np.testing.assert_allclose(found.approx_kl, kl, rtol=1e-5)
+    np.testing.assert_allclose(found.kl_penalty, 2.0 * (kl - 0.01), rtol=1e-5)
+    np.testing.assert_allclose(found.total, -0.8 - 0.07 + 2.0 * (kl - 0.01), rtol=1e-5)
+
+
+def test_small_drift_costs_nothing():
+    config = GRPOConfig(kl_penalty_coeff=5.0)
+    one = jnp.ones(4)
+    found = grpo_loss(-one, -one + 0.009, one, one, config)
+    assert float(found.kl_penalty) == 0.0
+    assert float(grpo_loss(-one, -one + 0.02, one, one, config).kl_penalty) > 0.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_masked_loss_equals_a_loop_over_what_counts(seed):
+    rng = np.random.default_rng(seed)
+    new, old, advantage, entropy = rng.normal(size=(4, 3, 5, 2)).astype(np.float32)
+    counts = rng.random((3, 5, 2)) < 0.7
+    counts[0, 0, 0] = True
+    config = GRPOConfig(kl_penalty_coeff=0.5)
+    terms, entropies, drifts = [], [], []
+    for index in np.argwhere(counts):
+        i = tuple(index)
+        ratio = np.exp(float(new[i]) - float(old[i]))
+        limited = min(max(ratio, 0.8), 1.2)
+        terms.append(min(ratio * advantage[i], limited * advantage[i]))
+        entropies.append(entropy[i])
+        drifts.append(float(old[i]) - float(new[i]))
+    expected = (
+        -np.mean(terms)
+        - 0.01 * np.mean(entropies)
+        + 0.5 * max(0.0, np.mean(drifts) - 0.01)
+    )
+    new, old, advantage, entropy = map(jnp.asarray, (new, old, advantage, entropy))
+    found = grpo_loss(new, old, advantage, entropy, config, jnp.asarray(counts))
+    np.testing.assert_allclose(found.total, expected, rtol=1e-4, atol=1e-5)
+
+
+def bandit(states=4, arms=5, seed=0):
+    """One action, then the end: the best arm differs from state to state."""
+    rng = np.random.default_rng(seed)
+    reward = rng.random((states, arms)).astype(np.float32) + 10.0 * np.arange(states)[
+        :, None
+    ].astype(np.float32)
+    reward = np.concatenate([reward, np.zeros((1, arms), np.float32)])
+    transition = np.zeros((states + 1, arms, states + 1), np.float32)
+    transition[..., states] = 1.0
+    return TabularProblem(
+        jnp.asarray(transition),
+        jnp.asarray(reward),
+        jnp.arange(states + 1) == states,
+        jnp.asarray([1 / states] * states + [0.0]),
+        max_steps=1,
+    )
+
+
+def learn(problem, config, seed, updates):
+    update = compile_once(grpo_update)
+    state = grpo_init(jax.random.key(seed), problem, uniform_policy(problem), config)
+    state, metrics = update(state, problem, config)
+    for _ in range(updates - 1):
+        state, metrics = update(state, problem, config)
+    assert update.trace_count == 1
+    return state, metrics
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_finds_the_best_arm_of_every_state(seed):
+    """States earn 0, 10, 20, 30: a baseline across states would drown the arms."""
+    problem = bandit()
+    config = GRPOConfig(states=16, group_size=16, learning_rate=0.05)
+    state, _ = learn(problem, config, seed, 60)
+    chosen = np.asarray(state.policy.probabilities())[:4].argmax(axis=1)
+    np.testing.assert_array_equal(chosen, np.asarray(problem.reward)[:4].argmax(axis=1))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_reaches_the_optimum_of_the_corridor_by_whole_episodes(seed):
+    problem = corridor(5, lure=0.3, slip=0.05)
+    config = GRPOConfig(
+        states=16, group_size=16, horizon=20, learning_rate=0.05, discount=0.95
+    )
+    state, metrics = learn(problem, config, seed, 60)
+    start = np.asarray(problem.start, np.float64)
+    best = start @ optimal_values(problem, 0.95)
+    found = start @ policy_values(problem, state.policy.probabilities(), 0.95)
+    assert found >= 0.97 * best
+    np.testing.assert_allclose(metrics.mean_advantage, 0.0, atol=1e-5)
+
+
+def test_first_gradient_is_the_policy_gradient(key):
+    """At ratio 1 the loss falls along mean(A (onehot(action) - p)): NumPy, float64."""
+    problem = bandit()
+    config = GRPOConfig(states=8, group_size=8, num_iterations=1, entropy_coeff=0.0)
+    policy = uniform_policy(problem)
+    state = grpo_init(key, problem, policy, config)
+    _, metrics = grpo_update(state, problem, config)
+    keys = batch_keys(named_key(jax.random.fold_in(state.key, 0), "group"), 8)
+    group, _ = jax.vmap(sample_group, (0, None, None, 0, None))(
+        keys, problem, policy, (state.state, state.observation), config
+    )
+    reward = np.asarray(group.reward, np.float64)
+    advantage = (reward - reward.mean(1, keepdims=True)) / reward.std(1, keepdims=True)
+    gradient = np.zeros((5, 5))
+    for s in range(8):
+        for g in range(8):
+            place = int(group.observation[s, g, 0])
+            pull = np.eye(5)[int(group.action[s, g, 0])] - 0.2
+            gradient[place] -= advantage[s, g] * pull / 64
+    assert float(metrics.grad_norm) == pytest.approx(np.linalg.norm(gradient), rel=1e-4)
+    assert float(metrics.policy_loss) == pytest.approx(0.0, abs=1e-5)
+    assert float(metrics.approx_kl) == 0.0
+
+
+def test_best_member_is_where_the_next_update_starts(key):
+    """In a corridor without ends in reach, 'best' walks on and 'reset' does not."""
+    problem = corridor(30, lure=0.0)
+    problem_reward = jnp.asarray(np.tile([0.0, 1.0], (32, 1)), jnp.float32)
+    problem = TabularProblem(
+        problem.transition,
+        problem_reward,
+        problem.terminal,
+        jnp.zeros(32).at[5].set(1.0),
+        max_steps=1000,
+    )
+    config = GRPOConfig(states=4, group_size=32, horizon=3, advance="best")
+    state = grpo_init(key, problem, uniform_policy(problem), config)
+    state, _ = grpo_update(state, problem, config)
+    np.testing.assert_array_equal(state.observation, 8)  # three rewarded steps right
+    state, _ = grpo_update(state, problem, config)
+    np.testing.assert_array_equal(state.observation, 11)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "expected"),
+    [("none", 50.0), ("clip", 10.0), ("tanh", 10 * np.tanh(5.0))],
+)
+def test_reward_scaling(scaling, expected, key):
+    problem = bandit()
+    flat = jnp.full_like(problem.reward, 50.0)
+    problem = TabularProblem(
+        problem.transition, flat, problem.terminal, problem.start, max_steps=1
+    )
+    config = GRPOConfig(states=2, group_size=2, reward_scaling=scaling)
+    state = grpo_init(key, problem, uniform_policy(problem), config)
+    _, metrics = grpo_update(state, problem, config)
+    assert float(metrics.group_baseline) == pytest.approx(expected, rel=1e-5)
+    assert float(metrics.mean_reward) == 50.0
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"group_size": 1}, "group_size=1 must be at least 2"),
+        ({"reward_scaling": "log"}, "'log' is not one of: none, tanh, clip"),
+        ({"advance": "worst"}, "'worst' is not one of: reset, best"),
+    ],
+)
+def test_bad_configurations_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        GRPOConfig(**values)

@@ -1,0 +1,133 @@
+"""Oracle: hand-written NumPy formulas, and the exact optimum of a tabular problem."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrig.learn.ppo import (
+    PPOConfig,
+    _Batch,
+    advantages,
+    ppo_init,
+    ppo_loss,
+    ppo_update,
+)
+from jaxrig.learn.tabular import (
+    TabularPolicy,
+    corridor,
+    optimal_values,
+    policy_values,
+    uniform_policy,
+)
+from jaxrig.testing import assert_trees_close
+from jaxrig.tracing import compile_once
+
+
+def naive_advantages(reward, value, next_value, done, discount, decay):
+    """The definition: a sum over the rest of the episode, no recursion."""
+    result = np.zeros_like(reward)
+    steps, batch = reward.shape
+    for t in range(steps):
+        for b in range(batch):
+            factor = 1.0
+            for k in range(t, steps):
+                delta = reward[k, b] + discount * next_value[k, b] - value[k, b]
+                result[t, b] += factor * delta
+                factor *= discount * decay
+                if done[k, b]:
+                    break
+    return result
+
+
+def test_advantages_equal_the_definition():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        reward, value, next_value = rng.normal(size=(3, 11, 4)).astype(np.float32)
+        done = rng.random((11, 4)) < 0.3
+        found = advantages(
+            jnp.asarray(reward),
+            jnp.asarray(value),
+            jnp.asarray(next_value),
+            jnp.asarray(done),
+            discount=0.9,
+            trace_decay=0.8,
+        )
+        expected = naive_advantages(reward, value, next_value, done, 0.9, 0.8)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_loss_equals_hand_computed_values():
+    policy = TabularPolicy(
+        jnp.log(jnp.asarray([[0.2, 0.8], [0.5, 0.5]])), jnp.asarray([1.0, -1.0])
+    )
+    batch = _Batch(
+        observation=jnp.asarray([0, 1, 0]),
+        action=jnp.asarray([1, 0, 0]),
+        log_prob=jnp.log(jnp.asarray([0.5, 0.5, 0.2 / 0.9])),
+        advantage=jnp.asarray([1.0, 2.0, 3.0]),
+        target=jnp.asarray([0.5, -1.0, 2.0]),
+    )
+    loss, parts = ppo_loss(policy, batch, PPOConfig(clip_ratio=0.2))
+    scaled = np.asarray([-1, 0, 1]) / np.sqrt(2 / 3)  # of advantages 1, 2, 3
+    ratio = np.asarray([1.6, 1.0, 0.9])
+    clipped = np.asarray([1.2, 1.0, 0.9])
+    policy_loss = -np.minimum(ratio * scaled, clipped * scaled).mean()
+    value_loss = (0.25 + 0.0 + 1.0) / 3
+    entropies = [-(0.2 * np.log(0.2) + 0.8 * np.log(0.8)), np.log(2)]
+    entropy = (2 * entropies[0] + entropies[1]) / 3
+    np.testing.assert_allclose(parts["policy_loss"], policy_loss, rtol=1e-5)
+    np.testing.assert_allclose(parts["value_loss"], value_loss, rtol=1e-5)
+    np.testing.assert_allclose(parts["entropy"], entropy, rtol=1e-5)
+    np.testing.assert_allclose(
+        loss, policy_loss + 0.5 * value_loss - 0.01 * entropy, rtol=1e-5
+    )
+    np.testing.assert_allclose(parts["clip_fraction"], 1 / 3, rtol=1e-6)
+
+
+CONFIG = PPOConfig(
+    environments=32,
+    steps=32,
+    learning_rate=0.03,
+    discount=0.95,
+    entropy_coeff=0.003,
+    minibatches=2,
+)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_reaches_the_optimum_of_a_corridor_with_a_lure(seed):
+    problem = corridor(6, lure=0.3, slip=0.1)
+    update = compile_once(ppo_update)
+    state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
+    state, metrics = update(state, problem, CONFIG)
+    for _ in range(59):
+        state, metrics = update(state, problem, CONFIG)
+    assert update.trace_count == 1
+    start = np.asarray(problem.start, np.float64)
+    best = start @ optimal_values(problem, 0.95)
+    found = start @ policy_values(problem, state.policy.probabilities(), 0.95)
+    uniform = start @ policy_values(problem, np.full((8, 2), 0.5), 0.95)
+    assert uniform < 0.7 * best
+    assert found >= 0.98 * best
+    assert np.isfinite(metrics.loss)
+
+
+def test_same_state_same_update(key):
+    problem = corridor(3)
+    state = ppo_init(key, problem, uniform_policy(problem), CONFIG)
+    update = compile_once(ppo_update)
+    assert_trees_close(update(state, problem, CONFIG), update(state, problem, CONFIG))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": 0}, "epochs=0 must be at least 1"),
+        ({"environments": 5, "steps": 5, "minibatches": 2}, "does not divide"),
+        ({"discount": 1.5}, r"discount=1\.5"),
+    ],
+)
+def test_bad_configurations_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        PPOConfig(**values)

@@ -1,0 +1,121 @@
+"""Oracle: a naive Python loop over single environments."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrig.keys import batch_keys, named_key
+from jaxrig.learn.protocol import Choice, Environment, Evaluation, Policy, Step
+from jaxrig.learn.rollout import rollout, start_runner
+from jaxrig.testing import assert_one_trace, assert_trees_close
+
+
+class Counter(eqx.Module):
+    """Counts to a random goal; ends there, or is cut after five steps."""
+
+    def reset(self, key):
+        goal = jax.random.randint(key, (), 1, 9)
+        return (goal, jnp.zeros((), jnp.int32)), goal.astype(jnp.float32)
+
+    def step(self, key, state, action):
+        goal, count = state[0], state[1] + 1
+        observation = (goal - count).astype(jnp.float32)
+        noise = jax.random.uniform(key)
+        return Step(
+            (goal, count), observation, action + noise, count >= goal, count >= 5
+        )
+
+
+class Linear(eqx.Module):
+    weight: jax.Array
+
+    def sample(self, key, observation):
+        action = jax.random.normal(key) + self.weight * observation
+        return Choice(action, -(action**2), self.weight * observation)
+
+    def evaluate(self, observation, action):
+        return Evaluation(-(action**2), jnp.zeros(()), self.weight * observation)
+
+
+ENVIRONMENT, POLICY = Counter(), Linear(jnp.asarray(0.5))
+
+
+def naive(key, count, steps):
+    """The same keys, one environment and one step at a time, in Python."""
+    start = batch_keys(named_key(key, "start"), count)
+    rows = []
+    for b in range(count):
+        state, observation = ENVIRONMENT.reset(start[b])
+        total, row = 0.0, []
+        for t in range(steps):
+            step_key = jax.random.fold_in(named_key(key, "run"), t)
+            keys = {
+                n: batch_keys(named_key(step_key, n), count)[b]
+                for n in ("act", "step", "reset")
+            }
+            choice = POLICY.sample(keys["act"], observation)
+            after = ENVIRONMENT.step(keys["step"], state, choice.action)
+            total += float(after.reward)
+            done = bool(after.terminated | after.truncated)
+            next_value = 0.0 if after.terminated else 0.5 * float(after.observation)
+            row.append(
+                (float(observation), float(choice.action), next_value, done, total)
+            )
+            state, observation = after.state, after.observation
+            if done:
+                total = 0.0
+                state, observation = ENVIRONMENT.reset(keys["reset"])
+        rows.append(row)
+    return np.asarray(rows, np.float32).transpose(1, 0, 2)
+
+
+def run(key, count=6, steps=12):
+    runner = start_runner(named_key(key, "start"), ENVIRONMENT, count)
+    return rollout(named_key(key, "run"), ENVIRONMENT, POLICY, runner, steps)
+
+
+def test_equals_the_naive_loop(key):
+    _, found, episodes = jax.jit(run)(key)
+    expected = naive(key, 6, 12)
+    np.testing.assert_allclose(found.observation, expected[..., 0], rtol=1e-5)
+    np.testing.assert_allclose(found.action, expected[..., 1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.next_value, expected[..., 2], rtol=1e-5)
+    np.testing.assert_array_equal(found.done, expected[..., 3].astype(bool))
+    ended = expected[..., 3].astype(bool)
+    assert int(episodes.count) == ended.sum()
+    np.testing.assert_allclose(
+        episodes.mean_return, expected[..., 4][ended].mean(), rtol=1e-5
+    )
+
+
+def test_two_halves_equal_nothing_lost(key):
+    """Episodes go on across rollouts: lengths keep counting."""
+    runner = start_runner(named_key(key, "start"), ENVIRONMENT, 4)
+    lengths = []
+    for part in range(3):
+        runner, _, _ = rollout(
+            jax.random.fold_in(key, part), ENVIRONMENT, POLICY, runner, 1
+        )
+        lengths.append(np.asarray(runner.episode_length))
+    stays = (lengths[2] > 0) & (lengths[1] > 0)
+    np.testing.assert_array_equal(lengths[2][stays], lengths[1][stays] + 1)
+
+
+def test_one_trace_for_any_key_and_no_dependence_on_batch_size(key):
+    assert_one_trace(lambda k: run(k, 4, 3)[1], (key,), (jax.random.key(9),))
+    small, large = run(key, 4)[1], run(key, 8)[1]
+    assert_trees_close(
+        jax.tree.map(lambda x: x[:, :4], large), small, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_no_finished_episode_gives_nan_not_zero(key):
+    episodes = run(key, 1, 0)[2]
+    assert int(episodes.count) == 0
+    assert np.isnan(episodes.mean_return)
+
+
+def test_the_protocols_describe_these_two():
+    assert isinstance(ENVIRONMENT, Environment)
+    assert isinstance(POLICY, Policy)

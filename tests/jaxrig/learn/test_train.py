@@ -1,0 +1,102 @@
+"""Oracle: a run without interruption."""
+
+import json
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrig.checkpoint import CheckpointManager
+from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
+from jaxrig.learn.tabular import corridor, uniform_policy
+from jaxrig.learn.train import JsonLines, train
+from jaxrig.progress import Meter
+from jaxrig.testing import assert_trees_close
+from jaxrig.tracing import compile_once
+
+PROBLEM = corridor(3)
+CONFIG = PPOConfig(environments=4, steps=8, minibatches=2, epochs=1)
+
+
+@pytest.fixture(scope="module")
+def update():
+    compiled = compile_once(ppo_update)
+    return lambda state: compiled(state, PROBLEM, CONFIG)
+
+
+@pytest.fixture
+def start():
+    return ppo_init(jax.random.key(0), PROBLEM, uniform_policy(PROBLEM), CONFIG)
+
+
+class Stop(Meter):
+    """Interrupts after a number of updates, as a user at the keyboard would."""
+
+    def __init__(self, after):
+        self.after, self.shown, self.stopped = after, [], False
+
+    def show(self, done):
+        self.shown.append(done)
+        if done == self.after:
+            raise KeyboardInterrupt
+
+    def stop(self):
+        self.stopped = True
+
+
+def test_interrupted_and_resumed_equals_uninterrupted(update, start, tmp_path):
+    whole, history = train(update, start, 10)
+    manager, meter = CheckpointManager(tmp_path / "run"), Stop(after=7)
+    lines = JsonLines(tmp_path / "metrics.jsonl")
+    options = {"manager": manager, "save_every": 5, "sinks": (lines,)}
+    with pytest.raises(KeyboardInterrupt):
+        train(update, start, 10, meter=meter, **options)
+    assert meter.stopped
+    assert manager.latest() == 7
+    resumed, rest = train(update, start, 10, **options)
+    assert_trees_close(resumed, whole)
+    assert len(rest) == 3
+    records = [json.loads(s) for s in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [r.pop("step") for r in records] == list(range(1, 11))
+    assert records == [
+        {name: None if np.isnan(value) else value for name, value in metrics.items()}
+        for metrics in history
+    ]
+
+
+def test_a_killed_run_redoes_what_was_not_saved(update, start, tmp_path):
+    manager = CheckpointManager(tmp_path / "run")
+    lines = JsonLines(tmp_path / "metrics.jsonl")
+    train(update, start, 4, manager=manager, sinks=(lines,))
+    lines(5, {"loss": 1.0})  # written, then killed before the checkpoint
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 6, "lo')  # and in the middle of a line
+    train(update, start, 6, manager=manager, sinks=(lines,))
+    steps = [json.loads(s)["step"] for s in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert steps == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_finished_run_does_nothing_more(update, start, tmp_path):
+    manager = CheckpointManager(tmp_path)
+    done, _ = train(update, start, 3, manager=manager)
+    again, history = train(update, start, 3, manager=manager)
+    assert history == []
+    assert_trees_close(again, done)
+
+
+def test_metrics_are_python_numbers_by_name():
+    class Metrics(eqx.Module):
+        loss: jax.Array
+
+    seen = []
+    state, history = train(
+        lambda s: (s + 1, Metrics(jnp.asarray(0.5))),
+        jnp.asarray(0),
+        2,
+        sinks=(lambda step, metrics: seen.append((step, metrics)),),
+    )
+    assert history == [{"loss": 0.5}] * 2
+    assert seen == [(1, {"loss": 0.5}), (2, {"loss": 0.5})]
+    assert int(state) == 2
