@@ -1,0 +1,20 @@
+"""One self-contained HTML page from text, tables, figures and players."""
+
+from jaxrig.report.charts import bar_chart, line_chart
+from jaxrig.report.images import png_from_array
+from jaxrig.report.page import Report, Section
+from jaxrig.report.parts import Code, Figure, Part, Player, Table, Text
+
+__all__ = [
+    "Code",
+    "Figure",
+    "Part",
+    "Player",
+    "Report",
+    "Section",
+    "Table",
+    "Text",
+    "bar_chart",
+    "line_chart",
+    "png_from_array",
+]

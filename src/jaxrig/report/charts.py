@@ -1,0 +1,228 @@
+"""Charts as SVG text: curves with shaded intervals, and horizontal bars."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxrig.report.axes import (
+    PALETTE,
+    Box,
+    Scale,
+    document,
+    fit_ticks,
+    label,
+    line,
+    pixel,
+    shorten,
+    text_width,
+    x_axis,
+    y_axis,
+    y_tick_labels,
+)
+from jaxrig.report.curves import Curve, read_curves
+from jaxrig.report.markup import escape
+from jaxrig.report.numerals import (
+    Number,
+    format_number,
+    linear_ticks,
+    log_ticks,
+)
+
+MIN_WIDTH, MIN_HEIGHT = 240, 160
+LEGEND_GAP = 20
+LEGEND_SHARE = 0.3  # of the width, at most
+BAR_PITCH, BAR_THICKNESS = 30, 20
+
+
+def line_chart(
+    series: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    title: str = "",
+    x_label: str = "",
+    y_label: str = "",
+    bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    log_y: bool = False,
+    width: Number = 640,
+    height: Number = 360,
+) -> str:
+    """Curves named at their right end, as SVG.
+
+    Arguments:
+        series: (x, y) by name; NaN breaks the curve, a lone point becomes a dot.
+        bands: (low, high) by the name of a series, shaded over the x of that series;
+            with log_y a low end at or below zero is drawn down to the axis.
+
+    >>> svg = line_chart({"regret": ([1, 2, 3], [0.9, 0.4, 0.1])}, log_y=True)
+    """
+    _check_size(width, height)
+    curves = read_curves(series, bands or {}, log_y)
+    xs = np.concatenate([curve.x[curve.seen] for curve in curves])
+    y_ticks = _y_ticks(curves, log_y)
+    names = {c.name: shorten(c.name, float(width) * LEGEND_SHARE) for c in curves}
+    box = Box(
+        left=max(map(text_width, y_tick_labels(y_ticks, log_y)))
+        + (40 if y_label else 18),
+        right=float(width) - max(map(text_width, names.values())) - 32,
+        top=44 if title else 16,
+        bottom=float(height) - (56 if x_label else 32),
+    )
+    whole = bool(np.all(xs == np.round(xs)))
+    x_ticks = fit_ticks(float(xs.min()), float(xs.max()), box.right - box.left, whole)
+    # The axis ends at the data; a lone x has no extent and takes the ticks' range.
+    ends = (xs.min(), xs.max()) if xs.min() < xs.max() else (x_ticks[0], x_ticks[-1])
+    across = Scale(float(ends[0]), float(ends[1]), box.left, box.right)
+    up = Scale(y_ticks[0], y_ticks[-1], box.bottom, box.top, log_y)
+    body = [*y_axis(box, up, y_ticks, y_label), *x_axis(box, across, x_ticks, x_label)]
+    body += [
+        _band(curve, across, up) for curve in curves if curve.name in (bands or {})
+    ]
+    body += [_stroke(curve, across, up) for curve in curves]
+    body += _legend(curves, names, box, up)
+    name = title or f"Curves: {', '.join(series)}"
+    return document(float(width), float(height), name, title, body)
+
+
+def bar_chart(
+    values: Mapping[str, Number],
+    title: str = "",
+    x_label: str = "",
+    width: Number = 640,
+) -> str:
+    """Horizontal bars from zero, each with its name and value, as SVG."""
+    _check_size(width, MIN_HEIGHT)
+    if not values:
+        raise ValueError("values is empty: a bar chart needs at least one bar")
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise ValueError(f"values[{name!r}] is {value}: bars must be finite")
+    names = [shorten(name, float(width) * LEGEND_SHARE) for name in values]
+    amounts = [format_number(value) for value in values.values()]
+    top = 40 if title else 8
+    box = Box(
+        left=max(map(text_width, names)) + 18,
+        right=float(width) - max(map(text_width, amounts)) - 14,
+        top=top,
+        bottom=top + BAR_PITCH * len(values),
+    )
+    low, high = min(0.0, *values.values()), max(0.0, *values.values())
+    scale = Scale(float(low), float(high) if high > low else 1.0, box.left, box.right)
+    rows = zip(values.items(), names, amounts, strict=True)
+    body = [
+        _bar(row, box.top + BAR_PITCH * (index + 0.5), box, scale)
+        for index, row in enumerate(rows)
+    ]
+    zero = float(scale(0.0))
+    body.append(line(zero, box.top, zero, box.bottom, 0.6))
+    if x_label:
+        middle = (box.left + box.right) / 2
+        body.append(label(middle, box.bottom + 16, x_label, "middle"))
+    height = box.bottom + (34 if x_label else 8)
+    name = title or f"Bars: {', '.join(values)}"
+    return document(float(width), height, name, title, body)
+
+
+def _check_size(width: Number, height: Number) -> None:
+    if not MIN_WIDTH <= width < math.inf:
+        raise ValueError(f"width is {width}: it must be at least {MIN_WIDTH} pixels")
+    if not MIN_HEIGHT <= height < math.inf:
+        raise ValueError(f"height is {height}: it must be at least {MIN_HEIGHT} pixels")
+
+
+def _y_ticks(curves: Sequence[Curve], log_y: bool) -> tuple[float, ...]:
+    drawn = np.concatenate([np.r_[c.y[c.seen], c.low, c.high] for c in curves])
+    drawn = drawn[np.isfinite(drawn) & ((drawn > 0) | (not log_y))]
+    return (log_ticks if log_y else linear_ticks)(drawn.min(), drawn.max())
+
+
+def _runs(mask: np.ndarray) -> list[np.ndarray]:
+    indices = np.flatnonzero(mask)
+    return np.split(indices, np.flatnonzero(np.diff(indices) != 1) + 1)
+
+
+def _path(x: np.ndarray, y: np.ndarray) -> str:
+    return "M" + "L".join(f"{pixel(a)} {pixel(b)}" for a, b in zip(x, y, strict=True))
+
+
+def _band(curve: Curve, across: Scale, up: Scale) -> str:
+    seen = np.isfinite(curve.x + curve.low + curve.high)
+    if not seen.any():
+        return ""
+    low, high = (np.clip(side, up.low, up.high) for side in (curve.low, curve.high))
+    outline = "".join(
+        _path(
+            across(np.r_[curve.x[run], curve.x[run][::-1]]),
+            up(np.r_[low[run], high[run][::-1]]),
+        )
+        + "Z"
+        for run in _runs(seen)
+    )
+    return (
+        f'<path data-band="{escape(curve.name)}" d="{outline}" fill="{curve.colour}" '
+        f'fill-opacity="0.18" stroke="{curve.colour}" stroke-opacity="0.25"/>'
+    )
+
+
+def _stroke(curve: Curve, across: Scale, up: Scale) -> str:
+    runs = [(across(curve.x[run]), up(curve.y[run])) for run in _runs(curve.seen)]
+    path = "".join(_path(x, y) for x, y in runs if x.size > 1)
+    dots = "".join(
+        f'<circle cx="{pixel(x[0])}" cy="{pixel(y[0])}" r="3.5"/>'
+        for x, y in runs
+        if x.size == 1
+    )
+    stroke = (
+        f'<path d="{path}" fill="none" stroke="{curve.colour}" stroke-width="2" '
+        f'stroke-linejoin="round" stroke-linecap="round"{curve.dash}/>'
+    )
+    name = escape(curve.name)
+    return (
+        f'<g data-series="{name}" fill="{curve.colour}"><title>{name}</title>'
+        f"{stroke if path else ''}{dots}</g>"
+    )
+
+
+def _legend(
+    curves: Sequence[Curve], names: Mapping[str, str], box: Box, up: Scale
+) -> list[str]:
+    ends = [float(up(curve.y[curve.seen][-1])) for curve in curves]
+    drawn = []
+    for curve, end, at in zip(curves, ends, _spread(ends, box), strict=True):
+        lead = _path(
+            np.array([4, 10, 18, 24]) + box.right, np.array([end, end, at, at])
+        )
+        drawn.append(
+            f'<path d="{lead}" fill="none" stroke="{curve.colour}" '
+            f'stroke-width="1.5"{curve.dash}/>'
+        )
+        drawn.append(label(box.right + 28, at, names[curve.name]))
+    return drawn
+
+
+def _spread(ends: Sequence[float], box: Box) -> list[float]:
+    """Heights near the ends, in their order, a line of text apart within the box."""
+    gap = min(LEGEND_GAP, (box.bottom - box.top) / max(1, len(ends) - 1))
+    order = sorted(range(len(ends)), key=lambda index: ends[index])
+    places, floor = list(ends), -math.inf
+    for index in order:
+        floor = places[index] = max(places[index], floor)
+        floor += gap
+    ceiling = box.bottom
+    for index in reversed(order):
+        ceiling = places[index] = min(places[index], ceiling)
+        ceiling -= gap
+    return places
+
+
+def _bar(
+    row: tuple[tuple[str, Number], str, str], middle: float, box: Box, scale: Scale
+) -> str:
+    (name, value), words, amount = row
+    near, far = sorted((float(scale(0.0)), float(scale(float(value)))))
+    return (
+        label(box.left - 10, middle, words, "end")
+        + f'<rect data-bar="{escape(name)}" x="{pixel(near)}" '
+        f'y="{pixel(middle - BAR_THICKNESS / 2)}" width="{pixel(far - near)}" '
+        f'height="{BAR_THICKNESS}" fill="{PALETTE[0]}">'
+        f"<title>{escape(name)}</title></rect>" + label(far + 6, middle, amount)
+    )

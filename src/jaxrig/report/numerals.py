@@ -1,0 +1,112 @@
+"""Numbers for people: readable values and round positions for axis ticks."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+Number: TypeAlias = int | float | np.integer | np.floating
+
+SIGNIFICANT_DIGITS = 4
+# Plain notation inside these powers of ten, scientific notation outside.
+SMALLEST_PLAIN_POWER = -4
+LARGEST_PLAIN_POWER = 8
+# A range narrower than this share of its values is rounding noise: drawn flat.
+NOISE = 1e-12
+TINIEST = 1e-300
+# Tick steps, each taken up to the geometric mean with the next one.
+STEPS = ((1, 2**0.5), (2, 10**0.5), (5, 50**0.5), (10, math.inf))
+
+
+def format_number(value: Number) -> str:
+    """Four significant digits; whole parts in full, with thousands separators.
+
+    >>> format_number(1234567.8), format_number(0.5), format_number(1.23456e-7)
+    ('1,234,568', '0.5', '1.235e-7')
+    """
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    number = float(value)
+    if not math.isfinite(number):
+        return str(number)
+    if number == 0:
+        return "0"
+    scientific = f"{number:.{SIGNIFICANT_DIGITS - 1}e}"
+    power = int(scientific.split("e")[1])
+    if not SMALLEST_PLAIN_POWER <= power <= LARGEST_PLAIN_POWER:
+        return _compact(scientific)
+    return _without_zeros(f"{number:,.{max(0, SIGNIFICANT_DIGITS - 1 - power)}f}")
+
+
+def linear_ticks(
+    low: Number, high: Number, count: int = 5, whole: bool = False
+) -> tuple[float, ...]:
+    """Ticks at 1, 2 or 5 times a power of ten; the outer two enclose the range."""
+    low, high = _widen(float(low), float(high))
+    step = _round_step(high / count - low / count)
+    if whole:
+        step = max(step, 1.0)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return tuple(_snap(index, step) for index in range(first, last + 1))
+
+
+def log_ticks(low: Number, high: Number, count: int = 7) -> tuple[float, ...]:
+    """Powers of ten, or 1-2-5 steps on a short range; the outer two enclose it."""
+    first = math.floor(math.log10(low) + NOISE)
+    last = math.ceil(math.log10(high) - NOISE)
+    if last - first <= 2:
+        fine = [m * 10.0**p for p in range(first, last + 1) for m in (1, 2, 5)]
+        lower = max(i for i, tick in enumerate(fine) if tick <= low * (1 + NOISE))
+        upper = min(i for i, tick in enumerate(fine) if tick >= high * (1 - NOISE))
+        return tuple(fine[lower : max(upper, lower + 1) + 1])
+    stride = math.ceil((last - first) / count)
+    steps = math.ceil((last - first) / stride)
+    return tuple(10.0 ** (first + stride * i) for i in range(steps + 1))
+
+
+def tick_labels(ticks: Sequence[float]) -> tuple[str, ...]:
+    """Labels with equal decimals, precise enough to tell neighbours apart."""
+    step = min(abs(b - a) for a, b in pairwise(ticks))
+    largest = max(abs(tick) for tick in ticks)
+    fine, coarse = _power(step), _power(largest)
+    if fine < SMALLEST_PLAIN_POWER or coarse > LARGEST_PLAIN_POWER:
+        decimals = max(0, coarse - fine)
+        return tuple(_compact(f"{tick:.{decimals}e}") for tick in ticks)
+    return tuple(f"{tick:,.{max(0, -fine)}f}" for tick in ticks)
+
+
+def _widen(low: float, high: float) -> tuple[float, float]:
+    size = max(abs(low), abs(high))
+    if high / 2 - low / 2 > max(size * NOISE, TINIEST):
+        return low, high
+    pad = size / 10 if size > TINIEST else 0.5
+    return low - pad, high + pad
+
+
+def _round_step(rough: float) -> float:
+    base = 10.0 ** math.floor(math.log10(rough))
+    return base * next(m for m, limit in STEPS if rough < limit * base)
+
+
+def _snap(index: int, step: float) -> float:
+    power = _power(step)
+    # Dividing by a whole power of ten gives 0.3 where multiplying gives 0.30000000004.
+    if -300 < power < 0:
+        return index * round(step * 10.0**-power) / 10.0**-power
+    return index * step
+
+
+def _power(value: float) -> int:
+    return int(f"{value:.6e}".split("e")[1]) if value else 0
+
+
+def _compact(scientific: str) -> str:
+    mantissa, power = scientific.split("e")
+    mantissa = _without_zeros(mantissa)
+    return "0" if float(mantissa) == 0 else f"{mantissa}e{int(power)}"
+
+
+def _without_zeros(decimal: str) -> str:
+    return decimal.rstrip("0").rstrip(".") if "." in decimal else decimal

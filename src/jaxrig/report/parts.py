@@ -1,0 +1,200 @@
+"""What a section holds: text, code, tables, figures and players, checked when made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from jaxrig.report.markup import escape, inline, paragraphs
+from jaxrig.report.numerals import Number, format_number
+from jaxrig.report.pictures import Image, image_size, picture
+from jaxrig.report.playback import player_element
+
+Cell: TypeAlias = str | bool | Number | np.bool_ | None
+
+MAX_FRAMES_PER_SECOND = 60
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, split at blank lines; words in `backticks` are set as code."""
+
+    text: str
+
+    def __post_init__(self):
+        _check_string(self.text, "text")
+        if not self.text.strip():
+            raise ValueError(f"text is {self.text!r}: it must hold words")
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        return paragraphs(self.text)
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines set as they are: a message, a command, a program."""
+
+    text: str
+
+    def __post_init__(self):
+        _check_string(self.text, "text")
+        if not self.text.strip():
+            raise ValueError(f"text is {self.text!r}: it must hold words")
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        return f'<pre tabindex="0"><code>{escape(self.text)}</code></pre>'
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns; numbers are rounded for reading and right-aligned."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
+        _check_string(self.caption, "caption")
+        if not self.columns:
+            raise ValueError("columns is empty: a table needs at least one column")
+        for index, column in enumerate(self.columns):
+            _check_string(column, f"columns[{index}]")
+        for index, row in enumerate(self.rows):
+            self._check_row(index, row)
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        heads = "".join(
+            f'<th scope="col"{_align(self._is_numeric(index))}>{escape(column)}</th>'
+            for index, column in enumerate(self.columns)
+        )
+        rows = "\n".join(
+            f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in self.rows
+        )
+        caption = f"<caption>{inline(self.caption)}</caption>" if self.caption else ""
+        name = escape(self.caption or "Table")
+        return (
+            f'<div class="table-box" role="region" aria-label="{name}" tabindex="0">'
+            f"<table>{caption}\n<thead><tr>{heads}</tr></thead>\n"
+            f"<tbody>\n{rows}\n</tbody></table></div>"
+        )
+
+    def _check_row(self, index: int, row: Sequence[Cell]) -> None:
+        if len(row) != len(self.columns):
+            raise ValueError(
+                f"rows[{index}] has {len(row)} cells: it must have one for each of "
+                f"the {len(self.columns)} columns"
+            )
+        for column, value in zip(self.columns, row, strict=True):
+            if not isinstance(value, Cell):
+                raise TypeError(
+                    f"rows[{index}] has {value!r} under {column!r}: a cell is a "
+                    "string, number, bool or None; convert with float() or str()"
+                )
+
+    def _is_numeric(self, index: int) -> bool:
+        values = [row[index] for row in self.rows if row[index] is not None]
+        return bool(values) and all(map(_is_number, values))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One SVG text or the bytes of one PNG, with a caption below.
+
+    A drawing is put into the page itself, so `currentColor` follows the theme; one
+    with its own style rules or animations is sealed off as an image.
+    """
+
+    image: Image
+    caption: str = ""
+    alt: str = ""
+
+    def __post_init__(self):
+        image_size(self.image, "image")
+        _check_string(self.caption, "caption")
+        _check_string(self.alt, "alt")
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        caption = self.caption and f"<figcaption>{inline(self.caption)}</figcaption>"
+        shown = picture(self.image, self.alt or self.caption, scope)
+        return f"<figure>{shown}{caption}</figure>"
+
+
+@dataclass(frozen=True)
+class Player:
+    """Frames of one kind, SVG texts or PNG bytes, to play, step and scrub through."""
+
+    frames: Sequence[Image]
+    captions: Sequence[str] = ()
+    frames_per_second: Number = 8
+    title: str = ""
+    alt: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "frames", tuple(self.frames))
+        object.__setattr__(self, "captions", tuple(self.captions))
+        if not self.frames:
+            raise ValueError("frames is empty: a player needs at least one frame")
+        for index, frame in enumerate(self.frames):
+            image_size(frame, f"frames[{index}]")
+            if isinstance(frame, str) != isinstance(self.frames[0], str):
+                raise TypeError(
+                    f"frames[{index}] is of type {type(frame).__name__}, frames[0] of "
+                    f"type {type(self.frames[0]).__name__}: all must be of one kind"
+                )
+        if len(self.captions) not in (0, len(self.frames)):
+            raise ValueError(
+                f"captions has {len(self.captions)} entries: it must be empty or have "
+                f"one for each of the {len(self.frames)} frames"
+            )
+        for index, caption in enumerate(self.captions):
+            _check_string(caption, f"captions[{index}]")
+        if not 0 < self.frames_per_second <= MAX_FRAMES_PER_SECOND:
+            raise ValueError(
+                f"frames_per_second is {self.frames_per_second}: it must be above 0 "
+                f"and at most {MAX_FRAMES_PER_SECOND}"
+            )
+        _check_string(self.title, "title")
+        _check_string(self.alt, "alt")
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        return player_element(
+            self.frames, self.captions, self.frames_per_second, self.title, self.alt
+        )
+
+
+Part: TypeAlias = Text | Code | Table | Figure | Player
+
+
+def _check_string(value: object, field: str) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{field} is {value!r}: it must be a string")
+
+
+def _is_number(value: Cell) -> bool:
+    return isinstance(value, Number) and not isinstance(value, bool)
+
+
+def _cell(value: Cell) -> str:
+    return f"<td{_align(_is_number(value))}>{_words(value)}</td>"
+
+
+def _align(numeric: bool) -> str:
+    return ' class="number"' if numeric else ""
+
+
+def _words(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return format_number(value)

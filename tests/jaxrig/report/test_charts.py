@@ -1,0 +1,211 @@
+"""Charts are valid SVG whose geometry agrees with the data and with its own ticks."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxrig.report import bar_chart, line_chart
+from jaxrig.report.vector import parse_drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</title></svg><script>alert('1')</script>\"&\x00\ud800"
+
+
+def read(text: str) -> ElementTree.Element:
+    parse_drawing(text)
+    return ElementTree.fromstring(text)
+
+
+def marked(root, name):
+    return {node.get(name): node for node in root.iter() if node.get(name)}
+
+
+def points(path: str) -> list[np.ndarray]:
+    runs = path.replace("Z", "").split("M")[1:]
+    return [np.array([p.split() for p in run.split("L")], float) for run in runs]
+
+
+def curve(root, name) -> list[np.ndarray]:
+    return points(marked(root, "data-series")[name].find(f"{SVG}path").get("d"))
+
+
+def axis(root, name) -> list[tuple[float, float]]:
+    """(pixel, value) of each tick, as a reader would take them from the labels."""
+    side = "x" if name == "x" else "y"
+    labels = [node for node in root.iter() if node.get("data-axis") == name]
+    return [
+        (float(node.get(side)), float(node.text.replace(",", ""))) for node in labels
+    ]
+
+
+def expected(ticks, values, log=False):
+    (p0, v0), (p1, v1) = ticks[0], ticks[-1]
+    warp = np.log10 if log else np.asarray
+    share = (warp(values) - warp(v0)) / (warp(v1) - warp(v0))
+    return p0 + share * (p1 - p0)
+
+
+@pytest.mark.parametrize("log_y", [False, True])
+def test_points_lie_where_the_ticks_say(log_y):
+    x = np.array([0.0, 1.5, 3.0, 10.0])
+    y = np.array([0.02, 0.5, 30.0, 4.0])
+    root = read(line_chart({"a": (x, y)}, "t", "x", "y", log_y=log_y))
+    (drawn,) = curve(root, "a")
+    np.testing.assert_allclose(drawn[:, 0], expected(axis(root, "x"), x), atol=0.05)
+    along = expected(axis(root, "y"), y, log_y)
+    np.testing.assert_allclose(drawn[:, 1], along, atol=0.05)
+
+
+VALUES = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
+
+
+@given(st.lists(VALUES, min_size=2, max_size=30))
+def test_greater_values_are_drawn_higher_and_inside(values):
+    root = read(line_chart({"a": (np.arange(len(values)), values)}))
+    (drawn,) = curve(root, "a")
+    heights = -drawn[:, 1][np.argsort(values, kind="stable")]
+    assert (np.diff(heights) >= 0).all()
+    assert (np.diff(drawn[:, 0]) > 0).all()
+    assert drawn.min() >= 0
+    assert drawn[:, 0].max() <= 640
+    assert drawn[:, 1].max() <= 360
+
+
+def test_nan_breaks_the_curve_and_lone_points_become_dots():
+    nan = np.nan
+    y = [1, 2, nan, 3, nan, 4, 5, 6]
+    root = read(line_chart({"a": (range(8), y)}))
+    assert [len(run) for run in curve(root, "a")] == [2, 3]
+    (dot,) = marked(root, "data-series")["a"].findall(f"{SVG}circle")
+    at = expected(axis(root, "x"), 3.0), expected(axis(root, "y"), 3.0)
+    place = float(dot.get("cx", "")), float(dot.get("cy", ""))
+    assert place == pytest.approx(at, abs=0.05)
+
+
+def test_single_point_is_one_dot_and_no_line():
+    group = marked(read(line_chart({"a": ([4], [2])})), "data-series")["a"]
+    assert len(group.findall(f"{SVG}circle")) == 1
+    assert group.find(f"{SVG}path") is None
+
+
+def test_band_follows_low_forth_and_high_back():
+    x, y = np.arange(3.0), np.array([2.0, 3.0, 4.0])
+    low, high = y - 1, y + np.array([1.0, 2.0, 6.0])
+    root = read(line_chart({"a": (x, y)}, bands={"a": (low, high)}))
+    (outline,) = points(marked(root, "data-band")["a"].get("d", ""))
+    ticks = axis(root, "y")
+    np.testing.assert_allclose(outline[:3, 1], expected(ticks, low), atol=0.05)
+    np.testing.assert_allclose(outline[3:, 1], expected(ticks, high[::-1]), atol=0.05)
+    np.testing.assert_allclose(outline[:3, 0], outline[3:, 0][::-1])
+
+
+def test_log_band_below_zero_ends_at_the_axis():
+    root = read(
+        line_chart(
+            {"a": ([0, 1], [1, 10])}, bands={"a": ([-5, 5], [2, 20])}, log_y=True
+        )
+    )
+    (outline,) = points(marked(root, "data-band")["a"].get("d", ""))
+    assert outline[0, 1] == pytest.approx(max(at for at, _ in axis(root, "y")))
+
+
+def test_only_banded_series_have_bands():
+    series = {"a": ([0, 1], [0, 1]), "b": ([0, 1], [1, 2])}
+    root = read(line_chart(series, bands={"b": ([0, 1], [2, 3])}))
+    assert list(marked(root, "data-band")) == ["b"]
+
+
+@pytest.mark.parametrize("count", [2, 7, 14])
+def test_names_stand_right_of_the_data_and_apart(count):
+    series = {f"name {i}": ([0, 1], [i * 1e-3, 0.5 + i * 1e-3]) for i in range(count)}
+    series["far"] = ([0, 1], [0, 100])
+    root = read(line_chart(series))
+    texts = [n for n in root.iter(f"{SVG}text") if n.text in series]
+    right = max(run[:, 0].max() for name in series for run in curve(root, name))
+    assert len(texts) == len(series)
+    assert all(float(node.get("x", "")) > right for node in texts)
+    heights = sorted(float(node.get("y", "")) for node in texts)
+    assert np.diff(heights).min() >= 15
+    assert heights[0] >= 0
+    assert heights[-1] <= 360
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        line_chart(
+            {HOSTILE: ([0, 1], [0, 1])},
+            HOSTILE,
+            HOSTILE,
+            HOSTILE,
+            bands={HOSTILE: ([0, 1], [0, 1])},
+        ),
+        bar_chart({HOSTILE: 1.0}, HOSTILE, HOSTILE),
+    ],
+)
+def test_words_stay_words(chart):
+    root = read(chart)
+    assert {node.tag for node in root.iter()} <= {
+        SVG + tag for tag in ("svg", "title", "text", "line", "path", "g", "rect")
+    }
+    assert "<script>" in (root.findtext(f"{SVG}title") or "")
+
+
+@pytest.mark.parametrize(
+    "chart", [line_chart({"a": ([0, 1], [0, 1])}), bar_chart({"a": 1, "b": -2.5})]
+)
+def test_chart_stands_alone(chart):
+    root = read(chart)
+    width, height = root.get("width"), root.get("height")
+    assert root.get("viewBox") == f"0 0 {width} {height}"
+    assert root.get("role") == "img"
+    assert root[0].tag == f"{SVG}title"
+    assert root[0].text
+    assert root.get("fill") == "currentColor"
+    assert re.findall('https?:[^" ]*', chart) == ["http://www.w3.org/2000/svg"]
+
+
+def test_same_input_same_text():
+    series = {"b": (np.arange(5), np.arange(5) ** 2), "a": ([0, 4], [1, 1])}
+    assert line_chart(series) == line_chart(series)
+    assert bar_chart({"b": 1, "a": 2}) == bar_chart({"b": 1, "a": 2})
+
+
+@given(st.lists(VALUES, min_size=1, max_size=8))
+def test_bars_are_proportional_and_start_at_zero(values):
+    root = read(bar_chart({str(index): value for index, value in enumerate(values)}))
+    bars = marked(root, "data-bar").values()
+    left = np.array([float(bar.get("x", "")) for bar in bars])
+    length = np.array([float(bar.get("width", "")) for bar in bars])
+    size = np.abs(values)
+    np.testing.assert_allclose(
+        length * size.max(), size * length.max(), atol=0.011 * size.max() + 1e-9
+    )
+    ends = np.where(np.array(values) < 0, left + length, left)
+    assert np.ptp(ends) <= 0.021
+
+
+def test_bars_carry_name_and_value():
+    words = [node.text for node in read(bar_chart({"rate": 1234.5})).iter(f"{SVG}text")]
+    assert words == ["rate", "1,234"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({}, "values is empty"), ({"a": float("nan")}, r"values\['a'\] is nan")],
+)
+def test_bars_that_cannot_be_drawn(values, message):
+    with pytest.raises(ValueError, match=message):
+        bar_chart(values)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("width", 100), ("height", 20), ("width", float("nan"))]
+)
+def test_small_charts_are_refused(field, value):
+    with pytest.raises(ValueError, match=f"{field} is {value}"):
+        line_chart({"a": ([0, 1], [0, 1])}, **{field: value})

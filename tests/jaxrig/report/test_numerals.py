@@ -1,0 +1,100 @@
+"""Numbers read back as the value they show; ticks are round and enclose the range."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxrig.report.numerals import format_number, linear_ticks, log_ticks, tick_labels
+
+FINITE = st.floats(-1e300, 1e300)
+POSITIVE = st.floats(1e-300, 1e300)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (0.0, "0"),
+        (1234567, "1,234,567"),
+        (1234567.8, "1,234,568"),
+        (12.5, "12.5"),
+        (99.996, "100"),
+        (-0.00123456, "-0.001235"),
+        (1.23456e-7, "1.235e-7"),
+        (2e15, "2e15"),
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        (np.float32(0.25), "0.25"),
+        (np.int64(-4000), "-4,000"),
+    ],
+)
+def test_examples(value, shown):
+    assert format_number(value) == shown
+
+
+@given(FINITE)
+def test_shown_number_is_within_half_a_unit_of_the_fourth_digit(value):
+    shown = float(format_number(value).replace(",", ""))
+    assert shown == pytest.approx(value, rel=5.0001e-4, abs=1e-307)
+
+
+@given(FINITE, FINITE, st.integers(1, 12), st.booleans())
+def test_linear_ticks_are_even_and_enclose_the_range(a, b, count, whole):
+    low, high = min(a, b), max(a, b)
+    ticks = linear_ticks(low, high, count, whole)
+    slack = 1e-9 * max(abs(low), abs(high))
+    assert ticks[0] <= low + slack
+    assert ticks[-1] >= high - slack
+    steps = [after - before for before, after in pairwise(ticks)]
+    assert min(steps) > 0
+    assert max(steps) == pytest.approx(min(steps), rel=1e-6)
+    if whole:
+        assert min(steps) >= 1
+    assert 2 <= len(ticks) <= 2 * count + 4
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0, 1, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
+        (0.1, 0.3, (0.1, 0.15, 0.2, 0.25, 0.3)),
+        (-7, 12, (-10.0, -5.0, 0.0, 5.0, 10.0, 15.0)),
+    ],
+)
+def test_ticks_are_the_decimal_numbers_one_would_write(low, high, ticks):
+    assert linear_ticks(low, high) == ticks
+
+
+@given(POSITIVE, POSITIVE)
+def test_log_ticks_rise_and_enclose_the_range(a, b):
+    low, high = min(a, b), max(a, b)
+    ticks = log_ticks(low, high)
+    assert ticks[0] <= low * (1 + 1e-9)
+    assert ticks[-1] >= high * (1 - 1e-9)
+    assert all(before < after for before, after in pairwise(ticks))
+    assert 2 <= len(ticks) <= 9
+
+
+def test_log_ticks_examples():
+    assert log_ticks(0.003, 40) == (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+    assert log_ticks(3, 12) == (2.0, 5.0, 10.0, 20.0)
+
+
+@given(FINITE, FINITE)
+def test_labels_tell_ticks_apart_and_read_back(a, b):
+    ticks = linear_ticks(min(a, b), max(a, b))
+    labels = tick_labels(ticks)
+    step = ticks[1] - ticks[0]
+    assert len(set(labels)) == len(ticks)
+    for tick, words in zip(ticks, labels, strict=True):
+        assert abs(float(words.replace(",", "")) - tick) < step / 2
+
+
+def test_labels_share_their_decimals():
+    assert tick_labels((0.0, 0.5, 1.0)) == ("0.0", "0.5", "1.0")
+    assert tick_labels((0.0, 5000.0, 10000.0)) == ("0", "5,000", "10,000")
+    assert tick_labels((0.0, 2e-6, 4e-6)) == ("0", "2e-6", "4e-6")

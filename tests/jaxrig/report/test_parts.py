@@ -1,0 +1,146 @@
+"""Parts refuse what they cannot show and show the rest as given."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxrig.report import Figure, Player, Table, Text, png_from_array
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 2"><rect/></svg>'
+PNG = png_from_array(np.zeros((2, 3), np.uint8))
+HOSTILE = "</td></table><script>alert(1)</script>\" onload='x' &amp; <b>"
+
+
+def test_text_becomes_paragraphs_with_code(parse):
+    root = parse(Text("Run `make <demo>`.\n\nThen look.").html("s--"))
+    assert [node.text for node in root.all("p")] == ["Run make <demo>.", "Then look."]
+    assert root.one("code").text == "make <demo>"
+
+
+@pytest.mark.parametrize("text", ["", " \n\n "])
+def test_text_needs_words(text):
+    with pytest.raises(ValueError, match="text is"):
+        Text(text)
+
+
+def test_table_cells(parse):
+    table = Table(
+        ["name", "rate", "count", "ok"],
+        [
+            ["a", 1234567.8, np.int32(3), True],
+            ["b", np.float32(0.5), None, np.bool_(False)],
+        ],
+        caption="Of `step`",
+    )
+    root = parse(table.html("s--"))
+    rows = [[cell.text for cell in row.all("td")] for row in root.all("tr")[1:]]
+    assert rows == [["a", "1,234,568", "3", "yes"], ["b", "0.5", "", "no"]]
+    assert root.one("caption").text == "Of step"
+    assert [cell.text for cell in root.all("th")] == ["name", "rate", "count", "ok"]
+
+
+def test_numbers_and_their_heads_are_right_aligned(parse):
+    rows = [["a", 1.5, 2, "x"], ["b", None, "none", None]]
+    root = parse(Table(["text", "number", "mixed", "words"], rows).html("s--"))
+    numeric = [cell.text for cell in root.having("class", "number")]
+    assert numeric == ["number", "1.5", "2"]
+
+
+def test_wide_tables_scroll_in_their_own_box(parse):
+    (box,) = parse(Table(["a"], [[1]]).html("s--")).having("class", "table-box")
+    assert box.attributes["tabindex"] == "0"
+    assert box.one("table")
+
+
+@pytest.mark.parametrize("part", ["columns", "cell", "caption"])
+def test_table_words_stay_words(parse, part):
+    words = {"columns": "a", "cell": "b", "caption": "c", part: HOSTILE}
+    table = Table([words["columns"]], [[words["cell"]]], words["caption"])
+    root = parse(table.html("s--"))
+    assert not root.all("script", "b")
+    assert not root.having("onload")
+    assert HOSTILE in root.text
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "error", "message"),
+    [
+        ([], [], ValueError, "columns is empty"),
+        (["a", "b"], [[1, 2], [3]], ValueError, r"rows\[1\] has 1 cells.*2 columns"),
+        (["a"], [[[1]]], TypeError, "rows"),
+        ([1], [], TypeError, "columns"),
+    ],
+)
+def test_table_refusals(columns, rows, error, message):
+    with pytest.raises(error, match=message):
+        Table(columns, rows)
+
+
+def test_table_without_rows_is_a_head(parse):
+    root = parse(Table(["a", "b"], []).html("s--"))
+    assert [node.text for node in root.all("th")] == ["a", "b"]
+    assert not root.all("td")
+
+
+def test_parts_do_not_change_with_what_they_were_made_from():
+    frames, row = [PNG, PNG], [1]
+    player, table = Player(frames), Table(["a"], [row])
+    before = player.html("s--"), table.html("s--")
+    frames.pop()
+    row[0] = 2
+    assert (player.html("s--"), table.html("s--")) == before
+
+
+def test_figure_caption_and_name(parse):
+    root = parse(Figure(SVG, caption="A `rect` <i>", alt="box").html("s--"))
+    assert root.one("figcaption").text == "A rect <i>"
+    assert root.having("aria-label", "box")
+    assert not parse(Figure(PNG).html("s--")).all("figcaption")
+
+
+@pytest.mark.parametrize(
+    ("image", "error"),
+    [
+        (b"GIF89a", ValueError),
+        (PNG[:-1], ValueError),
+        ("<html/>", ValueError),
+        (SVG.replace("<rect/>", "<script/>"), ValueError),
+        (None, TypeError),
+        (np.zeros((2, 2), np.uint8), TypeError),
+    ],
+)
+def test_images_are_checked_where_they_are_given(image, error):
+    with pytest.raises(error, match="image"):
+        Figure(image)
+    with pytest.raises(error, match="frames"):
+        Player([SVG if isinstance(image, str) else PNG, image])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"frames": []}, ValueError, "frames is empty"),
+        ({"frames": [PNG, SVG]}, TypeError, r"frames\[1\] is of type str"),
+        ({"frames": [PNG], "captions": ["a", "b"]}, ValueError, "captions has 2"),
+        ({"frames": [PNG], "captions": [1]}, TypeError, "captions"),
+        ({"frames": [PNG], "frames_per_second": 0}, ValueError, "per_second is 0"),
+        ({"frames": [PNG], "frames_per_second": 61.5}, ValueError, "is 61.5"),
+        (
+            {"frames": [PNG], "frames_per_second": float("nan")},
+            ValueError,
+            "per_second is nan",
+        ),
+        ({"frames": [PNG], "title": 3}, TypeError, "title"),
+    ],
+)
+def test_player_refusals(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Player(**arguments)
+
+
+@given(st.text(), st.text())
+def test_player_words_stay_words(title, caption):
+    markup = Player([SVG, SVG], [caption, caption], title=title).html("s--")
+    plain = Player([SVG, SVG], ["b", "b"], title="a").html("s--")
+    assert markup.count("<") == plain.count("<") - 2 * (not title)
