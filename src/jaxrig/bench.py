@@ -1,0 +1,95 @@
+"""Measurements with everything needed to judge them, as a table and as JSON."""
+
+import datetime
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from jaxrig.atomic import atomic_write
+from jaxrig.machine import describe_machine, package_versions
+from jaxrig.memory import device_memory, host_memory
+from jaxrig.timing import Timing
+
+SCHEMA = "jaxrig.bench/1"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One timed case of a benchmark."""
+
+    case: str
+    timing: Timing
+    items: int  # handled in one run
+    unit: str  # what an item is, in the plural
+    shapes: dict[str, Any]
+    state_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A named job that yields measurements."""
+
+    name: str
+    summary: str
+    run: Callable[[], Sequence[Measurement]]
+
+
+def choose(benchmarks: Sequence[Benchmark], names: Sequence[str]) -> list[Benchmark]:
+    """The benchmarks with these names or prefixes (`core` takes all of `core.*`)."""
+    for name in names:
+        if not any(_matches(b.name, name) for b in benchmarks):
+            known = ", ".join(b.name for b in benchmarks)
+            raise ValueError(f"no benchmark {name!r}; there are: {known}")
+    if not names:
+        return list(benchmarks)
+    return [b for b in benchmarks if any(_matches(b.name, n) for n in names)]
+
+
+def _matches(name: str, wanted: str) -> bool:
+    return name == wanted or name.startswith(f"{wanted}.")
+
+
+def run_benchmark(benchmark: Benchmark) -> list[dict[str, Any]]:
+    """Run one benchmark and give a flat record for each of its cases."""
+    return [_record(benchmark.name, m) for m in benchmark.run()]
+
+
+def _record(benchmark: str, measured: Measurement) -> dict[str, Any]:
+    timing = measured.timing
+    return {
+        "benchmark": benchmark,
+        "case": measured.case,
+        "unit": measured.unit,
+        "items": measured.items,
+        "shapes": measured.shapes,
+        "repeats": len(timing.seconds),
+        "median_seconds": timing.median,
+        "p95_seconds": timing.p95,
+        "spread": timing.spread,
+        "per_second": timing.per_second(measured.items),
+        "per_cpu_second": timing.per_cpu_second(measured.items),
+        "compile_seconds": timing.compile_seconds,
+        "state_bytes": measured.state_bytes,
+        "peak_host_bytes": host_memory().peak,
+        "peak_device_bytes": device_memory().peak,
+    }
+
+
+def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
+    """Write records with date, machine and versions to one JSON file."""
+    now = datetime.datetime.now(datetime.UTC)
+    content = {
+        "schema": SCHEMA,
+        "date": now.isoformat(timespec="seconds"),
+        "machine": describe_machine(),
+        "versions": package_versions(),
+        "backend": jax.default_backend(),
+        "results": list(results),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(json.dumps(content, indent=1).encode())

@@ -1,0 +1,167 @@
+"""What the core costs: dispatch, chunks, progress, checkpoints, learners."""
+
+import functools
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from jaxrig.batching import map_chunked
+from jaxrig.bench import Benchmark, Measurement
+from jaxrig.checkpoint import load_tree, save_tree
+from jaxrig.learn.grpo import GRPOConfig, grpo_init, grpo_update
+from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
+from jaxrig.learn.tabular import corridor, uniform_policy
+from jaxrig.memory import tree_bytes
+from jaxrig.progress import Meter, TextMeter, scan_with_progress
+from jaxrig.timing import compare, measure
+from jaxrig.tracing import compile_once
+
+CALLS = 1_000
+
+
+def dispatch() -> list[Measurement]:
+    """Calls per second from Python of a small function of an eight-array state."""
+    state = {f"field {i}": jnp.zeros((30, 30), jnp.int8) for i in range(8)}
+
+    def step(state: Any, action: jax.Array, name: str) -> Any:
+        return jax.tree.map(lambda x: x + action, state)
+
+    def calls(function: Callable[..., Any]) -> Callable[[], Any]:
+        action = jnp.asarray(1, jnp.int8)
+
+        def run() -> Any:
+            result = state
+            for _ in range(CALLS):
+                result = function(result, action, "static")
+            return result
+
+        return run
+
+    ways = {
+        "jax.jit": calls(jax.jit(step, static_argnums=2)),
+        "compile_once": calls(compile_once(step)),
+        "equinox.filter_jit": calls(eqx.filter_jit(step)),
+    }
+    return [
+        Measurement(
+            case,
+            timing,
+            CALLS,
+            "calls",
+            {"state": "8 x int8[30,30]"},
+            tree_bytes(state),
+        )
+        for case, timing in compare(ways).items()
+    ]
+
+
+def chunks() -> list[Measurement]:
+    """Items per second of a chunked map against one batch of everything."""
+    count = 200_000
+    items = jax.random.normal(jax.random.key(0), (count, 32))
+    function = lambda x: jnp.tanh(x).sum() + jnp.sort(x)[0]
+    whole = jax.jit(jax.vmap(function))
+    ways: dict[str, Callable[[], Any]] = {"one batch": lambda: whole(items)}
+    for size in (2_000, 20_000):
+        run = map_chunked(function, chunk_size=size)
+        ways[f"chunks of {size:,}"] = functools.partial(run, items)
+    return [
+        Measurement(
+            case,
+            timing,
+            count,
+            "items",
+            {"items": list(items.shape)},
+            tree_bytes(items),
+        )
+        for case, timing in compare(ways).items()
+    ]
+
+
+def progress() -> list[Measurement]:
+    """Steps per second of a compiled scan with and without a meter."""
+    steps = 100_000
+    body = lambda carry, _: (jnp.tanh(carry) * 0.999 + 0.5, None)
+
+    def run(meter: Meter) -> Callable[[], Any]:
+        scan = lambda x: scan_with_progress(body, x, None, steps, meter=meter)[0]
+        compiled = jax.jit(scan)
+
+        def timed() -> jax.Array:
+            result = jax.block_until_ready(compiled(jnp.ones(8_192)))
+            jax.effects_barrier()
+            return result
+
+        return timed
+
+    ways = {"silent": run(Meter()), "text": run(TextMeter(io.StringIO()))}
+    return [
+        Measurement(case, timing, steps, "steps", {"carry": [8192]})
+        for case, timing in compare(ways).items()
+    ]
+
+
+def checkpoints() -> list[Measurement]:
+    """Megabytes per second to and from disk, safely written and checked."""
+    tree = {f"layer {i}": jnp.ones((1024, 1024)) * i for i in range(16)}
+    megabytes = tree_bytes(tree) // 1_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tree.ckpt"
+        ways = {
+            "save": lambda: save_tree(path, tree),
+            "load": lambda: load_tree(path, tree),
+        }
+        timings = compare(ways, repeats=5)
+    return [
+        Measurement(
+            case,
+            timing,
+            megabytes,
+            "MB",
+            {"tree": "16 x float32[1024,1024]"},
+            tree_bytes(tree),
+        )
+        for case, timing in timings.items()
+    ]
+
+
+def learners() -> list[Measurement]:
+    """Environment steps per second of whole updates, learning included."""
+    problem = corridor(16)
+    key, policy = jax.random.key(0), uniform_policy(problem)
+    ppo = PPOConfig(environments=256, steps=64)
+    grpo = GRPOConfig(states=64, group_size=64, horizon=4)
+    states = {
+        "PPO": (ppo_update, ppo_init(key, problem, policy, ppo), ppo),
+        "GRPO": (grpo_update, grpo_init(key, problem, policy, grpo), grpo),
+    }
+    steps = {"PPO": ppo.steps_per_update, "GRPO": 64 * 64 * 4}
+    measured = []
+    for case, (update, state, config) in states.items():
+        timing = measure(compile_once(update), state, problem, config)
+        measured.append(
+            Measurement(
+                case,
+                timing,
+                steps[case],
+                "steps",
+                {"states": 18, "actions": 2},
+                tree_bytes(state),
+            )
+        )
+    return measured
+
+
+BENCHMARKS = (
+    Benchmark("core.dispatch", "calls of a compiled function from Python", dispatch),
+    Benchmark("core.chunks", "a long axis in chunks against one batch", chunks),
+    Benchmark("core.progress", "a compiled scan with and without progress", progress),
+    Benchmark("core.checkpoints", "a pytree to disk and back", checkpoints),
+    Benchmark("core.learners", "PPO and GRPO on a tabular problem", learners),
+)

@@ -1,0 +1,161 @@
+"""The command `jaxrig`: doctor, bench, demo, and a sub-command for each system."""
+
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from jaxrig import bench, compilation, doctor, machine
+from jaxrig.progress import make_meter
+from jaxrig.report import Report, Section, Text
+from jaxrig.report import Table as ReportTable
+from jaxrig.systems import System, installed_systems
+
+app = typer.Typer(
+    name="jaxrig",
+    help="One compiled JAX core and the research systems on it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console(soft_wrap=True)
+
+
+def _show_error(
+    kind: type[BaseException], error: BaseException, _: TracebackType | None
+):
+    """One line instead of a traceback: what went wrong is in the message."""
+    text = str(error) or kind.__name__
+    Console(stderr=True).print(f"error: {text}", style="red", markup=False)
+
+
+@app.callback()
+def configure(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the full traceback of an error.")
+    ] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Keep no compiled programs on disk.")
+    ] = False,
+) -> None:
+    """One compiled JAX core and the research systems on it."""
+    if not debug:
+        sys.excepthook = _show_error
+    if not no_cache:
+        compilation.keep_compilations()
+
+
+@app.command("doctor")
+def run_doctor() -> None:
+    """Show versions, devices, memory, extras, and whether compiling works here."""
+    if not doctor.examine(console):
+        raise typer.Exit(1)
+
+
+@app.command("bench")
+def run_bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names or prefixes, e.g. core or core.dispatch."),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this file.")
+    ] = None,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="List the benchmarks and stop.")
+    ] = False,
+) -> None:
+    """Measure this machine; every figure comes with its spread and compile time."""
+    known = [b for system in installed_systems() for b in system.benchmarks]
+    chosen = bench.choose(known, names or [])
+    if list_only:
+        for benchmark in chosen:
+            console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
+        return
+    results = []
+    for benchmark in chosen:
+        console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
+        records = bench.run_benchmark(benchmark)
+        console.print(_bench_table(records))
+        results += records
+        if json is not None:  # after each one, so that an interrupted run loses nothing
+            bench.write_results(json, results)
+    if json is not None:
+        console.print(f"wrote {json}", markup=False)
+
+
+def _bench_table(records: list[dict]) -> Table:
+    table = Table(box=box.SIMPLE)
+    table.add_column("case", no_wrap=True)
+    for column in ("per second", "per CPU-s", "spread", "compile"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for record in records:
+        table.add_row(
+            f"{record['case']}: {record['unit']}",
+            f"{record['per_second']:,.0f}",
+            f"{record['per_cpu_second']:,.0f}",
+            f"{record['spread']:.0%}",
+            f"{record['compile_seconds']:.2f} s",
+        )
+    return table
+
+
+@app.command("demo")
+def run_demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder for report.html.")] = Path(
+        "out"
+    ),
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Run these systems only.")
+    ] = None,
+    progress: Annotated[
+        str, typer.Option("--progress", help="auto, rich, text or silent.")
+    ] = "auto",
+) -> None:
+    """Run the main job of every installed system and write one page about it."""
+    report = Report("jaxrig demo", "Every figure on this page comes from one run.")
+    for system in _with_demo(only or []):
+        console.print(f"{system.title} ...", markup=False)
+        start = time.perf_counter()
+        assert system.demo is not None
+        report.add(system.demo(make_meter(progress)))
+        seconds = time.perf_counter() - start
+        console.print(f"{system.title}: {seconds:.1f} s", markup=False)
+    report.add(_machine_section())
+    path = report.write(out / "report.html")
+    console.print(f"open {path}", markup=False)
+
+
+def _with_demo(only: list[str]) -> list[System]:
+    systems = [s for s in installed_systems() if s.demo is not None]
+    unknown = set(only) - {s.name for s in systems}
+    if unknown:
+        there = ", ".join(s.name for s in systems)
+        raise ValueError(f"no demo {sorted(unknown)[0]!r}; there are: {there}")
+    return [s for s in systems if not only or s.name in only]
+
+
+def _machine_section() -> Section:
+    facts = machine.describe_machine() | machine.package_versions()
+    rows = [
+        (name, ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in facts.items()
+    ]
+    text = Text("What this page was made on.")
+    return Section("Machine", text, ReportTable(("what", "value"), rows))
+
+
+for _system in installed_systems():
+    if _system.app is not None:
+        app.add_typer(_system.app, name=_system.name, help=_system.title)
+
+
+def main() -> None:
+    """Entry point of the command `jaxrig`."""
+    app()

@@ -1,0 +1,171 @@
+"""The core's own demo: the compile guard, batching, and a learner with a known optimum.
+
+Each part runs the real thing and shows what came out.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrig.batching import map_chunked
+from jaxrig.keys import batch_keys
+from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
+from jaxrig.learn.tabular import (
+    TabularProblem,
+    corridor,
+    optimal_values,
+    policy_values,
+    uniform_policy,
+)
+from jaxrig.progress import Meter
+from jaxrig.report import (
+    Code,
+    Figure,
+    Part,
+    Player,
+    Section,
+    Table,
+    Text,
+    line_chart,
+    png_from_array,
+)
+from jaxrig.timing import compare
+from jaxrig.tracing import RetraceError, compile_once
+
+ITEMS, CHUNKS = 100_000, (1_000, 7_000, 100_000)
+SEEDS, UPDATES = (0, 1, 2), 60
+CONFIG = PPOConfig(
+    environments=32,
+    steps=32,
+    minibatches=2,
+    learning_rate=0.03,
+    discount=0.95,
+    entropy_coeff=0.003,
+)
+
+
+def core_section(meter: Meter) -> Section:
+    """Everything the core shows of itself."""
+    return Section(
+        "The core", *guard_parts(), *batching_parts(), *learner_parts(meter), id="core"
+    )
+
+
+def guard_parts() -> list[Part]:
+    """A function that may be compiled once, called with something else."""
+    step = compile_once(_walk)
+    step(jax.random.key(0), jnp.asarray(0.5))
+    try:
+        step(jax.random.key(0), jnp.asarray(1))
+    except RetraceError as error:
+        message = str(error)
+    else:
+        raise AssertionError("the compile guard let a changed dtype pass")
+    return [
+        Text(
+            "Compile guard. A function made with `compile_once` refuses to be compiled "
+            "again unnoticed. Called with an integer where a float was, it says:"
+        ),
+        Code(message),
+    ]
+
+
+def _walk(key: jax.Array, start: jax.Array) -> jax.Array:
+    """Where a random walker ends after 64 steps."""
+    return start + jax.random.normal(key, (64,)).sum()
+
+
+def batching_parts() -> list[Part]:
+    """The same walks in chunks of several sizes: same bits, one compilation each."""
+    keys = batch_keys(jax.random.key(1), ITEMS)
+    start = jnp.asarray(0.0)
+    maps = {size: map_chunked(_walk, chunk_size=size) for size in CHUNKS}
+    results = {size: np.asarray(run(keys, start)) for size, run in maps.items()}
+    timings = compare(
+        {str(s): functools.partial(run, keys, start) for s, run in maps.items()},
+        repeats=5,
+    )
+    reference = results[CHUNKS[-1]]
+    rows = [
+        (
+            size,
+            timings[str(size)].per_second(ITEMS),
+            maps[size].trace_count,
+            bool((results[size] == reference).all()),
+        )
+        for size in CHUNKS
+    ]
+    columns = ("chunk size", "walks per second", "compilations", "same bits")
+    return [
+        Text(
+            f"Batching. {ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
+            "chunk is padded, so one compiled shape serves all, and the result does "
+            "not depend on the chunk size."
+        ),
+        Table(columns, rows),
+    ]
+
+
+def learner_parts(meter: Meter) -> list[Part]:
+    """PPO on a corridor whose best policy is known exactly."""
+    problem = corridor(8, lure=0.3, slip=0.1)
+    start = np.asarray(problem.start, np.float64)
+    best = float(start @ optimal_values(problem, CONFIG.discount))
+    curves, frames = [], []
+    meter.start("PPO, three seeds", len(SEEDS) * UPDATES)
+    for number, seed in enumerate(SEEDS):
+        curve, pictures = _learn(
+            problem, seed, lambda done, n=number: meter.show(n * UPDATES + done)
+        )
+        curves.append(curve)
+        frames = frames or pictures
+    meter.stop()
+    found = np.asarray(curves)
+    updates = np.arange(found.shape[1])
+    chart = line_chart(
+        {
+            "PPO": (updates, found.mean(axis=0)),
+            "optimum": (updates, np.full(len(updates), best)),
+        },
+        title="Expected return of the learned policy",
+        x_label="update",
+        y_label="return",
+        bands={"PPO": (found.min(axis=0), found.max(axis=0))},
+    )
+    return [
+        Text(
+            "Learning. PPO walks a slippery corridor of eight cells: 0.3 for leaving "
+            "on the left, 1 on the right. Values are exact, from the linear equations "
+            f"of the policy; after {UPDATES} updates three seeds reach "
+            f"{', '.join(f'{c[-1] / best:.1%}' for c in curves)} of the optimum."
+        ),
+        Figure(chart, caption="Mean and range over three seeds.", alt="Learning curve"),
+        Player(
+            frames,
+            captions=[f"update {i}" for i in range(0, UPDATES + 1, 2)],
+            title="Chance of going left (top) and right (bottom), by cell: dark is 1",
+            alt="Chance of each action in each cell",
+        ),
+    ]
+
+
+def _learn(problem: TabularProblem, seed: int, show) -> tuple[list[float], list[bytes]]:
+    """Exact return after each update, and a picture of every second policy."""
+    update = compile_once(ppo_update)
+    state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
+    start = np.asarray(problem.start, np.float64)
+    curve, pictures = [], []
+    for done in range(UPDATES + 1):
+        chances = np.asarray(state.policy.probabilities())
+        values = policy_values(problem, chances, CONFIG.discount)
+        curve.append(float(start @ values))
+        if done % 2 == 0:
+            cells = chances[~np.asarray(problem.terminal)].T
+            grey = np.uint8(255 - 235 * cells)
+            pictures.append(png_from_array(np.kron(grey, np.ones((8, 8), np.uint8))))
+        if done < UPDATES:
+            state, _ = update(state, problem, CONFIG)
+            show(done + 1)
+    return curve, pictures

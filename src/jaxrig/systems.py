@@ -1,0 +1,39 @@
+"""How a system plugs into the command line: one `System` behind an entry point.
+
+A package names its own in the entry-point group `jaxrig.systems`; what it offers then
+appears in `jaxrig demo`, `jaxrig bench` and as a sub-command.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+import typer
+
+from jaxrig.bench import Benchmark
+from jaxrig.progress import Meter
+from jaxrig.report import Section
+
+GROUP = "jaxrig.systems"
+
+
+@dataclass(frozen=True)
+class System:
+    """What a system gives to the front door; leave out what it does not have."""
+
+    name: str
+    title: str
+    demo: Callable[[Meter], Section] | None = None
+    benchmarks: tuple[Benchmark, ...] = ()
+    app: typer.Typer | None = None
+
+
+def installed_systems() -> list[System]:
+    """Every installed system, the core first and the others by name."""
+    found = []
+    for entry in entry_points(group=GROUP):
+        system = entry.load()
+        if not isinstance(system, System):
+            raise TypeError(f"entry point {entry.value} is no jaxrig System")
+        found.append(system)
+    return sorted(found, key=lambda system: (system.name != "core", system.name))

@@ -1,0 +1,57 @@
+"""Oracle: records computed by hand from a known timing."""
+
+import json
+
+import pytest
+
+from jaxrig.bench import Benchmark, Measurement, choose, run_benchmark, write_results
+from jaxrig.timing import Timing
+
+TIMING = Timing(2.0, (1.0, 2.0, 3.0), (2.0, 4.0, 6.0))
+KNOWN = Benchmark(
+    "core.known",
+    "a known timing",
+    lambda: [Measurement("case", TIMING, 100, "items", {"x": [3]}, state_bytes=12)],
+)
+OTHERS = [KNOWN, Benchmark("core.other", "", list), Benchmark("arc.step", "", list)]
+
+
+def test_record_holds_what_is_needed_to_judge_it():
+    (record,) = run_benchmark(KNOWN)
+    assert record["per_second"] == 50.0
+    assert record["per_cpu_second"] == 25.0
+    assert record["spread"] == pytest.approx(0.5)
+    assert (record["repeats"], record["median_seconds"]) == (3, 2.0)
+    assert record["compile_seconds"] == 2.0
+    assert record["state_bytes"] == 12
+    assert record["peak_host_bytes"] > 0
+    assert (record["benchmark"], record["case"]) == ("core.known", "case")
+
+
+def test_results_file_names_machine_and_versions(tmp_path):
+    path = tmp_path / "new" / "bench.json"
+    write_results(path, run_benchmark(KNOWN))
+    content = json.loads(path.read_text())
+    assert content["schema"] == "jaxrig.bench/1"
+    assert content["machine"]["cores"] >= 1
+    assert "jax" in content["versions"]
+    assert content["results"][0]["unit"] == "items"
+    assert set(content) == {
+        "schema",
+        "date",
+        "machine",
+        "versions",
+        "backend",
+        "results",
+    }
+
+
+def test_names_and_prefixes_choose():
+    def names(*wanted):
+        return [b.name for b in choose(OTHERS, wanted)]
+
+    assert names() == ["core.known", "core.other", "arc.step"]
+    assert names("core") == ["core.known", "core.other"]
+    assert names("arc.step", "core.known") == ["core.known", "arc.step"]
+    with pytest.raises(ValueError, match=r"no benchmark 'cor'; there are: core\.known"):
+        names("cor")
