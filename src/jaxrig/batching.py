@@ -4,10 +4,13 @@ The result does not depend on the chunk size, and a chunk that does not fit in
 memory is halved and tried again.
 """
 
+import functools
 import logging
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -55,6 +58,25 @@ def pad_axis(tree: PyTree, length: int) -> PyTree:
     return jax.tree.map(pad, tree)
 
 
+@functools.partial(jax.jit, static_argnums=2)
+def _slice_device(items: PyTree, start: Any, size: int) -> PyTree:
+    """One program for all arrays and every start."""
+    return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, size), items)
+
+
+def take_rows(items: PyTree, start: int, size: int) -> PyTree:
+    """Rows start to start + size of every array, each where it is: host or device."""
+    on_host, on_device = eqx.partition(items, lambda x: isinstance(x, np.ndarray))
+    rows = jax.tree.map(lambda x: x[start : start + size], on_host)
+    return eqx.combine(rows, _slice_device(on_device, start, size))
+
+
+class _Chunk(NamedTuple):
+    start: int
+    stop: int
+    result: PyTree
+
+
 class ChunkedMap:
     """A function of one item, mapped over many in chunks; made by `map_chunked`."""
 
@@ -93,38 +115,61 @@ class ChunkedMap:
         """Map over the first axis of `items`; `shared` goes whole to every call."""
         total = axis_length(items)
         if total == 0:
-            one = jax.tree.map(
-                lambda x: jnp.zeros((1, *np.shape(x)[1:]), x.dtype), items
-            )
-            shape = jax.eval_shape(self._run_chunk, one, shared)
-            return jax.tree.map(lambda s: jnp.zeros((0, *s.shape[1:]), s.dtype), shape)
-        chunks, done = [], 0
+            return self._empty(items, shared)
         self._meter.start(self._label, total)
         try:
-            while done < total:
-                stop = min(done + self.chunk_size, total)
-                result = self._attempt(items, done, stop, shared)
-                if result is not None:
-                    chunks.append(result)
-                    done = stop
-                    self._meter.show(done)
+            finished = self._run(items, total, shared)
         finally:
             self._meter.stop()
         join = np.concatenate if self._to_host else jnp.concatenate
-        return jax.tree.map(lambda *parts: join(parts), *chunks)
+        return jax.tree.map(lambda *parts: join(parts), *finished)
 
-    def _attempt(self, items: PyTree, start: int, stop: int, shared: tuple[Any, ...]):
-        """One chunk's result, or None when it was too large and is now halved."""
-        chunk = jax.tree.map(lambda x: x[start:stop], items)
-        try:
-            result = self._run_chunk(pad_axis(chunk, self.chunk_size), shared)
-            jax.block_until_ready(result)
-        except (jax.errors.JaxRuntimeError, ValueError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            self._halve(error)
-            return None
-        result = jax.tree.map(lambda x: x[: stop - start], result)
+    def _empty(self, items: PyTree, shared: tuple[Any, ...]) -> PyTree:
+        one = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct((1, *np.shape(x)[1:]), x.dtype), items
+        )
+        shape = jax.eval_shape(self._run_chunk, one, shared)
+        return jax.tree.map(lambda s: jnp.zeros((0, *s.shape[1:]), s.dtype), shape)
+
+    def _run(self, items: PyTree, total: int, shared: tuple[Any, ...]) -> list[PyTree]:
+        """Results in order; while one chunk is waited for, the next is under way."""
+        finished: list[PyTree] = []
+        under_way: deque[_Chunk] = deque()
+        start = 0
+        while start < total or under_way:
+            try:
+                if start < total:
+                    under_way.append(self._launch(items, start, total, shared))
+                    start = under_way[-1].stop
+                if len(under_way) > 1 or start == total:
+                    finished.append(self._finish(under_way[0]))
+                    self._meter.show(under_way.popleft().stop)
+            except (jax.errors.JaxRuntimeError, ValueError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                start = under_way[0].start if under_way else start
+                under_way.clear()
+                self._halve(error)
+        return finished
+
+    def _launch(
+        self, items: PyTree, start: int, total: int, shared: tuple[Any, ...]
+    ) -> _Chunk:
+        """Start one chunk. The last one reaches back over rows already done."""
+        size = self.chunk_size
+        if total < size:
+            items = pad_axis(items, size)
+        rows = take_rows(items, max(0, min(start, total - size)), size)
+        result = self._run_chunk(rows, shared)
+        return _Chunk(start, min(start + size, total), result)
+
+    def _finish(self, chunk: _Chunk) -> PyTree:
+        """Wait for a chunk and drop the rows that are not its own."""
+        result = jax.block_until_ready(chunk.result)
+        count, size = chunk.stop - chunk.start, self.chunk_size
+        if count < size:
+            own = slice(None, count) if chunk.start == 0 else slice(size - count, None)
+            result = jax.tree.map(lambda x: x[own], result)
         return jax.device_get(result) if self._to_host else result
 
     def _halve(self, error: BaseException) -> None:
@@ -155,10 +200,10 @@ def map_chunked(
 ) -> ChunkedMap:
     """Map `function(item, *shared)` over a long axis, `chunk_size` items at a time.
 
-    One compilation serves every chunk and every later call: the last chunk is padded
-    and its padding dropped. With `to_host` results are NumPy arrays and only one chunk
-    is on the device at a time. When a chunk does not fit in memory its size is halved,
-    down to `min_chunk_size`, and the work goes on where it was.
+    One compilation serves every chunk and every later call: the last chunk is filled
+    up and what is not its own dropped. With `to_host` results are NumPy arrays and at
+    most two chunks are on the device at a time. When a chunk does not fit in memory its
+    size is halved, down to `min_chunk_size`, and the work goes on where it was.
 
     >>> squares = map_chunked(lambda x: x**2, chunk_size=4)
     >>> squares(jnp.arange(6)).tolist(), squares.trace_count

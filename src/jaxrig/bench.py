@@ -79,10 +79,10 @@ def _record(benchmark: str, measured: Measurement) -> dict[str, Any]:
     }
 
 
-def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
-    """Write records with date, machine and versions to one JSON file."""
+def document(results: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Records together with date, machine and versions."""
     now = datetime.datetime.now(datetime.UTC)
-    content = {
+    return {
         "schema": SCHEMA,
         "date": now.isoformat(timespec="seconds"),
         "machine": describe_machine(),
@@ -90,6 +90,11 @@ def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
         "backend": jax.default_backend(),
         "results": list(results),
     }
+
+
+def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
+    """Write records with date, machine and versions to one JSON file."""
+    content = document(results)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write(json.dumps(content, indent=1).encode())

@@ -145,28 +145,53 @@ def scan_with_progress(
         length = int(jax.tree.leaves(xs)[0].shape[0])
     if meter.silent or length == 0:
         return jax.lax.scan(body, init, xs, length)
-    every = max(1, length // UPDATES_PER_SCAN)
-    total, shown = length, [length]
+    tell = _teller(meter, label, length)
+    block = max(1, length // UPDATES_PER_SCAN)
+    blocks = length // block
 
-    def report(step: Any) -> None:
-        done = int(step) + 1
-        if shown[0] == total or done <= every:  # a new run, or one after a broken run
+    # A scan of scans: asking at every step whether to report would make an
+    # accelerator wait for the host at every step.
+    def run_block(carry: Carry, block_and_xs: tuple[jax.Array, Any]):
+        index, part = block_and_xs
+        carry, ys = jax.lax.scan(body, carry, part, block)
+        return tell(carry, (index + 1) * block), ys
+
+    head = jax.tree.map(
+        lambda x: x[: blocks * block].reshape(blocks, block, *x.shape[1:]), xs
+    )
+    carry, ys = jax.lax.scan(run_block, init, (jnp.arange(blocks), head), blocks)
+    ys = jax.tree.map(lambda y: y.reshape(blocks * block, *y.shape[2:]), ys)
+    rest = length - blocks * block
+    if rest == 0:
+        return carry, ys
+    tail = jax.tree.map(lambda x: x[blocks * block :], xs)
+    carry, more = jax.lax.scan(body, carry, tail, rest)
+    carry = tell(carry, jnp.asarray(length))
+    return carry, jax.tree.map(lambda a, b: jnp.concatenate([a, b]), ys, more)
+
+
+def _teller(
+    meter: Meter, label: str, total: int
+) -> Callable[[Carry, jax.Array], Carry]:
+    """For compiled code: once `carry` is computed, say that `done` steps are done."""
+    shown = [total]
+
+    def report(value: Any) -> None:
+        done = int(value)
+        # Calls are not ordered, as ordered ones cannot run on several devices: one
+        # that comes late is no news. A run that broke off is followed by a fresh one.
+        if shown[0] == total or done < shown[0] // 2:
             meter.start(label, total)
             shown[0] = 0
-        # Not ordered: ordered callbacks cannot run on several devices.
         shown[0] = max(shown[0], done)
         meter.show(shown[0])
         if shown[0] == total:
             meter.stop()
 
-    def tell(step: jax.Array) -> None:
-        host_callback(report, step, name=f"progress of {label}")
+    def tell(carry: Carry, done: jax.Array) -> Carry:
+        # Without the barrier nothing keeps the call from running before the steps.
+        carry, done = jax.lax.optimization_barrier((carry, done))
+        host_callback(report, done, name=f"progress of {label}")
+        return carry
 
-    def counted(carry: Carry, step_and_x: tuple[jax.Array, Any]):
-        step, x = step_and_x
-        result = body(carry, x)
-        due = ((step + 1) % every == 0) | (step == length - 1)
-        jax.lax.cond(due, tell, lambda _: None, step)
-        return result
-
-    return jax.lax.scan(counted, init, (jnp.arange(length), xs), length)
+    return tell

@@ -75,6 +75,11 @@ def test_vmapped_scan_reports_once_not_per_row():
     assert meter.events == [("steps", 4), 1, 2, 3, 4, "stop"]
 
 
+def test_gradients_pass_through_the_scan():
+    run = lambda x: scan_with_progress(body, x, jnp.ones(4), meter=Recorder())[0]
+    assert float(jax.jit(jax.grad(run))(1.0)) == pytest.approx(0.9**4)
+
+
 def test_a_scan_over_eight_devices_reports_once():
     meter, mesh = Recorder(), make_mesh()
     run = jax.jit(lambda x: scan_with_progress(body, x, jnp.ones(4), meter=meter)[0])

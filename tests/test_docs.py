@@ -1,0 +1,30 @@
+"""Every Python block of the README and of docs/ runs, block after block, per page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(page: Path) -> list[str]:
+    return BLOCK.findall(page.read_text())
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks_of(p)], ids=lambda p: p.stem
+)
+def test_blocks_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": page.stem}
+    for number, block in enumerate(blocks_of(page)):
+        exec(compile(block, f"{page.name}, block {number + 1}", "exec"), names)
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
