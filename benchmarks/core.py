@@ -1,7 +1,7 @@
 """Measure the core and print JSON: dispatch, chunks, progress, checkpoints, learners.
 
-    python benchmarks/core.py > core.json
-    python benchmarks/core.py core.dispatch
+python benchmarks/core.py > core.json
+python benchmarks/core.py core.dispatch
 """
 
 import json

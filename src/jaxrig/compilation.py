@@ -20,7 +20,7 @@ _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 class Compilation:
     """One program that XLA compiled, or took from the persistent cache."""
 
-    name: str
+    name: str  # "?" on JAX versions that do not say
     seconds: float
 
 

@@ -158,7 +158,7 @@ def test_workers_by_items_equal_the_loop():
             np.testing.assert_array_equal(result[w, i], draw(keys[w, i], 1.0))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 5), st.integers(0, 9))
 def test_pad_axis_repeats_the_last_item(count, length):
     rows = np.arange(count * 2).reshape(count, 2)

@@ -18,9 +18,11 @@ def test_records_each_compilation_by_name_with_seconds():
         function(x)
     with record_compilations() as second:
         function(x)
-    assert [c.name for c in first.compilations] == ["jit(a_rare_name)"] or [
-        c.name for c in first.compilations
-    ] == ["a_rare_name"]
+    (compilation,) = first.compilations
+    known = jax.__version_info__ >= (0, 8)  # earlier ones do not say what they compile
+    assert compilation.name.removeprefix("jit(").rstrip(")") == (
+        "a_rare_name" if known else "?"
+    )
     assert first.compilations[0].seconds > 0
     assert first.seconds >= first.compile_seconds > 0
     assert second.compilations == []

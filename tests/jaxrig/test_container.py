@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -110,7 +110,6 @@ def test_typed_keys_come_back(impl, shape):
     assert (jax.random.key_data(found) == jax.random.key_data(keys)).all()
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.text(),
@@ -199,7 +198,6 @@ def test_every_flipped_bit_is_refused():
             parse(bytes(damaged))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused(noise):
     for data in (noise, MAGIC + noise, forge_text(noise)):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -38,7 +38,6 @@ def test_documented_examples(values, dtype, expected, saved):
     assert (small is array) == (saved == 0)
 
 
-@settings(deadline=None)
 @given(
     hnp.arrays(st.sampled_from(INTEGERS), hnp.array_shapes(min_dims=0, min_side=0)),
 )
@@ -53,7 +52,6 @@ def test_integers_are_exact_and_no_narrower_dtype_holds_them(array):
             assert not (fits and dtype.itemsize < small.itemsize)
 
 
-@settings(deadline=None)
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, min_side=0)))
 def test_floats_keep_specials_and_the_relative_tolerance(array):
     small = shrink(array)

@@ -66,7 +66,7 @@ def through_json(data):
     return decode(json.loads(json.dumps(node)), arrays)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(nested)
 def test_data_comes_back_with_its_types(data):
     assert same(through_json(data), data)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxrig.container import ContainerError, write_container
@@ -46,7 +46,6 @@ def equal(a, b):
     return rest[0] == rest[1] and np.array_equal(a["grids"], b["grids"])
 
 
-@settings(deadline=None)
 @given(nested)
 def test_plain_data_comes_back(shared_store, data):
     shared_store.save(data, "any")

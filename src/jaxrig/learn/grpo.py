@@ -122,9 +122,12 @@ def group_advantages(
     reward: Float[Array, "states group"], scale_rewards: bool = True
 ) -> Float[Array, "states group"]:
     """A = (r - mean) / (std + 1e-8) within each group; population std."""
-    advantage = reward - reward.mean(axis=-1, keepdims=True)
+    # Rewards that are all equal must give 0, but the float mean of equal numbers may be
+    # off by a rounding that division by the std of roundings would blow up.
+    shifted = reward - reward[..., :1]
+    advantage = shifted - shifted.mean(axis=-1, keepdims=True)
     if scale_rewards:
-        advantage = advantage / (reward.std(axis=-1, keepdims=True) + 1e-8)
+        advantage = advantage / (shifted.std(axis=-1, keepdims=True) + 1e-8)
     return advantage
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from jax.sharding import NamedSharding, PartitionSpec
@@ -89,7 +89,6 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(trees)
 def test_any_tree_of_numpy_and_python_comes_back(tmp_path_factory, tree):
     path = tmp_path_factory.getbasetemp() / "any.ckpt"

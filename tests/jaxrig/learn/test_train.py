@@ -31,6 +31,10 @@ def start():
     return ppo_init(jax.random.key(0), PROBLEM, uniform_policy(PROBLEM), CONFIG)
 
 
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 class Stop(Meter):
     """Interrupts after a number of updates, as a user at the keyboard would."""
 
@@ -58,7 +62,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(update, start, tmp_path):
     resumed, rest = train(update, start, 10, **options)
     assert_trees_close(resumed, whole)
     assert len(rest) == 3
-    records = [json.loads(s) for s in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    records = read_lines(tmp_path / "metrics.jsonl")
     assert [r.pop("step") for r in records] == list(range(1, 11))
     assert records == [
         {name: None if np.isnan(value) else value for name, value in metrics.items()}
@@ -74,8 +78,8 @@ def test_a_killed_run_redoes_what_was_not_saved(update, start, tmp_path):
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 6, "lo')  # and in the middle of a line
     train(update, start, 6, manager=manager, sinks=(lines,))
-    steps = [json.loads(s)["step"] for s in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert steps == [1, 2, 3, 4, 5, 6]
+    records = read_lines(tmp_path / "metrics.jsonl")
+    assert [r["step"] for r in records] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_finished_run_does_nothing_more(update, start, tmp_path):
