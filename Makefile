@@ -3,20 +3,24 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# One stamp per interpreter: another PYTHON builds another environment.
+STAMP := $(VENV)/.installed$(subst /,-,$(PYTHON))
 WORKERS ?= 2
+PIP = if command -v uv >/dev/null 2>&1; \
+  then uv pip install --quiet --python $(BIN)/python -e ".[$(1)]"; \
+  else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(1)]"; fi
 
 .PHONY: setup demo test check bench docs clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"jaxrig needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.12 ...")'
-	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --quiet --python $(BIN)/python -e ".[dev]"; \
-	else \
-	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"; \
-	fi
+	@"$(PYTHON)" -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"jaxrig needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}: make PYTHON=python3.12 ...")'
+	@rm -f $(VENV)/.installed*
+	@if command -v uv >/dev/null 2>&1; \
+	  then uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV); \
+	  else "$(PYTHON)" -m venv $(VENV); fi
+	@$(call PIP,dev)
 	@touch $@
 
 demo: setup
@@ -36,7 +40,7 @@ bench: setup
 	$(BIN)/jaxrig bench --json out/bench.json
 
 docs: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@$(call PIP,docs)
 	$(BIN)/mkdocs build --strict
 
 clean:

@@ -7,7 +7,7 @@ memory is halved and tried again.
 import functools
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray, PyTree
 
+from jaxrig.dtypes import is_key
 from jaxrig.keys import worker_keys
 from jaxrig.progress import Meter
 from jaxrig.tracing import compile_once
@@ -71,6 +72,16 @@ def take_rows(items: PyTree, start: int, size: int) -> PyTree:
     return eqx.combine(rows, _slice_device(on_device, start, size))
 
 
+def to_host(tree: PyTree) -> PyTree:
+    """NumPy copies of arrays; typed keys stay keys, which NumPy cannot hold."""
+    return jax.tree.map(lambda x: x if is_key(x.dtype) else jax.device_get(x), tree)
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    array = np if isinstance(parts[0], np.ndarray) else jnp
+    return array.concatenate(parts)
+
+
 class _Chunk(NamedTuple):
     start: int
     stop: int
@@ -121,15 +132,17 @@ class ChunkedMap:
             finished = self._run(items, total, shared)
         finally:
             self._meter.stop()
-        join = np.concatenate if self._to_host else jnp.concatenate
-        return jax.tree.map(lambda *parts: join(parts), *finished)
+        return jax.tree.map(lambda *parts: _join(parts), *finished)
 
     def _empty(self, items: PyTree, shared: tuple[Any, ...]) -> PyTree:
-        one = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct((1, *np.shape(x)[1:]), x.dtype), items
+        """What a real call would give, with no rows; traced as a real call is."""
+        rows = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct((self.chunk_size, *x.shape[1:]), x.dtype),
+            items,
         )
-        shape = jax.eval_shape(self._run_chunk, one, shared)
-        return jax.tree.map(lambda s: jnp.zeros((0, *s.shape[1:]), s.dtype), shape)
+        shape = self._run_chunk.lower(rows, shared).out_info[0]
+        make = np.zeros if self._to_host else jnp.zeros
+        return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)
 
     def _run(self, items: PyTree, total: int, shared: tuple[Any, ...]) -> list[PyTree]:
         """Results in order; while one chunk is waited for, the next is under way."""
@@ -170,7 +183,7 @@ class ChunkedMap:
         if count < size:
             own = slice(None, count) if chunk.start == 0 else slice(size - count, None)
             result = jax.tree.map(lambda x: x[own], result)
-        return jax.device_get(result) if self._to_host else result
+        return to_host(result) if self._to_host else result
 
     def _halve(self, error: BaseException) -> None:
         half = self.chunk_size // 2
@@ -204,6 +217,7 @@ def map_chunked(
     up and what is not its own dropped. With `to_host` results are NumPy arrays and at
     most two chunks are on the device at a time. When a chunk does not fit in memory its
     size is halved, down to `min_chunk_size`, and the work goes on where it was.
+    Callbacks inside the function run again for rows that fill up the last chunk.
 
     >>> squares = map_chunked(lambda x: x**2, chunk_size=4)
     >>> squares(jnp.arange(6)).tolist(), squares.trace_count
@@ -216,22 +230,33 @@ def map_chunked(
 
 def map_workers(
     function: Callable[..., Any],
-    key: PRNGKeyArray,
+    *,
     workers: int,
     items_per_worker: int,
-    *shared: Any,
+    to_host: bool = False,
     meter: Meter | None = None,
-) -> PyTree:
+    label: str = "items",
+) -> Callable[..., PyTree]:
     """Run `function(key, *shared)` for workers x items, one worker at a time.
 
-    Every item has a key of its own; results have two leading axes.
+    Returns a function of `(key, *shared)`, compiled once. Every item has a key of its
+    own; results have two leading axes.
     """
-    keys = worker_keys(key, workers, items_per_worker)
-    flat = keys.reshape(workers * items_per_worker, *keys.shape[2:])
+    if workers < 1 or items_per_worker < 1:
+        raise ValueError(f"workers={workers}, items_per_worker={items_per_worker} < 1")
     mapped = map_chunked(
-        function, chunk_size=items_per_worker, meter=meter, label="workers"
+        function,
+        chunk_size=items_per_worker,
+        to_host=to_host,
+        meter=meter,
+        label=label,
     )
-    result = mapped(flat, *shared)
-    return jax.tree.map(
-        lambda x: x.reshape(workers, items_per_worker, *x.shape[1:]), result
-    )
+
+    def run(key: PRNGKeyArray, *shared: Any) -> PyTree:
+        keys = worker_keys(key, workers, items_per_worker)
+        result = mapped(keys.reshape(-1, *keys.shape[2:]), *shared)
+        return jax.tree.map(
+            lambda x: x.reshape(workers, items_per_worker, *x.shape[1:]), result
+        )
+
+    return run

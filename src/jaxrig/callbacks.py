@@ -14,11 +14,13 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from jaxrig.dtypes import is_key
 from jaxrig.throttle import Throttle
 
 logger = logging.getLogger(__name__)
 
 MAX_NAMES = 1000
+LOGGED_ERRORS = 10  # per name, with their tracebacks; later ones are only counted
 OTHER = "(other)"  # where calls are counted once MAX_NAMES names are in use
 
 
@@ -106,49 +108,52 @@ def host_callback(
 ) -> None:
     """Call a Python function with the values of traced arrays, from compiled code.
 
-    Arrays reach the function as NumPy arrays; everything else (titles, flags) is bound
-    as it is. Under vmap the function runs once per row. With `enabled=False` the
-    compiled program holds no callback. Calls may be pending when the computation has
-    returned: `callback_statistics` waits for them.
+    JAX arrays reach the function as NumPy arrays (typed keys as their data);
+    everything else (titles, flags, NumPy arrays) is bound as it is. Under vmap the
+    function runs once per row. With `enabled=False` the compiled program holds no
+    callback. Calls may be pending when the computation has returned:
+    `callback_statistics` waits for them. `ordered` needs a program of one device.
     """
     if not enabled:
         return
     label = name or getattr(function, "__name__", type(function).__name__)
-    traced, bound = eqx.partition((args, kwargs), eqx.is_array)
+    traced, bound = eqx.partition((args, kwargs), lambda x: isinstance(x, jax.Array))
+    traced = jax.tree.map(
+        lambda x: jax.random.key_data(x) if is_key(x.dtype) else x, traced
+    )
 
     def call(values: Any) -> None:
-        given, named = eqx.combine(jax.tree.map(np.asarray, values), bound)
-        run_guarded(function, given, named, name=label, throttle=throttle)
+        def run() -> None:
+            given, named = eqx.combine(jax.tree.map(np.asarray, values), bound)
+            function(*given, **named)
+
+        run_guarded(run, label, throttle)
 
     jax.debug.callback(call, traced, ordered=ordered)
 
 
 def run_guarded(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    *,
-    name: str,
-    throttle: Throttle | None = None,
+    function: Callable[[], Any], name: str, throttle: Throttle | None = None
 ) -> None:
     """Call a function on the host; log and count what it raises, time and throttle it.
 
     The one place in jaxrig that catches every exception: a picture that cannot be
-    drawn must not end a training run.
+    drawn must not end a training run. The first failures of a name are logged in full.
     """
-    if throttle is not None and not throttle.admit():
-        _monitor.record_skip(name)
-        return
     start, failed = time.perf_counter(), False
     try:
-        function(*args, **kwargs)
-    except Exception:
+        if throttle is not None and not throttle.admit():
+            _monitor.record_skip(name)
+            return
+        start = time.perf_counter()
+        function()
+        if throttle is not None:
+            throttle.observe(time.perf_counter() - start)
+    except (Exception, SystemExit):
         failed = True
-        logger.exception("callback %r failed; the computation goes on", name)
-    seconds = time.perf_counter() - start
-    if throttle is not None:
-        throttle.observe(seconds)
-    _monitor.record_call(name, seconds, failed)
+        if _monitor.get_stats(name).get("error_count", 0) < LOGGED_ERRORS:
+            logger.exception("callback %r failed; the computation goes on", name)
+    _monitor.record_call(name, time.perf_counter() - start, failed)
 
 
 def callback_statistics() -> dict[str, dict[str, float]]:

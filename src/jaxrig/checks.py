@@ -6,19 +6,25 @@ trace again; going back to an earlier mode finds the earlier compilation.
 
 import contextlib
 import enum
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, PyTree
 
+from jaxrig.dtypes import is_key
+
 ErrorMode = Literal["raise", "nan", "breakpoint", "off"]
 T = TypeVar("T")
 
+_SCOPE = "jaxrig_check"  # marks the operations of a check in a traced program
+_RECORD = "record"  # raise mode inside compile_once: note the failure, raise after
 _RAISED_BY = "_EquinoxRuntimeError: "
 
 
@@ -27,7 +33,7 @@ class CheckError(RuntimeError):
 
 
 def _make_jit_key() -> Any:
-    """A process-wide value in JAX's own compilation key; None where JAX has none."""
+    """A value in JAX's own compilation key; None where JAX has none to offer."""
     make = getattr(jax, "make_user_context", None)
     key = None if make is None else make("raise")
     return key if hasattr(key, "set_global") else None
@@ -35,7 +41,8 @@ def _make_jit_key() -> Any:
 
 _jit_key = _make_jit_key()
 _mode: ErrorMode = "raise"
-raising_checks_traced = 0  # compile_once compares it to learn whether to wait
+_failures: list[str] = []
+_lock = threading.Lock()
 
 
 def get_error_mode() -> ErrorMode:
@@ -47,8 +54,8 @@ def set_error_mode(mode: str) -> None:
     """Trace checks in this mode from now on, in already compiled functions too.
 
     - `raise`: the compiled call raises an error with the check's message.
-    - `nan`: the checked value becomes NaN (integers: their largest value) and the
-      computation goes on.
+    - `nan`: where the check fails the value becomes NaN (integers: their largest
+      value; booleans: True), row by row under vmap, and the computation goes on.
     - `breakpoint`: opens a debugger in the compiled call.
     - `off`: no trace of the check is left in the compiled program.
     """
@@ -79,24 +86,82 @@ def error_mode(mode: str) -> Iterator[None]:
 def check(value: T, ok: Bool[Array, "..."] | bool, message: str) -> T:
     """Return `value`; where any of `ok` is False, fail in the current error mode.
 
-    The check happens where `value` is used: use the returned value, or the check
-    may be optimised away.
+    Use the returned value: outside `compile_once` the check happens where it is used.
+    There a failure in a program over several devices ends the process, because JAX
+    leaves the other devices waiting; inside `compile_once` it raises `CheckError`.
 
-    >>> import jax.numpy as jnp
     >>> check(jnp.float32(2.0), jnp.asarray(True), "must be positive")
     Array(2., dtype=float32)
     """
     if _mode == "off":
         return value
-    if _mode == "raise":
-        note_raising_check()
-    return eqx.error_if(value, jnp.logical_not(ok), message, on_error=_mode)
+    failed = jnp.logical_not(jnp.all(jnp.asarray(ok)))
+    if _mode == "nan":
+        return jax.tree.map(lambda leaf: _poison(leaf, failed), value)
+    if _mode == "raise" and _is_recording():
+        with jax.named_scope(_SCOPE):
+            note = lambda: jax.debug.callback(lambda: _record(message))
+            jax.lax.cond(eqxi.unvmap_any(failed), note, lambda: None)
+        return value
+    arrays, rest = eqx.partition(
+        value, lambda x: eqx.is_array(x) and not is_key(x.dtype)
+    )
+    if not jax.tree.leaves(arrays):
+        raise TypeError(f"check({message!r}) needs a value that holds an array")
+    return eqx.combine(eqx.error_if(arrays, failed, message, on_error=_mode), rest)
 
 
-def note_raising_check() -> None:
-    """Tell the functions being traced that their program can raise."""
-    global raising_checks_traced
-    raising_checks_traced += 1
+def _poison(leaf: Any, failed: Array) -> Any:
+    if not eqx.is_array(leaf) or is_key(leaf.dtype):
+        return leaf
+    inexact = jnp.issubdtype(leaf.dtype, jnp.inexact)
+    whole = jnp.issubdtype(leaf.dtype, jnp.integer)
+    bad = jnp.nan if inexact else jnp.iinfo(leaf.dtype).max if whole else True
+    return jnp.where(failed, jnp.asarray(bad, leaf.dtype), leaf)
+
+
+def _is_recording() -> bool:
+    return _jit_key is not None and _jit_key.value == _RECORD
+
+
+def recording() -> contextlib.AbstractContextManager[Any]:
+    """In this block failed checks are noted for `take_failure` and do not raise.
+
+    A raise out of a callback would leave the other devices of a sharded program
+    waiting for ever. Without a key of our own in JAX's caches this is not possible:
+    a function traced here could be called outside, where nobody asks for failures.
+    """
+    if _jit_key is None or _mode != "raise":
+        return contextlib.nullcontext()
+    return _jit_key(_RECORD)
+
+
+def _record(message: str) -> None:
+    with _lock:
+        _failures.append(message)
+
+
+def take_failure() -> str | None:
+    """The message of the first check that failed since the last time, if any did."""
+    jax.effects_barrier()
+    with _lock:
+        first = _failures[0] if _failures else None
+        _failures.clear()
+    return first
+
+
+def holds_check(program: Any) -> bool:
+    """Whether a traced program, or one inside it, holds a check that can fail."""
+    program = getattr(program, "jaxpr", program)  # a closed one holds an open one
+    for equation in program.eqns:
+        if _SCOPE in str(equation.source_info.name_stack):
+            return True
+        inner = jax.tree.leaves(
+            list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")
+        )
+        if any(holds_check(x) for x in inner if hasattr(x, "eqns")):
+            return True
+    return False
 
 
 def message_of(error: BaseException) -> str | None:

@@ -1,7 +1,10 @@
 """The command `jaxrig`: doctor, bench, demo, and a sub-command for each system."""
 
+import enum
+import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated
@@ -12,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxrig import bench, compilation, doctor, machine
-from jaxrig.progress import make_meter
+from jaxrig.progress import Meter, make_meter
 from jaxrig.report import Report, Section, Text
 from jaxrig.report import Table as ReportTable
-from jaxrig.systems import System, installed_systems
+from jaxrig.report.numerals import format_number
+from jaxrig.systems import System, find_systems
 
 app = typer.Typer(
     name="jaxrig",
@@ -24,7 +28,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console(soft_wrap=True)
+WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
+console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
+
+
+class Progress(enum.StrEnum):
+    """How to show progress."""
+
+    auto = "auto"
+    rich = "rich"
+    text = "text"
+    silent = "silent"
 
 
 def _show_error(
@@ -32,7 +46,9 @@ def _show_error(
 ):
     """One line instead of a traceback: what went wrong is in the message."""
     text = str(error) or kind.__name__
-    Console(stderr=True).print(f"error: {text}", style="red", markup=False)
+    Console(stderr=True, soft_wrap=True).print(
+        f"error: {text}", style="red", markup=False
+    )
 
 
 @app.callback()
@@ -72,12 +88,17 @@ def run_bench(
     ] = False,
 ) -> None:
     """Measure this machine; every figure comes with its spread and compile time."""
-    known = [b for system in installed_systems() for b in system.benchmarks]
-    chosen = bench.choose(known, names or [])
+    known = [b for system in find_systems()[0] for b in system.benchmarks]
+    try:
+        chosen = bench.choose(known, names or [])
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
     if list_only:
         for benchmark in chosen:
             console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
         return
+    if json is not None:
+        _check_writable(json)
     results = []
     for benchmark in chosen:
         console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
@@ -90,16 +111,25 @@ def run_bench(
         console.print(f"wrote {json}", markup=False)
 
 
+def _check_writable(path: Path) -> None:
+    """Find out before the work, not after it."""
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder, not a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"cannot write to {path.parent}")
+
+
 def _bench_table(records: list[dict]) -> Table:
     table = Table(box=box.SIMPLE)
-    table.add_column("case", no_wrap=True)
+    table.add_column("case", overflow="fold")
     for column in ("per second", "per CPU-s", "spread", "compile"):
-        table.add_column(column, justify="right", no_wrap=True)
+        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
     for record in records:
         table.add_row(
             f"{record['case']}: {record['unit']}",
-            f"{record['per_second']:,.0f}",
-            f"{record['per_cpu_second']:,.0f}",
+            format_number(record["per_second"]),
+            format_number(record["per_cpu_second"]),
             f"{record['spread']:.0%}",
             f"{record['compile_seconds']:.2f} s",
         )
@@ -115,16 +145,20 @@ def run_demo(
         list[str] | None, typer.Option("--only", help="Run these systems only.")
     ] = None,
     progress: Annotated[
-        str, typer.Option("--progress", help="auto, rich, text or silent.")
-    ] = "auto",
+        Progress, typer.Option("--progress", help="How to show progress.")
+    ] = Progress.auto,
 ) -> None:
     """Run the main job of every installed system and write one page about it."""
     report = Report("jaxrig demo", "Every figure on this page comes from one run.")
-    for system in _with_demo(only or []):
+    chosen = _with_demo(only or [])
+    _check_writable(out / "report.html")
+    for system, demo in chosen:
         console.print(f"{system.title} ...", markup=False)
-        start = time.perf_counter()
-        assert system.demo is not None
-        report.add(system.demo(make_meter(progress)))
+        start, meter = time.perf_counter(), make_meter(progress)
+        try:
+            report.add(demo(meter))
+        finally:  # also when interrupted: a bar left drawn hides the cursor
+            meter.stop()
         seconds = time.perf_counter() - start
         console.print(f"{system.title}: {seconds:.1f} s", markup=False)
     report.add(_machine_section())
@@ -132,13 +166,13 @@ def run_demo(
     console.print(f"open {path}", markup=False)
 
 
-def _with_demo(only: list[str]) -> list[System]:
-    systems = [s for s in installed_systems() if s.demo is not None]
-    unknown = set(only) - {s.name for s in systems}
+def _with_demo(only: list[str]) -> list[tuple[System, Callable[[Meter], Section]]]:
+    systems = [(s, s.demo) for s in find_systems()[0] if s.demo is not None]
+    unknown = set(only) - {s.name for s, _ in systems}
     if unknown:
-        there = ", ".join(s.name for s in systems)
-        raise ValueError(f"no demo {sorted(unknown)[0]!r}; there are: {there}")
-    return [s for s in systems if not only or s.name in only]
+        there = ", ".join(s.name for s, _ in systems)
+        raise typer.BadParameter(f"no demo {sorted(unknown)[0]!r}; there are: {there}")
+    return [(s, demo) for s, demo in systems if not only or s.name in only]
 
 
 def _machine_section() -> Section:
@@ -151,11 +185,14 @@ def _machine_section() -> Section:
     return Section("Machine", text, ReportTable(("what", "value"), rows))
 
 
-for _system in installed_systems():
-    if _system.app is not None:
-        app.add_typer(_system.app, name=_system.name, help=_system.title)
-
-
 def main() -> None:
     """Entry point of the command `jaxrig`."""
+    systems, broken = find_systems()
+    for system in systems:
+        if system.app is not None:
+            app.add_typer(system.app, name=system.name, help=system.title)
+    for name, why in broken.items():
+        Console(stderr=True, soft_wrap=True).print(
+            f"warning: the system {name} does not load: {why}", markup=False
+        )
     app()

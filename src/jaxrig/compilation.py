@@ -24,7 +24,7 @@ class Compilation:
     seconds: float
 
 
-@dataclass
+@dataclass(eq=False)  # an open log is itself, not one with equal counts
 class CompilationLog:
     """Every compilation in a block, and the seconds spent on each stage."""
 

@@ -11,11 +11,11 @@ KINDS = ("auto", "cpu", "gpu", "tpu")
 
 
 def pick_devices(kind: str = "auto", count: int | None = None) -> list[Device]:
-    """The first `count` devices of a kind; auto means what JAX prefers."""
+    """The first `count` devices of a kind in this process; auto: what JAX prefers."""
     if kind not in KINDS:
         raise ValueError(f"device kind {kind!r} is not one of: {', '.join(KINDS)}")
     try:
-        devices = jax.devices(None if kind == "auto" else kind)
+        devices = jax.local_devices(backend=None if kind == "auto" else kind)
     except RuntimeError as error:
         present = sorted({device.platform for device in jax.devices()})
         raise ValueError(
@@ -31,7 +31,7 @@ def pick_devices(kind: str = "auto", count: int | None = None) -> list[Device]:
 
 def place(tree: PyTree, device: Device | None = None) -> PyTree:
     """Copy the arrays of a tree to a device and leave everything else as it is."""
-    device = device or jax.devices()[0]
+    device = jax.local_devices()[0] if device is None else device
     return jax.tree.map(
         lambda x: jax.device_put(x, device) if hasattr(x, "dtype") else x, tree
     )

@@ -1,17 +1,20 @@
 """A truthful page about this installation: what is there, what works, what to do."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxrig.compilation import record_compilations
+from jaxrig.compilation import cache_folder, record_compilations
 from jaxrig.machine import EXTRAS, describe_machine, missing_modules, package_versions
 from jaxrig.memory import device_memory, host_memory
+from jaxrig.systems import find_systems
 
 GIB = 1024**3
 
@@ -37,51 +40,72 @@ def compile_check() -> CompileCheck:
     return CompileCheck(bool(right), log.seconds, f"{device.platform}:{device.id}")
 
 
-def _versions_table() -> Table:
-    table = Table(title="Versions", title_justify="left")
-    table.add_column("package")
-    table.add_column("version")
-    for name, version in package_versions().items():
-        table.add_row(name, version)
+def _table(title: str, rows: list[tuple[str, str]]) -> Table:
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
     return table
 
 
-def _machine_table() -> Table:
-    machine, host = describe_machine(), host_memory()
-    table = Table(title="Machine", title_justify="left", show_header=False)
-    table.add_row("processor", f"{machine['processor']}, {machine['cores']} cores")
-    table.add_row("system", str(machine["system"]))
-    table.add_row(
-        "memory",
-        f"{host.total / GIB:.1f} GiB, this process {host.resident / GIB:.2f} GiB",
-    )
-    for device in jax.local_devices():
-        memory = device_memory(device)
-        limit = "" if memory.limit is None else f" of {memory.limit / GIB:.1f} GiB"
-        table.add_row(
-            f"{device.platform}:{device.id}",
-            f"{device.device_kind}, {memory.in_use / GIB:.2f} GiB in use{limit} "
-            f"({memory.source})",
-        )
-    return table
-
-
-def _extras_table() -> Table:
-    table = Table(title="Extras", title_justify="left")
-    table.add_column("extra")
-    table.add_column("state")
+def _extras() -> list[tuple[str, str]]:
+    rows = []
     for extra in EXTRAS:
         missing = missing_modules(extra)
         remedy = f'missing {", ".join(missing)}: pip install -e ".[{extra}]"'
-        table.add_row(extra, Text(remedy if missing else "installed"))
-    return table
+        rows.append((extra, remedy if missing else "installed"))
+    return rows
+
+
+def _systems() -> list[tuple[str, str]]:
+    found, broken = find_systems()
+    rows = [(system.name, system.title) for system in found]
+    return rows + [(name, f"does not load: {why}") for name, why in broken.items()]
+
+
+def _cache() -> tuple[str, str]:
+    folder = Path(jax.config.values["jax_compilation_cache_dir"] or cache_folder())
+    existing = next((p for p in (folder, *folder.parents) if p.exists()), folder)
+    usable = existing.is_dir() and os.access(existing, os.W_OK)
+    state = "" if usable else " (not writable: set JAXRIG_CACHE to another folder)"
+    return "compile cache", f"{folder}{state}"
+
+
+def _machine() -> list[tuple[str, str]]:
+    machine, host = describe_machine(), host_memory()
+    rows = [
+        ("processor", f"{machine['processor']}, {machine['cores']} cores"),
+        ("system", str(machine["system"])),
+        (
+            "memory",
+            f"{host.total / GIB:.1f} GiB, this process {host.resident / GIB:.2f} GiB",
+        ),
+    ]
+    for device in jax.local_devices():
+        memory = device_memory(device)
+        limit = "" if memory.limit is None else f" of {memory.limit / GIB:.1f} GiB"
+        use = f"{memory.in_use / GIB:.2f} GiB in use{limit} ({memory.source})"
+        rows.append((f"{device.platform}:{device.id}", f"{device.device_kind}, {use}"))
+    return [*rows, _cache()]
 
 
 def examine(console: Console) -> bool:
     """Print the page; whether jaxrig can work here."""
+    console.print(_table("Versions", list(package_versions().items())))
+    console.print(_table("Extras", _extras()))
+    console.print(_table("Systems", _systems()))
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:  # what JAX raises without a device
+        console.print(
+            f"No device: {str(error) or 'JAX could not start a backend'}. "
+            f"JAX_PLATFORMS is {os.environ.get('JAX_PLATFORMS')!r}: unset it, or "
+            "install what it names (for cuda: pip install -e '.[cuda]')",
+            markup=False,
+        )
+        return False
+    console.print(_table("Machine", _machine()))
     check = compile_check()
     verdict = "right" if check.right else "WRONG: do not trust results on this device"
-    console.print(Group(_versions_table(), _machine_table(), _extras_table()))
     console.print(
         f"Compile check on {check.device}: {verdict}, compiled in {check.seconds:.2f} s"
     )

@@ -16,6 +16,7 @@ from jaxtyping import PyTree
 
 from jaxrig.devices import Device
 from jaxrig.dtypes import is_key
+from jaxrig.tracing import compile_once
 
 MIB = 1024**2
 
@@ -70,7 +71,7 @@ class DeviceMemory:
 
 def device_memory(device: Device | None = None) -> DeviceMemory:
     """Memory of a device: its allocator's counts, or else the arrays alive on it."""
-    chosen: Device = jax.devices()[0] if device is None else device
+    chosen: Device = jax.local_devices()[0] if device is None else device
     counts = chosen.memory_stats()
     if counts is None:
         return DeviceMemory(_live_bytes(chosen), None, None, "live arrays")
@@ -82,13 +83,18 @@ def device_memory(device: Device | None = None) -> DeviceMemory:
     )
 
 
-def _live_bytes(device: Device) -> int:
-    return sum(
-        shard.data.nbytes
-        for array in jax.live_arrays()
-        for shard in array.addressable_shards
-        if shard.device == device
-    )
+def _live_bytes(device: Device | None = None) -> int:
+    """Bytes of live arrays on one device, or on all of this process."""
+    total = 0
+    for array in jax.live_arrays():
+        held = array.sharding.addressable_devices
+        copies = len(held) if device is None else device in held
+        # By shape: touching the data of a shard would make another live array.
+        shard = jax.ShapeDtypeStruct(
+            array.sharding.shard_shape(array.shape), array.dtype
+        )
+        total += copies * _leaf_bytes(shard)
+    return total
 
 
 @dataclass(frozen=True)
@@ -111,10 +117,10 @@ def compiled_memory(
 ) -> CompiledMemory:
     """Compile for these arguments, arrays or shapes, and read XLA's memory analysis.
 
-    >>>     >>> compiled_memory(lambda x: x + 1, jnp.ones(1000, jnp.float32)).arguments
+    >>> compiled_memory(lambda x: x + 1, np.ones(1000, np.float32)).arguments
     4000
     """
-    lower = getattr(function, "lower", None) or jax.jit(function).lower
+    lower = getattr(function, "lower", None) or compile_once(function).lower
     analysis = lower(*args, **kwargs).compile().memory_analysis()
     if analysis is None:
         raise RuntimeError(f"no memory analysis on {jax.default_backend()}")
@@ -164,7 +170,7 @@ def detect_memory_leaks(
         if iteration % sample_every == 0:
             gc.collect()
             samples.append((iteration, host_memory().resident / MIB))
-            alive.append(sum(array.nbytes for array in jax.live_arrays()) / MIB)
+            alive.append(_live_bytes() / MIB)
     return LeakReport(
         tuple(samples),
         samples[-1][1] - samples[0][1],

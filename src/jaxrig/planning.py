@@ -2,15 +2,23 @@
 controller that follows memory use while work goes on.
 """
 
+import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from jaxrig.batching import is_out_of_memory
-from jaxrig.memory import CompiledMemory, compiled_memory, host_memory
+from jaxrig.memory import (
+    CompiledMemory,
+    compiled_memory,
+    device_memory,
+    host_memory,
+)
 from jaxrig.timing import Timing, measure
 
 
@@ -27,7 +35,8 @@ class BatchPlan:
 def batched_shapes(item: PyTree, batch_size: int) -> PyTree:
     """Shapes of a batch of items like this one, without making it."""
     return jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct((batch_size, *x.shape), x.dtype), item
+        lambda x: jax.ShapeDtypeStruct((batch_size, *jnp.shape(x)), jnp.result_type(x)),
+        item,
     )
 
 
@@ -52,20 +61,19 @@ def largest_batch(
             tried[size] = compiled_memory(function, batched_shapes(item, size), *shared)
         return tried[size].total
 
-    fits, too_large = 0, max_batch_size + 1
-    candidate = 1
-    while too_large - fits > 1:
+    if need(1) > budget_bytes:
+        raise MemoryError(
+            f"one item needs {need(1):,} bytes, the budget is {budget_bytes:,}"
+        )
+    fits, too_large = 1, max_batch_size + 1
+    candidate = min(8, max_batch_size)
+    # Stop where a further compilation could gain less than one part in 64.
+    while too_large - fits > max(1, fits // 64):
         if need(candidate) <= budget_bytes:
             fits = candidate
         else:
             too_large = candidate
-        if too_large <= 1:
-            raise MemoryError(
-                f"one item needs {need(1):,} bytes, the budget is {budget_bytes:,}"
-            )
         candidate = _next_candidate(tried, fits, too_large, budget_bytes)
-        if candidate - fits <= fits // 64:  # no more to gain worth a compilation
-            break
     confirmed = tuple((size, memory.total) for size, memory in sorted(tried.items()))
     return BatchPlan(fits, tried[fits], budget_bytes, confirmed)
 
@@ -73,14 +81,29 @@ def largest_batch(
 def _next_candidate(
     tried: dict[int, CompiledMemory], fits: int, too_large: int, budget: int
 ) -> int:
-    """Where a line through the two nearest measured sizes meets the budget."""
-    if len(tried) == 1:
+    """Between what fits and what does not, where a straight line meets the budget.
+
+    Memory need not grow along a line, so every second time the middle is tried, and
+    the interval shrinks whatever the function does.
+    """
+    below = max((size for size in tried if size < fits), default=fits)
+    known = tried.get(too_large)
+    if known is None and below == fits:
         return min(8, too_large - 1)
-    below = max(size for size in tried if size <= fits)
-    other = min((s for s in tried if s != below), key=lambda s: abs(s - below))
-    per_item = (tried[other].total - tried[below].total) / (other - below)
-    room = budget - tried[below].total
-    guess = below + int(room / per_item) if per_item > 0 else too_large - 1
+    if known is not None and len(tried) % 2 == 0:
+        return max(fits + 1, min(math.isqrt(fits * too_large), too_large - 1))
+    other, total = (
+        (below, tried[below].total)
+        if known is None
+        else (
+            too_large,
+            known.total,
+        )
+    )
+    per_item = (total - tried[fits].total) / (other - fits)
+    room = budget - tried[fits].total
+    guess = fits + int(room / per_item) if per_item > 0 else too_large - 1
+    # Just past the estimate of a line comes the size that settles it.
     return max(fits + 1, min(guess, too_large - 1))
 
 
@@ -107,11 +130,14 @@ def best_throughput(
     """
     timings: dict[int, Timing] = {}
     stopped, size = None, 1
-    while size <= max_batch_size and stopped is None:
+    before = _memory_in_use()
+    while size <= max_batch_size:
         try:
-            before = host_memory().resident
-            timing = measure(run(size), repeats=repeats)
-            used = host_memory().resident - before
+            prepared = run(size)
+            timing = measure(prepared, repeats=repeats)
+            result = prepared()  # the batch and its result are alive when measured
+            used = _memory_in_use() - before
+            del prepared, result
         except (jax.errors.JaxRuntimeError, ValueError, MemoryError) as error:
             if not is_out_of_memory(error) or not timings:
                 raise
@@ -128,15 +154,21 @@ def best_throughput(
     return Throughput(max(rates, key=rates.__getitem__), rates, timings, stopped)
 
 
+def _memory_in_use() -> int:
+    """Of the accelerator where its allocator counts, else of this process."""
+    device = device_memory()
+    return device.in_use if device.limit is not None else host_memory().resident
+
+
 def next_batch_size(
     batch_size: int, used: float, limit: float, minimum: int = 1, maximum: int = 512
 ) -> int:
     """Half the batch above 80 % of the limit, double below 40 %, within bounds."""
     if used > 0.8 * limit:
-        return max(minimum, batch_size // 2)
-    if used < 0.4 * limit:
-        return min(maximum, batch_size * 2)
-    return batch_size
+        batch_size //= 2
+    elif used < 0.4 * limit:
+        batch_size *= 2
+    return min(max(batch_size, minimum), maximum)
 
 
 @dataclass
@@ -148,7 +180,9 @@ class BatchSizeController:
     minimum: int = 1
     maximum: int = 512
     used: Callable[[], int] = lambda: host_memory().resident
-    history: list[tuple[int, int]] = field(default_factory=list)  # (bytes, batch size)
+    history: deque[tuple[int, int]] = field(  # the last (bytes, batch size)
+        default_factory=lambda: deque(maxlen=1_000)
+    )
 
     def __post_init__(self) -> None:
         if not 1 <= self.minimum <= self.batch_size <= self.maximum:

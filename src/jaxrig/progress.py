@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -94,9 +95,11 @@ class RichMeter(Meter):
     """A progress bar on the terminal."""
 
     silent = False
+    _bar: Progress | None = None
 
     def start(self, label: str, total: int) -> None:
         """Draw the bar."""
+        self.stop()
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -104,17 +107,21 @@ class RichMeter(Meter):
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             transient=True,
+            console=Console(stderr=True),
         )
         self._task = self._bar.add_task(label, total=total)
         self._bar.start()
 
     def show(self, done: int) -> None:
         """Move the bar."""
-        self._bar.update(self._task, completed=done)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
 
     def stop(self) -> None:
-        """Take the bar away."""
-        self._bar.stop()
+        """Take the bar away, if there is one."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
 
 def make_meter(kind: str = "auto") -> Meter:
@@ -141,8 +148,11 @@ def scan_with_progress(
     The meter hears of about fifty steps. It gets its calls from the running
     program, so it may be a moment behind; `jax.effects_barrier()` waits for it.
     """
-    if length is None:
-        length = int(jax.tree.leaves(xs)[0].shape[0])
+    lengths = {x.shape[0] for x in jax.tree.leaves(xs)}
+    lengths |= {length} - {None}
+    if len(lengths) != 1:
+        raise ValueError(f"a scan has one length, here: {sorted(lengths) or 'none'}")
+    length = int(lengths.pop())
     if meter.silent or length == 0:
         return jax.lax.scan(body, init, xs, length)
     tell = _teller(meter, label, length)

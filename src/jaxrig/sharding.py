@@ -22,7 +22,9 @@ AXIS = "batch"
 
 def make_mesh(devices: Sequence[Device] | None = None) -> Mesh:
     """A mesh of one axis over these devices, by default all of every process."""
-    return Mesh(np.asarray(devices or jax.devices()), (AXIS,))
+    if devices is not None and len(devices) == 0:
+        raise ValueError("devices is empty: a mesh needs at least one")
+    return Mesh(np.asarray(jax.devices() if devices is None else devices), (AXIS,))
 
 
 def shard_batch(tree: PyTree, mesh: Mesh) -> PyTree:
@@ -48,23 +50,25 @@ def constrain(tree: PyTree, mesh: Mesh) -> PyTree:
 
 
 def gather(tree: PyTree) -> PyTree:
-    """Every array whole, as NumPy, in every process."""
+    """Every array whole in every process: NumPy arrays, and keys as keys."""
 
     def fetch(x: Any) -> Any:
-        spread = isinstance(x, jax.Array) and not (
-            x.is_fully_addressable or x.is_fully_replicated
-        )
-        return (
-            multihost_utils.process_allgather(x, tiled=True)
-            if spread
-            else (jax.device_get(x))
-        )
+        if not isinstance(x, jax.Array):
+            return x
+        if is_key(x.dtype):
+            data = fetch(jax.random.key_data(x))
+            return jax.random.wrap_key_data(data, impl=jax.random.key_impl(x))
+        if x.is_fully_addressable or x.is_fully_replicated:
+            return jax.device_get(x)
+        return multihost_utils.process_allgather(x, tiled=True)
 
     return jax.tree.map(fetch, tree)
 
 
 def _put(tree: PyTree, sharding: NamedSharding) -> PyTree:
-    def put(x: Any) -> jax.Array:
+    def put(x: Any) -> Any:
+        if not hasattr(x, "dtype"):
+            return x
         if sharding.is_fully_addressable:
             return jax.device_put(x, sharding)
         if is_key(x.dtype):

@@ -1,5 +1,6 @@
 """What a compiled function was traced for, and how a later call differs from it."""
 
+import dataclasses
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -72,28 +73,48 @@ def signature_of(
 def changes(before: Signature, after: Signature) -> list[str]:
     """One line per leaf or container that differs, each with its remedy."""
     lines = []
-    for path in dict.fromkeys([*before.leaves, *after.leaves]):
-        old, new = before.leaves.get(path), after.leaves.get(path)
+    old_leaves, new_leaves = _fields(before.leaves), _fields(after.leaves)
+    for path in dict.fromkeys([*old_leaves, *new_leaves]):
+        old, new = old_leaves.get(path), new_leaves.get(path)
         if old != new:
             lines.append(
                 f"{path}: {old or 'absent'} -> {new or 'absent'}\n"
                 f"    {_remedy(old, new)}"
             )
-    if not lines:
-        lines = [
-            f"{name}: {before.containers.get(name)} -> {tree}\n"
-            "    Keep one tree structure: the same classes, containers and Nones."
-            for name, tree in after.containers.items()
-            if before.containers.get(name) != tree
-        ]
+    for name in dict.fromkeys([*before.containers, *after.containers]):
+        old, new = before.containers.get(name), after.containers.get(name)
+        if old != new and not any(line.startswith(name) for line in lines):
+            lines.append(
+                f"{name}: {old} -> {new}\n    Keep one tree structure: the same "
+                "classes, static fields, containers and Nones."
+            )
     return lines
 
 
-def _remedy(old: ArrayLeaf | StaticLeaf | None, new: ArrayLeaf | StaticLeaf | None):
+def _fields(
+    leaves: Mapping[str, ArrayLeaf | StaticLeaf],
+) -> dict[str, ArrayLeaf | StaticLeaf]:
+    """Static dataclasses, such as configurations, taken apart field by field."""
+    found = {}
+    for path, leaf in leaves.items():
+        if isinstance(leaf, StaticLeaf) and dataclasses.is_dataclass(leaf.value):
+            inner = {
+                f"{path}.{field.name}": leaf_of(getattr(leaf.value, field.name))
+                for field in dataclasses.fields(leaf.value)
+            }
+            found |= _fields(inner)
+        else:
+            found[path] = leaf
+    return found
+
+
+def _remedy(
+    old: ArrayLeaf | StaticLeaf | None, new: ArrayLeaf | StaticLeaf | None
+) -> str:
     if old is None or new is None:
         return "Keep one tree structure: fill what is absent, mask what is unused."
     if isinstance(old, StaticLeaf) and isinstance(new, StaticLeaf):
-        return "What is not an array is static; if it varies, pass jnp.asarray(value)."
+        return _static_remedy(new)
     if isinstance(old, StaticLeaf) or isinstance(new, StaticLeaf):
         return "Pass an array every time: jnp.asarray(value)."
     if old.shape != new.shape:
@@ -101,3 +122,13 @@ def _remedy(old: ArrayLeaf | StaticLeaf | None, new: ArrayLeaf | StaticLeaf | No
     if old.dtype != new.dtype:
         return f"Cast at the boundary: jnp.asarray(value, jnp.{old.dtype})."
     return "Give literals a dtype: jnp.asarray(value, dtype) is never weakly typed."
+
+
+def _static_remedy(leaf: StaticLeaf) -> str:
+    if leaf.value != leaf.value:
+        return "NaN equals nothing, so it is new every time; pass jnp.asarray(value)."
+    if isinstance(leaf.value, int | float | complex):
+        return "What is not an array is static; if it varies, pass jnp.asarray(value)."
+    if callable(leaf.value):
+        return "Define the function once, outside the loop that calls this."
+    return "What is not an array is part of the program: keep it the same."

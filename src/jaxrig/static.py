@@ -3,7 +3,10 @@
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+
+from jaxrig.dtypes import DTYPES
 
 
 class Frozen(NamedTuple):
@@ -28,32 +31,35 @@ def freeze(value: Any) -> Hashable:
     >>> freeze([{"b", "a"}]) == freeze([{"a", "b"}])
     True
     """
-    match value:
-        case list() | tuple() if not hasattr(value, "_fields"):
-            return Frozen(type(value).__name__, tuple(freeze(x) for x in value))
-        case set() | frozenset():
-            return Frozen(type(value).__name__, tuple(_ordered(map(freeze, value))))
-        case dict():
-            pairs = [(freeze(k), freeze(v)) for k, v in value.items()]
-            return Frozen("dict", tuple(_ordered(pairs)))
-        case np.ndarray() if value.dtype != object:
-            return Frozen("array", (value.dtype.str, value.shape, value.tobytes()))
+    kind = type(value)
+    if kind in (list, tuple):
+        return Frozen(kind.__name__, tuple(freeze(x) for x in value))
+    if kind in (set, frozenset):
+        return Frozen(kind.__name__, tuple(_ordered(map(freeze, value))))
+    if kind is dict:
+        pairs = [(freeze(k), freeze(v)) for k, v in value.items()]
+        return Frozen("dict", tuple(_ordered(pairs)))
+    if isinstance(value, np.ndarray | jax.Array):
+        array = np.asarray(value)
+        if array.dtype.name not in DTYPES:
+            raise TypeError(f"cannot freeze an array of dtype {array.dtype}")
+        return Frozen("array", (array.dtype.name, array.shape, array.tobytes()))
     if not is_hashable(value):
         raise TypeError(
-            f"cannot freeze {type(value).__name__} {value!r}: it is not hashable, and "
-            "not a list, tuple, set, dict or array"
+            f"cannot freeze {kind.__name__} {value!r}: it is not hashable, and no "
+            "plain list, tuple, set, dict or array"
         )
     return value
 
 
 def thaw(value: Any) -> Any:
-    """The value that `freeze` was given."""
+    """The value that `freeze` was given; dictionaries and sets in a fixed order."""
     if not isinstance(value, Frozen):
         return value
     kind, items = value
     if kind == "array":
         dtype, shape, data = items
-        return np.frombuffer(data, dtype).reshape(shape).copy()
+        return np.frombuffer(data, DTYPES[dtype]).reshape(shape).copy()
     if kind == "dict":
         return {thaw(k): thaw(v) for k, v in items}
     make = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[kind]

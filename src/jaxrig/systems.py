@@ -28,12 +28,20 @@ class System:
     app: typer.Typer | None = None
 
 
-def installed_systems() -> list[System]:
-    """Every installed system, the core first and the others by name."""
-    found = []
+def find_systems() -> tuple[list[System], dict[str, str]]:
+    """Installed systems, the core first, and why others cannot be loaded, by name.
+
+    One system that does not import must not take the command line with it.
+    """
+    found, broken = [], {}
     for entry in entry_points(group=GROUP):
-        system = entry.load()
+        try:
+            system = entry.load()
+        except (ImportError, AttributeError) as error:
+            broken[entry.name] = str(error)
+            continue
         if not isinstance(system, System):
             raise TypeError(f"entry point {entry.value} is no jaxrig System")
         found.append(system)
-    return sorted(found, key=lambda system: (system.name != "core", system.name))
+    found.sort(key=lambda system: (system.name != "core", system.name))
+    return found, broken

@@ -6,6 +6,7 @@ These are what jaxrig's own tests use; they raise AssertionError naming the leaf
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import PyTree
@@ -19,7 +20,7 @@ from jaxrig.tracing import RetraceError, compile_once
 def assert_trees_close(
     actual: PyTree, expected: PyTree, *, rtol: float = 0.0, atol: float = 0.0
 ) -> None:
-    """Same structure, shapes, dtypes and values; by default bit for bit.
+    """Same structure, shapes, dtypes and values; by default exactly equal.
 
     NaN equals NaN. Leaves that are not arrays are compared with ==.
     """
@@ -30,13 +31,20 @@ def assert_trees_close(
     for (path, a), (_, b) in zip(found, wanted, strict=True):
         where = path_of("tree", path)
         if not (hasattr(a, "dtype") and hasattr(b, "dtype")):
-            assert a == b, f"{where}: {a!r} is not {b!r}"
+            plain = not (hasattr(a, "dtype") or hasattr(b, "dtype"))
+            same = plain and (a == b or (a != a and b != b))
+            _require(same, f"{where}: {a!r} is not {b!r}")
             continue
         kinds = f"{a.dtype}{list(a.shape)} and {b.dtype}{list(b.shape)}"
-        assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{where}: {kinds}"
+        _require((a.dtype, a.shape) == (b.dtype, b.shape), f"{where}: {kinds}")
         np.testing.assert_allclose(
             _numbers(a), _numbers(b), rtol=rtol, atol=atol, err_msg=where
         )
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:  # not an assert statement, which python -O would drop
+        raise AssertionError(message)
 
 
 def _numbers(leaf: Any) -> np.ndarray:
@@ -58,7 +66,7 @@ def assert_one_trace(
         results = [compiled(*arguments) for arguments in calls]
     except RetraceError as error:
         raise AssertionError(str(error)) from error
-    assert compiled.trace_count == 1, f"traced {compiled.trace_count} times"
+    _require(compiled.trace_count == 1, f"traced {compiled.trace_count} times")
     return results
 
 
@@ -68,20 +76,25 @@ def assert_vmap_equals_loop(
     rtol: float = 0.0,
     atol: float = 0.0,
 ) -> None:
-    """Row i of the vmapped function is the function of row i."""
-    whole = jax.jit(jax.vmap(function))(*batches)
-    single = jax.jit(function)
-    for i in range(axis_length(batches)):
-        rows = jax.tree.map(lambda x, i=i: x[i], batches)
-        actual = jax.tree.map(lambda x, i=i: x[i], whole)
-        assert_trees_close(actual, single(*rows), rtol=rtol, atol=atol)
+    """Row i of the vmapped function is the function of row i.
+
+    What is not an array, such as a configuration, goes to every row as it is.
+    """
+    arrays, rest = eqx.partition(batches, eqx.is_array)
+    single = jax.jit(lambda rows: function(*eqx.combine(rows, rest)))
+    whole = jax.jit(jax.vmap(lambda rows: function(*eqx.combine(rows, rest))))(arrays)
+    count = axis_length(arrays)
+    _require(count > 0, "no rows to compare")
+    for i in range(count):
+        row = lambda x, i=i: x[i]
+        expected = single(jax.tree.map(row, arrays))
+        assert_trees_close(jax.tree.map(row, whole), expected, rtol=rtol, atol=atol)
 
 
 def assert_pure(function: Callable[..., PyTree], *args: PyTree) -> None:
-    """Same arguments, same result; nothing is mutated, leaked or printed.
+    """Same arguments, same result; no NumPy argument mutated, no tracer leaked.
 
-    The arguments' NumPy arrays must be unchanged and the traced program must hold no
-    side effect (printing, callbacks).
+    The traced program must hold no side effect, such as a callback.
     """
     before = jax.tree.map(
         lambda x: np.array(x) if isinstance(x, np.ndarray) else x, args
@@ -89,6 +102,7 @@ def assert_pure(function: Callable[..., PyTree], *args: PyTree) -> None:
     first = function(*args)
     assert_trees_close(function(*args), first)
     assert_trees_close(args, before)
+    arrays, rest = eqx.partition(args, eqx.is_array)
     with jax.checking_leaks():
-        traced = jax.make_jaxpr(function)(*args)
-    assert not traced.effects, f"the program has side effects: {traced.effects}"
+        traced = jax.make_jaxpr(lambda a: function(*eqx.combine(a, rest)))(arrays)
+    _require(not traced.effects, f"the program has side effects: {traced.effects}")

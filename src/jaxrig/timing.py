@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxrig.compilation import record_compilations
+from jaxrig.memory import MIB, host_memory
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Timing:
     def spread(self) -> float:
         """Interquartile range over median: how far to trust the median."""
         low, high = np.percentile(self.seconds, [25, 75])
-        return float((high - low) / self.median)
+        return float((high - low) / self.median) if self.median else 0.0
 
     def per_second(self, items: float) -> float:
         """Items per wall second when one run handles `items`."""
@@ -93,8 +94,9 @@ def measure(
 class PerformanceMonitor:
     """Times of steps, resets and batches of any environment, as they happen.
 
-    Compile seconds go to `metrics["jit_compilation_times"]` by function name, so they
-    do not blur the statistics of the runs.
+    Seconds spent compiling go to `metrics["jit_compilation_times"]` by function name,
+    and a call that compiled is not among the timed ones. `metrics["memory_usage"]` is
+    this process in MiB.
     """
 
     def __init__(
@@ -126,22 +128,28 @@ class PerformanceMonitor:
 
     def monitor_step(self, *args: Any) -> Any:
         """Run and time one step."""
-        result, seconds = self.time_function(self._function("step"), *args)
-        self.metrics["step_times"].append(seconds)
-        return result
+        return self._monitor("step", "step_times", lambda seconds: seconds, *args)
 
     def monitor_reset(self, *args: Any) -> Any:
         """Run and time one reset."""
-        result, seconds = self.time_function(self._function("reset"), *args)
-        self.metrics["reset_times"].append(seconds)
-        return result
+        return self._monitor("reset", "reset_times", lambda seconds: seconds, *args)
 
     def monitor_batch_step(self, states: Any, *args: Any) -> Any:
         """Run and time one step of a batch; records environments per second."""
-        step = self._function("batch_step")
-        result, seconds = self.time_function(step, states, *args)
-        batch_size = jax.tree.leaves(states)[0].shape[0]
-        self.metrics["throughput"].append(batch_size / max(seconds, 1e-9))
+        arrays = [x for x in jax.tree.leaves(states) if hasattr(x, "shape")]
+        count = arrays[0].shape[0]
+        rate = lambda seconds: count / max(seconds, 1e-9)
+        return self._monitor("batch_step", "throughput", rate, states, *args)
+
+    def _monitor(
+        self, role: str, metric: str, measure: Callable[[float], float], *args: Any
+    ) -> Any:
+        function, times = self._function(role), self.metrics["jit_compilation_times"]
+        compiled = sum(times.values())
+        result, seconds = self.time_function(function, *args)
+        if sum(times.values()) == compiled:
+            self.metrics[metric].append(measure(seconds))
+        self.metrics["memory_usage"].append(host_memory().resident / MIB)
         return result
 
     def get_statistics(self) -> dict[str, float]:

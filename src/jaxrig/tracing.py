@@ -7,6 +7,7 @@ Arrays are traced and everything else in the arguments is static, as with
 import functools
 import inspect
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -27,12 +28,43 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TRACING_ERRORS = (
-    jax.errors.ConcretizationTypeError,  # bool(), int() or a shape of a traced value
+    jax.errors.ConcretizationTypeError,  # bool(), int(), float() of a traced value
     jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
     jax.errors.NonConcreteBooleanIndexError,
 )
 
 _TRACED = object()
+
+
+@jax.tree_util.register_pytree_node_class
+class _Rest:
+    """The half of a result that is not arrays, carried through jit as structure."""
+
+    def __init__(self, tree: Any, leaves: tuple[Any, ...]):
+        self.tree, self.leaves = tree, leaves
+
+    def tree_flatten(self):
+        return (), (self.tree, self.leaves)
+
+    @classmethod
+    def tree_unflatten(cls, aux: tuple[Any, tuple[Any, ...]], _: Any) -> "_Rest":
+        return cls(*aux)
+
+    @classmethod
+    def split(cls, result: Any) -> tuple[Any, "_Rest | None"]:
+        """What JAX can return, and the rest; a result of arrays only has none."""
+        leaves, tree = jax.tree.flatten(result)
+        if all(isinstance(x, ARRAY_TYPES) for x in leaves):
+            return result, None
+        rest = tuple(_TRACED if isinstance(x, ARRAY_TYPES) else x for x in leaves)
+        return [x for x in leaves if isinstance(x, ARRAY_TYPES)], cls(tree, rest)
+
+    def join(self, arrays: list[Any]) -> Any:
+        """The whole result again."""
+        given = iter(arrays)
+        leaves = [next(given) if x is _TRACED else x for x in self.leaves]
+        return jax.tree.unflatten(self.tree, leaves)
 
 
 class RetraceError(RuntimeError):
@@ -56,62 +88,71 @@ class CompiledOnce(Generic[P, R]):
     ):
         if max_traces is not None and max_traces < 1:
             raise ValueError(f"max_traces is {max_traces}: allow at least one trace")
+        self._binds = not isinstance(function, staticmethod)
+        function = getattr(function, "__func__", function)
         functools.update_wrapper(self, function)
         self.max_traces = max_traces
         self.trace_count = 0
         self._function: Callable[..., R] = function
         self._name = getattr(function, "__qualname__", type(function).__name__)
         self._parameters = inspect.signature(function)
-        self._donated = self._positions(donate)
+        self._positions = len(self._parameters.parameters)
+        self._donate = tuple(donate)
+        unknown = [n for n in donate if n not in self._parameters.parameters]
+        if unknown:
+            raise ValueError(f"{self._name} has no argument {unknown[0]!r} to donate")
         self._seen: dict[str, list[Signature]] = {}
-        self._raising: set[_Program] = set()
+        self._can_fail: dict[_Program, tuple[int, bool]] = {}
 
-        def traced(donated: list[Any], kept: list[Any], program: _Program) -> R:
-            return self._trace([*donated, *kept], program)
+        def traced(donated: list[Any], kept: list[Any], program: _Program):
+            return _Rest.split(self._trace([*donated, *kept], program))
 
         traced.__name__ = traced.__qualname__ = self._name
         self._jit = jax.jit(traced, static_argnums=2, donate_argnums=0)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run, compiling first if no call of this signature came before."""
-        donated, kept, program = self._split(args, kwargs)
+        call = self._split(args, kwargs)
         try:
-            result = self._jit(donated, kept, program)
-            if self._raising and program in self._raising:
-                self._wait(result)
+            with checks.recording():
+                result, rest = self._jit(*call)
+                if self._fails_late(call):
+                    jax.block_until_ready(result)
+                    self._raise(checks.take_failure())
         except (jax.errors.JaxRuntimeError, ValueError) as error:
-            message = checks.message_of(error)
-            if message is None:
-                raise
-            raise checks.CheckError(message) from None
-        return result
+            self._raise(checks.message_of(error))
+            raise
+        return result if rest is None else rest.join(result)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None or not self._binds else _Bound(self, instance)
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> jax.stages.Lowered:
-        """Trace and lower for these arguments, which may be mere shapes."""
-        return self._jit.lower(*self._split(args, kwargs))
+        """Trace and lower for these arguments, which may be mere shapes.
 
-    def _positions(self, donate: Sequence[str]) -> list[int]:
-        names = list(self._parameters.parameters)
-        unknown = [name for name in donate if name not in names]
-        if unknown:
-            raise ValueError(f"{self._name} has no argument {unknown[0]!r} to donate")
-        return sorted(names.index(name) for name in donate)
+        Looking does not count: this uses up no allowance.
+        """
+        allowed, self.max_traces = self.max_traces, None
+        try:
+            with checks.recording():
+                return self._jit.lower(*self._split(args, kwargs))
+        finally:
+            self.max_traces = allowed
 
     def _split(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
         """Arrays to donate, arrays to keep, and everything that is not an array."""
-        given, others, named = [], args, kwargs
-        if self._donated:
+        given: dict[str, Any] = {}
+        others: Any = (args, kwargs)
+        if self._donate or kwargs or len(args) != self._positions:
+            # However arguments are passed, one call has one form.
             bound = self._parameters.bind(*args, **kwargs)
-            given = [bound.args[i] for i in self._donated]
-            others = tuple(
-                x for i, x in enumerate(bound.args) if i not in self._donated
-            )
-            named = bound.kwargs
+            bound.apply_defaults()
+            others = (bound.args, bound.kwargs)
+            if self._donate:
+                given = {name: bound.arguments.pop(name) for name in self._donate}
+                others = dict(bound.arguments)
         donated, donated_tree = jax.tree.flatten(given)
-        kept, kept_tree = jax.tree.flatten((others, named))
+        kept, kept_tree = jax.tree.flatten(others)
         static = [
             _TRACED if isinstance(x, ARRAY_TYPES) else (type(x), x)
             for x in [*donated, *kept]
@@ -130,32 +171,47 @@ class CompiledOnce(Generic[P, R]):
         rest = iter(arrays)
         leaves = [next(rest) if x is _TRACED else x[1] for x in program.leaves]
         count = program.donated.num_leaves
-        args, kwargs = jax.tree.unflatten(program.kept, leaves[count:])
-        args = list(args)
-        donated = jax.tree.unflatten(program.donated, leaves[:count])
-        for position, value in zip(self._donated, donated, strict=True):
-            args.insert(position, value)
-        self._count(signature_of(self._parameters, tuple(args), kwargs), program.mode)
-        before = checks.raising_checks_traced
+        kept = jax.tree.unflatten(program.kept, leaves[count:])
+        if self._donate:
+            given = jax.tree.unflatten(program.donated, leaves[:count])
+            order = {n: (kept | given)[n] for n in self._parameters.parameters}
+            bound = inspect.BoundArguments(self._parameters, OrderedDict(order))
+            kept = (bound.args, bound.kwargs)
+        args, kwargs = kept
+        signature = signature_of(self._parameters, args, kwargs)
+        self._admit(signature, program.mode)
         result = self._function(*args, **kwargs)
-        if checks.raising_checks_traced > before:
-            self._raising.add(program)
+        self._count(signature, program.mode)
         return result
 
-    def _wait(self, result: Any) -> None:
-        """Let a failed check surface here, not where the result is first used."""
-        if any(isinstance(x, Tracer) for x in jax.tree.leaves(result)):
-            checks.note_raising_check()  # part of a larger program: its caller waits
-        else:
-            jax.block_until_ready(result)
+    def _fails_late(self, call: tuple[list[Any], list[Any], _Program]) -> bool:
+        """Whether to wait, so that a failed check surfaces in the call that failed."""
+        program = call[2]
+        traces, can_fail = self._can_fail.get(program, (-1, False))
+        if traces != self.trace_count:
+            if any(isinstance(x, Tracer) for x in [*call[0], *call[1]]):
+                return False  # part of a larger program, which will wait
+            with warnings.catch_warnings(action="ignore"):
+                can_fail = checks.holds_check(self._jit.trace(*call).jaxpr)
+            self._can_fail[program] = (self.trace_count, can_fail)
+        return can_fail and not any(isinstance(x, Tracer) for x in [*call[0], *call[1]])
+
+    def _raise(self, message: str | None) -> None:
+        if message is not None:
+            raise checks.CheckError(message) from None
+
+    # A signature seen before is traced again only when JAX dropped its caches, or for
+    # another placement, which no argument's kind caused; a new error mode has an
+    # allowance of its own. A call that fails to trace uses none up.
+    def _admit(self, signature: Signature, mode: str) -> None:
+        seen = self._seen.get(mode, [])
+        full = self.max_traces is not None and len(seen) >= self.max_traces
+        if full and signature not in seen:
+            raise RetraceError(self._explain(seen, signature))
 
     def _count(self, signature: Signature, mode: str) -> None:
-        # A signature seen before is traced again only when JAX dropped its caches,
-        # which no argument caused; a new error mode has an allowance of its own.
         seen = self._seen.setdefault(mode, [])
         if signature not in seen:
-            if self.max_traces is not None and len(seen) >= self.max_traces:
-                raise RetraceError(self._explain(seen, signature))
             seen.append(signature)
         self.trace_count += 1
 
@@ -183,6 +239,22 @@ class CompiledOnce(Generic[P, R]):
         )
 
 
+class _Bound:
+    """A compiled method of one instance; counts and allowances are the class's."""
+
+    def __init__(self, compiled: CompiledOnce[..., Any], instance: Any):
+        self._compiled, self._instance = compiled, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(self._instance, *args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
+        return self._compiled.lower(self._instance, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+
 @overload
 def compile_once(
     function: Callable[P, R], *, max_traces: int | None = 1, donate: Sequence[str] = ()
@@ -201,7 +273,9 @@ def compile_once(
 
     Past `max_traces` different signatures (None: no limit) a call raises
     `RetraceError`, which names the argument, what it was, what it is, and the remedy.
-    `donate` names arguments whose buffers the result may reuse.
+    `donate` names arguments whose buffers the result may reuse. What is not an array
+    comes back as it is. Where arrays lie (device, sharding) is not guarded: moving
+    them makes XLA compile again, which `record_compilations` shows.
 
     >>> import jax.numpy as jnp
     >>> double = compile_once(lambda x: 2 * x)
@@ -230,6 +304,8 @@ class Adaptive(Generic[P, R]):
             try:
                 result = self._compiled(*args, **kwargs)
             except TRACING_ERRORS as error:
+                if any(isinstance(x, Tracer) for x in jax.tree.leaves((args, kwargs))):
+                    raise  # inside another trace, where eager is no way out
                 self.path = "eager"
                 self.reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
                 warnings.warn(
@@ -241,6 +317,9 @@ class Adaptive(Generic[P, R]):
                 self.path = "compiled"
                 return result
         return self._function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
 
 
 def adaptive(function: Callable[P, R]) -> Adaptive[P, R]:

@@ -15,8 +15,10 @@ from jaxrig.batching import (
     map_workers,
     pad_axis,
 )
+from jaxrig.compilation import record_compilations
 from jaxrig.keys import worker_keys
 from jaxrig.progress import Meter
+from jaxrig.testing import assert_trees_close
 
 
 def walk(item, scale):
@@ -56,14 +58,26 @@ def test_another_length_of_axis_does_not_compile_again():
 
 
 def test_an_empty_axis_gives_empty_results_of_the_right_shape():
-    result = map_chunked(lambda x: (x.sum(), x), chunk_size=4)(jnp.zeros((0, 5)))
+    mapped = map_chunked(lambda x, mode: (x.sum(), x), chunk_size=4)
+    result = mapped(jnp.zeros((0, 5)), "a static word")
     assert [r.shape for r in result] == [(0,), (0, 5)]
+    mapped(jnp.zeros((7, 5)), "a static word")  # and spoils nothing
+    assert mapped.trace_count == 1
+    host = map_chunked(lambda x: x, chunk_size=4, to_host=True)(np.zeros((0, 5)))
+    assert isinstance(host, np.ndarray)
 
 
 def test_results_on_the_host():
     result = map_chunked(lambda x: x * 2, chunk_size=4, to_host=True)(np.arange(9))
     assert isinstance(result, np.ndarray)
     np.testing.assert_array_equal(result, np.arange(9) * 2)
+
+
+def test_keys_may_come_out():
+    keys = jax.random.split(jax.random.key(0), 5)
+    fold = lambda key: jax.random.fold_in(key, 1)
+    result = map_chunked(fold, chunk_size=2, to_host=True)(keys)
+    assert_trees_close(result, jax.vmap(fold)(keys))
 
 
 class Progress(Meter):
@@ -151,7 +165,11 @@ def test_a_real_out_of_memory_error_is_recognised():
 def test_workers_by_items_equal_the_loop():
     key = jax.random.key(5)
     draw = lambda key, shift: jax.random.uniform(key, (3,)) + shift
-    result = map_workers(draw, key, 3, 4, jnp.asarray(1.0))
+    run = map_workers(draw, workers=3, items_per_worker=4)
+    run(key, jnp.asarray(0.0))
+    with record_compilations() as log:
+        result = run(key, jnp.asarray(1.0))
+    assert not log.compilations
     keys = worker_keys(key, 3, 4)
     for w in range(3):
         for i in range(4):

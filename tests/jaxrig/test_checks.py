@@ -18,6 +18,8 @@ from jaxrig.checks import (
     set_error_mode,
     tally,
 )
+from jaxrig.sharding import make_mesh, shard_batch
+from jaxrig.testing import assert_trees_close
 from jaxrig.tracing import compile_once
 
 
@@ -83,6 +85,66 @@ def test_compiled_call_itself_raises_also_through_a_cached_inner_function():
     assert float(outer(jnp.asarray(1.0))) == 3.0
     with pytest.raises(CheckError, match="positive"):
         outer(jnp.asarray(-1.0))
+
+
+needs_key = pytest.mark.skipif(
+    not hasattr(jax, "make_user_context"), reason="this JAX has no compilation key"
+)
+
+
+@needs_key
+def test_a_failure_on_one_of_eight_devices_raises_and_nothing_hangs():
+    run = compile_once(lambda x: jnp.sin(check(x, x > 0, "x must be positive")).sum())
+    good, mesh = jnp.ones(16), make_mesh()
+    run(shard_batch(good, mesh))
+    with pytest.raises(CheckError, match="positive"):
+        run(shard_batch(good.at[3].set(-1.0), mesh))
+    run(shard_batch(good, mesh))  # and the next call is unharmed
+
+
+@needs_key
+def test_functions_that_share_a_scan_body_both_raise():
+    def body(carry, x):
+        return carry + positive(x), None
+
+    first = compile_once(lambda xs: jax.lax.scan(body, 0.0, xs)[0])
+    second = compile_once(lambda xs: jax.lax.scan(body, 0.0, xs)[0] * 2)
+    for run in (first, second):
+        assert float(run(jnp.ones(3))) > 0
+        with pytest.raises(CheckError, match="positive"):
+            run(-jnp.ones(3))
+
+
+@needs_key
+def test_a_function_traced_inside_compile_once_still_raises_outside():
+    inner = jax.jit(positive)
+    compile_once(lambda x: inner(x))(jnp.asarray(1.0))
+    with pytest.raises(RAISED, match="positive"):
+        jax.block_until_ready(inner(jnp.asarray(-1.0)))
+
+
+def test_trees_with_keys_functions_and_no_floats():
+    class State(eqx.Module):
+        grid: jax.Array
+        key: jax.Array
+        name: str
+
+    state = State(jnp.ones(2, jnp.int8), jax.random.key(0), "x")
+    for mode in ("raise", "nan"):
+        with error_mode(mode):
+            for compiler in (eqx.filter_jit, compile_once):
+                run = compiler(lambda s: check(s, s.grid > 0, "bad"))
+                assert_trees_close(run(state), state)
+    with pytest.raises(TypeError, match="holds an array"):
+        check(None, True, "nothing to check")
+
+
+def test_nan_marks_the_bad_row_only():
+    with error_mode("nan"):
+        found = jax.jit(jax.vmap(positive))(jnp.asarray([1.0, -1.0, 2.0]))
+        np.testing.assert_array_equal(found, [2.0, np.nan, 4.0])
+        whole = check(jnp.ones(2, jnp.int8), jnp.asarray(False), "bad")
+        np.testing.assert_array_equal(whole, [127, 127])
 
 
 def test_gradients_pass_through_a_check():

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from jaxrig import cli
 from jaxrig.bench import Benchmark, Measurement
+from jaxrig.progress import Meter
 from jaxrig.report import Section, Text
 from jaxrig.systems import System
 from jaxrig.timing import Timing
@@ -34,7 +35,7 @@ def run(monkeypatch):
         ),
         System("two", "The second", demo=lambda meter: Section("Second", Text("more"))),
     ]
-    monkeypatch.setattr(cli, "installed_systems", lambda: systems)
+    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
     return lambda *words: CliRunner().invoke(cli.app, list(words))
 
 
@@ -86,36 +87,80 @@ def test_demo_of_one_system_only(run, tmp_path):
     [
         (("bench", "nothing"), "no benchmark 'nothing'; there are: one.a"),
         (("demo", "--only", "nothing"), "no demo 'nothing'; there are: one, two"),
-        (("demo", "--progress", "loud"), "progress 'loud' is not one of"),
+        (("demo", "--progress", "loud"), "'loud' is not one of 'auto'"),
+        (("bench", "--json", "/"), "/ is a folder, not a file"),
     ],
 )
-def test_wrong_words_are_explained(run, words, message):
+def test_wrong_words_are_explained_before_any_work(run, words, message):
     done = run(*words)
-    assert done.exit_code == 1
-    assert message in str(done.exception)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", "").split())
+
+
+def test_a_demo_stops_its_meter_also_when_interrupted(run, monkeypatch, tmp_path):
+    stopped = []
+
+    class Bar(Meter):
+        def stop(self):
+            stopped.append(True)
+
+    def interrupted(meter):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "make_meter", lambda kind: Bar())
+    systems = [System("bad", "Bad", demo=interrupted)]
+    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+    assert run("demo", "--out", str(tmp_path)).exit_code != 0
+    assert stopped == [True]
+
+
+def test_small_rates_and_long_names_stay_readable(run, monkeypatch):
+    slow = Timing(0.1, (2.4,), (4.8,))
+    measured = [Measurement("a case with a very long name " * 5, slow, 1, "graphs", {})]
+    systems = [
+        System("one", "", benchmarks=(Benchmark("one.a", "", lambda: measured),))
+    ]
+    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+    text = run("bench").output
+    assert "0.4167" in text
+    assert "0.2083" in text
 
 
 def test_a_failed_demo_leaves_the_previous_page_alone(run, tmp_path, monkeypatch):
     (tmp_path / "report.html").write_text("previous")
     systems = [System("bad", "Bad", demo=broken_demo)]
-    monkeypatch.setattr(cli, "installed_systems", lambda: systems)
+    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
     assert run("demo", "--out", str(tmp_path)).exit_code == 1
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_text() == "previous"
 
 
 def test_a_real_error_is_one_line_and_debug_shows_the_rest():
-    done = jaxrig("bench", "nothing")
+    done = jaxrig("bench", "--json", "/dev/null/x.json")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: no benchmark 'nothing'")
+    assert done.stderr.startswith("error: ")
+    assert "/dev/null" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "Traceback" in jaxrig("--debug", "bench", "nothing").stderr
+    again = jaxrig("--debug", "bench", "--json", "/dev/null/x.json")
+    assert "Traceback" in again.stderr
 
 
 def test_an_unknown_command_is_a_usage_error():
     done = jaxrig("dance")
     assert done.returncode == 2
     assert "No such command 'dance'" in done.stderr
+
+
+def test_doctor_says_what_is_wrong_where_there_is_no_device():
+    done = subprocess.run(
+        [sys.executable, "-c", "from jaxrig.cli import main; main()", "doctor"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"JAX_PLATFORMS": "cuda"},
+    )
+    assert done.returncode == 1
+    assert "equinox" in done.stdout
+    assert "JAX_PLATFORMS is 'cuda': unset it" in done.stdout
 
 
 def test_doctor_runs_here():

@@ -38,6 +38,15 @@ def test_blocks_nest():
     assert (len(outer.compilations), len(inner.compilations)) == (2, 1)
 
 
+def test_an_empty_block_inside_an_empty_block_closes_itself_only():
+    x = jnp.arange(3.0)
+    with record_compilations() as outer:
+        with record_compilations() as inner:
+            pass
+        jax.jit(lambda x: x * 11 + 1)(x)
+    assert (len(outer.compilations), len(inner.compilations)) == (1, 0)
+
+
 def test_cache_folder_follows_the_environment(monkeypatch):
     monkeypatch.setenv("JAXRIG_CACHE", "/somewhere")
     assert cache_folder() == Path("/somewhere")

@@ -2,6 +2,8 @@
 
 import os
 import platform
+import tomllib
+from pathlib import Path
 
 import jax
 
@@ -25,6 +27,16 @@ def test_versions_are_those_installed():
 def test_missing_modules_of_an_extra(monkeypatch):
     monkeypatch.setitem(EXTRAS, "probe", ("json", "no_such_module"))
     assert missing_modules("probe") == ["no_such_module"]
+
+
+def test_extras_are_those_of_the_project():
+    root = Path(__file__).parent.parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
+    own = {"cuda", "all", "dev", "docs"}  # no modules of ours to look for
+    assert set(EXTRAS) == set(declared) - own
+    for extra, modules in EXTRAS.items():
+        assert len(modules) == len(declared[extra]), extra
 
 
 def test_machine_is_described():

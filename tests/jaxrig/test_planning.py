@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from jaxrig.planning import (
     largest_batch,
     next_batch_size,
 )
+from jaxrig.tracing import compile_once
 
 ITEM = jax.ShapeDtypeStruct((250,), jnp.float32)
 
@@ -54,6 +56,14 @@ def test_the_maximum_caps_the_batch_and_one_item_may_not_fit():
         largest_batch(double, ITEM, budget_bytes=1_999)
 
 
+def test_functions_of_the_house_can_be_planned():
+    config = ("static", 2)
+    run = lambda batch, config: batch * config[1]
+    for function in (run, compile_once(run)):
+        plan = largest_batch(function, ITEM, config, budget_bytes=77_777)
+        assert plan.batch_size == 77_777 // 2_000
+
+
 def test_batched_shapes_are_shapes_only():
     shapes = batched_shapes({"x": jnp.ones((2, 3))}, 10)
     assert tree_bytes(shapes) == 10 * 2 * 3 * 4
@@ -89,19 +99,41 @@ def _fail():
     raise jax.errors.JaxRuntimeError("INTERNAL")
 
 
-def test_best_throughput_honours_a_budget(monkeypatch):
-    class Memory:
-        resident = 0
-
-    monkeypatch.setattr(planning, "host_memory", lambda: Memory)
-
+def test_best_throughput_honours_a_budget():
     def run(size):
-        Memory.resident += size * 100
-        return lambda: None
+        batch = np.ones(size * 30 * 2**20, np.uint8)
+        return lambda: batch[:10].sum()
 
-    found = best_throughput(run, budget_bytes=400, repeats=1)
+    found = best_throughput(run, max_batch_size=16, budget_bytes=150 * 2**20, repeats=1)
     assert sorted(found.rates) == [1, 2, 4]
-    assert "batch size 8 took 800 of 400 bytes" in str(found.stopped)
+    assert "batch size 8 took" in str(found.stopped)
+
+
+GROWTH = {
+    "line": lambda n: 1_000 + 40 * n,
+    "square": lambda n: 10 * n * n + 5,
+    "slightly more than a line": lambda n: int(40 * n**1.1),
+    "root": lambda n: int(1e5 * n**0.5),
+    "padded to powers of two": lambda n: 64 * 2 ** (n - 1).bit_length(),
+    "cliff": lambda n: 10 * n if n < 1_000 else 10**12,
+    "flat": lambda n: 500,
+}
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("budget", [2_000_000, 123_456_789])
+def test_few_compilations_whatever_way_memory_grows(growth, budget, monkeypatch):
+    need, most = GROWTH[growth], 1_048_576
+
+    def compiled(function, shapes):
+        return planning.CompiledMemory(need(shapes.shape[0]), 0, 0, 0)
+
+    monkeypatch.setattr(planning, "compiled_memory", compiled)
+    plan = largest_batch(double, ITEM, budget_bytes=budget)
+    assert need(plan.batch_size) <= budget
+    more = plan.batch_size + max(1, plan.batch_size // 64)
+    assert more > most or need(more) > budget
+    assert len(plan.confirmed) <= 24
 
 
 def test_controller_as_the_document_says():
@@ -112,9 +144,8 @@ def test_controller_as_the_document_says():
     assert controller.history[0] == (10, 128)
 
 
-@given(st.integers(1, 512), st.floats(0, 2), st.integers(1, 8), st.integers(8, 512))
+@given(st.integers(1, 900), st.floats(0, 2), st.integers(1, 8), st.integers(8, 512))
 def test_next_batch_size_stays_within_bounds(size, used, minimum, maximum):
-    size = min(max(size, minimum), maximum)
     assert minimum <= next_batch_size(size, used, 1.0, minimum, maximum) <= maximum
 
 

@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rich.console import Console
 
 from helpers import compiled_text
+from jaxrig import progress
 from jaxrig.progress import Meter, RichMeter, TextMeter, make_meter, scan_with_progress
 from jaxrig.sharding import make_mesh, shard_batch
 
@@ -117,11 +119,25 @@ def test_text_lines_are_spaced_in_time_and_end_at_the_end():
     ]
 
 
-def test_rich_meter_runs_from_start_to_stop(capsys):
+def test_rich_meter_draws_and_leaves_the_cursor_as_it_was(monkeypatch):
+    stream = io.StringIO()
+    terminal = Console(file=stream, force_terminal=True, width=100)
+    monkeypatch.setattr(progress, "Console", lambda stderr: terminal)
     meter = RichMeter()
+    meter.stop()  # nothing to take away yet
     meter.start("work", 3)
     meter.show(3)
     meter.stop()
+    shown = stream.getvalue()
+    assert "work" in shown
+    assert "3/3" in shown
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+
+
+@pytest.mark.parametrize(("xs", "length"), [(jnp.ones(10), 5), (None, None)])
+def test_a_scan_needs_one_length(xs, length):
+    with pytest.raises(ValueError, match="one length"):
+        scan_with_progress(body, 0.0, xs, length, meter=Recorder())
 
 
 def test_meters_by_name():

@@ -1,5 +1,6 @@
 """Oracle: round trip, and equality of frozen values iff the originals are equal."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,8 +49,12 @@ def test_arrays_freeze_by_value_shape_and_dtype():
     assert freeze(a) != freeze(a.reshape(3, 2))
     assert freeze(a) != freeze(a.astype(np.int64))
     np.testing.assert_array_equal(thaw(freeze(a)), a)
+    half = jnp.ones(3, jnp.bfloat16)
+    assert thaw(freeze(half)).dtype == half.dtype
 
 
 def test_what_cannot_be_frozen_is_named():
     with pytest.raises(TypeError, match="bytearray"):
         freeze([bytearray(b"x")])
+    with pytest.raises(TypeError, match="dtype object"):
+        freeze(np.asarray([object()]))

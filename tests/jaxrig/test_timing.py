@@ -19,6 +19,7 @@ def clock(monkeypatch):
 
 
 def test_statistics_of_known_seconds():
+    assert Timing(0.0, (0.0, 0.0), (0.0, 0.0)).spread == 0.0
     known = Timing(1.0, tuple(float(s) for s in range(1, 102)), (2.0,) * 101)
     assert (known.median, known.p95) == (51.0, 96.0)
     assert known.spread == pytest.approx(50 / 51)
@@ -66,13 +67,17 @@ def test_monitor_as_the_document_uses_it(capsys):
         return state + action
 
     monitor = PerformanceMonitor(step=step, reset=reset, batch_step=jax.vmap(step))
+    monitor.monitor_reset(jnp.ones(3))
     state = monitor.monitor_reset(jnp.ones(3))
     for _ in range(5):
         state = monitor.monitor_step(state, jnp.ones(3))
     np.testing.assert_array_equal(state, np.full(3, 6.0))
-    monitor.monitor_batch_step(jnp.zeros((4, 3)), jnp.ones((4, 3)))
+    for _ in range(2):
+        monitor.monitor_batch_step(jnp.zeros((4, 3)), jnp.ones((4, 3)))
     statistics = monitor.get_statistics()
-    assert len(monitor.metrics["step_times"]) == 5
+    assert len(monitor.metrics["step_times"]) == 4  # the first one compiled
+    assert len(monitor.metrics["memory_usage"]) == 9
+    assert min(monitor.metrics["memory_usage"]) > 10
     assert statistics["step_time_min"] <= statistics["step_time_mean"]
     assert statistics["throughput_mean"] == statistics["throughput_max"] > 0
     assert monitor.metrics["jit_compilation_times"]["step"] > 0

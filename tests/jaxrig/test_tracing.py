@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from jaxrig import checks
+from jaxrig.compilation import record_compilations
 from jaxrig.tracing import RetraceError, adaptive, compile_once
 
 
@@ -44,7 +46,10 @@ def test_one_trace_for_many_calls_of_one_signature():
     [
         ({"dtype": jnp.int32}, ["state.grid: float32[2,3] -> int32[2,3]", "Cast"]),
         ({"shape": (4, 3)}, ["state.grid: float32[2,3] -> float32[4,3]", "Pad"]),
-        ({"config": Config(size=4)}, ["config: static", "size=3", "size=4", "static"]),
+        (
+            {"config": Config(size=4)},
+            ["config.size: static 3 -> static 4", "is static"],
+        ),
         ({"note": jnp.zeros(1)}, ["state.note: absent -> float32[1]", "structure"]),
     ],
     ids=["dtype", "shape", "static value", "tree structure"],
@@ -186,3 +191,140 @@ def test_adaptive_lets_other_errors_through():
     with warnings.catch_warnings(), pytest.raises(TypeError):
         run(jnp.ones(2))
     assert run.path is None
+
+
+class Model(eqx.Module):
+    weight: jax.Array
+    activation: object
+    name: str
+    rate: float
+
+
+def test_functions_strings_and_numbers_come_back_as_they_went_in():
+    @compile_once
+    def grow(model, x):
+        y = model.activation(model.weight * x)
+        return eqx.tree_at(lambda m: m.weight, model, model.weight + y), {"y": [y, 3]}
+
+    model = Model(jnp.asarray([0.5]), jnp.tanh, "small", 0.1)
+    model, out = grow(model, jnp.ones(1))
+    model, out = grow(model, jnp.ones(1))  # fed back in: no new signature
+    assert grow.trace_count == 1
+    assert (model.activation, model.name, model.rate) == (jnp.tanh, "small", 0.1)
+    assert isinstance(model.weight, jax.Array)
+    assert out["y"][1] == 3
+    assert jax.vmap(lambda x: grow(model, x)[1]["y"][0])(jnp.ones((2, 1))).shape == (
+        2,
+        1,
+    )
+
+
+def test_a_call_that_does_not_trace_uses_no_allowance():
+    product = compile_once(lambda a, b: a @ b)
+    with pytest.raises(TypeError, match="dot"):
+        product(jnp.ones((2, 3)), jnp.ones((2, 3)))
+    assert product(jnp.ones((2, 3)), jnp.ones((3, 2))).shape == (2, 2)
+    assert product.trace_count == 1
+
+
+def test_one_call_has_one_form_however_its_arguments_are_passed():
+    @compile_once
+    def scale(x, factor=2.0, *, shift=1.0):
+        return x * factor + shift
+
+    x = jnp.ones(2)
+    with record_compilations() as log:
+        for out in (
+            scale(x),
+            scale(x=x),
+            scale(x, 2.0),
+            scale(x, factor=2.0, shift=1.0),
+        ):
+            np.testing.assert_array_equal(out, 3.0)
+    assert scale.trace_count == 1
+    assert len([c for c in log.compilations if "scale" in c.name]) <= 1
+
+
+class Sized(eqx.Module):
+    x: jax.Array
+    size: int = eqx.field(static=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (None, jnp.ones(1), "value: absent -> float32"),
+        (jnp.ones(1), None, "absent"),
+        ([None], [], "value: "),
+        (Sized(jnp.ones(1), 1), Sized(jnp.ones(1), 2), "static fields"),
+        (jnp.tanh, jnp.sin, "outside the loop"),
+        (float("nan"), float("nan"), "NaN equals nothing"),
+        ("a", "b", "part of the program"),
+    ],
+)
+def test_every_change_is_named(first, second, message):
+    function = compile_once(lambda x, value: x)
+    function(jnp.ones(1), first)
+    with pytest.raises(RetraceError, match=message):
+        function(jnp.ones(1), second)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, *, state: state + x,
+        lambda x, b=1.0, state=None: state + x * b,
+        lambda state, x: state + x,
+    ],
+    ids=["keyword only", "after a default", "first"],
+)
+def test_donation_works_wherever_the_argument_stands(function: Any):
+    compiled: Any = compile_once(function, donate=["state"])
+    state = jnp.ones(100)
+    np.testing.assert_array_equal(compiled(x=jnp.ones(100), state=state), 2.0)
+    assert state.is_deleted()
+
+
+def test_bound_and_static_methods():
+    class Plain:
+        @compile_once
+        def grow(self, x):
+            return x + 1
+
+        @compile_once
+        @staticmethod
+        def shrink(x: Any) -> Any:
+            return x - 1
+
+        @adaptive
+        def branch(self, x):
+            return x + 1
+
+    plain = Plain()
+    assert float(plain.grow(jnp.asarray(1.0))) == 2.0
+    assert plain.grow.trace_count == 1
+    assert "f32" in plain.grow.lower(jnp.asarray(1.0)).as_text()
+    assert float(plain.shrink(jnp.asarray(1.0))) == 0.0
+    assert float(plain.branch(jnp.asarray(1.0))) == 2.0
+
+
+def test_looking_at_a_program_uses_no_allowance():
+    double = compile_once(lambda x: x * 2)
+    for size in (1, 2, 3):
+        double.lower(jax.ShapeDtypeStruct((size,), jnp.float32))
+    double(jnp.ones(3))
+    with pytest.raises(RetraceError):
+        double(jnp.ones(4))
+
+
+def test_adaptive_inside_another_trace_raises_and_stays_undecided():
+    run = adaptive(lambda x: x if x > 0 else -x)
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        jax.jit(run)(jnp.asarray(1.0))
+    assert run.path is None
+
+
+def test_adaptive_knows_an_index_from_a_traced_value():
+    run = adaptive(lambda i: [1.0, 2.0, 3.0][i])
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        assert run(jnp.asarray(1)) == 2.0

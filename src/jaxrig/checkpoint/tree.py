@@ -170,7 +170,7 @@ def _fetch(array: Any) -> np.ndarray:
     if isinstance(array, jax.Array) and array.is_fully_addressable:
         # A second handle on the same buffer: JAX would keep the host copy on the first.
         array = jax.device_put(array, array.sharding)
-    return gather(array)
+    return np.asarray(gather(array))
 
 
 def _read(file: io.BufferedIOBase, where: str) -> Header:

@@ -5,17 +5,22 @@ when it is better than the mean of its own group, never of another state's.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
+from jaxrig.checks import check
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.optimizer import improve, make_optimizer, start_optimizer
+from jaxrig.learn.advantages import standardise
+from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
 from jaxrig.learn.protocol import Environment, Policy, Step
-from jaxrig.learn.rollout import select
+from jaxrig.learn.ranges import require, require_positive
+from jaxrig.learn.rollout import reset_all, select, strong
 
 KL_ALLOWANCE = 0.01  # drift from the sampling policy that costs nothing
 REWARD_SCALE = 10.0
@@ -50,16 +55,11 @@ class GRPOConfig:
     advance: str = "reset"
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "states": 1,
-            "group_size": 2,
-            "horizon": 1,
-            "num_iterations": 1,
-        }.items():
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"{name}={getattr(self, name)} must be at least {least}"
-                )
+        require(self, 1, inf, "states", "horizon", "num_iterations")
+        require(self, 2, inf, "group_size")
+        require(self, 0, 1, "discount")
+        require(self, 0, inf, "entropy_coeff", "kl_penalty_coeff")
+        require_positive(self, "learning_rate", "clip_ratio", "max_grad_norm")
         if self.reward_scaling not in REWARD_SCALINGS:
             raise ValueError(
                 f"reward_scaling={self.reward_scaling!r} is not one of: "
@@ -67,6 +67,11 @@ class GRPOConfig:
             )
         if self.advance not in ("reset", "best"):
             raise ValueError(f"advance={self.advance!r} is not one of: reset, best")
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps that one update learns from, at most."""
+        return self.states * self.group_size * self.horizon
 
 
 class GRPOState(eqx.Module):
@@ -97,14 +102,27 @@ class GRPOUpdate(eqx.Module):
     approx_kl: Float[Array, ""]
 
 
-class Group(eqx.Module):
-    """Steps drawn from the same states, members and time after the state axis."""
+class Drawn(eqx.Module):
+    """Actions as they were drawn."""
+
+    action: PyTree
+    log_prob: Float[Array, "*n"]
+
+
+class Later(eqx.Module):
+    """Steps after the first; those after an episode's end do not count."""
 
     observation: PyTree
-    action: PyTree
-    log_prob: Float[Array, "*groups time"]
-    counts: Bool[Array, "*groups time"]  # False after an episode has ended
-    reward: Float[Array, "*groups"]
+    drawn: Drawn
+    counts: Bool[Array, "*n"]
+
+
+class Group(eqx.Module):
+    """What was drawn from each state: first actions, later steps, rewards."""
+
+    first: Drawn
+    later: Later | None  # None for a horizon of one step
+    reward: Float[Array, "*n"]
 
 
 class Losses(NamedTuple):
@@ -122,13 +140,7 @@ def group_advantages(
     reward: Float[Array, "states group"], scale_rewards: bool = True
 ) -> Float[Array, "states group"]:
     """A = (r - mean) / (std + 1e-8) within each group; population std."""
-    # Rewards that are all equal must give 0, but the float mean of equal numbers may be
-    # off by a rounding that division by the std of roundings would blow up.
-    shifted = reward - reward[..., :1]
-    advantage = shifted - shifted.mean(axis=-1, keepdims=True)
-    if scale_rewards:
-        advantage = advantage / (shifted.std(axis=-1, keepdims=True) + 1e-8)
-    return advantage
+    return standardise(reward, axis=-1, scale=scale_rewards)
 
 
 def grpo_loss(
@@ -142,8 +154,8 @@ def grpo_loss(
     """L = -mean(min(rA, clip(r, 1-e, 1+e)A)) - c_H mean(H) + b max(0, KL - 0.01),
     with r = exp(log_prob - old_log_prob) and KL = mean(old_log_prob - log_prob).
     """
-    counted = jnp.ones_like(log_prob) if counts is None else counts.astype(jnp.float32)
-    mean = lambda x: (x * counted).sum() / counted.sum()
+    counted = jnp.ones(log_prob.shape, bool) if counts is None else counts
+    mean = lambda x: x.mean(where=counted)
     ratio = jnp.exp(log_prob - old_log_prob)
     clipped = jnp.clip(ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
     policy_loss = -mean(jnp.minimum(ratio * advantage, clipped * advantage))
@@ -160,13 +172,11 @@ def grpo_init(
 ) -> GRPOState:
     """A learner at its start."""
     optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
-    keys = batch_keys(named_key(key, "start"), config.states)
-    state, observation = jax.vmap(environment.reset)(keys)
+    policy = jax.tree.map(strong, policy)
     return GRPOState(
         policy,
         start_optimizer(optimizer, policy),
-        state,
-        observation,
+        *reset_all(named_key(key, "start"), environment, config.states),
         named_key(key, "updates"),
         jnp.zeros((), jnp.int32),
     )
@@ -179,35 +189,59 @@ def sample_group(
     start: tuple[PyTree, PyTree],
     config: GRPOConfig,
 ) -> tuple[Group, Step]:
-    """A group of episodes of at most `horizon` steps from one start, and their ends."""
+    """A group of episodes of at most `horizon` steps from one start, and their ends.
 
-    def episode(key: PRNGKeyArray):
-        def take_step(carry: tuple[Step, Array], index: Int[Array, ""]):
-            before, factor = carry
-            act, go = jax.random.split(jax.random.fold_in(key, index))
-            choice = policy.sample(act, before.observation)
-            after = environment.step(go, before.state, choice.action)
-            ended = before.terminated | before.truncated
-            after = jax.tree.map(lambda a, b: jnp.where(ended, a, b), before, after)
-            reward = jnp.where(ended, 0.0, after.reward) * factor
-            record = (
-                before.observation,
-                choice.action,
-                choice.log_prob,
-                ~ended,
-                reward,
-            )
-            return (after, factor * config.discount), record
+    The first action of every member is drawn from one observation, so the policy
+    evaluates that once.
+    """
+    state, observation = start
+    act, go, on = (
+        batch_keys(named_key(key, name), config.group_size)
+        for name in ("act", "step", "later")
+    )
+    choice = jax.vmap(policy.sample, (0, None))(act, observation)
+    after = jax.vmap(environment.step, (0, None, 0))(go, state, choice.action)
+    first = Drawn(choice.action, choice.log_prob)
+    reward = after.reward.astype(choice.log_prob.dtype)
+    if config.horizon == 1:
+        return Group(first, None, reward), after
+    later, earned, end = jax.vmap(_go_on, (0, None, None, 0, None, 0, None))(
+        on, environment, policy, after, observation, first, config
+    )
+    return Group(first, later, reward + earned.astype(reward.dtype)), end
 
-        no = jnp.zeros((), bool)
-        first = Step(*start, jnp.zeros(()), no, no)
-        (end, _), record = jax.lax.scan(
-            take_step, (first, jnp.ones(())), jnp.arange(config.horizon)
+
+def _go_on(
+    key: PRNGKeyArray,
+    environment: Environment,
+    policy: Policy,
+    after: Step,
+    start_observation: PyTree,
+    first: Drawn,
+    config: GRPOConfig,
+) -> tuple[Later, Float[Array, ""], Step]:
+    """Steps 2 to `horizon` of one member, what they earned, and where they end."""
+
+    def take_step(before: Step, index: Int[Array, ""]):
+        act, go = jax.random.split(jax.random.fold_in(key, index))
+        choice = policy.sample(act, before.observation)
+        after = environment.step(go, before.state, choice.action)
+        ended = before.terminated | before.truncated
+        keep = lambda a, b: jax.tree.map(lambda x, y: jnp.where(ended, x, y), a, b)
+        # A policy may be undefined at an end (nothing left to choose), and a gradient
+        # through it NaN, so ended steps repeat the first step and do not count.
+        record = Later(
+            keep(start_observation, before.observation),
+            keep(first, Drawn(choice.action, choice.log_prob)),
+            ~ended,
         )
-        observation, action, log_prob, counts, reward = record
-        return Group(observation, action, log_prob, counts, reward.sum()), end
+        return keep(before, after), (record, jnp.where(ended, 0.0, after.reward))
 
-    return jax.vmap(episode)(batch_keys(key, config.group_size))
+    end, (later, rewards) = jax.lax.scan(
+        take_step, after, jnp.arange(config.horizon - 1)
+    )
+    worth = config.discount ** np.arange(1, config.horizon)
+    return later, (rewards * jnp.asarray(worth, rewards.dtype)).sum(), end
 
 
 def grpo_update(
@@ -220,69 +254,70 @@ def grpo_update(
     group, ends = jax.vmap(sample_group, (0, None, None, 0, None))(
         keys, environment, state.policy, starts, config
     )
-    reward = REWARD_SCALINGS[config.reward_scaling](group.reward)
-    advantage = group_advantages(reward, config.scale_rewards)
-    policy, optimizer, losses, grad_norm = _improve(state, group, advantage, config)
-    next_state, next_observation = _advance(
-        named_key(key, "reset"), environment, reward, ends, config
+    reward = check(
+        group.reward, jnp.isfinite(group.reward).all(), "GRPO: a reward is not finite"
     )
+    scaled = REWARD_SCALINGS[config.reward_scaling](reward)
+    advantage = group_advantages(scaled, config.scale_rewards)
+    policy, optimizer, losses, norms = descend(
+        make_optimizer(config.learning_rate, config.max_grad_norm),
+        lambda policy, _: _loss(policy, state.observation, group, advantage, config),
+        state.policy,
+        state.optimizer,
+        None,
+        config.num_iterations,
+    )
+    last = jax.tree.map(lambda x: x[-1], losses)
     update = GRPOUpdate(
-        losses.policy,
-        losses.entropy_loss,
-        losses.kl_penalty,
-        losses.total,
-        grad_norm,
-        group_baseline=reward.mean(axis=-1).mean(),
-        mean_reward=group.reward.mean(),
-        reward_std=group.reward.std(),
+        last.policy,
+        last.entropy_loss,
+        last.kl_penalty,
+        last.total,
+        norms[-1],
+        group_baseline=scaled.mean(axis=-1).mean(),
+        mean_reward=reward.mean(),
+        reward_std=reward.std(),
         mean_advantage=advantage.mean(),
         advantage_std=advantage.std(),
-        mean_entropy=losses.mean_entropy,
-        approx_kl=losses.approx_kl,
+        mean_entropy=last.mean_entropy,
+        approx_kl=last.approx_kl,
     )
+    following = _advance(named_key(key, "reset"), environment, reward, ends, config)
     return (
-        GRPOState(
-            policy,
-            optimizer,
-            next_state,
-            next_observation,
-            state.key,
-            state.updates + 1,
-        ),
+        GRPOState(policy, optimizer, *following, state.key, state.updates + 1),
         update,
     )
 
 
-def _improve(
-    state: GRPOState,
+def _loss(
+    policy: Policy,
+    observation: PyTree,
     group: Group,
     advantage: Float[Array, "states group"],
     config: GRPOConfig,
-):
-    """Reuse the group for `num_iterations` gradient steps."""
-    optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
-    policy_arrays, policy_rest = eqx.partition(state.policy, eqx.is_array)
-    spread = jnp.broadcast_to(advantage[..., None], group.log_prob.shape)
-
-    def loss(policy: Policy):
-        evaluate = jax.vmap(jax.vmap(jax.vmap(policy.evaluate)))
-        now = evaluate(group.observation, group.action)
+) -> tuple[Float[Array, ""], Losses]:
+    """The loss over everything drawn; first steps share their state's observation."""
+    of_state = jax.vmap(policy.evaluate, (None, 0))
+    now = jax.vmap(of_state)(observation, group.first.action)
+    if group.later is None:
         losses = grpo_loss(
-            now.log_prob, group.log_prob, spread, now.entropy, config, group.counts
+            now.log_prob, group.first.log_prob, advantage, now.entropy, config
         )
         return losses.total, losses
-
-    def iterate(carry: tuple[PyTree, PyTree], _: None):
-        arrays, memory = carry
-        policy = eqx.combine(arrays, policy_rest)
-        policy, memory, losses, norm = improve(optimizer, loss, policy, memory)
-        return (eqx.filter(policy, eqx.is_array), memory), (losses, norm)
-
-    (policy_arrays, memory), history = jax.lax.scan(
-        iterate, (policy_arrays, state.optimizer), None, config.num_iterations
+    later, drawn = group.later, group.later.drawn
+    evaluate = jax.vmap(jax.vmap(jax.vmap(policy.evaluate)))
+    then = evaluate(later.observation, drawn.action)
+    join = lambda first, rest: jnp.concatenate([first[..., None], rest], axis=-1)
+    log_prob = join(now.log_prob, then.log_prob)
+    losses = grpo_loss(
+        log_prob,
+        join(group.first.log_prob, drawn.log_prob),
+        jnp.broadcast_to(advantage[..., None], log_prob.shape),
+        join(now.entropy, then.entropy),
+        config,
+        join(jnp.ones_like(advantage, bool), later.counts),
     )
-    losses, norm = jax.tree.map(lambda x: x[-1], history)
-    return eqx.combine(policy_arrays, policy_rest), memory, losses, norm
+    return losses.total, losses
 
 
 def _advance(
@@ -291,9 +326,9 @@ def _advance(
     reward: Float[Array, "states group"],
     ends: Step,
     config: GRPOConfig,
-):
+) -> tuple[PyTree, PyTree]:
     """Where the next update starts."""
-    fresh = jax.vmap(environment.reset)(batch_keys(key, config.states))
+    fresh = reset_all(key, environment, config.states)
     if config.advance == "reset":
         return fresh
     best = reward.argmax(axis=-1)

@@ -1,21 +1,25 @@
 """Proximal policy optimisation (Schulman et al. 2017), one compiled update at a time.
 
-Collecting, generalised advantage estimation (Schulman et al. 2016), and every epoch
-of minibatches are one pure function of the learner's state.
+Collecting, estimating advantages and every epoch of minibatches are one pure function
+of the learner's state.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from jaxrig.keys import named_key
-from jaxrig.learn.optimizer import improve, make_optimizer, start_optimizer
+from jaxrig.checks import check
+from jaxrig.keys import batch_keys, named_key
+from jaxrig.learn.advantages import advantages, standardise
+from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
 from jaxrig.learn.protocol import Environment, Policy
-from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner
+from jaxrig.learn.ranges import require, require_positive
+from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner, strong
 
 
 @dataclass(frozen=True)
@@ -35,17 +39,16 @@ class PPOConfig:
     max_grad_norm: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ("environments", "steps", "epochs", "minibatches"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
-        if self.environments * self.steps % self.minibatches:
+        require(self, 1, inf, "environments", "steps", "epochs", "minibatches")
+        require(self, 0, 1, "discount", "trace_decay")
+        require(self, 0, inf, "entropy_coeff", "value_coeff")
+        require_positive(self, "learning_rate", "clip_ratio", "max_grad_norm")
+        rows, left = divmod(self.steps_per_update, self.minibatches)
+        if left or rows < 2:
             raise ValueError(
-                f"environments * steps = {self.environments * self.steps} does not "
-                f"divide into minibatches={self.minibatches}"
+                f"environments * steps = {self.steps_per_update} does not divide into "
+                f"minibatches={self.minibatches} of two rows or more"
             )
-        for name in ("discount", "trace_decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be in [0, 1]")
 
     @property
     def steps_per_update(self) -> int:
@@ -88,35 +91,10 @@ class _Batch(eqx.Module):
     target: Float[Array, "*n"]
 
 
-def advantages(
-    reward: Float[Array, "time batch"],
-    value: Float[Array, "time batch"],
-    next_value: Float[Array, "time batch"],
-    done: Bool[Array, "time batch"],
-    discount: float,
-    trace_decay: float,
-) -> Float[Array, "time batch"]:
-    """A_t = d_t + (discount * trace_decay) A_{t+1} within an episode, where
-    d_t = r_t + discount * V(s_{t+1}) - V(s_t).
-    """
-    surprise = reward + discount * next_value - value
-
-    def back(following: Array, step: tuple[Array, Array]):
-        delta, ends = step
-        current = delta + discount * trace_decay * jnp.where(ends, 0.0, following)
-        return current, current
-
-    _, result = jax.lax.scan(
-        back, jnp.zeros_like(reward[0]), (surprise, done), reverse=True
-    )
-    return result
-
-
 def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
     """Clipped policy loss, squared value error and entropy; advantages normalised."""
     now = jax.vmap(policy.evaluate)(batch.observation, batch.action)
-    advantage = batch.advantage - batch.advantage.mean()
-    advantage = advantage / (batch.advantage.std() + 1e-8)
+    advantage = standardise(batch.advantage)
     log_ratio = now.log_prob - batch.log_prob
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
@@ -141,6 +119,7 @@ def ppo_init(
 ) -> PPOState:
     """A learner at its start."""
     optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
+    policy = jax.tree.map(strong, policy)
     return PPOState(
         policy,
         start_optimizer(optimizer, policy),
@@ -159,36 +138,31 @@ def ppo_update(
         named_key(key, "rollout"), environment, state.policy, state.runner, config.steps
     )
     batch = _flatten(trajectory, config)
-    optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
-    policy_arrays, policy_rest = eqx.partition(state.policy, eqx.is_array)
-
-    def learn(carry: tuple[PyTree, PyTree], rows: Int[Array, " n"]):
-        arrays, memory = carry
-        minibatch = jax.tree.map(lambda x: x[rows], batch)
-        policy, memory, metrics, norm = improve(
-            optimizer,
-            lambda policy: ppo_loss(policy, minibatch, config),
-            eqx.combine(arrays, policy_rest),
-            memory,
-        )
-        return (eqx.filter(policy, eqx.is_array), memory), metrics | {"grad_norm": norm}
-
-    def epoch(carry: tuple[PyTree, PyTree], index: Int[Array, ""]):
-        shuffle = jax.random.fold_in(named_key(key, "shuffle"), index)
-        order = jax.random.permutation(shuffle, config.steps_per_update)
-        return jax.lax.scan(learn, carry, order.reshape(config.minibatches, -1))
-
-    (policy_arrays, memory), metrics = jax.lax.scan(
-        epoch, (policy_arrays, state.optimizer), jnp.arange(config.epochs)
+    batch = check(
+        batch, jnp.isfinite(batch.target).all(), "PPO: a reward or value is not finite"
     )
-    policy = eqx.combine(policy_arrays, policy_rest)
+    shuffles = batch_keys(named_key(key, "shuffle"), config.epochs)
+    order = jax.vmap(jax.random.permutation, (0, None))(
+        shuffles, config.steps_per_update
+    )
+    updates = config.epochs * config.minibatches
+    policy, memory, metrics, norms = descend(
+        make_optimizer(config.learning_rate, config.max_grad_norm),
+        lambda policy, rows: ppo_loss(
+            policy, jax.tree.map(lambda x: x[rows], batch), config
+        ),
+        state.policy,
+        state.optimizer,
+        order.reshape(updates, -1),
+        updates,
+    )
     return (
         PPOState(policy, memory, runner, state.key, state.updates + 1),
         PPOMetrics(
             episodes.mean_return,
             episodes.mean_length,
             episodes.count,
-            **jax.tree.map(jnp.mean, metrics),
+            **jax.tree.map(jnp.mean, metrics | {"grad_norm": norms}),
         ),
     )
 

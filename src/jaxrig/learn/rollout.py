@@ -1,5 +1,7 @@
 """Run a policy in many environments at once, replacing finished episodes."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,11 +49,30 @@ def select(mask: Bool[Array, " batch"], chosen: PyTree, other: PyTree) -> PyTree
     return jax.tree.map(pick, chosen, other)
 
 
+@eqx.filter_jit
+def reset_all(
+    key: PRNGKeyArray, environment: Environment, count: int
+) -> tuple[PyTree, PyTree]:
+    """States and observations of `count` fresh episodes.
+
+    Compiled, so that every array has a buffer of its own (which can be donated), and
+    never weakly typed, so that a state fed back to an update is no new signature.
+    """
+    fresh = jax.vmap(environment.reset)(batch_keys(key, count))
+    return jax.tree.map(strong, fresh)
+
+
+def strong(x: Any) -> Any:
+    """The same array, not weakly typed; anything else as it is."""
+    return jax.lax.convert_element_type(x, x.dtype) if getattr(x, "weak_type", 0) else x
+
+
 def start_runner(key: PRNGKeyArray, environment: Environment, count: int) -> Runner:
     """Fresh episodes in `count` environments."""
-    state, observation = jax.vmap(environment.reset)(batch_keys(key, count))
     return Runner(
-        state, observation, jnp.zeros(count), jnp.zeros(count, dtype=jnp.int32)
+        *reset_all(key, environment, count),
+        jnp.zeros(count),
+        jnp.zeros(count, dtype=jnp.int32),
     )
 
 
@@ -84,6 +105,7 @@ def _step_all(
     )
     choice = jax.vmap(policy.sample)(act, runner.observation)
     after: Step = jax.vmap(environment.step)(go, runner.state, choice.action)
+    reward = after.reward.astype(choice.value.dtype)
     done = after.terminated | after.truncated
     cut = after.truncated & ~after.terminated
     last_value = jax.lax.cond(
@@ -97,13 +119,13 @@ def _step_all(
         lambda: select(done, jax.vmap(environment.reset)(reset), going_on),
         lambda: going_on,
     )
-    total = runner.episode_return + after.reward
+    total = runner.episode_return + reward.astype(runner.episode_return.dtype)
     length = runner.episode_length + 1
     following = Runner(
         state, observation, jnp.where(done, 0.0, total), jnp.where(done, 0, length)
     )
     record = _Record(
-        runner.observation, choice, after.reward, done, cut, last_value, total, length
+        runner.observation, choice, reward, done, cut, last_value, total, length
     )
     return following, record
 

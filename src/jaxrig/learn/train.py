@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,12 +28,24 @@ class JsonLines:
         self._path.parent.mkdir(parents=True, exist_ok=True)
 
     def rewind(self, step: int) -> None:
-        """Keep the lines up to this step."""
-        if self._path.exists():
-            lines = self._path.read_text().splitlines(keepends=True)
-            # A killed run may have left half a line at the end.
-            whole = [line for line in lines if line.endswith("\n")]
-            kept = [line for line in whole if json.loads(line)["step"] <= step]
+        """Keep the lines up to this step; a run from 0 needs an empty file."""
+        kept = []
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        for number, line in enumerate(lines, 1):
+            found = _step_of(line)
+            if found is None:  # half a line is what a killed run leaves
+                warnings.warn(
+                    f"{self._path}, line {number} is no record and is dropped",
+                    stacklevel=3,
+                )
+            elif found <= step:
+                kept.append(line + "\n")
+            elif step == 0:
+                raise ValueError(
+                    f"{self._path} holds another run, and there is no checkpoint to "
+                    "resume it from: give another file, or move this one away"
+                )
+        if len(kept) < len(lines):
             with atomic_write(self._path) as file:
                 file.write("".join(kept).encode())
 
@@ -40,12 +53,41 @@ class JsonLines:
         """Append one line; what is not finite becomes null, as JSON has no NaN."""
         known = {k: v if math.isfinite(v) else None for k, v in metrics.items()}
         with self._path.open("a") as file:
-            file.write(json.dumps({"step": step, **known}) + "\n")
+            file.write(json.dumps(known | {"step": step}) + "\n")
 
 
-def as_metrics(metrics: eqx.Module) -> Metrics:
-    """Scalars of a metrics module as Python numbers by field name."""
-    return {name: float(value) for name, value in vars(jax.device_get(metrics)).items()}
+def _step_of(line: str) -> int | None:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    step = record.get("step") if isinstance(record, dict) else None
+    return step if isinstance(step, int) else None
+
+
+def as_metrics(metrics: eqx.Module | Mapping[str, Any]) -> Metrics:
+    """Scalars of a metrics module or mapping as Python numbers by name."""
+    found = metrics if isinstance(metrics, Mapping) else vars(metrics)
+    for name, value in found.items():
+        if jax.numpy.shape(value):
+            raise ValueError(f"metric {name!r} is no scalar: {jax.numpy.shape(value)}")
+    return {name: value.item() for name, value in jax.device_get(dict(found)).items()}
+
+
+def _resume(
+    state: S, updates: int, sinks: tuple[Sink, ...], manager: CheckpointManager | None
+) -> tuple[int, S]:
+    """How many updates are done, and the state after them."""
+    done = 0
+    if manager is not None and manager.latest() is not None:
+        restored = manager.restore(state)
+        done, state = restored.step, restored.tree
+    if done > updates:
+        raise ValueError(f"the checkpoint is at update {done}, past updates={updates}")
+    for sink in sinks:
+        if isinstance(sink, JsonLines):
+            sink.rewind(done)
+    return done, state
 
 
 def train(
@@ -65,29 +107,27 @@ def train(
     interrupted; a run that finds a checkpoint goes on from it. History covers what
     this call ran.
     """
+    if save_every < 1:
+        raise ValueError(f"save_every={save_every} must be at least 1")
     meter = meter or Meter()
-    first = 0
-    if manager is not None and manager.latest() is not None:
-        restored = manager.restore(state)
-        first, state = restored.step, restored.tree
-    for sink in sinks:
-        if manager is not None and isinstance(sink, JsonLines):
-            sink.rewind(first)
-    history, done = [], first
+    done, state = _resume(state, updates, sinks, manager)
+    history, saved = [], done
     meter.start(label, updates)
     try:
-        for done in range(first + 1, updates + 1):
-            state, metrics = update(state)
-            history.append(as_metrics(metrics))
+        while done < updates:
+            following, metrics = update(state)
+            found = as_metrics(metrics)  # waits for the device; may be interrupted
+            state, done = following, done + 1
+            history.append(found)
             for sink in sinks:
-                sink(done, history[-1])
+                sink(done, found)
             meter.show(done)
             if manager is not None and (done % save_every == 0 or done == updates):
                 manager.save(done, state)
+                saved = done
     except KeyboardInterrupt:
-        finished = first + len(history)
-        if manager is not None and finished > (manager.latest() or 0):
-            manager.save(finished, state)
+        if manager is not None and done > saved:
+            manager.save(done, state)
         raise
     finally:
         meter.stop()

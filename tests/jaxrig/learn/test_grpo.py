@@ -1,5 +1,6 @@
 """Oracle: values computed by hand, a naive float64 loss, exact optima."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxrig.checks import CheckError
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.grpo import (
     GRPOConfig,
@@ -16,6 +18,8 @@ from jaxrig.learn.grpo import (
     grpo_update,
     sample_group,
 )
+from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
+from jaxrig.learn.protocol import Choice, Evaluation, Step
 from jaxrig.learn.tabular import (
     TabularProblem,
     corridor,
@@ -36,12 +40,6 @@ def test_advantages_by_hand():
     np.testing.assert_array_equal(
         group_advantages(rewards, scale_rewards=False)[0], [-2, -1, 0, 3]
     )
-
-
-@given(st.floats(-1e6, 1e6, width=32), st.integers(2, 100))
-def test_equal_rewards_give_exactly_no_advantage(reward, size):
-    found = group_advantages(jnp.full((1, size), reward, jnp.float32))
-    np.testing.assert_array_equal(found, 0.0)
 
 
 def test_another_state_in_the_batch_does_not_change_a_group():
@@ -175,8 +173,8 @@ def test_first_gradient_is_the_policy_gradient(key):
     gradient = np.zeros((5, 5))
     for s in range(8):
         for g in range(8):
-            place = int(group.observation[s, g, 0])
-            pull = np.eye(5)[int(group.action[s, g, 0])] - 0.2
+            place = int(state.observation[s])
+            pull = np.eye(5)[int(group.first.action[s, g])] - 0.2
             gradient[place] -= advantage[s, g] * pull / 64
     assert float(metrics.grad_norm) == pytest.approx(np.linalg.norm(gradient), rel=1e-4)
     assert float(metrics.policy_loss) == pytest.approx(0.0, abs=1e-5)
@@ -200,6 +198,137 @@ def test_best_member_is_where_the_next_update_starts(key):
     np.testing.assert_array_equal(state.observation, 8)  # three rewarded steps right
     state, _ = grpo_update(state, problem, config)
     np.testing.assert_array_equal(state.observation, 11)
+
+
+def test_the_best_member_is_best_before_scaling(key):
+    """Scaled rewards saturate and tie; the arm that earned most must be executed."""
+    reward = jnp.asarray([[20.0, 30.0, 25.0], [0.0, 0.0, 0.0]])
+    stay = jnp.zeros((2, 3, 2)).at[:, :, 0].set(1.0)
+    problem = Remember(
+        TabularProblem(
+            stay, reward, jnp.zeros(2, bool), jnp.asarray([1.0, 0.0]), max_steps=99
+        )
+    )
+    config = GRPOConfig(
+        states=3, group_size=64, reward_scaling="clip", advance="best", horizon=1
+    )
+    policy = uniform_policy(problem.problem)
+    state = grpo_init(key, problem, policy, config)
+    state, _ = grpo_update(state, problem, config)
+    np.testing.assert_array_equal(state.state[1], 1)  # the last action taken
+
+
+class Remember(eqx.Module):
+    """A tabular problem whose state remembers the last action."""
+
+    problem: TabularProblem
+
+    def reset(self, key):
+        state, observation = self.problem.reset(key)
+        return (state, jnp.asarray(-1)), observation
+
+    def step(self, key, state, action):
+        after = self.problem.step(key, state[0], action)
+        return eqx.tree_at(lambda s: s.state, after, (after.state, action))
+
+
+class Fading(eqx.Module):
+    """Undefined where nothing is left: 0 / 0 at the end of an episode."""
+
+    bias: jax.Array
+
+    def _logits(self, observation):
+        return self.bias * (observation / observation)
+
+    def sample(self, key, observation):
+        logits = jax.nn.log_softmax(self._logits(observation))
+        action = jax.random.categorical(key, logits)
+        return Choice(action, logits[action], jnp.zeros(()))
+
+    def evaluate(self, observation, action):
+        logits = jax.nn.log_softmax(self._logits(observation))
+        entropy = -(jnp.exp(logits) * logits).sum()
+        return Evaluation(logits[action], entropy, jnp.zeros(()))
+
+
+class Countdown(eqx.Module):
+    """Three steps, then the observation is 0; earns the action."""
+
+    def reset(self, key):
+        return jnp.asarray(3.0), jnp.asarray(3.0)
+
+    def step(self, key, state, action):
+        left = state - 1
+        reward = action.astype(jnp.float32)
+        return Step(left, left, reward, left <= 0, jnp.zeros((), bool))
+
+
+@pytest.mark.parametrize("horizon", [1, 3, 6])
+def test_steps_after_the_end_leave_no_trace(horizon, key):
+    config = GRPOConfig(states=4, group_size=8, horizon=horizon, learning_rate=0.05)
+    state = grpo_init(key, Countdown(), Fading(jnp.zeros(3)), config)
+    update = compile_once(grpo_update)
+    state, metrics = update(state, Countdown(), config)
+    for _ in range(19):
+        state, metrics = update(state, Countdown(), config)
+    assert np.isfinite(metrics.total_loss)
+    assert int(state.policy.bias.argmax()) == 2
+
+
+def test_a_reward_that_is_not_finite_is_an_error(key):
+    problem = bandit()
+    reward = jnp.full_like(problem.reward, jnp.nan)
+    problem = eqx.tree_at(lambda p: p.reward, problem, reward)
+    config = GRPOConfig(states=2, group_size=2)
+    state = grpo_init(key, problem, uniform_policy(problem), config)
+    with pytest.raises(CheckError, match="a reward is not finite"):
+        compile_once(grpo_update)(state, problem, config)
+
+
+class Net(eqx.Module):
+    """A policy as users write it: a network with functions inside."""
+
+    network: eqx.nn.MLP
+
+    def _log_probs(self, observation):
+        return jax.nn.log_softmax(self.network(jax.nn.one_hot(observation, 5)))
+
+    def sample(self, key, observation):
+        log_probs = self._log_probs(observation)
+        action = jax.random.categorical(key, log_probs)
+        return Choice(action, log_probs[action], jnp.zeros(()))
+
+    def evaluate(self, observation, action):
+        log_probs = self._log_probs(observation)
+        entropy = -(jnp.exp(log_probs) * log_probs).sum()
+        return Evaluation(log_probs[action], entropy, jnp.zeros(()))
+
+
+def test_a_network_learns_and_its_buffers_can_be_donated(key):
+    problem = bandit()
+    policy = Net(eqx.nn.MLP(5, 5, 16, 1, key=key))
+    config = GRPOConfig(states=16, group_size=16, learning_rate=0.01)
+    update = compile_once(grpo_update, donate=["state"])
+    state = grpo_init(key, problem, policy, config)
+    for _ in range(30):
+        state, _ = update(state, problem, config)
+    assert update.trace_count == 1
+    assert state.policy.network.activation is policy.network.activation
+    chances = jax.vmap(lambda s: state.policy._log_probs(s))(jnp.arange(4))
+    best = np.asarray(problem.reward)[:4].argmax(axis=1)
+    np.testing.assert_array_equal(chances.argmax(axis=1), best)
+
+
+def test_ppo_takes_the_same_network(key):
+    problem = bandit()
+    policy = Net(eqx.nn.MLP(5, 5, 16, 1, key=key))
+    config = PPOConfig(environments=16, steps=8, learning_rate=0.01)
+    update = compile_once(ppo_update, donate=["state"])
+    state = ppo_init(key, problem, policy, config)
+    for _ in range(3):
+        state, _ = update(state, problem, config)
+    assert update.trace_count == 1
+    assert state.policy.network.activation is policy.network.activation
 
 
 @pytest.mark.parametrize(

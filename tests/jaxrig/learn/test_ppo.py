@@ -8,7 +8,6 @@ import pytest
 from jaxrig.learn.ppo import (
     PPOConfig,
     _Batch,
-    advantages,
     ppo_init,
     ppo_loss,
     ppo_update,
@@ -22,39 +21,6 @@ from jaxrig.learn.tabular import (
 )
 from jaxrig.testing import assert_trees_close
 from jaxrig.tracing import compile_once
-
-
-def naive_advantages(reward, value, next_value, done, discount, decay):
-    """The definition: a sum over the rest of the episode, no recursion."""
-    result = np.zeros_like(reward)
-    steps, batch = reward.shape
-    for t in range(steps):
-        for b in range(batch):
-            factor = 1.0
-            for k in range(t, steps):
-                delta = reward[k, b] + discount * next_value[k, b] - value[k, b]
-                result[t, b] += factor * delta
-                factor *= discount * decay
-                if done[k, b]:
-                    break
-    return result
-
-
-def test_advantages_equal_the_definition():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        reward, value, next_value = rng.normal(size=(3, 11, 4)).astype(np.float32)
-        done = rng.random((11, 4)) < 0.3
-        found = advantages(
-            jnp.asarray(reward),
-            jnp.asarray(value),
-            jnp.asarray(next_value),
-            jnp.asarray(done),
-            discount=0.9,
-            trace_decay=0.8,
-        )
-        expected = naive_advantages(reward, value, next_value, done, 0.9, 0.8)
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_loss_equals_hand_computed_values():
@@ -124,6 +90,9 @@ def test_same_state_same_update(key):
     ("values", "message"),
     [
         ({"epochs": 0}, "epochs=0 must be at least 1"),
+        ({"environments": 2, "steps": 4, "minibatches": 8}, "two rows or more"),
+        ({"learning_rate": -1.0}, r"learning_rate=-1\.0 must be above 0"),
+        ({"entropy_coeff": float("nan")}, "entropy_coeff=nan"),
         ({"environments": 5, "steps": 5, "minibatches": 2}, "does not divide"),
         ({"discount": 1.5}, r"discount=1\.5"),
     ],

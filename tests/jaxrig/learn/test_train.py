@@ -77,7 +77,8 @@ def test_a_killed_run_redoes_what_was_not_saved(update, start, tmp_path):
     lines(5, {"loss": 1.0})  # written, then killed before the checkpoint
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 6, "lo')  # and in the middle of a line
-    train(update, start, 6, manager=manager, sinks=(lines,))
+    with pytest.warns(UserWarning, match=r"line 6 is no record"):
+        train(update, start, 6, manager=manager, sinks=(lines,))
     records = read_lines(tmp_path / "metrics.jsonl")
     assert [r["step"] for r in records] == [1, 2, 3, 4, 5, 6]
 
@@ -104,3 +105,54 @@ def test_metrics_are_python_numbers_by_name():
     assert history == [{"loss": 0.5}] * 2
     assert seen == [(1, {"loss": 0.5}), (2, {"loss": 0.5})]
     assert int(state) == 2
+
+
+def test_an_interrupt_while_waiting_saves_a_state_that_fits_its_number(tmp_path):
+    """Ctrl-C comes while the loop waits for the metrics of an update under way."""
+
+    class Late(float):
+        shape = ()
+
+        def item(self):
+            raise KeyboardInterrupt
+
+    def update(count):
+        return count + 1, {"loss": Late() if int(count) == 3 else jnp.asarray(0.5)}
+
+    manager = CheckpointManager(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        train(update, jnp.asarray(0), 10, manager=manager)
+    restored = manager.restore(jnp.asarray(0))
+    assert restored.step == int(restored.tree) == 3
+
+
+def test_interrupted_after_a_damaged_checkpoint_still_saves(update, start, tmp_path):
+    manager = CheckpointManager(tmp_path)
+    train(update, start, 4, manager=manager, save_every=2)
+    manager.path(4).write_bytes(b"damaged")
+    with (
+        pytest.warns(UserWarning, match="damaged checkpoint"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        train(update, start, 10, manager=manager, meter=Stop(after=3))
+    assert manager.restore(start, step=3).step == 3
+
+
+def test_another_runs_metrics_are_not_overwritten(update, start, tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    train(update, start, 2, sinks=(JsonLines(path),))
+    before = path.read_text()
+    with pytest.raises(ValueError, match="holds another run"):
+        train(update, start, 2, sinks=(JsonLines(path),))
+    assert path.read_text() == before
+
+
+def test_what_cannot_work_is_refused(update, start, tmp_path):
+    with pytest.raises(ValueError, match="save_every=0"):
+        train(update, start, 2, save_every=0)
+    manager = CheckpointManager(tmp_path)
+    train(update, start, 3, manager=manager)
+    with pytest.raises(ValueError, match="at update 3, past updates=2"):
+        train(update, start, 2, manager=manager)
+    with pytest.raises(ValueError, match=r"'losses' is no scalar: \(3,\)"):
+        train(lambda s: (s, {"losses": jnp.ones(3)}), start, 1)
