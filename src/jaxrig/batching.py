@@ -140,7 +140,7 @@ class ChunkedMap:
             lambda x: jax.ShapeDtypeStruct((self.chunk_size, *x.shape[1:]), x.dtype),
             items,
         )
-        shape = self._run_chunk.lower(rows, shared).out_info[0]
+        shape = jax.eval_shape(lambda rows: self._run_chunk(rows, shared), rows)
         make = np.zeros if self._to_host else jnp.zeros
         return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)
 

@@ -89,7 +89,8 @@ class CompiledOnce(Generic[P, R]):
         if max_traces is not None and max_traces < 1:
             raise ValueError(f"max_traces is {max_traces}: allow at least one trace")
         self._binds = not isinstance(function, staticmethod)
-        function = getattr(function, "__func__", function)
+        if isinstance(function, staticmethod):
+            function = function.__func__
         functools.update_wrapper(self, function)
         self.max_traces = max_traces
         self.trace_count = 0
@@ -186,15 +187,16 @@ class CompiledOnce(Generic[P, R]):
 
     def _fails_late(self, call: tuple[list[Any], list[Any], _Program]) -> bool:
         """Whether to wait, so that a failed check surfaces in the call that failed."""
-        program = call[2]
+        donated, kept, program = call
         traces, can_fail = self._can_fail.get(program, (-1, False))
+        if traces == self.trace_count and not can_fail:
+            return False
+        if any(isinstance(x, Tracer) for x in [*donated, *kept]):
+            return False  # part of a larger program, which will wait
         if traces != self.trace_count:
-            if any(isinstance(x, Tracer) for x in [*call[0], *call[1]]):
-                return False  # part of a larger program, which will wait
-            with warnings.catch_warnings(action="ignore"):
-                can_fail = checks.holds_check(self._jit.trace(*call).jaxpr)
+            can_fail = checks.holds_check(self._jit.trace(*call).jaxpr)
             self._can_fail[program] = (self.trace_count, can_fail)
-        return can_fail and not any(isinstance(x, Tracer) for x in [*call[0], *call[1]])
+        return can_fail
 
     def _raise(self, message: str | None) -> None:
         if message is not None:

@@ -156,11 +156,11 @@ def test_doctor_says_what_is_wrong_where_there_is_no_device():
         [sys.executable, "-c", "from jaxrig.cli import main; main()", "doctor"],
         capture_output=True,
         text=True,
-        env=os.environ | {"JAX_PLATFORMS": "cuda"},
+        env=os.environ | {"JAX_PLATFORMS": "nowhere"},
     )
     assert done.returncode == 1
     assert "equinox" in done.stdout
-    assert "JAX_PLATFORMS is 'cuda': unset it" in done.stdout
+    assert "JAX_PLATFORMS is 'nowhere': unset it" in done.stdout
 
 
 def test_doctor_runs_here():

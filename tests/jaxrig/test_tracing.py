@@ -285,6 +285,16 @@ def test_donation_works_wherever_the_argument_stands(function: Any):
     assert state.is_deleted()
 
 
+def test_a_method_that_is_bound_already_stays_bound():
+    class Plain:
+        step = 3.0
+
+        def grow(self, x):
+            return x + self.step
+
+    assert float(compile_once(Plain().grow)(jnp.asarray(1.0))) == 4.0
+
+
 def test_bound_and_static_methods():
     class Plain:
         @compile_once
