@@ -55,7 +55,7 @@ def core_section(meter: Meter) -> Section:
 
 def guard_parts() -> list[Part]:
     """A function that may be compiled once, called with something else."""
-    step = compile_once(_walk)
+    step = compile_once(random_walk)
     step(jax.random.key(0), jnp.asarray(0.5))
     try:
         step(jax.random.key(0), jnp.asarray(1))
@@ -72,7 +72,7 @@ def guard_parts() -> list[Part]:
     ]
 
 
-def _walk(key: jax.Array, start: jax.Array) -> jax.Array:
+def random_walk(key: jax.Array, start: jax.Array) -> jax.Array:
     """Where a random walker ends after 64 steps."""
     return start + jax.random.normal(key, (64,)).sum()
 
@@ -81,7 +81,7 @@ def batching_parts() -> list[Part]:
     """The same walks in chunks of several sizes: same bits, one compilation each."""
     keys = batch_keys(jax.random.key(1), ITEMS)
     start = jnp.asarray(0.0)
-    maps = {size: map_chunked(_walk, chunk_size=size) for size in CHUNKS}
+    maps = {size: map_chunked(random_walk, chunk_size=size) for size in CHUNKS}
     results = {size: np.asarray(run(keys, start)) for size, run in maps.items()}
     timings = compare(
         {str(s): functools.partial(run, keys, start) for s, run in maps.items()},
@@ -101,8 +101,8 @@ def batching_parts() -> list[Part]:
     return [
         Text(
             f"Batching. {ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
-            "chunk is padded, so one compiled shape serves all, and the result does "
-            "not depend on the chunk size."
+            "chunk is filled up, so one compiled shape serves all, and the result "
+            "does not depend on the chunk size."
         ),
         Table(columns, rows),
     ]
@@ -162,10 +162,14 @@ def _learn(problem: TabularProblem, seed: int, show) -> tuple[list[float], list[
         values = policy_values(problem, chances, CONFIG.discount)
         curve.append(float(start @ values))
         if done % 2 == 0:
-            cells = chances[~np.asarray(problem.terminal)].T
-            grey = np.uint8(255 - 235 * cells)
-            pictures.append(png_from_array(np.kron(grey, np.ones((8, 8), np.uint8))))
+            pictures.append(_picture(chances[~np.asarray(problem.terminal)].T))
         if done < UPDATES:
             state, _ = update(state, problem, CONFIG)
             show(done + 1)
     return curve, pictures
+
+
+def _picture(chances: np.ndarray) -> bytes:
+    """A square for each chance, white for 0 and dark for 1, with lines between."""
+    square = np.pad(np.ones((14, 14)), 1)
+    return png_from_array(np.uint8(255 - 225 * np.kron(chances, square)))
