@@ -20,6 +20,7 @@ $(STAMP): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; \
 	  then uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV); \
 	  else "$(PYTHON)" -m venv $(VENV); fi
+	@echo "installing into $(VENV) (about a minute the first time)"
 	@$(call PIP,dev)
 	@touch $@
 
@@ -41,7 +42,7 @@ bench: setup
 
 docs: setup
 	@$(call PIP,docs)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) .cache out site build dist

@@ -52,6 +52,26 @@ def test_every_module_has_its_test_file():
         assert (mirror / f"test_{path.stem}.py").exists(), name_of(path)
 
 
+def test_the_design_page_shows_the_contract():
+    """Both tables of docs/design.md name the modules of the import contract."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (core,) = (
+        contract
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract.get("containers") == ["jaxrig"]
+    )
+    rows = [set(layer.split(" | ")) for layer in core["layers"]]
+    tables = re.findall(r"(?:^\|.*\n)+", (ROOT / "docs/design.md").read_text(), re.M)
+    named = [
+        [set(re.findall(r"`(\w+)/?`", line)) for line in table.splitlines()[2:]]
+        for table in tables[:2]
+    ]
+    assert named[0] == rows
+    everything = set().union(*rows)
+    ideas = {name for line in named[1] for name in line}
+    assert everything - ideas <= {"core", "benchmarks", "demo"}
+
+
 def test_one_version_number():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()

@@ -24,6 +24,7 @@ from jaxrig.systems import System, find_systems
 app = typer.Typer(
     name="jaxrig",
     help="One compiled JAX core and the research systems on it.",
+    invoke_without_command=True,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -56,11 +57,17 @@ def configure(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the full traceback of an error.")
     ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.")
+    ] = False,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Keep no compiled programs on disk.")
     ] = False,
 ) -> None:
     """One compiled JAX core and the research systems on it."""
+    if version:
+        console.print(f"jaxrig {machine.package_versions(['jaxrig'])['jaxrig']}")
+        raise typer.Exit
     if not debug:
         sys.excepthook = _show_error
     if not no_cache:
@@ -115,7 +122,10 @@ def _check_writable(path: Path) -> None:
     """Find out before the work, not after it."""
     if path.is_dir():
         raise typer.BadParameter(f"{path} is a folder, not a file")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot make {path.parent}: {error}") from error
     if not os.access(path.parent, os.W_OK):
         raise typer.BadParameter(f"cannot write to {path.parent}")
 
@@ -176,7 +186,9 @@ def _with_demo(only: list[str]) -> list[tuple[System, Callable[[Meter], Section]
 
 
 def _machine_section() -> Section:
-    facts = machine.describe_machine() | machine.package_versions()
+    facts = machine.describe_machine()
+    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
+    facts |= machine.package_versions()
     rows = [
         (name, ", ".join(value) if isinstance(value, list) else str(value))
         for name, value in facts.items()

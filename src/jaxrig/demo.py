@@ -4,6 +4,8 @@ Each part runs the real thing and shows what came out.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,7 @@ import numpy as np
 
 from jaxrig.batching import map_chunked
 from jaxrig.keys import batch_keys
-from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
+from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
 from jaxrig.learn.tabular import (
     TabularProblem,
     corridor,
@@ -113,11 +115,13 @@ def learner_parts(meter: Meter) -> list[Part]:
     problem = corridor(8, lure=0.3, slip=0.1)
     start = np.asarray(problem.start, np.float64)
     best = float(start @ optimal_values(problem, CONFIG.discount))
+    update = compile_once(ppo_update)
     curves, frames = [], []
     meter.start("PPO, three seeds", len(SEEDS) * UPDATES)
     for number, seed in enumerate(SEEDS):
+        show = lambda done, n=number: meter.show(n * UPDATES + done)
         curve, pictures = _learn(
-            problem, seed, lambda done, n=number: meter.show(n * UPDATES + done)
+            lambda state: update(state, problem, CONFIG), problem, seed, show
         )
         curves.append(curve)
         frames = frames or pictures
@@ -151,9 +155,13 @@ def learner_parts(meter: Meter) -> list[Part]:
     ]
 
 
-def _learn(problem: TabularProblem, seed: int, show) -> tuple[list[float], list[bytes]]:
+def _learn(
+    update: Callable[[PPOState], tuple[PPOState, Any]],
+    problem: TabularProblem,
+    seed: int,
+    show: Callable[[int], None],
+) -> tuple[list[float], list[bytes]]:
     """Exact return after each update, and a picture of every second policy."""
-    update = compile_once(ppo_update)
     state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
     start = np.asarray(problem.start, np.float64)
     curve, pictures = [], []
@@ -164,7 +172,7 @@ def _learn(problem: TabularProblem, seed: int, show) -> tuple[list[float], list[
         if done % 2 == 0:
             pictures.append(_picture(chances[~np.asarray(problem.terminal)].T))
         if done < UPDATES:
-            state, _ = update(state, problem, CONFIG)
+            state, _ = update(state)
             show(done + 1)
     return curve, pictures
 
@@ -172,4 +180,4 @@ def _learn(problem: TabularProblem, seed: int, show) -> tuple[list[float], list[
 def _picture(chances: np.ndarray) -> bytes:
     """A square for each chance, white for 0 and dark for 1, with lines between."""
     square = np.pad(np.ones((14, 14)), 1)
-    return png_from_array(np.uint8(255 - 225 * np.kron(chances, square)))
+    return png_from_array((255 - 225 * np.kron(chances, square)).astype(np.uint8))

@@ -12,7 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxrig.compilation import cache_folder, record_compilations
-from jaxrig.machine import EXTRAS, describe_machine, missing_modules, package_versions
+from jaxrig.machine import (
+    EXTRAS,
+    describe_machine,
+    install_command,
+    missing_modules,
+    package_versions,
+)
 from jaxrig.memory import device_memory, host_memory
 from jaxrig.systems import find_systems
 
@@ -51,7 +57,7 @@ def _extras() -> list[tuple[str, str]]:
     rows = []
     for extra in EXTRAS:
         missing = missing_modules(extra)
-        remedy = f'missing {", ".join(missing)}: pip install -e ".[{extra}]"'
+        remedy = f"missing {', '.join(missing)}: {install_command(extra)}"
         rows.append((extra, remedy if missing else "installed"))
     return rows
 
@@ -99,7 +105,7 @@ def examine(console: Console) -> bool:
         console.print(
             f"No device: {str(error) or 'JAX could not start a backend'}. "
             f"JAX_PLATFORMS is {os.environ.get('JAX_PLATFORMS')!r}: unset it, or "
-            "install what it names (for cuda: pip install -e '.[cuda]')",
+            f"install what it names (for cuda: {install_command('cuda')})",
             markup=False,
         )
         return False
@@ -111,7 +117,7 @@ def examine(console: Console) -> bool:
     )
     if check.device.startswith("cpu"):
         console.print(
-            "JAX uses the CPU. For an NVIDIA card: pip install -e '.[cuda]'",
+            f"JAX uses the CPU. For an NVIDIA card: {install_command('cuda')}",
             markup=False,
         )
     return check.right

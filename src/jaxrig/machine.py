@@ -45,6 +45,15 @@ def package_versions(names: Sequence[str] = CORE_PACKAGES) -> dict[str, str]:
     return found
 
 
+def install_command(extra: str) -> str:
+    """How to get an extra: from the checkout, or by name where there is none."""
+    direct = importlib.metadata.distribution("jaxrig").read_text("direct_url.json")
+    editable = direct is not None and '"editable": true' in direct
+    return (
+        f'pip install -e ".[{extra}]"' if editable else f'pip install "jaxrig[{extra}]"'
+    )
+
+
 def missing_modules(extra: str) -> list[str]:
     """The modules of an extra that are not installed."""
     return [name for name in EXTRAS[extra] if importlib.util.find_spec(name) is None]

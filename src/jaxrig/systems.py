@@ -15,6 +15,17 @@ from jaxrig.progress import Meter
 from jaxrig.report import Section
 
 GROUP = "jaxrig.systems"
+LOADING_ERRORS = (  # what running a broken module raises
+    ImportError,
+    AttributeError,
+    NameError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    LookupError,
+    OSError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -37,11 +48,12 @@ def find_systems() -> tuple[list[System], dict[str, str]]:
     for entry in entry_points(group=GROUP):
         try:
             system = entry.load()
-        except (ImportError, AttributeError) as error:
-            broken[entry.name] = str(error)
+        except LOADING_ERRORS as error:
+            broken[entry.name] = f"{type(error).__name__}: {error}"
             continue
-        if not isinstance(system, System):
-            raise TypeError(f"entry point {entry.value} is no jaxrig System")
-        found.append(system)
+        if isinstance(system, System):
+            found.append(system)
+        else:
+            broken[entry.name] = f"{entry.value} is no jaxrig System"
     found.sort(key=lambda system: (system.name != "core", system.name))
     return found, broken

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 from typer.testing import CliRunner
@@ -89,6 +90,7 @@ def test_demo_of_one_system_only(run, tmp_path):
         (("demo", "--only", "nothing"), "no demo 'nothing'; there are: one, two"),
         (("demo", "--progress", "loud"), "'loud' is not one of 'auto'"),
         (("bench", "--json", "/"), "/ is a folder, not a file"),
+        (("demo", "--out", "/dev/null/x"), "cannot make /dev/null/x"),
     ],
 )
 def test_wrong_words_are_explained_before_any_work(run, words, message):
@@ -136,13 +138,20 @@ def test_a_failed_demo_leaves_the_previous_page_alone(run, tmp_path, monkeypatch
 
 
 def test_a_real_error_is_one_line_and_debug_shows_the_rest():
-    done = jaxrig("bench", "--json", "/dev/null/x.json")
+    fails = "import jaxrig.cli as c; c.doctor.examine = lambda _: 1 / 0; c.main()"
+
+    def run(*words):
+        command = [sys.executable, "-c", fails, *words, "doctor"]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    done = run()
     assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert "/dev/null" in done.stderr
-    assert "Traceback" not in done.stderr
-    again = jaxrig("--debug", "bench", "--json", "/dev/null/x.json")
-    assert "Traceback" in again.stderr
+    assert done.stderr == "error: division by zero\n"
+    assert "Traceback" in run("--debug").stderr
+
+
+def test_version_is_that_of_the_package():
+    assert jaxrig("--version").stdout == f"jaxrig {version('jaxrig')}\n"
 
 
 def test_an_unknown_command_is_a_usage_error():

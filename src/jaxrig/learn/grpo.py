@@ -14,11 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from jaxrig.checks import check
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.advantages import standardise
 from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
-from jaxrig.learn.protocol import Environment, Policy, Step
+from jaxrig.learn.protocol import Environment, Policy, Step, check_protocol
 from jaxrig.learn.ranges import require, require_positive
 from jaxrig.learn.rollout import reset_all, select, strong
 
@@ -171,6 +170,7 @@ def grpo_init(
     key: PRNGKeyArray, environment: Environment, policy: Policy, config: GRPOConfig
 ) -> GRPOState:
     """A learner at its start."""
+    check_protocol(environment, policy)
     optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
     policy = jax.tree.map(strong, policy)
     return GRPOState(
@@ -254,9 +254,7 @@ def grpo_update(
     group, ends = jax.vmap(sample_group, (0, None, None, 0, None))(
         keys, environment, state.policy, starts, config
     )
-    reward = check(
-        group.reward, jnp.isfinite(group.reward).all(), "GRPO: a reward is not finite"
-    )
+    reward = group.reward
     scaled = REWARD_SCALINGS[config.reward_scaling](reward)
     advantage = group_advantages(scaled, config.scale_rewards)
     policy, optimizer, losses, norms = descend(

@@ -13,11 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from jaxrig.checks import check
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.advantages import advantages, standardise
 from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
-from jaxrig.learn.protocol import Environment, Policy
+from jaxrig.learn.protocol import Environment, Policy, check_protocol
 from jaxrig.learn.ranges import require, require_positive
 from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner, strong
 
@@ -118,6 +117,7 @@ def ppo_init(
     key: PRNGKeyArray, environment: Environment, policy: Policy, config: PPOConfig
 ) -> PPOState:
     """A learner at its start."""
+    check_protocol(environment, policy)
     optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
     policy = jax.tree.map(strong, policy)
     return PPOState(
@@ -138,9 +138,6 @@ def ppo_update(
         named_key(key, "rollout"), environment, state.policy, state.runner, config.steps
     )
     batch = _flatten(trajectory, config)
-    batch = check(
-        batch, jnp.isfinite(batch.target).all(), "PPO: a reward or value is not finite"
-    )
     shuffles = batch_keys(named_key(key, "shuffle"), config.epochs)
     order = jax.vmap(jax.random.permutation, (0, None))(
         shuffles, config.steps_per_update

@@ -1,6 +1,7 @@
 """The loop around a compiled update: progress, metrics, checkpoints and resuming."""
 
 import json
+import logging
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from jaxtyping import PyTree
 from jaxrig.atomic import atomic_write
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.progress import Meter
+
+logger = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=PyTree)
 Metrics = dict[str, float]
@@ -74,16 +77,44 @@ def as_metrics(metrics: eqx.Module | Mapping[str, Any]) -> Metrics:
     return {name: value.item() for name, value in jax.device_get(dict(found)).items()}
 
 
+def _check_finite(metrics: Metrics, update: int) -> None:
+    for name in ("loss", "total_loss"):
+        if not math.isfinite(metrics.get(name, 0.0)):
+            raise FloatingPointError(
+                f"update {update}: {name} is {metrics[name]}; look for a reward, value "
+                "or log probability that is not finite"
+            )
+
+
 def _resume(
-    state: S, updates: int, sinks: tuple[Sink, ...], manager: CheckpointManager | None
+    state: S,
+    updates: int,
+    sinks: tuple[Sink, ...],
+    manager: CheckpointManager | None,
+    config: dict[str, str],
 ) -> tuple[int, S]:
     """How many updates are done, and the state after them."""
     done = 0
     if manager is not None and manager.latest() is not None:
         restored = manager.restore(state)
         done, state = restored.step, restored.tree
-    if done > updates:
-        raise ValueError(f"the checkpoint is at update {done}, past updates={updates}")
+        before = restored.metadata.get("config", {})
+        changed = [
+            f"{name}: {before.get(name)} -> {config.get(name)}"
+            for name in sorted(before.keys() | config.keys())
+            if before.get(name) != config.get(name)
+        ]
+        if changed:
+            raise ValueError(
+                f"{manager.folder} holds a run of another configuration "
+                f"({'; '.join(changed)}): give another folder, or the same values"
+            )
+        logger.info("resuming at update %d from %s", done, manager.folder)
+        if done > updates:
+            raise ValueError(
+                f"the checkpoint in {manager.folder} is at update {done}, past "
+                f"updates={updates}: ask for more, or give another folder"
+            )
     for sink in sinks:
         if isinstance(sink, JsonLines):
             sink.rewind(done)
@@ -99,35 +130,43 @@ def train(
     sinks: tuple[Sink, ...] = (),
     manager: CheckpointManager | None = None,
     save_every: int = 100,
+    config: Any = None,
     label: str = "updates",
 ) -> tuple[S, list[Metrics]]:
     """Call `update` until `updates` are done; return the state and every metrics.
 
     With a manager the state is saved every `save_every` updates, at the end, and when
-    interrupted; a run that finds a checkpoint goes on from it. History covers what
-    this call ran.
+    interrupted; a run that finds a checkpoint goes on from it, unless its `config` (a
+    dataclass) was another. History covers what this call ran. A loss that is not
+    finite ends the run, and the state that led to it is not saved.
     """
     if save_every < 1:
         raise ValueError(f"save_every={save_every} must be at least 1")
     meter = meter or Meter()
-    done, state = _resume(state, updates, sinks, manager)
+    known = {} if config is None else {k: repr(v) for k, v in vars(config).items()}
+    done, state = _resume(state, updates, sinks, manager, known)
     history, saved = [], done
     meter.start(label, updates)
     try:
         while done < updates:
             following, metrics = update(state)
             found = as_metrics(metrics)  # waits for the device; may be interrupted
+            _check_finite(found, done + 1)
             state, done = following, done + 1
             history.append(found)
             for sink in sinks:
                 sink(done, found)
             meter.show(done)
             if manager is not None and (done % save_every == 0 or done == updates):
-                manager.save(done, state)
+                manager.save(done, state, {"config": known})
                 saved = done
-    except KeyboardInterrupt:
-        if manager is not None and done > saved:
-            manager.save(done, state)
+    except KeyboardInterrupt as stop:
+        if manager is not None:
+            if done > saved:
+                manager.save(done, state, {"config": known})
+            stop.add_note(
+                f"saved update {done} in {manager.folder}; run again to resume"
+            )
         raise
     finally:
         meter.stop()

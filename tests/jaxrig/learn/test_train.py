@@ -1,5 +1,6 @@
 """Oracle: a run without interruption."""
 
+import dataclasses
 import json
 
 import equinox as eqx
@@ -156,3 +157,28 @@ def test_what_cannot_work_is_refused(update, start, tmp_path):
         train(update, start, 2, manager=manager)
     with pytest.raises(ValueError, match=r"'losses' is no scalar: \(3,\)"):
         train(lambda s: (s, {"losses": jnp.ones(3)}), start, 1)
+
+
+def test_a_changed_configuration_does_not_resume_unnoticed(update, start, tmp_path):
+    manager = CheckpointManager(tmp_path)
+    train(update, start, 2, manager=manager, config=CONFIG)
+    train(update, start, 3, manager=manager, config=CONFIG)
+    other = dataclasses.replace(CONFIG, learning_rate=0.1)
+    with pytest.raises(ValueError, match=r"another configuration \(learning_rate: "):
+        train(update, start, 4, manager=manager, config=other)
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_is_not_saved(tmp_path):
+    def update(count):
+        return count + 1, {"loss": jnp.where(count < 3, 0.5, jnp.nan)}
+
+    manager = CheckpointManager(tmp_path)
+    with pytest.raises(FloatingPointError, match="update 4: loss is nan"):
+        train(update, jnp.asarray(0), 9, manager=manager, save_every=1)
+    assert manager.latest() == 3
+
+
+def test_an_interrupt_says_where_to_resume(update, start, tmp_path):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train(update, start, 9, manager=CheckpointManager(tmp_path), meter=Stop(2))
+    assert "saved update 2" in caught.value.__notes__[0]
