@@ -101,7 +101,7 @@ learners: dict[str, tuple[Any, Any, Any]] = {
     ),
 }
 for name, (init, update, config) in learners.items():
-    compiled = compile_once(update)
+    compiled: Any = compile_once(update)
     manager = CheckpointManager(Path("out/own_environment") / name)
     start = init(jax.random.key(1), world, network, config)
     train(
