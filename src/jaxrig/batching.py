@@ -136,10 +136,13 @@ class ChunkedMap:
 
     def _empty(self, items: PyTree, shared: tuple[Any, ...]) -> PyTree:
         """What a real call would give, with no rows; traced as a real call is."""
-        rows = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct((self.chunk_size, *x.shape[1:]), x.dtype),
-            items,
-        )
+
+        def rows_like(x: Any) -> jax.ShapeDtypeStruct:
+            known = is_key(x.dtype)
+            dtype = x.dtype if known else jax.dtypes.canonicalize_dtype(x.dtype)
+            return jax.ShapeDtypeStruct((self.chunk_size, *x.shape[1:]), dtype)
+
+        rows = jax.tree.map(rows_like, items)
         shape = jax.eval_shape(lambda rows: self._run_chunk(rows, shared), rows)
         make = np.zeros if self._to_host else jnp.zeros
         return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)

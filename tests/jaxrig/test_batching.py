@@ -190,3 +190,9 @@ def test_arrays_without_a_common_axis_are_refused():
         axis_length([jnp.ones(2), jnp.ones(3)])
     with pytest.raises(ValueError, match="min_chunk_size"):
         map_chunked(lambda x: x, chunk_size=0)
+
+
+def test_an_empty_axis_of_keys():
+    keys = jax.random.split(jax.random.key(0), 3)[:0]
+    found = map_chunked(lambda key: jax.random.normal(key, (2,)), chunk_size=4)(keys)
+    assert found.shape == (0, 2)

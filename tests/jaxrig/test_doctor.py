@@ -8,6 +8,7 @@ from rich.console import Console
 
 from jaxrig import doctor
 from jaxrig.doctor import compile_check, examine
+from jaxrig.machine import install_command
 
 
 def page():
@@ -25,7 +26,7 @@ def test_the_page_is_true_and_says_how_to_get_what_is_missing(monkeypatch):
     assert jax.__version__ in text
     for device in jax.local_devices():
         assert f"{device.platform}:{device.id}" in text
-    assert 'missing vtk: pip install -e ".[trace]"' in text
+    assert f"missing vtk: {install_command('trace')}" in text
     assert "Compile check on cpu:0: right" in text
 
 
