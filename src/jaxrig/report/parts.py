@@ -23,9 +23,7 @@ class Text:
     text: str
 
     def __post_init__(self):
-        _check_string(self.text, "text")
-        if not self.text.strip():
-            raise ValueError(f"text is {self.text!r}: it must hold words")
+        _check_words(self.text)
 
     def html(self, scope: str) -> str:
         """Markup of the part; the scope is a prefix for ids unique on the page."""
@@ -39,9 +37,7 @@ class Code:
     text: str
 
     def __post_init__(self):
-        _check_string(self.text, "text")
-        if not self.text.strip():
-            raise ValueError(f"text is {self.text!r}: it must hold words")
+        _check_words(self.text)
 
     def html(self, scope: str) -> str:
         """Markup of the part; the scope is a prefix for ids unique on the page."""
@@ -171,6 +167,12 @@ class Player:
 
 
 Part: TypeAlias = Text | Code | Table | Figure | Player
+
+
+def _check_words(text: str) -> None:
+    _check_string(text, "text")
+    if not text.strip():
+        raise ValueError(f"text is {text!r}: it must hold words")
 
 
 def _check_string(value: object, field: str) -> None:

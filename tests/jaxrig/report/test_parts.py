@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxrig.report import Figure, Player, Table, Text, png_from_array
+from jaxrig.report import Code, Figure, Player, Table, Text, png_from_array
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 2"><rect/></svg>'
 PNG = png_from_array(np.zeros((2, 3), np.uint8))
@@ -18,10 +18,16 @@ def test_text_becomes_paragraphs_with_code(parse):
     assert root.one("code").text == "make <demo>"
 
 
+def test_code_keeps_its_lines_and_becomes_no_markup(parse):
+    lines = f"step may be compiled once\n    {HOSTILE}\n  `x`"
+    assert parse(Code(lines).html("s--")).one("pre").text == lines
+
+
+@pytest.mark.parametrize("part", [Text, Code])
 @pytest.mark.parametrize("text", ["", " \n\n "])
-def test_text_needs_words(text):
+def test_text_and_code_need_words(part, text):
     with pytest.raises(ValueError, match="text is"):
-        Text(text)
+        part(text)
 
 
 def test_table_cells(parse):
