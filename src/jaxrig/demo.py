@@ -25,6 +25,7 @@ from jaxrig.progress import Meter
 from jaxrig.report import (
     Code,
     Figure,
+    Heading,
     Part,
     Player,
     Section,
@@ -66,8 +67,9 @@ def guard_parts() -> list[Part]:
     else:
         raise AssertionError("the compile guard let a changed dtype pass")
     return [
+        Heading("Compile guard"),
         Text(
-            "Compile guard. A function made with `compile_once` refuses to be compiled "
+            "A function made with `compile_once` refuses to be compiled "
             "again unnoticed. Called with an integer where a float was, it says:"
         ),
         Code(message),
@@ -93,16 +95,18 @@ def batching_parts() -> list[Part]:
     rows = [
         (
             size,
-            timings[str(size)].per_second(ITEMS),
+            f"{timings[str(size)].per_second(ITEMS) / 1e6:.2f} million",
+            f"{timings[str(size)].spread:.0%}",
             maps[size].trace_count,
             bool((results[size] == reference).all()),
         )
         for size in CHUNKS
     ]
-    columns = ("chunk size", "walks per second", "compilations", "same bits")
+    columns = ("chunk size", "walks per second", "spread", "compiled", "same bits")
     return [
+        Heading("Batching"),
         Text(
-            f"Batching. {ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
+            f"{ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
             "chunk is filled up, so one compiled shape serves all, and the result "
             "does not depend on the chunk size."
         ),
@@ -139,8 +143,9 @@ def learner_parts(meter: Meter) -> list[Part]:
         bands={"PPO": (found.min(axis=0), found.max(axis=0))},
     )
     return [
+        Heading("Learning"),
         Text(
-            "Learning. PPO walks a slippery corridor of eight cells: 0.3 for leaving "
+            "PPO walks a slippery corridor of eight cells: 0.3 for leaving "
             "on the left, 1 on the right. Values are exact, from the linear equations "
             f"of the policy; after {UPDATES} updates three seeds reach "
             f"{', '.join(f'{c[-1] / best:.1%}' for c in curves)} of the optimum."

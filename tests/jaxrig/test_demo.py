@@ -20,7 +20,7 @@ def test_every_chunk_size_compiles_once_and_gives_the_same_bits(monkeypatch):
     monkeypatch.setattr(demo, "ITEMS", 1000)
     monkeypatch.setattr(demo, "CHUNKS", (64, 300, 1000))
     table = next(p for p in batching_parts() if isinstance(p, Table))
-    assert [(row[0], row[2], row[3]) for row in table.rows] == [
+    assert [(row[0], row[3], row[4]) for row in table.rows] == [
         (64, 1, True),
         (300, 1, True),
         (1000, 1, True),
@@ -29,7 +29,7 @@ def test_every_chunk_size_compiles_once_and_gives_the_same_bits(monkeypatch):
 
 @pytest.mark.slow
 def test_the_learner_comes_within_two_percent_of_the_optimum():
-    text, _, player = learner_parts(Meter())
+    _, text, _, player = learner_parts(Meter())
     assert isinstance(text, Text)
     shares = [float(s) for s in re.findall(r"([\d.]+)%", text.text)]
     assert len(shares) == 3

@@ -3,11 +3,12 @@
 from jaxrig.report.charts import bar_chart, line_chart
 from jaxrig.report.images import png_from_array
 from jaxrig.report.page import Report, Section
-from jaxrig.report.parts import Code, Figure, Part, Player, Table, Text
+from jaxrig.report.parts import Code, Figure, Heading, Part, Player, Table, Text
 
 __all__ = [
     "Code",
     "Figure",
+    "Heading",
     "Part",
     "Player",
     "Report",

@@ -52,7 +52,7 @@ class Section:
             if not isinstance(part, Part):
                 raise TypeError(
                     f"parts[{index}] is of type {type(part).__name__}: "
-                    "it must be Text, Code, Table, Figure or Player"
+                    "it must be Text, Heading, Code, Table, Figure or Player"
                 )
         if id is not None and not _ID.fullmatch(id):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What a section holds: text, code, tables, figures and players, checked when made."""
+"""What a section holds: text, code, tables, pictures and players, checked when made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +28,20 @@ class Text:
     def html(self, scope: str) -> str:
         """Markup of the part; the scope is a prefix for ids unique on the page."""
         return paragraphs(self.text)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A line that names what follows, below the title of the section."""
+
+    text: str
+
+    def __post_init__(self):
+        _check_words(self.text)
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        return f"<h3>{escape(self.text)}</h3>"
 
 
 @dataclass(frozen=True)
@@ -166,7 +180,7 @@ class Player:
         )
 
 
-Part: TypeAlias = Text | Code | Table | Figure | Player
+Part: TypeAlias = Text | Heading | Code | Table | Figure | Player
 
 
 def _check_words(text: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxrig.report import Code, Figure, Player, Table, Text, png_from_array
+from jaxrig.report import Code, Figure, Heading, Player, Table, Text, png_from_array
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 2"><rect/></svg>'
 PNG = png_from_array(np.zeros((2, 3), np.uint8))
@@ -23,7 +23,11 @@ def test_code_keeps_its_lines_and_becomes_no_markup(parse):
     assert parse(Code(lines).html("s--")).one("pre").text == lines
 
 
-@pytest.mark.parametrize("part", [Text, Code])
+def test_a_heading_is_one_level_below_its_section(parse):
+    assert parse(Heading(HOSTILE).html("s--")).one("h3").text == HOSTILE
+
+
+@pytest.mark.parametrize("part", [Text, Heading, Code])
 @pytest.mark.parametrize("text", ["", " \n\n "])
 def test_text_and_code_need_words(part, text):
     with pytest.raises(ValueError, match="text is"):
