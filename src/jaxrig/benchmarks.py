@@ -141,7 +141,6 @@ def learners() -> list[Measurement]:
         "PPO": (ppo_update, ppo_init(key, problem, policy, ppo), ppo),
         "GRPO": (grpo_update, grpo_init(key, problem, policy, grpo), grpo),
     }
-    steps = {"PPO": ppo.steps_per_update, "GRPO": 64 * 64 * 4}
     measured = []
     for case, (update, state, config) in states.items():
         timing = measure(compile_once(update), state, problem, config)
@@ -149,7 +148,7 @@ def learners() -> list[Measurement]:
             Measurement(
                 case,
                 timing,
-                steps[case],
+                config.steps_per_update,
                 "steps",
                 {"states": 18, "actions": 2},
                 tree_bytes(state),

@@ -23,7 +23,6 @@ from jaxrig.systems import System, find_systems
 
 app = typer.Typer(
     name="jaxrig",
-    help="One compiled JAX core and the research systems on it.",
     invoke_without_command=True,
     no_args_is_help=True,
     add_completion=False,
@@ -31,6 +30,7 @@ app = typer.Typer(
 )
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
+complaints = Console(stderr=True, soft_wrap=True)
 
 
 class Progress(enum.StrEnum):
@@ -47,9 +47,7 @@ def _show_error(
 ):
     """One line instead of a traceback: what went wrong is in the message."""
     text = str(error) or kind.__name__
-    Console(stderr=True, soft_wrap=True).print(
-        f"error: {text}", style="red", markup=False
-    )
+    complaints.print(f"error: {text}", style="red", markup=False)
 
 
 @app.callback()
@@ -204,7 +202,5 @@ def main() -> None:
         if system.app is not None:
             app.add_typer(system.app, name=system.name, help=system.title)
     for name, why in broken.items():
-        Console(stderr=True, soft_wrap=True).print(
-            f"warning: the system {name} does not load: {why}", markup=False
-        )
+        complaints.print(f"warning: {name} does not load: {why}", markup=False)
     app()

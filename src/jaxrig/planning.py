@@ -86,24 +86,14 @@ def _next_candidate(
     Memory need not grow along a line, so every second time the middle is tried, and
     the interval shrinks whatever the function does.
     """
-    below = max((size for size in tried if size < fits), default=fits)
-    known = tried.get(too_large)
-    if known is None and below == fits:
-        return min(8, too_large - 1)
-    if known is not None and len(tried) % 2 == 0:
-        return max(fits + 1, min(math.isqrt(fits * too_large), too_large - 1))
-    other, total = (
-        (below, tried[below].total)
-        if known is None
-        else (
-            too_large,
-            known.total,
-        )
-    )
-    per_item = (total - tried[fits].total) / (other - fits)
-    room = budget - tried[fits].total
-    guess = fits + int(room / per_item) if per_item > 0 else too_large - 1
-    # Just past the estimate of a line comes the size that settles it.
+    bounded = too_large in tried
+    if bounded and len(tried) % 2 == 0:
+        guess = math.isqrt(fits * too_large)
+    else:
+        other = too_large if bounded else max(size for size in tried if size < fits)
+        per_item = (tried[other].total - tried[fits].total) / (other - fits)
+        room = budget - tried[fits].total
+        guess = fits + int(room / per_item) if per_item > 0 else too_large - 1
     return max(fits + 1, min(guess, too_large - 1))
 
 

@@ -142,13 +142,13 @@ class PerformanceMonitor:
         return self._monitor("batch_step", "throughput", rate, states, *args)
 
     def _monitor(
-        self, role: str, metric: str, measure: Callable[[float], float], *args: Any
+        self, role: str, metric: str, convert: Callable[[float], float], *args: Any
     ) -> Any:
         function, times = self._function(role), self.metrics["jit_compilation_times"]
         compiled = sum(times.values())
         result, seconds = self.time_function(function, *args)
         if sum(times.values()) == compiled:
-            self.metrics[metric].append(measure(seconds))
+            self.metrics[metric].append(convert(seconds))
         self.metrics["memory_usage"].append(host_memory().resident / MIB)
         return result
 

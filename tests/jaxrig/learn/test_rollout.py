@@ -99,6 +99,7 @@ def test_two_halves_equal_nothing_lost(key):
         )
         lengths.append(np.asarray(runner.episode_length))
     stays = (lengths[2] > 0) & (lengths[1] > 0)
+    assert stays.any()
     np.testing.assert_array_equal(lengths[2][stays], lengths[1][stays] + 1)
 
 
