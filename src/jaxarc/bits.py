@@ -1,0 +1,200 @@
+"""Grids as bits: a row of cells is one word, a colour four bit planes.
+
+Bit `c` of a word is column `c`, so a column shift is a word shift, a selection costs
+one word a row, and a 30x30 grid 480 bytes. Planes are ordered from the lowest bit of
+the colour; cells outside a grid's size hold zeros. Every function works on any number
+of leading axes unless it says otherwise, and on NumPy and JAX arrays alike where both
+can reach it.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, Shaped, UInt
+
+PLANES = 4
+PADDING = -1
+LARGEST_SIDE = 32
+
+
+def word_type(height: int, width: int) -> np.dtype:
+    """The smallest unsigned type with a bit for every row and every column."""
+    side = max(height, width)
+    if min(height, width) < 1 or side > LARGEST_SIDE:
+        raise ValueError(
+            f"a grid of {height} x {width} cells cannot be packed: both sides must be "
+            f"1 to {LARGEST_SIDE} (ARC grids go up to 30 x 30)"
+        )
+    return np.dtype(np.uint8 if side <= 8 else np.uint16 if side <= 16 else np.uint32)
+
+
+def words(value: Any, dtype: Any) -> Any:
+    """A constant or an index as words of this type."""
+    if isinstance(value, int):
+        return np.dtype(dtype).type(value)
+    return jnp.asarray(value).astype(dtype)
+
+
+def pack_rows(cells: Shaped[Any, "*batch h w"]) -> UInt[Any, "*batch h"]:
+    """True cells as bits."""
+    height, width = cells.shape[-2:]
+    dtype = word_type(height, width)
+    weights = (1 << np.arange(width, dtype=np.uint64)).astype(dtype)
+    xp = np if isinstance(cells, np.ndarray) else jnp
+    weighted = xp.where(cells, _along_last(weights, cells.ndim), dtype.type(0))
+    return xp.sum(weighted, axis=-1, dtype=dtype)
+
+
+def unpack_rows(rows: UInt[Any, "*batch h"], width: int) -> Bool[Any, "*batch h w"]:
+    """Bits as cells."""
+    xp = np if isinstance(rows, np.ndarray) else jnp
+    columns = _along_last(xp.arange(width, dtype=rows.dtype), rows.ndim + 1)
+    return (rows[..., None] >> columns & rows.dtype.type(1)).astype(bool)
+
+
+def pack_grid(grid: Int[Any, "*batch h w"]) -> UInt[Any, "*batch planes h"]:
+    """Colours as planes; padding becomes zeros."""
+    planes = [
+        pack_rows((grid >= 0) & ((grid >> bit) & 1 == 1)) for bit in range(PLANES)
+    ]
+    xp = np if isinstance(grid, np.ndarray) else jnp
+    return xp.stack(planes, axis=-2)
+
+
+def unpack_grid(
+    planes: UInt[Any, "*batch planes h"], active: UInt[Any, "*batch h"], width: int
+) -> Int[Any, "*batch h w"]:
+    """Planes as int32 colours, with -1 where the active bits are zero."""
+    xp = np if isinstance(planes, np.ndarray) else jnp
+    dtype = planes.dtype.type
+    columns = _along_last(xp.arange(width, dtype=planes.dtype), planes.ndim)
+    colours = dtype(0)
+    for bit in range(PLANES):
+        cell = planes[..., bit, :, None] >> columns & dtype(1)
+        colours = colours | cell << dtype(bit)
+    inside = active[..., None] >> columns & dtype(1)
+    return xp.where(inside == 1, colours.astype(xp.int32), xp.int32(PADDING))
+
+
+def below(count: Int[Array, "*batch"], dtype: Any) -> UInt[Array, "*batch"]:
+    """A word whose lowest `count` bits are ones, from none of them to all."""
+    length = jnp.iinfo(dtype).bits
+    ones = words(int(jnp.iinfo(dtype).max), dtype)
+    # A shift by the whole word is undefined in XLA, so zero is asked for by `where`.
+    shift = words(jnp.clip(length - count, 0, length - 1), dtype)
+    return jnp.where(count > 0, ones >> shift, words(0, dtype))
+
+
+def span(
+    first: Int[Array, "*batch"], last: Int[Array, "*batch"], dtype: Any
+) -> UInt[Array, "*batch"]:
+    """A word with ones from bit `first` to bit `last`, both included."""
+    return below(last + 1, dtype) & ~below(first, dtype)
+
+
+def rectangle(
+    height: int,
+    top: Int[Array, ""],
+    left: Int[Array, ""],
+    bottom: Int[Array, ""],
+    right: Int[Array, ""],
+    dtype: Any,
+) -> UInt[Array, " h"]:
+    """The bits of a rectangle, all four sides included."""
+    row = jnp.arange(height, dtype=jnp.int32)
+    inside = (row >= top) & (row <= bottom)
+    return jnp.where(inside, span(left, right, dtype), words(0, dtype))
+
+
+def active_rows(
+    size: Int[Array, "*batch two"], height: int, dtype: Any
+) -> UInt[Array, "*batch h"]:
+    """The bits of the active area: an anchored rectangle of this size."""
+    row = _along_last(jnp.arange(height, dtype=jnp.int32), size.ndim)
+    filled = below(size[..., 1:2], dtype)
+    return jnp.where(row < size[..., 0:1], filled, words(0, dtype))
+
+
+def constant(
+    colour: Int[Array, ""], rows: UInt[Array, " h"]
+) -> UInt[Array, "planes h"]:
+    """Planes that hold one colour on the cells of `rows` and zeros elsewhere."""
+    bit = jnp.arange(PLANES, dtype=jnp.int32)
+    present = (colour.astype(jnp.int32) >> bit) & 1 == 1
+    return jnp.where(present[:, None], rows[None], words(0, rows.dtype))
+
+
+def write(
+    planes: UInt[Array, "planes h"],
+    rows: UInt[Array, " h"],
+    values: UInt[Array, "planes h"],
+) -> UInt[Array, "planes h"]:
+    """The one masked write: `values` on the cells of `rows`, the rest kept."""
+    return (planes & ~rows[None]) | (values & rows[None])
+
+
+def reverse(row: UInt[Array, "*shape"]) -> UInt[Array, "*shape"]:
+    """The bits of every word in opposite order, by swapping ever larger blocks."""
+    length = jnp.iinfo(row.dtype).bits
+    step = 1
+    while step < length:
+        low = _alternating(step, row.dtype)
+        shift = words(step, row.dtype)
+        row = (row >> shift & low) | ((row & low) << shift)
+        step *= 2
+    return row
+
+
+def transpose(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
+    """Rows become columns: bit `c` of row `r` moves to bit `r` of row `c`.
+
+    A processor swaps ever smaller blocks; an accelerator, where each round of swaps
+    would be a pass through memory, collects the bits of every column at once.
+    """
+    return jax.lax.platform_dependent(
+        rows, cpu=_transpose_by_blocks, default=_transpose_by_bits
+    )
+
+
+def _transpose_by_blocks(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
+    """Off-diagonal blocks of a square as large as the word change places."""
+    *batch, height = rows.shape
+    length = jnp.iinfo(rows.dtype).bits
+    square = jnp.pad(rows, [(0, 0)] * len(batch) + [(0, length - height)])
+    step = length // 2
+    while step:
+        low, shift = _alternating(step, rows.dtype), words(step, rows.dtype)
+        blocks = square.reshape(*batch, length // (2 * step), 2, step)
+        upper, lower = blocks[..., 0, :], blocks[..., 1, :]
+        swap = (upper >> shift ^ lower) & low
+        blocks = jnp.stack([upper ^ swap << shift, lower ^ swap], axis=-2)
+        square = blocks.reshape(*batch, length)
+        step //= 2
+    return square[..., :height]
+
+
+def _transpose_by_bits(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
+    height, dtype = rows.shape[-1], rows.dtype
+    column = _along_last(jnp.arange(height, dtype=dtype), rows.ndim)[..., None]
+    place = _along_last(jnp.arange(height, dtype=dtype), rows.ndim + 1)
+    picked = (rows[..., None, :] >> column & words(1, dtype)) << place
+    return jnp.sum(picked, axis=-1, dtype=dtype)
+
+
+def count(rows: UInt[Array, "*batch h"]) -> Int[Array, "*batch"]:
+    """How many bits are ones."""
+    return jnp.sum(jax.lax.population_count(rows).astype(jnp.int32), axis=-1)
+
+
+def _along_last(values: Any, rank: int) -> Any:
+    """A vector as the last of `rank` axes."""
+    return values.reshape((1,) * (rank - 1) + values.shape)
+
+
+def _alternating(step: int, dtype: Any) -> Any:
+    """A word of `step` ones, `step` zeros and so on, from the lowest bit."""
+    length = jnp.iinfo(dtype).bits
+    ones = (1 << step) - 1
+    return words(sum(ones << at for at in range(0, length, 2 * step)), dtype)

@@ -1,0 +1,103 @@
+"""Packed rows against plain NumPy grids, on random cells of every word length."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc import bits
+
+SHAPES = [(1, 1), (5, 5), (8, 8), (3, 9), (16, 16), (17, 4), (30, 30), (32, 32)]
+shapes = pytest.mark.parametrize("shape", SHAPES)
+
+
+def random_cells(shape, seed=0):
+    return np.random.default_rng(seed).random((20, *shape)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("side", "dtype"), [(8, "uint8"), (9, "uint16"), (16, "uint16"), (17, "uint32")]
+)
+def test_the_word_is_the_smallest_that_holds_a_side(side, dtype):
+    assert bits.word_type(side, 1) == bits.word_type(1, side) == dtype
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 33), (40, 1)])
+def test_a_grid_that_no_word_holds_is_refused(shape):
+    with pytest.raises(ValueError, match="cannot be packed"):
+        bits.word_type(*shape)
+
+
+@shapes
+@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray])
+def test_packing_is_undone_by_unpacking(shape, convert):
+    cells = random_cells(shape)
+    rows = bits.pack_rows(convert(cells))
+    assert rows.dtype == bits.word_type(*shape)
+    np.testing.assert_array_equal(bits.unpack_rows(rows, shape[1]), cells)
+
+
+@shapes
+@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray])
+def test_a_grid_comes_back_with_its_padding(shape, convert):
+    rng = np.random.default_rng(1)
+    grid = np.full((20, *shape), -1, np.int32)
+    sizes = rng.integers(1, np.array(shape) + 1, (20, 2)).astype(np.int32)
+    for cells, (height, width) in zip(grid, sizes, strict=True):
+        cells[:height, :width] = rng.integers(0, 10, (height, width))
+    active = bits.active_rows(jnp.asarray(sizes), shape[0], bits.word_type(*shape))
+    found = bits.unpack_grid(
+        bits.pack_grid(convert(grid)), convert(np.asarray(active)), shape[1]
+    )
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, grid)
+
+
+@shapes
+def test_transpose_and_reverse_equal_numpy(shape):
+    side = max(shape)
+    cells = random_cells((side, side))
+    rows = bits.pack_rows(jnp.asarray(cells))
+    transposed = bits.unpack_rows(bits.transpose(rows), side)
+    np.testing.assert_array_equal(transposed, np.swapaxes(cells, -1, -2))
+    length = jnp.iinfo(rows.dtype).bits
+    reversed_cells = bits.unpack_rows(bits.reverse(rows), length)
+    np.testing.assert_array_equal(
+        reversed_cells[..., length - side :], cells[..., ::-1]
+    )
+
+
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.uint16, jnp.uint32])
+def test_every_span_is_exact(dtype):
+    length = jnp.iinfo(dtype).bits
+    first, last = np.triu_indices(length)
+    spans = bits.span(jnp.asarray(first), jnp.asarray(last), dtype)
+    expected = (1 << (last + 1).astype(np.uint64)) - (1 << first.astype(np.uint64))
+    np.testing.assert_array_equal(np.asarray(spans).astype(np.uint64), expected)
+    assert int(bits.below(jnp.asarray(0), dtype)) == 0
+
+
+def test_a_rectangle_covers_its_four_sides():
+    rows = bits.rectangle(9, *map(jnp.asarray, (2, 1, 4, 6)), jnp.uint16)
+    expected = np.zeros((9, 9), bool)
+    expected[2:5, 1:7] = True
+    np.testing.assert_array_equal(bits.unpack_rows(rows, 9), expected)
+
+
+@shapes
+def test_writing_keeps_what_is_not_selected(shape):
+    rng = np.random.default_rng(2)
+    grid, selection = rng.integers(0, 10, shape), rng.random(shape) < 0.5
+    rows = bits.pack_rows(jnp.asarray(selection))
+    planes = bits.pack_grid(jnp.asarray(grid))
+    written = bits.write(planes, rows, bits.constant(jnp.asarray(7), rows))
+    full = jnp.full(shape[0], bits.below(jnp.asarray(shape[1]), rows.dtype))
+    found = bits.unpack_grid(written, full, shape[1])
+    np.testing.assert_array_equal(found, np.where(selection, 7, grid))
+
+
+@shapes
+def test_counting_equals_the_sum(shape):
+    cells = random_cells(shape)
+    counted = jax.jit(bits.count)(bits.pack_rows(jnp.asarray(cells)))
+    np.testing.assert_array_equal(counted, cells.sum(axis=(1, 2)))

@@ -1,0 +1,130 @@
+"""A task gives back what it was built from, and refuses what is not a task."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.types import Grid, JaxArcTask
+
+
+def random_arrays(seed=0, shape=(7, 9), train=3, test=2, used=(2, 1)):
+    rng = np.random.default_rng(seed)
+    arrays = {}
+    for slots, filled, names in (
+        (train, used[0], ("input_{}_examples", "output_{}_examples")),
+        (test, used[1], ("test_input_{}", "true_test_output_{}")),
+    ):
+        for name in names:
+            grids = np.full((slots, *shape), -1, np.int32)
+            masks = np.zeros((slots, *shape), bool)
+            for slot in range(filled):
+                height, width = rng.integers(1, np.array(shape) + 1)
+                grids[slot, :height, :width] = rng.integers(0, 10, (height, width))
+                masks[slot, :height, :width] = True
+            arrays[name.format("grids")] = jnp.asarray(grids)
+            arrays[name.format("masks")] = jnp.asarray(masks)
+    return arrays | {"num_train_pairs": used[0], "num_test_pairs": used[1]}
+
+
+def test_documented_arrays_are_read_back():
+    arrays = random_arrays()
+    task = JaxArcTask(**arrays, task_index=jnp.array(4, jnp.int32))
+    for name, value in arrays.items():
+        np.testing.assert_array_equal(getattr(task, name), value, err_msg=name)
+    assert task.input_grids_examples.dtype == jnp.int32
+    assert task.num_train_pairs.dtype == task.task_index.dtype == jnp.int32
+    assert task.get_grid_shape() == (7, 9)
+    assert (task.get_max_train_pairs(), task.get_max_test_pairs()) == (3, 2)
+    np.testing.assert_array_equal(task.get_available_demo_pairs(), [True, True, False])
+    assert bool(task.is_test_pair_available(0))
+    assert not bool(task.is_test_pair_available(1))
+
+
+def test_a_pair_knows_its_real_size():
+    arrays = random_arrays(seed=3)
+    task = JaxArcTask(**arrays)
+    pair = task.get_train_pair(1)
+    mask = np.asarray(arrays["input_masks_examples"][1])
+    assert pair.input_grid.shape == (mask.any(1).sum(), mask.any(0).sum())
+    given, wanted, given_mask = task.get_demo_pair_data(1)
+    np.testing.assert_array_equal(given, arrays["input_grids_examples"][1])
+    np.testing.assert_array_equal(wanted, arrays["output_grids_examples"][1])
+    np.testing.assert_array_equal(given_mask, mask)
+    assert len(task.get_test_pair_data(0)) == 2
+
+
+def test_cells_outside_the_mask_become_padding():
+    arrays = random_arrays()
+    grids = jnp.where(arrays["input_masks_examples"], arrays["input_grids_examples"], 5)
+    task = JaxArcTask(**arrays | {"input_grids_examples": grids})
+    np.testing.assert_array_equal(
+        task.input_grids_examples, arrays["input_grids_examples"]
+    )
+
+
+def test_a_task_can_be_built_while_tracing():
+    arrays = random_arrays()
+    traced = eqx.filter_jit(lambda values: JaxArcTask(**values))(arrays)
+    assert eqx.tree_equal(traced, JaxArcTask(**arrays))
+
+
+def test_tasks_of_one_shape_share_a_structure():
+    one, other = (JaxArcTask(**random_arrays(seed, used=(seed, 1))) for seed in (1, 3))
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+
+
+def broken(**changes):
+    return lambda arrays: arrays | {k: f(arrays) for k, f in changes.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (broken(num_train_pairs=lambda a: 4), "num_train_pairs is 4"),
+        (broken(num_test_pairs=lambda a: -1), "num_test_pairs is -1"),
+        (
+            broken(test_input_grids=lambda a: a["test_input_grids"][0, 0]),
+            "test_input_grids has shape",
+        ),
+        (
+            broken(output_grids_examples=lambda a: a["output_grids_examples"][:, :5]),
+            "output_grids_examples has shape",
+        ),
+        (
+            broken(input_masks_examples=lambda a: a["input_masks_examples"][:1]),
+            "masks of input_grids_examples have shape",
+        ),
+        (
+            broken(
+                output_grids_examples=lambda a: a["output_grids_examples"][:1],
+                output_masks_examples=lambda a: a["output_masks_examples"][:1],
+            ),
+            "come in pairs",
+        ),
+        (
+            broken(input_masks_examples=lambda a: a["input_masks_examples"][..., ::-1]),
+            "not a filled rectangle",
+        ),
+        (
+            broken(input_grids_examples=lambda a: a["input_grids_examples"] + 10),
+            "colours are 0 to 9",
+        ),
+    ],
+)
+def test_what_is_not_a_task_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        JaxArcTask(**change(random_arrays()))
+
+
+@pytest.mark.parametrize("name", ["input_grids_examples", "input_masks_examples"])
+def test_the_wrong_type_of_number_is_refused(name):
+    arrays = random_arrays()
+    with pytest.raises(TypeError, match="input_grids_examples"):
+        JaxArcTask(**arrays | {name: arrays[name].astype(jnp.float32)})
+
+
+def test_a_grid_of_impossible_colours_is_refused():
+    with pytest.raises(ValueError, match="colours are"):
+        Grid(jnp.full((2, 2), 11), jnp.ones((2, 2), bool))
