@@ -1,0 +1,48 @@
+"""Small pictures of grids and one operation applied to them, for tests by hand."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxarc import bits
+from jaxarc.actions import create_mask_action
+from jaxarc.envs.select import select_active, select_raw
+from jaxarc.ops.apply import apply_operation
+from jaxarc.ops.canvas import blank_canvas
+
+
+def grid_of(picture):
+    """Rows of digits as an array; a dot is a cell that does not exist."""
+    rows = picture.split()
+    return np.array(
+        [[-1 if c == "." else int(c) for c in row] for row in rows], np.int32
+    )
+
+
+def picture_of(grid):
+    return " ".join("".join("." if c < 0 else str(c) for c in row) for row in grid)
+
+
+def canvas_of(picture):
+    grid = jnp.asarray(grid_of(picture))
+    mask = grid >= 0
+    size = jnp.stack([mask.any(1).sum(), mask.any(0).sum()]).astype(jnp.int32)
+    return blank_canvas(bits.pack_grid(grid), size, grid.shape[1])
+
+
+def shown(canvas):
+    return picture_of(
+        np.asarray(bits.unpack_grid(canvas.planes, canvas.active(), canvas.width))
+    )
+
+
+def act(canvas, operation, selection, given=None):
+    """The canvas after an operation on the cells marked 1 in a picture."""
+    cells = jnp.asarray(grid_of(selection) == 1)
+    action = create_mask_action(operation, cells)
+    shape = (canvas.planes.shape[-1], canvas.width)
+    raw = select_raw(action, shape)
+    selected = select_active(action, raw, canvas.size, canvas.active())
+    start = canvas if given is None else given
+    return apply_operation(
+        action.operation, canvas, selected, raw, (start.planes, start.size)
+    )

@@ -1,0 +1,97 @@
+"""Every operation equals the naive reference, for every kind of action and shape."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import arc_reference as reference
+from jaxarc import bits
+from jaxarc.actions import BboxAction, MaskAction, PointAction
+from jaxarc.envs.select import select_active, select_raw
+from jaxarc.ops.apply import apply_operation
+from jaxarc.ops.canvas import Canvas
+
+SHAPES = [(1, 1), (1, 7), (5, 5), (8, 8), (6, 13), (16, 16), (30, 30), (32, 32)]
+CASES = 700
+
+
+def canvas_arrays(grid, clipboard):
+    content = clipboard >= 0
+    origin = reference.box_of(content)[:2] if content.any() else (0, 0)
+    planes = np.concatenate([bits.pack_grid(clipboard), bits.pack_rows(content)[None]])
+    size = np.asarray(reference.size_of(grid), np.int32)
+    return bits.pack_grid(grid), size, planes, np.asarray(origin, np.int32)
+
+
+def random_case(rng, shape, kind):
+    (r1, r2), (c1, c2) = reference.random_corners(rng, shape).T
+    mask = np.zeros(shape, bool)
+    if kind == "point":
+        r2, c2 = r1, c1
+    top, bottom, left, right = min(r1, r2), max(r1, r2), min(c1, c2), max(c1, c2)
+    mask[top : bottom + 1, left : right + 1] = True
+    if kind == "mask":
+        mask &= rng.random(shape) < rng.choice([0.0, 0.1, 0.5, 1.0])
+    return {
+        "operation": np.int32(rng.integers(42)),
+        "corners": np.asarray((r1, c1, r2, c2), np.int32),
+        "mask": mask,
+        "grid": reference.random_grid(rng, shape),
+        "clipboard": reference.random_clipboard(rng, shape),
+        "given": reference.random_grid(rng, shape),
+    }
+
+
+def make_action(kind, operation, corners, mask):
+    if kind == "point":
+        return PointAction(operation, corners[0], corners[1])
+    if kind == "bbox":
+        return BboxAction(operation, *corners)
+    return MaskAction(operation, mask)
+
+
+def run(kind, shape, cases):
+    def one(operation, corners, mask, arrays, given):
+        canvas = Canvas(*arrays, shape[1])
+        action = make_action(kind, operation, corners, mask)
+        raw = select_raw(action, shape)
+        selection = select_active(action, raw, canvas.size, canvas.active())
+        after = apply_operation(operation, canvas, selection, raw, given)
+        content = bits.unpack_grid(after.clipboard[:4], after.clipboard[4], shape[1])
+        grid = bits.unpack_grid(after.planes, after.active(), shape[1])
+        return grid, content
+
+    canvases = [canvas_arrays(c["grid"], c["clipboard"]) for c in cases]
+    givens = [
+        (
+            bits.pack_grid(c["given"]),
+            np.asarray(reference.size_of(c["given"]), np.int32),
+        )
+        for c in cases
+    ]
+    plain = [(c["operation"], c["corners"], c["mask"]) for c in cases]
+    batch = jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack(leaves)),
+        *[(*p, c, g) for p, c, g in zip(plain, canvases, givens, strict=True)],
+    )
+    return jax.jit(jax.vmap(one))(*batch)
+
+
+@pytest.mark.parametrize("kind", ["point", "bbox", "mask"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_operation_equals_the_reference(kind, shape):
+    rng = np.random.default_rng(sum(shape))
+    cases = [random_case(rng, shape, kind) for _ in range(CASES)]
+    grids, clipboards = map(np.asarray, run(kind, shape, cases))
+    for case, grid, clipboard in zip(cases, grids, clipboards, strict=True):
+        wanted, copied = reference.apply(
+            case["operation"],
+            case["grid"],
+            case["clipboard"],
+            case["mask"],
+            case["given"],
+        )
+        message = f"operation {case['operation']}\n{case['grid']}\n{case['mask']}"
+        np.testing.assert_array_equal(grid, wanted, err_msg=message)
+        np.testing.assert_array_equal(clipboard, copied, err_msg=message)

@@ -1,0 +1,81 @@
+"""Components equal a breadth-first search, however they wind."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import arc_reference as reference
+from jaxarc import bits
+from jaxarc.ops.flood import component, reachable, reachable_by_rounds
+
+
+def snake(side):
+    """A path through every other row, joined at alternating ends."""
+    cells = np.zeros((side, side), bool)
+    cells[::2] = True
+    cells[1::4, -1] = True
+    cells[3::4, 0] = True
+    return cells
+
+
+def searched(cells, row, column):
+    grid = np.where(cells, 1, 0)
+    return reference.flood(grid, row, column, 2) == 2
+
+
+@pytest.mark.parametrize("side", [5, 16, 30, 32])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_snake_is_filled_from_end_to_end(side, turned):
+    cells = snake(side).T if turned else snake(side)
+    start = np.zeros_like(cells)
+    start[0, 0] = True
+    rows = bits.pack_rows(jnp.asarray(cells))
+    found = reachable(rows, bits.pack_rows(jnp.asarray(start)))
+    np.testing.assert_array_equal(bits.unpack_rows(found, side), cells)
+
+
+def random_batch(side, count=200):
+    rng = np.random.default_rng(side)
+    cells = rng.random((count, side, side)) < rng.uniform(0.3, 0.9, (count, 1, 1))
+    places = rng.integers(0, side, (count, 2))
+    start = np.zeros_like(cells)
+    start[np.arange(count), places[:, 0], places[:, 1]] = True
+    return cells, start & cells, places
+
+
+@pytest.mark.parametrize("side", [1, 2, 5, 8, 13, 30, 32])
+def test_random_mazes_equal_the_search(side):
+    cells, start, places = random_batch(side)
+    packed = [jnp.asarray(bits.pack_rows(x)) for x in (cells, start)]
+    found = bits.unpack_rows(jax.jit(jax.vmap(reachable))(*packed), side)
+    for index, (row, column) in enumerate(places):
+        expected = np.zeros((side, side), bool)
+        if start[index].any():
+            expected = searched(cells[index], row, column)
+        np.testing.assert_array_equal(found[index], expected)
+
+
+def test_maps_nest_and_share_what_is_not_mapped():
+    cells, start, _ = random_batch(9, 12)
+    opened, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
+    flat = reachable_by_rounds(opened, begun)
+    nested = jax.vmap(jax.vmap(reachable))(
+        opened.reshape(3, 4, 9), begun.reshape(3, 4, 9)
+    )
+    np.testing.assert_array_equal(nested.reshape(12, 9), flat)
+    shared = jax.vmap(reachable, in_axes=(None, 0))(opened[0], begun & opened[:1])
+    each = [reachable(opened[0], b & opened[0]) for b in begun]
+    np.testing.assert_array_equal(shared, jnp.stack(each))
+
+
+def test_a_component_has_one_colour_and_stays_in_the_active_area():
+    grid = np.array([[3, 3, 0], [5, 3, 3], [3, 0, 3]], np.int32)
+    planes = bits.pack_grid(jnp.asarray(grid))
+    size = jnp.array([3, 2], jnp.int32)
+    active = bits.active_rows(size, 3, planes.dtype)
+    start = bits.pack_rows(jnp.zeros((3, 3), bool).at[0, 0].set(True))
+    found = bits.unpack_rows(component(planes, active, start), 3)
+    expected = [[True, True, False], [False, True, False], [False, False, False]]
+    np.testing.assert_array_equal(found, expected)
+    assert not component(planes, active, jnp.zeros_like(start)).any()
