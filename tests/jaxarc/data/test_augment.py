@@ -1,0 +1,136 @@
+"""Augmented tasks equal what NumPy makes of the cropped grids."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arc_samples import assert_holds, random_raw_task
+from jaxarc.data.augment import (
+    augment_planes,
+    augment_task,
+    random_augmentation,
+    transform_planes,
+)
+from jaxarc.data.packing import Dimensions, pack_tasks, stack_tasks, unstacked_task
+from jaxarc.data.parse import RawTask
+
+IDENTITY = np.arange(10)
+
+
+def oracle(raw, symmetry, permutation):
+    def change(grid):
+        if grid is None:
+            return None
+        flipped = np.fliplr(grid) if symmetry >= 4 else grid
+        return permutation.astype(np.int8)[np.rot90(flipped, symmetry % 4)]
+
+    pairs: Any = lambda part: tuple(tuple(map(change, pair)) for pair in part)
+    return RawTask(raw.id, pairs(raw.train), pairs(raw.test))
+
+
+augment = eqx.filter_jit(augment_task)
+
+
+@pytest.mark.parametrize("side", [32, 16, 5])
+@pytest.mark.parametrize("symmetry", range(8))
+def test_symmetries_and_colours_on_squares(side, symmetry):
+    rng = np.random.default_rng(symmetry)
+    room = Dimensions(side, side, 4, 3)
+    raw = random_raw_task(rng, "t", side, answers=symmetry % 2 == 0)
+    task = unstacked_task(pack_tasks([raw]), 0, room, 5)
+    permutation = rng.permutation(10).astype(np.int32)
+    changed = augment(task, jnp.int32(symmetry), jnp.asarray(permutation))
+    assert_holds(changed, oracle(raw, symmetry, permutation), room)
+    assert int(changed.task_index) == 5
+
+
+@pytest.mark.parametrize(("height", "width"), [(9, 20), (20, 9)])
+def test_other_shapes_keep_height_and_width(height, width):
+    rng = np.random.default_rng(1)
+    room = Dimensions(height, width, 3, 2)
+    raw = random_raw_task(rng, "t", 9)
+    task = unstacked_task(pack_tasks([raw]), 0, room, 0)
+    for symmetry in (0, 2, 4, 6):
+        assert_holds(
+            augment(task, jnp.int32(symmetry), jnp.asarray(IDENTITY)),
+            oracle(raw, symmetry, IDENTITY),
+            room,
+        )
+    for symmetry in (1, 3, 5, 7):
+        with pytest.raises(
+            ValueError, match=f"symmetry {symmetry}: .* pad to a square"
+        ):
+            augment_task(task, symmetry, IDENTITY)
+    with pytest.raises(eqx.EquinoxRuntimeError, match="symmetry is one of 0, 2, 4, 6"):
+        augment(task, jnp.int32(1), jnp.asarray(IDENTITY))
+
+
+def test_a_stack_is_mapped():
+    rng = np.random.default_rng(2)
+    room = Dimensions(10, 10, 3, 2)
+    raw = [random_raw_task(rng, f"t{i}", 10) for i in range(8)]
+    stack = stack_tasks(pack_tasks(raw), room, range(8))
+    permutations = np.stack([rng.permutation(10) for _ in raw]).astype(np.int32)
+    mapped = eqx.filter_jit(jax.vmap(augment_task))
+    changed = mapped(stack, jnp.arange(8), jnp.asarray(permutations))
+    for row, task in enumerate(raw):
+        one = jax.tree.map(lambda leaf, row=row: leaf[row], changed)
+        assert_holds(one, oracle(task, row, permutations[row]), room)
+
+
+def test_one_grid_with_and_without_checks():
+    rng = np.random.default_rng(3)
+    task = unstacked_task(
+        pack_tasks([random_raw_task(rng, "t", 8)]), 0, Dimensions(8, 8, 3, 2), 0
+    )
+    planes, size = task.pairs[0, 0], task.sizes[0, 0]
+    permutation = jnp.asarray(rng.permutation(10), jnp.int32)
+    checked = augment_planes(planes, size, 3, permutation, 8)
+    assert eqx.tree_equal(
+        checked, transform_planes(planes, size, jnp.int32(3), permutation, 8)
+    )
+
+
+@pytest.mark.parametrize(
+    "permutation", [np.arange(9), np.zeros(10, np.int32), np.arange(1, 11)]
+)
+def test_what_is_no_permutation_is_refused(permutation):
+    task = unstacked_task(
+        pack_tasks([random_raw_task(np.random.default_rng(0), "t", 5)]),
+        0,
+        Dimensions(5, 5, 3, 2),
+        0,
+    )
+    with pytest.raises(ValueError, match="permutation"):
+        augment_task(task, 0, permutation)
+    with pytest.raises(
+        ValueError, match=r"symmetry 8: .* one of 0, 1, 2, 3, 4, 5, 6, 7"
+    ):
+        augment_task(task, 8, IDENTITY)
+
+
+def test_random_augmentations_cover_what_is_allowed(key):
+    keys = jax.random.split(key, 500)
+    symmetry, permutation = jax.vmap(random_augmentation)(keys)
+    assert set(np.asarray(symmetry).tolist()) == set(range(8))
+    assert (np.asarray(permutation[:, 0]) == 0).all()
+    assert (np.sort(permutation, axis=1) == IDENTITY).all()
+    assert all(
+        len(set(np.asarray(permutation[:, c]).tolist())) == 9 for c in range(1, 10)
+    )
+    free = jax.vmap(
+        lambda k: random_augmentation(k, keep_background=False, transposing=False)
+    )
+    symmetry, permutation = free(keys)
+    assert set(np.asarray(symmetry).tolist()) == {0, 2, 4, 6}
+    assert set(np.asarray(permutation[:, 0]).tolist()) == set(range(10))
+
+
+def test_nothing_asked_for_is_the_identity(key):
+    symmetry, permutation = random_augmentation(key, symmetries=False, colours=False)
+    assert int(symmetry) == 0
+    np.testing.assert_array_equal(permutation, IDENTITY)

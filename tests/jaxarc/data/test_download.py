@@ -1,0 +1,137 @@
+"""Downloads from a repository on this machine; nothing here reaches a network."""
+
+import subprocess
+
+import pytest
+
+from jaxarc.data import download
+from jaxarc.data.download import REMOTES, DatasetDownloader, DatasetError, Remote
+
+
+def git(*arguments):
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def remotes(tmp_path):
+    work, bare = tmp_path / "work", tmp_path / "bare.git"
+    (work / "data" / "training").mkdir(parents=True)
+    (work / "data" / "training" / "a.json").write_text("{}")
+    git("init", "-q", str(work))
+    git("-C", str(work), "add", ".")
+    git("-C", str(work), "commit", "-q", "-m", "first")
+    git("-C", str(work), "commit", "-q", "-m", "second", "--allow-empty")
+    git("clone", "-q", "--bare", str(work), str(bare))
+    sound = Remote(bare.as_uri(), "Sound", "data/training")
+    return {
+        "arc-agi-1": sound,
+        "wrong": Remote(bare.as_uri(), "Wrong", "corpus"),
+        "missing": Remote((tmp_path / "none.git").as_uri(), "Missing", "data"),
+    }
+
+
+def listing(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_clone_is_shallow_and_whole(tmp_path, remotes):
+    lines = []
+    out = tmp_path / "out"
+    downloader = DatasetDownloader(out, remotes=remotes, progress=lines.append)
+    folder = downloader.download_arc_agi_1()
+    assert folder == out / "Sound"
+    assert (folder / "data" / "training" / "a.json").read_text() == "{}"
+    assert (folder / ".git" / "shallow").exists()
+    assert listing(out) == ["Sound"]
+    assert lines[0].startswith("arc-agi-1: cloning file://")
+    assert lines[-1] == f"arc-agi-1: in {folder}"
+
+
+def test_what_is_there_is_replaced_only_with_force(tmp_path, remotes):
+    out = tmp_path / "out"
+    downloader = DatasetDownloader(out, remotes=remotes)
+    folder = downloader.download("arc-agi-1")
+    mine = folder / "mine.txt"
+    mine.write_text("precious")
+    assert downloader.download("arc-agi-1") == folder
+    assert mine.read_text() == "precious"
+    downloader.download("arc-agi-1", force=True)
+    assert not mine.exists()
+    assert listing(out) == ["Sound"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("missing", "git could not clone"), ("wrong", "has no folder corpus")],
+)
+def test_a_failure_leaves_nothing_behind(tmp_path, remotes, name, message):
+    out = tmp_path / "out"
+    with pytest.raises(DatasetError, match=f"^{name}: .*{message}"):
+        DatasetDownloader(out, remotes=remotes).download(name)
+    assert listing(out) == []
+
+
+def test_a_failure_with_force_keeps_what_was_there(tmp_path, remotes):
+    kept = tmp_path / "out" / "Missing" / "mine.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("precious")
+    downloader = DatasetDownloader(tmp_path / "out", remotes=remotes)
+    with pytest.raises(DatasetError):
+        downloader.download("missing", force=True)
+    assert kept.read_text() == "precious"
+    with pytest.raises(DatasetError, match="it is not the data set"):
+        downloader.download("missing")
+
+
+def test_time_runs_out(tmp_path, remotes):
+    downloader = DatasetDownloader(tmp_path / "out", remotes=remotes, timeout=0.0)
+    with pytest.raises(DatasetError, match="took over 0 s: try again"):
+        downloader.download("arc-agi-1")
+    assert listing(tmp_path / "out") == []
+
+
+def test_without_git(tmp_path, remotes, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DatasetError, match="git is not installed"):
+        DatasetDownloader(tmp_path / "out", remotes=remotes).download("arc-agi-1")
+
+
+def test_a_swap_that_fails_is_undone(tmp_path, monkeypatch):
+    fresh, target = tmp_path / "fresh", tmp_path / "target"
+    fresh.mkdir()
+    target.mkdir()
+    (target / "mine.txt").write_text("precious")
+    rename = download.os.rename
+
+    def refuse(source, goal):
+        if source == fresh:
+            raise OSError("disk error")
+        rename(source, goal)
+
+    monkeypatch.setattr(download.os, "rename", refuse)
+    with pytest.raises(OSError, match="disk error"):
+        download._take_place(fresh, target)
+    assert (target / "mine.txt").read_text() == "precious"
+
+
+def test_every_method_has_its_remote(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        DatasetDownloader,
+        "download",
+        lambda self, name, force=False: asked.append((name, force)) or tmp_path,
+    )
+    downloader = DatasetDownloader(tmp_path)
+    downloader.download_arc_agi_1()
+    downloader.download_arc_agi_2(force=True)
+    downloader.download_conceptarc()
+    downloader.download_miniarc()
+    names = ["arc-agi-1", "arc-agi-2", "conceptarc", "miniarc"]
+    assert asked == [(name, name == "arc-agi-2") for name in names]
+    assert len(downloader.download_all()) == len(REMOTES) == 4
+
+
+def test_unknown_names_list_the_known(tmp_path):
+    with pytest.raises(ValueError, match="'arc-agi-9' is not one of: arc-agi-1"):
+        DatasetDownloader(tmp_path).download("arc-agi-9")

@@ -1,0 +1,122 @@
+"""Packed tasks unpack to the cells they were made of, at every padded shape."""
+
+import jax
+import numpy as np
+import pytest
+
+from arc_samples import assert_holds, random_raw_task
+from jaxarc.data import packing
+from jaxarc.data.packing import (
+    Dimensions,
+    Limits,
+    PackedTasks,
+    find_misfits,
+    pack_tasks,
+    select_tasks,
+    stack_tasks,
+    unstacked_task,
+)
+
+ROOMS = [
+    Dimensions(30, 30, 10, 3),
+    Dimensions(32, 32, 3, 2),
+    Dimensions(16, 9, 4, 2),
+    Dimensions(5, 5, 3, 2),
+]
+
+
+def some_tasks(most=5, count=6):
+    rng = np.random.default_rng(0)
+    return [
+        random_raw_task(rng, f"t{i}", most, (1 + i % 3, 1 + i % 2), answers=i != 2)
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=str)
+def test_a_stack_holds_every_task(room):
+    raw = some_tasks()
+    stack = stack_tasks(pack_tasks(raw), room, range(7, 13))
+    for row, task in enumerate(raw):
+        one = jax.tree.map(lambda leaf, row=row: leaf[row], stack)
+        assert_holds(one, task, room)
+        assert int(one.task_index) == 7 + row
+
+
+def test_one_task_equals_its_row():
+    raw, room = some_tasks(30), ROOMS[0]
+    packed = pack_tasks(raw)
+    for row, task in enumerate(raw):
+        one = unstacked_task(packed, row, room, row)
+        assert_holds(one, task, room)
+        assert one.num_train_pairs.shape == one.task_index.shape == ()
+
+
+def test_a_missing_answer_is_all_padding():
+    task = unstacked_task(pack_tasks(some_tasks()), 2, ROOMS[0], 0)
+    assert (np.asarray(task.true_test_output_grids) == -1).all()
+    assert not np.asarray(task.true_test_output_masks).any()
+    assert np.asarray(task.test_input_masks).any()
+
+
+def test_packing_in_chunks_changes_nothing(monkeypatch):
+    raw = some_tasks()
+    whole = pack_tasks(raw)
+    monkeypatch.setattr(packing, "CHUNK", 3)
+    parts = pack_tasks(raw)
+    for name in ("counts", "planes", "sizes", "colours"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+
+
+def test_tasks_are_selected_in_the_order_asked_for():
+    raw = some_tasks()
+    chosen = select_tasks(pack_tasks(raw), [4, 0, 4])
+    assert chosen.ids == ("t4", "t0", "t4")
+    for row, source in enumerate((4, 0, 4)):
+        assert_holds(unstacked_task(chosen, row, ROOMS[0], 0), raw[source], ROOMS[0])
+    assert select_tasks(pack_tasks(raw), []).ids == ()
+    assert pack_tasks([]).planes.shape == (0, 4, 32)
+
+
+@pytest.mark.parametrize(
+    ("room", "limits", "name"),
+    [
+        (Dimensions(30, 30, 2, 3), Limits(), "max_train_pairs"),
+        (Dimensions(30, 30, 10, 1), Limits(), "max_test_pairs"),
+        (Dimensions(4, 30, 10, 3), Limits(), "max_grid_height"),
+        (Dimensions(30, 4, 10, 3), Limits(), "max_grid_width"),
+        (Dimensions(30, 30, 10, 3), Limits(min_height=3), "min_grid_height"),
+        (Dimensions(30, 30, 10, 3), Limits(min_width=3), "min_grid_width"),
+        (Dimensions(30, 30, 10, 3), Limits(max_colors=9), "max_colors"),
+    ],
+)
+def test_what_does_not_fit_is_named(room, limits, name):
+    raw = some_tasks()
+    grids = lambda t: [g for pair in (*t.train, *t.test) for g in pair if g is not None]
+    wrong = {
+        "max_train_pairs": lambda t: len(t.train) > 2,
+        "max_test_pairs": lambda t: len(t.test) > 1,
+        "max_grid_height": lambda t: max(g.shape[0] for g in grids(t)) > 4,
+        "max_grid_width": lambda t: max(g.shape[1] for g in grids(t)) > 4,
+        "min_grid_height": lambda t: min(g.shape[0] for g in grids(t)) < 3,
+        "min_grid_width": lambda t: min(g.shape[1] for g in grids(t)) < 3,
+        "max_colors": lambda t: max(g.max() for g in grids(t)) > 8,
+    }[name]
+    misfits = find_misfits(pack_tasks(raw), room, limits)
+    assert set(misfits) == {row for row, task in enumerate(raw) if wrong(task)}
+    for row, reason in misfits.items():
+        assert f"task '{raw[row].id}' has " in reason
+        assert f"change {name}" in reason
+
+
+def test_a_stack_refuses_what_has_no_room():
+    with pytest.raises(ValueError, match=r"task 't2' has 3 train pairs and max_train"):
+        stack_tasks(pack_tasks(some_tasks()), Dimensions(30, 30, 2, 3), range(6))
+
+
+def test_arrays_that_do_not_belong_together_are_refused():
+    packed = pack_tasks(some_tasks())
+    with pytest.raises(ValueError, match="sizes is int32"):
+        PackedTasks(
+            packed.ids, packed.counts, packed.planes, packed.sizes[1:], packed.colours
+        )
