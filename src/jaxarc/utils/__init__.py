@@ -1,0 +1,1 @@
+"""Host-side helpers of the environments: errors, files, pictures."""

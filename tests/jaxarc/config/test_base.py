@@ -1,0 +1,164 @@
+import enum
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import FrozenInstanceError, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pytest
+
+from jaxarc.config.base import Config, ConfigValidationError, frozen, rules_of
+from jaxarc.config.rules import items, one_of, whole
+
+
+@dataclass(frozen=True)
+class Wheel(Config):
+    section: ClassVar[str] = "car.wheel"
+
+    size: Annotated[int, whole(1, unusual_above=30)] = 17
+
+
+@dataclass(frozen=True)
+class Car(Config):
+    section: ClassVar[str] = "car"
+    renamed: ClassVar[Mapping[str, str]] = {"hue": "colour", "closed": "not open"}
+    without_effect: ClassVar[frozenset[str]] = frozenset({"spoiler"})
+
+    colour: Annotated[str, one_of("red", "blue", "off")] = "red"
+    doors: Annotated[tuple[int, ...], items(whole(0))] = (1, 2)
+    open: bool = False
+    price: float = 1.5
+    owner: str | None = None
+    wheel: Wheel = field(default_factory=Wheel)
+    spare: Wheel | None = None
+
+    def _relation_errors(self) -> Iterator[str]:
+        if self.open and self.price > 9:
+            yield "car.open is True; it must be False above a car.price of 9"
+
+
+class Side(enum.IntEnum):
+    LEFT = 3
+
+
+def test_equal_values_are_equal_and_hash_alike():
+    assert Car() == Car(doors=[1, 2], wheel=Wheel(17))  # type: ignore[arg-type]
+    assert hash(Car()) == hash(Car(doors=range(1, 3)))  # type: ignore[arg-type]
+    assert Car() != Car(price=2)
+
+
+def test_configurations_are_frozen():
+    with pytest.raises(FrozenInstanceError):
+        Car().price = 2.0  # type: ignore[misc]
+
+
+def test_frozen_gives_plain_data():
+    assert frozen([1, [Side.LEFT, np.int64(4)]]) == (1, (3, 4))
+    assert [type(x) for x in frozen([Side.LEFT, np.float32(1), np.bool_(True)])] == [
+        *(int, float, bool)
+    ]
+    assert frozen(Path("a") / "b") == str(Path("a") / "b")
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {1}, [{}], np.zeros(2)])
+def test_what_cannot_be_hashed_is_refused_at_construction(value):
+    with pytest.raises(TypeError, match=r"car\.owner is .*not hashable; give"):
+        Car(owner=value)
+
+
+def test_construction_takes_any_hashable_and_validate_names_it():
+    errors = Car(
+        **{"price": "dear", "open": 1, "doors": (0, 0), "wheel": 3, "spare": Wheel(0)}
+    ).validate()
+    assert errors == (
+        "car.doors is (0, 0); it must be a list, not empty, of distinct values, each "
+        "a whole number from 0 to 2147483647",
+        "car.open is 1; it must be true or false",
+        "car.price is 'dear'; it must be a finite number",
+        "car.wheel is 3; it must be a Wheel",
+        "car.wheel.size is 0; it must be a whole number from 1 to 2147483647",
+    )
+
+
+def test_validate_never_raises():
+    (error,) = Wheel(10**5000).validate()
+    assert error.startswith("car.wheel.size is an integer too long to print;")
+
+
+def test_relations_are_asked_of_legal_fields_only():
+    assert Car(open=True, price=10).validate() == (
+        "car.open is True; it must be False above a car.price of 9",
+    )
+    (error,) = Car(**{"open": True, "price": "x"}).validate()
+    assert error.startswith("car.price")
+
+
+def test_unusual_values_are_legal_and_logged(caplog):
+    with caplog.at_level(logging.WARNING):
+        assert Car(wheel=Wheel(31), spare=Wheel(30)).validate() == ()
+    assert caplog.messages == [
+        "car.wheel.size is 31, legal but unusually large (above 30)"
+    ]
+
+
+def test_every_field_has_a_rule():
+    assert list(rules_of(Car)) == [
+        *("colour", "doors", "open", "price", "owner", "wheel", "spare")
+    ]
+    assert rules_of(Car)["spare"].wanted == "null or a Wheel"
+
+
+@pytest.mark.parametrize("wrap", [dict, MappingProxyType])
+def test_mappings_are_read(wrap):
+    car = Car.from_hydra(wrap({"doors": [3], "wheel": wrap({"size": 4}), "spare": {}}))
+    assert car == Car(doors=(3,), wheel=Wheel(4), spare=Wheel())
+    assert Car.from_hydra({"wheel": None, "spare": None}) == Car()
+    assert Car.from_hydra(None) == Car.from_hydra({}) == Car()
+
+
+def test_other_names_are_read():
+    assert Car.from_hydra({"hue": "blue", "closed": False}) == Car("blue", open=True)
+    assert Car.from_hydra({"closed": "no"}).validate() != ()
+    assert Car.from_hydra({"colour": False}).colour == "off"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "sentence"),
+    [
+        ({"colur": 1}, "car.colur is no setting of car; did you mean one of: colour"),
+        ({7: 1}, "car.7 is no setting of car; did you mean one of: colour, doors"),
+        ({"spoiler": True}, "car.spoiler has no effect here; remove it"),
+        ({"colour": "red", "hue": "red"}, "car.colour is given twice, once as 'hue'"),
+        ({"wheel": {"sise": 1}}, "car.wheel.sise is no setting of car.wheel"),
+        ({"wheel": [1]}, r"car.wheel is \[1\]; it must be a mapping of settings"),
+        ({"owner": {"a": 1}}, "car.owner is .* not hashable"),
+        ([], r"car is \[\]; it must be a mapping"),
+        ("text", "car is 'text'; it must be a mapping"),
+    ],
+)
+def test_what_cannot_be_read_is_named(mapping: Any, sentence: str):
+    with pytest.raises(ConfigValidationError, match=sentence):
+        Car.from_hydra(mapping)
+
+
+def test_reading_does_not_check_values():
+    assert Car.from_hydra({"price": "dear"}).price == "dear"
+
+
+def test_omegaconf_is_resolved():
+    omegaconf = pytest.importorskip("omegaconf")
+    node = omegaconf.OmegaConf.create(
+        {"paint": "blue", "car": {"colour": "${paint}", "doors": [4], "wheel": {}}}
+    )
+    assert Car.from_hydra(node.car) == Car("blue", doors=(4,))
+    assert Car.from_hydra({"doors": node.car.doors}).doors == (4,)
+
+
+@pytest.mark.parametrize("value", ["???", "${nowhere}", ["${nowhere}"]])
+def test_omegaconf_that_does_not_resolve_is_named(value):
+    omegaconf = pytest.importorskip("omegaconf")
+    node = omegaconf.OmegaConf.create({"doors": value})
+    with pytest.raises(ConfigValidationError, match=r"^car.* cannot be resolved"):
+        Car.from_hydra(node)

@@ -1,0 +1,27 @@
+import pytest
+
+from jaxarc.config.base import ConfigValidationError
+from jaxarc.config.logs import LoggingConfig
+
+
+def test_defaults_are_valid():
+    assert LoggingConfig().validate() == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("log_format", "xml"),
+        ("log_level", "info"),
+        ("log_frequency", 0),
+        ("log_rewards", "yes"),
+    ],
+)
+def test_illegal_values_are_named(field, value):
+    (error,) = LoggingConfig(**{field: value}).validate()
+    assert error.startswith(f"logging.{field} is {value!r}; it must be ")
+
+
+def test_settings_without_effect_are_refused():
+    with pytest.raises(ConfigValidationError, match="queue_size has no effect here"):
+        LoggingConfig.from_hydra({"queue_size": 500})

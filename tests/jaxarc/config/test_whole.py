@@ -1,0 +1,293 @@
+import ast
+import dataclasses
+import logging
+from typing import Any, get_args
+
+import jax
+import jax.numpy as jnp
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from jaxarc.config import (
+    ActionConfig,
+    ArcEpisodeConfig,
+    Config,
+    ConfigValidationError,
+    DatasetConfig,
+    DebugConfig,
+    EnvironmentConfig,
+    GridInitializationConfig,
+    HistoryConfig,
+    JaxArcConfig,
+    MemoryConfig,
+    RewardConfig,
+    StorageConfig,
+    VisualizationConfig,
+)
+from jaxarc.config.base import rules_of
+
+KINDS = {
+    field.name: type(getattr(JaxArcConfig(), field.name))
+    for field in dataclasses.fields(JaxArcConfig)
+} | {"grid_initialization": GridInitializationConfig}
+SCALARS: dict[Any, st.SearchStrategy[Any]] = {
+    bool: st.booleans(),
+    int: st.integers(-1, 60),
+    float: st.integers(-10, 10) | st.floats(-10, 10),
+    str: st.text(max_size=20),
+}
+
+
+def one_value(kind: Any, wanted: str) -> st.SearchStrategy[Any]:
+    """Values of a field's type, or its options where the rule lists them."""
+    if "one of " in wanted:
+        return st.sampled_from(ast.literal_eval(f"[{wanted.split('one of ')[1]}]"))
+    if kind in SCALARS:
+        return SCALARS[kind]
+    return next(value for x, value in SCALARS.items() if x.__name__ in str(kind))
+
+
+def mappings(kind: type[Config]) -> st.SearchStrategy[dict[str, Any]]:
+    """Some of the fields, each with any value that is legal by itself."""
+    values = {}
+    for field in dataclasses.fields(kind):
+        rule = rules_of(kind)[field.name]
+        inner = (get_args(field.type) or (field.type,))[0]
+        if inner in (DebugConfig, MemoryConfig):
+            values[field.name] = mappings(inner)
+            continue
+        value = one_value(inner, rule.wanted)
+        if "list" in rule.wanted:
+            value = st.lists(value, max_size=3).map(tuple)
+        value = st.none() | value if rule.accepts(None) else value
+        values[field.name] = value.filter(rule.accepts)
+    return st.fixed_dictionaries({}, optional=values)
+
+
+@pytest.mark.parametrize("group", KINDS)
+def test_yaml_loses_nothing(group):
+    pytest.importorskip("yaml")
+    changed = {"evaluation_reward_frequency"}  # which has one legal value
+
+    @settings(max_examples=50)
+    @given(mappings(KINDS[group]))
+    def comes_back(mapping):
+        config = JaxArcConfig.from_hydra({group: mapping})
+        assume(not config.validate())
+        again = JaxArcConfig.from_yaml_string(config.to_yaml())
+        assert again == config
+        assert hash(again) == hash(config)
+        part = getattr(config, group)
+        fields = dataclasses.fields(part)
+        changed.update(x.name for x in fields if getattr(part, x.name) != x.default)
+
+    comes_back()
+    assert {x.name for x in dataclasses.fields(KINDS[group])} <= changed
+
+
+def test_defaults_are_valid():
+    assert JaxArcConfig().validate() == ()
+
+
+def test_equal_configurations_compile_once():
+    traces = []
+
+    def first(config, x):
+        traces.append(config)
+        return x * config.environment.max_episode_steps
+
+    double = jax.jit(first, static_argnums=0)
+    for steps in (2, 2, 3):
+        config = JaxArcConfig(
+            environment=EnvironmentConfig(max_episode_steps=steps),
+            action=ActionConfig(allowed_operations=[1, 2]),  # type: ignore[arg-type]
+        )
+        assert double(config, jnp.int32(5)) == 5 * steps
+    assert len(traces) == 2
+
+
+def test_the_documented_memory_saving_configuration():
+    config = JaxArcConfig(
+        environment=EnvironmentConfig(max_episode_steps=50, debug_level=0),
+        dataset=DatasetConfig(max_grid_height=15, max_grid_width=15),
+        action=ActionConfig(selection_format="point"),
+        visualization=VisualizationConfig(enabled=False),
+    )
+    hash(config)
+    assert config.validate() == ()
+
+
+def test_errors_of_every_group_are_listed():
+    wrong: Any = "long"
+    config = JaxArcConfig(
+        environment=EnvironmentConfig(max_episode_steps=0),
+        reward=RewardConfig(step_penalty=5),
+        history=wrong,
+    )
+    assert [error.split(" is ")[0] for error in config.validate()] == [
+        *("environment.max_episode_steps", "reward.step_penalty", "history")
+    ]
+
+
+def test_a_group_is_no_dictionary():
+    wrong: Any = {"max_episode_steps": 3}
+    with pytest.raises(TypeError, match=r"environment is .* not hashable"):
+        JaxArcConfig(environment=wrong)
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (
+            JaxArcConfig(
+                reward=RewardConfig(reward_on_submit_only=False),
+                episode=ArcEpisodeConfig(training_reward_frequency="submit"),
+            ),
+            "reward.reward_on_submit_only is False",
+        ),
+        (
+            JaxArcConfig(storage=StorageConfig(policy="none")),
+            "visualization.output_formats has svg, but storage.policy is 'none'",
+        ),
+    ],
+)
+def test_conflicts_between_groups_are_logged(caplog, config, sentence):
+    with caplog.at_level(logging.WARNING):
+        assert config.validate() == ()
+    (message,) = caplog.messages
+    assert message.startswith(sentence)
+
+
+def test_no_conflict_no_warning(caplog):
+    with caplog.at_level(logging.WARNING):
+        JaxArcConfig().validate()
+        JaxArcConfig(
+            storage=StorageConfig(policy="none"),
+            visualization=VisualizationConfig(output_formats=("console",)),
+            episode=ArcEpisodeConfig(training_reward_frequency="submit"),
+        ).validate()
+    assert caplog.messages == []
+
+
+def test_groups_and_root_settings_are_read():
+    config = JaxArcConfig.from_hydra(
+        {
+            "environment": {"max_episode_steps": 7, "allow_invalid_actions": True},
+            "selection_format": "point",
+            "num_operations": 35,
+            "episode_mode": "test",
+            "grid_initialization": {"demo_weight": 1},
+            "reward": None,
+            "seed": 3,
+            "output_dir": "x",
+            "paths": {},
+            "hydra": {},
+            "defaults": [],
+        }
+    )
+    assert config == JaxArcConfig(
+        environment=EnvironmentConfig(max_episode_steps=7),
+        action=ActionConfig("point", max_operations=35, allow_invalid_actions=True),
+        episode=ArcEpisodeConfig(episode_mode=1),
+        grid_initialization=GridInitializationConfig(demo_weight=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mapping", "sentence"),
+    [
+        ({"enviroment": {}}, "enviroment is no setting of the configuration; .*: env"),
+        ({"max_steps": 3}, "max_steps is no setting of the configuration"),
+        ({"log_frequency": 3}, "could belong to logging or wandb; write it inside"),
+        ({"image_quality": 3}, "visualization.image_quality has no effect here"),
+        ({"reward": {"bonus": 3}}, "reward.bonus is no setting of reward; did you"),
+        (
+            {"max_colors": 3, "dataset": {"max_colors": 4}},
+            "dataset.max_colors is given twice, as 4 and elsewhere as 3; keep one",
+        ),
+        (
+            {"max_operations": 3, "action": {"num_operations": 3}},
+            "action.max_operations is given twice",
+        ),
+        (
+            {
+                "environment": {"allow_invalid_actions": True},
+                "action": {"allow_invalid_actions": False},
+            },
+            "action.allow_invalid_actions is given twice, as False and elsewhere",
+        ),
+        ({"environment": 3}, "environment is 3; it must be a mapping"),
+        ({"history": {"max_history_length": 0}}, "max_history_length is 0"),
+    ],
+)
+def test_what_cannot_be_read_is_named(mapping, sentence):
+    with pytest.raises(ConfigValidationError, match=sentence):
+        JaxArcConfig.from_hydra(mapping)
+
+
+def test_the_same_value_twice_is_no_conflict():
+    mapping = {"max_colors": 4, "dataset": {"max_colors": 4}}
+    assert JaxArcConfig.from_hydra(mapping).dataset.max_colors == 4
+
+
+def test_reading_does_not_check_values():
+    read = JaxArcConfig.from_hydra({"environment": {"max_episode_steps": "ten"}})
+    assert len(read.validate()) == 1
+
+
+def test_keys_that_are_not_ours_need_not_resolve():
+    omegaconf = pytest.importorskip("omegaconf")
+    node = omegaconf.OmegaConf.create(
+        {
+            "hydra": {"job": {"name": "???"}},
+            "steps": 9,
+            "environment": {"max_episode_steps": "${paths.steps}"},
+            "paths": {"steps": 9},
+        }
+    )
+    del node["steps"]
+    assert JaxArcConfig.from_hydra(node).environment.max_episode_steps == 9
+
+
+def test_files_are_written_and_read(tmp_path):
+    pytest.importorskip("yaml")
+    path = tmp_path / "config.yaml"
+    config = JaxArcConfig(history=HistoryConfig(max_history_length=3))
+    config.to_yaml_file(path)
+    assert JaxArcConfig.from_yaml(path) == JaxArcConfig.from_yaml(str(path)) == config
+    assert [file.name for file in tmp_path.iterdir()] == ["config.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (
+            b"environment: {max_episode_steps: ten}",
+            "max_episode_steps is 'ten'; it must",
+        ),
+        (
+            b"environment: {max_episode_steps: true}",
+            "max_episode_steps is True; it must",
+        ),
+        (b"storage: {run_name: 2024-01-01}", "storage.run_name is datetime.date"),
+        (b"reward: {step_penalty: .nan}", "reward.step_penalty is nan; it must be"),
+        (b"history: {max_history_length: -3}", "max_history_length is -3; it must be"),
+        (b"wandb: {tags: {a: 1}}", "wandb.tags is .* not hashable"),
+        (b"defaults: [{dataset: mini_arc}]", "only Hydra composes; use load_jaxarc_"),
+        (b"- 1", "the configuration is .* it must be a mapping"),
+        (b"\xff\xfe\x00", "can't decode"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, content, sentence):
+    pytest.importorskip("yaml")
+    path = tmp_path / "config.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigValidationError, match=sentence) as caught:
+        JaxArcConfig.from_yaml(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_missing_file_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        JaxArcConfig.from_yaml(tmp_path / "none.yaml")
