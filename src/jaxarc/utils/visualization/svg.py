@@ -1,0 +1,163 @@
+"""One grid as SVG: squares of colour, lines between them, marks upon them."""
+
+import numpy as np
+from jaxtyping import Bool
+from numpy.typing import ArrayLike
+
+from jaxarc.utils.visualization.cells import Cells, GridLike, read_cells
+from jaxarc.utils.visualization.drawing import UNIT, Drawing, padded, stacked, words
+from jaxarc.utils.visualization.palette import PADDING, cell_color
+from jaxrig.report.axes import label, pixel
+
+NEUTRAL, INPUT, OUTPUT = "#7d8590", "#2f81f7", "#2da44e"  # borders
+FRAME = 2.0  # width of a border
+DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every colour
+
+
+def grid_tile(
+    cells: Cells,
+    side: float,
+    border: str = NEUTRAL,
+    scheme: str = "default",
+    selection: ArrayLike | None = None,
+    changed: ArrayLike | None = None,
+) -> Drawing:
+    """The cells as squares of `side` pixels, selection outlined, changes ringed."""
+    if cells.height == 0:
+        return empty_tile("empty", border)
+    width, height = cells.width * side, cells.height * side
+    body = [
+        *_squares(cells, side, scheme),
+        _lines(cells, side),
+        _dots(cells, side),
+        _rings(cells.crop(changed), side),
+        _outline(cells.crop(selection), side),
+    ]
+    inside = Drawing(width, height, "\n".join(filter(None, body)), f"Grid {cells.size}")
+    return framed(inside, border)
+
+
+def framed(inside: Drawing, border: str, dash: str = "") -> Drawing:
+    """A picture in a border of this colour."""
+    part = padded(inside, FRAME)
+    width, height = part.width - FRAME, part.height - FRAME
+    frame = (
+        f'<rect x="{FRAME / 2}" y="{FRAME / 2}" width="{pixel(width)}" '
+        f'height="{pixel(height)}" fill="none" stroke="{border}" '
+        f'stroke-width="{FRAME}"{dash}/>'
+    )
+    return Drawing(part.width, part.height, part.body + frame, part.title)
+
+
+def empty_tile(text: str, border: str = NEUTRAL) -> Drawing:
+    """A dashed box with a word in it, where there is no grid to draw."""
+    words_in_box = label(1.5 * UNIT / 2, UNIT / 2, text, "middle", ' font-size="13"')
+    inside = Drawing(1.5 * UNIT, UNIT, words_in_box, text)
+    return framed(inside, border, ' stroke-dasharray="5 4"')
+
+
+def fit_side(cells: Cells, width: float, height: float) -> float:
+    """The side of a cell with which the grid just fits into an area."""
+    return min(width / max(cells.width, 1), height / max(cells.height, 1))
+
+
+def captioned(tile: Drawing, text: str) -> Drawing:
+    """A picture with a line of text below."""
+    return stacked([tile, words(text)], 4.0, text) if text else tile
+
+
+def draw_grid_svg(
+    grid: GridLike,
+    mask: ArrayLike | None = None,
+    max_width: float = 10.0,
+    max_height: float = 10.0,
+    padding: float = 0.5,
+    extra_bottom_padding: float = 0.5,
+    label: str = "",
+    border_color: str = NEUTRAL,
+    show_size: bool = True,
+    as_group: bool = False,
+    scheme: str = "default",
+    selection: ArrayLike | None = None,
+    changed: ArrayLike | None = None,
+) -> Drawing:
+    """A grid, cropped to its real cells, with its label and size below.
+
+    Lengths are in units of 40 pixels. `selection` and `changed` are masks over the
+    uncropped grid. `as_group` leaves the padding out: the drawing is then meant to be
+    placed in a larger one, with its method `as_group`.
+    """
+    cells = read_cells(grid, mask)
+    side = fit_side(cells, max_width * UNIT, max_height * UNIT)
+    tile = grid_tile(cells, side, border_color, scheme, selection, changed)
+    caption = f"{label} ({cells.size})" if label else cells.size
+    shown = captioned(tile, caption if show_size else label)
+    if as_group:
+        return shown
+    return padded(shown, padding * UNIT, extra_bottom_padding * UNIT)
+
+
+def _squares(cells: Cells, side: float, scheme: str) -> list[str]:
+    """One path for each colour: many times smaller than an element for each cell."""
+    shape = f"h{pixel(side)}v{pixel(side)}h-{pixel(side)}z"
+    paths = []
+    for value in np.unique(cells.values):
+        found = np.argwhere(cells.values == value).tolist()
+        steps = [f"M{pixel(c * side)} {pixel(r * side)}{shape}" for r, c in found]
+        color = cell_color(int(value) if value >= 0 else PADDING, scheme)
+        paths.append(
+            f'<path data-value="{value}" fill="{color}" d="{"".join(steps)}"/>'
+        )
+    return paths
+
+
+def _lines(cells: Cells, side: float) -> str:
+    across = pixel(cells.width * side)
+    down = pixel(cells.height * side)
+    rows = [f"M0 {pixel(r * side)}h{across}" for r in range(1, cells.height)]
+    columns = [f"M{pixel(c * side)} 0v{down}" for c in range(1, cells.width)]
+    steps = "".join(rows + columns)
+    return steps and f'<path d="{steps}" stroke="#6e6e6e"/>'
+
+
+def _dots(cells: Cells, side: float) -> str:
+    """What is not part of the grid, though inside its box, gets a dot."""
+    radius = pixel(side / 10)
+    return "".join(
+        f'<circle cx="{pixel((c + 0.5) * side)}" cy="{pixel((r + 0.5) * side)}" '
+        f'r="{radius}" fill="#808080"/>'
+        for r, c in np.argwhere(~cells.active).tolist()
+    )
+
+
+def _rings(changed: Bool[np.ndarray, "h w"], side: float) -> str:
+    inset, inner = 0.2 * side, pixel(0.6 * side)
+    shape = f"h{inner}v{inner}h-{inner}z"
+    steps = "".join(
+        f"M{pixel(c * side + inset)} {pixel(r * side + inset)}{shape}"
+        for r, c in np.argwhere(changed).tolist()
+    )
+    return _two_tone("changed", steps, max(side / 20, 1.0), "")
+
+
+def _outline(selected: Bool[np.ndarray, "h w"], side: float) -> str:
+    """The edges between selected cells and the others."""
+    room = np.pad(selected, 1)
+    flat = np.argwhere(room[1:, 1:-1] != room[:-1, 1:-1]).tolist()
+    upright = np.argwhere(room[1:-1, 1:] != room[1:-1, :-1]).tolist()
+    steps = [f"M{pixel(c * side)} {pixel(r * side)}h{pixel(side)}" for r, c in flat]
+    steps += [f"M{pixel(c * side)} {pixel(r * side)}v{pixel(side)}" for r, c in upright]
+    dash = pixel(side / 5)
+    dashes = f' stroke-dasharray="{dash}"'
+    return _two_tone("selection", "".join(steps), max(side / 12, 1.5), dashes)
+
+
+def _two_tone(kind: str, steps: str, width: float, dashes: str) -> str:
+    if not steps:
+        return ""
+    common = f'fill="none" stroke-linecap="square" d="{steps}"'
+    return (
+        f'<path data-mark="{kind}" {common} stroke="{DARK}" '
+        f'stroke-width="{pixel(2.2 * width)}"/>'
+        f'<path {common} stroke="{LIGHT}" stroke-width="{pixel(width)}"{dashes}/>'
+    )

@@ -1,0 +1,140 @@
+"""What a terminal shows, with and without colour."""
+
+import io
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rich.console import Console
+
+from jaxarc.types import Grid
+from jaxarc.utils.visualization.console import (
+    log_grid_to_console,
+    render_ansi,
+    visualize_grid_rich,
+    visualize_parsed_task_data_rich,
+    visualize_task_pair_rich,
+)
+
+GRID = np.array([[1, 2, 0], [3, 4, 1], [0, 2, 3]])
+MASK = np.array([[True, True, False], [True, True, True], [False, True, True]])
+BLUE, GREEN = "\x1b[34m", "\x1b[32m"
+
+
+def shown(renderable, width=80, **console):
+    out = Console(file=io.StringIO(), width=width, _environ={}, **console)
+    with out.capture() as capture:
+        out.print(renderable)
+    return capture.get()
+
+
+def colored(renderable, system="truecolor"):
+    return shown(renderable, force_terminal=True, color_system=system)
+
+
+def inside(text):
+    return [line.strip("│ \n") for line in text.splitlines()[1:-1]]
+
+
+def test_without_colour_there_are_digits_and_dots():
+    text = shown(visualize_grid_rich(GRID, MASK, "Input"))
+    assert "Input (3x3)" in text
+    assert inside(text) == ["1 2··", "3 4 1", "·· 2 3"]
+
+
+def test_no_color_gets_digits_on_a_terminal_too():
+    text = shown(
+        visualize_grid_rich(GRID, title="g"),
+        force_terminal=True,
+        color_system="truecolor",
+        no_color=True,
+    )
+    assert "3 4 1" in text
+    assert "█" not in text
+
+
+def test_with_colour_there_are_blocks_of_it():
+    text = colored(visualize_grid_rich(GRID, MASK))
+    assert text.count("██") == MASK.sum()
+    assert text.count("··") == (~MASK).sum()
+    assert "38;2;0;116;217m██" in text
+
+
+def test_sixteen_colours_are_too_few_without_digits():
+    text = colored(visualize_grid_rich(np.array([[1, 8]])), "standard")
+    assert "█" not in text
+    assert re.search(r"m 1\x1b.*m 8\x1b", text)
+
+
+def test_single_width_and_numbers():
+    text = shown(visualize_grid_rich(GRID, double_width=False))
+    assert inside(text) == ["120", "341", "023"]
+    assert "█" not in colored(visualize_grid_rich(GRID, show_numbers=True))
+
+
+def test_coordinates_are_those_of_the_whole_array():
+    grid = np.full((4, 4), -1)
+    grid[2, 1:3] = 7
+    text = shown(visualize_grid_rich(grid, show_coordinates=True))
+    assert "(1x2)" in text
+    assert inside(text) == ["1 2", "2  7 7"]
+
+
+def test_values_that_are_no_colours_are_shown():
+    assert inside(shown(visualize_grid_rich(np.array([[12, 345]])))) == ["12 ?"]
+
+
+def test_an_empty_grid_says_so():
+    assert "empty" in shown(visualize_grid_rich(np.full((2, 2), -1)))
+
+
+def test_titles_are_not_markup(capsys):
+    assert log_grid_to_console(GRID, title="[bold]x[/bold]") is None
+    assert "[bold]x[/bold] (3x3)" in capsys.readouterr().out
+
+
+def test_wide_grids_are_never_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    log_grid_to_console(jnp.full((2, 30), 7, jnp.int32))
+    assert capsys.readouterr().out.count("7") == 60
+
+
+def test_inputs_are_blue_and_outputs_green():
+    assert BLUE in colored(visualize_grid_rich(GRID, border_style="input"))
+    assert GREEN in colored(visualize_grid_rich(GRID, border_style="output"))
+    assert "\x1b[35m" in colored(visualize_grid_rich(GRID, border_style="magenta"))
+
+
+@pytest.mark.parametrize(("width", "sign"), [(80, "→"), (20, "↓")])
+def test_pairs_stand_side_by_side_where_there_is_room(width, sign):
+    console = Console(file=io.StringIO(), width=width, _environ={})
+    with console.capture() as capture:
+        visualize_task_pair_rich(GRID, GRID, "Pair 1", console=console)
+    text = capture.get()
+    assert all(word in text for word in ("Pair 1", "Input", "Output", sign))
+
+
+def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
+    console = Console(file=io.StringIO(), width=100, _environ={})
+    with console.capture() as capture:
+        visualize_parsed_task_data_rich(task, console=console)
+    text = capture.get()
+    assert [w for w in re.findall(r"(?:Train|Test) \d", text)] == [
+        "Train 1",
+        "Train 2",
+        "Test 1",
+    ]
+    assert text.count("?") == 1
+    for row in pairs[1][1]:
+        assert " ".join(map(str, row)) in text
+    with console.capture() as capture:
+        visualize_parsed_task_data_rich(task, show_test=False, console=console)
+    assert "Test" not in capture.get()
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR"])
+def test_ansi_text_does_not_depend_on_the_terminal(variable, monkeypatch):
+    monkeypatch.setenv(variable, "1")
+    grid = Grid(jnp.array([[1, 2]], jnp.int32), jnp.array([[True, False]]))
+    assert render_ansi(grid) == "\x1b[38;2;0;116;217m██\x1b[0m\n"
