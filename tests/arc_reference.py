@@ -1,7 +1,7 @@
-"""The operations written naively in NumPy, cell by cell: what the packed ones must equal.
+"""The operations written naively in NumPy, cell by cell: the packed ones must equal it.
 
-A canvas is `(grid, clipboard)`, both int arrays of the padded shape with -1 for cells that
-do not exist or hold no content.
+A canvas is `(grid, clipboard)`, both int arrays of the padded shape with -1 for cells
+that do not exist or hold no content.
 """
 
 from collections import deque
@@ -82,32 +82,42 @@ def resize(grid, raw):
 
 def apply(operation, grid, clipboard, raw, given):
     """Grid and clipboard after one operation with this raw selection."""
+    selection = raw & (grid >= 0)
+    if operation in (28, 30) and selection.any():
+        clipboard_after = np.where(selection, grid, -1)
+    else:
+        clipboard_after = clipboard
+    return edited(operation, grid, clipboard, raw, given), clipboard_after
+
+
+def edited(operation, grid, clipboard, raw, given):
     active = grid >= 0
     selection = raw & active
-    some = selection.any()
-    area = selection if some else active
+    area = selection if selection.any() else active
     if operation < 10:
-        return np.where(selection, operation, grid), clipboard
+        return np.where(selection, operation, grid)
     if operation < 20:
-        if selection.sum() != 1:
-            return grid, clipboard
-        return flood(grid, *np.argwhere(selection)[0], operation - 10), clipboard
+        one = selection.sum() == 1
+        place = np.argwhere(selection)[0] if one else (0, 0)
+        return flood(grid, *place, operation - 10) if one else grid
     if operation < 24:
-        return move(grid, area, MOVES[operation]), clipboard
+        return move(grid, area, MOVES[operation])
     if operation < 28:
-        return turn(grid, area, operation), clipboard
-    if operation == 29:
-        return (paste(grid, clipboard, selection) if some else grid), clipboard
-    if operation in (28, 30):
-        kept = np.where(selection, grid, -1) if some else clipboard
-        return (grid if operation == 28 else np.where(selection, 0, grid)), kept
+        return turn(grid, area, operation)
+    if operation == 29 and selection.any():
+        return paste(grid, clipboard, selection)
+    return recast(operation, grid, selection, area, raw, given)
+
+
+def recast(operation, grid, selection, area, raw, given):
+    """What is left: cut, clear, copy input, resize."""
+    if operation == 30:
+        return np.where(selection, 0, grid)
     if operation == 31:
-        return np.where(area, 0, grid), clipboard
+        return np.where(area, 0, grid)
     if operation == 32:
-        return given, clipboard
-    if operation == 33 and raw.any():
-        return resize(grid, raw), clipboard
-    return grid, clipboard
+        return given
+    return resize(grid, raw) if operation == 33 and raw.any() else grid
 
 
 def similarity(working, target):

@@ -1,4 +1,4 @@
-"""The documented doorway to environments: actions and operations so far."""
+"""The documented doorway to environments: configuration, actions, reset and step."""
 
 from jaxarc.actions import (
     BaseAction,
@@ -14,6 +14,35 @@ from jaxarc.actions import (
     mask_handler,
     point_handler,
 )
+from jaxarc.config import (
+    ActionConfig,
+    ArcEpisodeConfig,
+    ConfigValidationError,
+    DatasetConfig,
+    EnvironmentConfig,
+    GridInitializationConfig,
+    HistoryConfig,
+    JaxArcConfig,
+    LoggingConfig,
+    RewardConfig,
+    StorageConfig,
+    UnifiedActionConfig,
+    UnifiedDatasetConfig,
+    UnifiedRewardConfig,
+    VisualizationConfig,
+    WandbConfig,
+)
+from jaxarc.envs.action_space import ActionSpaceController
+from jaxarc.envs.episode_manager import ArcEpisodeManager
+from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs.grid_operations import execute_grid_operation
+from jaxarc.envs.observation import (
+    ArcObservation,
+    ObservationConfig,
+    create_observation,
+)
+from jaxarc.envs.spaces import MultiBinary, Space
+from jaxarc.envs.stateful import ArcEnvironment
 from jaxarc.ops.names import (
     OPERATION_NAMES,
     ARCLEOperationType,
@@ -24,19 +53,50 @@ from jaxarc.ops.names import (
     get_operations_by_category,
     is_valid_operation_id,
 )
+from jaxarc.state import ArcEnvState
 
 __all__ = [
     "OPERATION_NAMES",
     "ARCLEOperationType",
+    "ActionConfig",
+    "ActionSpaceController",
+    "ArcEnvState",
+    "ArcEnvironment",
+    "ArcEpisodeConfig",
+    "ArcEpisodeManager",
+    "ArcObservation",
     "BaseAction",
     "BboxAction",
+    "ConfigValidationError",
+    "DatasetConfig",
+    "EnvironmentConfig",
+    "GridInitializationConfig",
+    "HistoryConfig",
+    "JaxArcConfig",
+    "LoggingConfig",
     "MaskAction",
+    "MultiBinary",
+    "ObservationConfig",
     "PointAction",
+    "RewardConfig",
+    "Space",
+    "StorageConfig",
     "StructuredAction",
+    "UnifiedActionConfig",
+    "UnifiedDatasetConfig",
+    "UnifiedRewardConfig",
+    "VisualizationConfig",
+    "WandbConfig",
+    "arc_reset",
+    "arc_step",
+    "batch_reset",
+    "batch_step",
     "bbox_handler",
     "create_bbox_action",
     "create_mask_action",
+    "create_observation",
     "create_point_action",
+    "execute_grid_operation",
     "get_action_handler",
     "get_all_operation_ids",
     "get_operation_category",

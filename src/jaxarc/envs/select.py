@@ -11,7 +11,7 @@ from jaxarc.ops.selection import Selection, select_rectangle, select_rows
 
 
 def select_raw(action: Any, shape: tuple[int, int]) -> Selection:
-    """What an action selects of a grid padded to this shape; coordinates are clipped."""
+    """What an action selects of a padded grid; coordinates are clipped into it."""
     height, width = shape
     dtype = bits.word_type(height, width)
     if isinstance(action, PointAction):

@@ -7,7 +7,6 @@ row of numbers, looked up once, and one mechanism (`jaxarc.ops.apply`) serves th
 import dataclasses
 import enum
 from dataclasses import dataclass
-from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Bool, Int
@@ -107,6 +106,16 @@ class LookedUp(eqx.Module):
 
 def read_row(row: Int[Array, " numbers"]) -> LookedUp:
     """A row of the table by name."""
-    numbers: list[Any] = [row[index] for index in range(4)]
-    numbers += [row[index] == 1 for index in range(4, 10)]
-    return LookedUp(*numbers, row[10:].reshape(2, len(TERMS)))
+    return LookedUp(
+        paint=row[0],
+        colour=row[1],
+        landing=row[2],
+        source=row[3],
+        row_reverse=row[4] == 1,
+        column_reverse=row[5] == 1,
+        wraps=row[6] == 1,
+        copies=row[7] == 1,
+        resizes=row[8] == 1,
+        restores=row[9] == 1,
+        terms=row[10:].reshape(2, len(TERMS)),
+    )

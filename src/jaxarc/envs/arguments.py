@@ -1,0 +1,129 @@
+"""Arguments of the functional interface, read and refused before anything compiles."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.data.samples import create_demo_task
+from jaxarc.pairs import is_stack
+from jaxarc.types import JaxArcTask
+from jaxarc.validation import (
+    check_action_kind,
+    check_mask_shape,
+    is_traced,
+    out_of_range,
+    ranges,
+)
+from jaxrig.checks import CheckError, get_error_mode
+
+logger = logging.getLogger(__name__)
+
+
+def as_config(config: Any) -> JaxArcConfig:
+    """A configuration as it is, or read from a mapping or an omegaconf DictConfig."""
+    if isinstance(config, JaxArcConfig):
+        return config
+    if isinstance(config, Mapping) or hasattr(config, "_metadata"):
+        return JaxArcConfig.from_hydra(config)
+    raise TypeError(
+        f"the configuration is a {type(config).__name__}: pass a JaxArcConfig, or a "
+        "mapping for JaxArcConfig.from_hydra"
+    )
+
+
+def tasks_or_demo(tasks: Any, config: JaxArcConfig) -> JaxArcTask:
+    """The task given, or a made-up one of the configured size."""
+    if isinstance(tasks, JaxArcTask):
+        return tasks
+    if tasks is not None:
+        raise TypeError(
+            f"task_data is a {type(tasks).__name__}: pass a JaxArcTask, for instance "
+            "parser.get_task_by_id(...) or stack_task_list([...])"
+        )
+    height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
+    logger.warning("no task was given: a made-up %dx%d task is used", height, width)
+    return create_demo_task(height, width)
+
+
+def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
+    """0 or 1; None takes the configuration's."""
+    mode = config.episode.episode_mode if episode_mode is None else episode_mode
+    if is_traced(mode) or not isinstance(mode, int | np.integer | jax.Array):
+        raise ValueError(f"episode_mode is {mode!r}: it is 0 (train) or 1 (test)")
+    if int(mode) not in (0, 1):
+        raise ValueError(f"episode_mode is {int(mode)}: it is 0 (train) or 1 (test)")
+    return int(mode)
+
+
+def as_index(index: Any) -> Any:
+    """An index as an array, so that another index is no reason to compile again."""
+    return None if index is None else jnp.asarray(index, jnp.int32)
+
+
+def for_each(index: Any, count: int, name: str) -> Any:
+    """One index for every row of a batch, or the same for all."""
+    if index is None:
+        return None
+    index = jnp.asarray(index, jnp.int32)
+    if index.shape not in ((), (count,)):
+        raise ValueError(
+            f"{name} has shape {index.shape}: give one index, or one for each of the "
+            f"{count} keys"
+        )
+    return jnp.broadcast_to(index, (count,))
+
+
+def check_choice(tasks: JaxArcTask, mode: int, pair: Any, row: Any) -> None:
+    """Refuse rows and pairs that are known not to exist; traced ones fall back to 0."""
+    if not is_traced((row, tasks.pairs)) and row is not None:
+        many = tasks.pairs.shape[0] if is_stack(tasks) else 1
+        _refuse("task index", row, many, "tasks")
+    if pair is None or is_traced((pair, row, tasks.num_train_pairs)):
+        return
+    counts = np.asarray((tasks.num_train_pairs, tasks.num_test_pairs)[mode])
+    if row is not None and counts.ndim:
+        counts = counts[np.asarray(row)]
+    kind = ("demonstration pairs", "test pairs")[mode]
+    # Which task of a stack a key will draw is not known, so all must have the pair.
+    known = counts if row is not None else counts.min()
+    _refuse("initial_pair_idx", pair, known, kind)
+
+
+def _refuse(name: str, index: Any, count: Any, what: str) -> None:
+    values = np.asarray(index)
+    if np.any((values < 0) | (values >= count)):
+        there = np.asarray(count).tolist()
+        raise ValueError(f"{name} is {values.tolist()}: there are {there} {what}")
+
+
+def validates(config: JaxArcConfig) -> bool:
+    """Whether actions out of range are errors; otherwise they are clipped."""
+    return config.action.validate_actions and not config.action.allow_invalid_actions
+
+
+def checked_action(action: Any, config: JaxArcConfig) -> tuple[Any, bool]:
+    """The action as arrays, and whether its check is left to the compiled step.
+
+    On the host it costs little and names the value; a step compiled without it holds no
+    callback and can be kept between processes.
+    """
+    check_action_kind(action)
+    if not isinstance(action.operation, jax.Array):
+        action = jax.tree.map(jnp.asarray, action)
+    if not validates(config):
+        return action, False
+    check_mask_shape(action, config)
+    numbers = ranges(action, config)
+    mode = get_error_mode()
+    if mode != "raise" or any(isinstance(value, Tracer) for _, value, _ in numbers):
+        return action, mode != "off"
+    problem = out_of_range(numbers)
+    if problem is not None:
+        raise CheckError(problem)
+    return action, False

@@ -1,0 +1,130 @@
+"""What actions and observations may be: spaces that sample and check."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Shape = tuple[int, ...]
+
+
+class Space:
+    """A set of arrays, or of dictionaries of them; hashable, so static under jit."""
+
+    @abstractmethod
+    def sample(self, key: Any, batch: Shape = ()) -> Any:
+        """Members drawn uniformly, as many as the leading axes ask for."""
+
+    @abstractmethod
+    def contains(self, value: Any) -> bool:
+        """Whether a concrete value is one of its members."""
+
+
+@dataclass(frozen=True)
+class Discrete(Space):
+    """Whole numbers from 0 to `num_values - 1`."""
+
+    num_values: int
+    shape: Shape = ()
+    dtype: Any = jnp.int32
+
+    def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
+        """Whole numbers, each as likely."""
+        return jax.random.randint(key, batch, 0, self.num_values, jnp.int32)
+
+    def contains(self, value: Any) -> bool:
+        """Whether this is a whole number in range."""
+        array = np.asarray(value)
+        whole = array.shape == () and np.issubdtype(array.dtype, np.integer)
+        return bool(whole and 0 <= array < self.num_values)
+
+
+@dataclass(frozen=True)
+class Bounded(Space):
+    """Arrays of one shape and type between two bounds, both included."""
+
+    shape: Shape
+    low: float
+    high: float
+    dtype: Any = jnp.int32
+
+    def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
+        """Arrays with every element drawn uniformly."""
+        shape = (*batch, *self.shape)
+        if jnp.issubdtype(self.dtype, jnp.integer):
+            low, high = int(self.low), int(self.high) + 1
+            return jax.random.randint(key, shape, low, high, self.dtype)
+        low, high = max(self.low, -1e6), min(self.high, 1e6)
+        return jax.random.uniform(key, shape, self.dtype, low, high)
+
+    def contains(self, value: Any) -> bool:
+        """Whether shape, type and every element fit."""
+        array = np.asarray(value)
+        fits = array.shape == self.shape and array.dtype == np.dtype(self.dtype)
+        return bool(fits and np.all((array >= self.low) & (array <= self.high)))
+
+
+@dataclass(frozen=True)
+class MultiBinary(Space):
+    """Arrays of truths."""
+
+    shape: Shape
+    dtype: Any = jnp.bool_
+
+    def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
+        """Arrays whose elements are True half of the time."""
+        return jax.random.bernoulli(key, 0.5, (*batch, *self.shape))
+
+    def contains(self, value: Any) -> bool:
+        """Whether this is an array of truths, or of zeros and ones, of the shape."""
+        array = np.asarray(value)
+        return array.shape == self.shape and bool(np.isin(array, (0, 1)).all())
+
+
+@dataclass(frozen=True)
+class DictSpace(Space):
+    """Dictionaries with a space for every name, in order."""
+
+    spaces: tuple[tuple[str, Space], ...]
+
+    @property
+    def members(self) -> dict[str, Space]:
+        """The spaces by name."""
+        return dict(self.spaces)
+
+    def sample(self, key: Any, batch: Shape = ()) -> dict[str, Any]:
+        """A dictionary with a sample of every space."""
+        keys = jax.random.split(key, len(self.spaces))
+        drawn = zip(self.spaces, keys, strict=True)
+        return {name: space.sample(one, batch) for (name, space), one in drawn}
+
+    def contains(self, value: Any) -> bool:
+        """Whether the names are these and every value lies in its space."""
+        if not isinstance(value, Mapping) or set(value) != set(self.members):
+            return False
+        return all(space.contains(value[name]) for name, space in self.spaces)
+
+
+def grid_space(height: int, width: int) -> Bounded:
+    """Grids: colours 0 to 9, and -1 for cells that do not exist."""
+    return Bounded((height, width), -1, 9, jnp.int32)
+
+
+def selection_space(height: int, width: int) -> MultiBinary:
+    """Any set of cells."""
+    return MultiBinary((height, width))
+
+
+def action_space(operations: int, height: int, width: int) -> DictSpace:
+    """An operation and the cells it acts on."""
+    cells = selection_space(height, width)
+    return DictSpace((("operation", Discrete(operations)), ("selection", cells)))
+
+
+GridSpace = grid_space
+SelectionSpace = selection_space
+ARCActionSpace = action_space

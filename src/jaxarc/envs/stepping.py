@@ -1,0 +1,215 @@
+"""Reset and step, for one environment and for a batch.
+
+Each function compiles itself once per configuration, shape and kind of action. In the
+default error mode a direct call checks its action on the host, so that the compiled
+step holds no callback; inside another compiled function the check is traced with it.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
+
+from jaxarc import bits
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.arguments import (
+    as_config,
+    as_index,
+    check_choice,
+    checked_action,
+    checked_mode,
+    for_each,
+    tasks_or_demo,
+)
+from jaxarc.envs.episode import advance, begin
+from jaxarc.episode import Episode
+from jaxarc.ops.names import FIRST_CONTROL
+from jaxarc.pairs import Augmentation, is_stack, pair_counts
+from jaxarc.state import ArcEnvState, join_state, shared_tasks
+from jaxarc.types import JaxArcTask
+from jaxarc.validation import ACTION_RULE, action_in_range
+from jaxrig.checks import check
+
+Observation = Int[Array, "*batch h w"]
+Info = dict[str, Array]
+StepResult = tuple[
+    ArcEnvState, Observation, Float[Array, "*batch"], Bool[Array, "*batch"], Info
+]
+
+
+def arc_reset(
+    key: PRNGKeyArray | UInt[Array, " two"],
+    config: Any,
+    task_data: JaxArcTask | None = None,
+    episode_mode: int | None = None,
+    initial_pair_idx: Any = None,
+    *,
+    task_row: Any = None,
+    augmentation: Augmentation | None = None,
+) -> tuple[ArcEnvState, Observation]:
+    """A fresh state and its first observation.
+
+    `episode_mode` is 0 for demonstrations, 1 for tests (default: the configuration's);
+    `initial_pair_idx` picks the pair, otherwise the configured strategy does. Of a
+    stack of tasks `task_row` picks one, otherwise the key does. Without a task there is
+    a made-up one.
+    """
+    config = as_config(config)
+    tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
+    pair, row = as_index(initial_pair_idx), as_index(task_row)
+    check_choice(tasks, mode, initial_pair_idx, task_row)
+    return _reset(key, config, tasks, mode, pair, row, augmentation)
+
+
+def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
+    """State, observation, reward, done and info after one action."""
+    config = as_config(config)
+    action, checked = checked_action(action, config)
+    return _complete(state.tasks, *_step(state, action, config, checked))
+
+
+def batch_reset(
+    keys: Any,
+    config: Any,
+    task_data: JaxArcTask | None = None,
+    episode_mode: int | None = None,
+    initial_pair_idx: Any = None,
+    *,
+    task_indices: Any = None,
+    augmentation: Augmentation | None = None,
+) -> tuple[ArcEnvState, Observation]:
+    """Fresh states, one for every key, on one task or on a stack of tasks.
+
+    Of a stack each key draws a row, or `task_indices` gives one for each; equal keys
+    make equal starts. The task is shared, never copied.
+    """
+    config = as_config(config)
+    tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
+    count = keys.shape[0]
+    pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
+    rows = for_each(task_indices, count, "task_indices")
+    check_choice(tasks, mode, initial_pair_idx, task_indices)
+    return _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation)
+
+
+def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
+    """`arc_step` for every row of a batch."""
+    config = as_config(config)
+    actions, checked = checked_action(actions, config)
+    return _complete(states.tasks, *_step_batch(states, actions, config, checked))
+
+
+def observe(episode: Episode) -> Observation:
+    """The observation of the functional interface: the working grid."""
+    canvas = episode.canvas
+    return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
+
+
+def draw_start(
+    key: Any,
+    config: JaxArcConfig,
+    tasks: JaxArcTask,
+    mode: int,
+    pair: Any = None,
+    row: Any = None,
+) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """Row and pair of a fresh episode: those given, the rest drawn with the key."""
+    task_key, pair_key = jax.random.split(key)
+    if row is None:
+        many = tasks.pairs.shape[0] if is_stack(tasks) else 1
+        row = jax.random.randint(task_key, (), 0, many) if many > 1 else 0
+    row = jnp.asarray(row, jnp.int32)
+    count = pair_counts(tasks, row)[mode]
+    if pair is None:
+        strategy = (
+            config.episode.test_selection_strategy
+            if mode
+            else config.episode.demo_selection_strategy
+        )
+        random = strategy == "random"
+        pair = (
+            jax.random.randint(pair_key, (), 0, jnp.maximum(count, 1)) if random else 0
+        )
+    pair = jnp.asarray(pair, jnp.int32)
+    return row, jnp.where((pair >= 0) & (pair < count), pair, 0)
+
+
+def _start(key, config, tasks, mode, pair, row, augmentation) -> Episode:
+    row, pair = draw_start(key, config, tasks, mode, pair, row)
+    return begin(tasks, row, jnp.asarray(mode, jnp.int32), pair, config, augmentation)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "mode"))
+def _reset(key, config, tasks, mode, pair, row, augmentation):
+    episode = _start(key, config, tasks, mode, pair, row, augmentation)
+    return ArcEnvState(tasks, episode), observe(episode)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "mode"))
+def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
+    def one(key, pair, row, shown):
+        return _start(key, config, tasks, mode, pair, row, shown)
+
+    episodes = jax.vmap(one)(keys, pairs, rows, augmentation)
+    shared = jax.tree.map(lambda x: x[None], tasks)
+    return ArcEnvState(shared, episodes), observe(episodes)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "checked"))
+def _step(state, action, config, checked):
+    episode, reward, more = _advance(
+        state.tasks, state.episode, action, config, checked
+    )
+    return episode, observe(episode), reward, more
+
+
+@functools.partial(jax.jit, static_argnames=("config", "checked"))
+def _step_batch(states, actions, config, checked):
+    tasks, axis = shared_tasks(states)
+    one = functools.partial(_advance, config=config, checked=checked)
+    step = jax.vmap(one, in_axes=(axis, 0, 0))
+    episodes, rewards, more = step(tasks, states.episode, actions)
+    return episodes, observe(episodes), rewards, more
+
+
+def _advance(tasks, episode, action, config, checked) -> tuple[Episode, Array, Info]:
+    """Episode, reward, and what `info` holds that the episode does not."""
+    after, transition = advance(tasks, episode, action, config)
+    reward = transition.reward
+    if checked:
+        fine = action_in_range(action, config)
+        reward = check(reward, fine, ACTION_RULE)
+    demos, tests = pair_counts(tasks, episode.task_row)
+    control = transition.operation >= FIRST_CONTROL
+    return (
+        after,
+        reward,
+        {
+            "success": transition.solved,
+            "similarity_improvement": transition.improvement,
+            "is_control_operation": control,
+            "operation_type": control.astype(jnp.int32),
+            "available_demo_pairs": demos,
+            "available_test_pairs": tests,
+            "action_history_length": after.action_history_length,
+        },
+    )
+
+
+def _complete(
+    tasks: JaxArcTask, episode: Episode, observation: Array, reward: Array, info: Info
+) -> StepResult:
+    """The documented five results.
+
+    Done and half of `info` are parts of the new state, named again here because every
+    array that a compiled call returns costs a microsecond or two.
+    """
+    parts = vars(episode)
+    info["similarity"] = parts["similarity_score"]
+    info["step_count"] = parts["step_count"]
+    info["episode_mode"] = parts["episode_mode"]
+    info["current_pair_index"] = parts["current_example_idx"]
+    state = join_state(tasks, episode)
+    return state, observation, reward, parts["episode_done"], info

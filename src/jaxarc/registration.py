@@ -1,0 +1,130 @@
+"""Environments by name: a data set, and which of its tasks."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jaxarc.config import (
+    ActionConfig,
+    DatasetConfig,
+    EnvironmentConfig,
+    HistoryConfig,
+    JaxArcConfig,
+)
+from jaxarc.data.corpora import create_parser
+from jaxarc.data.download import DatasetDownloader
+from jaxarc.data.sources import dataset_kind
+from jaxarc.data.splits import resolve_selector
+from jaxarc.envs.arguments import as_config
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+
+EnvEntry = Callable[[EnvParams], Any]
+
+# Padded shape and pairs that hold every task of a data set.
+_SHAPES: dict[str, dict[str, Any]] = {
+    "AGI1": {"max_train_pairs": 10, "max_test_pairs": 3},
+    "AGI2": {"max_train_pairs": 10, "max_test_pairs": 4},
+    "AGI12": {"max_train_pairs": 10, "max_test_pairs": 4},
+    "Concept": {"max_train_pairs": 5, "max_test_pairs": 3},
+    "Mini": {
+        "max_grid_height": 5,
+        "max_grid_width": 5,
+        "max_train_pairs": 8,
+        "max_test_pairs": 1,
+    },
+}
+_DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}
+_registered: dict[str, tuple[str, EnvEntry, int | None]] = {}
+
+
+def register(
+    id: str,
+    env_entry: EnvEntry = lambda params: Environment(params=params),
+    max_episode_steps: int | None = None,
+    dataset: str | None = None,
+) -> None:
+    """Give an environment a name for `make`.
+
+    `env_entry` builds it from its parameters; `dataset` is the data set and selector
+    behind the name (default: the name itself); `max_episode_steps` overrides the
+    configuration's.
+    """
+    if not id.strip():
+        raise ValueError("an environment needs a name")
+    _registered[id] = (dataset or id, env_entry, max_episode_steps)
+
+
+def make(
+    id: str,
+    config: Any = None,
+    auto_download: bool = False,
+    episode_mode: Any = None,
+    params: EnvParams | None = None,
+    env_entry: EnvEntry | None = None,
+    *,
+    dataset_path: str = "",
+    augment: bool = False,
+) -> tuple[Any, EnvParams]:
+    """An environment and its parameters: `make("AGI1-train")`, `make("Mini-all")`.
+
+    A name is a data set (Mini, Concept, AGI1, AGI2, AGI12 and their synonyms), then
+    perhaps `-` and a selector: a registered subset, a split, a concept, a task id.
+    Selectors for evaluation give test mode unless `episode_mode` says otherwise.
+    MiniARC and ConceptARC are read from `dataset_path` (or the configuration's), and
+    fetched there only with `auto_download`. Without a configuration, actions out of
+    range are clipped, since they come from the environment's own spaces, and no history
+    is kept.
+    """
+    source, entry, limit = _registered.get(id, (id, None, None))
+    entry = env_entry or entry or (lambda p: Environment(params=p))
+    if params is not None:
+        return entry(params), params
+    name, _, selector = source.partition("-")
+    kind = dataset_kind(name)
+    config = _configured(kind, config, dataset_path, limit)
+    if auto_download:
+        config = _fetched(kind, config)
+    chosen = resolve_selector(name, selector or "all", config.dataset)
+    dataset = dataclasses.replace(
+        config.dataset, dataset_name=kind, task_split=chosen.split
+    )
+    config = dataclasses.replace(config, dataset=dataset)
+    buffer = create_parser(dataset).buffer(chosen.ids)
+    modes: dict[Any, int] = {"train": 0, "test": 1, None: chosen.default_episode_mode}
+    mode = modes.get(episode_mode, episode_mode)
+    params = EnvParams.from_config(config, buffer, mode, augment=augment)
+    return entry(params), params
+
+
+def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
+    """The configuration with its data in place, cloned if the folder is not there."""
+    folder = config.dataset.dataset_path
+    if kind not in _DOWNLOADS or (folder and Path(folder).exists()):
+        return config
+    fetched = DatasetDownloader(folder or "data").download(_DOWNLOADS[kind])
+    dataset = dataclasses.replace(config.dataset, dataset_path=str(fetched))
+    return dataclasses.replace(config, dataset=dataset)
+
+
+def _configured(
+    kind: str, config: Any, dataset_path: str, limit: int | None
+) -> JaxArcConfig:
+    if config is None:
+        shape = _SHAPES[kind]
+        config = JaxArcConfig(
+            dataset=DatasetConfig(dataset_name=kind, **shape),
+            action=ActionConfig(validate_actions=False),
+            history=HistoryConfig(enabled=False),
+        )
+    config = as_config(config)
+    if dataset_path:
+        dataset = dataclasses.replace(config.dataset, dataset_path=dataset_path)
+        config = dataclasses.replace(config, dataset=dataset)
+    if limit is not None:
+        environment: EnvironmentConfig = dataclasses.replace(
+            config.environment, max_episode_steps=limit
+        )
+        config = dataclasses.replace(config, environment=environment)
+    return config

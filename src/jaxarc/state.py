@@ -1,0 +1,220 @@
+"""The state of an environment: what an episode changes, and the task it is about.
+
+An `Episode` (`jaxarc.episode`) is all that a step rewrites, about 1.3 kB at 30x30. An
+`ArcEnvState` sets the task beside it and offers the documented views of both.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxarc import bits
+from jaxarc.changes import changed_parts
+from jaxarc.episode import Episode, unpack_flags
+from jaxarc.ops.names import NUM_OPERATIONS
+from jaxarc.pairs import load_pair, slot_of
+from jaxarc.queries import StateQueries
+from jaxarc.recall import HistoryQueries
+from jaxarc.saving import read_state, write_state
+from jaxarc.types import JaxArcTask
+
+
+class ArcEnvState(StateQueries, HistoryQueries, eqx.Module):
+    """An episode with its task (or the stack its task is a row of).
+
+    In a batch every array of `episode` has a leading batch axis and every array of
+    `tasks` one of length 1: the task exists once, and row `i` of everything,
+    `jax.tree.map(lambda x: x[i], states)`, is a state of its own.
+    """
+
+    tasks: JaxArcTask
+    episode: Episode
+
+    @property
+    def task_data(self) -> JaxArcTask:
+        """The task of this state; for a batch, the task of every row."""
+        pairs = self.tasks.pairs
+        if not hasattr(pairs, "ndim"):
+            return self.tasks  # a where-function of equinox.tree_at is looking
+        row = self.episode.task_row
+        if row.ndim == 0:
+            return self.tasks if pairs.ndim == 4 else _row(self.tasks, row)
+        tasks = self.tasks
+        if pairs.shape[0] == 1 and row.shape[0] != 1:
+            spread = lambda x: jnp.broadcast_to(x, row.shape + x.shape[1:])
+            tasks = jax.tree.map(spread, tasks)
+        return tasks if pairs.ndim == 5 else jax.vmap(_row)(tasks, row)
+
+    @property
+    def task_index(self) -> Int[Array, "*batch"]:
+        """The index of the task in the process-wide list of tasks; -1: unknown."""
+        index = self.tasks.task_index
+        return self.task_data.task_index if hasattr(index, "ndim") else index
+
+    @property
+    def working_grid(self) -> Int[Array, "*batch h w"]:
+        """The grid being edited, -1 outside its active area."""
+        canvas = self.episode.canvas
+        return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
+
+    @property
+    def working_grid_mask(self) -> Bool[Array, "*batch h w"]:
+        """True on the active area."""
+        canvas = self.episode.canvas
+        return bits.unpack_rows(canvas.active(), canvas.width)
+
+    @property
+    def clipboard(self) -> Int[Array, "*batch h w"]:
+        """What was copied, at its place; 0 elsewhere (`clipboard_mask` says where)."""
+        layers = self.episode.canvas.clipboard
+        everywhere = jnp.full_like(layers[..., 0, :], jnp.iinfo(layers.dtype).max)
+        width = self.episode.canvas.width
+        return bits.unpack_grid(layers[..., : bits.PLANES, :], everywhere, width)
+
+    @property
+    def clipboard_mask(self) -> Bool[Array, "*batch h w"]:
+        """True on the cells of the clipboard that hold content."""
+        canvas = self.episode.canvas
+        return bits.unpack_rows(canvas.clipboard[..., bits.PLANES, :], canvas.width)
+
+    @property
+    def selected(self) -> Bool[Array, "*batch h w"]:
+        """The cells the last action selected."""
+        return bits.unpack_rows(self.episode.selection, self.episode.canvas.width)
+
+    @property
+    def demo_completion_status(self) -> Bool[Array, "*batch p"]:
+        """The demonstrations solved in this episode."""
+        return self.episode.completed[..., : self.tasks.max_train_pairs]
+
+    @property
+    def test_completion_status(self) -> Bool[Array, "*batch q"]:
+        """The test pairs answered correctly in this episode."""
+        return self.episode.completed[..., self.tasks.max_train_pairs :]
+
+    @property
+    def available_demo_pairs(self) -> Bool[Array, "*batch p"]:
+        """The demonstrations there are."""
+        return self.task_data.get_available_demo_pairs()
+
+    @property
+    def available_test_pairs(self) -> Bool[Array, "*batch q"]:
+        """The test pairs there are."""
+        return self.task_data.get_available_test_pairs()
+
+    @property
+    def allowed_operations_mask(self) -> Bool[Array, "*batch operations"]:
+        """The operations this state permits."""
+        return unpack_flags(self.episode.allowed, NUM_OPERATIONS)
+
+    @property
+    def step_count(self) -> Int[Array, "*batch"]:
+        """Steps taken since the reset."""
+        return self.episode.step_count
+
+    @property
+    def episode_done(self) -> Bool[Array, "*batch"]:
+        """Whether the episode has ended; it stays so."""
+        return self.episode.episode_done
+
+    @property
+    def episode_mode(self) -> Int[Array, "*batch"]:
+        """0 on demonstrations, 1 on test pairs."""
+        return self.episode.episode_mode
+
+    @property
+    def current_example_idx(self) -> Int[Array, "*batch"]:
+        """The pair being worked on."""
+        return self.episode.current_example_idx
+
+    @property
+    def similarity_score(self) -> Float[Array, "*batch"]:
+        """Likeness to the target; in test mode 0 until an answer is submitted."""
+        return self.episode.similarity_score
+
+    @property
+    def action_history(self) -> Float[Array, "*batch records fields"]:
+        """Past actions, a ring of records (`jaxarc.envs.history`)."""
+        return self.episode.action_history
+
+    @property
+    def action_history_length(self) -> Int[Array, "*batch"]:
+        """How many records there are."""
+        return self.episode.action_history_length
+
+    @property
+    def action_history_write_pos(self) -> Int[Array, "*batch"]:
+        """Where the next record goes; when full, the oldest one is there."""
+        return self.episode.action_history_write_pos
+
+    @property
+    def target_grid(self) -> Int[Array, "*batch h w"]:
+        """What is asked for; all padding in test mode, where it is hidden."""
+        return self._target()[0]
+
+    @property
+    def target_grid_mask(self) -> Bool[Array, "*batch h w"]:
+        """True on the cells of the target; all False in test mode."""
+        return self._target()[1]
+
+    def _target(self) -> tuple[Int[Array, "*batch h w"], Bool[Array, "*batch h w"]]:
+        def one(tasks: JaxArcTask, episode: Episode):
+            slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
+            pair = load_pair(tasks, episode.task_row, slot, episode.augmentation)
+            size = jnp.where(episode.episode_mode == 0, pair.wanted_size, 0)
+            rows = bits.active_rows(size, tasks.height, pair.wanted.dtype)
+            return pair.wanted, rows
+
+        tasks, axis = shared_tasks(self)
+        if self.episode.task_row.ndim:
+            one = jax.vmap(one, in_axes=(axis, 0))
+        planes, rows = one(tasks, self.episode)
+        width = self.tasks.width
+        return bits.unpack_grid(planes, rows, width), bits.unpack_rows(rows, width)
+
+    def replace(self, **changes: Any) -> "ArcEnvState":
+        """The same state with documented attributes changed, by name."""
+        return ArcEnvState(*changed_parts(self, changes))
+
+    def save(self, path: str | os.PathLike[str], config: Any = None) -> Path:
+        """Write the episode and the identity of its task, not the task, to a file."""
+        return write_state(self.task_data, self.episode, path, config)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], parser: Any, config: Any = None
+    ) -> "ArcEnvState":
+        """The state of a file, with its task as the parser has it."""
+        return cls(*read_state(path, parser, config))
+
+
+def join_state(tasks: JaxArcTask, episode: Episode) -> ArcEnvState:
+    """A state from its halves, as unflattening makes it.
+
+    The constructor of an equinox module looks into every field, which takes as long as
+    a step.
+    """
+    state = object.__new__(ArcEnvState)
+    object.__setattr__(state, "tasks", tasks)
+    object.__setattr__(state, "episode", episode)
+    return state
+
+
+def shared_tasks(states: ArcEnvState) -> tuple[JaxArcTask, int | None]:
+    """The tasks of a batch of states and the axis to map them over.
+
+    None for tasks that every row shares, 0 for states that each brought their own, as
+    `jax.vmap` over `arc_reset` makes them.
+    """
+    if states.episode.task_row.ndim and states.tasks.pairs.shape[0] == 1:
+        return jax.tree.map(lambda x: x[0], states.tasks), None
+    return states.tasks, 0
+
+
+def _row(tasks: JaxArcTask, row: Int[Array, ""]) -> JaxArcTask:
+    return jax.tree.map(lambda x: x[row], tasks)

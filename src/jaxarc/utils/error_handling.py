@@ -1,0 +1,192 @@
+"""Checks of actions and states that work in compiled functions, and their error mode.
+
+The mode is that of `jaxrig.checks`, read while a function is traced: changing it makes
+compiled functions trace again. In "nan" mode a step with a wrong action goes on with
+the action clipped and gives a reward of NaN. Equinox reads EQX_ON_ERROR once, when it
+is imported; `JAXErrorHandler.setup_error_environment` applies a later value.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, get_args
+
+import jax
+import jax.numpy as jnp
+
+from jaxarc.ops.names import NUM_OPERATIONS
+from jaxarc.state import ArcEnvState
+from jaxarc.validation import (
+    ACTION_RULE,
+    STATE_RULE,
+    action_in_range,
+    check_action_kind,
+    check_mask_shape,
+    is_traced,
+    out_of_range,
+    ranges,
+    state_in_range,
+)
+from jaxrig.checks import CheckError, ErrorMode, check
+from jaxrig.checks import get_error_mode as current_mode
+from jaxrig.checks import set_error_mode as change_mode
+
+MODE_VARIABLE = "EQX_ON_ERROR"
+FRAMES_VARIABLE = "EQX_ON_ERROR_BREAKPOINT_FRAMES"
+
+T = TypeVar("T")
+
+
+class JAXErrorHandler:
+    """Checks of actions and states; each gives back what it was given."""
+
+    @staticmethod
+    def validate_action(action: T, config: Any) -> T:
+        """The action, if operation and coordinates are in range; never clipped."""
+        check_action_kind(action)
+        check_mask_shape(action, config)
+        return _checked(action, config, "")
+
+    @staticmethod
+    def validate_batch_actions(actions: T, config: Any, batch_size: int) -> T:
+        """The actions, if there are `batch_size` and each is in range."""
+        check_action_kind(actions)
+        check_mask_shape(actions, config)
+        shape = jnp.shape(jax.tree.leaves(actions)[0])
+        if shape != (batch_size,):
+            raise ValueError(
+                f"the operations have shape {shape}, the batch {batch_size} rows: give "
+                "every row one action"
+            )
+        return _checked(actions, config, f"in a batch of {batch_size}: ")
+
+    @staticmethod
+    def validate_state_consistency(state: ArcEnvState) -> ArcEnvState:
+        """The state, if its counters, mode and similarity make sense.
+
+        Grids and masks agree by construction: they are views of one packed array.
+        """
+        fine = state_in_range(state.episode)
+        if not is_traced(fine) and current_mode() == "raise" and not fine.all():
+            raise CheckError(STATE_RULE)
+        return ArcEnvState(state.tasks, _rowwise(state.episode, fine, STATE_RULE))
+
+    @staticmethod
+    def validate_grid_operation(
+        state: ArcEnvState, operation: Any, selection: Any
+    ) -> ArcEnvState:
+        """The state, if operation and selection can be applied to it.
+
+        An empty selection is fine: most operations then do nothing.
+        """
+        if selection.shape != state.working_grid.shape:
+            raise ValueError(
+                f"the selection has shape {selection.shape}, the grid "
+                f"{state.working_grid.shape}: they must be equal"
+            )
+        operation = jnp.asarray(operation)
+        episode = assert_in_range(
+            operation, 0, NUM_OPERATIONS - 1, "operation", of=state.episode
+        )
+        return ArcEnvState(state.tasks, episode)
+
+    @staticmethod
+    def get_error_mode() -> str:
+        """The mode in force; a wrong EQX_ON_ERROR is warned of and means "raise"."""
+        named = os.environ.get(MODE_VARIABLE)
+        if named is not None and _mode_of(named) is None:
+            return "raise"
+        return current_mode()
+
+    @staticmethod
+    def set_error_mode(mode: str) -> None:
+        """Check in this mode from now on: raise, nan, breakpoint or off."""
+        change_mode(mode)
+        os.environ[MODE_VARIABLE] = mode
+
+    @staticmethod
+    def setup_error_environment() -> None:
+        """Apply EQX_ON_ERROR as it stands in `os.environ`; unset means "raise"."""
+        named = os.environ.setdefault(MODE_VARIABLE, "raise")
+        os.environ.setdefault(FRAMES_VARIABLE, "3")
+        change_mode(_mode_of(named) or "raise")
+
+    @staticmethod
+    def configure_debugging(
+        mode: str = "raise", breakpoint_frames: int = 3, enable_nan_checks: bool = True
+    ) -> None:
+        """Set the error mode, the frames a breakpoint shows and JAX's search for NaN.
+
+        In "nan" mode NaN is an answer, so JAX does not search for it. Equinox reads
+        the frames when it is imported: they hold for processes started from here.
+        """
+        if breakpoint_frames < 1:
+            raise ValueError(f"breakpoint_frames={breakpoint_frames}: at least 1")
+        JAXErrorHandler.set_error_mode(mode)
+        os.environ[FRAMES_VARIABLE] = str(breakpoint_frames)
+        jax.config.update("jax_debug_nans", enable_nan_checks and mode != "nan")
+
+
+def assert_positive(value: Any, name: str = "value") -> Any:
+    """The value, if every number in it is above 0."""
+    return _asserted(value, lambda x: x > 0, f"{name} must be above 0")
+
+
+def assert_in_range(
+    value: Any, low: Any, high: Any, name: str = "value", of: Any = None
+) -> Any:
+    """The value, if every number in it is `low` to `high`, both included.
+
+    With `of` that is checked and given back instead, where the value is not used.
+    """
+    inside = lambda x: (x >= low) & (x <= high)
+    return _asserted(value, inside, f"{name} must be {low} to {high}", of)
+
+
+def assert_shape_matches(
+    array: Any, shape: tuple[int, ...], name: str = "array"
+) -> Any:
+    """The array, if it has this shape; shapes are known while tracing."""
+    found = jnp.shape(array)
+    if found != tuple(shape):
+        raise ValueError(f"{name} has shape {found}; it must have {tuple(shape)}")
+    return array
+
+
+def _asserted(
+    value: Any, fine: Callable[[Any], Any], message: str, of: Any = None
+) -> Any:
+    array = jnp.asarray(value)
+    truth = fine(array)
+    if not is_traced(truth) and current_mode() == "raise" and not truth.all():
+        raise CheckError(f"{message}, not {value}")
+    return check(array if of is None else of, truth, message)
+
+
+def _checked(action: T, config: Any, where: str) -> T:
+    """On the host the message names value and rows, in compiled code the rule."""
+    numbers = ranges(action, config)
+    if current_mode() == "raise" and not is_traced([n for _, n, _ in numbers]):
+        problem = out_of_range(numbers)
+        if problem is not None:
+            raise CheckError(where + problem)
+        return action
+    return _rowwise(action, action_in_range(action, config), where + ACTION_RULE)
+
+
+def _rowwise(tree: T, fine: Any, message: str) -> T:
+    """Checked row by row, so that in "nan" mode only the wrong rows are spoilt."""
+    one = lambda tree, fine: check(tree, fine, message)
+    return (jax.vmap(one) if fine.ndim else one)(tree, fine)
+
+
+def _mode_of(named: str) -> str | None:
+    """The mode that a value of the variable names; None, and a warning, for others."""
+    if named in get_args(ErrorMode):
+        return named
+    warnings.warn(
+        f"{MODE_VARIABLE} is {named!r}, which is not one of "
+        f"{', '.join(get_args(ErrorMode))}: errors raise",
+        stacklevel=3,
+    )
+    return None

@@ -1,0 +1,96 @@
+"""Other forms of an action: a point, two corners, one number."""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from jaxarc.actions import BboxAction, PointAction
+from jaxarc.envs.spaces import DictSpace, Discrete
+from jaxarc.wrappers.base import Wrapper
+
+
+class PointActionWrapper(Wrapper):
+    """Actions are `operation`, `row` and `col`."""
+
+    def action_space(self, env_params: Any = None) -> DictSpace:
+        """A number for each."""
+        height, width = self.params.buffer.get_grid_shape()
+        operations = self.params.config.action.max_operations
+        sizes = (("operation", operations), ("row", height), ("col", width))
+        return DictSpace(tuple((name, Discrete(size)) for name, size in sizes))
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows an action on one cell."""
+        if isinstance(action, dict):
+            action = PointAction(*_numbers(action, "operation", "row", "col"))
+        return self.env.step(state, action, env_params)
+
+
+class BboxActionWrapper(Wrapper):
+    """Actions are `operation` and the corners `r1`, `c1`, `r2`, `c2`."""
+
+    def action_space(self, env_params: Any = None) -> DictSpace:
+        """A number for each."""
+        height, width = self.params.buffer.get_grid_shape()
+        operations = self.params.config.action.max_operations
+        sizes = (
+            ("operation", operations),
+            ("r1", height),
+            ("c1", width),
+            ("r2", height),
+            ("c2", width),
+        )
+        return DictSpace(tuple((name, Discrete(size)) for name, size in sizes))
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows an action on a rectangle."""
+        if isinstance(action, dict):
+            names = ("operation", "r1", "c1", "r2", "c2")
+            action = BboxAction(*_numbers(action, *names))
+        return self.env.step(state, action, env_params)
+
+
+class FlattenActionWrapper(Wrapper):
+    """One number for a whole action: its components, the first most significant."""
+
+    def __check_init__(self):
+        spaces = [space for _, space in self.env.action_space().spaces]
+        if not all(isinstance(space, Discrete) for space in spaces):
+            raise ValueError(
+                "only actions made of single numbers can be flattened: a mask of cells "
+                "would need 2^(height x width) values; use PointActionWrapper or "
+                "BboxActionWrapper below it"
+            )
+        count = math.prod(space.num_values for space in spaces)
+        if count > jnp.iinfo(jnp.int32).max:
+            raise ValueError(
+                f"{count} actions do not fit in an int32: use "
+                "PointActionWrapper, or smaller grids"
+            )
+
+    def action_space(self, env_params: Any = None) -> Discrete:
+        """As many numbers as there are actions."""
+        sizes = [space.num_values for _, space in self.env.action_space().spaces]
+        return Discrete(math.prod(sizes))
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows the action of this number."""
+        return self.env.step(state, self.unflatten(action), env_params)
+
+    def unflatten(self, action: Any) -> dict[str, Int[Array, "*batch"]]:
+        """The components of a number."""
+        rest, components = jnp.asarray(action), {}
+        for name, space in reversed(self.env.action_space().spaces):
+            components[name] = rest % space.num_values
+            rest = rest // space.num_values
+        return components
+
+
+def _numbers(action: dict[str, Any], *names: str) -> list[Array]:
+    if set(action) != set(names):
+        raise ValueError(
+            f"an action has {', '.join(sorted(action))}: it needs {', '.join(names)}"
+        )
+    return [jnp.asarray(action[name]) for name in names]

@@ -1,0 +1,146 @@
+"""More channels: the input, the clipboard, the answer, the demonstrations."""
+
+from abc import abstractmethod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from jaxarc import bits
+from jaxarc.envs.spaces import Bounded
+from jaxarc.envs.timestep import TimeStep
+from jaxarc.episode import Episode
+from jaxarc.pairs import load_pair, pair_counts, slot_of
+from jaxarc.types import JaxArcTask
+from jaxarc.wrappers.base import Wrapper, replace_step
+
+Channels = Int[Array, "h w channels"]
+
+
+class ObservationWrapper(Wrapper):
+    """Adds channels behind those there are; a plain grid becomes the first one."""
+
+    @property
+    @abstractmethod
+    def added(self) -> int:
+        """How many channels are added."""
+
+    @abstractmethod
+    def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
+        """The channels to add."""
+
+    def observe(self, state: Any) -> Channels:
+        """All channels."""
+        seen = self.env.observe(state)
+        seen = seen[..., None] if seen.ndim == 2 else seen
+        episode = self.env.arc_state(state).episode
+        more = self.channels(self.params.buffer, episode)
+        return jnp.concatenate([seen, more], axis=-1)
+
+    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+        """A fresh episode."""
+        return self._seen(*self.env.reset(key, env_params, **start))
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows an action."""
+        return self._seen(*self.env.step(state, action, env_params))
+
+    def _seen(self, state: Any, step: TimeStep) -> tuple[Any, TimeStep]:
+        return state, replace_step(step, observation=self.observe(state))
+
+    def observation_space(self, env_params: Any = None) -> Bounded:
+        """Grids with channels."""
+        inner = self.env.observation_space(env_params)
+        channels = inner.shape[2] if len(inner.shape) == 3 else 1
+        shape = (*inner.shape[:2], channels + self.added)
+        return Bounded(shape, inner.low, inner.high, inner.dtype)
+
+
+class ClipboardObservationWrapper(ObservationWrapper):
+    """The clipboard, -1 where it holds nothing."""
+
+    @property
+    def added(self) -> int:
+        """One channel."""
+        return 1
+
+    def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
+        """The clipboard."""
+        layers = episode.clipboard
+        content = layers[bits.PLANES]
+        return bits.unpack_grid(layers[: bits.PLANES], content, episode.width)[
+            ..., None
+        ]
+
+
+class InputGridObservationWrapper(ObservationWrapper):
+    """The input of the current pair, as it was before any editing."""
+
+    @property
+    def added(self) -> int:
+        """One channel."""
+        return 1
+
+    def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
+        """The input."""
+        pair = _current(tasks, episode)
+        return _unpacked(pair.given, pair.given_size, tasks.width)[..., None]
+
+
+class AnswerObservationWrapper(ObservationWrapper):
+    """The output of the current pair, in test mode too: for debugging and baselines."""
+
+    @property
+    def added(self) -> int:
+        """One channel."""
+        return 1
+
+    def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
+        """The answer."""
+        pair = _current(tasks, episode)
+        return _unpacked(pair.wanted, pair.wanted_size, tasks.width)[..., None]
+
+
+class ContextualObservationWrapper(ObservationWrapper):
+    """Inputs and outputs of demonstrations: in0, out0, in1, out1 and so on.
+
+    In train mode the current pair is left out; missing pairs are all padding.
+    """
+
+    num_context_pairs: int = 5
+
+    @property
+    def added(self) -> int:
+        """Two channels a pair."""
+        return 2 * self.num_context_pairs
+
+    def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
+        """The demonstrations."""
+        count, _ = pair_counts(tasks, episode.task_row)
+        place = jnp.arange(self.num_context_pairs, dtype=jnp.int32)
+        training = episode.episode_mode == 0
+        skips = training & (place >= episode.current_example_idx)
+        index = place + skips.astype(jnp.int32)
+
+        def one(index: Int[Array, ""]) -> Int[Array, "two h w"]:
+            pair = load_pair(tasks, episode.task_row, index, episode.augmentation)
+            there = (index < count).astype(jnp.int32)
+            grids = [
+                _unpacked(pair.given, pair.given_size * there, tasks.width),
+                _unpacked(pair.wanted, pair.wanted_size * there, tasks.width),
+            ]
+            return jnp.stack(grids)
+
+        grids = jax.vmap(one)(index)
+        return jnp.moveaxis(grids.reshape(-1, *grids.shape[2:]), 0, -1)
+
+
+def _current(tasks: JaxArcTask, episode: Episode) -> Any:
+    slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
+    return load_pair(tasks, episode.task_row, slot, episode.augmentation)
+
+
+def _unpacked(planes: Array, size: Array, width: int) -> Int[Array, "h w"]:
+    active = bits.active_rows(size, planes.shape[-1], planes.dtype)
+    return bits.unpack_grid(planes, active, width)

@@ -1,0 +1,158 @@
+"""Arguments are read, or refused with the value, the rule and the remedy."""
+
+import logging
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from omegaconf import OmegaConf
+
+from arc_play import make_config, random_puzzle
+from jaxarc.actions import PointAction, create_point_action
+from jaxarc.config import JaxArcConfig
+from jaxarc.data.buffer import stack_task_list
+from jaxarc.envs.arguments import (
+    as_config,
+    as_index,
+    check_choice,
+    checked_action,
+    checked_mode,
+    for_each,
+    tasks_or_demo,
+    validates,
+)
+from jaxrig.checks import CheckError, error_mode
+
+CONFIG = make_config((5, 7))
+
+
+def test_configurations_and_mappings_are_read():
+    settings = {"environment": {"max_episode_steps": 7}}
+    assert as_config(CONFIG) is CONFIG
+    wanted = JaxArcConfig.from_hydra(settings)
+    assert wanted.environment.max_episode_steps == 7
+    assert as_config(settings) == as_config(OmegaConf.create(settings)) == wanted
+
+
+def test_other_configurations_are_refused():
+    with pytest.raises(TypeError, match="configuration is a int: pass a JaxArcConfig"):
+        as_config(3)
+
+
+def test_without_a_task_there_is_one_and_a_warning(caplog):
+    with caplog.at_level(logging.WARNING):
+        task = tasks_or_demo(None, CONFIG)
+    assert task.get_grid_shape() == (5, 7)
+    assert (int(task.num_train_pairs), int(task.num_test_pairs)) == (1, 1)
+    assert "no task was given" in caplog.text
+    given, wanted, mask = task.get_demo_pair_data(0)
+    assert mask.all()
+    assert set(np.unique(given)) == {0, 1}
+    np.testing.assert_array_equal(wanted, 2 * given)
+    with pytest.raises(TypeError, match="task_data is a dict: pass a JaxArcTask"):
+        tasks_or_demo({}, CONFIG)
+
+
+def test_modes():
+    testing = make_config(episode={"episode_mode": 1})
+    assert [checked_mode(m, CONFIG) for m in (None, 0, 1, np.int32(1))] == [0, 0, 1, 1]
+    assert checked_mode(None, testing) == 1
+    for wrong in (2, -1, "train"):
+        with pytest.raises(ValueError, match="it is 0 \\(train\\) or 1 \\(test\\)"):
+            checked_mode(wrong, CONFIG)
+
+
+def test_an_index_for_each_row():
+    assert as_index(None) is None
+    assert as_index(3).dtype == jnp.int32
+    assert for_each(None, 4, "rows") is None
+    assert for_each(2, 4, "rows").tolist() == [2, 2, 2, 2]
+    assert for_each([3, 1], 2, "rows").tolist() == [3, 1]
+    with pytest.raises(ValueError, match=r"rows has shape \(3,\).*each of the 2 keys"):
+        for_each([1, 2, 3], 2, "rows")
+
+
+@pytest.fixture(scope="module")
+def stack():
+    rng = np.random.default_rng(0)
+    counts = ((1, 3), (4, 1))
+    return stack_task_list(
+        [random_puzzle(rng, (5, 7), *count).as_task() for count in counts]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "pair", "row", "message"),
+    [
+        (0, 4, 1, r"initial_pair_idx is 4: there are 4 demonstration pairs"),
+        (1, 1, 1, r"initial_pair_idx is 1: there are 1 test pairs"),
+        (0, -1, 1, r"initial_pair_idx is -1"),
+        (0, 1, None, r"initial_pair_idx is 1: there are 1 demonstration pairs"),
+        (0, [0, 1], [1, 0], r"initial_pair_idx is \[0, 1\]: there are \[4, 1\]"),
+        (0, None, 2, r"task index is 2: there are 2 tasks"),
+        (0, None, [0, -1], r"task index is \[0, -1\]"),
+    ],
+)
+def test_choices_that_do_not_exist_are_refused(stack, mode, pair, row, message):
+    with pytest.raises(ValueError, match=message):
+        check_choice(stack, mode, pair, row)
+
+
+def test_choices_that_exist_pass(stack):
+    check_choice(stack, 0, None, None)
+    check_choice(stack, 0, 0, None)
+    check_choice(stack, 0, [3, 0], [1, 0])
+    check_choice(stack, 1, 2, 0)
+
+
+def test_traced_choices_pass(stack):
+    jax.jit(lambda i: check_choice(stack, 0, i, i) or i)(jnp.int32(99))
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, True),
+        ({"validate_actions": False}, False),
+        ({"allow_invalid_actions": True}, False),
+    ],
+)
+def test_when_actions_are_checked(settings, wanted):
+    config = make_config((5, 7), action=settings)
+    assert validates(config) == wanted
+    wrong = create_point_action(77, 0, 0)
+    if wanted:
+        with pytest.raises(CheckError, match=r"action\.operation is 77"):
+            checked_action(wrong, config)
+    else:
+        _, left = checked_action(wrong, config)
+        assert not left
+
+
+def test_python_integers_become_arrays():
+    action = jax.tree.map(int, create_point_action(3, 1, 2))
+    assert isinstance(action.row, int)
+    read, left = checked_action(action, CONFIG)
+    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(read))
+    assert not left
+
+
+@pytest.mark.parametrize(
+    ("mode", "left"), [("nan", True), ("off", False), ("breakpoint", True)]
+)
+def test_other_error_modes_leave_the_check_to_the_step(mode, left):
+    with error_mode(mode):
+        assert checked_action(create_point_action(77, 0, 0), CONFIG)[1] == left
+
+
+def test_a_traced_action_is_checked_in_the_step():
+    seen = []
+
+    def call(operation):
+        action = PointAction(operation, operation, operation)
+        seen.append(checked_action(action, CONFIG)[1])
+        return operation
+
+    jax.jit(call)(jnp.int32(1))
+    assert seen == [True]

@@ -1,0 +1,397 @@
+"""Reset and step, alone and in batches: what they accept, compile and give back."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from omegaconf import OmegaConf
+
+from arc_play import (
+    KINDS,
+    assert_equal,
+    make_config,
+    random_move,
+    random_puzzle,
+    row,
+    stack,
+)
+from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
+from jaxarc.data.buffer import stack_task_list
+from jaxarc.data.samples import create_mock_task
+from jaxarc.envs import functional
+from jaxarc.envs.functional import (
+    arc_reset,
+    arc_step,
+    batch_reset,
+    batch_step,
+    draw_start,
+    observe,
+)
+from jaxrig.checks import CheckError, error_mode
+
+SHAPE = (5, 7)
+CONFIG = make_config(SHAPE, episode={"allow_test_switching": True})
+KEY = jax.random.key(0)
+BATCH = 6
+INFO = {
+    "success": bool,
+    "similarity": jnp.float32,
+    "step_count": jnp.int32,
+    "similarity_improvement": jnp.float32,
+    "is_control_operation": bool,
+    "operation_type": jnp.int32,
+    "episode_mode": jnp.int32,
+    "current_pair_index": jnp.int32,
+    "available_demo_pairs": jnp.int32,
+    "available_test_pairs": jnp.int32,
+    "action_history_length": jnp.int32,
+}
+WRONG = create_point_action(3, 9, 0)
+FILL = create_point_action(3, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    rng = np.random.default_rng(11)
+    return [random_puzzle(rng, SHAPE, d, t).as_task() for d, t in ((3, 2), (1, 3))]
+
+
+@pytest.fixture(scope="module")
+def state(tasks):
+    return arc_reset(KEY, CONFIG, tasks[0], initial_pair_idx=0)[0]
+
+
+@pytest.fixture(scope="module")
+def states(tasks):
+    keys = jax.random.split(KEY, BATCH)
+    return batch_reset(keys, CONFIG, tasks[0])[0]
+
+
+def traces(function: Any) -> int:
+    """How often a compiled function was traced."""
+    return function._cache_size()
+
+
+def random_actions(rng, kind, count=BATCH):
+    return stack([random_move(rng, SHAPE, kind).action() for _ in range(count)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_of_a_batch_is_stepped_as_if_alone(kind, tasks):
+    rng = np.random.default_rng(len(kind))
+    buffer = stack_task_list(tasks)
+    keys = jax.random.split(KEY, BATCH)
+    starts = ((tasks[0], 0), (buffer, 1)) if kind == "point" else ((buffer, 0),)
+    for given, mode in starts:
+        states, _ = batch_reset(keys, CONFIG, given, mode)
+        for _ in range(12):
+            actions = random_actions(rng, kind)
+            after = batch_step(states, actions, CONFIG)
+            for index in range(BATCH):
+                alone = arc_step(row(states, index), row(actions, index), CONFIG)
+                assert_equal(row(after, index), alone)
+            states = after[0]
+        assert states.step_count.tolist() == [12] * BATCH
+
+
+def test_a_row_of_a_batch_is_reset_as_if_alone(tasks):
+    keys = jax.random.split(KEY, BATCH)
+    for given in (tasks[0], stack_task_list(tasks)):
+        together = batch_reset(keys, CONFIG, given)
+        for index in range(BATCH):
+            assert_equal(row(together, index), arc_reset(keys[index], CONFIG, given))
+
+
+def test_states_that_each_brought_their_task(tasks, states):
+    keys = jax.random.split(KEY, BATCH)
+    made = jax.vmap(lambda key: arc_reset(key, CONFIG, tasks[0])[0])(keys)
+    actions = random_actions(np.random.default_rng(0), "point")
+    wanted = batch_step(states, actions, CONFIG)
+    ours = batch_step(made, actions, CONFIG)
+    mapped = jax.vmap(lambda s, a: arc_step(s, a, CONFIG))(made, actions)
+    for got in (ours, mapped):
+        assert_equal(got[0].episode, wanted[0].episode)
+        assert_equal(got[1:], wanted[1:])
+
+
+def test_shapes_and_types_of_the_results(state, states):
+    after, observation, reward, done, info = arc_step(state, FILL, CONFIG)
+    assert (observation.shape, observation.dtype) == (SHAPE, jnp.int32)
+    np.testing.assert_array_equal(observation, after.working_grid)
+    np.testing.assert_array_equal(observe(state.episode), state.working_grid)
+    assert (reward.shape, reward.dtype) == ((), jnp.float32)
+    assert (done.shape, done.dtype) == ((), bool)
+    assert {name: value.dtype for name, value in info.items()} == INFO
+    actions = stack([FILL] * BATCH)
+    _, observation, reward, done, info = batch_step(states, actions, CONFIG)
+    assert observation.shape == (BATCH, *SHAPE)
+    assert (reward.shape, done.shape) == ((BATCH,), (BATCH,))
+    assert all(value.shape == (BATCH,) for value in info.values())
+
+
+def test_one_trace_for_each_kind_of_action(tasks):
+    config = make_config(SHAPE, steps=31)
+    before = traces(functional._step), traces(functional._reset)
+    mask = np.zeros(SHAPE, bool)
+    for task in tasks:
+        for pair in (0, None):
+            state, _ = arc_reset(KEY, config, task, 0, pair)
+            for operation in range(3):
+                state, *_ = arc_step(
+                    state, create_point_action(operation, 1, 1), config
+                )
+                corners = (operation, 0, 0, 1, operation)
+                state, *_ = arc_step(state, create_bbox_action(*corners), config)
+                state, *_ = arc_step(state, create_mask_action(operation, mask), config)
+    assert traces(functional._step) - before[0] == 3
+    assert traces(functional._reset) - before[1] == 2
+
+
+def test_one_trace_for_batches_of_one_size(tasks):
+    config = make_config(SHAPE, steps=32)
+    before = (
+        traces(functional._step_batch),
+        traces(functional._reset_batch),
+    )
+    actions = stack([FILL] * BATCH)
+    for number, task in enumerate(tasks):
+        keys = jax.random.split(jax.random.key(number), BATCH)
+        states, _ = batch_reset(keys, config, task)
+        for _ in range(3):
+            states, *_ = batch_step(states, actions, config)
+    assert traces(functional._step_batch) - before[0] == 1
+    assert traces(functional._reset_batch) - before[1] == 1
+
+
+def test_a_compiled_function_around_a_step_compiles_once(tasks):
+    traced = []
+
+    @eqx.filter_jit
+    def step(state, action, config):
+        traced.append(action)
+        return arc_step(state, action, config)
+
+    for task in tasks:
+        state, _ = arc_reset(KEY, CONFIG, task, initial_pair_idx=0)
+        for operation in range(3):
+            action = create_point_action(operation, 0, 0)
+            ours = step(state, action, CONFIG)
+            assert_equal(ours, arc_step(state, action, CONFIG))
+            state = ours[0]
+    assert len(traced) == 1
+
+
+def test_steps_inside_a_scan(state):
+    rng = np.random.default_rng(3)
+    actions = random_actions(rng, "bbox", 20)
+
+    @jax.jit
+    def run(state, actions):
+        def one(state, action):
+            state, *rest = arc_step(state, action, CONFIG)
+            return state, tuple(rest)
+
+        return jax.lax.scan(one, state, actions)
+
+    last, told = run(state, actions)
+    for index in range(20):
+        state, *rest = arc_step(state, row(actions, index), CONFIG)
+        assert_equal(row(told, index), tuple(rest))
+    assert_equal(last, state)
+
+
+def test_a_step_holds_no_callback(state, states):
+    batch = stack([FILL] * BATCH)
+    step = lambda checked: jax.make_jaxpr(
+        lambda s, a: functional._step(s, a, CONFIG, checked)
+    )(state, FILL)
+    assert "callback" not in str(step(False))
+    assert "callback" in str(step(True))
+    program = jax.make_jaxpr(lambda s, a: functional._step_batch(s, a, CONFIG, False))(
+        states, batch
+    )
+    assert "callback" not in str(program)
+
+
+@pytest.mark.parametrize("setting", ["validate_actions", "allow_invalid_actions"])
+def test_unchecked_actions_leave_no_callback_in_a_users_program(setting, state):
+    config = make_config(SHAPE, action={setting: setting == "allow_invalid_actions"})
+    program = jax.make_jaxpr(lambda s, a: arc_step(s, a, config))(state, FILL)
+    assert "callback" not in str(program)
+
+
+def test_an_action_out_of_range_raises(state):
+    with pytest.raises(CheckError, match=r"action\.row is 9: it must be 0 to 4"):
+        arc_step(state, WRONG, CONFIG)
+    assert issubclass(CheckError, RuntimeError)
+
+
+def test_rows_out_of_range_are_named(states):
+    actions = stack([FILL, WRONG, FILL, WRONG, FILL, FILL])
+    with pytest.raises(RuntimeError, match=r"row is 9, 9 in rows 1, 3: it must be 0"):
+        batch_step(states, actions, CONFIG)
+
+
+# What an error in a callback becomes under plain jax.jit is up to JAX.
+@pytest.mark.parametrize(
+    ("compiled", "error"),
+    [(eqx.filter_jit, RuntimeError), (jax.jit, (RuntimeError, ValueError))],
+)
+def test_an_action_out_of_range_raises_in_a_users_program(state, compiled, error):
+    step = compiled(lambda state, action: arc_step(state, action, CONFIG))
+    assert not step(state, FILL)[3]
+    with pytest.raises(error, match="an action is out of range"):
+        jax.block_until_ready(step(state, WRONG))
+
+
+def test_in_nan_mode_the_reward_tells(state, states):
+    actions = stack([FILL, WRONG, FILL, FILL, FILL, FILL])
+    with error_mode("nan"):
+        assert jnp.isnan(arc_step(state, WRONG, CONFIG)[2])
+        assert not jnp.isnan(arc_step(state, FILL, CONFIG)[2])
+        rewards = batch_step(states, actions, CONFIG)[2]
+    assert jnp.isnan(rewards).tolist() == [False, True, False, False, False, False]
+
+
+@pytest.mark.parametrize("setting", ["validate_actions", "allow_invalid_actions"])
+def test_unchecked_actions_are_clipped(setting, state):
+    config = make_config(SHAPE, action={setting: setting == "allow_invalid_actions"})
+    clipped = arc_step(state, create_point_action(-4, 99, -1), config)
+    assert_equal(clipped, arc_step(state, create_point_action(0, 4, 0), config))
+
+
+def test_dictionary_actions_are_refused(state, states):
+    with pytest.raises(TypeError, match=r"PointAction.*dictionary actions are not"):
+        arc_step(state, {"operation": 1, "selection": None}, CONFIG)
+    with pytest.raises(TypeError, match="dictionary actions are not supported"):
+        batch_step(states, {"operation": 1}, CONFIG)
+
+
+def test_numbers_of_python_and_numpy_are_taken(state):
+    wanted = arc_step(state, FILL, CONFIG)
+    for number in (int, np.int32, np.asarray):
+        assert_equal(arc_step(state, jax.tree.map(number, FILL), CONFIG), wanted)
+
+
+def test_a_mask_of_another_shape_is_refused_before_it_runs(state):
+    action = create_mask_action(0, np.zeros((7, 5), bool))
+    with pytest.raises(ValueError, match=r"shape \(7, 5\)"):
+        jax.eval_shape(lambda s: arc_step(s, action, CONFIG), state)
+
+
+def test_the_task_rules_the_shape_and_the_configuration_the_bounds():
+    config = make_config((15, 15))
+    state, _ = arc_reset(KEY, config, create_mock_task())
+    assert state.working_grid.shape == (30, 30)
+    with pytest.raises(RuntimeError, match="row is 20: it must be 0 to 14"):
+        arc_step(state, create_point_action(1, 20, 0), config)
+    small, _ = arc_reset(KEY, config, create_mock_task(5, 5))
+    after, *_ = arc_step(small, create_point_action(1, 14, 14), config)
+    assert np.argwhere(after.working_grid == 1).tolist() == [[4, 4]]
+
+
+def test_mappings_are_configurations(tasks, state):
+    plain = {"dataset": {"max_grid_height": 5, "max_grid_width": 7}}
+    start = lambda config: arc_reset(KEY, config, tasks[0], 0, 0)[0]
+    wanted = arc_step(start(plain), FILL, plain)
+    written = OmegaConf.create(plain)
+    assert_equal(arc_step(start(written), FILL, written), wanted)
+    keys = jax.random.split(KEY, 2)
+    states, _ = batch_reset(keys, written, tasks[0], 0, 0)
+    together = batch_step(states, stack([FILL] * 2), written)
+    assert_equal(row(together, 1), wanted)
+
+
+def test_the_same_key_makes_the_same_start(tasks):
+    buffer = stack_task_list(tasks)
+    assert_equal(arc_reset(KEY, CONFIG, buffer), arc_reset(KEY, CONFIG, buffer))
+    keys = jnp.stack([KEY, KEY, jax.random.key(9)])
+    states, _ = batch_reset(keys, CONFIG, buffer)
+    assert_equal(row(states, 0), row(states, 1))
+
+
+def test_typed_and_raw_keys_are_taken(tasks):
+    raw = jax.random.key_data(KEY)
+    assert_equal(arc_reset(raw, CONFIG, tasks[0]), arc_reset(KEY, CONFIG, tasks[0]))
+    keys = jax.random.split(KEY, BATCH)
+    typed = batch_reset(keys, CONFIG, tasks[0])
+    assert_equal(batch_reset(jax.random.key_data(keys), CONFIG, tasks[0]), typed)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_pairs_are_drawn_by_the_configured_strategy(mode, tasks):
+    name = ("demo_selection_strategy", "test_selection_strategy")[mode]
+    keys = jax.random.split(KEY, 300)
+    drawn = {}
+    for strategy in ("random", "sequential"):
+        config = make_config(SHAPE, episode={name: strategy})
+        states, _ = batch_reset(keys, config, tasks[0], mode)
+        drawn[strategy] = np.bincount(states.current_example_idx)
+    assert drawn["sequential"].tolist() == [300]
+    count = (3, 2)[mode]
+    assert drawn["random"].shape == (count,)
+    assert drawn["random"].min() > 0.7 * 300 / count
+
+
+def test_a_chosen_pair(tasks):
+    state, _ = arc_reset(KEY, CONFIG, tasks[0], 0, 2)
+    assert state.current_example_idx == 2
+    for mode, pair in ((0, 3), (1, 2), (0, -1)):
+        with pytest.raises(ValueError, match=f"initial_pair_idx is {pair}"):
+            arc_reset(KEY, CONFIG, tasks[0], mode, pair)
+    with pytest.raises(ValueError, match="initial_pair_idx is 3"):
+        batch_reset(jax.random.split(KEY, 2), CONFIG, tasks[0], 0, 3)
+
+
+def test_a_traced_pair_that_is_not_there_becomes_the_first(tasks):
+    start = jax.jit(lambda pair: arc_reset(KEY, CONFIG, tasks[0], 0, pair)[0])
+    got = [int(start(jnp.int32(p)).current_example_idx) for p in (-1, 0, 2, 3, 99)]
+    assert got == [0, 0, 2, 0, 0]
+
+
+def test_modes(tasks):
+    assert arc_reset(KEY, CONFIG, tasks[0])[0].episode_mode == 0
+    testing = make_config(SHAPE, episode={"episode_mode": 1})
+    assert arc_reset(KEY, testing, tasks[0])[0].episode_mode == 1
+    assert arc_reset(KEY, testing, tasks[0], 0)[0].episode_mode == 0
+    with pytest.raises(ValueError, match="episode_mode is 2"):
+        arc_reset(KEY, CONFIG, tasks[0], 2)
+
+
+def test_rows_of_a_buffer(tasks):
+    buffer = stack_task_list(tasks)
+    chosen = [1, 0, 0, 1, 1, 0]
+    keys = jax.random.split(KEY, BATCH)
+    states, _ = batch_reset(keys, CONFIG, buffer, task_indices=chosen)
+    assert states.task_data.num_test_pairs.tolist() == [2 + c for c in chosen]
+    for index, number in enumerate(chosen):
+        alone, _ = arc_reset(keys[index], CONFIG, buffer, task_row=number)
+        assert_equal(row(states, index), alone)
+        jax.tree.map(np.testing.assert_array_equal, alone.task_data, tasks[number])
+    with pytest.raises(ValueError, match="there are 2 tasks"):
+        batch_reset(keys, CONFIG, buffer, task_indices=2)
+    with pytest.raises(ValueError, match=r"task_indices has shape \(2,\)"):
+        batch_reset(keys, CONFIG, buffer, task_indices=[0, 1])
+
+
+def test_keys_draw_rows_of_a_buffer(tasks):
+    buffer = stack_task_list(tasks)
+    drawn = jax.vmap(lambda key: draw_start(key, CONFIG, buffer, 0))
+    rows, pairs = jax.device_get(drawn(jax.random.split(KEY, 400)))
+    assert 0.4 < rows.mean() < 0.6
+    assert set(pairs[rows == 0]) == {0, 1, 2}
+    assert set(pairs[rows == 1]) == {0}
+
+
+def test_a_solved_task_ends_with_its_first_step():
+    config = make_config((3, 3))
+    state, _ = arc_reset(KEY, config, create_mock_task(3, 3))
+    assert state.similarity_score == 1.0
+    assert not state.episode_done
+    _, _, reward, done, info = arc_step(state, create_point_action(0, 0, 0), config)
+    assert done
+    assert info["success"]
+    assert float(reward) == pytest.approx(10 + 1 + 1 - 0.01)
