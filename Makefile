@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 # One stamp per interpreter: another PYTHON builds another environment.
 STAMP := $(VENV)/.installed$(subst /,-,$(PYTHON))
 WORKERS ?= 2
+COMMA := ,
 PIP = if command -v uv >/dev/null 2>&1; \
   then uv pip install --quiet --python $(BIN)/python -e ".[$(1)]"; \
   else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(1)]"; fi
@@ -21,7 +22,7 @@ $(STAMP): pyproject.toml
 	  then uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV); \
 	  else "$(PYTHON)" -m venv $(VENV); fi
 	@echo "installing into $(VENV) (about a minute the first time)"
-	@$(call PIP,dev)
+	@$(call PIP,arc$(COMMA)hydra$(COMMA)dev)
 	@touch $@
 
 demo: setup

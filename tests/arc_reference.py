@@ -97,9 +97,10 @@ def edited(operation, grid, clipboard, raw, given):
     if operation < 10:
         return np.where(selection, operation, grid)
     if operation < 20:
-        one = selection.sum() == 1
-        place = np.argwhere(selection)[0] if one else (0, 0)
-        return flood(grid, *place, operation - 10) if one else grid
+        if selection.sum() != 1:
+            return grid
+        row, column = np.argwhere(selection)[0]
+        return flood(grid, row, column, operation - 10)
     if operation < 24:
         return move(grid, area, MOVES[operation])
     if operation < 28:

@@ -8,13 +8,12 @@ from typing import Any
 from jaxarc.config import (
     ActionConfig,
     DatasetConfig,
-    EnvironmentConfig,
     HistoryConfig,
     JaxArcConfig,
 )
 from jaxarc.data.corpora import create_parser
 from jaxarc.data.download import DatasetDownloader
-from jaxarc.data.sources import dataset_kind
+from jaxarc.data.sources import DATASETS, dataset_kind
 from jaxarc.data.splits import resolve_selector
 from jaxarc.envs.arguments import as_config
 from jaxarc.envs.environment import Environment
@@ -69,6 +68,9 @@ def make(
 ) -> tuple[Any, EnvParams]:
     """An environment and its parameters: `make("AGI1-train")`, `make("Mini-all")`.
 
+    `params` made earlier save reading the data again; a limit of steps that was
+    registered with the name holds for them too.
+
     A name is a data set (Mini, Concept, AGI1, AGI2, AGI12 and their synonyms), then
     perhaps `-` and a selector: a registered subset, a split, a concept, a task id.
     Selectors for evaluation give test mode unless `episode_mode` says otherwise.
@@ -79,10 +81,16 @@ def make(
     """
     source, entry, limit = _registered.get(id, (id, None, None))
     entry = env_entry or entry or (lambda p: Environment(params=p))
+    kind, name, selector = _parted(source)
     if params is not None:
+        if any((config is not None, episode_mode is not None, dataset_path, augment)):
+            raise ValueError(
+                "params hold the configuration, the mode and the tasks already: give "
+                "either params, or config, episode_mode, dataset_path and augment"
+            )
+        limited = _limited(params.config, limit)
+        params = dataclasses.replace(params, config=limited)
         return entry(params), params
-    name, _, selector = source.partition("-")
-    kind = dataset_kind(name)
     config = _configured(kind, config, dataset_path, limit)
     if auto_download:
         config = _fetched(kind, config)
@@ -96,6 +104,28 @@ def make(
     mode = modes.get(episode_mode, episode_mode)
     params = EnvParams.from_config(config, buffer, mode, augment=augment)
     return entry(params), params
+
+
+def _parted(source: str) -> tuple[str, str, str]:
+    """Kind, data set and selector of a name; data sets may have a `-` in their name."""
+    parts = source.split("-")
+    for count in range(len(parts), 0, -1):
+        name = "-".join(parts[:count])
+        if _is_known(name):
+            return dataset_kind(name), name, "-".join(parts[count:])
+    raise ValueError(
+        f"environment {source!r} is not known: it is a data set "
+        f"({', '.join(DATASETS)}), perhaps with - and a selector, or a registered name "
+        f"({', '.join(sorted(_registered)) or 'none so far'})"
+    )
+
+
+def _is_known(name: str) -> bool:
+    try:
+        dataset_kind(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
@@ -122,9 +152,11 @@ def _configured(
     if dataset_path:
         dataset = dataclasses.replace(config.dataset, dataset_path=dataset_path)
         config = dataclasses.replace(config, dataset=dataset)
-    if limit is not None:
-        environment: EnvironmentConfig = dataclasses.replace(
-            config.environment, max_episode_steps=limit
-        )
-        config = dataclasses.replace(config, environment=environment)
-    return config
+    return _limited(config, limit)
+
+
+def _limited(config: JaxArcConfig, limit: int | None) -> JaxArcConfig:
+    if limit is None:
+        return config
+    environment = dataclasses.replace(config.environment, max_episode_steps=limit)
+    return dataclasses.replace(config, environment=environment)

@@ -30,6 +30,7 @@ EXTRAS = {  # extra: the modules it brings
     "causal": ("networkx", "pandas"),
     "viz": ("matplotlib", "plotly"),
     "hydra": ("hydra",),
+    "stoa": ("stoa",),
     "wandb": ("wandb",),
 }
 

@@ -43,8 +43,8 @@ def test_a_grid_comes_back_with_its_padding(shape, convert):
     rng = np.random.default_rng(1)
     grid = np.full((20, *shape), -1, np.int32)
     sizes = rng.integers(1, np.array(shape) + 1, (20, 2)).astype(np.int32)
-    for cells, (height, width) in zip(grid, sizes, strict=True):
-        cells[:height, :width] = rng.integers(0, 10, (height, width))
+    for index, (height, width) in enumerate(sizes):
+        grid[index, :height, :width] = rng.integers(0, 10, (height, width))
     active = bits.active_rows(jnp.asarray(sizes), shape[0], bits.word_type(*shape))
     found = bits.unpack_grid(
         bits.pack_grid(convert(grid)), convert(np.asarray(active)), shape[1]
@@ -78,7 +78,8 @@ def test_every_span_is_exact(dtype):
 
 
 def test_a_rectangle_covers_its_four_sides():
-    rows = bits.rectangle(9, *map(jnp.asarray, (2, 1, 4, 6)), jnp.uint16)
+    top, left, bottom, right = map(jnp.asarray, (2, 1, 4, 6))
+    rows = bits.rectangle(9, top, left, bottom, right, jnp.uint16)
     expected = np.zeros((9, 9), bool)
     expected[2:5, 1:7] = True
     np.testing.assert_array_equal(bits.unpack_rows(rows, 9), expected)

@@ -1,5 +1,7 @@
 """A task gives back what it was built from, and refuses what is not a task."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,7 @@ import pytest
 from jaxarc.types import Grid, JaxArcTask
 
 
-def random_arrays(seed=0, shape=(7, 9), train=3, test=2, used=(2, 1)):
+def random_arrays(seed=0, shape=(7, 9), train=3, test=2, used=(2, 1)) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     arrays = {}
     for slots, filled, names in (

@@ -10,21 +10,15 @@ from jaxtyping import Array, Int, UInt
 
 from jaxarc.actions import MaskAction
 from jaxarc.envs.arguments import as_index, check_choice, checked_action
-from jaxarc.envs.episode import advance, begin
+from jaxarc.envs.episode import advance
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.renewal import (
-    choose_start,
-    draw_augmentation,
-    mix,
-    renew,
-)
+from jaxarc.envs.renewal import mix, renew, start_episode
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
 from jaxarc.envs.stepping import observe
 from jaxarc.envs.timestep import StepType, TimeStep, ended_type
 from jaxarc.episode import Episode
 from jaxarc.pairs import Augmentation
 from jaxarc.state import ArcEnvState
-from jaxarc.types import JaxArcTask
 from jaxarc.validation import ACTION_RULE, action_in_range
 from jaxrig.checks import check
 
@@ -42,7 +36,8 @@ class Environment(eqx.Module):
     """ARC tasks as an environment for reinforcement learning.
 
     A pytree: pass it to compiled functions as an argument, and the tasks are held once
-    however many environments are mapped over it. Actions are structured actions or a
+    however many environments are mapped over it (`jax.jit(env.step)` works too, with
+    the tasks as constants of the program). Actions are structured actions or a
     dictionary of `operation` and `selection`.
     """
 
@@ -51,8 +46,8 @@ class Environment(eqx.Module):
     def __init__(
         self,
         config: Any = None,
-        buffer: JaxArcTask | None = None,
-        episode_mode: int | None = None,
+        buffer: Any = None,
+        episode_mode: Any = None,
         subset_indices: Any = None,
         *,
         augment: bool = False,
@@ -65,6 +60,14 @@ class Environment(eqx.Module):
                 config, buffer, episode_mode, subset_indices, augment
             )
         self.params = params
+
+    # Arrays have no hash, and JAX asks for one where a method is handed to it, as in
+    # jax.lax.scan(env.step, ...).
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
     @property
     def unwrapped(self) -> "Environment":
@@ -80,17 +83,17 @@ class Environment(eqx.Module):
         pair: Any = None,
         augmentation: Augmentation | None = None,
     ) -> tuple[State, TimeStep]:
-        """A fresh episode; task row, pair and augmentation are drawn unless given."""
+        """A fresh episode; task row, pair and augmentation are drawn unless given.
+
+        Rows and pairs that do not exist are refused; where they are traced, row 0 and
+        pair 0 are taken instead.
+        """
         params = self.params if env_params is None else env_params
         check_choice(params.buffer, params.episode_mode, pair, task)
         seed = jax.random.bits(key, (), jnp.uint32)
-        row, drawn = choose_start(params, seed, None)
-        row = row if task is None else as_index(task)
-        drawn = drawn if pair is None else as_index(pair)
-        if augmentation is None:
-            augmentation = draw_augmentation(params, seed)
-        mode = jnp.asarray(params.episode_mode, jnp.int32)
-        episode = begin(params.buffer, row, mode, drawn, params.config, augmentation)
+        episode = start_episode(
+            params, seed, None, as_index(task), as_index(pair), augmentation
+        )
         extras = {
             "operation_id": jnp.full((), NO_OPERATION, jnp.int32),
             "similarity": episode.similarity_score,
@@ -104,13 +107,14 @@ class Environment(eqx.Module):
     def step(
         self, state: State, action: Any, env_params: EnvParams | None = None
     ) -> tuple[State, TimeStep]:
-        """What follows an action; a finished episode goes on without another reward."""
+        """What follows an action; after the end of an episode no reward is paid."""
         params = self.params if env_params is None else env_params
-        action, checked = checked_action(as_action(action), params.config)
+        action = as_action(action, params.config.action.selection_threshold)
+        action, checked = checked_action(action, params.config)
         episode, transition = advance(
             params.buffer, state.episode, action, params.config
         )
-        reward = transition.reward
+        reward = jnp.where(state.episode.episode_done, 0.0, transition.reward)
         if checked:
             reward = check(reward, action_in_range(action, params.config), ACTION_RULE)
         after = State(episode, state.seed)
@@ -128,12 +132,17 @@ class Environment(eqx.Module):
             extras,
         )
 
-    def renew(self, state: State, done: Any) -> State:
+    def renew(
+        self, state: State, done: Any, env_params: EnvParams | None = None
+    ) -> State:
         """The state, or where its episode is done the start of another one."""
-        episode = renew(self.params, state.episode, state.seed, done)
+        params = self.params if env_params is None else env_params
+        episode = renew(params, state.episode, state.seed, done)
         return State(episode, jnp.where(done, mix(state.seed), state.seed))
 
-    def observe(self, state: State) -> Int[Array, "h w"]:
+    def observe(
+        self, state: State, env_params: EnvParams | None = None
+    ) -> Int[Array, "*batch h w"]:
         """What an agent sees: the working grid."""
         return observe(state.episode)
 
@@ -184,9 +193,14 @@ class Environment(eqx.Module):
         """Nothing is open."""
 
 
-def as_action(action: Any) -> Any:
-    """A structured action as it is; `operation` and `selection` as a mask action."""
+def as_action(action: Any, threshold: float = 0.5) -> Any:
+    """A structured action as it is; `operation` and `selection` as a mask action.
+
+    Of a selection of fractions the cells at the threshold and above are selected.
+    """
     if isinstance(action, Mapping) and set(action) == {"operation", "selection"}:
         selection = jnp.asarray(action["selection"])
-        return MaskAction(jnp.asarray(action["operation"]), selection != 0)
+        if jnp.issubdtype(selection.dtype, jnp.floating):
+            selection = selection >= threshold
+        return MaskAction(jnp.asarray(action["operation"]), selection.astype(bool))
     return action

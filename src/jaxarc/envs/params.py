@@ -31,8 +31,8 @@ class EnvParams(eqx.Module):
     def from_config(
         cls,
         config: Any,
-        buffer: JaxArcTask,
-        episode_mode: int | None = None,
+        buffer: Any,
+        episode_mode: Any = None,
         subset_indices: Any = None,
         augment: bool = False,
     ) -> "EnvParams":
@@ -52,6 +52,8 @@ class EnvParams(eqx.Module):
             )
         mode = checked_mode(episode_mode, config)
         rows = _checked_rows(subset_indices, buffer.pairs.shape[0])
+        if rows is not None and not config.dataset.shuffle_tasks:
+            _refuse_repeats(np.asarray(rows))
         return cls(buffer, rows, config, mode, augment)
 
     @property
@@ -66,6 +68,14 @@ class EnvParams(eqx.Module):
         if self.subset_indices is None:
             return choice
         return self.subset_indices[choice]
+
+
+def _refuse_repeats(rows: np.ndarray) -> None:
+    if len(np.unique(rows)) < len(rows):
+        raise ValueError(
+            f"subset_indices is {rows.tolist()}: list every row once, or set "
+            "dataset.shuffle_tasks, since rows that repeat have no order to walk"
+        )
 
 
 def _checked_rows(indices: Any, count: int) -> Int[Array, " rows"] | None:

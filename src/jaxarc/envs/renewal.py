@@ -7,10 +7,11 @@ and only the few environments whose episode ended need anything new.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, UInt
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
 
 from jaxarc.data.augment import random_augmentation
 from jaxarc.envs.episode import begin
+from jaxarc.envs.initialise import initialise
 from jaxarc.envs.params import EnvParams
 from jaxarc.episode import Episode
 from jaxarc.pairs import Augmentation, pair_counts
@@ -25,10 +26,14 @@ def mix(number: UInt[Array, ""]) -> UInt[Array, ""]:
 
 
 def scaled(number: UInt[Array, ""], count: Int[Array, ""] | int) -> Int[Array, ""]:
-    """A number of 32 bits as one of `count` choices, by its high bits."""
-    high = number >> jnp.uint32(16)
-    chosen = high * jnp.asarray(count).astype(jnp.uint32) >> jnp.uint32(16)
-    return chosen.astype(jnp.int32)
+    """A number of 32 bits as one of `count` choices: floor(number * count / 2^32)."""
+    half, low = jnp.uint32(16), jnp.uint32(0xFFFF)
+    count = jnp.asarray(count).astype(jnp.uint32)
+    # The product has 64 bits, which are worked out in halves of 16.
+    middle = (number >> half) * (count & low) + ((number & low) * (count & low) >> half)
+    carried = (number & low) * (count >> half) + (middle & low)
+    high = (number >> half) * (count >> half) + (middle >> half) + (carried >> half)
+    return high.astype(jnp.int32)
 
 
 def draw_augmentation(params: EnvParams, seed: UInt[Array, ""]) -> Augmentation | None:
@@ -36,44 +41,69 @@ def draw_augmentation(params: EnvParams, seed: UInt[Array, ""]) -> Augmentation 
     if not params.augment:
         return None
     square = params.buffer.height == params.buffer.width
-    key = jax.random.wrap_key_data(jnp.stack([seed, mix(seed)]), impl="threefry2x32")
-    return Augmentation(*random_augmentation(key, transposing=square))
+    return Augmentation(*random_augmentation(_key(seed), transposing=square))
 
 
-def choose_start(
-    params: EnvParams, seed: UInt[Array, ""], last_row: Int[Array, ""] | None
-) -> tuple[Int[Array, ""], Int[Array, ""]]:
-    """Row and pair of an episode.
+def choose_row(
+    params: EnvParams, seed: UInt[Array, ""], last_row: Int[Array, ""] | None = None
+) -> Int[Array, ""]:
+    """The row of the buffer that an episode is about.
 
     With `dataset.shuffle_tasks` off, an episode that follows another one takes the next
-    row; pairs follow the configured strategy.
+    row, after the last the first; where the last row is in no subset, the first too.
     """
-    config = params.config
-    if last_row is None or config.dataset.shuffle_tasks:
-        row = params.row(scaled(seed, params.choices))
-    elif params.subset_indices is None:
-        row = (last_row + 1) % params.choices
-    else:
-        here = jnp.argmax(params.subset_indices == last_row)
-        row = params.row((here + 1) % params.choices)
-    count = pair_counts(params.buffer, row)[params.episode_mode]
+    if last_row is None or params.config.dataset.shuffle_tasks:
+        return params.row(scaled(seed, params.choices))
+    if params.subset_indices is None:
+        return (last_row + 1) % params.choices
+    here = params.subset_indices == last_row
+    following = (jnp.argmax(here) + 1) % params.choices
+    return params.row(jnp.where(jnp.any(here), following, 0))
+
+
+def choose_pair(
+    params: EnvParams, seed: UInt[Array, ""], row: Int[Array, ""]
+) -> Int[Array, ""]:
+    """The pair of a task that an episode begins with, by the configured strategy."""
+    rules = params.config.episode
     strategy = (
-        config.episode.test_selection_strategy
+        rules.test_selection_strategy
         if params.episode_mode
-        else config.episode.demo_selection_strategy
+        else rules.demo_selection_strategy
     )
-    drawn = scaled(mix(seed ^ jnp.uint32(0x5BD1E995)), count)
-    return row, drawn if strategy == "random" else jnp.zeros_like(drawn)
+    if strategy != "random":
+        return jnp.zeros((), jnp.int32)
+    count = pair_counts(params.buffer, row)[params.episode_mode]
+    return scaled(mix(seed ^ jnp.uint32(0x5BD1E995)), count)
 
 
 def start_episode(
-    params: EnvParams, seed: UInt[Array, ""], last_row: Int[Array, ""] | None = None
+    params: EnvParams,
+    seed: UInt[Array, ""],
+    last_row: Int[Array, ""] | None = None,
+    row: Int[Array, ""] | None = None,
+    pair: Int[Array, ""] | None = None,
+    shown: Augmentation | None = None,
 ) -> Episode:
-    """A fresh episode."""
-    row, pair = choose_start(params, seed, last_row)
+    """A fresh episode; what is not given is drawn, what does not exist is the first."""
+    tasks, config = params.buffer, params.config
+    if row is None:
+        row = choose_row(params, seed, last_row)
+    else:
+        row = jnp.where((row >= 0) & (row < tasks.pairs.shape[0]), row, 0)
+    if pair is None:
+        pair = choose_pair(params, seed, row)
+    else:
+        count = pair_counts(tasks, row)[params.episode_mode]
+        pair = jnp.where((pair >= 0) & (pair < count), pair, 0)
+    if shown is None:
+        shown = draw_augmentation(params, seed)
     mode = jnp.asarray(params.episode_mode, jnp.int32)
-    shown = draw_augmentation(params, seed)
-    return begin(params.buffer, row, mode, pair, params.config, shown)
+    episode = begin(tasks, row, mode, pair, config, shown)
+    if config.grid_initialization is None:
+        return episode
+    key = _key(seed ^ jnp.uint32(0x27D4EB2F))
+    return initialise(tasks, episode, key, config.grid_initialization)
 
 
 def renew(
@@ -86,3 +116,8 @@ def renew(
     fresh = start_episode(params, seed, episode.task_row)
     merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), fresh, episode)
     return eqx.tree_at(lambda e: e.action_history, merged, episode.action_history)
+
+
+def _key(seed: UInt[Array, ""]) -> PRNGKeyArray:
+    words = jnp.stack([seed, mix(seed)])
+    return jax.random.wrap_key_data(words, impl="threefry2x32")

@@ -1,5 +1,6 @@
 """What actions and observations may be: spaces that sample and check."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,13 +54,21 @@ class Bounded(Space):
     dtype: Any = jnp.int32
 
     def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
-        """Arrays with every element drawn uniformly."""
+        """Arrays with every element drawn uniformly.
+
+        Without bounds elements are normal, with one of them exponential from there.
+        """
         shape = (*batch, *self.shape)
         if jnp.issubdtype(self.dtype, jnp.integer):
             low, high = int(self.low), int(self.high) + 1
             return jax.random.randint(key, shape, low, high, self.dtype)
-        low, high = max(self.low, -1e6), min(self.high, 1e6)
-        return jax.random.uniform(key, shape, self.dtype, low, high)
+        if math.isfinite(self.low) and math.isfinite(self.high):
+            return jax.random.uniform(key, shape, self.dtype, self.low, self.high)
+        if math.isfinite(self.low):
+            return self.low + jax.random.exponential(key, shape, self.dtype)
+        if math.isfinite(self.high):
+            return self.high - jax.random.exponential(key, shape, self.dtype)
+        return jax.random.normal(key, shape, self.dtype)
 
     def contains(self, value: Any) -> bool:
         """Whether shape, type and every element fit."""

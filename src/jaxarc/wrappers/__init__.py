@@ -15,6 +15,7 @@ from jaxarc.wrappers.observations import (
     InputGridObservationWrapper,
     ObservationWrapper,
 )
+from jaxarc.wrappers.pictures import StepVisualizationWrapper
 from jaxarc.wrappers.vectorise import Vectorise
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ObservationWrapper",
     "PointActionWrapper",
     "StepLimit",
+    "StepVisualizationWrapper",
     "Vectorise",
     "Wrapper",
 ]

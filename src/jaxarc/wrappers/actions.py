@@ -56,8 +56,8 @@ class FlattenActionWrapper(Wrapper):
     """One number for a whole action: its components, the first most significant."""
 
     def __check_init__(self):
-        spaces = [space for _, space in self.env.action_space().spaces]
-        if not all(isinstance(space, Discrete) for space in spaces):
+        spaces = [space for _, space in self._components]
+        if not spaces or not all(isinstance(space, Discrete) for space in spaces):
             raise ValueError(
                 "only actions made of single numbers can be flattened: a mask of cells "
                 "would need 2^(height x width) values; use PointActionWrapper or "
@@ -72,20 +72,31 @@ class FlattenActionWrapper(Wrapper):
 
     def action_space(self, env_params: Any = None) -> Discrete:
         """As many numbers as there are actions."""
-        sizes = [space.num_values for _, space in self.env.action_space().spaces]
-        return Discrete(math.prod(sizes))
+        return Discrete(math.prod(space.num_values for _, space in self._components))
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """What follows the action of this number."""
         return self.env.step(state, self.unflatten(action), env_params)
 
     def unflatten(self, action: Any) -> dict[str, Int[Array, "*batch"]]:
-        """The components of a number."""
-        rest, components = jnp.asarray(action), {}
-        for name, space in reversed(self.env.action_space().spaces):
+        """The components of a number.
+
+        One that is out of range gives a first component out of range, which is refused
+        or clipped as the configuration says.
+        """
+        number = jnp.asarray(action)
+        if not jnp.issubdtype(number.dtype, jnp.integer):
+            raise TypeError(f"the action is {number.dtype}: give a whole number")
+        rest, components = number.astype(jnp.int32), {}
+        for name, space in reversed(self._components[1:]):
             components[name] = rest % space.num_values
             rest = rest // space.num_values
-        return components
+        return {self._components[0][0]: rest} | components
+
+    @property
+    def _components(self) -> tuple[tuple[str, Any], ...]:
+        space = self.env.action_space()
+        return space.spaces if isinstance(space, DictSpace) else ()
 
 
 def _numbers(action: dict[str, Any], *names: str) -> list[Array]:

@@ -15,6 +15,14 @@ class Wrapper(eqx.Module):
 
     env: Any
 
+    # Arrays have no hash, and JAX asks for one where a method is handed to it, as in
+    # jax.lax.scan(env.step, ...).
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
     @property
     def unwrapped(self) -> Environment:
         """The environment at the heart."""
@@ -33,13 +41,13 @@ class Wrapper(eqx.Module):
         """What follows an action."""
         return self.env.step(state, action, env_params)
 
-    def renew(self, state: Any, done: Any) -> Any:
+    def renew(self, state: Any, done: Any, env_params: Any = None) -> Any:
         """The state, or where its episode is done the start of another one."""
-        return self.env.renew(state, done)
+        return self.env.renew(state, done, env_params)
 
-    def observe(self, state: Any) -> Any:
+    def observe(self, state: Any, env_params: Any = None) -> Any:
         """What an agent sees of a state."""
-        return self.env.observe(state)
+        return self.env.observe(state, env_params)
 
     def arc_state(self, state: Any) -> ArcEnvState:
         """The state with all its documented views."""
@@ -61,6 +69,10 @@ class Wrapper(eqx.Module):
         """What discounts may be."""
         return self.env.discount_space(env_params)
 
+    def state_space(self, env_params: Any = None) -> Space:
+        """What the grids of a state may be."""
+        return self.env.state_space(env_params)
+
     def render(self, state: Any, mode: str | None = None) -> Any:
         """A picture of a state."""
         return self.env.render(state, mode)
@@ -68,6 +80,15 @@ class Wrapper(eqx.Module):
     def close(self) -> None:
         """Close the environment inside."""
         self.env.close()
+
+
+def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
+    """Whether one of these wrappers is somewhere around an environment."""
+    while isinstance(env, Wrapper):
+        if isinstance(env, kinds):
+            return True
+        env = env.env
+    return False
 
 
 def replace_step(step: TimeStep, **changes: Any) -> TimeStep:

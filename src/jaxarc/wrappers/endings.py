@@ -21,7 +21,7 @@ class Counted(eqx.Module):
 class StepLimit(Wrapper):
     """Truncates episodes after `max_steps`, on top of the environment's own limit."""
 
-    max_steps: int = 100
+    max_steps: int = eqx.field(default=100, static=True)
 
     def __check_init__(self):
         if self.max_steps < 1:
@@ -40,14 +40,18 @@ class StepLimit(Wrapper):
         kind = ended_type(step.terminated(), truncated)
         return Counted(inner, steps), replace_step(step, step_type=kind)
 
-    def renew(self, state: Counted, done: Any) -> Counted:
+    def renew(self, state: Counted, done: Any, env_params: Any = None) -> Counted:
         """The state, or where its episode is done the start of another one."""
         steps = jnp.where(done, 0, state.steps)
-        return Counted(self.env.renew(state.inner, done), steps)
+        return Counted(self.env.renew(state.inner, done, env_params), steps)
 
-    def observe(self, state: Counted) -> Any:
+    def observe(self, state: Counted, env_params: Any = None) -> Any:
         """What an agent sees of a state."""
-        return self.env.observe(state.inner)
+        return self.env.observe(state.inner, env_params)
+
+    def render(self, state: Counted, mode: str | None = None) -> Any:
+        """A picture of a state."""
+        return self.env.render(state.inner, mode)
 
     def arc_state(self, state: Counted) -> ArcEnvState:
         """The state with all its documented views."""
@@ -71,7 +75,7 @@ class AutoReset(Wrapper):
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """What follows an action."""
         after, step = self.env.step(state, action, env_params)
-        renewed = self.env.renew(after, step.last())
+        renewed = self.env.renew(after, step.last(), env_params)
         extras = step.extras | {"final_observation": step.observation}
-        seen = self.env.observe(renewed)
+        seen = self.env.observe(renewed, env_params)
         return renewed, replace_step(step, observation=seen, extras=extras)

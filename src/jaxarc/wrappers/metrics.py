@@ -61,16 +61,20 @@ class MetricsWrapper(Wrapper):
         )
         return Measured(inner, metrics), _with_metrics(step, metrics)
 
-    def renew(self, state: Measured, done: Any) -> Measured:
+    def renew(self, state: Measured, done: Any, env_params: Any = None) -> Measured:
         """The state, or where its episode is done the start of another one."""
-        inner = self.env.renew(state.inner, done)
+        inner = self.env.renew(state.inner, done, env_params)
         begun = _blank(self.env.arc_state(inner).episode.similarity_score)
         merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
         return Measured(inner, merged)
 
-    def observe(self, state: Measured) -> Any:
+    def observe(self, state: Measured, env_params: Any = None) -> Any:
         """What an agent sees of a state."""
-        return self.env.observe(state.inner)
+        return self.env.observe(state.inner, env_params)
+
+    def render(self, state: Measured, mode: str | None = None) -> Any:
+        """A picture of a state."""
+        return self.env.render(state.inner, mode)
 
     def arc_state(self, state: Measured) -> ArcEnvState:
         """The state with all its documented views."""

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
@@ -30,24 +31,29 @@ class ObservationWrapper(Wrapper):
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """The channels to add."""
 
-    def observe(self, state: Any) -> Channels:
+    def observe(self, state: Any, env_params: Any = None) -> Channels:
         """All channels."""
-        seen = self.env.observe(state)
-        seen = seen[..., None] if seen.ndim == 2 else seen
-        episode = self.env.arc_state(state).episode
-        more = self.channels(self.params.buffer, episode)
-        return jnp.concatenate([seen, more], axis=-1)
+        return self._extended(self.env.observe(state, env_params), state, env_params)
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
         """A fresh episode."""
-        return self._seen(*self.env.reset(key, env_params, **start))
+        state, step = self.env.reset(key, env_params, **start)
+        return state, self._seen(state, step, env_params)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """What follows an action."""
-        return self._seen(*self.env.step(state, action, env_params))
+        after, step = self.env.step(state, action, env_params)
+        return after, self._seen(after, step, env_params)
 
-    def _seen(self, state: Any, step: TimeStep) -> tuple[Any, TimeStep]:
-        return state, replace_step(step, observation=self.observe(state))
+    def _seen(self, state: Any, step: TimeStep, env_params: Any) -> TimeStep:
+        seen = self._extended(step.observation, state, env_params)
+        return replace_step(step, observation=seen)
+
+    def _extended(self, seen: Array, state: Any, env_params: Any) -> Channels:
+        seen = seen[..., None] if seen.ndim == 2 else seen
+        params = self.params if env_params is None else env_params
+        more = self.channels(params.buffer, self.env.arc_state(state).episode)
+        return jnp.concatenate([seen, more], axis=-1)
 
     def observation_space(self, env_params: Any = None) -> Bounded:
         """Grids with channels."""
@@ -89,7 +95,13 @@ class InputGridObservationWrapper(ObservationWrapper):
 
 
 class AnswerObservationWrapper(ObservationWrapper):
-    """The output of the current pair, in test mode too: for debugging and baselines."""
+    """The output of the current pair, in test mode too: for debugging and baselines.
+
+    `hidden` keeps the channel and leaves it all padding: an agent that was trained with
+    answers can be evaluated without them.
+    """
+
+    hidden: bool = eqx.field(default=False, static=True)
 
     @property
     def added(self) -> int:
@@ -99,7 +111,8 @@ class AnswerObservationWrapper(ObservationWrapper):
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """The answer."""
         pair = _current(tasks, episode)
-        return _unpacked(pair.wanted, pair.wanted_size, tasks.width)[..., None]
+        size = jnp.zeros_like(pair.wanted_size) if self.hidden else pair.wanted_size
+        return _unpacked(pair.wanted, size, tasks.width)[..., None]
 
 
 class ContextualObservationWrapper(ObservationWrapper):
@@ -108,7 +121,13 @@ class ContextualObservationWrapper(ObservationWrapper):
     In train mode the current pair is left out; missing pairs are all padding.
     """
 
-    num_context_pairs: int = 5
+    num_context_pairs: int = eqx.field(default=5, static=True)
+
+    def __check_init__(self):
+        if self.num_context_pairs < 1:
+            raise ValueError(
+                f"num_context_pairs is {self.num_context_pairs}: show at least one pair"
+            )
 
     @property
     def added(self) -> int:

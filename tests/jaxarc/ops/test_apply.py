@@ -47,13 +47,15 @@ def make_action(kind, operation, corners, mask):
     if kind == "point":
         return PointAction(operation, corners[0], corners[1])
     if kind == "bbox":
-        return BboxAction(operation, *corners)
+        r1, c1, r2, c2 = corners
+        return BboxAction(operation, r1, c1, r2, c2)
     return MaskAction(operation, mask)
 
 
 def run(kind, shape, cases):
     def one(operation, corners, mask, arrays, given):
-        canvas = Canvas(*arrays, shape[1])
+        planes, size, clipboard, origin = arrays
+        canvas = Canvas(planes, size, clipboard, origin, shape[1])
         action = make_action(kind, operation, corners, mask)
         raw = select_raw(action, shape)
         selection = select_active(action, raw, canvas.size, canvas.active())

@@ -1,0 +1,1 @@
+"""Environments as other libraries want them, one module for each library."""

@@ -1,0 +1,262 @@
+"""Environments for Gymnasium: one at a time, or many as a vector environment."""
+
+import re
+from functools import partial
+from typing import Any, ClassVar, SupportsFloat
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxarc.envs.arguments import check_choice
+from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
+from jaxarc.registration import make
+from jaxarc.wrappers.base import has_wrapper
+from jaxarc.wrappers.endings import AutoReset
+from jaxarc.wrappers.vectorise import Vectorise
+from jaxrig.machine import install_command
+
+try:
+    import gymnasium
+    from gymnasium.envs.registration import EnvSpec
+    from gymnasium.utils import seeding
+    from gymnasium.vector import AutoresetMode
+    from gymnasium.vector.utils import batch_space
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"jaxarc.adapters.gymnasium needs gymnasium: {install_command('arc')}"
+    ) from error
+
+RENDER_MODES = ("rgb_array", "ansi")
+OPTIONS = ("task", "pair")
+
+
+class GymEnv(gymnasium.Env):
+    """A wrapped environment with the interface of `gymnasium.Env`.
+
+    Options of a reset are `task`, a row of the buffer, and `pair`. What an environment
+    reports beside the observation is in `info`.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 4,
+    }
+
+    def __init__(self, env: Any, render_mode: str | None = None):
+        _check(env, render_mode)
+        self.env, self.render_mode = env, render_mode
+        self.observation_space = as_gym_space(env.observation_space())
+        self.action_space = as_gym_space(env.action_space())
+        self._state: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """A fresh episode: its first observation and info."""
+        super().reset(seed=seed)
+        start = _start(options, self.env.params)
+        key = _key(self.np_random)
+        self._state, seen = _reset(self.env, key, start)
+        observation, _, _, _, extras = jax.tree.map(np.array, seen)
+        return observation, _info(extras)
+
+    def step(
+        self, action: Any
+    ) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Observation, reward, terminated, truncated and info after an action."""
+        if self._state is None:
+            raise RuntimeError("step was called before reset: call reset first")
+        self._state, seen = _step(self.env, self._state, action)
+        observation, reward, terminated, truncated, extras = jax.tree.map(
+            np.array, seen
+        )
+        ends = bool(terminated), bool(truncated)
+        return observation, float(reward), *ends, _info(extras)
+
+    def render(self) -> Any:
+        """The working grid in the mode the environment was made with."""
+        if self._state is None or self.render_mode is None:
+            return None
+        return self.env.render(self._state, self.render_mode)
+
+
+class GymVectorEnv(gymnasium.vector.VectorEnv):
+    """Many environments in one compiled step, with Gymnasium's vector interface.
+
+    An episode that ends is followed by another one in the same step, whose first
+    observation is returned; `infos["final_obs"]` and `infos["final_info"]` hold the
+    last of the one that ended. Options of a reset have one value for every environment.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
+
+    def __init__(self, env: Any, num_envs: int, render_mode: str | None = None):
+        _check(env, render_mode)
+        if num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs}: make at least one environment")
+        self.env, self.render_mode = Vectorise(AutoReset(env)), render_mode
+        self.num_envs = num_envs
+        self.single_observation_space = as_gym_space(env.observation_space())
+        self.single_action_space = as_gym_space(env.action_space())
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._state: Any = None
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Fresh episodes; one seed is counted up from environment to environment."""
+        start = _start(options, self.env.params)
+        self._state, seen = _reset(self.env, self._keys(seed), start)
+        observations, _, _, _, extras = jax.tree.map(np.array, seen)
+        extras.pop("final_observation")
+        return observations, _masked(_info(extras), np.ones(self.num_envs, bool))
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Observations, rewards, terminations, truncations and infos."""
+        if self._state is None:
+            raise RuntimeError("step was called before reset: call reset first")
+        self._state, seen = _step(self.env, self._state, actions)
+        observations, rewards, *ends, extras = jax.tree.map(np.array, seen)
+        done = ends[0] | ends[1]
+        last, info = extras.pop("final_observation"), _info(extras)
+        infos = _masked(info, ~done)
+        if done.any():
+            final = np.full(self.num_envs, None, object)
+            for index in np.nonzero(done)[0]:
+                final[index] = last[index]
+            infos |= {"final_obs": final, "_final_obs": done}
+            infos |= {"final_info": _masked(info, done), "_final_info": done}
+        return observations, rewards.astype(np.float64), *ends, infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Every working grid in the mode the environments were made with."""
+        if self._state is None or self.render_mode is None:
+            return None
+        return self.env.render(self._state, self.render_mode)
+
+    def _keys(self, seed: int | list[int] | None) -> Any:
+        if seed is None:
+            return _key(self.np_random, (self.num_envs, 2))
+        if isinstance(seed, int):
+            seed = [seed + index for index in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(
+                f"{len(seed)} seeds for {self.num_envs} environments: give one for "
+                "each, or a single number"
+            )
+        super().reset(seed=seed[0])
+        return jnp.stack([_key(seeding.np_random(one)[0]) for one in seed])
+
+
+def make_gym(id: str, *, render_mode: str | None = None, **kw: Any) -> GymEnv:
+    """A `GymEnv` by name; other arguments are those of `jaxarc.registration.make`."""
+    env = GymEnv(make(id, **kw)[0], render_mode)
+    name = re.sub(r"[^\w.-]", "-", id)
+    env.spec = EnvSpec(
+        id=f"jaxarc/{name}-v0", entry_point=partial(make_gym, id), kwargs=kw
+    )
+    return env
+
+
+def make_gym_vector(
+    id: str, num_envs: int, *, render_mode: str | None = None, **kw: Any
+) -> GymVectorEnv:
+    """A `GymVectorEnv` by name; other arguments are those of `make`."""
+    return GymVectorEnv(make(id, **kw)[0], num_envs, render_mode)
+
+
+def as_gym_space(space: Space) -> gymnasium.Space:
+    """A space as one of Gymnasium's."""
+    if isinstance(space, Discrete):
+        return gymnasium.spaces.Discrete(space.num_values)
+    if isinstance(space, MultiBinary):
+        return gymnasium.spaces.MultiBinary(space.shape)
+    if isinstance(space, Bounded):
+        dtype = np.dtype(space.dtype).type
+        return gymnasium.spaces.Box(space.low, space.high, space.shape, dtype)
+    if isinstance(space, DictSpace):
+        members = {name: as_gym_space(one) for name, one in space.spaces}
+        return gymnasium.spaces.Dict(members)
+    raise TypeError(f"a {type(space).__name__} has no counterpart in Gymnasium")
+
+
+# The environment is an argument: its tasks are no constants of the compiled program,
+# and environments that differ in nothing but them share it.
+@jax.jit
+def _reset(env: Any, key: Any, start: Any) -> Any:
+    state, step = env.reset(key, **start)
+    return state, _seen(step)
+
+
+@jax.jit
+def _step(env: Any, state: Any, action: Any) -> Any:
+    after, step = env.step(state, action)
+    return after, _seen(step)
+
+
+def _seen(step: Any) -> tuple[Any, ...]:
+    ends = step.terminated(), step.truncated()
+    return step.observation, step.reward, *ends, step.extras
+
+
+def _key(random: np.random.Generator, shape: tuple[int, ...] = (2,)) -> Any:
+    """Keys of as much randomness as a generator of NumPy's has to give."""
+    words = random.integers(2**32, size=shape).astype(np.uint32)
+    return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
+
+
+def _start(options: dict[str, Any] | None, params: Any) -> dict[str, Any]:
+    options = options or {}
+    unknown = sorted(set(options) - set(OPTIONS))
+    if unknown:
+        raise ValueError(
+            f"reset has no option {', '.join(unknown)}; it has {', '.join(OPTIONS)}"
+        )
+    start = {name: np.asarray(value, np.int32) for name, value in options.items()}
+    pair, task = start.get("pair"), start.get("task")
+    check_choice(params.buffer, params.episode_mode, pair, task)
+    return start
+
+
+def _info(extras: dict[str, Any]) -> dict[str, Any]:
+    """Extras as plain dictionaries of arrays."""
+    return {
+        name: dict(vars(value)) if isinstance(value, eqx.Module) else value
+        for name, value in extras.items()
+    }
+
+
+def _masked(info: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    """Infos as Gymnasium batches them: zeros and a False flag where there is none."""
+    infos: dict[str, Any] = {}
+    for name, value in info.items():
+        if isinstance(value, dict):
+            infos[name] = _masked(value, rows)
+        else:
+            there = rows.reshape(rows.shape + (1,) * (value.ndim - 1))
+            infos[name] = np.where(there, value, np.zeros_like(value))
+        infos[f"_{name}"] = rows.copy()
+    return infos
+
+
+def _check(env: Any, render_mode: str | None) -> None:
+    if has_wrapper(env, AutoReset, Vectorise):
+        raise ValueError(
+            "the environment has AutoReset or Vectorise around it: pass the inner one, "
+            "since Gymnasium resets and batches by its own rules"
+        )
+    if render_mode is not None and render_mode not in RENDER_MODES:
+        raise ValueError(
+            f"render_mode is {render_mode!r}: it is None or one of "
+            f"{', '.join(RENDER_MODES)}"
+        )

@@ -1,0 +1,34 @@
+"""Environments for the learners of `jaxrig.learn`."""
+
+from typing import Any
+
+import equinox as eqx
+
+from jaxrig.learn import Step
+
+
+class LearnEnvironment(eqx.Module):
+    """A wrapped environment with the protocol of `jaxrig.learn`.
+
+    Learners start other episodes themselves, so the environment has no `AutoReset`; its
+    tasks are arrays of this pytree and hence arguments of a compiled update. Steps draw
+    nothing at random and leave their key unused.
+    """
+
+    env: Any
+
+    def reset(self, key: Any) -> tuple[Any, Any]:
+        """A first state and its observation."""
+        state, step = self.env.reset(key)
+        return state, step.observation
+
+    def step(self, key: Any, state: Any, action: Any) -> Step:
+        """The state after an action, and what it earned."""
+        after, step = self.env.step(state, action)
+        return Step(
+            state=after,
+            observation=step.observation,
+            reward=step.reward,
+            terminated=step.terminated(),
+            truncated=step.truncated(),
+        )

@@ -1,0 +1,81 @@
+"""What the commands share: the console, files to write, and common options."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.panel import Panel
+from rich.table import Table
+
+from jaxarc.utils.visualization.drawing import Drawing, save_svg_drawing
+
+WIDE = 120  # columns when the output is a file or a pipe
+PICTURES = (".svg", ".png", ".pdf")
+UNBOUNDED = 1000  # columns, more than two grids take
+
+DatasetOption = Annotated[
+    str,
+    typer.Option("--dataset", "-d", help="AGI1, AGI2, AGI12, Mini or Concept."),
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        help="Folder of the data set; needed for Mini and Concept "
+        "(see `jaxrig arc download`).",
+    ),
+]
+
+
+def make_console() -> Console:
+    """The console to show things on, wide when nobody watches."""
+    return Console(width=None if sys.stdout.isatty() else WIDE)
+
+
+def check_writable(path: Path | None) -> None:
+    """Find out before the work, not after it, that a file cannot be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder, not a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot make {path.parent}: {error}") from error
+    if not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"cannot write to {path.parent}")
+
+
+def beside(
+    panels: list[Panel], console: Console, smaller: list[Panel] | None = None
+) -> RenderableType:
+    """Panels side by side; without room, smaller ones, or one below another."""
+    for choice in (panels, smaller or panels):
+        row = Table.grid(padding=(0, 2))
+        row.add_row(*choice)
+        options = console.options.update(max_width=UNBOUNDED)
+        if Measurement.get(console, options, row).maximum <= console.width:
+            return row
+    return Group(*(smaller or panels))
+
+
+def count_steps(steps: int) -> str:
+    """How many steps, in words."""
+    return f"{steps} step" if steps == 1 else f"{steps} steps"
+
+
+def check_picture(path: Path | None) -> None:
+    """The same for a picture, whose name says its format."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"{path.name} does not end in {', '.join(PICTURES)}")
+    check_writable(path)
+
+
+def write_svg(drawing: Drawing, path: Path, console: Console) -> None:
+    """Save a picture and say where it is."""
+    save_svg_drawing(drawing, path)
+    console.print(f"wrote {path}", markup=False, highlight=False)

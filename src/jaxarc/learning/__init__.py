@@ -1,0 +1,17 @@
+"""Learning to solve tasks: a policy network, training and honest evaluation."""
+
+from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarise
+from jaxarc.learning.policy import PointPolicy, RandomPolicy
+from jaxarc.learning.training import Agent, AgentConfig, make_agent, train_agent
+
+__all__ = [
+    "Agent",
+    "AgentConfig",
+    "EvaluationResult",
+    "PointPolicy",
+    "RandomPolicy",
+    "evaluate",
+    "make_agent",
+    "summarise",
+    "train_agent",
+]

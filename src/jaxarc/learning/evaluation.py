@@ -1,0 +1,173 @@
+"""How many pairs an agent solves, by a fixed protocol.
+
+Every pair of every task is played, a fresh episode for each attempt. On demonstrations
+a pair counts when its grid becomes right. On test pairs only a Submit counts; an agent
+that has not submitted by its last step is made to, so that every attempt has an answer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from jaxarc.ops.names import ARCLEOperationType as Op
+
+ATTEMPTS = 2
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What happened on every pair, in every attempt."""
+
+    rows: np.ndarray
+    pairs: np.ndarray
+    solved: np.ndarray  # attempts, pairs
+    similarity: np.ndarray
+    steps: np.ndarray
+
+    @property
+    def pair_rate(self) -> float:
+        """The share of pairs solved in one of the attempts."""
+        return float(self.solved.any(axis=0).mean())
+
+    @property
+    def first_rate(self) -> float:
+        """The share of pairs solved in the first attempt."""
+        return float(self.solved[0].mean())
+
+    @property
+    def task_rate(self) -> float:
+        """The share of tasks of which every pair was solved."""
+        pair_solved = self.solved.any(axis=0)
+        missed = np.unique(self.rows[~pair_solved])
+        return 1.0 - len(missed) / len(np.unique(self.rows))
+
+    def figures(self) -> dict[str, float]:
+        """The figures of a results table."""
+        return {
+            "pairs": float(len(self.pairs)),
+            "tasks": float(len(np.unique(self.rows))),
+            "pair_rate": self.pair_rate,
+            "first_attempt_rate": self.first_rate,
+            "task_rate": self.task_rate,
+            "mean_similarity": float(self.similarity.max(axis=0).mean()),
+            "mean_steps": float(self.steps.mean()),
+        }
+
+
+def evaluate(
+    policy: Any,
+    env: Any,
+    key: PRNGKeyArray,
+    attempts: int = ATTEMPTS,
+    greedy: bool = False,
+) -> EvaluationResult:
+    """Play every pair of every task of an environment.
+
+    With `greedy` the first attempt takes the best actions; the others are drawn.
+    """
+    if attempts < 1:
+        raise ValueError(f"attempts is {attempts}: allow at least one")
+    rows, pairs = every_pair(env)
+    if len(rows) == 0:
+        raise ValueError("there is no pair to play: the tasks have none in this mode")
+    results = []
+    for attempt in range(attempts):
+        keys = jax.random.split(jax.random.fold_in(key, attempt), len(rows))
+        best = greedy and attempt == 0
+        results.append(jax.device_get(_play_all(policy, env, keys, rows, pairs, best)))
+    solved, similarity, steps = (np.stack(x) for x in zip(*results, strict=True))
+    return EvaluationResult(
+        np.asarray(rows), np.asarray(pairs), solved, similarity, steps
+    )
+
+
+def every_pair(env: Any) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
+    """Task row and index of every pair there is in the environment's mode."""
+    params = env.params
+    buffer = params.buffer
+    counts = (buffer.num_train_pairs, buffer.num_test_pairs)[params.episode_mode]
+    wanted = np.arange(buffer.pairs.shape[0])
+    if params.subset_indices is not None:
+        wanted = np.unique(np.asarray(params.subset_indices))
+    found = [(row, pair) for row in wanted for pair in range(int(counts[row]))]
+    both = np.asarray(found, np.int32).reshape(-1, 2)
+    return jnp.asarray(both[:, 0]), jnp.asarray(both[:, 1])
+
+
+def summarise(
+    results: Mapping[Any, EvaluationResult],
+) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of every figure over seeds."""
+    figures: Sequence[dict[str, float]] = [r.figures() for r in results.values()]
+    values = {name: [f[name] for f in figures] for name in figures[0]}
+    return {name: (float(np.mean(v)), float(np.std(v))) for name, v in values.items()}
+
+
+@eqx.filter_jit
+def _play_all(
+    policy: Any,
+    env: Any,
+    keys: Shaped[Array, "pairs *key"],
+    rows: Int[Array, " pairs"],
+    pairs: Int[Array, " pairs"],
+    best: bool,
+) -> tuple[Bool[Array, " pairs"], Float[Array, " pairs"], Int[Array, " pairs"]]:
+    return jax.vmap(lambda k, r, p: _play(policy, env, k, r, p, best))(
+        keys, rows, pairs
+    )
+
+
+def _play(
+    policy: Any, env: Any, key: PRNGKeyArray, row: Array, pair: Array, best: bool
+) -> tuple[Bool[Array, ""], Float[Array, ""], Int[Array, ""]]:
+    """Whether one episode is solved, its last similarity, the steps it took."""
+    limit = env.params.config.environment.max_episode_steps
+    first, act_key = jax.random.split(key)
+    state, begun = env.reset(first, task=row, pair=pair)
+
+    def turn(carry, now):
+        state, observation, done, solved, alike, steps = carry
+        chosen = jax.random.fold_in(act_key, now)
+        action = (
+            policy.best(observation)
+            if best
+            else policy.sample(chosen, observation).action
+        )
+        action = _submitting(action, env, now == limit - 1)
+        after, step = env.step(state, action)
+        # Where pairs may be switched, only the one asked for counts.
+        here = env.arc_state(after).episode.current_example_idx == pair
+        keep = lambda new, old: jnp.where(done, old, new)
+        return (
+            jax.tree.map(keep, after, state),
+            keep(step.observation, observation),
+            done | step.last(),
+            solved | (step.extras["solved"] & here & ~done),
+            keep(step.extras["similarity"], alike),
+            steps + (~done).astype(jnp.int32),
+        ), None
+
+    start = (
+        state,
+        begun.observation,
+        jnp.zeros((), bool),
+        jnp.zeros((), bool),
+        begun.extras["similarity"],
+        jnp.zeros((), jnp.int32),
+    )
+    ended, _ = jax.lax.scan(turn, start, jnp.arange(limit, dtype=jnp.int32))
+    return ended[3], ended[4], ended[5]
+
+
+def _submitting(action: Any, env: Any, last: Bool[Array, ""]) -> Any:
+    """On test pairs the last action is Submit, whatever the agent would do."""
+    if env.params.episode_mode == 0:
+        return action
+    operation = jnp.where(last, int(Op.SUBMIT), action.operation)
+    return eqx.tree_at(lambda a: a.operation, action, operation)

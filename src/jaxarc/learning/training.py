@@ -1,0 +1,148 @@
+"""Training an agent: tasks, network and learner from one configuration."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from jaxarc.adapters.learn import LearnEnvironment
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.params import EnvParams
+from jaxarc.learning.policy import PointPolicy
+from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.registration import make
+from jaxarc.wrappers import (
+    AnswerObservationWrapper,
+    ContextualObservationWrapper,
+    InputGridObservationWrapper,
+)
+from jaxrig.checkpoint import CheckpointManager
+from jaxrig.learn import JsonLines, PPOConfig, PPOState, ppo_init, ppo_update, train
+from jaxrig.progress import Meter
+
+PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """Everything that decides what an agent sees, may do and learns with.
+
+    `answer` shows it the output of the pair it works on; `context_pairs` shows so many
+    demonstrations; `tasks` takes the first so many tasks of the environment (0: all).
+    """
+
+    environment: str = "Mini-all"
+    dataset_path: str = ""
+    tasks: int = 0
+    max_episode_steps: int = 50
+    operations: tuple[int, ...] = PAINTING
+    answer: bool = False
+    context_pairs: int = 0
+    augment: bool = False
+    features: int = 64
+    depth: int = 1
+    seed: int = 0
+    ppo: PPOConfig = dataclasses.field(
+        default_factory=lambda: PPOConfig(
+            environments=4096, steps=32, epochs=2, minibatches=8, learning_rate=1e-3
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An environment as the agent sees it, and a learner at its start."""
+
+    config: AgentConfig
+    env: Any
+    state: PPOState
+
+    def environment(self, episode_mode: int) -> Any:
+        """The same tasks and channels with episodes on demonstrations or on tests."""
+        params = self.env.params
+        other = EnvParams(
+            params.buffer,
+            params.subset_indices,
+            params.config,
+            episode_mode,
+            params.augment and episode_mode == 0,
+        )
+        return eqx.tree_at(lambda e: e.unwrapped.params, self.env, other)
+
+
+def make_agent(config: AgentConfig) -> Agent:
+    """Load the tasks and make the network."""
+    env = _seen(config, _environment(config))
+    space = env.observation_space()
+    channels = space.shape[2] if len(space.shape) == 3 else 1
+    keys = jax.random.split(jax.random.key(config.seed))
+    policy = PointPolicy(
+        keys[0], channels, config.operations, config.features, config.depth
+    )
+    state = ppo_init(keys[1], LearnEnvironment(env), policy, config.ppo)
+    return Agent(config, env, state)
+
+
+def train_agent(
+    agent: Agent,
+    updates: int,
+    folder: Path | str | None = None,
+    meter: Meter | None = None,
+    sinks: tuple[Callable[..., None], ...] = (),
+    save_every: int = 100,
+) -> tuple[PPOState, list[dict[str, float]]]:
+    """Learn for so many updates; with a folder, checkpoints and metrics go there.
+
+    A run that finds a checkpoint of the same configuration goes on from it.
+    """
+    environment = LearnEnvironment(agent.env)
+    compiled = eqx.filter_jit(ppo_update)
+    manager = None
+    if folder is not None:
+        manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
+        sinks = (JsonLines(Path(folder) / "metrics.jsonl"), *sinks)
+    return train(
+        lambda state: compiled(state, environment, agent.config.ppo),
+        agent.state,
+        updates,
+        meter=meter,
+        sinks=sinks,
+        manager=manager,
+        save_every=save_every,
+        config=agent.config,
+    )
+
+
+def _environment(config: AgentConfig) -> Any:
+    _, params = make(
+        config.environment,
+        dataset_path=config.dataset_path,
+        episode_mode=0,
+        augment=config.augment,
+    )
+    if not 0 <= config.tasks <= params.choices:
+        raise ValueError(
+            f"tasks is {config.tasks}: {config.environment} has {params.choices}"
+        )
+    limits = dataclasses.replace(
+        params.config.environment, max_episode_steps=config.max_episode_steps
+    )
+    rules = dataclasses.replace(params.config, environment=limits)
+    rows = range(config.tasks) if config.tasks else None
+    return Environment(
+        rules, params.buffer, 0, rows and list(rows), augment=config.augment
+    )
+
+
+def _seen(config: AgentConfig, env: Any) -> Any:
+    """The environment with the channels the agent is to see."""
+    if config.answer:
+        env = AnswerObservationWrapper(env)
+    if config.context_pairs:
+        env = InputGridObservationWrapper(env)
+        env = ContextualObservationWrapper(env, config.context_pairs)
+    return env

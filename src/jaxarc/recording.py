@@ -1,0 +1,207 @@
+"""An episode on disk: its task, its rules and its actions, from which it runs again."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxarc.actions import (
+    BboxAction,
+    MaskAction,
+    PointAction,
+    StructuredAction,
+    create_bbox_action,
+    create_mask_action,
+    create_point_action,
+)
+from jaxarc.config import JaxArcConfig
+from jaxarc.data.corpora import create_parser
+from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.ops.names import NUM_OPERATIONS
+from jaxarc.state import ArcEnvState
+from jaxarc.types import JaxArcTask
+from jaxarc.utils.visualization.cells import read_cells
+from jaxarc.utils.visualization.episodes import EpisodeFrame
+from jaxrig.atomic import atomic_write
+
+SCHEMA = "jaxarc.replay/1"
+TOLERANCE = 1e-4  # how far rewards may lie apart on another kind of device
+FORMS = {"point": 3, "bbox": 5, "mask": None}  # numbers of an action; a mask has any
+
+
+@dataclass(frozen=True)
+class Recording:
+    """An episode: where it starts, the numbers of its actions, the rewards they gave.
+
+    The numbers of an action are its operation, then a row and a column (point), two
+    corners (bbox), or the places of the selected cells counted row by row (mask).
+    """
+
+    task: str
+    config: JaxArcConfig
+    mode: int
+    pair: int
+    form: str
+    actions: tuple[tuple[int, ...], ...]
+    rewards: tuple[float, ...]
+
+    @property
+    def dataset(self) -> str:
+        """The data set the task is from."""
+        return self.config.dataset.dataset_name
+
+    def load_task(self) -> JaxArcTask:
+        """The task, from the data set."""
+        return create_parser(self.config.dataset).get_task_by_id(self.task)
+
+    def in_folder(self, path: str | os.PathLike[str]) -> "Recording":
+        """The same episode, with the data set in another folder."""
+        dataset = dataclasses.replace(self.config.dataset, dataset_path=os.fspath(path))
+        config = dataclasses.replace(self.config, dataset=dataset)
+        return dataclasses.replace(self, config=config)
+
+
+def action_numbers(action: StructuredAction) -> tuple[int, ...]:
+    """One action as whole numbers; see `Recording`."""
+    if isinstance(action, MaskAction):
+        cells = np.flatnonzero(np.asarray(action.selection)).tolist()
+        return (int(action.operation), *cells)
+    places: Sequence[Any] = (
+        (action.row, action.col)
+        if isinstance(action, PointAction)
+        else (action.r1, action.c1, action.r2, action.c2)
+    )
+    return (int(action.operation), *map(int, places))
+
+
+def action_form(action: StructuredAction) -> str:
+    """The form of an action: point, bbox or mask."""
+    forms = {PointAction: "point", BboxAction: "bbox", MaskAction: "mask"}
+    return forms[type(action)]
+
+
+def action_of(
+    form: str, numbers: Sequence[int], shape: tuple[int, int]
+) -> StructuredAction:
+    """The action behind whole numbers, on a padded grid of this shape."""
+    if form == "point":
+        return create_point_action(*numbers)
+    if form == "bbox":
+        return create_bbox_action(*numbers)
+    selection = np.zeros(shape, bool)
+    selection.flat[list(numbers[1:])] = True
+    return create_mask_action(numbers[0], selection)
+
+
+def frame_of(
+    state: ArcEnvState, operation: int | None = None, reward: float = 0.0
+) -> EpisodeFrame:
+    """What a state looks like, and how it came about; a hidden target is left out."""
+    cells, target = read_cells(state.working_grid), read_cells(state.target_grid)
+    return EpisodeFrame(
+        cells.values,
+        None if operation is None else cells.crop(np.asarray(state.selected)),
+        operation,
+        reward,
+        float(state.similarity_score),
+        target.values if target.height else None,
+    )
+
+
+def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
+    """The frames of a recorded episode; ValueError where a reward comes out otherwise.
+
+    The first frame is the reset.
+    """
+    config, shape = recording.config, task.get_grid_shape()
+    state, _ = arc_reset(
+        jax.random.key(0), config, task, recording.mode, recording.pair
+    )
+    frames = [frame_of(state)]
+    steps = zip(recording.actions, recording.rewards, strict=True)
+    for number, (numbers, wanted) in enumerate(steps):
+        action = action_of(recording.form, numbers, shape)
+        state, _, reward, _, _ = arc_step(state, action, config)
+        if not abs(float(reward) - wanted) <= TOLERANCE:  # a nan is none, too
+            raise ValueError(
+                f"step {number} of the episode gives reward {float(reward):g}, "
+                f"recorded is {wanted:g}: the task {recording.task!r} or the rules "
+                "are not those it was recorded with"
+            )
+        frames.append(frame_of(state, numbers[0], float(reward)))
+    return frames
+
+
+def save_recording(path: str | os.PathLike[str], recording: Recording) -> Path:
+    """Write an episode as one JSON file, whole or not at all."""
+    content = {"schema": SCHEMA, **dataclasses.asdict(recording)}
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(json.dumps(content, indent=1).encode())
+    return path
+
+
+def load_recording(path: str | os.PathLike[str]) -> Recording:
+    """Read and check an episode that `save_recording` wrote."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"no replay file {os.fspath(path)!r}: write one with `play --save` or "
+            "`rollout --out`"
+        )
+    try:
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA!r}")
+        return _checked(content)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: not a replay file ({error})") from error
+
+
+def _checked(content: dict[str, Any]) -> Recording:
+    names = [field.name for field in dataclasses.fields(Recording)]
+    if set(content) != set(names):
+        odd = sorted(set(content) ^ set(names))
+        raise ValueError(f"fields missing or unknown: {', '.join(map(str, odd))}")
+    config = JaxArcConfig.from_hydra(content["config"])
+    problems = config.validate()
+    if problems:
+        raise ValueError("; ".join(problems))
+    form, actions = content["form"], content["actions"]
+    if form not in FORMS:
+        raise ValueError(f"form {form!r} is not one of: {', '.join(FORMS)}")
+    cells = config.dataset.max_grid_height * config.dataset.max_grid_width
+    if not isinstance(actions, list) or not all(
+        _is_action(numbers, FORMS[form], cells) for numbers in actions
+    ):
+        raise ValueError(f"its actions are not whole numbers of the form {form!r}")
+    rewards = content["rewards"]
+    if not isinstance(rewards, list) or len(rewards) != len(actions):
+        raise ValueError("it does not have one reward for every action")
+    return Recording(
+        task=str(content["task"]),
+        config=config,
+        mode=int(content["mode"]),
+        pair=int(content["pair"]),
+        form=form,
+        actions=tuple(tuple(numbers) for numbers in actions),
+        rewards=tuple(float(reward) for reward in rewards),
+    )
+
+
+def _is_action(numbers: Any, length: int | None, cells: int) -> bool:
+    """Whole numbers, as many as the form has, none beyond the grid."""
+    if not isinstance(numbers, list) or not numbers:
+        return False
+    if length is not None and len(numbers) != length:
+        return False
+    limits = [NUM_OPERATIONS] + [cells] * (len(numbers) - 1)
+    pairs = zip(numbers, limits, strict=True)
+    return all(type(number) is int and 0 <= number < limit for number, limit in pairs)

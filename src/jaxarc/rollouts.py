@@ -1,0 +1,183 @@
+"""A random agent in many environments at once: how fast, and how far it gets."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from jaxarc.actions import BboxAction, MaskAction, PointAction
+from jaxarc.data.identity import extract_task_id_from_index
+from jaxarc.envs.environment import Environment
+from jaxarc.recording import Recording, action_numbers
+from jaxarc.wrappers import (
+    AutoReset,
+    BboxActionWrapper,
+    MetricsWrapper,
+    PointActionWrapper,
+    Vectorise,
+    Wrapper,
+)
+from jaxrig.progress import Meter, scan_with_progress
+
+KINDS: dict[str, Any] = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
+FORMS = tuple(KINDS)
+
+
+class Tally(eqx.Module):
+    """Figures of finished episodes, added up in each environment."""
+
+    episodes: Int[Array, "*batch"]
+    solved: Int[Array, "*batch"]
+    length: Int[Array, "*batch"]
+    returns: Float[Array, "*batch"]
+    best_similarity: Float[Array, "*batch"]
+
+
+@dataclass(frozen=True)
+class RolloutResult:
+    """What a rollout did; means are over finished episodes, nan where there are none.
+
+    `best_similarity` is the best any environment reached; `recording` holds the first
+    episode of the first environment, unless its task has no id or was augmented.
+    """
+
+    environments: int
+    steps: int
+    tasks: int
+    form: str
+    seconds: float
+    compile_seconds: float
+    episodes: int
+    solved: int
+    mean_return: float
+    mean_length: float
+    best_similarity: float
+    recording: Recording | None
+
+    @property
+    def steps_per_second(self) -> float:
+        """Environment steps per second, compiling not counted."""
+        return self.environments * self.steps / self.seconds
+
+
+def wrap_actions(env: Any, form: str) -> Any:
+    """The environment with actions of this form."""
+    if form not in FORMS:
+        raise ValueError(f"actions {form!r} are not one of: {', '.join(FORMS)}")
+    wrappers = {"point": PointActionWrapper, "bbox": BboxActionWrapper}
+    return wrappers[form](env) if form in wrappers else Wrapper(env)
+
+
+def random_rollout(
+    env: Environment,
+    form: str = "point",
+    environments: int = 256,
+    steps: int = 200,
+    seed: int = 0,
+    meter: Meter | None = None,
+) -> RolloutResult:
+    """Step many environments with random actions; finished ones begin again."""
+    if environments < 1 or steps < 1:
+        raise ValueError(
+            f"{environments} environments and {steps} steps: both are at least 1"
+        )
+    many = Vectorise(AutoReset(MetricsWrapper(wrap_actions(env, form))))
+    start_key, run_key = jax.random.split(jax.random.key(seed))
+    keys = jax.random.split(start_key, environments)
+    reset = jax.jit(lambda env, keys: env.reset(keys)[0])
+    meter = meter or Meter()
+    try:
+        begin = time.perf_counter()
+        state = reset(many, keys)
+        first = env.arc_state(_inner_row(state))
+        step_keys = jax.random.split(run_key, steps)
+        run = jax.jit(_runner(environments, form, meter)).lower(many, state, step_keys)
+        compiled = run.compile()
+        compile_seconds = time.perf_counter() - begin
+        begin = time.perf_counter()
+        tally, trail = jax.block_until_ready(compiled(many, state, step_keys))
+        seconds = time.perf_counter() - begin
+        jax.effects_barrier()
+    finally:
+        meter.stop()
+    episodes = int(tally.episodes.sum())
+    mean = lambda total: float(total.sum()) / episodes if episodes else float("nan")
+    return RolloutResult(
+        environments=environments,
+        steps=steps,
+        tasks=env.params.choices,
+        form=form,
+        seconds=seconds,
+        compile_seconds=compile_seconds,
+        episodes=episodes,
+        solved=int(tally.solved.sum()),
+        mean_return=mean(tally.returns),
+        mean_length=mean(tally.length),
+        best_similarity=float(tally.best_similarity.max()),
+        recording=_first_episode(env, first, form, trail),
+    )
+
+
+def _runner(environments: int, form: str, meter: Meter) -> Any:
+    kind = KINDS[form]
+
+    def run(env: Any, state: Any, keys: Any) -> Any:
+        space = env.action_space()
+
+        def step(carry: Any, key: Any) -> Any:
+            state, tally = carry
+            action = kind(**space.sample(key, (environments,)))
+            state, after = env.step(state, action)
+            row = jax.tree.map(lambda x: x[0], (action, after.reward, after.last()))
+            return (state, _add(tally, after)), row
+
+        zero, none = jnp.zeros(environments, jnp.int32), jnp.zeros(environments)
+        tally = Tally(zero, zero, zero, none, none)
+        (_, tally), trail = scan_with_progress(
+            step, (state, tally), keys, meter=meter, label=f"random {form} actions"
+        )
+        return tally, trail
+
+    return run
+
+
+def _add(tally: Tally, after: Any) -> Tally:
+    metrics, last = after.extras["episode_metrics"], after.last()
+    count = last.astype(jnp.int32)
+    return Tally(
+        tally.episodes + count,
+        tally.solved + count * metrics.solved.astype(jnp.int32),
+        tally.length + count * metrics.episode_length,
+        tally.returns + jnp.where(last, metrics.episode_return, 0.0),
+        jnp.maximum(tally.best_similarity, metrics.best_similarity),
+    )
+
+
+def _inner_row(state: Any) -> Any:
+    """The first of the environments, without the figures around it."""
+    return jax.tree.map(lambda x: x[0], state.inner)
+
+
+def _first_episode(env: Any, first: Any, form: str, trail: Any) -> Recording | None:
+    """The first episode of the first environment, as far as it got."""
+    task_id = extract_task_id_from_index(first.task_index)
+    if task_id is None or env.params.augment:
+        return None
+    actions, rewards, last = jax.device_get(trail)
+    ends = np.flatnonzero(last)
+    length = int(ends[0]) + 1 if ends.size else len(last)
+    taken = [jax.tree.map(lambda x, i=i: x[i], actions) for i in range(length)]
+    return Recording(
+        task=task_id,
+        config=env.params.config,
+        mode=env.params.episode_mode,
+        pair=int(first.current_example_idx),
+        form=form,
+        actions=tuple(map(action_numbers, taken)),
+        rewards=tuple(float(reward) for reward in rewards[:length]),
+    )

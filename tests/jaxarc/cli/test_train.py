@@ -1,0 +1,130 @@
+"""The commands leave a run in its folder, and figures of what the agent solves."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from arc_agents import write_small_tasks
+from jaxarc.cli.train import evaluate_run, train
+from jaxarc.learning.runs import load_config, read_metrics
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command("train")(train)
+app.command("eval")(evaluate_run)
+
+SMALL = ("--envs", "4", "--steps", "4", "--features", "8", "--depth", "0")
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    return write_small_tasks(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="module")
+def trained(tasks, tmp_path_factory):
+    """A folder of a run long enough for episodes to end, and what was said."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    words = ("--path", tasks, "--answer", "--seed", 3, "--updates", 14)
+    return out, run("train", "Mini-all", "--out", out, *words, *SMALL)
+
+
+def test_training_fills_the_folder(trained):
+    out, done = trained
+    assert done.exit_code == 0, done.output
+    assert "14 updates, 224 steps; mean return" in done.output
+    assert f"next: jaxrig arc eval {out}" in done.output.replace("\n", "")
+    config = load_config(out)
+    assert (config.answer, config.seed, config.features) == (True, 3, 8)
+    assert config.ppo.environments == config.ppo.steps == 4
+    records = read_metrics(out)
+    assert [record["step"] for record in records] == list(range(1, 15))
+    assert any(record["mean_return"] is not None for record in records)
+    picture = (out / "curve.svg").read_text()
+    assert picture.lstrip().startswith("<svg")
+    assert "mean return" in picture
+
+
+def test_figures_of_agent_and_chance(trained, tmp_path):
+    out, _ = trained
+    figures = tmp_path / "deep" / "figures.json"
+    done = run("eval", out, "--seeds", 2, "--attempts", 1, "--json", figures)
+    assert done.exit_code == 0, done.output
+    assert "after 14 updates" in done.output
+    record = json.loads(figures.read_text())
+    assert (record["run"], record["updates"]) == (str(out), 14)
+    names = {f"{who}/{on}" for who in ("agent", "random") for on in KINDS}
+    assert set(record["figures"]) == names
+    for name, found in record["figures"].items():
+        assert found["pairs"] == [6.0 if "demonstrations" in name else 3.0, 0.0]
+        assert 0.0 <= found["pair_rate"][0] <= 1.0
+    for word in ("player", "agent", "random", "demonstrations", "tests"):
+        assert word in done.output
+
+
+KINDS = ("demonstrations", "tests")
+
+
+def test_running_again_goes_on(tasks, tmp_path):
+    words = ("train", "--out", tmp_path / "r", "--path", tasks, *SMALL)
+    assert run(*words, "--updates", 1).exit_code == 0
+    assert not (tmp_path / "r" / "curve.svg").exists()
+    done = run(*words, "--updates", 2)
+    assert "mean return unknown (no episode ended)" in done.output
+    assert [r["step"] for r in read_metrics(tmp_path / "r")] == [1, 2]
+    other = run(*words, "--updates", 3, "--seed", 1)
+    assert "a run of another configuration" in str(other.exception)
+    assert "is at update 2, past updates=1" in str(
+        run(*words, "--updates", 1).exception
+    )
+
+
+def test_metrics_go_to_wandb_where_it_is(tasks, tmp_path, monkeypatch):
+    logged = []
+    log = lambda metrics, step: logged.append((step, metrics["loss"]))
+    started = []
+
+    def init(**values):
+        started.append(values)
+        return SimpleNamespace(log=log)
+
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
+    words = ("--out", tmp_path / "r", "--path", tasks, "--updates", 2, "--wandb")
+    assert run("train", *words, *SMALL).exit_code == 0
+    wanted = [(r["step"], r["loss"]) for r in read_metrics(tmp_path / "r")]
+    assert logged == wanted
+    assert started[0]["config"]["features"] == 8
+
+
+def test_without_wandb_the_extra_is_named(tasks, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    done = run("train", "--out", tmp_path, "--path", tasks, "--wandb", *SMALL)
+    assert isinstance(done.exception, ImportError)
+    assert 'pip install "jaxrig[wandb]"' in str(done.exception)
+
+
+def test_wrong_words_are_explained(tmp_path):
+    assert run("train", "--updates", 0).exit_code == 2
+    assert run("eval").exit_code == 2
+    assert "holds no run" in str(run("eval", tmp_path).exception)
+    assert run("eval", tmp_path, "--json", tmp_path).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("train", ("PPO", "--answer", "--context", "--augment", "--wandb")),
+        ("eval", ("--seeds", "--attempts", "--json", "submitted")),
+    ],
+)
+def test_help(command, words):
+    done = run(command, "--help")
+    assert done.exit_code == 0
+    assert all(word in done.output for word in words)

@@ -1,0 +1,345 @@
+"""The environment object: episodes as `arc_step` plays them, as a pytree of its own."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arc_environments import (
+    clipping,
+    described,
+    no_weak_types,
+    play,
+    renew,
+    reset,
+    sample_actions,
+    small_buffer,
+    small_env,
+    small_params,
+    small_puzzles,
+    step,
+)
+from arc_episode_reference import EpisodeReference
+from arc_play import Move, make_config, random_move, row
+from arc_states import assert_same
+from jaxarc.actions import MaskAction, PointAction
+from jaxarc.data.augment import augment_task
+from jaxarc.data.buffer import gather_task
+from jaxarc.envs.environment import Environment, as_action
+from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.envs.timestep import StepType
+from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.pairs import Augmentation
+from jaxarc.types import JaxArcTask
+from jaxrig.checks import CheckError
+from jaxrig.testing import assert_one_trace
+
+SUBMIT = int(Op.SUBMIT)
+
+
+def point(operation, row=0, col=0):
+    return PointAction(*(jnp.asarray(n, jnp.int32) for n in (operation, row, col)))
+
+
+@eqx.filter_jit
+def started(env, key, **start):
+    return env.reset(key, **start)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_an_episode_is_that_of_the_functional_interface(mode):
+    config, buffer = clipping(steps=12), small_buffer()
+    env = small_env(config, buffer, episode_mode=mode)
+    state, first = started(env, jax.random.key(3), task=2, pair=1)
+    task = gather_task(buffer, 2)
+    arc, observation = arc_reset(jax.random.key(3), config, task, mode, 1)
+    np.testing.assert_array_equal(first.observation, observation)
+    rng = np.random.default_rng(mode)
+    for _ in range(14):
+        action = random_move(rng, (5, 5), str(rng.choice(["point", "mask"]))).action()
+        over = bool(arc.episode_done)
+        state, found = step(env, state, action)
+        arc, observation, reward, done, info = arc_step(arc, action, config)
+        np.testing.assert_array_equal(found.observation, observation)
+        assert float(found.reward) == (0.0 if over else float(reward))
+        assert bool(found.last()) == bool(done)
+        assert float(found.extras["similarity"]) == float(info["similarity"])
+        assert bool(found.extras["solved"]) == bool(info["success"])
+
+
+def test_a_first_step_is_a_first_step():
+    state, first = reset(small_env(), jax.random.key(0))
+    assert int(first.step_type) == StepType.FIRST
+    assert (float(first.reward), float(first.discount)) == (0.0, 1.0)
+    assert int(first.extras["operation_id"]) == -1
+    assert not bool(first.extras["solved"])
+    assert float(first.extras["similarity"]) == float(state.episode.similarity_score)
+
+
+def test_equal_keys_make_equal_starts_and_others_differ():
+    env = small_env()
+    assert_same(reset(env, jax.random.key(5)), reset(env, jax.random.key(5)))
+    places = {
+        (int(s.episode.task_row), int(s.episode.current_example_idx))
+        for s, _ in (reset(env, jax.random.key(n)) for n in range(40))
+    }
+    assert places == {(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 0)}
+
+
+def test_a_subset_is_all_that_is_drawn():
+    env = small_env(subset_indices=[1, 3])
+    rows = {int(reset(env, jax.random.key(n))[0].episode.task_row) for n in range(30)}
+    assert rows == {1, 3}
+
+
+def test_an_augmentation_can_be_given():
+    puzzles, env = small_puzzles(), small_env()
+    permutation = jnp.asarray([0, *range(9, 0, -1)], jnp.int32)
+    shown = Augmentation(jnp.int32(3), permutation)
+    state, first = started(env, jax.random.key(0), task=1, pair=1, augmentation=shown)
+    task = augment_task(puzzles[1].as_task(), 3, permutation)
+    assert isinstance(task, JaxArcTask)
+    np.testing.assert_array_equal(first.observation, task.input_grids_examples[1])
+    arc = env.arc_state(state)
+    np.testing.assert_array_equal(arc.target_grid, task.output_grids_examples[1])
+
+
+@pytest.mark.parametrize("start", [{"task": 4}, {"task": -1}, {"pair": 1}, {"pair": 9}])
+def test_what_does_not_exist_is_refused(start):
+    with pytest.raises(ValueError, match="there are"):
+        small_env().reset(jax.random.key(0), **start)
+
+
+def test_traced_choices_that_do_not_exist_are_the_first():
+    env = small_env()
+    at = jax.jit(lambda t, p: env.reset(jax.random.key(0), task=t, pair=p)[0].episode)
+    episode = at(0, 2)
+    assert (int(episode.task_row), int(episode.current_example_idx)) == (0, 0)
+
+
+def solving_task():
+    """One cell of a grid is to be painted blue."""
+    given = np.zeros((1, 5, 5), np.int32)
+    wanted = given.copy()
+    wanted[0, 0, 0] = 1
+    mask = np.ones_like(given, bool)
+    return JaxArcTask(given, mask, wanted, mask, 1, given, mask, wanted, mask, 1)
+
+
+def one_task(**groups):
+    task = solving_task()
+    buffer = jax.tree.map(lambda x: x[None], task)
+    return small_env(clipping(**groups), buffer)
+
+
+def test_solving_terminates_with_discount_zero():
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    state, after = step(env, state, point(1))
+    assert int(after.step_type) == StepType.TERMINATED
+    assert float(after.discount) == 0.0
+    assert bool(after.extras["solved"])
+    assert int(after.extras["operation_id"]) == 1
+    _, later = step(env, state, point(0))
+    assert float(later.reward) == 0.0
+    assert bool(later.last())
+
+
+def test_a_submission_terminates():
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    _, after = step(env, state, point(SUBMIT))
+    assert int(after.step_type) == StepType.TERMINATED
+    assert float(after.discount) == 0.0
+
+
+def test_the_limit_truncates_with_discount_one():
+    env = one_task(steps=3)
+    state, _ = reset(env, jax.random.key(0))
+    kinds, discounts = [], []
+    for _ in range(3):
+        state, after = step(env, state, point(2, 4, 4))
+        kinds.append(int(after.step_type))
+        discounts.append(float(after.discount))
+    assert kinds == [StepType.MID, StepType.MID, StepType.TRUNCATED]
+    assert discounts == [1.0, 1.0, 1.0]
+
+
+def test_solving_in_the_last_step_terminates():
+    env = one_task(steps=1)
+    state, _ = reset(env, jax.random.key(0))
+    _, after = step(env, state, point(1))
+    assert int(after.step_type) == StepType.TERMINATED
+
+
+@pytest.mark.parametrize("augment", [False, True])
+def test_reset_and_step_are_one_carry(augment):
+    env = small_env(augment=augment)
+    first = reset(env, jax.random.key(0))
+    after = step(env, first[0], point(3))
+    assert described(first) == described(after)
+    assert described(first[0]) == described(renew(env, first[0], jnp.asarray(True)))
+    assert no_weak_types((first, after))
+
+
+def test_other_keys_states_and_tasks_are_no_reason_to_trace_again():
+    envs = [small_env(buffer=small_buffer(seed=seed)) for seed in (0, 1)]
+
+    def go(env, key, action):
+        state, _ = env.reset(key)
+        return env.step(state, action)
+
+    calls = [(env, jax.random.key(n), point(n)) for n, env in enumerate(envs)]
+    assert_one_trace(jax.jit(go), *calls)
+
+
+def test_a_loop_of_renewals_walks_the_rows():
+    config = clipping(steps=1)
+    dataset = dataclasses.replace(config.dataset, shuffle_tasks=False)
+    env = small_env(dataclasses.replace(config, dataset=dataset))
+    state, _ = reset(env, jax.random.key(0))
+    rows = [int(state.episode.task_row)]
+    for _ in range(8):
+        state, after = step(env, state, point(0))
+        state = renew(env, state, after.last())
+        rows.append(int(state.episode.task_row))
+    assert rows == [(rows[0] + n) % 4 for n in range(9)]
+
+
+def test_the_seed_moves_on_with_every_renewal_alone():
+    env = small_env()
+    state, _ = reset(env, jax.random.key(0))
+    assert_same(renew(env, state, jnp.asarray(False)), state)
+    seeds = [int(state.seed)]
+    for _ in range(3):
+        state = renew(env, state, jnp.asarray(True))
+        seeds.append(int(state.seed))
+    assert len(set(seeds)) == 4
+
+
+def test_other_parameters_can_be_given_for_a_call():
+    env, other = small_env(), small_params(buffer=small_buffer(seed=7), episode_mode=1)
+    state, first = env.reset(jax.random.key(0), other)
+    alone = Environment(params=other)
+    assert_same((state, first), alone.reset(jax.random.key(0)))
+    found = env.step(state, point(2, 1, 1), other)
+    assert_same(found, alone.step(state, point(2, 1, 1)))
+    renewed = env.renew(state, jnp.asarray(True), other)
+    assert_same(renewed, alone.renew(state, jnp.asarray(True)))
+
+
+def test_mapped_rows_equal_single_ones():
+    env = small_env()
+    keys = jax.random.split(jax.random.key(1), 6)
+    actions = sample_actions(env, jax.random.key(2), 6)
+    states, _ = jax.jit(lambda e, k: jax.vmap(e.reset)(k))(env, keys)
+    found = jax.jit(lambda e, s, a: jax.vmap(e.step)(s, a))(env, states, actions)
+    for index in range(6):
+        state, _ = reset(env, keys[index])
+        assert_same(row(found, index), step(env, state, row(actions, index)))
+
+
+def test_states_hold_no_tasks():
+    small, large = small_env(), small_env(buffer=small_buffer(40))
+    sizes = [described(reset(env, jax.random.key(0))[0]) for env in (small, large)]
+    assert sizes[0] == sizes[1]
+
+
+def test_a_dictionary_is_a_mask_action():
+    cells = np.zeros((5, 5), np.int8)
+    cells[1, 2] = 1
+    action = as_action({"operation": 4, "selection": cells})
+    assert isinstance(action, MaskAction)
+    np.testing.assert_array_equal(action.selection, cells == 1)
+    shares = {"operation": 4, "selection": np.where(cells == 1, 0.5, 0.4)}
+    np.testing.assert_array_equal(as_action(shares).selection, cells == 1)
+    assert not as_action(shares, 0.6).selection.any()
+    assert as_action(shares, 0.0).selection.all()
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    chosen = {"operation": jnp.int32(4), "selection": jnp.asarray(cells)}
+    _, after = step(env, state, chosen)
+    np.testing.assert_array_equal(after.observation, 4 * cells)
+
+
+def test_other_dictionaries_are_refused():
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    with pytest.raises(TypeError, match="dictionary"):
+        env.step(state, {"operation": 1})
+
+
+def test_actions_out_of_range_are_refused_or_clipped():
+    strict = small_env(make_config((5, 5)))
+    state, _ = strict.reset(jax.random.key(0))
+    with pytest.raises(CheckError, match="row"):
+        strict.step(state, point(1, 7, 0))
+    clipped = small_env()
+    assert_same(
+        clipped.step(state, point(1, 7, 0)), clipped.step(state, point(1, 4, 0))
+    )
+
+
+def test_samples_of_the_spaces_play_and_are_contained():
+    env = small_env(clipping(steps=20))
+    actions = sample_actions(env, jax.random.key(0), 40)
+    first, _, steps = play(env, jax.random.key(1), actions)
+    space = env.observation_space()
+    assert space.contains(first[1].observation)
+    assert all(space.contains(one) for one in steps.observation)
+    assert all(env.reward_space().contains(one) for one in steps.reward)
+    assert all(env.discount_space().contains(one) for one in steps.discount)
+    arc = env.arc_state(first[0])
+    grids = {name: getattr(arc, name) for name in env.state_space().members}
+    assert env.state_space().contains(grids)
+
+
+def test_a_whole_episode_equals_the_naive_simulator():
+    config = clipping(steps=30)
+    puzzle = small_puzzles()[2]
+    env = small_env(config)
+    state, _ = started(env, jax.random.key(0), task=2, pair=0)
+    naive = EpisodeReference(puzzle, config, 0, 0)
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        move: Move = random_move(rng, (5, 5), "bbox")
+        state, after = step(env, state, move.action())
+        naive.step(move.clipped_operation(), move.raw())
+        np.testing.assert_array_equal(after.observation, naive.grid)
+
+
+def test_an_environment_needs_its_parts():
+    with pytest.raises(TypeError, match="configuration and a buffer"):
+        Environment()
+
+
+def test_methods_can_be_handed_to_jax():
+    env = small_env()
+    key = jax.random.key(0)
+    state, _ = jax.jit(env.reset)(key)
+    actions = sample_actions(env, jax.random.key(1), 5)
+    wanted = play(env, key, actions)[1:]
+    assert_same(jax.lax.scan(env.step, state, actions), wanted)
+    inside = jax.jit(lambda e, s, a: jax.lax.scan(e.step, s, a))
+    assert_same(inside(env, state, actions), wanted)
+
+
+def test_an_environment_is_its_own_heart():
+    env = small_env()
+    assert env.unwrapped is env
+    env.close()
+
+
+def test_pictures():
+    env = one_task()
+    state, _ = reset(env, jax.random.key(0))
+    picture = env.render(state)
+    assert picture.dtype == np.uint8
+    assert picture.shape == (100, 100, 3)
+    assert isinstance(env.render(state, "ansi"), str)
+    assert env.render(state, "svg").startswith("<svg")
+    with pytest.raises(ValueError, match="rgb_array, ansi, svg"):
+        env.render(state, "film")

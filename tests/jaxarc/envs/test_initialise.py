@@ -1,0 +1,186 @@
+"""Grids to begin with: of the kinds asked for, inside the active area."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arc_environments import clipping, reset, small_buffer, small_env
+from arc_reference import size_of
+from arc_states import assert_same
+from jaxarc import bits
+from jaxarc.config import GridInitializationConfig
+from jaxarc.envs.initialise import draw_grid, permuted_grid, random_grid
+
+WIDTH = 6
+NONE = {
+    "demo_weight": 0.0,
+    "permutation_weight": 0.0,
+    "empty_weight": 0.0,
+    "random_weight": 0.0,
+}
+
+
+def only(kind, **more):
+    settings: dict[str, Any] = NONE | {f"{kind}_weight": 2.0} | more
+    return GridInitializationConfig(**settings)
+
+
+def packed(grid):
+    size = jnp.asarray(size_of(grid), jnp.int32)
+    return bits.pack_grid(jnp.asarray(grid)), size
+
+
+def unpacked(planes, size, width=WIDTH):
+    active = bits.active_rows(size, planes.shape[-1], planes.dtype)
+    return np.asarray(bits.unpack_grid(planes, active, width))
+
+
+def example(height=4, width=3, side=WIDTH):
+    grid = np.full((side, WIDTH), -1, np.int32)
+    numbers = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    grid[:height, :width] = numbers % 10
+    return grid
+
+
+def draws(config, grid, count=60):
+    keys = jax.random.split(jax.random.key(0), count)
+    one = lambda key: draw_grid(key, *packed(grid), WIDTH, config)
+    planes, sizes = jax.jit(jax.vmap(one))(keys)
+    return [unpacked(*parts) for parts in zip(planes, sizes, strict=True)]
+
+
+def test_a_copy_is_the_input():
+    grid = example()
+    for found in draws(only("demo"), grid, 5):
+        np.testing.assert_array_equal(found, grid)
+
+
+def test_an_empty_grid_is_black_in_the_active_area():
+    grid = example()
+    for found in draws(only("empty"), grid, 5):
+        np.testing.assert_array_equal(found, np.where(grid >= 0, 0, -1))
+
+
+def inner(grid):
+    height, width = size_of(grid)
+    return grid[:height, :width]
+
+
+@pytest.mark.parametrize(
+    ("kind", "results"),
+    [
+        ("rotate", [lambda g: np.rot90(g, 1), lambda g: np.rot90(g, 2)]),
+        ("rotate", [lambda g: np.rot90(g, 3)]),
+        ("reflect", [np.fliplr, np.flipud]),
+    ],
+)
+def test_permutations_move_the_content_alone(kind, results):
+    grid = example()
+    found = draws(only("permutation", permutation_types=(kind,)), grid)
+    seen = {inner(one).tobytes() + bytes(size_of(one)) for one in found}
+    for move in results:
+        wanted = np.ascontiguousarray(move(inner(grid)))
+        assert wanted.tobytes() + bytes(wanted.shape) in seen
+    assert len(seen) == (3 if kind == "rotate" else 2)
+
+
+def test_colours_are_renamed_one_to_one_and_black_stays():
+    grid = example()
+    found = draws(only("permutation", permutation_types=("color_remap",)), grid)
+    for one in found:
+        pairs = set(zip(grid.ravel().tolist(), one.ravel().tolist(), strict=True))
+        assert len(pairs) == len(np.unique(grid))
+        assert len({new for _, new in pairs}) == len(pairs)
+        assert {(-1, -1), (0, 0)} <= pairs
+    assert len({one.tobytes() for one in found}) > 30
+
+
+def test_without_a_square_only_half_turns():
+    grid = example(side=5)
+    keys = jax.random.split(jax.random.key(0), 20)
+    for key in keys:
+        found = unpacked(*permuted_grid(key, *packed(grid), WIDTH, ("rotate",)))
+        np.testing.assert_array_equal(inner(found), np.rot90(inner(grid), 2))
+
+
+def test_no_kind_of_permutation_is_a_copy():
+    grid = example()
+    found = permuted_grid(jax.random.key(0), *packed(grid), WIDTH, ())
+    np.testing.assert_array_equal(unpacked(*found), grid)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_random_grids_fill_about_their_share(dense):
+    grid = np.zeros((WIDTH, WIDTH), np.int32)
+    grid[:, 5] = -1
+    keys = jax.random.split(jax.random.key(0), 400)
+    one = lambda key: random_grid(key, *packed(grid), WIDTH, 0.4, dense)
+    planes, sizes = jax.vmap(one)(keys)
+    found = np.stack([unpacked(*each) for each in zip(planes, sizes, strict=True)])
+    assert (found[:, :, 5] == -1).all()
+    cells = found[:, :, :5]
+    assert set(np.unique(cells).tolist()) == set(range(10))
+    share = (cells > 0).mean()
+    # Dense: scattered 0.28, and 0.3 of the empty cells with a filled neighbour.
+    assert abs(share - 0.4) < 0.02 if not dense else 0.36 < share < 0.46
+
+
+def test_weights_are_shares():
+    grid = example()
+    config = GridInitializationConfig(
+        demo_weight=2.0, permutation_weight=0.0, empty_weight=6.0, random_weight=0.0
+    )
+    found = draws(config, grid, 800)
+    copies = sum(np.array_equal(one, grid) for one in found)
+    assert 150 < copies < 250
+    empty = np.where(grid >= 0, 0, -1)
+    assert copies + sum(np.array_equal(one, empty) for one in found) == 800
+
+
+def initialised(config, **kw):
+    whole = dataclasses.replace(clipping(), grid_initialization=config)
+    return small_env(whole, **kw)
+
+
+def likeness(grid, wanted):
+    union = (grid >= 0) | (wanted >= 0)
+    return ((grid == wanted) & (grid >= 0)).sum() / max(union.sum(), 1)
+
+
+@pytest.mark.parametrize("kind", ["demo", "permutation", "empty", "random"])
+@pytest.mark.parametrize("augment", [False, True])
+def test_a_start_is_as_similar_as_its_grid(kind, augment):
+    env = initialised(only(kind), augment=augment)
+    for number in range(6):
+        state, step = reset(env, jax.random.key(number))
+        arc = env.arc_state(state)
+        grid = np.asarray(arc.working_grid)
+        np.testing.assert_array_equal(step.observation, grid)
+        wanted = likeness(grid, np.asarray(arc.target_grid))
+        assert float(arc.similarity_score) == pytest.approx(wanted, abs=1e-6)
+        assert float(step.extras["similarity"]) == float(arc.similarity_score)
+
+
+def test_in_test_mode_the_similarity_stays_hidden():
+    env = initialised(only("demo"), episode_mode=1)
+    state, step = env.reset(jax.random.key(0))
+    assert float(step.extras["similarity"]) == 0.0
+    assert float(env.arc_state(state).similarity_score) == 0.0
+
+
+def test_copies_change_nothing_but_the_way_there():
+    plain, copied = small_env(), initialised(only("demo"))
+    key = jax.random.key(4)
+    assert_same(plain.reset(key), copied.reset(key))
+
+
+def test_renewed_episodes_begin_with_a_drawn_grid_too():
+    env = initialised(only("empty"), buffer=small_buffer())
+    state, _ = env.reset(jax.random.key(0))
+    after = env.renew(state, jnp.asarray(True))
+    grid = np.asarray(env.observe(after))
+    assert set(np.unique(grid).tolist()) <= {-1, 0}

@@ -1,0 +1,168 @@
+"""Starts of episodes: reproducible, uniform, in order on request, in range always."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arc_environments import clipping, small_buffer, small_params
+from arc_states import assert_same
+from jaxarc.envs.renewal import (
+    choose_pair,
+    choose_row,
+    draw_augmentation,
+    mix,
+    renew,
+    scaled,
+    start_episode,
+)
+
+WORDS = st.integers(0, 2**32 - 1)
+
+
+def ordered(config=None):
+    config = config or clipping()
+    dataset = dataclasses.replace(config.dataset, shuffle_tasks=False)
+    return dataclasses.replace(config, dataset=dataset)
+
+
+def murmur(number):
+    """The finaliser of MurmurHash3, in plain integers."""
+    word = 2**32 - 1
+    number = number + 0x9E3779B9 & word
+    number = (number ^ number >> 16) * 0x85EBCA6B & word
+    number = (number ^ number >> 13) * 0xC2B2AE35 & word
+    return number ^ number >> 16
+
+
+def seeds(count, start=0):
+    return jax.vmap(mix)(jnp.arange(start, start + count, dtype=jnp.uint32))
+
+
+@given(WORDS)
+def test_mix_is_the_named_hash(number):
+    assert int(mix(jnp.uint32(number))) == murmur(number)
+
+
+@given(WORDS, st.integers(1, 2**31 - 1))
+def test_scaled_is_the_high_word_of_the_product(number, count):
+    assert int(scaled(jnp.uint32(number), count)) == number * count >> 32
+
+
+def test_rows_are_drawn_about_equally_often():
+    params = small_params(buffer=small_buffer(7))
+    rows = jax.jit(jax.vmap(lambda seed: choose_row(params, seed)))(seeds(7000))
+    counts = np.bincount(np.asarray(rows), minlength=7)
+    assert counts.min() > 900
+    assert counts.max() < 1100
+
+
+def test_pairs_are_drawn_about_equally_often_among_those_there_are():
+    params = small_params()
+    draw = jax.jit(jax.vmap(lambda s, r: choose_pair(params, s, r), in_axes=(0, None)))
+    for row, demos in enumerate((1, 2, 3, 1)):
+        drawn = draw(seeds(3000), jnp.int32(row))
+        counts = np.bincount(np.asarray(drawn), minlength=demos)
+        assert len(counts) == demos
+        assert counts.min() > 0.9 * 3000 / demos
+
+
+def test_the_strategy_of_the_mode_decides():
+    config = clipping(
+        episode={
+            "demo_selection_strategy": "sequential",
+            "test_selection_strategy": "random",
+        }
+    )
+    for mode, kinds in ((0, {0}), (1, {0, 1, 2})):
+        params = small_params(config, episode_mode=mode)
+        draw = jax.vmap(lambda s, p=params: choose_pair(p, s, jnp.int32(2)))
+        assert set(np.asarray(draw(seeds(60))).tolist()) == kinds
+
+
+def test_rows_are_walked_in_order():
+    params = small_params(ordered())
+    walk = [int(choose_row(params, jnp.uint32(5), jnp.int32(r))) for r in range(4)]
+    assert walk == [1, 2, 3, 0]
+
+
+def test_rows_of_a_subset_are_walked_in_its_order():
+    params = small_params(ordered(), subset_indices=[3, 0, 2])
+    row, walk = jnp.int32(3), []
+    for _ in range(4):
+        row = choose_row(params, jnp.uint32(5), row)
+        walk.append(int(row))
+    assert walk == [0, 2, 3, 0]
+    assert int(choose_row(params, jnp.uint32(5), jnp.int32(1))) == 3
+
+
+def test_a_first_row_is_drawn_even_in_order():
+    params = small_params(ordered(), subset_indices=[3, 0, 2])
+    rows = jax.vmap(lambda seed: choose_row(params, seed))(seeds(60))
+    assert set(np.asarray(rows).tolist()) == {0, 2, 3}
+
+
+def test_a_start_is_a_function_of_its_seed():
+    params = small_params(augment=True)
+    start = jax.jit(lambda seed: start_episode(params, seed))
+    assert_same(start(jnp.uint32(3)), start(jnp.uint32(3)))
+    rows = {int(start(seed).task_row) for seed in seeds(30)}
+    assert rows == {0, 1, 2, 3}
+
+
+def test_what_is_given_is_taken_and_what_does_not_exist_is_the_first():
+    params = small_params()
+    start = jax.jit(lambda s, row, pair: start_episode(params, s, None, row, pair))
+    for row, pair, wanted in (
+        (2, 1, (2, 1)),
+        (2, 3, (2, 0)),
+        (0, 1, (0, 0)),
+        (9, 0, (0, 0)),
+        (-1, -1, (0, 0)),
+    ):
+        episode = start(jnp.uint32(1), jnp.int32(row), jnp.int32(pair))
+        found = int(episode.task_row), int(episode.current_example_idx)
+        assert found == wanted
+
+
+def test_a_given_row_limits_the_pair_that_is_drawn():
+    params = small_params()
+    start = jax.vmap(lambda s: start_episode(params, s, row=jnp.int32(0)))
+    assert not np.asarray(start(seeds(50)).current_example_idx).any()
+
+
+def test_augmentations_are_drawn_only_on_request():
+    assert draw_augmentation(small_params(), jnp.uint32(1)) is None
+    params = small_params(augment=True)
+    drawn = [draw_augmentation(params, seed) for seed in seeds(60)]
+    symmetries = {int(one.symmetry) for one in drawn if one is not None}
+    assert symmetries == set(range(8))
+    for one in drawn:
+        assert one is not None
+        assert int(one.permutation[0]) == 0
+        assert sorted(np.asarray(one.permutation).tolist()) == list(range(10))
+
+
+def test_grids_that_are_not_square_are_never_transposed():
+    shape = (4, 6)
+    config = clipping()
+    dataset = dataclasses.replace(config.dataset, max_grid_height=4, max_grid_width=6)
+    config = dataclasses.replace(config, dataset=dataset)
+    params = small_params(config, small_buffer(shape=shape), augment=True)
+    drawn = [draw_augmentation(params, seed) for seed in seeds(40)]
+    assert {int(one.symmetry) for one in drawn if one} == {0, 2, 4, 6}
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_only_what_is_done_begins_anew(history):
+    params = small_params(clipping(history={"enabled": history}))
+    before = start_episode(params, jnp.uint32(1), row=jnp.int32(2))
+    go = jax.jit(lambda e, s, d: renew(params, e, s, d))
+    assert_same(go(before, jnp.uint32(9), jnp.asarray(False)), before)
+    after = go(before, jnp.uint32(9), jnp.asarray(True))
+    fresh = start_episode(params, jnp.uint32(9), before.task_row)
+    assert_same(after, fresh)

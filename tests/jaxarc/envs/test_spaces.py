@@ -1,0 +1,93 @@
+"""Spaces: samples are members, members are recognised, equal spaces are equal."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.envs.spaces import (
+    ARCActionSpace,
+    Bounded,
+    DictSpace,
+    Discrete,
+    GridSpace,
+    MultiBinary,
+    SelectionSpace,
+    action_space,
+)
+
+SPACES = {
+    "discrete": Discrete(7),
+    "grid": GridSpace(4, 6),
+    "selection": SelectionSpace(4, 6),
+    "action": ARCActionSpace(42, 4, 6),
+    "unit": Bounded((3,), 0.0, 1.0, jnp.float32),
+    "line": Bounded((3,), float("-inf"), float("inf"), jnp.float32),
+    "from below": Bounded((3,), 2.0, float("inf"), jnp.float32),
+    "from above": Bounded((3,), float("-inf"), -2.0, jnp.float32),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_samples_are_members(name):
+    space = SPACES[name]
+    keys = jax.random.split(jax.random.key(1), 20)
+    assert all(space.contains(space.sample(key)) for key in keys)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_leading_axes_of_samples_are_asked_for(name):
+    space = SPACES[name]
+    one, many = space.sample(jax.random.key(0)), space.sample(jax.random.key(0), (5, 2))
+    for leaf, batch in zip(*map(jax.tree.leaves, (one, many)), strict=True):
+        assert batch.shape == (5, 2, *leaf.shape)
+        assert batch.dtype == leaf.dtype
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_spaces_can_be_static_arguments(name):
+    space = SPACES[name]
+    sample = jax.jit(lambda key, space: space.sample(key), static_argnums=1)
+    assert space.contains(sample(jax.random.key(2), space))
+
+
+def test_every_member_is_drawn():
+    drawn = np.asarray(Discrete(5).sample(jax.random.key(0), (500,)))
+    assert set(drawn.tolist()) == set(range(5))
+    cells = np.asarray(GridSpace(3, 3).sample(jax.random.key(0), (200,)))
+    assert set(cells.ravel().tolist()) == set(range(-1, 10))
+    truths = np.asarray(MultiBinary((3, 3)).sample(jax.random.key(0), (400,)))
+    assert 0.4 < truths.mean() < 0.6
+
+
+def test_what_is_no_member():
+    assert not Discrete(3).contains(3)
+    assert not Discrete(3).contains(-1)
+    assert not Discrete(3).contains(1.0)
+    assert not Discrete(3).contains(np.zeros(1, np.int32))
+    grid = np.zeros((4, 6), np.int32)
+    assert GridSpace(4, 6).contains(grid)
+    assert GridSpace(4, 6).contains(grid - 1)
+    assert not GridSpace(4, 6).contains(grid - 2)
+    assert not GridSpace(4, 6).contains(grid + 10)
+    assert not GridSpace(4, 6).contains(grid.astype(np.float32))
+    assert not GridSpace(4, 6).contains(grid[:3])
+    assert SelectionSpace(4, 6).contains(grid)
+    assert not SelectionSpace(4, 6).contains(grid + 2)
+    assert not SelectionSpace(4, 6).contains(grid[:3])
+
+
+def test_dictionaries_need_exactly_their_names():
+    space = action_space(42, 2, 2)
+    fine = {"operation": 3, "selection": np.ones((2, 2), bool)}
+    assert space.contains(fine)
+    assert not space.contains({"operation": 3})
+    assert not space.contains(fine | {"more": 1})
+    assert not space.contains(fine | {"operation": 42})
+    assert not space.contains(3)
+    assert list(space.members) == ["operation", "selection"]
+
+
+def test_equal_spaces_are_one_key():
+    assert len({action_space(42, 2, 2), action_space(42, 2, 2)}) == 1
+    assert DictSpace((("a", Discrete(2)),)) != DictSpace((("a", Discrete(3)),))

@@ -1,0 +1,136 @@
+"""Operations that would change nothing, found by trying every one of them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arc_environments import clipping, reset, small_env, step
+from arc_play import random_move
+from jaxarc.envs.action_space import ActionSpaceController
+from jaxarc.envs.usefulness import (
+    mask_useless,
+    possible_operations,
+    useful_operations,
+)
+from jaxarc.ops.names import NUM_OPERATIONS
+from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.wrappers import MetricsWrapper
+
+VIEWS = ("working_grid", "clipboard", "clipboard_mask", "current_example_idx")
+useful = jax.jit(useful_operations)
+
+
+def tried(env, state, move):
+    """Whether each operation changes a documented view, one step at a time."""
+    before = env.arc_state(state)
+    found = []
+    for operation in range(NUM_OPERATIONS):
+        move.operation = operation
+        after = env.arc_state(step(env, state, move.action())[0])
+        pairs = [(getattr(before, v), getattr(after, v)) for v in VIEWS]
+        found.append(any(not np.array_equal(*pair) for pair in pairs))
+    found[Op.SUBMIT] = True
+    return np.array(found)
+
+
+@pytest.mark.parametrize("kind", ["point", "bbox", "mask"])
+def test_exactly_what_changes_something_is_useful(kind):
+    env = small_env()
+    rng = np.random.default_rng(3)
+    state, _ = reset(env, jax.random.key(1))
+    for _ in range(6):
+        move = random_move(rng, (5, 5), kind)
+        wanted = tried(env, state, move)
+        np.testing.assert_array_equal(useful(env, state, move.action()), wanted)
+        move.operation = int(rng.choice(np.flatnonzero(wanted)))
+        if move.operation != Op.SUBMIT:
+            state, _ = step(env, state, move.action())
+
+
+def test_nothing_selected_on_a_fresh_grid():
+    env = small_env()
+    state, _ = reset(env, jax.random.key(0))
+    nothing = {"operation": jnp.int32(0), "selection": jnp.zeros((5, 5), bool)}
+    found = useful(env, state, nothing)
+    assert not found[: int(Op.FLOOD_FILL_0)].any()
+    assert not found[Op.PASTE]
+    assert not found[Op.RESIZE]
+    assert not found[Op.RESET_CURRENT_PAIR]
+    assert found[Op.SUBMIT]
+
+
+def test_what_is_not_allowed_is_neither_possible_nor_useful():
+    listed = (0, 3, 28, 34)
+    env = small_env(clipping(action={"allowed_operations": listed}))
+    state, _ = reset(env, jax.random.key(0))
+    possible = possible_operations(env.params, state)
+    assert np.flatnonzero(possible).tolist() == list(listed)
+    everything = {"operation": jnp.int32(0), "selection": jnp.ones((5, 5), bool)}
+    found = np.flatnonzero(useful(env, state, everything)).tolist()
+    assert set(found) <= set(listed)
+    assert {28, 34} <= set(found)
+
+
+def test_possible_is_what_the_controller_allows():
+    rules = {"dynamic_action_filtering": True, "context_dependent_operations": True}
+    env = small_env(clipping(action=rules))
+    for number in range(4):
+        state, _ = reset(env, jax.random.key(number))
+        for _ in range(2):
+            arc = env.arc_state(state)
+            wanted = ActionSpaceController.get_allowed_operations(
+                arc, env.params.config.action
+            )
+            np.testing.assert_array_equal(possible_operations(env, state), wanted)
+            state, _ = step(env, state, random_action())
+
+
+def random_action():
+    return random_move(np.random.default_rng(0), (5, 5), "point").action()
+
+
+def test_wrapped_states_and_documented_states_are_taken():
+    env = small_env()
+    wrapped = MetricsWrapper(env)
+    state, _ = reset(wrapped, jax.random.key(0))
+    action = random_action()
+    wanted = useful(env, state.inner, action)
+    np.testing.assert_array_equal(useful(wrapped, state, action), wanted)
+    arc = env.arc_state(state.inner)
+    np.testing.assert_array_equal(useful(env, arc, action), wanted)
+    np.testing.assert_array_equal(useful(env.params, arc, action), wanted)
+
+
+def test_useless_operations_score_nothing():
+    env = small_env()
+    state, _ = reset(env, jax.random.key(0))
+    action = random_action()
+    found = np.asarray(useful(env, state, action))
+    for count in (NUM_OPERATIONS, 35):
+        scores = jnp.arange(count, dtype=jnp.float32)
+        masked = np.asarray(mask_useless(env, state, action, scores))
+        wanted = np.where(found[:count], np.arange(count), -np.inf)
+        np.testing.assert_array_equal(masked, wanted)
+
+
+def test_where_nothing_is_useful_scores_stay():
+    env = small_env(clipping(action={"allowed_operations": (29,)}))
+    state, _ = reset(env, jax.random.key(0))
+    scores = jnp.arange(42.0)
+    np.testing.assert_array_equal(
+        mask_useless(env, state, random_action(), scores), scores
+    )
+
+
+def test_many_states_at_once_and_no_dictionary_of_other_things():
+    env = small_env()
+    keys = jax.random.split(jax.random.key(0), 5)
+    states, _ = jax.vmap(env.reset)(keys)
+    action = random_action()
+    mapped = jax.jit(jax.vmap(lambda s: useful_operations(env, s, action)))(states)
+    for index in range(5):
+        state, _ = reset(env, keys[index])
+        np.testing.assert_array_equal(mapped[index], useful(env, state, action))
+    with pytest.raises(TypeError, match="PointAction"):
+        useful_operations(env, reset(env, keys[0])[0], {"operation": 1})

@@ -1,0 +1,157 @@
+"""Agents are what their configuration says, resume exactly, and learn."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arc_agents import TINY_PPO, tiny_config, write_small_tasks
+from arc_samples import DATA, needs_data
+from jaxarc.learning.evaluation import evaluate, every_pair
+from jaxarc.learning.runs import read_metrics
+from jaxarc.learning.training import PAINTING, AgentConfig, make_agent, train_agent
+from jaxarc.ops.names import OPERATION_NAMES
+from jaxrig.learn import PPOConfig
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_small_tasks(tmp_path_factory.mktemp("tasks"))
+
+
+@pytest.fixture(scope="module")
+def agent(folder):
+    return make_agent(tiny_config(folder))
+
+
+def same_arrays(one, other):
+    pairs = zip(
+        jax.tree.leaves(eqx.filter(one, eqx.is_array)),
+        jax.tree.leaves(eqx.filter(other, eqx.is_array)),
+        strict=True,
+    )
+    return all(_equal(a, b) for a, b in pairs)
+
+
+def _equal(one, other):
+    if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+        one, other = jax.random.key_data(one), jax.random.key_data(other)
+    return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=False)
+
+
+def test_painting_is_every_colour_and_a_size():
+    names = [OPERATION_NAMES[operation] for operation in PAINTING]
+    assert names == [f"Fill {colour}" for colour in range(10)] + ["Resize"]
+
+
+@pytest.mark.parametrize(
+    ("values", "shape"),
+    [
+        ({}, (5, 5)),
+        ({"answer": True}, (5, 5, 2)),
+        ({"context_pairs": 2}, (5, 5, 6)),
+        ({"answer": True, "context_pairs": 1}, (5, 5, 5)),
+    ],
+)
+def test_the_configuration_decides_what_is_seen(folder, values, shape):
+    agent = make_agent(tiny_config(folder, **values))
+    assert agent.env.observation_space().shape == shape
+    _, begun = agent.env.reset(jax.random.key(0))
+    assert begun.observation.shape == shape
+    choice = agent.state.policy.sample(jax.random.key(1), begun.observation)
+    assert int(choice.action.operation) in PAINTING
+
+
+def test_tasks_steps_and_operations_are_those_configured(folder):
+    agent = make_agent(
+        tiny_config(folder, tasks=2, max_episode_steps=7, operations=(3, 34))
+    )
+    params = agent.env.params
+    assert params.subset_indices.tolist() == [0, 1]
+    assert params.config.environment.max_episode_steps == 7
+    assert agent.state.policy.operations == (3, 34)
+    assert agent.env.params.episode_mode == 0
+
+
+@pytest.mark.parametrize("tasks", [-1, 4])
+def test_a_number_of_tasks_that_there_is_not(folder, tasks):
+    with pytest.raises(ValueError, match=f"tasks is {tasks}: Mini-all has 3"):
+        make_agent(tiny_config(folder, tasks=tasks))
+
+
+def test_seeds_make_networks(folder, agent):
+    assert same_arrays(make_agent(tiny_config(folder)).state, agent.state)
+    other = make_agent(tiny_config(folder, seed=1)).state
+    assert not same_arrays(other.policy, agent.state.policy)
+
+
+def test_tests_are_played_as_they_are(folder):
+    agent = make_agent(tiny_config(folder, answer=True, augment=True, tasks=2))
+    env = agent.environment(1)
+    assert (env.params.episode_mode, env.params.augment) == (1, False)
+    assert every_pair(env)[0].tolist() == [0, 1]
+    assert env.observation_space().shape == (5, 5, 2)
+    pictures = {
+        np.asarray(env.reset(key, task=1, pair=0)[1].observation).tobytes()
+        for key in jax.random.split(jax.random.key(0), 4)
+    }
+    assert len(pictures) == 1
+    training = agent.environment(0)
+    assert (training.params.episode_mode, training.params.augment) == (0, True)
+    assert agent.env.params.episode_mode == 0
+
+
+def test_stopping_and_going_on_changes_nothing(agent, tmp_path):
+    whole, history = train_agent(agent, 4)
+    train_agent(agent, 2, tmp_path)
+    resumed, rest = train_agent(agent, 4, tmp_path)
+    assert same_arrays(whole, resumed)
+    assert int(resumed.updates) == 4
+    assert [len(history), len(rest)] == [4, 2]
+    assert [r["loss"] for r in history[2:]] == [r["loss"] for r in rest]
+    records = read_metrics(tmp_path)
+    assert [record["step"] for record in records] == [1, 2, 3, 4]
+    assert [r["loss"] for r in records] == [r["loss"] for r in history]
+    assert not same_arrays(whole.policy, agent.state.policy)
+
+
+def test_sinks_hear_of_every_update(agent):
+    heard = []
+    sink = lambda step, metrics: heard.append((step, metrics["entropy"]))
+    _, history = train_agent(agent, 2, sinks=(sink,))
+    assert heard == [(1, history[0]["entropy"]), (2, history[1]["entropy"])]
+
+
+def test_another_configuration_in_the_same_folder_is_refused(folder, agent, tmp_path):
+    train_agent(agent, 1, tmp_path)
+    ppo = dataclasses.replace(TINY_PPO, learning_rate=0.5)
+    other = make_agent(tiny_config(folder, ppo=ppo))
+    with pytest.raises(ValueError, match="a run of another configuration"):
+        train_agent(other, 2, tmp_path)
+
+
+@pytest.mark.slow
+@needs_data
+def test_an_agent_that_sees_the_answer_learns_to_paint_it():
+    ppo = PPOConfig(
+        environments=64, steps=32, epochs=2, minibatches=4, learning_rate=3e-3
+    )
+    config = AgentConfig(
+        dataset_path=str(DATA / "MiniARC"),
+        tasks=3,
+        answer=True,
+        features=16,
+        depth=0,
+        max_episode_steps=30,
+        ppo=ppo,
+    )
+    agent = make_agent(config)
+    key = jax.random.key(0)
+    before = evaluate(agent.state.policy, agent.env, key)
+    trained, _ = train_agent(agent, 200)
+    after = evaluate(trained.policy, agent.env, key)
+    assert before.pair_rate == 0.0
+    assert after.pair_rate >= 0.5

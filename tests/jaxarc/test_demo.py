@@ -1,0 +1,72 @@
+"""Oracle: what the page claims must be in it, and true of the run it came from."""
+
+import pytest
+
+from jaxarc import demo
+from jaxarc.demo import (
+    ENCLOSED,
+    ENCLOSED_STEPS,
+    MIRRORED,
+    MIRRORED_STEPS,
+    agent_parts,
+    arc_section,
+    episode_parts,
+    history_bytes,
+    solve,
+)
+from jaxarc.registration import make
+from jaxarc.rollouts import random_rollout
+from jaxarc.tasks import open_dataset
+from jaxrig.progress import Meter
+from jaxrig.report import Figure, Player, Table
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return open_dataset("AGI1", split="train")
+
+
+def test_the_steps_solve_both_tasks(tasks):
+    test = solve(tasks, MIRRORED, MIRRORED_STEPS, mode=1, pair=0)
+    assert test.done
+    assert test.frame.similarity == 1.0
+    demonstration = solve(tasks, ENCLOSED, ENCLOSED_STEPS, mode=0, pair=4)
+    similarity = [frame.similarity for frame in demonstration.frames]
+    assert similarity == sorted(similarity)
+    assert similarity[-1] == 1.0
+
+
+def test_steps_that_solve_nothing_are_not_shown(tasks):
+    with pytest.raises(AssertionError, match="do not solve 00d62c1b"):
+        solve(tasks, ENCLOSED, ENCLOSED_STEPS[:-1], mode=0, pair=4)
+
+
+def test_episodes_can_be_played(tasks):
+    parts = episode_parts(tasks)
+    players = [part for part in parts if isinstance(part, Player)]
+    assert [len(player.frames) for player in players] == [6, 6]
+    assert isinstance(parts[1], Figure)
+
+
+@pytest.mark.parametrize(
+    ("form", "size"), [("point", 24_000), ("bbox", 32_000), ("mask", 3_616_000)]
+)
+def test_history_takes_what_was_promised(tasks, form, size):
+    assert history_bytes(tasks, form) == size
+
+
+def test_agents_have_a_row_each():
+    env, _ = make("AGI1-00d62c1b")
+    results = [random_rollout(env, "point", 2, 20)]
+    (table,) = (part for part in agent_parts(results) if isinstance(part, Table))
+    assert table.rows[0][:1] == ("point",)
+    assert table.rows[0][2] == results[0].episodes
+
+
+@pytest.mark.slow
+def test_the_whole_section(monkeypatch):
+    monkeypatch.setattr(demo, "ENVIRONMENTS", 4)
+    monkeypatch.setattr(demo, "STEPS", 5)
+    section = arc_section(Meter())
+    tables = [part for part in section.parts if isinstance(part, Table)]
+    assert [len(table.rows) for table in tables] == [3, 6]
