@@ -100,5 +100,5 @@ class Wanderer(Oracle):
     def best(self, observation):
         paint = super().best(observation)
         leave = observation[0, 0, 0] == 0
-        operation = jnp.where(leave, int(Op.NEXT_DEMO_PAIR), paint.operation)
+        operation = jnp.where(leave, int(Op.SWITCH_TO_NEXT_DEMO_PAIR), paint.operation)
         return PointAction(operation.astype(jnp.int32), paint.row, paint.col)

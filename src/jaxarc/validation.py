@@ -49,13 +49,11 @@ def check_mask_shape(action: Any, config: Any) -> None:
 def ranges(action: Any, config: Any) -> list[tuple[str, Any, int]]:
     """Name, value and exclusive upper bound of every number in an action."""
     height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
-    found = [("operation", action.operation, NUM_OPERATIONS)]
-    if isinstance(action, PointAction):
-        found += [("row", action.row, height), ("col", action.col, width)]
-    if isinstance(action, BboxAction):
-        found += [("r1", action.r1, height), ("c1", action.c1, width)]
-        found += [("r2", action.r2, height), ("c2", action.c2, width)]
-    return found
+    bounds = {"operation": NUM_OPERATIONS, "row": height, "col": width}
+    bounds |= {"r1": height, "c1": width, "r2": height, "c2": width}
+    # Asking a module for a field by its name costs more than a look at all of them.
+    fields = vars(action).items()
+    return [(name, value, bounds[name]) for name, value in fields if name in bounds]
 
 
 def action_in_range(action: Any, config: Any) -> Bool[Array, "*batch"]:

@@ -77,6 +77,11 @@ def train(
         seed=seed,
         ppo=ppo,
     )
+    run_training(config, updates, out, wandb)
+
+
+def run_training(config: AgentConfig, updates: int, out: Path, wandb: bool) -> None:
+    """Train, draw the curve, and say how it went."""
     console = make_console()
     agent = make_agent(config)
     save_config(out, config)
@@ -85,9 +90,9 @@ def train(
     records = read_metrics(out)
     if any(record["mean_return"] is not None for record in records):
         (out / "curve.svg").write_text(_curve(records))
-    last = records[-1]
+    last, steps = records[-1], updates * config.ppo.steps_per_update
     console.print(
-        f"{updates} updates, {updates * ppo.steps_per_update:,} steps; mean return "
+        f"{updates} updates, {steps:,} steps; mean return "
         f"{_number(last['mean_return'])}, mean length {_number(last['mean_length'])}",
         highlight=False,
     )

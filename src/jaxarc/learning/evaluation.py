@@ -113,7 +113,7 @@ def summarise(
 def _play_all(
     policy: Any,
     env: Any,
-    keys: Shaped[Array, "pairs *key"],
+    keys: Shaped[Array, " pairs *key"],
     rows: Int[Array, " pairs"],
     pairs: Int[Array, " pairs"],
     best: bool,

@@ -16,6 +16,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 app.command("train")(train)
 app.command("eval")(evaluate_run)
 
+KINDS = ("demonstrations", "tests")
 SMALL = ("--envs", "4", "--steps", "4", "--features", "8", "--depth", "0")
 
 
@@ -67,9 +68,6 @@ def test_figures_of_agent_and_chance(trained, tmp_path):
         assert 0.0 <= found["pair_rate"][0] <= 1.0
     for word in ("player", "agent", "random", "demonstrations", "tests"):
         assert word in done.output
-
-
-KINDS = ("demonstrations", "tests")
 
 
 def test_running_again_goes_on(tasks, tmp_path):

@@ -49,8 +49,9 @@ def as_result(rows, solved, **more):
     return EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
 
 
-@pytest.mark.parametrize(("mode", "pairs"), [(0, 6), (1, 3)])
-@pytest.mark.parametrize("greedy", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "pairs", "greedy"), [(0, 6, False), (1, 3, False), (1, 3, True)]
+)
 def test_an_oracle_solves_every_pair(folder, mode, pairs, greedy):
     result = evaluate(Oracle(), make_env(folder, mode), KEY, 1, greedy)
     assert result.solved.shape == (1, pairs)
@@ -84,13 +85,13 @@ def test_similarity_of_a_test_is_hidden_until_submit(folder):
     state, begun = env.reset(KEY, task=0, pair=0)
     assert float(begun.extras["similarity"]) == 0.0
     step = jax.jit(lambda env, state, action: env.step(state, action))
-    state, seen = step(env, state, Oracle().best(begun.observation))
-    assert float(seen.extras["similarity"]) == 0.0
+    seen = begun
+    for _ in range(4):
+        state, seen = step(env, state, Oracle().best(seen.observation))
+        assert float(seen.extras["similarity"]) == 0.0
     _, ended = step(env, state, Submitter().best(seen.observation))
-    assert 0.0 <= float(ended.extras["similarity"]) < 1.0
+    assert 0.0 < float(ended.extras["similarity"]) < 1.0
     assert bool(ended.last())
-    whole = evaluate(Oracle(), make_env(folder, 1), KEY, 1)
-    np.testing.assert_array_equal(whole.similarity, 1.0)
 
 
 def test_another_pair_solved_on_the_way_does_not_count():

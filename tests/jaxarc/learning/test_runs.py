@@ -36,7 +36,7 @@ def test_a_configuration_comes_back(tmp_path, config):
 def test_the_same_configuration_may_be_saved_again(tmp_path):
     for _ in range(2):
         save_config(tmp_path, AgentConfig(seed=3))
-    with pytest.raises(ValueError, match="another configuration .* give another fold"):
+    with pytest.raises(ValueError, match=r"another configuration .* give another fold"):
         save_config(tmp_path, AgentConfig(seed=4))
     assert load_config(tmp_path).seed == 3
 

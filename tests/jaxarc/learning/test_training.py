@@ -151,7 +151,7 @@ def test_an_agent_that_sees_the_answer_learns_to_paint_it():
     agent = make_agent(config)
     key = jax.random.key(0)
     before = evaluate(agent.state.policy, agent.env, key)
-    trained, _ = train_agent(agent, 200)
+    trained, _ = train_agent(agent, 300)
     after = evaluate(trained.policy, agent.env, key)
     assert before.pair_rate == 0.0
     assert after.pair_rate >= 0.5

@@ -94,7 +94,9 @@ def test_padding_is_white_and_the_unknown_grey():
     assert cell_color(-2) == cell_color(11) == "#808080"
 
 
-@pytest.mark.parametrize("color", {c for s in COLOR_SCHEMES.values() for c in s})
+@pytest.mark.parametrize(
+    "color", sorted({c for s in COLOR_SCHEMES.values() for c in s})
+)
 def test_ink_has_the_higher_contrast(color):
     weights = np.array([0.2126, 0.7152, 0.0722])
 
