@@ -11,7 +11,7 @@ PIP = if command -v uv >/dev/null 2>&1; \
   then uv pip install --quiet --python $(BIN)/python -e ".[$(1)]"; \
   else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(1)]"; fi
 
-.PHONY: setup demo test check bench docs clean
+.PHONY: setup demo test slow check bench docs clean
 
 setup: $(STAMP)
 
@@ -29,7 +29,10 @@ demo: setup
 	$(BIN)/jaxrig demo --out out
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+slow: setup
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 check: setup
 	$(BIN)/ruff check .

@@ -359,7 +359,6 @@ needs = lambda number: pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", ["000"], ids=title)
 @needs("000")
 def test_optimization_guide(number, reader, capsys):
@@ -367,7 +366,6 @@ def test_optimization_guide(number, reader, capsys):
     assert "steps/sec" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", ["001"], ids=title)
 @needs("001")
 def test_performance_guide(number, reader, capsys):

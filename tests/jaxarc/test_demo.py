@@ -64,6 +64,7 @@ def test_agents_have_a_row_each():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "ENVIRONMENTS", 4)
     monkeypatch.setattr(demo, "STEPS", 5)

@@ -17,7 +17,6 @@ CASES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda b: b.name)
 def test_benchmark_runs(benchmark, monkeypatch):
     once = lambda ways, **_: compare(ways, repeats=1, warmup=0)

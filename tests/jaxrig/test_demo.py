@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from jaxrig import demo
 from jaxrig.demo import batching_parts, guard_parts, learner_parts
 from jaxrig.progress import Meter
@@ -27,7 +25,6 @@ def test_every_chunk_size_compiles_once_and_gives_the_same_bits(monkeypatch):
     ]
 
 
-@pytest.mark.slow
 def test_the_learner_comes_within_two_percent_of_the_optimum():
     _, text, _, player = learner_parts(Meter())
     assert isinstance(text, Text)

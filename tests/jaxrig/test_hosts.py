@@ -52,7 +52,6 @@ def free_port():
         return s.getsockname()[1]
 
 
-@pytest.mark.slow
 def test_two_processes_give_the_result_of_one(tmp_path):
     address = f"127.0.0.1:{free_port()}"
     folder = str(Path(__file__).parent.parent)

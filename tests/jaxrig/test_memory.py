@@ -66,6 +66,7 @@ def test_compiled_memory_counts_donated_buffers_once():
     assert kept.total - donated.total == donated.aliased == 4000
 
 
+@pytest.mark.slow
 def test_a_planted_leak_is_found_and_its_absence_too():
     kept = []
     leaking = detect_memory_leaks(

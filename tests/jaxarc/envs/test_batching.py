@@ -118,6 +118,7 @@ def test_a_runner_has_a_longest_run():
         runner(create_batch_keys(jax.random.key(0), 2), 4)
 
 
+@pytest.mark.slow
 def test_performance_by_batch_size():
     found = analyze_batch_performance(small_config(), small_task(), (1, 4), 2)
     assert list(found["batch_metrics"]) == [1, 4]
