@@ -11,6 +11,8 @@ import pytest
 import arc_hand as hand
 from jaxarc.ops.names import ARCLEOperationType as Op
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 REASON = "ARCLE is not installed: pip install arcle"
 color = pytest.importorskip("arcle.actions.color", reason=REASON)
 critical = pytest.importorskip("arcle.actions.critical", reason=REASON)

@@ -14,6 +14,8 @@ from jaxarc.envs.spaces import Discrete
 from jaxrig.bench import run_benchmark
 from jaxrig.timing import compare
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 CASES = {
     "arc.scan": ["30x30, auto-reset", "30x30, no reset"],
     "arc.small": ["5x5, auto-reset", "5x5, no reset"],
@@ -32,7 +34,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(benchmarks, "BATCH_CALLS", 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", make_benchmarks(8, 16), ids=lambda b: b.name)
 def test_benchmark_runs(benchmark, quick):
     records = run_benchmark(benchmark)

@@ -20,6 +20,8 @@ from jaxarc.tasks import open_dataset
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Player, Table
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 @pytest.fixture(scope="module")
 def tasks():
@@ -63,8 +65,6 @@ def test_agents_have_a_row_each():
     assert table.rows[0][2] == results[0].episodes
 
 
-@pytest.mark.slow
-@pytest.mark.slow
 def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "ENVIRONMENTS", 4)
     monkeypatch.setattr(demo, "STEPS", 5)

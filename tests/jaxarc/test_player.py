@@ -11,6 +11,8 @@ from jaxarc.envs import arc_reset, arc_step
 from jaxarc.ops.names import ARCLEOperationType as Op
 from jaxarc.player import TaskPlayer, player_config
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 CONFIG = player_config(
     DatasetConfig(max_grid_height=7, max_grid_width=7, max_train_pairs=1)
 )

@@ -20,6 +20,8 @@ from jaxarc.recording import (
 )
 from jaxrig.testing import assert_trees_close
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 TASK = create_demo_task(5, 5)
 
 

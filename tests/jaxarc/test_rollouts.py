@@ -12,6 +12,8 @@ from jaxarc.registration import make
 from jaxarc.rollouts import random_rollout
 from jaxrig.progress import Meter
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 @pytest.fixture(scope="module")
 def env():

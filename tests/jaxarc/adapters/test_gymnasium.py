@@ -15,6 +15,8 @@ from jaxarc.wrappers import (
     Vectorise,
 )
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 gymnasium = pytest.importorskip("gymnasium")
 adapter = pytest.importorskip("jaxarc.adapters.gymnasium")
 

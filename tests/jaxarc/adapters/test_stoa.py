@@ -14,6 +14,8 @@ from arc_environments import clipping, small_env, small_params
 from jaxarc.adapters import stoa as adapter
 from jaxarc.wrappers import FlattenActionWrapper, MetricsWrapper, PointActionWrapper
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 METRICS = {
     "solved": np.array([True, False, True, False]),
     "steps_to_solve": np.array([3, -1, 6, -1]),

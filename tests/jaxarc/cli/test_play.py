@@ -6,6 +6,8 @@ from typer.testing import CliRunner
 from jaxarc.cli.app import app
 from jaxarc.recording import load_recording, run_again
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 SOLUTION = "flood 4 2 2\nflood 4 3 3\n"
 
 

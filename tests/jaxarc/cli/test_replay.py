@@ -8,6 +8,8 @@ from jaxarc.player import TaskPlayer, player_config
 from jaxarc.recording import save_recording
 from jaxarc.tasks import open_dataset
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 @pytest.fixture
 def file(tmp_path):

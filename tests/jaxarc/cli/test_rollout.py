@@ -1,9 +1,12 @@
 """The command runs a random agent, says what it did, and leaves an episode behind."""
 
+import pytest
 from typer.testing import CliRunner
 
 from jaxarc.cli.app import app
 from jaxarc.recording import load_recording, run_again
+
+pytestmark = pytest.mark.slow  # many programs to compile
 
 
 def run(*words):

@@ -12,6 +12,8 @@ from arc_agents import write_small_tasks
 from jaxarc.cli.train import evaluate_run, train
 from jaxarc.learning.runs import load_config, read_metrics
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command("train")(train)
 app.command("eval")(evaluate_run)

@@ -21,6 +21,8 @@ from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
 from jaxarc.validation import action_in_range
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 MAKERS = pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
 
 
@@ -118,7 +120,6 @@ def test_a_runner_has_a_longest_run():
         runner(create_batch_keys(jax.random.key(0), 2), 4)
 
 
-@pytest.mark.slow
 def test_performance_by_batch_size():
     found = analyze_batch_performance(small_config(), small_task(), (1, 4), 2)
     assert list(found["batch_metrics"]) == [1, 4]

@@ -15,6 +15,8 @@ from jaxarc import bits
 from jaxarc.config import GridInitializationConfig
 from jaxarc.envs.initialise import draw_grid, permuted_grid, random_grid
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 WIDTH = 6
 NONE = {
     "demo_weight": 0.0,

@@ -8,6 +8,8 @@ from jaxarc.config import ConfigValidationError, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.stateful import ArcEnvironment
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 def test_it_follows_the_functions():
     config, task, key = small_config(), small_task(), jax.random.key(3)

@@ -17,6 +17,8 @@ from jaxarc.ops.names import NUM_OPERATIONS
 from jaxarc.ops.names import ARCLEOperationType as Op
 from jaxarc.wrappers import MetricsWrapper
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 VIEWS = ("working_grid", "clipboard", "clipboard_mask", "current_example_idx")
 useful = jax.jit(useful_operations)
 

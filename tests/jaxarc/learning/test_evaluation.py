@@ -25,6 +25,8 @@ from jaxarc.registration import make
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AnswerObservationWrapper
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 KEY = jax.random.key(0)
 
 

@@ -17,6 +17,8 @@ from jaxarc.learning.runs import (
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxrig.learn import PPOConfig
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 @pytest.mark.parametrize(
     "config",

@@ -16,6 +16,8 @@ from jaxarc.learning.training import PAINTING, AgentConfig, make_agent, train_ag
 from jaxarc.ops.names import OPERATION_NAMES
 from jaxrig.learn import PPOConfig
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -133,7 +135,6 @@ def test_another_configuration_in_the_same_folder_is_refused(folder, agent, tmp_
         train_agent(other, 2, tmp_path)
 
 
-@pytest.mark.slow
 @needs_data
 def test_an_agent_that_sees_the_answer_learns_to_paint_it():
     ppo = PPOConfig(

@@ -28,6 +28,8 @@ from jaxarc.wrappers import (
     StepLimit,
 )
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 def layered(**groups):
     env = ContextualObservationWrapper(small_env(clipping(**groups)), 2)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from arc_environments import (
     clipping,
@@ -19,6 +20,8 @@ from arc_play import row
 from arc_states import point
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AutoReset, ExtendedMetrics, MetricsWrapper, StepLimit
+
+pytestmark = pytest.mark.slow  # many programs to compile
 
 
 def counted(steps, start):

@@ -30,6 +30,8 @@ from jaxarc.wrappers import (
     Vectorise,
 )
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 COPY = 28
 PLAIN = {
     "clipboard": ClipboardObservationWrapper,

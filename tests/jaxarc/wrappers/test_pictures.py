@@ -21,6 +21,8 @@ from jaxarc.wrappers import (
     Vectorise,
 )
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 
 def test_a_step_is_remembered_and_changes_nothing_else():
     env = small_env()

@@ -27,6 +27,8 @@ from jaxarc.wrappers import (
 )
 from jaxrig.testing import assert_one_trace
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 COUNT = 5
 
 
