@@ -1,7 +1,6 @@
 """The command `jaxrig`: doctor, bench, demo, and a sub-command for each system."""
 
 import enum
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxrig import bench, compilation, doctor, machine
+from jaxrig.outputs import check_writable
 from jaxrig.progress import Meter, make_meter
 from jaxrig.report import Report, Section, Text
 from jaxrig.report import Table as ReportTable
@@ -102,8 +102,7 @@ def run_bench(
         for benchmark in chosen:
             console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
         return
-    if json is not None:
-        _check_writable(json)
+    check_writable(json)
     results = []
     for benchmark in chosen:
         console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
@@ -114,18 +113,6 @@ def run_bench(
             bench.write_results(json, results)
     if json is not None:
         console.print(f"wrote {json}", markup=False)
-
-
-def _check_writable(path: Path) -> None:
-    """Find out before the work, not after it."""
-    if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder, not a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"cannot make {path.parent}: {error}") from error
-    if not os.access(path.parent, os.W_OK):
-        raise typer.BadParameter(f"cannot write to {path.parent}")
 
 
 def _bench_table(records: list[dict]) -> Table:
@@ -159,7 +146,7 @@ def run_demo(
     """Run the main job of every installed system and write one page about it."""
     report = Report("jaxrig demo", "Every figure on this page comes from one run.")
     chosen = _with_demo(only or [])
-    _check_writable(out / "report.html")
+    check_writable(out / "report.html")
     for system, demo in chosen:
         console.print(f"{system.title} ...", markup=False)
         start, meter = time.perf_counter(), make_meter(progress)

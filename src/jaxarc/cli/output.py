@@ -1,6 +1,5 @@
 """What the commands share: the console, files to write, and common options."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from jaxarc.utils.visualization.drawing import Drawing, save_svg_drawing
+from jaxrig.outputs import check_writable
 
 WIDE = 120  # columns when the output is a file or a pipe
 PICTURES = (".svg", ".png", ".pdf")
@@ -34,20 +34,6 @@ PathOption = Annotated[
 def make_console() -> Console:
     """The console to show things on, wide when nobody watches."""
     return Console(width=None if sys.stdout.isatty() else WIDE)
-
-
-def check_writable(path: Path | None) -> None:
-    """Find out before the work, not after it, that a file cannot be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder, not a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"cannot make {path.parent}: {error}") from error
-    if not os.access(path.parent, os.W_OK):
-        raise typer.BadParameter(f"cannot write to {path.parent}")
 
 
 def beside(

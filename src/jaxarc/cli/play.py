@@ -18,7 +18,6 @@ from jaxarc.cli.output import (
     DatasetOption,
     PathOption,
     beside,
-    check_writable,
     count_steps,
     make_console,
 )
@@ -28,6 +27,7 @@ from jaxarc.recording import save_recording
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask
 from jaxarc.utils.visualization import visualize_grid_rich
+from jaxrig.outputs import check_writable
 
 
 def play(

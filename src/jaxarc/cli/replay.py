@@ -13,7 +13,6 @@ from jaxarc.cli.output import (
     PathOption,
     beside,
     check_picture,
-    check_writable,
     count_steps,
     make_console,
     write_svg,
@@ -28,6 +27,7 @@ from jaxarc.utils.visualization import (
     visualize_grid_rich,
 )
 from jaxarc.utils.visualization.steps import describe_step
+from jaxrig.outputs import check_writable
 from jaxrig.report import Figure, Report, Section
 
 

@@ -8,10 +8,11 @@ import typer
 from rich import box
 from rich.table import Table
 
-from jaxarc.cli.output import PathOption, check_writable, make_console
+from jaxarc.cli.output import PathOption, make_console
 from jaxarc.recording import save_recording
 from jaxarc.registration import make
 from jaxarc.rollouts import RolloutResult, random_rollout
+from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
 from jaxrig.report.numerals import format_number
 

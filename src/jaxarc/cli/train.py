@@ -12,13 +12,14 @@ import typer
 from rich import box
 from rich.table import Table
 
-from jaxarc.cli.output import PathOption, check_writable, make_console
+from jaxarc.cli.output import PathOption, make_console
 from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarise
 from jaxarc.learning.policy import RandomPolicy
 from jaxarc.learning.runs import load_agent, read_metrics, save_config
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxrig.atomic import atomic_write
 from jaxrig.learn import PPOConfig
+from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
 from jaxrig.report import line_chart
 

@@ -3,6 +3,7 @@
 import difflib
 import logging
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +41,7 @@ logger = logging.getLogger(__name__)
 P = TypeVar("P", bound="TaskParser")
 
 
-class TaskParser:
+class TaskParser(ABC):
     """The tasks of one data set; subclasses say where they are.
 
     Making a parser only looks for the files. They are read when the first task or the
@@ -68,8 +69,9 @@ class TaskParser:
         """A parser from the dataset group of a Hydra configuration."""
         return cls(DatasetConfig.from_hydra(cfg))
 
+    @abstractmethod
     def _find(self, folder: Path) -> FolderSource:
-        raise NotImplementedError
+        """The files of this data set below a folder."""
 
     def _check_embedded(self) -> None:
         raise RuntimeError(

@@ -1,7 +1,5 @@
 """Files are checked before the work; pipes get a wide console."""
 
-from pathlib import Path
-
 import pytest
 import typer
 from rich.console import Console
@@ -11,7 +9,6 @@ from jaxarc.cli.output import (
     WIDE,
     beside,
     check_picture,
-    check_writable,
     count_steps,
     make_console,
     write_svg,
@@ -48,16 +45,6 @@ def test_the_name_of_a_picture_says_its_format(tmp_path):
 
 def test_steps_are_counted_in_words():
     assert [count_steps(n) for n in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
-
-
-def test_folders_are_made_and_wrong_places_refused(tmp_path):
-    check_writable(None)
-    check_writable(tmp_path / "a" / "b.json")
-    assert (tmp_path / "a").is_dir()
-    with pytest.raises(typer.BadParameter, match="is a folder"):
-        check_writable(tmp_path)
-    with pytest.raises(typer.BadParameter, match="cannot make"):
-        check_writable(Path("/dev/null/x/y.json"))
 
 
 def test_a_picture_is_written_and_named(tmp_path, capsys):
