@@ -6,14 +6,21 @@ import pkgutil
 
 import pytest
 
+import jaxarc
 import jaxrig
 
+EXTRAS = {"jaxarc.adapters.gymnasium": "gymnasium"}  # imported with their module
 MODULES = [
-    m.name for m in pkgutil.walk_packages(jaxrig.__path__, "jaxrig.") if not m.ispkg
+    module.name
+    for package in (jaxrig, jaxarc)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not module.ispkg
 ]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
     found = doctest.testmod(importlib.import_module(name))
     assert found.failed == 0

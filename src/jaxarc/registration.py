@@ -12,7 +12,7 @@ from jaxarc.config import (
     JaxArcConfig,
 )
 from jaxarc.data.corpora import create_parser
-from jaxarc.data.download import DatasetDownloader
+from jaxarc.data.download import DatasetDownloader, remotes_from
 from jaxarc.data.sources import DATASETS, dataset_kind
 from jaxarc.data.splits import resolve_selector
 from jaxarc.envs.arguments import as_config
@@ -133,7 +133,9 @@ def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
     folder = config.dataset.dataset_path
     if kind not in _DOWNLOADS or (folder and Path(folder).exists()):
         return config
-    fetched = DatasetDownloader(folder or "data").download(_DOWNLOADS[kind])
+    remotes = remotes_from(_DOWNLOADS[kind], config.dataset.dataset_repo)
+    fetcher = DatasetDownloader(folder or "data", remotes=remotes)
+    fetched = fetcher.download(_DOWNLOADS[kind])
     dataset = dataclasses.replace(config.dataset, dataset_path=str(fetched))
     return dataclasses.replace(config, dataset=dataset)
 

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.data.identity import extract_task_id_from_index
@@ -29,8 +29,12 @@ FORMS = tuple(KINDS)
 
 
 class Tally(eqx.Module):
-    """Figures of finished episodes, added up in each environment."""
+    """Figures of finished episodes, added up in each environment.
 
+    `playing` is False once an episode has ended that no other follows.
+    """
+
+    playing: Bool[Array, "*batch"]
     episodes: Int[Array, "*batch"]
     solved: Int[Array, "*batch"]
     length: Int[Array, "*batch"]
@@ -81,7 +85,10 @@ def random_rollout(
     seed: int = 0,
     meter: Meter | None = None,
 ) -> RolloutResult:
-    """Step many environments with random actions; finished ones begin again."""
+    """Step many environments with random actions; finished ones begin again.
+
+    With `environment.auto_reset` off each plays one episode and counts no further.
+    """
     if environments < 1 or steps < 1:
         raise ValueError(
             f"{environments} environments and {steps} steps: both are at least 1"
@@ -128,16 +135,17 @@ def _runner(environments: int, form: str, meter: Meter) -> Any:
 
     def run(env: Any, state: Any, keys: Any) -> Any:
         space = env.action_space()
+        resets = env.params.config.environment.auto_reset
 
         def step(carry: Any, key: Any) -> Any:
             state, tally = carry
             action = kind(**space.sample(key, (environments,)))
             state, after = env.step(state, action)
             row = jax.tree.map(lambda x: x[0], (action, after.reward, after.last()))
-            return (state, _add(tally, after)), row
+            return (state, _add(tally, after, resets)), row
 
         zero, none = jnp.zeros(environments, jnp.int32), jnp.zeros(environments)
-        tally = Tally(zero, zero, zero, none, none)
+        tally = Tally(zero == 0, zero, zero, zero, none, none)
         (_, tally), trail = scan_with_progress(
             step, (state, tally), keys, meter=meter, label=f"random {form} actions"
         )
@@ -146,15 +154,17 @@ def _runner(environments: int, form: str, meter: Meter) -> Any:
     return run
 
 
-def _add(tally: Tally, after: Any) -> Tally:
-    metrics, last = after.extras["episode_metrics"], after.last()
+def _add(tally: Tally, after: Any, resets: bool) -> Tally:
+    metrics, last = after.extras["episode_metrics"], after.last() & tally.playing
     count = last.astype(jnp.int32)
+    best = jnp.where(tally.playing, metrics.best_similarity, 0.0)
     return Tally(
+        tally.playing & (resets | ~last),
         tally.episodes + count,
         tally.solved + count * metrics.solved.astype(jnp.int32),
         tally.length + count * metrics.episode_length,
         tally.returns + jnp.where(last, metrics.episode_return, 0.0),
-        jnp.maximum(tally.best_similarity, metrics.best_similarity),
+        jnp.maximum(tally.best_similarity, best),
     )
 
 

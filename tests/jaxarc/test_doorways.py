@@ -19,11 +19,15 @@ PATHS = {
     "ArcObservation ObservationConfig PointAction BboxAction MaskAction "
     "StructuredAction create_point_action create_bbox_action create_mask_action "
     "get_action_handler arc_reset arc_step execute_grid_operation "
-    "get_operation_name MultiBinary Space",
+    "get_operation_name MultiBinary Space Environment EnvParams State TimeStep "
+    "StepType reset step useful_operations possible_operations mask_useless GridSpace "
+    "SelectionSpace ARCActionSpace Discrete Bounded DictSpace ActionRecord "
+    "ActionHistoryTracker",
+    "jaxarc.envs.action_history": "ActionRecord ActionHistoryTracker",
     "jaxarc.envs.functional": "arc_reset arc_step batch_reset batch_step "
     "create_observation create_batch_episode_runner analyze_batch_performance "
     "create_batch_keys split_key_for_batch_step validate_batch_keys "
-    "ensure_deterministic_batch_keys",
+    "ensure_deterministic_batch_keys reset step",
     "jaxarc.envs.structured_actions": "PointAction BboxAction MaskAction BaseAction "
     "StructuredAction create_point_action create_bbox_action create_mask_action",
     "jaxarc.utils.error_handling": "JAXErrorHandler assert_positive assert_in_range "

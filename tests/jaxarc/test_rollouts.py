@@ -5,7 +5,7 @@ import math
 import pytest
 
 from jaxarc.benchmarks import made_up_tasks, small_environment
-from jaxarc.config import DatasetConfig, JaxArcConfig
+from jaxarc.config import DatasetConfig, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment
 from jaxarc.recording import run_again
 from jaxarc.registration import make
@@ -68,3 +68,14 @@ def test_tasks_without_ids_leave_no_recording():
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         random_rollout(small_environment(), **arguments)
+
+
+def test_without_resets_each_environment_plays_one_episode():
+    rules = EnvironmentConfig(max_episode_steps=4, auto_reset=False)
+    sides = DatasetConfig(max_grid_height=5, max_grid_width=5)
+    config = JaxArcConfig(environment=rules, dataset=sides)
+    env = Environment(config, made_up_tasks(3))
+    short = random_rollout(env, environments=6, steps=4)
+    longer = random_rollout(env, environments=6, steps=9)
+    assert short.episodes == longer.episodes == 6
+    assert longer.mean_length <= 4.0

@@ -100,6 +100,11 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         _check(env, render_mode)
         if num_envs < 1:
             raise ValueError(f"num_envs is {num_envs}: make at least one environment")
+        if not env.params.config.environment.auto_reset:
+            raise ValueError(
+                "environment.auto_reset is off, and a vector environment resets in the "
+                "step that ends an episode: switch it on, or use GymEnv"
+            )
         self.env, self.render_mode = Vectorise(AutoReset(env)), render_mode
         self.num_envs = num_envs
         self.single_observation_space = as_gym_space(env.observation_space())

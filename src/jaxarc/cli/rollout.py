@@ -1,17 +1,22 @@
 """`jaxrig arc rollout`: a random agent, its speed and its luck."""
 
+import dataclasses
 import enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
+from jaxarc.cli.logs import LogOption, log_recording, read_log_settings
 from jaxarc.cli.output import PathOption, make_console
+from jaxarc.config import JaxArcConfig
 from jaxarc.recording import save_recording
 from jaxarc.registration import make
 from jaxarc.rollouts import RolloutResult, random_rollout
+from jaxarc.utils.logging import ExperimentLogger
 from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
 from jaxrig.report.numerals import format_number
@@ -40,14 +45,18 @@ def rollout(
         typer.Option("--out", help="Write one episode here, for `replay`."),
     ] = None,
     path: PathOption = "",
+    log: LogOption = None,
 ) -> None:
     """Run a random agent in many environments and say how fast and how well."""
     check_writable(out)
+    settings = None if log is None else read_log_settings(log)
     console = make_console()
     env, _ = make(env_id, dataset_path=path)
     meter = make_meter()
     result = random_rollout(env, actions.value, envs, steps, seed, meter)
     console.print(rollout_table(env_id, result))
+    if settings is not None:
+        log_rollout(settings, result, console)
     if out is None:
         return
     if result.recording is None:
@@ -55,6 +64,20 @@ def rollout(
     save_recording(out, result.recording)
     line = f"wrote {out} (task {result.recording.task}): jaxrig arc replay {out}"
     console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def log_rollout(
+    settings: JaxArcConfig, result: RolloutResult, console: Console
+) -> None:
+    """Tell of the first episode step by step, and of all in figures."""
+    with ExperimentLogger(settings, console=console) as log:
+        if result.recording is not None:
+            log_recording(log, result.recording, result.recording.load_task())
+        names = [f.name for f in dataclasses.fields(result) if f.name != "recording"]
+        log.log_evaluation_summary({name: getattr(result, name) for name in names})
+        if log.path is not None:
+            line = f"logged to {log.path}"
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def rollout_table(env_id: str, result: RolloutResult) -> Table:

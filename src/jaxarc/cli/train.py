@@ -1,9 +1,8 @@
 """`jaxrig arc train` and `jaxrig arc eval`: an agent, and what it can do."""
 
 import dataclasses
-import importlib
 import json
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +11,20 @@ import typer
 from rich import box
 from rich.table import Table
 
+from jaxarc.cli.logs import LogOption, read_log_settings
 from jaxarc.cli.output import PathOption, make_console
+from jaxarc.config import (
+    JaxArcConfig,
+    LoggingConfig,
+    StorageConfig,
+    VisualizationConfig,
+    WandbConfig,
+)
 from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarise
 from jaxarc.learning.policy import RandomPolicy
 from jaxarc.learning.runs import load_agent, read_metrics, save_config
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
+from jaxarc.utils.logging import ExperimentLogger
 from jaxrig.atomic import atomic_write
 from jaxrig.learn import PPOConfig
 from jaxrig.outputs import check_writable
@@ -54,6 +62,7 @@ def train(
     wandb: Annotated[
         bool, typer.Option("--wandb", help="Log to Weights & Biases as well.")
     ] = False,
+    log: LogOption = None,
 ) -> None:
     """Train the baseline agent with PPO; run again to resume.
 
@@ -78,16 +87,24 @@ def train(
         seed=seed,
         ppo=ppo,
     )
-    run_training(config, updates, out, wandb)
+    run_training(config, updates, out, _log_settings(log, wandb))
 
 
-def run_training(config: AgentConfig, updates: int, out: Path, wandb: bool) -> None:
-    """Train, draw the curve, and say how it went."""
+def run_training(
+    config: AgentConfig, updates: int, out: Path, settings: JaxArcConfig | None = None
+) -> None:
+    """Train, draw the curve, and say how it went; with settings, log every update."""
     console = make_console()
     agent = make_agent(config)
     save_config(out, config)
-    sinks = (_wandb_sink(config),) if wandb else ()
-    train_agent(agent, updates, out, make_meter(), sinks)
+    with ExitStack() as stack:
+        sinks = ()
+        if settings is not None:
+            log = ExperimentLogger(settings, console=console, settings=config)
+            stack.enter_context(log)
+            tell = lambda step, seen: log.log_batch_step({"update_step": step} | seen)
+            sinks = (tell,)
+        train_agent(agent, updates, out, make_meter(), sinks)
     records = read_metrics(out)
     if any(record["mean_return"] is not None for record in records):
         (out / "curve.svg").write_text(_curve(records))
@@ -158,11 +175,22 @@ def _curve(records: list[dict]) -> str:
     )
 
 
-def _wandb_sink(config: AgentConfig) -> Callable[..., None]:
-    """Metrics to Weights & Biases, which is an extra."""
-    try:
-        wandb = importlib.import_module("wandb")
-    except ImportError as error:
-        raise ImportError('--wandb needs: pip install "jaxrig[wandb]"') from error
-    run = wandb.init(project="jaxarc-experiments", config=dataclasses.asdict(config))
-    return lambda step, metrics: run.log(metrics, step=step)
+def _log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
+    """What to log: what a file says, or with `--wandb` every update there."""
+    if path is not None:
+        settings = read_log_settings(path)
+        if not settings.logging.batched_logging_enabled:
+            raise typer.BadParameter(
+                f"{path} leaves logging.batched_logging_enabled off, and training logs "
+                "nothing but updates: switch it on"
+            )
+        tracking = dataclasses.replace(settings.wandb, enabled=True)
+        return dataclasses.replace(settings, wandb=tracking) if wandb else settings
+    if not wandb:
+        return None
+    return JaxArcConfig(
+        visualization=VisualizationConfig(enabled=False),
+        storage=StorageConfig(policy="none"),
+        logging=LoggingConfig(batched_logging_enabled=True, log_frequency=1),
+        wandb=WandbConfig(enabled=True, log_frequency=1),
+    )

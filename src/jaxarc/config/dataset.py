@@ -14,7 +14,8 @@ SPLITS = ("train", "training", "eval", "evaluation", "test", "all", "corpus")
 class DatasetConfig(Config):
     """Which tasks are read, and the sizes they are padded to.
 
-    `dataset_repo` is the owner/name of the git repository to download from.
+    `dataset_repo` is the git repository that `make(..., auto_download=True)` clones,
+    as owner/name or as an address, where it is not the usual one.
     """
 
     section: ClassVar[str] = "dataset"

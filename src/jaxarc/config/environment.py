@@ -14,8 +14,16 @@ _STORAGE_POLICIES = ("none", "minimal", "standard", "research", "research")
 class EnvironmentConfig(Config):
     """How long an episode is, and how much is checked and shown.
 
-    `debug_level` is a name of `DEBUG_LEVELS` or its place there (0 to 4);
-    `strict_validation` makes environments refuse a configuration that is not valid.
+    - `auto_reset`: whether the wrapper `AutoReset` (and with it rollouts and vector
+      environments) begins another episode where one ends; off, a finished episode
+      stays as it ended. `arc_step` never resets.
+    - `strict_validation`: environment objects (`make`, `Environment`, `EnvParams`,
+      `ArcEnvironment`) and `ExperimentLogger` refuse a configuration that is not
+      valid; off, they log what is wrong with it and go on. `arc_reset` and `arc_step`
+      do not ask.
+    - `debug_level`: a name of `DEBUG_LEVELS` or its place there (0 to 4); the most
+      that `ExperimentLogger` shows and stores, whatever the other groups say.
+    - `render_mode`: what `Environment.render` gives unless told otherwise.
     """
 
     section: ClassVar[str] = "environment"

@@ -9,7 +9,11 @@ from jaxarc.config.rules import items, text, whole
 
 @dataclass(frozen=True)
 class WandbConfig(Config):
-    """Whether, where and how often a run is reported; off by default."""
+    """Whether, where and how often `ExperimentLogger` reports a run; off by default.
+
+    `log_frequency` is in updates and in episodes; `save_config` keeps the configuration
+    with the run.
+    """
 
     section: ClassVar[str] = "wandb"
     without_effect: ClassVar[frozenset[str]] = frozenset(

@@ -12,7 +12,12 @@ LEVELS = ("off", "minimal", "standard", "verbose", "full")
 
 @dataclass(frozen=True)
 class MemoryConfig(Config):
-    """Memory that debugging may keep, and how it is kept."""
+    """Memory that the frames of an episode may take until they are drawn.
+
+    Above `max_cache_mb` they go to temporary files (`lazy_loading`; off, they are left
+    out of the summary), compressed or not; above `max_total_mb` of the whole process
+    what can be loaded again is let go between episodes.
+    """
 
     section: ClassVar[str] = "visualization.debug.memory_management"
 
@@ -31,7 +36,12 @@ class MemoryConfig(Config):
 
 @dataclass(frozen=True)
 class DebugConfig(Config):
-    """The debugging of compiled code: how much, and with how much memory."""
+    """How an `ExperimentLogger` works while a run is debugged.
+
+    `level` goes before `visualization.level`; `async_logging` writes and draws in a
+    thread beside the run; `performance_monitoring` lists the time it takes in
+    `get_callback_performance_stats`.
+    """
 
     section: ClassVar[str] = "visualization.debug"
 
@@ -43,7 +53,18 @@ class DebugConfig(Config):
 
 @dataclass(frozen=True)
 class VisualizationConfig(Config):
-    """Which pictures are made and what they show."""
+    """Which pictures an `ExperimentLogger` makes and what they show.
+
+    - `level`: "minimal" sums episodes up, "standard" also draws the task and every
+      `logging.log_frequency`-th step, "verbose" every step that changes the grid,
+      "full" every step; `environment.debug_level` is the most it may be.
+    - `output_formats`: files of svg, png or html (a page that plays the episode), and
+      the terminal ("console").
+    - `step_visualizations`, `episode_summaries`: whether there are any of these.
+    - `show_coordinates`, `show_operation_names`, `highlight_changes`,
+      `include_metrics` (rewards and similarities), `color_scheme`: what they show.
+    - `max_memory_mb`: of the frames of an episode until they are drawn.
+    """
 
     section: ClassVar[str] = "visualization"
     renamed: ClassVar[Mapping[str, str]] = {"memory_limit_mb": "max_memory_mb"}

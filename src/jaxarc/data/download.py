@@ -1,5 +1,6 @@
 """Fetching data sets by a shallow git clone; only ever when asked to."""
 
+import dataclasses
 import os
 import secrets
 import shutil
@@ -38,6 +39,15 @@ REMOTES = {
         "https://github.com/KSB21ST/MINI-ARC.git", "MiniARC", "data/MiniARC"
     ),
 }
+
+
+def remotes_from(name: str, repository: str = "") -> dict[str, Remote]:
+    """The data sets, one of them from another repository: owner/name, or an address."""
+    if not repository:
+        return dict(REMOTES)
+    plain = repository.count("/") == 1 and ":" not in repository
+    url = f"https://github.com/{repository}.git" if plain else repository
+    return REMOTES | {name: dataclasses.replace(REMOTES[name], url=url)}
 
 
 class DatasetDownloader:

@@ -32,7 +32,9 @@ from jaxarc.config import (
     VisualizationConfig,
     WandbConfig,
 )
+from jaxarc.envs.action_history import ActionHistoryTracker, ActionRecord
 from jaxarc.envs.action_space import ActionSpaceController
+from jaxarc.envs.environment import Environment, State, reset, step
 from jaxarc.envs.episode_manager import ArcEpisodeManager
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs.grid_operations import execute_grid_operation
@@ -41,8 +43,24 @@ from jaxarc.envs.observation import (
     ObservationConfig,
     create_observation,
 )
-from jaxarc.envs.spaces import MultiBinary, Space
+from jaxarc.envs.params import EnvParams
+from jaxarc.envs.spaces import (
+    ARCActionSpace,
+    Bounded,
+    DictSpace,
+    Discrete,
+    GridSpace,
+    MultiBinary,
+    SelectionSpace,
+    Space,
+)
 from jaxarc.envs.stateful import ArcEnvironment
+from jaxarc.envs.timestep import StepType, TimeStep
+from jaxarc.envs.usefulness import (
+    mask_useless,
+    possible_operations,
+    useful_operations,
+)
 from jaxarc.ops.names import (
     OPERATION_NAMES,
     ARCLEOperationType,
@@ -57,8 +75,11 @@ from jaxarc.state import ArcEnvState
 
 __all__ = [
     "OPERATION_NAMES",
+    "ARCActionSpace",
     "ARCLEOperationType",
     "ActionConfig",
+    "ActionHistoryTracker",
+    "ActionRecord",
     "ActionSpaceController",
     "ArcEnvState",
     "ArcEnvironment",
@@ -67,10 +88,16 @@ __all__ = [
     "ArcObservation",
     "BaseAction",
     "BboxAction",
+    "Bounded",
     "ConfigValidationError",
     "DatasetConfig",
+    "DictSpace",
+    "Discrete",
+    "EnvParams",
+    "Environment",
     "EnvironmentConfig",
     "GridInitializationConfig",
+    "GridSpace",
     "HistoryConfig",
     "JaxArcConfig",
     "LoggingConfig",
@@ -79,9 +106,13 @@ __all__ = [
     "ObservationConfig",
     "PointAction",
     "RewardConfig",
+    "SelectionSpace",
     "Space",
+    "State",
+    "StepType",
     "StorageConfig",
     "StructuredAction",
+    "TimeStep",
     "UnifiedActionConfig",
     "UnifiedDatasetConfig",
     "UnifiedRewardConfig",
@@ -105,5 +136,10 @@ __all__ = [
     "get_operations_by_category",
     "is_valid_operation_id",
     "mask_handler",
+    "mask_useless",
     "point_handler",
+    "possible_operations",
+    "reset",
+    "step",
+    "useful_operations",
 ]

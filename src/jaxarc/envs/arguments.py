@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxarc.config import JaxArcConfig
+from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.data.samples import create_demo_task
 from jaxarc.pairs import is_stack
 from jaxarc.types import JaxArcTask
@@ -35,6 +35,20 @@ def as_config(config: Any) -> JaxArcConfig:
         f"the configuration is a {type(config).__name__}: pass a JaxArcConfig, or a "
         "mapping for JaxArcConfig.from_hydra"
     )
+
+
+def checked_config(config: Any) -> JaxArcConfig:
+    """A configuration whose rules hold, as environment objects are made of.
+
+    With `environment.strict_validation` off, broken rules are logged and not refused.
+    """
+    config = as_config(config)
+    problems = config.validate()
+    if problems and config.environment.strict_validation:
+        raise ConfigValidationError("; ".join(problems))
+    for problem in problems:
+        logger.warning("the configuration is not valid: %s", problem)
+    return config
 
 
 def tasks_or_demo(tasks: Any, config: JaxArcConfig) -> JaxArcTask:

@@ -38,7 +38,9 @@ class Environment(eqx.Module):
     A pytree: pass it to compiled functions as an argument, and the tasks are held once
     however many environments are mapped over it (`jax.jit(env.step)` works too, with
     the tasks as constants of the program). Actions are structured actions or a
-    dictionary of `operation` and `selection`.
+    dictionary of `operation` and `selection`. A step's `extras["canonical_action"]` is
+    the action in that general form, as it was asked for; `operation_id` is the
+    operation that was carried out. Both are -1 after a reset.
     """
 
     params: EnvParams
@@ -94,8 +96,11 @@ class Environment(eqx.Module):
         episode = start_episode(
             params, seed, None, as_index(task), as_index(pair), augmentation
         )
+        nothing = jnp.full((), NO_OPERATION, jnp.int32)
+        cells = jnp.zeros(params.buffer.get_grid_shape(), bool)
         extras = {
-            "operation_id": jnp.full((), NO_OPERATION, jnp.int32),
+            "operation_id": nothing,
+            "canonical_action": {"operation": nothing, "selection": cells},
             "similarity": episode.similarity_score,
             "solved": jnp.zeros((), bool),
         }
@@ -121,6 +126,7 @@ class Environment(eqx.Module):
         terminated = episode.episode_done & ~transition.limited
         extras = {
             "operation_id": transition.operation,
+            "canonical_action": _canonical(action, params),
             "similarity": episode.similarity_score,
             "solved": transition.solved,
         }
@@ -193,6 +199,16 @@ class Environment(eqx.Module):
         """Nothing is open."""
 
 
+def reset(params: EnvParams, key: Any) -> tuple[State, TimeStep]:
+    """A fresh episode: `Environment.reset` as a function."""
+    return Environment(params=params).reset(key)
+
+
+def step(params: EnvParams, state: State, action: Any) -> tuple[State, TimeStep]:
+    """What follows an action: `Environment.step` as a function."""
+    return Environment(params=params).step(state, action)
+
+
 def as_action(action: Any, threshold: float = 0.5) -> Any:
     """A structured action as it is; `operation` and `selection` as a mask action.
 
@@ -204,3 +220,13 @@ def as_action(action: Any, threshold: float = 0.5) -> Any:
             selection = selection >= threshold
         return MaskAction(jnp.asarray(action["operation"]), selection.astype(bool))
     return action
+
+
+def _canonical(action: Any, params: EnvParams) -> dict[str, Array]:
+    """Operation and cells of an action, clipped into range."""
+    shape = params.buffer.get_grid_shape()
+    action = action.validate(shape, params.config.action.max_operations)
+    return {
+        "operation": action.operation.astype(jnp.int32),
+        "selection": action.to_selection_mask(shape),
+    }

@@ -106,7 +106,7 @@ def advance(
     completed = episode.completed | (_at(slot, episode) & outcome.newly_solved)
     ended = _is_over(outcome, completed, place, config)
     limited = outcome.step_count >= config.environment.max_episode_steps
-    history = _record(operation, episode, selection, raw, tasks.width, config)
+    history = record_step(operation, episode, selection, raw, tasks.width, config)
     changed = pack_episode(
         canvas,
         _shown(operation, selection, episode, fresh),
@@ -289,7 +289,7 @@ def _is_over(
     return jnp.where(outcome.testing, testing, training)
 
 
-def _record(
+def record_step(
     operation: Int[Array, ""],
     episode: Episode,
     selection: Selection,

@@ -1,4 +1,7 @@
-"""The documented doorway to the functional interface: reset, step, batches of them."""
+"""The documented doorway to the functional interface: reset, step, batches of them.
+
+`reset` and `step` are those of the environment object: parameters, state and time step.
+"""
 
 from jaxarc.envs.batching import (
     analyze_batch_performance,
@@ -9,6 +12,7 @@ from jaxarc.envs.batching import (
     split_key_for_batch_step,
     validate_batch_keys,
 )
+from jaxarc.envs.environment import reset, step
 from jaxarc.envs.observation import create_observation
 from jaxarc.envs.stepping import (
     _reset,
@@ -40,6 +44,8 @@ __all__ = [
     "ensure_deterministic_batch_keys",
     "group_keys",
     "observe",
+    "reset",
     "split_key_for_batch_step",
+    "step",
     "validate_batch_keys",
 ]

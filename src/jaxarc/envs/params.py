@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.arguments import as_config, checked_mode
+from jaxarc.envs.arguments import checked_config, checked_mode
 from jaxarc.pairs import is_stack
 from jaxarc.types import JaxArcTask
 
@@ -36,11 +36,8 @@ class EnvParams(eqx.Module):
         subset_indices: Any = None,
         augment: bool = False,
     ) -> "EnvParams":
-        """Checked parameters."""
-        config = as_config(config)
-        problems = config.validate()
-        if problems:
-            raise ValueError("; ".join(problems))
+        """Checked parameters; `environment.strict_validation` off only logs rules."""
+        config = checked_config(config)
         if not isinstance(buffer, JaxArcTask):
             raise TypeError(
                 f"the buffer is a {type(buffer).__name__}: pass tasks, for instance "

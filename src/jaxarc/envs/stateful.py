@@ -3,8 +3,7 @@
 from types import TracebackType
 from typing import Any
 
-from jaxarc.config import ConfigValidationError
-from jaxarc.envs.arguments import as_config
+from jaxarc.envs.arguments import checked_config
 from jaxarc.envs.stepping import Info, Observation, arc_reset, arc_step
 from jaxarc.state import ArcEnvState
 from jaxarc.types import JaxArcTask
@@ -13,8 +12,8 @@ from jaxarc.types import JaxArcTask
 class ArcEnvironment:
     """`arc_reset` and `arc_step` with the state kept between the calls.
 
-    A configuration that is not valid is refused, unless
-    `environment.strict_validation` is off.
+    A configuration that is not valid is refused, or with
+    `environment.strict_validation` off only logged.
 
         with ArcEnvironment(config) as environment:
             state, observation = environment.reset(key, task)
@@ -22,10 +21,7 @@ class ArcEnvironment:
     """
 
     def __init__(self, config: Any):
-        self.config = as_config(config)
-        problems = self.config.validate()
-        if problems and self.config.environment.strict_validation:
-            raise ConfigValidationError("; ".join(problems))
+        self.config = checked_config(config)
         self._state: ArcEnvState | None = None
 
     @property

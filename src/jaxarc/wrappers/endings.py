@@ -63,7 +63,8 @@ class AutoReset(Wrapper):
 
     That step keeps its kind, reward and discount; its observation is already the first
     of the next episode, and `extras["final_observation"]` the last of the one that
-    ended. Starts come from a hash, so that no key is split at every step.
+    ended. Starts come from a hash, so that no key is split at every step. With
+    `environment.auto_reset` off it begins nothing: a finished episode stays finished.
     """
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
@@ -75,7 +76,10 @@ class AutoReset(Wrapper):
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """What follows an action."""
         after, step = self.env.step(state, action, env_params)
-        renewed = self.env.renew(after, step.last(), env_params)
         extras = step.extras | {"final_observation": step.observation}
+        params = self.params if env_params is None else env_params
+        if not params.config.environment.auto_reset:
+            return after, replace_step(step, extras=extras)
+        renewed = self.env.renew(after, step.last(), env_params)
         seen = self.env.observe(renewed, env_params)
         return renewed, replace_step(step, observation=seen, extras=extras)

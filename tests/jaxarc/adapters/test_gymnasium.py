@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from arc_environments import clipping, small_env, small_params
+from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.spaces import Bounded, Discrete, MultiBinary, Space, action_space
 from jaxarc.wrappers import (
     AutoReset,
@@ -235,3 +236,9 @@ def test_vectors_by_name_with_pictures():
     env.reset(seed=0, options={"task": [2, 1], "pair": [0, 1]})
     assert len(env.render()) == 2
     assert env.reset()[0].shape == (2, 5, 5)
+
+
+def test_vectors_reset_by_themselves():
+    off = JaxArcConfig(environment=EnvironmentConfig(auto_reset=False))
+    with pytest.raises(ValueError, match="auto_reset is off"):
+        adapter.GymVectorEnv(small_env(off), 2)

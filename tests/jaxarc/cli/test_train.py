@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from arc_agents import write_small_tasks
+from arc_logs import log_config
 from jaxarc.cli.train import evaluate_run, train
 from jaxarc.learning.runs import load_config, read_metrics
 
@@ -87,20 +88,42 @@ def test_running_again_goes_on(tasks, tmp_path):
 
 
 def test_metrics_go_to_wandb_where_it_is(tasks, tmp_path, monkeypatch):
-    logged = []
-    log = lambda metrics, step: logged.append((step, metrics["loss"]))
-    started = []
+    logged, started, ended = [], [], []
 
     def init(**values):
         started.append(values)
-        return SimpleNamespace(log=log)
+        return SimpleNamespace(log=logged.append, finish=lambda: ended.append(True))
 
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=init))
     words = ("--out", tmp_path / "r", "--path", tasks, "--updates", 2, "--wandb")
     assert run("train", *words, *SMALL).exit_code == 0
     wanted = [(r["step"], r["loss"]) for r in read_metrics(tmp_path / "r")]
-    assert logged == wanted
+    assert [(row["update_step"], row["loss"]) for row in logged] == wanted
     assert started[0]["config"]["features"] == 8
+    assert started[0]["project"] == "jaxarc-experiments"
+    assert ended == [True]
+
+
+def test_updates_are_logged_as_the_file_says(tasks, tmp_path):
+    rules = {"batched_logging_enabled": True, "log_frequency": 2}
+    log_config(tmp_path, logging=rules).to_yaml_file(tmp_path / "log.yaml")
+    words = ("--out", tmp_path / "r", "--path", tasks, "--updates", 3)
+    done = run("train", *words, "--log", tmp_path / "log.yaml", *SMALL)
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "run/logs/batch_metrics.jsonl").read_text()
+    (row,) = map(json.loads, text.splitlines())
+    assert (row["update_step"], row["loss"]) == (
+        2,
+        read_metrics(tmp_path / "r")[1]["loss"],
+    )
+
+
+def test_a_file_that_logs_nothing_is_refused(tasks, tmp_path):
+    log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")
+    words = ("--out", tmp_path / "r", "--path", tasks, "--log", tmp_path / "log.yaml")
+    done = run("train", *words, *SMALL)
+    assert done.exit_code == 2
+    assert not (tmp_path / "r").exists()
 
 
 def test_without_wandb_the_extra_is_named(tasks, tmp_path, monkeypatch):

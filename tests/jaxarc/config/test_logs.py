@@ -1,3 +1,5 @@
+import logging
+
 import pytest
 
 from jaxarc.config.base import ConfigValidationError
@@ -25,3 +27,13 @@ def test_illegal_values_are_named(field, value):
 def test_settings_without_effect_are_refused():
     with pytest.raises(ConfigValidationError, match="queue_size has no effect here"):
         LoggingConfig.from_hydra({"queue_size": 500})
+
+
+def test_steps_that_no_level_lets_through_are_warned_of(caplog):
+    config = LoggingConfig(log_rewards=True)
+    with caplog.at_level(logging.WARNING):
+        assert config.validate() == ()
+    assert "logging.log_rewards is on, but logging.log_level is 'INFO'" in caplog.text
+    caplog.clear()
+    assert LoggingConfig(log_rewards=True, log_level="DEBUG").validate() == ()
+    assert caplog.messages == []

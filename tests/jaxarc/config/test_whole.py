@@ -1,6 +1,7 @@
 import ast
 import dataclasses
 import logging
+from pathlib import Path
 from typing import Any, get_args
 
 import jax
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import jaxarc
 from jaxarc.config import (
     ActionConfig,
     ArcEpisodeConfig,
@@ -291,3 +293,26 @@ def test_bad_files_are_named(tmp_path, content, sentence):
 def test_a_missing_file_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         JaxArcConfig.from_yaml(tmp_path / "none.yaml")
+
+
+READ_ELSEWHERE = {
+    # only has to agree with what decides
+    *("reward_on_submit_only", "evaluation_reward_frequency"),
+    # through properties of the configuration
+    *("demo_weight", "permutation_weight", "empty_weight", "random_weight"),
+    # by name, in what a parser reports of itself
+    "background_color",
+}
+
+
+def test_every_setting_is_read_by_something():
+    """No dead options: code outside the configuration asks for each field."""
+    package = Path(jaxarc.__file__).parent
+    asked = set()
+    for path in package.rglob("*.py"):
+        if path.parent != package / "config":
+            nodes = ast.walk(ast.parse(path.read_text()))
+            asked |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    kinds = (*KINDS.values(), DebugConfig, MemoryConfig)
+    fields = {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    assert fields - asked == READ_ELSEWHERE

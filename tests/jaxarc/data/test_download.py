@@ -5,7 +5,13 @@ import subprocess
 import pytest
 
 from jaxarc.data import download
-from jaxarc.data.download import REMOTES, DatasetDownloader, DatasetError, Remote
+from jaxarc.data.download import (
+    REMOTES,
+    DatasetDownloader,
+    DatasetError,
+    Remote,
+    remotes_from,
+)
 
 
 def git(*arguments):
@@ -135,3 +141,13 @@ def test_every_method_has_its_remote(tmp_path, monkeypatch):
 def test_unknown_names_list_the_known(tmp_path):
     with pytest.raises(ValueError, match="'arc-agi-9' is not one of: arc-agi-1"):
         DatasetDownloader(tmp_path).download("arc-agi-9")
+
+
+def test_another_repository_takes_the_place_of_the_usual_one():
+    assert remotes_from("miniarc") == REMOTES
+    found = remotes_from("miniarc", "me/mine")
+    assert found["miniarc"].url == "https://github.com/me/mine.git"
+    assert found["miniarc"].holds == REMOTES["miniarc"].holds
+    assert found["conceptarc"] == REMOTES["conceptarc"]
+    address = "git@example.org:me/mine"
+    assert remotes_from("miniarc", address)["miniarc"].url == address

@@ -10,13 +10,14 @@ from omegaconf import OmegaConf
 
 from arc_play import make_config, random_puzzle
 from jaxarc.actions import PointAction, create_point_action
-from jaxarc.config import JaxArcConfig
+from jaxarc.config import ConfigValidationError, EnvironmentConfig, JaxArcConfig
 from jaxarc.data.buffer import stack_task_list
 from jaxarc.envs.arguments import (
     as_config,
     as_index,
     check_choice,
     checked_action,
+    checked_config,
     checked_mode,
     for_each,
     tasks_or_demo,
@@ -156,3 +157,14 @@ def test_a_traced_action_is_checked_in_the_step():
 
     jax.jit(call)(jnp.int32(1))
     assert seen == [True]
+
+
+def test_broken_rules_are_refused_or_logged(caplog):
+    wrong = EnvironmentConfig(max_episode_steps=0)
+    with pytest.raises(ConfigValidationError, match="max_episode_steps is 0"):
+        checked_config(JaxArcConfig(environment=wrong))
+    lax = {"environment": {"max_episode_steps": 0, "strict_validation": False}}
+    with caplog.at_level(logging.WARNING):
+        assert checked_config(lax) == JaxArcConfig.from_hydra(lax)
+    assert "not valid: environment.max_episode_steps is 0" in caplog.text
+    assert checked_config(CONFIG) is CONFIG

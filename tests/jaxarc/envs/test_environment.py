@@ -25,9 +25,10 @@ from arc_environments import (
 from arc_episode_reference import EpisodeReference
 from arc_play import Move, make_config, random_move, row
 from arc_states import assert_same
-from jaxarc.actions import MaskAction, PointAction
+from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.data.augment import augment_task
 from jaxarc.data.buffer import gather_task
+from jaxarc.envs import environment
 from jaxarc.envs.environment import Environment, as_action
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.timestep import StepType
@@ -263,6 +264,37 @@ def test_a_dictionary_is_a_mask_action():
     chosen = {"operation": jnp.int32(4), "selection": jnp.asarray(cells)}
     _, after = step(env, state, chosen)
     np.testing.assert_array_equal(after.observation, 4 * cells)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [point(12, 4, 9), point(33, 2, 3), BboxAction(*map(jnp.int32, (3, 2, 9, 0, 1)))],
+)
+def test_the_canonical_action_does_the_same(action):
+    env = small_env()
+    state, first = reset(env, jax.random.key(4))
+    canonical = first.extras["canonical_action"]
+    assert int(canonical["operation"]) == -1
+    assert not canonical["selection"].any()
+    found = step(env, state, action)
+    assert_same(step(env, state, found[1].extras["canonical_action"]), found)
+
+
+def test_the_canonical_action_is_what_was_asked_for():
+    env = small_env(clipping(action={"allowed_operations": (1, 34)}))
+    state, _ = reset(env, jax.random.key(4))
+    _, after = step(env, state, point(7, 2, 1))
+    assert int(after.extras["canonical_action"]["operation"]) == 7
+    assert int(after.extras["operation_id"]) == 1
+
+
+def test_the_functions_are_the_methods():
+    params = small_params(episode_mode=1)
+    env = Environment(params=params)
+    state, first = environment.reset(params, jax.random.key(6))
+    assert_same((state, first), env.reset(jax.random.key(6)))
+    found = environment.step(params, state, point(2, 1, 1))
+    assert_same(found, env.step(state, point(2, 1, 1)))
 
 
 def test_other_dictionaries_are_refused():

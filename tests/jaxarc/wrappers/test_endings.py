@@ -1,5 +1,7 @@
 """Step limits and automatic resets equal loops written by hand."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -122,3 +124,21 @@ def test_a_limit_is_static_and_at_least_one():
     assert env.render(reset(env, jax.random.key(0))[0], "ansi")
     with pytest.raises(ValueError, match="max_steps is 0"):
         StepLimit(small_env(), max_steps=0)
+
+
+def test_switched_off_a_finished_episode_stays_finished():
+    config = clipping(steps=2)
+    rules = dataclasses.replace(config.environment, auto_reset=False)
+    plain = small_env(dataclasses.replace(config, environment=rules))
+    env = AutoReset(plain)
+    state, _ = reset(env, jax.random.key(0))
+    for _ in range(2):
+        state, _ = step(env, state, point(3))
+    wanted = step(plain, state, point(3))
+    state, after = step(env, state, point(3))
+    assert bool(after.last())
+    assert_same(state, wanted[0])
+    np.testing.assert_array_equal(
+        after.extras.pop("final_observation"), after.observation
+    )
+    assert_same(after, wanted[1])

@@ -48,8 +48,12 @@ def jax_debug_callback(
     the statistics; errors are logged all the same.
     """
     name = callback_name or _name_of(fn)
-    label = name if enable_performance_monitoring else _UNMONITORED + name
-    _call(fn, args, kwargs, label)
+    _call(fn, args, kwargs, monitored_name(name, enable_performance_monitoring))
+
+
+def monitored_name(name: str, monitored: bool) -> str:
+    """The name a callback runs under, which says whether statistics list it."""
+    return name if monitored else _UNMONITORED + name
 
 
 def adaptive_visualization_callback(

@@ -50,7 +50,7 @@ class GridCells:
         if self.cells.height == 0:
             yield Text("empty", style="dim")
         elif self.show_coordinates:
-            yield self._header()
+            yield from self._header()
         for row in range(self.cells.height):
             yield self._line(row, *ways)
 
@@ -62,11 +62,14 @@ class GridCells:
         width = columns if self.cells.height else len("empty")
         return Measurement(width, width)
 
-    def _header(self) -> Text:
+    def _header(self) -> Iterator[Text]:
+        """Column numbers from top to bottom, so that those of two digits stay apart."""
         first = self.cells.left
-        numbers = range(first, first + self.cells.width)
-        labels = [f"{n % 10**self.pitch:>{self.pitch}}" for n in numbers]
-        return Text(" " * 3 + "".join(labels), "dim", no_wrap=True, overflow="ignore")
+        numbers = [str(n) for n in range(first, first + self.cells.width)]
+        tall = max(map(len, numbers))
+        for line in zip(*(number.rjust(tall) for number in numbers), strict=True):
+            labels = "".join(digit.rjust(self.pitch) for digit in line)
+            yield Text(" " * 3 + labels, "dim", no_wrap=True, overflow="ignore")
 
     def _line(self, row: int, colored: bool, distinct: bool) -> Text:
         line = Text(no_wrap=True, overflow="ignore")

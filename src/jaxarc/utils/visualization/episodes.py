@@ -50,17 +50,14 @@ def draw_episode_summary_svg(
     title: str = "Episode",
     max_key_frames: int = 6,
     scheme: str = "default",
+    show_metrics: bool = True,
 ) -> Drawing:
     """Reward and similarity over the steps, above key frames and the target.
 
     Key frames are the first, the last, and those where similarity changed most.
+    Without `show_metrics` there are only they and the target.
     """
     check_frames(frames)
-    total = sum(float(frame.reward) for frame in frames)
-    result = (
-        f"{len(frames) - 1} steps · total reward {total:+.3f} · "
-        f"final similarity {float(frames[-1].similarity):.3f}"
-    )
     tiles = [
         captioned(_tile(frames[i], scheme), _moment(i, frames[i]))
         for i in key_frames([f.similarity for f in frames], max_key_frames)
@@ -69,10 +66,10 @@ def draw_episode_summary_svg(
         target = read_cells(frames[-1].target)
         side = fit_side(target, KEY_FRAME, KEY_FRAME)
         tiles.append(captioned(grid_tile(target, side, OUTPUT, scheme), "target"))
+    figures = [words(_result(frames)), beside(episode_charts(frames), GAP)]
     parts = [
         words(title, bold=True),
-        words(result),
-        beside(episode_charts(frames), GAP),
+        *(figures if show_metrics else []),
         *(beside(row, GAP) for row in _rows(tiles)),
     ]
     return padded(stacked(parts, 10.0, title), GAP)
@@ -88,15 +85,17 @@ def key_frames(similarities: Sequence[float], most: int) -> list[int]:
     return sorted({0, last, *(int(i) for i in between)})
 
 
-def episode_charts(frames: Sequence[EpisodeFrame]) -> list[Drawing]:
-    """Reward of each step and similarity after it."""
+def episode_charts(
+    frames: Sequence[EpisodeFrame], size: tuple[float, float] = CHART
+) -> list[Drawing]:
+    """Reward of each step and similarity after it, each in a picture of this size."""
     steps = np.arange(len(frames))
     curves = {
         "reward": [float(frame.reward) for frame in frames],
         "similarity": [float(frame.similarity) for frame in frames],
     }
     return [
-        Drawing(*CHART, _chart(name, steps, values), name)
+        Drawing(*size, _chart(name, steps, values, size), name)
         for name, values in curves.items()
     ]
 
@@ -107,8 +106,18 @@ def check_frames(frames: Sequence[EpisodeFrame]) -> None:
         raise ValueError("frames is empty: an episode has at least its first grid")
 
 
-def _chart(name: str, steps: np.ndarray, values: Sequence[float]) -> str:
-    width, height = CHART
+def _result(frames: Sequence[EpisodeFrame]) -> str:
+    total = sum(float(frame.reward) for frame in frames)
+    return (
+        f"{len(frames) - 1} steps · total reward {total:+.3f} · "
+        f"final similarity {float(frames[-1].similarity):.3f}"
+    )
+
+
+def _chart(
+    name: str, steps: np.ndarray, values: Sequence[float], size: tuple[float, float]
+) -> str:
+    width, height = size
     series = {name: (steps, np.asarray(values))}
     return line_chart(series, x_label="step", width=width, height=height)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxarc.utils.visualization.cells import read_cells
-from jaxarc.utils.visualization.drawing import Drawing, beside, centred
+from jaxarc.utils.visualization.drawing import Drawing, beside, centred, stacked
 from jaxarc.utils.visualization.episodes import (
     EpisodeFrame,
     check_frames,
@@ -18,6 +18,7 @@ from jaxrig.report import Figure, Part, Player, Section, Text
 STAGE = 400.0  # pixels that the largest grid of an episode is wide or high
 LARGEST_CELL = 100.0
 GAP = 24.0
+CHART = (356.0, 200.0)  # a page on a telephone shows it unscaled
 
 
 def episode_section(
@@ -26,8 +27,12 @@ def episode_section(
     text: str = "",
     frames_per_second: float = 2.0,
     scheme: str = "default",
+    show_metrics: bool = True,
 ) -> Section:
-    """A section that plays the episode step by step, the target beside it if known."""
+    """A section that plays the episode step by step, the target beside it if known.
+
+    Without `show_metrics` there are no curves.
+    """
     check_frames(frames)
     largest = np.max([f.grid.shape for f in frames], axis=0)
     shown = [f.target.shape for f in frames if f.target is not None]
@@ -39,14 +44,14 @@ def episode_section(
         for index, f in enumerate(frames)
     ]
     parts: list[Part] = [Text(text)] if text else []
-    parts += [
-        Player(pictures, captions, frames_per_second, alt=title),
-        Figure(
-            beside(episode_charts(frames), GAP).as_svg(),
+    parts.append(Player(pictures, captions, frames_per_second, alt=title))
+    if show_metrics:
+        curves = Figure(
+            stacked(episode_charts(frames, CHART), GAP).as_svg(),
             caption="Reward of each step and similarity to the target after it.",
             alt="Reward and similarity over the episode",
-        ),
-    ]
+        )
+        parts.append(curves)
     return Section(title, *parts)
 
 

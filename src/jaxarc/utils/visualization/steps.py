@@ -21,7 +21,14 @@ from jaxarc.utils.visualization.drawing import (
     stacked,
     words,
 )
-from jaxarc.utils.visualization.svg import INPUT, OUTPUT, captioned, fit_side, grid_tile
+from jaxarc.utils.visualization.svg import (
+    INPUT,
+    OUTPUT,
+    captioned,
+    fit_side,
+    grid_tile,
+    numbered,
+)
 
 GAP = 16.0
 
@@ -42,6 +49,9 @@ def draw_rl_step_svg(
     previous_similarity: SupportsFloat | None = None,
     label: str = "",
     scheme: str = "default",
+    show_coordinates: bool = False,
+    highlight_changes: bool = True,
+    show_metrics: bool = True,
     max_width: float = 10.0,
     max_height: float = 10.0,
 ) -> Drawing:
@@ -49,8 +59,9 @@ def draw_rl_step_svg(
 
     A structured action brings its own operation and selection; without one give them
     as `operation` and `selection`, a mask over the uncropped grid. The selection is
-    outlined on the left, cells that changed are ringed on the right. Sizes are of one
-    grid, in units of 40 pixels.
+    outlined on the left, cells that changed are ringed on the right; reward,
+    similarity and the number of changes stand below. Sizes are of one grid, in units
+    of 40 pixels.
     """
     before, after = (
         full_grid(before_grid, before_mask),
@@ -62,22 +73,22 @@ def draw_rl_step_svg(
     left, right = read_cells(*before), read_cells(*after)
     area = max_width * UNIT, max_height * UNIT
     side = min(fit_side(left, *area), fit_side(right, *area), UNIT)
+    ringed = changed_cells if highlight_changes else None
+    one = grid_tile(left, side, INPUT, scheme, selection=selection)
+    other = grid_tile(right, side, OUTPUT, scheme, changed=ringed)
+    if show_coordinates:
+        one, other = numbered(one, left, side), numbered(other, right, side)
     pictures = [
-        captioned(
-            grid_tile(left, side, INPUT, scheme, selection=selection),
-            f"Before ({left.size})",
-        ),
+        captioned(one, f"Before ({left.size})"),
         arrow(),
-        captioned(
-            grid_tile(right, side, OUTPUT, scheme, changed=changed_cells),
-            f"After ({right.size})",
-        ),
+        captioned(other, f"After ({right.size})"),
     ]
     title = _heading(label, step_num, operation)
     lines = [words(title, bold=True)] if title else []
     lines.append(beside(pictures, GAP))
-    count = int(np.asarray(changed_cells).sum())
-    lines.append(words(_results(reward, previous_similarity, similarity, count)))
+    if show_metrics:
+        count = int(np.asarray(changed_cells).sum())
+        lines.append(words(_results(reward, previous_similarity, similarity, count)))
     return padded(stacked(lines, 6.0, title or "Step"), GAP)
 
 

@@ -51,8 +51,11 @@ class VisualizationCache:
         max_memory_mb: float = 100.0,
         max_items: int = 1000,
         storage_path: str | os.PathLike[str] | None = None,
+        compression_level: int = 6,
     ):
-        self.storage = None if storage_path is None else CompressedStorage(storage_path)
+        self.storage = None
+        if storage_path is not None:
+            self.storage = CompressedStorage(storage_path, compression_level)
         self._max_memory_mb = max_memory_mb
         self._cache = _Cache(int(max_memory_mb * MIB), max_items, self.storage)
 

@@ -56,6 +56,24 @@ def empty_tile(text: str, border: str = NEUTRAL) -> Drawing:
     return framed(inside, border, ' stroke-dasharray="5 4"')
 
 
+def numbered(tile: Drawing, cells: Cells, side: float) -> Drawing:
+    """A tile with the numbers of its columns above it and of its rows on the left."""
+    size = min(12.0, 0.55 * side)
+    margin, extra = 2 * size, f' font-size="{pixel(size)}" data-mark="number"'
+    middle = lambda index: margin + FRAME + (index + 0.5) * side
+    columns = [
+        label(middle(c), size, str(cells.left + c), "middle", extra)
+        for c in range(cells.width)
+    ]
+    rows = [
+        label(size, middle(r), str(cells.top + r), "middle", extra)
+        for r in range(cells.height)
+    ]
+    body = "".join([tile.as_group(margin, margin), *columns, *rows])
+    # As much room on the right, so that captions stay below the middle of the grid.
+    return Drawing(tile.width + 2 * margin, tile.height + margin, body, tile.title)
+
+
 def fit_side(cells: Cells, width: float, height: float) -> float:
     """The side of a cell with which the grid just fits into an area."""
     return min(width / max(cells.width, 1), height / max(cells.height, 1))

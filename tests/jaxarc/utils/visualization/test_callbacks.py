@@ -289,3 +289,8 @@ def test_throttles_of_many_names_stay_bounded():
     assert len(found) == 3
     assert callbacks._slow_calls.cache_info().maxsize is not None
     assert isinstance(callbacks._slow_calls("n0", 1.0), SlowCalls)
+
+
+def test_the_name_says_whether_a_call_is_counted():
+    assert callbacks.monitored_name("draw", True) == "draw"
+    assert callbacks.monitored_name("draw", False) != "draw"

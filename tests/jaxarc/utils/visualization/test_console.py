@@ -81,6 +81,20 @@ def test_coordinates_are_those_of_the_whole_array():
     assert inside(text) == ["1 2", "2  7 7"]
 
 
+@pytest.mark.parametrize("double_width", [True, False])
+def test_column_numbers_of_two_digits_stay_apart(double_width):
+    grid = np.full((1, 13), -1)
+    grid[0, 8:] = 5
+    panel = visualize_grid_rich(
+        grid, show_coordinates=True, double_width=double_width, title="g"
+    )
+    gap = " " if double_width else ""
+    tens, ones, row = (line.rstrip() for line in inside(shown(panel)))
+    assert tens == gap.join("111")
+    assert ones == gap.join("89012")
+    assert row == "0" + " " + gap + gap.join("55555")
+
+
 def test_values_that_are_no_colours_are_shown():
     assert inside(shown(visualize_grid_rich(np.array([[12, 345]])))) == ["12 ?"]
 

@@ -56,3 +56,10 @@ def test_a_reset_alone_is_an_episode(read_svg):
 def test_an_episode_has_frames():
     with pytest.raises(ValueError, match="frames is empty"):
         draw_episode_summary_svg([])
+
+
+def test_figures_may_be_left_out(frames, read_svg):
+    drawing = draw_episode_summary_svg(frames, "Episode", show_metrics=False)
+    picture = read_svg(drawing.as_svg())
+    assert "reward" not in picture.texts
+    assert len(picture.cells(104 / 3)) == 7

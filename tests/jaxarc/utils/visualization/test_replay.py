@@ -37,6 +37,14 @@ def test_frames_of_all_sizes_have_one_picture_size(read_svg):
     assert grid.shape == (1, 5)
 
 
+def test_the_curves_need_no_scaling_on_a_narrow_page(frames, read_svg):
+    figure = episode_section("Solved", frames).parts[-1]
+    assert isinstance(figure, Figure)
+    picture = read_svg(figure.image)
+    assert float(picture.root.attrib["width"]) <= 390 - 2 * 16  # less its margins
+    assert {"reward", "similarity"} <= set(picture.texts)
+
+
 def test_a_large_target_shrinks_the_cells_of_both(read_svg):
     frame = EpisodeFrame(np.ones((1, 1), int), target=np.ones((30, 20), int))
     (player, _) = episode_section("Small", [frame]).parts
@@ -49,3 +57,8 @@ def test_a_large_target_shrinks_the_cells_of_both(read_svg):
 def test_an_episode_has_frames():
     with pytest.raises(ValueError, match="frames is empty"):
         episode_section("None", [])
+
+
+def test_curves_may_be_left_out(frames):
+    (player,) = episode_section("Solved", frames, show_metrics=False).parts
+    assert isinstance(player, Player)

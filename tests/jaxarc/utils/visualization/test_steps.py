@@ -86,3 +86,17 @@ def test_unknown_operations_are_refused():
 def test_a_step_in_words():
     assert describe_step(None, 0, 0.5) == "Start, reward +0.000, similarity 0.500"
     assert describe_step(24, -1, 1).startswith("Op 24: Rotate CW, reward -1.000")
+
+
+def test_what_is_shown_is_a_choice(read_svg):
+    shown = {"reward": 1, "similarity": 0.5, "step_num": 2}
+    bare = draw_rl_step_svg(
+        BEFORE, AFTER, **shown, highlight_changes=False, show_metrics=False
+    )
+    picture = read_svg(bare.as_svg())
+    assert picture.marks("changed") == []
+    assert [text for text in picture.texts if "reward" in text] == []
+    numbered = read_svg(
+        draw_rl_step_svg(BEFORE, AFTER, **shown, show_coordinates=True).as_svg()
+    )
+    assert [mark.text for mark in numbered.marks("number")] == 2 * ["0", "1", "0", "1"]

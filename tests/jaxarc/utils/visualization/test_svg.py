@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from jaxarc.types import Grid
+from jaxarc.utils.visualization.cells import read_cells
 from jaxarc.utils.visualization.palette import COLOR_SCHEMES
-from jaxarc.utils.visualization.svg import draw_grid_svg
+from jaxarc.utils.visualization.svg import draw_grid_svg, grid_tile, numbered
 from jaxrig.report.vector import parse_drawing
 
 SIDE = 40.0
@@ -92,3 +93,16 @@ def test_nothing_to_draw_is_said(read_svg):
 def test_the_picture_passes_the_rules_of_reports():
     drawing = draw_grid_svg(np.arange(9).reshape(3, 3), selection=np.eye(3, dtype=bool))
     assert parse_drawing(drawing.as_svg()).size() == (drawing.width, drawing.height)
+
+
+def test_numbers_are_those_of_the_whole_array(read_svg):
+    grid = np.full((14, 4), -1)
+    grid[11:13, 1:3] = 5
+    cells = read_cells(grid)
+    tile = grid_tile(cells, 20.0)
+    drawing = numbered(tile, cells, 20.0)
+    picture = read_svg(drawing.as_svg())
+    assert [mark.text for mark in picture.marks("number")] == ["1", "2", "11", "12"]
+    assert drawing.width > tile.width
+    columns = [float(mark.attrib["x"]) for mark in picture.marks("number")[:2]]
+    assert columns[1] - columns[0] == 20.0
