@@ -4,13 +4,16 @@ from jaxrig.report.charts import bar_chart, line_chart
 from jaxrig.report.images import png_from_array
 from jaxrig.report.page import Report, Section
 from jaxrig.report.parts import Code, Figure, Heading, Part, Player, Table, Text
+from jaxrig.report.points import Axis, Points
 
 __all__ = [
+    "Axis",
     "Code",
     "Figure",
     "Heading",
     "Part",
     "Player",
+    "Points",
     "Report",
     "Section",
     "Table",

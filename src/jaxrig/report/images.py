@@ -8,29 +8,31 @@ from collections.abc import Iterator
 import numpy as np
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-COLOUR_TYPE = {2: 0, 3: 2}  # array rank -> PNG colour type: grey, RGB
+COLOUR_TYPE = {1: 0, 3: 2, 4: 6}  # channels -> PNG colour type: grey, RGB, RGBA
 
 
 def png_from_array(pixels: np.ndarray) -> bytes:
-    """Encode uint8 pixels of shape (height, width) or (height, width, 3) as PNG."""
+    """Encode uint8 pixels as PNG: (height, width), or with 3 or 4 channels last.
+
+    The fourth channel is opacity: what is not opaque shows the page behind it.
+    """
     if pixels.dtype != np.uint8:
         raise TypeError(
             f"pixels has dtype {pixels.dtype}: it must be uint8; "
             "scale to 0..255 and use .astype(np.uint8)"
         )
-    if pixels.ndim not in COLOUR_TYPE or (pixels.ndim == 3 and pixels.shape[2] != 3):
+    channels = 1 if pixels.ndim == 2 else pixels.shape[-1]
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and channels not in (3, 4)):
         raise ValueError(
             f"pixels has shape {pixels.shape}: it must be (height, width) "
-            "or (height, width, 3)"
+            "or (height, width, 3 or 4)"
         )
     if pixels.size == 0:
         raise ValueError(f"pixels has shape {pixels.shape}: it must not be empty")
     height, width = pixels.shape[:2]
     rows = np.ascontiguousarray(pixels).reshape(height, -1)
     unfiltered = np.pad(rows, ((0, 0), (1, 0)))  # each row starts with filter type 0
-    header = struct.pack(
-        ">IIBBBBB", width, height, 8, COLOUR_TYPE[pixels.ndim], 0, 0, 0
-    )
+    header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPE[channels], 0, 0, 0)
     return SIGNATURE + b"".join(
         (
             _chunk(b"IHDR", header),

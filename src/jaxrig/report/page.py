@@ -52,7 +52,7 @@ class Section:
             if not isinstance(part, Part):
                 raise TypeError(
                     f"parts[{index}] is of type {type(part).__name__}: "
-                    "it must be Text, Heading, Code, Table, Figure or Player"
+                    "it must be Text, Heading, Code, Table, Figure, Player or Points"
                 )
         if id is not None and not _ID.fullmatch(id):
             raise ValueError(
@@ -101,7 +101,7 @@ class Report:
             title=escape(self.title),
             subtitle=self.subtitle and f"<p>{inline(self.subtitle)}</p>\n",
             style=_resource("style.css"),
-            script=_resource("player.js"),
+            script=_resource("points.js") + "\n" + _resource("player.js"),
             links=_links(self._sections, ids),
             sections="\n".join(sections),
         )

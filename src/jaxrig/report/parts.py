@@ -6,14 +6,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jaxrig.report.markup import escape, inline, paragraphs
+from jaxrig.report.markup import check_string, escape, inline, paragraphs
 from jaxrig.report.numerals import Number, format_number
 from jaxrig.report.pictures import Image, image_size, picture
-from jaxrig.report.playback import player_element
+from jaxrig.report.playback import check_playback, player_element
+from jaxrig.report.points import Points
 
 Cell: TypeAlias = str | bool | Number | np.bool_ | None
-
-MAX_FRAMES_PER_SECOND = 60
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,11 @@ class Table:
     def __post_init__(self):
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
-        _check_string(self.caption, "caption")
+        check_string(self.caption, "caption")
         if not self.columns:
             raise ValueError("columns is empty: a table needs at least one column")
         for index, column in enumerate(self.columns):
-            _check_string(column, f"columns[{index}]")
+            check_string(column, f"columns[{index}]")
         for index, row in enumerate(self.rows):
             self._check_row(index, row)
 
@@ -126,8 +125,8 @@ class Figure:
 
     def __post_init__(self):
         image_size(self.image, "image")
-        _check_string(self.caption, "caption")
-        _check_string(self.alt, "alt")
+        check_string(self.caption, "caption")
+        check_string(self.alt, "alt")
 
     def html(self, scope: str) -> str:
         """Markup of the part; the scope is a prefix for ids unique on the page."""
@@ -158,20 +157,13 @@ class Player:
                     f"frames[{index}] is of type {type(frame).__name__}, frames[0] of "
                     f"type {type(self.frames[0]).__name__}: all must be of one kind"
                 )
-        if len(self.captions) not in (0, len(self.frames)):
-            raise ValueError(
-                f"captions has {len(self.captions)} entries: it must be empty or have "
-                f"one for each of the {len(self.frames)} frames"
-            )
-        for index, caption in enumerate(self.captions):
-            _check_string(caption, f"captions[{index}]")
-        if not 0 < self.frames_per_second <= MAX_FRAMES_PER_SECOND:
-            raise ValueError(
-                f"frames_per_second is {self.frames_per_second}: it must be above 0 "
-                f"and at most {MAX_FRAMES_PER_SECOND}"
-            )
-        _check_string(self.title, "title")
-        _check_string(self.alt, "alt")
+        check_playback(
+            len(self.frames),
+            self.captions,
+            self.frames_per_second,
+            self.title,
+            self.alt,
+        )
 
     def html(self, scope: str) -> str:
         """Markup of the part; the scope is a prefix for ids unique on the page."""
@@ -180,18 +172,13 @@ class Player:
         )
 
 
-Part: TypeAlias = Text | Heading | Code | Table | Figure | Player
+Part: TypeAlias = Text | Heading | Code | Table | Figure | Player | Points
 
 
 def _check_words(text: str) -> None:
-    _check_string(text, "text")
+    check_string(text, "text")
     if not text.strip():
         raise ValueError(f"text is {text!r}: it must hold words")
-
-
-def _check_string(value: object, field: str) -> None:
-    if not isinstance(value, str):
-        raise TypeError(f"{field} is {value!r}: it must be a string")
 
 
 def _is_number(value: Cell) -> bool:

@@ -1,11 +1,12 @@
-"""Markup of a player: the frames, of which the first shows, and its controls."""
+"""Markup of a player: its stage, of which the first frame shows, and its controls."""
 
 from collections.abc import Sequence
 
-from jaxrig.report.markup import escape
+from jaxrig.report.markup import check_string, escape
 from jaxrig.report.numerals import Number
 from jaxrig.report.pictures import Image, backdrop, image_element, shown_sizes
 
+MAX_FRAMES_PER_SECOND = 60
 STAGE_HEIGHT = 75  # at most, in percent of the window, to keep the controls in view
 ICONS = {
     "previous": "M11 2 4 8l7 6zM3 2h1.5v12H3z",
@@ -25,8 +26,25 @@ def player_element(
     """The whole player; without JavaScript it is a picture of the first frame."""
     name = title or alt or "Player"
     sizes = shown_sizes(frames)
-    width, height = _largest(sizes)
-    stage = f"--stage:min({width:.0f}px,{STAGE_HEIGHT * width / height:.2f}vh)"
+    stage = _stage(frames, sizes, captions, alt or name)
+    size = _largest(sizes)
+    return player_box(
+        stage, size, len(frames), captions, frames_per_second, name, title
+    )
+
+
+def player_box(
+    stage: str,
+    size: tuple[float, float],
+    count: int,
+    captions: Sequence[str],
+    frames_per_second: Number,
+    name: str,
+    title: str = "",
+) -> str:
+    """Any stage with a title above, and below it the controls and the first caption."""
+    width, height = size
+    room = f"--stage:min({width:.0f}px,{STAGE_HEIGHT * width / height:.2f}vh)"
     heading = f'<p class="player-title">{escape(title)}</p>' if title else ""
     words = "".join(
         f'<figcaption class="player-caption">{escape(caption)}</figcaption>'
@@ -34,10 +52,33 @@ def player_element(
     )
     return (
         f'<figure class="player" role="group" aria-label="{escape(name)}" tabindex="0" '
-        f'data-frames-per-second="{float(frames_per_second):g}" style="{stage}">'
-        f"{heading}\n{_stage(frames, sizes, captions, alt or name)}\n"
-        f"{_controls(len(frames))}\n{words}</figure>"
+        f'data-frames-per-second="{float(frames_per_second):g}" style="{room}">'
+        f"{heading}\n{stage}\n{_controls(count)}\n{words}</figure>"
     )
+
+
+def check_playback(
+    count: int,
+    captions: Sequence[str],
+    frames_per_second: Number,
+    title: str,
+    alt: str,
+) -> None:
+    """Raise unless so many frames can be played with these words at this rate."""
+    if len(captions) not in (0, count):
+        raise ValueError(
+            f"captions has {len(captions)} entries: it must be empty or have "
+            f"one for each of the {count} frames"
+        )
+    for index, caption in enumerate(captions):
+        check_string(caption, f"captions[{index}]")
+    if not 0 < frames_per_second <= MAX_FRAMES_PER_SECOND:
+        raise ValueError(
+            f"frames_per_second is {frames_per_second}: it must be above 0 "
+            f"and at most {MAX_FRAMES_PER_SECOND}"
+        )
+    check_string(title, "title")
+    check_string(alt, "alt")
 
 
 def _stage(
@@ -71,7 +112,9 @@ def _controls(count: int) -> str:
         f"{_button('next', 'Next frame', ['next'])}"
         f'<input type="range" min="0" max="{count - 1}" step="1" value="0" '
         f'autocomplete="off" aria-label="Frame">'
-        f'<span class="counter">1 / {count}</span></div>'
+        f'<span class="counter">1 / {count}</span>'
+        '<button type="button" data-action="speed" aria-label="Speed 1" '
+        'title="Speed">1\u00d7</button></div>'
     )
 
 

@@ -1,25 +1,43 @@
 "use strict";
 
 (() => {
+  const SPEEDS = [1, 2, 4, 0.25, 0.5];
+
+  function imageStage(frames) {
+    let current = 0;
+    return {
+      count: frames.length,
+      words: (index) => frames[index].dataset.caption ?? "",
+      show: (index) => {
+        frames[current].hidden = true;
+        current = index;
+        frames[current].hidden = false;
+      },
+    };
+  }
+
   function connect(player) {
-    const frames = [...player.querySelectorAll(".stage img")];
-    if (frames.length < 2) return;
+    const canvas = player.querySelector(".stage canvas");
+    const images = [...player.querySelectorAll(".stage img")];
+    const stage = canvas ? pointStage(canvas) : imageStage(images);
+    if (stage.count < 2) return;
     const controls = player.querySelector(".controls");
     const slider = controls.querySelector("input");
     const counter = controls.querySelector(".counter");
     const caption = player.querySelector(".player-caption");
     const toggle = controls.querySelector('[data-action="toggle"]');
+    const pace = controls.querySelector('[data-action="speed"]');
     const pause = 1000 / Number(player.dataset.framesPerSecond);
     let current = 0;
+    let speed = 0;
     let timer = null;
 
     function show(index) {
-      frames[current].hidden = true;
-      current = (index + frames.length) % frames.length;
-      frames[current].hidden = false;
+      current = (index + stage.count) % stage.count;
+      stage.show(current);
       slider.value = current;
-      const count = `${current + 1} / ${frames.length}`;
-      const words = frames[current].dataset.caption ?? "";
+      const count = `${current + 1} / ${stage.count}`;
+      const words = stage.words(current);
       counter.textContent = count;
       slider.setAttribute("aria-valuetext", words ? `${count}: ${words}` : count);
       if (caption) caption.textContent = words;
@@ -27,7 +45,8 @@
 
     function setPlaying(playing) {
       clearInterval(timer);
-      timer = playing ? setInterval(() => show(current + 1), pause) : null;
+      const wait = pause / SPEEDS[speed];
+      timer = playing ? setInterval(() => show(current + 1), wait) : null;
       player.classList.toggle("playing", playing);
       toggle.setAttribute("aria-label", playing ? "Pause" : "Play");
       toggle.title = playing ? "Pause" : "Play";
@@ -38,10 +57,18 @@
       show(index);
     }
 
+    function setSpeed(index) {
+      speed = index % SPEEDS.length;
+      pace.textContent = `${SPEEDS[speed]}\u00d7`;
+      pace.setAttribute("aria-label", `Speed ${SPEEDS[speed]}`);
+      if (timer !== null) setPlaying(true);
+    }
+
     const actions = {
       previous: () => halt(current - 1),
       toggle: () => setPlaying(timer === null),
       next: () => halt(current + 1),
+      speed: () => setSpeed(speed + 1),
     };
 
     const keys = {
@@ -49,7 +76,7 @@
       ArrowLeft: actions.previous,
       ArrowRight: actions.next,
       Home: () => halt(0),
-      End: () => halt(frames.length - 1),
+      End: () => halt(stage.count - 1),
     };
 
     controls.addEventListener("click", (event) => {
@@ -71,7 +98,7 @@
     });
 
     // The widest count sets the width once, so that the slider does not twitch.
-    counter.style.minWidth = `${2 * String(frames.length).length + 3}ch`;
+    counter.style.minWidth = `${2 * String(stage.count).length + 3}ch`;
     controls.hidden = false;
     show(0);
   }

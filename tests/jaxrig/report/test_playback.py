@@ -28,7 +28,7 @@ def test_controls_wait_for_the_script(parse):
 def test_controls_are_named_and_cover_all_frames(parse):
     figure = player(parse)
     names = [button.attributes["aria-label"] for button in figure.all("button")]
-    assert names == ["Previous frame", "Play", "Next frame"]
+    assert names == ["Previous frame", "Play", "Next frame", "Speed 1"]
     slider = figure.one("input").attributes
     assert (slider["min"], slider["max"], slider["value"]) == ("0", "2", "0")
     assert slider["aria-label"]

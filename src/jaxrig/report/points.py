@@ -1,0 +1,192 @@
+"""Points that move: packed into a few bytes each and drawn on a canvas by a script."""
+
+import base64
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxrig.report.markup import escape
+from jaxrig.report.numerals import Number, format_number
+from jaxrig.report.pictures import Image, image_element, image_size
+from jaxrig.report.playback import check_playback, player_box
+
+STAGE_WIDTH = 640
+MOST_COLOURS = 256  # a point's colour is one byte
+# Orange to blue over violet: about 3:1 against the light and the dark page, and in
+# order for eyes without red or green cones.
+SPECTRUM = ("#d55e00", "#d2506c", "#b55a98", "#8d5fd0", "#5a6fe8", "#0077bb")
+# Two bytes a coordinate: fifteen bits of place and one bit of news.
+PLACES, FLAG = 0x7FFF, 0x8000
+_COLOUR = re.compile("#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a stage: its name and the values at its two ends."""
+
+    name: str
+    low: Number
+    high: Number
+
+    def __post_init__(self):
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            raise ValueError(f"{self} has no end: both must be finite")
+        if not self.low < self.high:
+            raise ValueError(f"{self} has no extent: low must be less than high")
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points that move over a picture, to play, step and scrub through.
+
+    Arguments:
+        positions: (frames, points, 2); NaN where a point is absent, and what lies
+            outside the axes is not drawn.
+        background: SVG or PNG stretched from corner to corner of the axes.
+        shades: index into `colours` of each point, (points,) or (frames, points).
+        starts: (frames, points), True where a point did not come from where it was in
+            the frame before, so that no trail leads there.
+        trail: how many frames back a trail reaches.
+        height: of the stage per unit of its width.
+
+    >>> turn = np.linspace(0, 6, 40)[:, None]
+    >>> circle = np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+    >>> part = Points(circle, Axis("x", -1.5, 1.5), Axis("y", -1.5, 1.5), trail=10)
+    """
+
+    positions: np.ndarray
+    x_axis: Axis
+    y_axis: Axis
+    background: Image | None = None
+    shades: np.ndarray | None = None
+    colours: Sequence[str] = SPECTRUM
+    starts: np.ndarray | None = None
+    trail: int = 0
+    radius: Number = 2.5
+    height: Number = 1.0
+    captions: Sequence[str] = ()
+    frames_per_second: Number = 20
+    title: str = ""
+    alt: str = ""
+
+    def __post_init__(self):
+        for name in ("positions", "shades", "starts"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, np.array(given))
+        object.__setattr__(self, "colours", tuple(self.colours))
+        object.__setattr__(self, "captions", tuple(self.captions))
+        shape = self.positions.shape
+        if len(shape) != 3 or shape[2] != 2 or 0 in shape:
+            raise ValueError(
+                f"positions has shape {shape}: it must be (frames, points, 2), with at "
+                "least one frame and one point"
+            )
+        self._check_shades()
+        if self.starts is not None and self.starts.shape != shape[:2]:
+            raise ValueError(
+                f"starts has shape {self.starts.shape}: it must be {shape[:2]}"
+            )
+        for name in ("radius", "height"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is {getattr(self, name)}: it must be above 0")
+        if self.trail < 0:
+            raise ValueError(f"trail is {self.trail}: it must be 0 or more frames")
+        if self.background is not None:
+            image_size(self.background, "background")
+        check_playback(
+            shape[0], self.captions, self.frames_per_second, self.title, self.alt
+        )
+
+    def _check_shades(self) -> None:
+        for colour in self.colours:
+            if not _COLOUR.fullmatch(colour):
+                raise ValueError(f"colours has {colour!r}: write colours as #rrggbb")
+        if not 1 <= len(self.colours) <= MOST_COLOURS:
+            raise ValueError(
+                f"colours has {len(self.colours)} entries: give 1 to {MOST_COLOURS}"
+            )
+        shape = self.positions.shape[:2]
+        if self.shades is None:
+            return
+        if self.shades.shape not in (shape, shape[1:]):
+            raise ValueError(
+                f"shades has shape {self.shades.shape}: it must be {shape[1:]} or "
+                f"{shape}"
+            )
+        if self.shades.dtype.kind not in "iu" or (
+            self.shades.size
+            and not 0 <= self.shades.min() <= self.shades.max() < len(self.colours)
+        ):
+            raise ValueError(
+                f"shades must be whole numbers from 0 to {len(self.colours) - 1}, one "
+                "for each of the colours"
+            )
+
+    def html(self, scope: str) -> str:
+        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        name = self.title or self.alt or "Moving points"
+        size = STAGE_WIDTH, STAGE_WIDTH * float(self.height)
+        ends = [_ends(axis) for axis in (self.y_axis, self.x_axis)]
+        stage = (
+            f'<div class="plot"><div class="y-ends">{ends[0]}</div>'
+            f'<div class="stage field" style="aspect-ratio:{size[0]}/{size[1]:.0f}">'
+            f"{self._picture(size)}{self._canvas(self.alt or name)}</div>"
+            f'<div class="x-ends">{ends[1]}</div></div>'
+            "<noscript><p>The points are drawn by JavaScript.</p></noscript>"
+        )
+        count = len(self.positions)
+        return player_box(
+            stage, size, count, self.captions, self.frames_per_second, name, self.title
+        )
+
+    def _picture(self, size: tuple[float, float]) -> str:
+        if self.background is None:
+            return ""
+        return image_element(self.background, "", size)
+
+    def _canvas(self, name: str) -> str:
+        frames, points, _ = self.positions.shape
+        shades = np.zeros(points) if self.shades is None else self.shades
+        facts = {
+            "frames": frames,
+            "points": points,
+            "packed": _encode(self._packed()),
+            "shades": _encode(shades.astype(np.uint8)),
+            "colours": ",".join(self.colours),
+            "trail": self.trail,
+            "radius": f"{float(self.radius):g}",
+            "captions": json.dumps(self.captions, ensure_ascii=False),
+        }
+        attributes = " ".join(
+            f'data-{key}="{escape(str(value))}"' for key, value in facts.items()
+        )
+        return f'<canvas role="img" aria-label="{escape(name)}" {attributes}></canvas>'
+
+    def _packed(self) -> np.ndarray:
+        axes = self.x_axis, self.y_axis
+        low = np.array([axis.low for axis in axes], np.float64)
+        high = np.array([axis.high for axis in axes], np.float64)
+        shares = (self.positions.astype(np.float64) - low) / (high - low)
+        with np.errstate(invalid="ignore"):
+            inside = (shares >= 0) & (shares <= 1)
+        absent = ~(inside[..., 0] & inside[..., 1])
+        places = np.round(np.where(absent[..., None], 0, shares) * PLACES)
+        packed = places.astype("<u2")
+        if self.starts is not None:
+            packed[..., 0] |= np.where(self.starts, FLAG, 0).astype("<u2")
+        packed[..., 1] |= np.where(absent, FLAG, 0).astype("<u2")
+        return packed
+
+
+def _encode(array: np.ndarray) -> str:
+    return base64.b64encode(array.tobytes()).decode("ascii")
+
+
+def _ends(axis: Axis) -> str:
+    words = format_number(axis.low), axis.name, format_number(axis.high)
+    return "".join(f"<span>{escape(word)}</span>" for word in words)

@@ -1,0 +1,195 @@
+"""Moving points are packed without loss beyond the packing, and refuse what is wrong.
+
+Oracle: the packed bytes read back by the rules written in the script of the page.
+"""
+
+import base64
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from jaxrig.report import Axis, Points, Report, Section, png_from_array
+
+X, Y = Axis("x", -1.0, 3.0), Axis("y", 0.0, 0.5)
+PNG = png_from_array(np.zeros((2, 4, 4), np.uint8))
+CHROMIUM = shutil.which("chromium")
+
+
+def unpack(canvas):
+    facts = canvas.attributes
+    shape = int(facts["data-frames"]), int(facts["data-points"]), 2
+    packed = np.frombuffer(base64.b64decode(facts["data-packed"]), "<u2").reshape(shape)
+    shares = (packed & 0x7FFF) / 0x7FFF
+    positions = shares * [4.0, 0.5] + [-1.0, 0.0]
+    return positions, packed[..., 0] >= 0x8000, packed[..., 1] >= 0x8000
+
+
+def canvas_of(parse, *args, **options):
+    return parse(Points(*args, **options).html("s--")).one("canvas")
+
+
+@given(
+    hnp.arrays(
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2).map(lambda s: (*s, 2)),
+        elements=st.floats(0, 1),
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_positions_survive_the_packing(parse, shares, random):
+    positions = shares * [4.0, 0.5] + [-1.0, 0.0]
+    starts = np.array([random.random() < 0.5 for _ in range(shares[..., 0].size)])
+    starts = starts.reshape(shares.shape[:2])
+    read, begun, absent = unpack(canvas_of(parse, positions, X, Y, starts=starts))
+    assert not absent.any()
+    np.testing.assert_array_equal(begun, starts)
+    assert (np.abs(read - positions) <= np.array([4.0, 0.5]) / 0x7FFF).all()
+
+
+def test_absent_and_outside_points_are_marked(parse):
+    positions = np.array(
+        [[[0.0, 0.1], [np.nan, 0.1], [0.0, np.nan]], [[3.5, 0.1], [0, -1], [3.0, 0.5]]]
+    )
+    read, _, absent = unpack(canvas_of(parse, positions, X, Y))
+    np.testing.assert_array_equal(absent, [[0, 1, 1], [1, 1, 0]])
+    np.testing.assert_allclose(read[1, 2], [3.0, 0.5])
+
+
+def test_integers_and_single_precision_are_positions(parse):
+    for dtype in (np.int32, np.float32):
+        read, _, _ = unpack(canvas_of(parse, np.zeros((1, 1, 2), dtype), X, Y))
+        np.testing.assert_allclose(read[0, 0], [0, 0], atol=4 / 0x7FFF)
+
+
+@pytest.mark.parametrize("shades", [[2, 0], [[0, 1], [1, 0], [2, 2]]])
+def test_shades_are_one_byte_each(parse, shades):
+    positions = np.zeros((3, 2, 2))
+    canvas = canvas_of(
+        parse,
+        positions,
+        X,
+        Y,
+        shades=np.array(shades),
+        colours=["#000000", "#111111", "#222222"],
+    )
+    read = np.frombuffer(base64.b64decode(canvas.attributes["data-shades"]), np.uint8)
+    np.testing.assert_array_equal(read, np.ravel(shades))
+    assert canvas.attributes["data-colours"] == "#000000,#111111,#222222"
+
+
+def test_the_stage_has_its_picture_axes_captions_and_controls(parse):
+    words = ['t = 0 "a"', "t = 1 <b>"]
+    part = Points(
+        np.zeros((2, 1, 2)), X, Y, PNG, captions=words, title="T", alt="A", height=0.5
+    )
+    root = parse(part.html("s--"))
+    assert json.loads(root.one("canvas").attributes["data-captions"]) == words
+    assert root.one("figcaption").text == words[0]
+    assert root.one("canvas").attributes["aria-label"] == "A"
+    assert root.one("img").attributes["src"].startswith("data:image/png")
+    (stage,) = root.having("class", "stage field")
+    assert stage.attributes["style"] == "aspect-ratio:640/320"
+    ends = [root.having("class", f"{axis}-ends")[0].text for axis in "xy"]
+    assert ends == ["-1x3", "0y0.5"]
+    assert root.one("input").attributes["max"] == "1"
+
+
+def test_a_page_of_many_points_stays_small():
+    positions = np.random.default_rng(0).random((150, 300, 2))
+    part = Points(positions, Axis("x", 0, 1), Axis("y", 0, 1))
+    assert len(part.html("s--")) < 260_000
+
+
+def test_parts_do_not_change_with_what_they_were_made_from():
+    positions = np.zeros((2, 1, 2))
+    part = Points(positions, X, Y)
+    before = part.html("s--")
+    positions[:] = 0.3
+    assert part.html("s--") == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positions": np.zeros((2, 3))}, r"positions has shape \(2, 3\)"),
+        ({"positions": np.zeros((0, 3, 2))}, "at least one frame"),
+        ({"shades": np.zeros(3, int)}, r"shades has shape \(3,\)"),
+        ({"shades": np.array([0.5])}, "whole numbers"),
+        ({"shades": np.array([6])}, "0 to 5"),
+        ({"colours": ["red"]}, "#rrggbb"),
+        ({"colours": []}, "1 to 256"),
+        ({"starts": np.zeros((1, 1), bool)}, "starts has shape"),
+        ({"trail": -1}, "trail is -1"),
+        ({"radius": 0}, "radius is 0"),
+        ({"height": float("nan")}, "height is nan"),
+        ({"captions": ["a"]}, "captions has 1"),
+        ({"frames_per_second": 61}, "per_second is 61"),
+        ({"background": b"GIF89a"}, "background"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        Points(**{"positions": np.zeros((2, 1, 2)), "x_axis": X, "y_axis": Y} | options)
+
+
+@pytest.mark.parametrize("ends", [(1, 1), (2, 1), (0, float("inf"))])
+def test_an_axis_has_two_ends(ends):
+    with pytest.raises(ValueError, match="Axis"):
+        Axis("x", *ends)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_browser_draws_plays_and_scrubs(parse, tmp_path):
+    """The script itself: pixels under the points, and a press of each control."""
+    positions = np.array([[[0.25, 0.25]], [[0.75, 0.25]], [[np.nan, 0.5]]])
+    unit = Axis("x", 0, 1), Axis("y", 0, 1)
+    part = Points(positions, *unit, colours=["#ff0000"], radius=5, captions=list("abc"))
+    report = Report("Points")
+    report.add(Section("Moving", part))
+    asking = """<script>
+    const at = (x, y) => {
+      const canvas = document.querySelector("canvas");
+      const pixel = canvas.getContext("2d").getImageData(
+        canvas.width * x, canvas.height * (1 - y), 1, 1).data;
+      return pixel[0] === 255 && pixel[1] === 0 && pixel[3] === 255;
+    };
+    const press = (name) =>
+      document.querySelector(`[data-action="${name}"]`).click();
+    addEventListener("load", () => {
+      const seen = [at(0.25, 0.25), at(0.75, 0.25)];
+      press("next");
+      seen.push(at(0.25, 0.25), at(0.75, 0.25));
+      press("next");
+      seen.push(at(0.25, 0.25), at(0.75, 0.25));
+      document.querySelector("input").value = 1;
+      document.querySelector("input").dispatchEvent(new Event("input"));
+      seen.push(document.querySelector("figcaption").textContent);
+      press("speed");
+      seen.push(document.querySelector('[data-action="speed"]').textContent);
+      press("toggle");
+      setTimeout(() => {
+        seen.push(document.querySelector(".counter").textContent !== "2 / 3");
+        document.title = JSON.stringify(seen);
+      }, 30);
+    });
+    </script></body>"""
+    page = tmp_path / "page.html"
+    page.write_text(report.html().replace("</body>", asking))
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--dump-dom")
+    shown = subprocess.run(
+        [str(CHROMIUM), *options, "--virtual-time-budget=3000", page.as_uri()],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    seen = json.loads(parse(shown.stdout).one("title").text)
+    assert seen[:6] == [True, False, False, True, False, False]
+    assert seen[6:] == ["b", "2\u00d7", True]
