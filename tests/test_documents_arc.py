@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arc_documents import SEEDS, Guide, blocks_of, pages, run, title
 from arc_states import folder_parser
+from documents import SEEDS, Guide, blocks_of, pages, run, title
 from jaxarc.config import get_action_record_fields
 from jaxarc.config.visualization import DebugConfig
 from jaxarc.config.yaml_text import read_yaml

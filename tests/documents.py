@@ -2,6 +2,7 @@
 
 import os
 import re
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 SEEDS = Path(
     os.environ.get("JAXRIG_SEEDS", Path(__file__).parents[2] / "shared" / "seeds")
 )
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 def pages(number: str) -> list[Path]:
@@ -19,7 +20,7 @@ def pages(number: str) -> list[Path]:
 def blocks_of(number: str, language: str = "python") -> list[str]:
     (page,) = pages(number)
     found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    return [text for kind, text in found if kind == language]
+    return [textwrap.dedent(text) for _, kind, text in found if kind == language]
 
 
 def title(number: str) -> str:
