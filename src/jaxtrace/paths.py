@@ -1,0 +1,176 @@
+"""The lives of recorded particles: where they begin and end, and unwrapped paths.
+
+A *life* is a run of consecutive frames in which a slot is alive in one generation.
+Motion is counted within lives only, so that a recycled particle's jump to the inlet
+is no motion, and on unwrapped paths, so that a periodic wrap is none either.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from jaxtrace.types import ExitRecord, PathRecord
+
+# Positions per block: a block's temporaries stay near the size of a CPU cache.
+BLOCK_POSITIONS = 1 << 18
+
+Columns = slice | Int[np.ndarray, " columns"]
+
+
+class Lives(NamedTuple):
+    """Every life of every slot, ordered by slot and then by time."""
+
+    particle: Int[np.ndarray, " lives"]
+    first: Int[np.ndarray, " lives"]
+    last: Int[np.ndarray, " lives"]
+
+
+def read_period(metadata: dict[str, Any]) -> Float[np.ndarray, "3"]:
+    """Length of each axis that wraps, 0 for the axes that do not."""
+    given = metadata.get("period")
+    if given is None:
+        return np.zeros(3)
+    period = np.asarray(given, dtype=np.float64)
+    if period.shape == (2,):
+        period = np.append(period, 0.0)
+    if period.shape != (3,) or not np.all(np.isfinite(period) & (period >= 0)):
+        raise ValueError(
+            f"metadata['period'] is {given!r}: give three lengths, 0 for an axis that "
+            "does not wrap"
+        )
+    return period
+
+
+def column_blocks(frames: int, count: int) -> Iterator[slice]:
+    """Slices over `count` columns, each of at most `BLOCK_POSITIONS` entries."""
+    size = max(1, BLOCK_POSITIONS // max(frames, 1))
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
+
+
+def moving_steps(
+    record: PathRecord, columns: Columns = slice(None)
+) -> Bool[np.ndarray, "steps columns"]:
+    """True where a frame interval begins and ends in the same life."""
+    alive, generation = record.alive[:, columns], record.generation[:, columns]
+    return alive[1:] & alive[:-1] & (generation[1:] == generation[:-1])
+
+
+def life_starts(
+    record: PathRecord, columns: Columns = slice(None)
+) -> Bool[np.ndarray, "frames columns"]:
+    """True on the first frame of each life."""
+    starts = np.array(record.alive[:, columns])
+    starts[1:] &= ~moving_steps(record, columns)
+    return starts
+
+
+def find_lives(record: PathRecord) -> Lives:
+    """First and last frame of every life."""
+    ends = np.array(record.alive)
+    ends[:-1] &= ~moving_steps(record)
+    particle, first = np.nonzero(life_starts(record).T)
+    return Lives(particle, first, np.nonzero(ends.T)[1])
+
+
+def latest_lives(record: PathRecord) -> Lives:
+    """The latest life of each slot that has one."""
+    lives = find_lives(record)
+    latest = np.append(lives.particle[1:] != lives.particle[:-1], True)
+    return Lives(*(part[latest[: part.size]] for part in lives))
+
+
+def seeded_frames(
+    record: PathRecord, columns: Columns = slice(None)
+) -> Bool[np.ndarray, "frames columns"]:
+    """True while the particle that was there at frame 0 is still there."""
+    present = np.array(record.alive[:, columns])
+    present[1:] = moving_steps(record, columns)
+    return np.logical_and.accumulate(present, axis=0)
+
+
+def minimum_image(
+    vectors: Float[np.ndarray, "*batch 3"], period: Float[np.ndarray, "3"]
+) -> Float[np.ndarray, "*batch 3"]:
+    """The shortest of the vectors that differ by whole periods."""
+    nearest = vectors - period * _whole_periods(vectors, period)
+    return nearest.astype(vectors.dtype, copy=False)
+
+
+def unwrap(
+    record: PathRecord, columns: Columns = slice(None)
+) -> Float[np.ndarray, "frames columns 3"]:
+    """Positions with periodic wraps undone; each life starts where it was recorded.
+
+    A step is taken to be the shortest of its periodic images, which is right while no
+    particle moves half a period between two frames.
+    """
+    positions, period = record.positions[:, columns], read_period(record.metadata)
+    if not period.any():
+        return positions
+    with np.errstate(invalid="ignore"):
+        wraps = _whole_periods(np.diff(positions, axis=0), period)
+    wraps = np.where(moving_steps(record, columns)[..., None], wraps, 0)
+    images = np.zeros(positions.shape)
+    np.cumsum(-wraps, axis=0, out=images[1:])
+    starts = life_starts(record, columns)
+    frames = np.arange(len(starts))[:, None]
+    start = np.maximum.accumulate(np.where(starts, frames, 0), axis=0)
+    images -= np.take_along_axis(images, start[..., None], axis=0)
+    return (positions + period * images).astype(positions.dtype, copy=False)
+
+
+def unwrapped_at(
+    record: PathRecord,
+    particles: Int[np.ndarray, " points"],
+    frames: Int[np.ndarray, " points"],
+) -> Float[np.ndarray, "points 3"]:
+    """Unwrapped positions of chosen particles at one chosen frame each."""
+    if not frames.any() or not read_period(record.metadata).any():
+        return record.positions[frames, particles]
+    found = np.empty((particles.size, 3), record.positions.dtype)
+    for block in column_blocks(*record.alive.shape):
+        (here,) = np.nonzero((particles >= block.start) & (particles < block.stop))
+        paths = unwrap(record, block)
+        found[here] = paths[frames[here], particles[here] - block.start]
+    return found
+
+
+def first_stays(
+    record: ExitRecord,
+) -> tuple[Float[np.ndarray, " particles"], Float[np.ndarray, " particles"]]:
+    """When the first particle of each slot was first seen and when it left (or NaN)."""
+    lives = find_lives(record)
+    entered, left = life_times(record, lives)
+    particle, index = np.unique(lives.particle, return_index=True)
+    stays = np.full((2, record.positions.shape[1]), np.nan)
+    stays[:, particle] = entered[index], left[index]
+    return stays[0], stays[1]
+
+
+def life_times(
+    record: ExitRecord, lives: Lives
+) -> tuple[Float[np.ndarray, " lives"], Float[np.ndarray, " lives"]]:
+    """When each life was first seen and when it ended, NaN while it goes on.
+
+    The recorded exit time is used where it falls between the life's last frame and the
+    next one, else the next frame's time: the resolution of the record.
+    """
+    times = np.asarray(record.times, dtype=np.float64)
+    ended = lives.last < len(times) - 1
+    seen = times[lives.last]
+    gone = times[np.minimum(lives.last + 1, len(times) - 1)]
+    exact = np.asarray(record.exit_time, dtype=np.float64)[lives.particle]
+    # An exit time stored in fewer digits than the clock may round past a frame.
+    slack = np.finfo(record.exit_time.dtype).eps * np.abs(exact)
+    low, high = np.minimum(seen, gone) - slack, np.maximum(seen, gone) + slack
+    left = np.where((exact >= low) & (exact <= high), exact, gone)
+    return times[lives.first], np.where(ended, left, np.nan)
+
+
+def _whole_periods(
+    vectors: Float[np.ndarray, "*batch 3"], period: Float[np.ndarray, "3"]
+) -> Float[np.ndarray, "*batch 3"]:
+    return np.where(period > 0, np.round(vectors / np.where(period > 0, period, 1)), 0)

@@ -1,0 +1,62 @@
+"""The domain's words shared by every layer: particle states and recorded paths."""
+
+from enum import IntEnum
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+
+class ParticleStatus(IntEnum):
+    """What became of a particle by the end of a run."""
+
+    ACTIVE = 0
+    ABSORBED = 1
+    EXITED = 2
+    LOST = 3
+    STUCK = 4
+
+
+@runtime_checkable
+class PathRecord(Protocol):
+    """Recorded paths as host arrays; what writers, pictures and analysis read."""
+
+    @property
+    def positions(self) -> Float[np.ndarray, "frames particles 3"]:
+        """Where each particle is at each recorded instant."""
+        ...
+
+    @property
+    def times(self) -> Float[np.ndarray, " frames"]:
+        """The recorded instants, rising or (backward tracking) falling."""
+        ...
+
+    @property
+    def velocities(self) -> Float[np.ndarray, "frames particles 3"] | None:
+        """Field velocity at each recorded position, if it was recorded."""
+        ...
+
+    @property
+    def alive(self) -> Bool[np.ndarray, "frames particles"]:
+        """False where the slot holds no particle."""
+        ...
+
+    @property
+    def generation(self) -> Int[np.ndarray, "frames particles"]:
+        """How many particles used the slot before this one."""
+        ...
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Facts about the run; `period` holds the lengths of wrapping axes."""
+        ...
+
+
+@runtime_checkable
+class ExitRecord(PathRecord, Protocol):
+    """Recorded paths that also know when each particle left."""
+
+    @property
+    def exit_time(self) -> Float[np.ndarray, " particles"]:
+        """When the particle left, NaN while it is inside."""
+        ...

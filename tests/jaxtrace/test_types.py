@@ -1,0 +1,17 @@
+import numpy as np
+
+from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.types import ExitRecord, ParticleStatus, PathRecord
+
+
+def test_status_codes_fit_a_byte_and_do_not_move():
+    codes = {status.name: int(status) for status in ParticleStatus}
+    assert codes == {"ACTIVE": 0, "ABSORBED": 1, "EXITED": 2, "LOST": 3, "STUCK": 4}
+    assert all(np.int8(code) == code for code in codes.values())
+
+
+def test_a_trajectory_is_a_record_and_bare_arrays_are_not():
+    trajectory = Trajectory(np.zeros((2, 1, 3)), np.arange(2.0))
+    assert isinstance(trajectory, PathRecord)
+    assert isinstance(trajectory, ExitRecord)
+    assert not isinstance(trajectory.positions, PathRecord)
