@@ -1,0 +1,1 @@
+"""Files: plain arrays in and out."""

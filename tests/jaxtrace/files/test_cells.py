@@ -1,0 +1,135 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from jaxtrace.files.cells import (
+    cell_dimensions,
+    cells_to_nodes,
+    find_coincident,
+    gather,
+    grid_cells_to_nodes,
+    grid_to_cells,
+    highest_cells,
+    keep_cells,
+    structured_cells,
+)
+from jaxtrace.files.snapshot import Cells, GridAxes
+
+
+def mixed() -> Cells:
+    """A tetrahedron, one of its faces and one of its edges."""
+    points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [9, 9, 9]])
+    return Cells(
+        points,
+        np.array([0, 1, 0, 1, 2, 0, 1, 2, 3]),
+        np.array([0, 2, 5, 9]),
+        np.array([3, 5, 10], np.uint8),
+    )
+
+
+def test_only_the_cells_of_the_highest_dimension_stay():
+    mesh = mixed()
+    assert cell_dimensions(mesh.types).tolist() == [1, 2, 3]
+    volume = keep_cells(mesh, highest_cells(mesh))
+    assert volume.types.tolist() == [10]
+    assert volume.connectivity.tolist() == [0, 1, 2, 3]
+    assert volume.offsets.tolist() == [0, 4]
+    assert volume.points is mesh.points
+
+
+def test_keeping_every_cell_changes_nothing():
+    mesh = mixed()
+    assert keep_cells(mesh, np.ones(3, bool)) is mesh
+
+
+coordinates = hnp.arrays(
+    np.float32, st.tuples(st.integers(1, 30), st.just(3)), elements=st.integers(-1, 1)
+)
+
+
+@given(coordinates)
+def test_coincident_nodes_are_those_a_dictionary_finds(points):
+    weld = find_coincident(points)
+    known: dict[tuple[float, ...], int] = {}
+    expected = [known.setdefault(tuple(p.tolist()), len(known)) for p in points]
+    assert weld.label.tolist() == expected
+    np.testing.assert_array_equal(points[weld.first][weld.label], points)
+    assert weld.removed == len(points) - len(known)
+
+
+def test_zero_and_minus_zero_are_one_place_at_any_scale():
+    points = np.array([[0.0, 1e-30, 0], [-0.0, 1e-30, 0], [0.0, 2e-30, 0]])
+    assert find_coincident(points).label.tolist() == [0, 0, 1]
+
+
+def test_welding_keeps_equal_values_exactly_and_averages_others():
+    weld = find_coincident(np.array([[0.0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]]))
+    same = np.array([[0.1], [7.0], [0.1], [0.1]])
+    assert weld.mean(same).tolist() == [[0.1], [7.0]]
+    different = np.array([[1.0], [7.0], [2.0], [6.0]], np.float32)
+    assert weld.mean(different).tolist() == [[3.0], [7.0]]
+    assert weld.mean(different).dtype == np.float32
+
+
+def test_welded_cells_share_nodes():
+    points = np.array([[0.0, 0, 0], [1, 0, 0], [1, 0, 0], [2, 0, 0]])
+    lines = Cells(points, np.arange(4), np.array([0, 2, 4]), np.array([3, 3]))
+    joined = find_coincident(points).join(lines)
+    assert joined.connectivity.tolist() == [0, 1, 1, 2]
+    assert joined.points[:, 0].tolist() == [0, 1, 2]
+
+
+def test_gather_is_the_mean_of_what_is_sent_and_zero_elsewhere():
+    means = gather(np.array([0, 2, 0]), np.array([[1.0, 2], [5, 6], [3, 4]]), 3)
+    assert means.tolist() == [[2, 3], [0, 0], [5, 6]]
+
+
+def naive_average(cells: Cells, values: np.ndarray) -> np.ndarray:
+    out = np.zeros((cells.n_points, values.shape[1]))
+    for node in range(cells.n_points):
+        around = [
+            values[c]
+            for c in range(cells.n_cells)
+            if node in cells.connectivity[cells.offsets[c] : cells.offsets[c + 1]]
+        ]
+        out[node] = np.mean(around, axis=0) if around else 0
+    return out
+
+
+def test_cell_values_reach_nodes_as_plain_means():
+    mesh = mixed()
+    values = np.random.default_rng(0).normal(size=(3, 3))
+    np.testing.assert_allclose(
+        cells_to_nodes(mesh, values), naive_average(mesh, values), rtol=1e-14
+    )
+
+
+def test_grid_and_mesh_average_alike():
+    axes = GridAxes(*(np.arange(n) * 1.0 for n in (3, 4, 2)))
+    values = np.random.default_rng(1).normal(size=(2, 3, 1, 2))
+    on_grid = grid_cells_to_nodes(values, axes.shape)
+    rows = values.transpose(2, 1, 0, 3).reshape(-1, 2)
+    on_mesh = naive_average(grid_to_cells(axes), rows)
+    np.testing.assert_allclose(
+        on_grid.transpose(2, 1, 0, 3).reshape(-1, 2), on_mesh, rtol=1e-14
+    )
+
+
+def test_structured_cells_are_those_vtk_makes():
+    import pyvista
+
+    x, y, z = np.meshgrid([0.0, 1, 3], [0.0, 2], [0.0, 1, 5, 6], indexing="ij")
+    grid = pyvista.StructuredGrid(x + 0.1 * y, y, z)
+    theirs = grid.cast_to_unstructured_grid()
+    ours = structured_cells(np.asarray(grid.points), (3, 2, 4))
+    np.testing.assert_array_equal(ours.connectivity, theirs.cell_connectivity)
+    np.testing.assert_array_equal(ours.types, theirs.celltypes)
+
+
+def test_flat_and_thin_grids_become_quads_lines_and_points():
+    for shape, code, count in [((3, 1, 4), 9, 6), ((1, 1, 4), 3, 3), ((1, 1, 1), 1, 1)]:
+        points = np.zeros((int(np.prod(shape)), 3))
+        cells = structured_cells(points, shape)
+        assert set(cells.types.tolist()) == {code}
+        assert cells.n_cells == count
