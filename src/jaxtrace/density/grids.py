@@ -1,0 +1,180 @@
+"""What both estimators share: finite particles, planes and slabs, grids, scales."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxtrace.bounds import AXES, box_bounds
+
+PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+NORMALISATIONS = ("pdf", "relative", "count")
+
+
+class Particles(NamedTuple):
+    """Finite particles on the host, which of those given they are, and their dtype."""
+
+    positions: Float[np.ndarray, "particles dims"]  # float64
+    kept: Int[np.ndarray, " particles"]
+    dtype: np.dtype
+
+    def take(self, rows: np.ndarray, axes: Sequence[int]) -> "Particles":
+        """Some of the particles, seen along some of the axes."""
+        return Particles(
+            self.positions[rows][:, list(axes)], self.kept[rows], self.dtype
+        )
+
+
+def working_dtype(array: np.ndarray) -> np.dtype:
+    """The float dtype JAX computes these values in: float64 only where x64 is on."""
+    wide = np.float32 if array.dtype.itemsize <= 4 else np.float64
+    wide = np.float64 if array.dtype.kind in "biu" else wide
+    return np.dtype(jax.dtypes.canonicalize_dtype(wide))
+
+
+def as_points(points: Any, name: str = "points") -> np.ndarray:
+    """A float or integer array of points in rows; a single point becomes one row."""
+    array = np.asarray(points)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} has dtype {array.dtype}: real numbers are needed")
+    if array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] not in (2, 3):
+        raise ValueError(
+            f"{name} has shape {np.shape(points)}: expected (n, 2) or (n, 3)"
+        )
+    return array
+
+
+def finite_particles(positions: Any) -> Particles:
+    """The particles that are still there: rows with a NaN were absorbed."""
+    array = as_points(positions, "positions")
+    wide = array.astype(np.float64)
+    if np.isinf(wide).any():
+        raise ValueError("positions hold an infinite value: mark lost particles by NaN")
+    kept = np.flatnonzero(~np.isnan(wide).any(axis=1))
+    if len(kept) < 2:
+        raise ValueError(
+            f"{len(kept)} of {len(wide)} particles are not NaN: a density needs "
+            "at least 2"
+        )
+    return Particles(wide[kept], kept, working_dtype(array))
+
+
+def plane_axes(plane: str, dims: int) -> tuple[int, int]:
+    """The two axes of a plane; particles with two coordinates have only "xy"."""
+    if plane not in PLANES:
+        raise ValueError(f"plane {plane!r} is unknown: choose one of {list(PLANES)}")
+    if max(PLANES[plane]) >= dims:
+        raise ValueError(f"plane {plane!r} needs 3-D positions; these have {dims} axes")
+    return PLANES[plane]
+
+
+def slice_particles(
+    particles: Particles, plane: str, position: float, thickness: float
+) -> Particles:
+    """The particles of a slab, seen in its plane; all of them if the slab is empty.
+
+    The slab is `thickness` wide around `position` on the axis normal to the plane.
+    Particles with two coordinates are already in the plane.
+    """
+    dims = particles.positions.shape[1]
+    axes = plane_axes(plane, dims)
+    if not thickness > 0:
+        raise ValueError(f"slab_thickness is {thickness}: it must be positive")
+    rows = np.arange(len(particles.positions))
+    if dims == 3:
+        normal = particles.positions[:, 3 - sum(axes)]
+        inside = np.flatnonzero(np.abs(normal - position) <= thickness / 2)
+        rows = inside if len(inside) else rows
+    return particles.take(rows, axes)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The box a density is spread over, and the axes of space it spans."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    axes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for axis, lo, hi in zip(self.axes, self.lower, self.upper, strict=True):
+            if not lo < hi:
+                raise ValueError(
+                    f"the domain runs from {lo} to {hi} on axis {AXES[axis]}: give "
+                    "bounds with lower < upper there, or evaluate in a plane"
+                )
+
+    @property
+    def measure(self) -> float:
+        """Its area or volume."""
+        return math.prod(np.subtract(self.upper, self.lower).tolist())
+
+    def grid_axes(self, resolution: int | Sequence[int]) -> list[np.ndarray]:
+        """The coordinates of a grid on each axis, both ends included."""
+        counts = grid_counts(resolution, self.axes)
+        ends = zip(self.lower, self.upper, counts, strict=True)
+        return [np.linspace(lo, hi, count) for lo, hi, count in ends]
+
+
+def make_domain(
+    positions: Float[np.ndarray, "particles dims"],
+    bounds: Any,
+    axes: tuple[int, ...],
+) -> Domain:
+    """The given bounds on these axes, or the box around the particles."""
+    if bounds is None:
+        lower, upper = positions.min(axis=0), positions.max(axis=0)
+    else:
+        box = box_bounds(bounds)
+        lower, upper = box.lo[list(axes)], box.hi[list(axes)]
+    return Domain(tuple(lower.tolist()), tuple(upper.tolist()), axes)
+
+
+def grid_counts(
+    resolution: int | Sequence[int], axes: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Points per axis: one number for all, one per axis, or three of which two count.
+
+    A plane of 3-D space picks its two entries from a resolution of three.
+    """
+    if isinstance(resolution, int | np.integer):
+        counts = (int(resolution),) * len(axes)
+    else:
+        counts = tuple(int(n) for n in resolution)
+        if len(counts) == 3 and len(axes) == 2:
+            counts = tuple(counts[axis] for axis in axes)
+    if len(counts) != len(axes) or min(counts) < 1:
+        raise ValueError(
+            f"resolution {resolution!r} does not give {len(axes)} positive counts: "
+            "pass an integer or one integer per axis"
+        )
+    return counts
+
+
+def check_normalisation(normalize: Any) -> str | None:
+    """The name of a normalisation: True is "pdf", False is None, the raw sum."""
+    if isinstance(normalize, bool | np.bool_):
+        return "pdf" if normalize else None
+    if normalize not in NORMALISATIONS:
+        raise ValueError(
+            f"normalize is {normalize!r}: use one of {list(NORMALISATIONS)}, True for "
+            "pdf or False for the raw sum"
+        )
+    return normalize
+
+
+def pdf_factor(mode: str, count: int, domain: Callable[[], Domain]) -> float:
+    """What turns a pdf into this density.
+
+    "relative" is 1 where particles are as dense as if even over the domain, "count"
+    is particles per area or volume. Only the former looks at the domain.
+    """
+    if mode == "relative":
+        return domain().measure
+    return float(count) if mode == "count" else 1.0

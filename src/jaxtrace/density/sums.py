@@ -1,0 +1,275 @@
+"""Kernel sums over particles, compiled once per shape, in chunks of bounded memory.
+
+Lengths come in units of one smoothing length, so that nothing here has a scale.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int32
+
+from jaxrig.batching import ChunkedMap, axis_length, map_chunked, pad_axis
+from jaxtrace.density.neighbours import CellGrid
+
+DEFAULT_MEMORY_LIMIT_GB = 1.0
+_DIRECT_BLOCK = 256  # particles looked at together, in a sum over all
+_RANGE_BLOCK = 64  # and in a sum over ranges, which are shorter
+_RANGE_BYTES = 128  # of one range of one query while it is looked up on the host
+_LARGEST_CHUNK = 4096  # queries together: more gains nothing
+_CHUNKS_ALIVE = 2  # map_chunked starts one while another ends
+_TEMPORARIES = 6  # arrays of a block that may be alive at a time
+
+
+class Sources(NamedTuple):
+    """What is summed: particles in units of the smoothing length, on the host."""
+
+    positions: Float[np.ndarray, "particles dims"]
+    weights: Float[np.ndarray, " particles"]
+    lengths: Float[np.ndarray, " particles"]
+
+
+def check_memory_limit(memory_limit_gb: float) -> float:
+    """The limit in bytes."""
+    if not memory_limit_gb > 0:
+        raise ValueError(f"memory_limit_gb is {memory_limit_gb}: it must be positive")
+    return memory_limit_gb * 1e9
+
+
+def bucket(count: int) -> int:
+    """The next of eight sizes per octave: few shapes to compile, little to fill up."""
+    step = 2 ** max(0, count.bit_length() - 4)
+    return math.ceil(count / step) * step
+
+
+def chunk_size(count: int, item_bytes: int, limit_bytes: float) -> int:
+    """How many items of this working set fit the limit."""
+    fits = int(limit_bytes / (_CHUNKS_ALIVE * item_bytes))
+    if fits < 1:
+        raise ValueError(
+            f"memory_limit_gb is {limit_bytes / 1e9:.3g}, and the smallest chunk takes "
+            f"{_CHUNKS_ALIVE * item_bytes / 1e9:.3g}: allow at least that"
+        )
+    return min(fits, _LARGEST_CHUNK, bucket(max(count, 1)))
+
+
+def rescale(sums: np.ndarray, scale: float) -> np.ndarray:
+    """Sums in units of length times a factor that may be beyond float32."""
+    return np.multiply(sums, scale, dtype=np.float64).astype(sums.dtype)
+
+
+def _pad(array: np.ndarray, length: int) -> np.ndarray:
+    """Copies of the last row with no weight, where the array is one of weights."""
+    missing = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
+    return np.pad(array, missing, mode="constant" if array.ndim == 1 else "edge")
+
+
+def _in_blocks(sources: Sources) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Components, weights and lengths in equal blocks; what fills up weighs nothing."""
+    blocks = bucket(math.ceil(len(sources.weights) / _DIRECT_BLOCK))
+    length = blocks * _DIRECT_BLOCK
+    parts = _pad(sources.positions, length).reshape(blocks, _DIRECT_BLOCK, -1)
+    lengths = np.pad(sources.lengths, (0, length - len(sources.lengths)), mode="edge")
+    return (
+        np.ascontiguousarray(parts.transpose(0, 2, 1)),
+        _pad(sources.weights, length).reshape(blocks, _DIRECT_BLOCK),
+        lengths.reshape(blocks, _DIRECT_BLOCK),
+    )
+
+
+def _distance(point: Float[Array, " dims"], parts: Float[Array, "dims block"]) -> Array:
+    apart = point[:, None] - parts
+    return jnp.sqrt(functools.reduce(jnp.add, [axis * axis for axis in apart]))
+
+
+def sum_all(
+    profile: Callable[..., Array],
+    point: Float[Array, " dims"],
+    parts: Float[Array, "blocks dims block"],
+    weights: Float[Array, "blocks block"],
+    lengths: Float[Array, "blocks block"],
+) -> Float[Array, ""]:
+    """The kernel sum at one point over all particles, a block at a time."""
+
+    def add(total: Array, block: tuple[Array, Array, Array]):
+        part, weight, length = block
+        value = profile(_distance(point, part) / length) * weight
+        return total + jnp.sum(value), None
+
+    zero = jnp.zeros((), point.dtype)
+    return jax.lax.scan(add, zero, (parts, weights, lengths))[0]
+
+
+def sum_ranges(
+    profile: Callable[..., Array],
+    query: tuple[
+        Float[Array, " dims"], Int32[Array, " ranges"], Int32[Array, " ranges"]
+    ],
+    parts: Float[Array, "dims particles"],
+    weights: Float[Array, " particles"],
+    lengths: Float[Array, " particles"],
+) -> Float[Array, ""]:
+    """The kernel sum at one point over ranges of sorted particles, by blocks."""
+    point, starts, counts = query
+    lanes = jnp.arange(_RANGE_BLOCK, dtype=jnp.int32)
+
+    def add_range(total: Array, row: tuple[Array, Array]):
+        start, count = row
+
+        def add_block(block: Array, total: Array) -> Array:
+            offset = block * _RANGE_BLOCK + lanes
+            at = jnp.minimum(start + offset, weights.shape[0] - 1)
+            value = profile(_distance(point, parts[:, at]) / lengths[at]) * weights[at]
+            return total + jnp.sum(jnp.where(offset < count, value, 0.0))
+
+        blocks = (count + _RANGE_BLOCK - 1) // _RANGE_BLOCK
+        return jax.lax.fori_loop(0, blocks, add_block, total), None
+
+    zero = jnp.zeros((), point.dtype)
+    return jax.lax.scan(add_range, zero, (starts, counts))[0]
+
+
+def sum_row(
+    x: Float[Array, ""],
+    parts: Float[Array, "blocks dims block"],
+    weights: Float[Array, "blocks block"],
+    others: list[Float[Array, " _"]],
+) -> Float[Array, "..."]:
+    """Normal kernels of unit length at one x of a grid, for all its other axes."""
+
+    def spread(axis: Array, part: Array) -> Array:
+        return jnp.exp(-0.5 * jnp.square(axis[:, None] - part[None, :]))
+
+    def add(total: Array, block: tuple[Array, Array]):
+        part, weight = block
+        along = weight * jnp.exp(-0.5 * jnp.square(x - part[0]))
+        first = spread(others[0], part[1])
+        if len(others) == 1:
+            value = jnp.dot(first, along, precision="highest")
+        else:
+            second = spread(others[1], part[2])
+            value = jnp.dot(first * along[None, :], second.T, precision="highest")
+        return total + value, None
+
+    zero = jnp.zeros([len(axis) for axis in others], x.dtype)
+    return jax.lax.scan(add, zero, (parts, weights))[0]
+
+
+@functools.lru_cache(maxsize=128)
+def _program(
+    function: Callable[..., Array], given: tuple[Any, ...], chunk: int, *_shapes: Any
+) -> ChunkedMap:
+    """A sum in chunks, kept for later calls with the same shapes and dtypes."""
+    run = functools.partial(function, *given)
+    return map_chunked(run, chunk_size=chunk, to_host=True, label="queries")
+
+
+def _run(program: ChunkedMap, items: Any, shared: list[Array]) -> np.ndarray:
+    """Whole chunks only, so that no number of queries compiles anything of its own."""
+    count = axis_length(items)
+    whole = math.ceil(count / program.chunk_size) * program.chunk_size
+    return program(pad_axis(items, whole), *shared)[:count]
+
+
+class DirectSum:
+    """Sums over all particles for any point, without a table of all pairs."""
+
+    def __init__(self, sources: Sources):
+        blocks = _in_blocks(sources)
+        self._shape = (blocks[0].shape, str(blocks[0].dtype))
+        self._shared = [jnp.asarray(part) for part in blocks]
+
+    def __call__(
+        self, profile: Callable[..., Any], points: np.ndarray, limit_bytes: float
+    ) -> Float[np.ndarray, " points"]:
+        """Sum of weight * profile(distance / length) at each point."""
+        item = _DIRECT_BLOCK * _TEMPORARIES * points.itemsize
+        chunk = chunk_size(len(points), item, limit_bytes)
+        run = _program(sum_all, (profile,), chunk, *self._shape)
+        return _run(run, points, self._shared)
+
+
+class NeighbourSum:
+    """Sums over the particles whose support reaches a point, found by cells.
+
+    Particles are put into levels of lengths within a factor of two, each with cells of
+    its own size: a few long ones do not make the search coarse for all.
+    """
+
+    def __init__(self, sources: Sources, support: float):
+        wide = sources.positions.astype(np.float64)
+        shortest = sources.lengths.min()
+        level_of = np.floor(np.log2(sources.lengths / shortest)).astype(np.int64)
+        self._levels: list[tuple[int, CellGrid]] = []
+        orders, offset = [], 0
+        for level in np.unique(level_of):
+            members = np.flatnonzero(level_of == level)
+            reach = support * float(sources.lengths[members].max())
+            grid = CellGrid(wide[members], reach)
+            self._levels.append((offset, grid))
+            orders.append(members[grid.order])
+            offset += len(members)
+        order = np.concatenate(orders)
+        length = bucket(len(order))
+        edge = np.append(order, np.repeat(order[-1:], length - len(order)))
+        parts = np.ascontiguousarray(sources.positions[edge].T)
+        self._shape = (parts.shape, str(parts.dtype))
+        arrays = (parts, sources.weights[edge], sources.lengths[edge])
+        self._shared = [jnp.asarray(part) for part in arrays]
+
+    @property
+    def largest_cell(self) -> int:
+        """The number of particles in the fullest cell."""
+        return max(grid.largest_cell for _, grid in self._levels)
+
+    def __call__(
+        self, profile: Callable[..., Any], points: np.ndarray, limit_bytes: float
+    ) -> Float[np.ndarray, " points"]:
+        """Sum of weight * profile(distance / length) at each point."""
+        dims = points.shape[1]
+        item = _RANGE_BLOCK * (_TEMPORARIES + dims) * points.itemsize
+        chunk = chunk_size(len(points), item, limit_bytes)
+        run = _program(sum_ranges, (profile,), chunk, *self._shape)
+        rooms = int(limit_bytes / (3 ** (dims - 1) * _RANGE_BYTES * chunk))
+        together = max(1, rooms) * chunk
+        result = np.zeros(len(points), points.dtype)
+        for start in range(0, len(points), together):
+            rows = slice(start, start + together)
+            for offset, grid in self._levels:
+                result[rows] += self._sum(run, points[rows], offset, grid)
+        return result
+
+    def _sum(
+        self, run: ChunkedMap, points: np.ndarray, offset: int, grid: CellGrid
+    ) -> np.ndarray:
+        starts, counts = grid.ranges(points.astype(np.float64))
+        # A chunk takes as long as its longest query: put like with like.
+        order = np.argsort(counts.sum(axis=1), kind="stable")
+        starts += np.int32(offset)
+        result = np.empty(len(points), points.dtype)
+        queries = (points[order], starts[order], counts[order])
+        result[order] = _run(run, queries, self._shared)
+        return result
+
+
+def separable_sum(
+    sources: Sources, axes: list[np.ndarray], limit_bytes: float
+) -> Float[np.ndarray, "..."]:
+    """Normal kernels of unit length on a whole grid: exact, by matrix products.
+
+    exp(-|x - y|^2 / 2) is a product over the axes, so that a grid of n^d points takes
+    d n exponentials per particle instead of n^d.
+    """
+    parts, weights, _ = _in_blocks(sources)
+    counts = [len(axis) for axis in axes]
+    cells = math.prod(counts[1:])
+    item = (_DIRECT_BLOCK * counts[1] + 3 * cells) * weights.itemsize
+    chunk = min(chunk_size(counts[0], item, limit_bytes), counts[0])
+    key = (parts.shape, tuple(counts), str(parts.dtype))
+    run = _program(sum_row, (), chunk, *key)
+    others = [jnp.asarray(axis) for axis in axes[1:]]
+    return run(axes[0], jnp.asarray(parts), jnp.asarray(weights), others)

@@ -1,0 +1,224 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import gaussian_kde
+
+from jaxrig.compilation import record_compilations
+from jaxtrace.density import KDEEstimator
+from jaxtrace.density.kde import rule_bandwidth
+from trace_densities import clustered, integral, naive_kde
+
+RNG = np.random.default_rng(2)
+CLOUD = RNG.standard_normal((200, 3)) * [1.0, 2.0, 0.5] + [3.0, -1.0, 0.0]
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("rule", ["scott", "silverman"])
+def test_bandwidth_rules(rule, dims):
+    spread = np.mean([np.std(CLOUD[:, k], ddof=1) for k in range(dims)])
+    factor = {"scott": 1.0, "silverman": (4 / (dims + 2)) ** (1 / (dims + 4))}[rule]
+    h = KDEEstimator(CLOUD[:, :dims], bandwidth_rule=rule).h
+    assert h == pytest.approx(spread * factor * 200 ** (-1 / (dims + 4)))
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_evaluate_equals_the_double_loop(dims):
+    positions = clustered(70, dims)
+    points = 2 * RNG.standard_normal((30, dims))
+    with jax.enable_x64(True):
+        estimator = KDEEstimator(positions)
+        found = estimator.evaluate(points)
+        assert found.dtype == np.float64
+        expected = naive_kde(positions, points, estimator.h)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    narrow = KDEEstimator(positions.astype(np.float32)).evaluate(points)
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, expected, rtol=2e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("rule", ["scott", "silverman"])
+def test_matches_scipy_where_bandwidths_coincide(rule, dims):
+    # SciPy scales by the whole covariance: whiten, so that all standard deviations
+    # are 1, there is no correlation, and both have the same isotropic kernel.
+    centred = CLOUD[:, :dims] - CLOUD[:, :dims].mean(axis=0)
+    factor = np.linalg.cholesky(np.linalg.inv(np.cov(centred.T)))
+    white = centred @ factor
+    points = RNG.standard_normal((40, dims))
+    peer = gaussian_kde(white.T, bw_method=rule)
+    with jax.enable_x64(True):
+        estimator = KDEEstimator(white, bandwidth_rule=rule)
+        assert estimator.h == pytest.approx(peer.factor, rel=1e-12)
+        found = estimator.evaluate(points)
+    np.testing.assert_allclose(found, peer(points.T), rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e6])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_the_pdf_integrates_to_one_at_any_scale(dims, scale):
+    positions = (CLOUD[:, :dims] * scale).astype(np.float32)
+    h = KDEEstimator(positions).h
+    lower, upper = positions.min(axis=0) - 6 * h, positions.max(axis=0) + 6 * h
+    estimator = KDEEstimator(
+        positions, resolution=(40, 50, 60)[:dims], bounds=np.stack([lower, upper]).T
+    )
+    if dims == 2:
+        x, y, density = estimator.evaluate_2d()
+        axes = [y[:, 0], x[0]]
+    else:
+        x, y, z, density = estimator.evaluate_3d()
+        axes = [x[:, 0, 0], y[0, :, 0], z[0, 0]]
+        points = np.stack([x, y, z], axis=-1).reshape(-1, 3)[::97]
+        some = estimator.evaluate(points)
+        np.testing.assert_allclose(
+            some, density.ravel()[::97], rtol=1e-3, atol=1e-6 * density.max()
+        )
+    assert integral(axes, density) == pytest.approx(1, rel=2e-4)
+
+
+def test_grids_are_in_the_order_of_meshgrid():
+    estimator = KDEEstimator(CLOUD[:, :2], resolution=(5, 7))
+    x, y, density = estimator.evaluate_2d()
+    assert x.shape == y.shape == density.shape == (7, 5)
+    low, high = CLOUD[:, :2].min(axis=0), CLOUD[:, :2].max(axis=0)
+    np.testing.assert_allclose(x[0], np.linspace(low[0], high[0], 5), rtol=1e-5)
+    np.testing.assert_allclose(y[:, 0], np.linspace(low[1], high[1], 7), rtol=1e-5)
+    points = np.stack([x.ravel(), y.ravel()], axis=1)
+    np.testing.assert_allclose(estimator.evaluate(points), density.ravel(), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("plane", "axes"), [("xy", [0, 1]), ("xz", [0, 2]), ("yz", [1, 2])]
+)
+def test_a_plane_is_a_density_of_its_slab(plane, axes):
+    (normal,) = {0, 1, 2} - set(axes)
+    place = CLOUD[:, normal].mean()
+    estimator = KDEEstimator(
+        CLOUD, plane=plane, slab_position=place, slab_thickness=0.4, resolution=12
+    )
+    inside = CLOUD[np.abs(CLOUD[:, normal] - place) <= 0.2][:, axes]
+    assert 2 < len(inside) < len(CLOUD)
+    flat = KDEEstimator(inside, resolution=12)
+    for found, wanted in zip(estimator.evaluate_2d(), flat.evaluate_2d(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    points = inside[:5] + 0.1
+    np.testing.assert_allclose(
+        estimator.evaluate(points), flat.evaluate(points), rtol=1e-5
+    )
+    assert estimator.h == KDEEstimator(CLOUD).h
+    assert flat.h == pytest.approx(rule_bandwidth(inside))
+
+
+def test_an_empty_slab_projects_everything():
+    found = KDEEstimator(CLOUD, slab_position=1e3, resolution=6).evaluate_2d()
+    wanted = KDEEstimator(CLOUD[:, :2], resolution=6).evaluate_2d()
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_grid_normalisations():
+    bounds = [0, 6, -7, 5]
+
+    def grid(normalize):
+        estimator = KDEEstimator(
+            CLOUD[:, :2], normalize=normalize, bounds=bounds, resolution=9
+        )
+        points = CLOUD[:3, :2]
+        np.testing.assert_allclose(
+            estimator.evaluate(points),
+            naive_kde(CLOUD[:, :2], points, estimator.h),
+            rtol=1e-4,
+        )
+        return estimator.evaluate_2d()[2], estimator.h
+
+    pdf, h = grid("pdf")
+    np.testing.assert_array_equal(grid(True)[0], pdf)
+    np.testing.assert_allclose(grid("count")[0], 200 * pdf, rtol=1e-6)
+    np.testing.assert_allclose(grid("relative")[0], 72 * pdf, rtol=1e-6)
+    np.testing.assert_allclose(grid(False)[0], 200 * h**2 * pdf, rtol=1e-6)
+
+
+def test_evenly_spread_particles_have_relative_density_one():
+    side = (np.arange(30) + 0.5) / 30
+    lattice = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    estimator = KDEEstimator(
+        lattice, 0.04, normalize="relative", bounds=((0, 1), (0, 1)), resolution=21
+    )
+    density = estimator.evaluate_2d()[2]
+    np.testing.assert_allclose(density[8:13, 8:13], 1, rtol=1e-3)
+
+
+def test_absorbed_particles_do_not_count():
+    holes = np.concatenate([CLOUD, np.full((20, 3), np.nan)])[RNG.permutation(220)]
+    points = CLOUD[:10] + 0.1
+    found, wanted = KDEEstimator(holes), KDEEstimator(CLOUD)
+    assert found.h == pytest.approx(wanted.h)
+    assert found.positions.shape == (200, 3)
+    np.testing.assert_allclose(
+        found.evaluate(points), wanted.evaluate(points), rtol=1e-4
+    )
+
+
+def test_a_far_origin_loses_nothing():
+    """Coordinates of a map grid: large numbers, small differences."""
+    points = CLOUD[:10] + 0.1
+    wanted = KDEEstimator(CLOUD).evaluate(points)
+    found = KDEEstimator(CLOUD + 5e6).evaluate(points + 5e6)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+def test_inputs_of_every_kind():
+    points = CLOUD[:4]
+    wanted = KDEEstimator(CLOUD).evaluate(points)
+    found = KDEEstimator(jnp.asarray(CLOUD)).evaluate(jnp.asarray(points))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+    np.testing.assert_allclose(
+        KDEEstimator(CLOUD.tolist()).evaluate(points[0].tolist()), wanted[:1], rtol=1e-4
+    )
+    whole = KDEEstimator(np.arange(12).reshape(6, 2))
+    assert whole.evaluate([[4, 5]]).dtype == np.float32
+    assert np.isnan(whole.evaluate([[np.nan, 0.0]])[0])
+    assert whole.evaluate(np.zeros((0, 2))).shape == (0,)
+
+
+def test_the_memory_limit_does_not_change_the_answer():
+    cramped = KDEEstimator(CLOUD, resolution=13, memory_limit_gb=2e-4)
+    roomy = KDEEstimator(CLOUD, resolution=13)
+    np.testing.assert_allclose(
+        cramped.evaluate_3d()[3], roomy.evaluate_3d()[3], rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        cramped.evaluate(CLOUD), roomy.evaluate(CLOUD), rtol=1e-5
+    )
+    with pytest.raises(ValueError, match="smallest chunk"):
+        KDEEstimator(CLOUD, memory_limit_gb=1e-7).evaluate(CLOUD)
+
+
+def test_frames_of_one_size_share_a_program():
+    KDEEstimator(CLOUD, resolution=8).evaluate_3d()
+    with record_compilations() as log:
+        KDEEstimator(CLOUD * 2 + 1, resolution=8).evaluate_3d()
+    assert log.compilations == []
+
+
+def test_wrong_use_raises():
+    flat = CLOUD[:, :2]
+    for bandwidth in (0.0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match=r"bandwidth is .* must be positive"):
+            KDEEstimator(flat, bandwidth)
+    with pytest.raises(ValueError, match=r"'normal' is unknown.*silverman"):
+        KDEEstimator(flat, bandwidth_rule="normal")
+    with pytest.raises(ValueError, match="no spread"):
+        KDEEstimator(np.ones((4, 2)))
+    with pytest.raises(ValueError, match="3-D density was asked of 2-D"):
+        KDEEstimator(flat).evaluate_3d()
+    with pytest.raises(ValueError, match="3-D density was asked of 2-D"):
+        KDEEstimator(flat).evaluate(CLOUD)
+    with pytest.raises(ValueError, match="needs 3-D positions"):
+        KDEEstimator(flat, plane="yz")
+    with pytest.raises(ValueError, match="on axis y"):
+        KDEEstimator(flat * [1, 0]).evaluate_2d()
+    with pytest.raises(ValueError, match="holds more"):
+        KDEEstimator(
+            [[0.0, 0, 0], [1, 1, 1], [2, 0, 1]], slab_position=0.0
+        ).evaluate_2d()
