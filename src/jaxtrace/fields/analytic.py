@@ -1,0 +1,208 @@
+"""Flows given by formulas: exact, compiled, and the yardsticks of our tests."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxtrace.fields.base import AbstractField, Corner, Memory
+from jaxtrace.fields.clock import Moment, Numbers
+
+Number = Float[Array | np.ndarray, ""] | float
+
+
+def number(value: Any) -> Any:
+    """A parameter as an array, so that another value needs no new compilation."""
+    return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
+
+
+def parameter(default: float) -> Any:
+    """A field of a flow: a number with a default."""
+    return eqx.field(converter=number, default_factory=lambda: np.asarray(default))
+
+
+class AnalyticFlow(AbstractField):
+    """A velocity given by a formula of x, y, z and t."""
+
+    @abc.abstractmethod
+    def formula(self, x: Array, y: Array, z: Array, t: Array) -> tuple[Any, Any, Any]:
+        """The three components; a plain 0 stands for a component that vanishes."""
+
+    def moment(self, time: Numbers) -> Moment:
+        """An instant; there are no slices."""
+        xp: Any = np if isinstance(time, np.ndarray | np.generic | float | int) else jnp
+        when = xp.asarray(time)
+        if not np.issubdtype(when.dtype, np.floating):
+            when = when.astype(np.float64 if xp is np else jnp.result_type(float))
+        none = (*when.shape, 0)
+        return Moment(when, xp.zeros(none, np.int32), xp.zeros(none, when.dtype))
+
+    def velocity(
+        self, positions: Float[Array, "n 3"], moment: Moment, memory: Memory
+    ) -> tuple[Float[Array, "n 3"], Memory]:
+        """The formula at every position."""
+        dtype = positions.dtype
+        x, y, z = (positions[:, c] for c in range(3))
+        flow = _cast(self, dtype)
+        parts = flow.formula(x, y, z, jnp.asarray(moment.time, dtype))
+        columns = [jnp.broadcast_to(jnp.asarray(p, dtype), x.shape) for p in parts]
+        return jnp.stack(columns, 1), memory
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """A formula holds everywhere."""
+        return np.full(3, -np.inf), np.full(3, np.inf)
+
+
+def _cast(flow: Any, dtype: Any) -> Any:
+    """The parameters in the dtype of the positions: numbers of two kinds never mix."""
+    return eqx.tree_at(
+        lambda f: [getattr(f, name) for name in f.__dataclass_fields__],
+        flow,
+        replace_fn=lambda p: jnp.asarray(p, dtype),
+    )
+
+
+class UniformFlow(AnalyticFlow):
+    """The same velocity everywhere."""
+
+    u: Number = parameter(1.0)
+    v: Number = parameter(0.0)
+    w: Number = parameter(0.0)
+
+    def formula(self, x, y, z, t):
+        """The three constants."""
+        return self.u, self.v, self.w
+
+
+class Rotation(AnalyticFlow):
+    """Solid-body rotation about an upright axis, with an axial speed."""
+
+    rate: Number = parameter(1.0)  # radians per unit of time
+    x0: Number = parameter(0.0)
+    y0: Number = parameter(0.0)
+    w: Number = parameter(0.0)
+
+    def formula(self, x, y, z, t):
+        """Velocity at right angles to the radius."""
+        return -self.rate * (y - self.y0), self.rate * (x - self.x0), self.w
+
+
+class Saddle(AnalyticFlow):
+    """Stretching along x, squeezing along y."""
+
+    rate: Number = parameter(1.0)
+    x0: Number = parameter(0.0)
+    y0: Number = parameter(0.0)
+
+    def formula(self, x, y, z, t):
+        """A linear flow without divergence."""
+        return self.rate * (x - self.x0), -self.rate * (y - self.y0), 0
+
+
+class Vortex(AnalyticFlow):
+    """A line vortex with a Gaussian core (Lamb and Oseen), without its decay."""
+
+    circulation: Number = parameter(1.0)
+    core: Number = parameter(0.1)
+    x0: Number = parameter(0.0)
+    y0: Number = parameter(0.0)
+
+    def formula(self, x, y, z, t):
+        """Circulation over the radius, smoothed to solid rotation in the core."""
+        dx, dy = x - self.x0, y - self.y0
+        q = (dx * dx + dy * dy) / (self.core * self.core)
+        # (1 - exp(-q)) / q tends to 1 - q/2 at the centre, where 0/0 would be.
+        small = q < 1e-3
+        safe = jnp.where(small, jnp.ones_like(q), q)
+        shape = jnp.where(small, 1 - q / 2 + q * q / 6, -jnp.expm1(-safe) / safe)
+        swirl = self.circulation / (2 * np.pi * self.core * self.core) * shape
+        return -swirl * dy, swirl * dx, 0
+
+
+class DoubleGyre(AnalyticFlow):
+    """Two counter-rotating cells on [0, 2] x [0, 1] whose border sways (Shadden)."""
+
+    amplitude: Number = parameter(0.1)
+    sway: Number = parameter(0.25)
+    frequency: Number = parameter(2 * np.pi / 10)
+
+    def formula(self, x, y, z, t):
+        """The rotated gradient of A sin(pi f(x, t)) sin(pi y)."""
+        a = self.sway * jnp.sin(self.frequency * t)
+        f = a * x * x + (1 - 2 * a) * x
+        slope = 2 * a * x + (1 - 2 * a)
+        scale = np.pi * self.amplitude
+        u = -scale * jnp.sin(np.pi * f) * jnp.cos(np.pi * y)
+        return u, scale * jnp.cos(np.pi * f) * jnp.sin(np.pi * y) * slope, 0
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """The box the gyres fill."""
+        return np.zeros(3), np.array([2.0, 1.0, 0.0])
+
+
+class ABCFlow(AnalyticFlow):
+    """The flow of Arnold, Beltrami and Childress: steady, in space, chaotic."""
+
+    a: Number = parameter(3**0.5)
+    b: Number = parameter(2**0.5)
+    c: Number = parameter(1.0)
+
+    def formula(self, x, y, z, t):
+        """Each component a sine of one coordinate and a cosine of another."""
+        return (
+            self.a * jnp.sin(z) + self.c * jnp.cos(y),
+            self.b * jnp.sin(x) + self.a * jnp.cos(z),
+            self.c * jnp.sin(y) + self.b * jnp.cos(x),
+        )
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """One period."""
+        return np.zeros(3), np.full(3, 2 * np.pi)
+
+
+class TaylorGreen(AnalyticFlow):
+    """The decaying array of vortices that solves the Navier-Stokes equations."""
+
+    amplitude: Number = parameter(1.0)
+    wavenumber: Number = parameter(1.0)
+    viscosity: Number = parameter(0.0)
+
+    def formula(self, x, y, z, t):
+        """Cosine times sine, decaying at 2 nu k^2."""
+        k = self.wavenumber
+        scale = self.amplitude * jnp.exp(-2 * self.viscosity * k * k * t)
+        u = scale * jnp.cos(k * x) * jnp.sin(k * y)
+        return u, -scale * jnp.sin(k * x) * jnp.cos(k * y), 0
+
+
+class MovingEddy(AnalyticFlow):
+    """An inertial eddy carried by a mean flow; both may decay in time."""
+
+    mean: Number = parameter(0.04)
+    initial: Number = parameter(0.3)
+    frequency: Number = parameter(1e-4)
+    decay: Number = parameter(0.0)
+    mean_decay: Number = parameter(0.0)
+
+    def formula(self, x, y, z, t):
+        """The same everywhere at one instant."""
+        swing = (self.initial - self.mean) * jnp.exp(-self.decay * t)
+        mean = self.mean * jnp.exp(-self.mean_decay * t)
+        u = mean + swing * jnp.cos(self.frequency * t)
+        return u, -swing * jnp.sin(self.frequency * t), 0
+
+
+FLOWS: dict[str, type[AnalyticFlow]] = {
+    "uniform": UniformFlow,
+    "rotation": Rotation,
+    "saddle": Saddle,
+    "vortex": Vortex,
+    "double_gyre": DoubleGyre,
+    "abc": ABCFlow,
+    "taylor_green": TaylorGreen,
+    "moving_eddy": MovingEddy,
+}

@@ -1,0 +1,136 @@
+"""What a field is: velocities at positions and instants, as a frozen pytree.
+
+A field answers for particles that remember where they were (`memory`), so that on a
+mesh a look-up starts from the particle's last element.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxrig import compile_once
+from jaxtrace.fields.clock import Moment, Numbers
+
+Memory = Any  # a pytree of arrays with one row per particle; () where none is needed
+Corner = Float[np.ndarray, " 3"]
+
+
+class Sampled(abc.ABC):
+    """The calls every field answers: what users and trackers of other packages use."""
+
+    @property
+    @abc.abstractmethod
+    def frozen(self) -> "AbstractField":
+        """The field as the pytree that compiled code takes."""
+
+    def sample_at_positions(self, positions: Any, t: Numbers = 0.0) -> Array:
+        """Velocities (N, 3) at positions (N, 2 or 3) and a time."""
+        field = self.frozen
+        return sample(field, as_positions(positions), _moment(field, t))
+
+    def sample(self, positions: Any) -> Array:
+        """Velocities at positions and time zero: what a steady field answers."""
+        return self.sample_at_positions(positions, 0.0)
+
+    def contains(self, positions: Any, t: Numbers = 0.0) -> Bool[Array, " n"]:
+        """Whether the field is known at positions and a time; if not, they are lost."""
+        field = self.frozen
+        return _contains(field, as_positions(positions), _moment(field, t))
+
+    def get_spatial_bounds(self) -> tuple[Corner, Corner]:
+        """The lowest and the highest corner of where the field is known."""
+        return self.frozen.bounds()
+
+    def get_time_bounds(self) -> tuple[float, float]:
+        """The first and the last instant the field is known at."""
+        return self.frozen.time_bounds()
+
+
+class AbstractField(eqx.Module, Sampled):
+    """A velocity field as arrays and pure functions of them."""
+
+    @property
+    def frozen(self) -> "AbstractField":
+        """Itself: it is frozen already."""
+        return self
+
+    @abc.abstractmethod
+    def moment(self, time: Numbers) -> Moment:
+        """An instant as this field sees it; NumPy in, NumPy out."""
+
+    @abc.abstractmethod
+    def velocity(
+        self, positions: Float[Array, "n 3"], moment: Moment, memory: Memory
+    ) -> tuple[Float[Array, "n 3"], Memory]:
+        """Velocities in the dtype of the positions, and what to remember."""
+
+    def start(self, positions: Float[Array, "n 3"]) -> Memory:
+        """What particles that were nowhere yet remember."""
+        del positions
+        return ()
+
+    def still(self, moment: Moment, particles: int) -> tuple["AbstractField", Moment]:
+        """A cheaper field that is right at this one instant, if it pays for so many."""
+        del particles
+        return self, moment
+
+    def inside(
+        self, positions: Float[Array, "n 3"], memory: Memory
+    ) -> Bool[Array, " n"]:
+        """Whether the field is known there, after `velocity` gave this memory."""
+        del memory
+        return jnp.ones(positions.shape[0], bool)
+
+    def order(
+        self, positions: Float[Array, "n 3"], memory: Memory
+    ) -> Int[Array, " n"] | None:
+        """Numbers that are close where what the field looks up is close in memory.
+
+        None where nothing is looked up.
+        """
+        del positions, memory
+        return None
+
+    @abc.abstractmethod
+    def bounds(self) -> tuple[Corner, Corner]:
+        """The lowest and the highest corner of where the field is known."""
+
+    def time_bounds(self) -> tuple[float, float]:
+        """The first and the last instant; a field that never changes has no ends."""
+        return -np.inf, np.inf
+
+
+@compile_once(max_traces=None)
+def sample(field: AbstractField, positions: Array, moment: Moment) -> Array:
+    """Velocities at positions and one instant, by particles that were nowhere yet."""
+    return field.velocity(positions, moment, field.start(positions))[0]
+
+
+@compile_once(max_traces=None)
+def _contains(field: AbstractField, positions: Array, moment: Moment) -> Array:
+    _, memory = field.velocity(positions, moment, field.start(positions))
+    return field.inside(positions, memory)
+
+
+def as_positions(positions: Any) -> Float[Array, "n 3"]:
+    """Positions as (N, 3): one position becomes a row, a missing z becomes 0."""
+    given = positions if isinstance(positions, jax.Array) else np.asarray(positions)
+    if not np.issubdtype(given.dtype, np.floating):
+        given = given.astype(jnp.result_type(float))
+    points = jnp.asarray(given)
+    if points.ndim == 1:
+        points = points[None]
+    if points.ndim != 2 or points.shape[1] not in (2, 3):
+        raise ValueError(f"positions of shape {given.shape}: give (N, 3) or (N, 2)")
+    return points if points.shape[1] == 3 else jnp.pad(points, ((0, 0), (0, 1)))
+
+
+def _moment(field: AbstractField, t: Numbers) -> Moment:
+    """An instant on the device, worked out in double precision where t is a number."""
+    moment = field.moment(np.float64(t) if isinstance(t, float | int) else t)
+    return jax.tree.map(jnp.asarray, moment)

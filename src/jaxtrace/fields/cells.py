@@ -1,0 +1,310 @@
+"""Kinds of cells: corners, faces, reference coordinates and shape functions.
+
+Every kind maps reference coordinates p to space as origin + linear part + products of
+coordinates, and holds p where all of its sides, affine in p, are not negative.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Values = list[Any]  # one array per coordinate, node or side, all of one shape
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What distinguishes one kind of cell from another.
+
+    `faces` lists corners in order around each face; row f of `sides` is (h, g...), and
+    h + g.p is 0 on face f and positive inside; `expansion` turns corner coordinates
+    into origin, linear part and product terms (xy in a plane; xy, yz, zx, xyz in space,
+    where a pyramid's xy is divided by its distance 1 - z from the apex).
+    """
+
+    name: str
+    dimension: int
+    nodes: int
+    corners: int
+    faces: tuple[tuple[int, ...], ...]
+    sides: Matrix
+    expansion: Matrix
+
+    @property
+    def simplex(self) -> bool:
+        """Whether coordinates are barycentric, without product terms."""
+        return self.corners == self.dimension + 1
+
+
+def _tensor(signs: Sequence[Sequence[int]]) -> Matrix:
+    """Expansion of corners at ±1/2 into a multilinear map."""
+    s = np.asarray(signs, float).T
+    low = 0.5 ** len(s)
+    rows = [np.full(s.shape[1], low), *(2 * low * s)]
+    if len(s) == 2:
+        rows.append(s[0] * s[1])
+    else:
+        rows += [s[0] * s[1] / 2, s[1] * s[2] / 2, s[2] * s[0] / 2, s[0] * s[1] * s[2]]
+    return tuple(tuple(map(float, row)) for row in rows)
+
+
+def _box_sides(dimension: int) -> Matrix:
+    unit = np.eye(dimension)
+    rows = [(0.5, *(sign * axis)) for axis in unit for sign in (1.0, -1.0)]
+    return tuple(tuple(map(float, row)) for row in rows)
+
+
+_SQUARE = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+_CUBE = tuple((*corner, z) for z in (-1, 1) for corner in _SQUARE)
+_CUBE_FACES = (
+    *((0, 3, 7, 4), (1, 2, 6, 5)),
+    *((0, 1, 5, 4), (3, 2, 6, 7)),
+    *((0, 1, 2, 3), (4, 5, 6, 7)),
+)
+_THIRD = 1 / 3
+_TRIANGLE_FACES = ((2, 0), (0, 1), (1, 2))
+_TRIANGLE_SIDES = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, -1.0, -1.0))
+_TRIANGLE_EXPANSION = ((1.0, 0.0, 0.0), (-1.0, 1.0, 0.0), (-1.0, 0.0, 1.0))
+_TETRA_FACES = ((0, 2, 3), (0, 1, 3), (0, 1, 2), (1, 2, 3))
+_TETRA_SIDES = (
+    (0.0, 1.0, 0.0, 0.0),
+    (0.0, 0.0, 1.0, 0.0),
+    (0.0, 0.0, 0.0, 1.0),
+    (1.0, -1.0, -1.0, -1.0),
+)
+_TETRA_EXPANSION = (
+    (1.0, 0.0, 0.0, 0.0),
+    (-1.0, 1.0, 0.0, 0.0),
+    (-1.0, 0.0, 1.0, 0.0),
+    (-1.0, 0.0, 0.0, 1.0),
+)
+_WEDGE_EXPANSION = (
+    (1 / 6,) * 6,
+    (-0.5, 0.5, 0.0, -0.5, 0.5, 0.0),
+    (-0.5, 0.0, 0.5, -0.5, 0.0, 0.5),
+    (-_THIRD, -_THIRD, -_THIRD, _THIRD, _THIRD, _THIRD),
+    (0.0,) * 6,
+    (1.0, 0.0, -1.0, -1.0, 0.0, 1.0),
+    (1.0, -1.0, 0.0, -1.0, 1.0, 0.0),
+    (0.0,) * 6,
+)
+_PYRAMID_EXPANSION = (
+    (0.25, 0.25, 0.25, 0.25, 0.0),
+    (-0.5, 0.5, 0.5, -0.5, 0.0),
+    (-0.5, -0.5, 0.5, 0.5, 0.0),
+    (-0.25, -0.25, -0.25, -0.25, 1.0),
+    (1.0, -1.0, 1.0, -1.0, 0.0),
+    (0.0,) * 5,
+    (0.0,) * 5,
+    (0.0,) * 5,
+)
+
+TRIANGLE = Kind(
+    "triangle", 2, 3, 3, _TRIANGLE_FACES, _TRIANGLE_SIDES, _TRIANGLE_EXPANSION
+)
+TRIANGLE6 = Kind(
+    "quadratic_triangle", 2, 6, 3, _TRIANGLE_FACES, _TRIANGLE_SIDES, _TRIANGLE_EXPANSION
+)
+QUAD = Kind(
+    "quad",
+    2,
+    4,
+    4,
+    ((3, 0), (1, 2), (0, 1), (2, 3)),
+    _box_sides(2),
+    _tensor(_SQUARE),
+)
+TETRA = Kind("tetra", 3, 4, 4, _TETRA_FACES, _TETRA_SIDES, _TETRA_EXPANSION)
+TETRA10 = Kind(
+    "quadratic_tetra", 3, 10, 4, _TETRA_FACES, _TETRA_SIDES, _TETRA_EXPANSION
+)
+HEXAHEDRON = Kind(
+    "hexahedron",
+    3,
+    8,
+    8,
+    (
+        (0, 3, 7, 4),
+        (1, 2, 6, 5),
+        (0, 1, 5, 4),
+        (3, 2, 6, 7),
+        (0, 1, 2, 3),
+        (4, 5, 6, 7),
+    ),
+    _box_sides(3),
+    _tensor(_CUBE),
+)
+WEDGE = Kind(
+    "wedge",
+    3,
+    6,
+    6,
+    ((0, 2, 5, 3), (0, 1, 4, 3), (1, 2, 5, 4), (0, 1, 2), (3, 4, 5)),
+    (
+        (_THIRD, 1.0, 0.0, 0.0),
+        (_THIRD, 0.0, 1.0, 0.0),
+        (_THIRD, -1.0, -1.0, 0.0),
+        (0.5, 0.0, 0.0, 1.0),
+        (0.5, 0.0, 0.0, -1.0),
+    ),
+    _WEDGE_EXPANSION,
+)
+PYRAMID = Kind(
+    "pyramid",
+    3,
+    5,
+    5,
+    ((0, 3, 4), (1, 2, 4), (0, 1, 4), (3, 2, 4), (0, 1, 2, 3)),
+    (
+        (0.5, 1.0, 0.0, -0.5),
+        (0.5, -1.0, 0.0, -0.5),
+        (0.5, 0.0, 1.0, -0.5),
+        (0.5, 0.0, -1.0, -0.5),
+        (0.0, 0.0, 0.0, 1.0),
+    ),
+    _PYRAMID_EXPANSION,
+)
+KINDS = {
+    kind.name: kind
+    for kind in (
+        TRIANGLE,
+        TRIANGLE6,
+        QUAD,
+        TETRA,
+        TETRA10,
+        HEXAHEDRON,
+        WEDGE,
+        PYRAMID,
+    )
+}
+# VTK's number of a cell type: our kind, and where its nodes stand in our order.
+VTK_KINDS: dict[int, tuple[Kind, tuple[int, ...]]] = {
+    5: (TRIANGLE, (0, 1, 2)),
+    8: (QUAD, (0, 1, 3, 2)),
+    9: (QUAD, (0, 1, 2, 3)),
+    10: (TETRA, (0, 1, 2, 3)),
+    11: (HEXAHEDRON, (0, 1, 3, 2, 4, 5, 7, 6)),
+    12: (HEXAHEDRON, tuple(range(8))),
+    13: (WEDGE, tuple(range(6))),
+    14: (PYRAMID, tuple(range(5))),
+    22: (TRIANGLE6, tuple(range(6))),
+    24: (TETRA10, tuple(range(10))),
+}
+VTK_CODES = {
+    "triangle": 5,
+    "pixel": 8,
+    "quad": 9,
+    "tetra": 10,
+    "voxel": 11,
+    "hexahedron": 12,
+    "wedge": 13,
+    "pyramid": 14,
+    "quadratic_triangle": 22,
+    "quadratic_tetra": 24,
+}
+# Points, lines and polylines carry no volume: boundaries and probes in mesh files.
+VTK_THIN = frozenset({0, 1, 2, 3, 4, 21})
+_EDGES = {
+    "quadratic_triangle": ((0, 1), (1, 2), (2, 0)),
+    "quadratic_tetra": ((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)),
+}
+
+
+def middle_edges(kind: Kind) -> tuple[tuple[int, int], ...]:
+    """The corners at the ends of each mid-edge node of a quadratic kind."""
+    return _EDGES.get(kind.name, ())
+
+
+def side_values(kind: Kind, p: Values) -> Values:
+    """How far inside each face: all are >= 0 within the cell, 0 on that face."""
+    values = []
+    for h, *slopes in kind.sides:
+        terms = [g * c if g != 1 else c for g, c in zip(slopes, p, strict=True) if g]
+        values.append(sum(terms, start=h) if h else sum(terms[1:], start=terms[0]))
+    return values
+
+
+def later_weights(kind: Kind, p: Values) -> Values:
+    """Shape functions of all nodes but the first, whose weight is what is left."""
+    if kind.name in _EDGES:
+        first = 1 - sum(p[1:], start=p[0])
+        return _quadratic([first, *p], _EDGES[kind.name])[1:]
+    if kind.simplex:
+        return list(p)
+    if kind.name == "wedge":
+        low, high = 0.5 - p[2], 0.5 + p[2]
+        second, third = p[0] + _THIRD, p[1] + _THIRD
+        first = _THIRD - p[0] - p[1]
+        return [second * low, third * low, first * high, second * high, third * high]
+    if kind.name == "pyramid":
+        height = 1 - p[2]
+        safe = jnp.where(height > 0, height, jnp.ones_like(height))
+        x, y = p[0] / safe, p[1] / safe
+        return [height * w for w in _multilinear(_SQUARE, [x, y])[1:]] + [p[2]]
+    return _multilinear(_CUBE if kind.dimension == 3 else _SQUARE, p)[1:]
+
+
+def _multilinear(signs: Sequence[Sequence[int]], p: Values) -> Values:
+    sides = [{-1: 0.5 - c, 1: 0.5 + c} for c in p]
+    weights = []
+    for corner in signs:
+        factors = [side[sign] for side, sign in zip(sides, corner, strict=True)]
+        weight = factors[0] * factors[1]
+        weights.append(weight * factors[2] if len(factors) == 3 else weight)
+    return weights
+
+
+def _quadratic(shares: Values, edges: tuple[tuple[int, int], ...]) -> Values:
+    corners = [share * (2 * share - 1) for share in shares]
+    return corners + [4 * shares[i] * shares[j] for i, j in edges]
+
+
+def barycentric_coords_triangle(
+    p: Any, a: Any, b: Any, c: Any
+) -> Float[Array, "... 3"]:
+    """Barycentric coordinates, summing to 1, of a point in the plane of a triangle."""
+    a, b, c, p = (jnp.asarray(v) for v in (a, b, c, p))
+    u, v, w = b - a, c - a, p - a
+    uu, uv, vv = _dot(u, u), _dot(u, v), _dot(v, v)
+    wu, wv = _dot(w, u), _dot(w, v)
+    area = uu * vv - uv * uv
+    second, third = (vv * wu - uv * wv) / area, (uu * wv - uv * wu) / area
+    return jnp.stack([1 - second - third, second, third], -1)
+
+
+def barycentric_coords_tetrahedron(
+    p: Any, a: Any, b: Any, c: Any, d: Any
+) -> Float[Array, "... 4"]:
+    """Barycentric coordinates, summing to 1, of a point in a tetrahedron."""
+    a, b, c, d, p = (jnp.asarray(v) for v in (a, b, c, d, p))
+    u, v, w, x = b - a, c - a, d - a, p - a
+    normal = jnp.cross(v, w)
+    volume = _dot(u, normal)
+    later = [
+        _dot(x, normal) / volume,
+        _dot(x, jnp.cross(w, u)) / volume,
+        _dot(x, jnp.cross(u, v)) / volume,
+    ]
+    return jnp.stack([1 - later[0] - later[1] - later[2], *later], -1)
+
+
+def tri6_shape_functions(l: Any) -> Float[Array, "... 6"]:
+    """Shape functions of a quadratic triangle at barycentric coordinates."""
+    shares = jnp.asarray(l)
+    parts = [shares[..., i] for i in range(3)]
+    return jnp.stack(_quadratic(parts, _EDGES["quadratic_triangle"]), -1)
+
+
+def tet10_shape_functions(l: Any) -> Float[Array, "... 10"]:
+    """Shape functions of a quadratic tetrahedron at barycentric coordinates."""
+    shares = jnp.asarray(l)
+    parts = [shares[..., i] for i in range(4)]
+    return jnp.stack(_quadratic(parts, _EDGES["quadratic_tetra"]), -1)
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return jnp.sum(a * b, -1)

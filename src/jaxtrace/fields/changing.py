@@ -1,0 +1,250 @@
+"""Velocities on meshes that change from slice to slice.
+
+All meshes lie end to end in one set of tables, each with a search tree of its own; an
+instant between two slices asks each on its own mesh and blends the answers.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.blocks import check_points, flatten
+from jaxtrace.fields.clock import Clock, Moment, Numbers, steady_clock
+from jaxtrace.fields.crossing import Crossing
+from jaxtrace.fields.locate import (
+    NOWHERE,
+    locate,
+    make_locator,
+    remembered_wall,
+)
+from jaxtrace.fields.mesh import MeshField, box_around, unit_scale
+from jaxtrace.fields.nodal import blend, check_clock, check_values, whole_slice
+from jaxtrace.fields.seams import close_seams
+from jaxtrace.fields.search import rows
+from jaxtrace.fields.shapes import Outside, check_outside, interpolate
+from jaxtrace.fields.topology import Mesh, coincident, make_mesh
+
+Positions = Float[Array, "n 3"]
+Remembered = Int[Array, "n blended"]
+
+
+class MeshSlice(NamedTuple):
+    """One slice of a record: a mesh, and velocities (N, 3) at its nodes."""
+
+    points: Any
+    connectivity: Any
+    values: Any
+    offsets: Any = None
+    types: Any = None
+    kind: str | None = None
+
+
+class Joined(NamedTuple):
+    """Meshes as one, and the number of the first node of each cell's own mesh."""
+
+    mesh: Mesh
+    first_node: Int[np.ndarray, " cells"]
+
+
+class Parts(eqx.Module):
+    """Which mesh a slice is on, and which mesh a cell or a wall is of."""
+
+    of_slice: Int[Array | np.ndarray, "*batch slices"]
+    first_value: Int[Array | np.ndarray, "*batch slices"]
+    of_cell: Int[Array | np.ndarray, "*batch cells"]
+    of_wall: Int[Array | np.ndarray, "*batch walls"]
+
+
+class ChangingMeshField(AbstractField):
+    """Velocities at the nodes of one mesh per slice; equal meshes are kept once.
+
+    Particles remember a cell for every slice blended. The `meshes` hold all values of
+    all slices as one.
+    """
+
+    meshes: MeshField
+    parts: Parts
+    clock: Clock
+
+    def moment(self, time: Numbers) -> Moment:
+        """An instant as slices of the record and their weights."""
+        return self.clock.moment(time)
+
+    def start(self, positions: Positions) -> Remembered:
+        """No cell is known yet: particles are looked for everywhere."""
+        blended = self.clock.moment(np.float64(0)).weights.shape[-1]
+        return jnp.full((positions.shape[0], blended), NOWHERE, np.int32)
+
+    def velocity(
+        self, positions: Positions, moment: Moment, memory: Remembered
+    ) -> tuple[Positions, Remembered]:
+        """Velocities in the dtype of the positions, and the cells they came from."""
+        x = self.meshes.scaled(positions)
+        total, cells = jnp.zeros_like(positions), []
+        for k in range(moment.weights.shape[-1]):
+            index = jnp.asarray(moment.slices)[..., k]
+            slices = jnp.broadcast_to(index, positions.shape[:1])
+            found, cell = self._slice(x, slices, memory)
+            weight = jnp.asarray(moment.weights)[..., k].astype(positions.dtype)
+            weight = jnp.broadcast_to(weight, positions.shape[:1])[:, None]
+            # Where a slice counts for nothing, it may say anything, even no number.
+            part = jnp.where(weight == 0, 0, weight * found.astype(positions.dtype))
+            total = total + part
+            cells.append(cell)
+        return total, jnp.stack(cells, 1)
+
+    def inside(self, positions: Positions, memory: Remembered) -> Bool[Array, " n"]:
+        """Whether a cell of every mesh in use holds the particle."""
+        del positions
+        return jnp.all(memory >= 0, -1)
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """The corners of the box around all meshes."""
+        return self.meshes.bounds()
+
+    def time_bounds(self) -> tuple[float, float]:
+        """The first and the last instant of the record."""
+        times = np.asarray(self.clock.times)
+        if len(times) == 1:
+            return -np.inf, np.inf
+        return float(times[0]), float(times[-1])
+
+    def trace(self, start: Positions, end: Positions, memory: Remembered) -> Crossing:
+        """Where paths first leave the mesh of the earliest slice they remember."""
+        part = self._part(memory[:, 0])
+        found = self.meshes.trace(start, end, memory[:, 0], part)
+        both = memory.at[:, 0].set(found.memory)
+        return eqx.tree_at(lambda c: c.memory, found, both)
+
+    def _part(self, memory: Int[Array, " n"]) -> Int[Array, " n"]:
+        """The mesh that a remembered cell or wall is of."""
+        of_cell = rows(self.parts.of_cell, jnp.maximum(memory, 0))
+        wall = remembered_wall(self.meshes.locator, memory)
+        of_wall = rows(self.parts.of_wall, wall)
+        return jnp.where(memory >= 0, of_cell, of_wall)
+
+    def _slice(
+        self, x: Array, slices: Int[Array, " n"], memory: Remembered
+    ) -> tuple[Array, Array]:
+        """What one slice says on its mesh, started from what is remembered of it."""
+        meshes = self.meshes
+        part = rows(self.parts.of_slice, slices)
+        guess = jnp.full_like(part, NOWHERE)
+        for j in range(memory.shape[1]):
+            guess = jnp.where(self._part(memory[:, j]) == part, memory[:, j], guess)
+        place = locate(meshes.locator, x, guess, part)
+        first = rows(self.parts.first_value, slices)[:, None]
+
+        def read(cell: Array, later: list[Array]) -> Array:
+            nodes = rows(meshes.nodes, cell) + first
+            return blend(meshes.values, nodes, later, whole_slice(x.dtype))
+
+        found = interpolate(meshes.locator, meshes.outside, x, place, read)
+        return found, place.memory
+
+
+def make_changing_field(
+    slices: Sequence[MeshSlice],
+    times: Any,
+    *,
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    outside: str = "nearest_element",
+    dtype: Any = None,
+) -> ChangingMeshField:
+    """A field of slices that are each on a mesh of their own."""
+    check_outside(outside)
+    if not slices:
+        raise ValueError("a record needs at least one slice")
+    values = [check_values(s.values, len(s.points), dtype)[:1] for s in slices]
+    of_slice = _number_meshes(slices)
+    owners = [int(np.argmax(of_slice == m)) for m in range(of_slice.max() + 1)]
+    joined, of_cell = _join([slices[i] for i in owners], values[0].dtype)
+    meshes, of_wall = _tables(joined, of_cell, np.concatenate(values, axis=1), outside)
+    first_value = _starts([v[0] for v in values])[:-1]
+    parts = Parts(*map(_numbers, (of_slice, first_value, of_cell, of_wall)))
+    clock = check_clock(times, len(slices), interpolation, extrapolation)
+    return ChangingMeshField(meshes, parts, clock)
+
+
+def _numbers(values: np.ndarray) -> Int[Array, " n"]:
+    return jnp.asarray(values, np.int32)
+
+
+def _tables(
+    joined: Joined,
+    of_cell: Int[np.ndarray, " cells"],
+    values: Float[np.ndarray, "1 points 3"],
+    outside: str,
+) -> tuple[MeshField, Int[np.ndarray, " walls"]]:
+    """All meshes as one field, and the mesh of every wall."""
+    kept, mesh = values.dtype, joined.mesh
+    corners = box_around(mesh)
+    scale = unit_scale(corners)
+    places = (mesh.points * scale)[:, mesh.axes]
+    locator = make_locator(mesh, places, kept, of_cell)
+    locator = close_seams(locator, mesh, of_cell)
+    own = (mesh.nodes - joined.first_node[:, None]).astype(np.int32)
+    arrays = jax.tree.map(jnp.asarray, (values, own, locator))
+    field = MeshField(
+        arrays[0],
+        arrays[1],
+        arrays[2],
+        jnp.asarray(scale, kept),
+        corners.astype(kept),
+        steady_clock(),
+        mesh.axes,
+        cast(Outside, outside),
+    )
+    return field, of_cell[np.asarray(locator.walls.cells)]
+
+
+def _number_meshes(slices: Sequence[MeshSlice]) -> Int[np.ndarray, " slices"]:
+    """The mesh of every slice; a slice on the mesh of the one before shares it."""
+    numbers = [0]
+    for before, here in itertools.pairwise(slices):
+        equal = all(
+            np.array_equal(getattr(before, name), getattr(here, name))
+            for name in ("points", "connectivity", "offsets", "types", "kind")
+        )
+        numbers.append(numbers[-1] + (not equal))
+    return np.asarray(numbers)
+
+
+def _starts(arrays: Sequence[np.ndarray]) -> Int[np.ndarray, " ends"]:
+    return np.concatenate([[0], np.cumsum([len(a) for a in arrays])])
+
+
+def _join(
+    slices: Sequence[MeshSlice], kept: np.dtype
+) -> tuple[Joined, Int[np.ndarray, " cells"]]:
+    """All meshes as one of separate parts, and the part of every cell."""
+    points = [check_points(s.points).astype(kept).astype(np.float64) for s in slices]
+    starts = _starts(points)
+    connectivity, sizes, types, same = [], [], [], []
+    for given, here, start in zip(slices, points, starts, strict=False):
+        cells = (given.connectivity, given.offsets, given.types, given.kind)
+        nodes, offsets, codes = flatten(here, *cells)
+        connectivity.append(nodes + start)
+        sizes.append(np.diff(offsets))
+        types.append(codes)
+        same.append(coincident(here) + start)
+    mesh = make_mesh(
+        np.concatenate(points),
+        np.concatenate(connectivity),
+        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+        np.concatenate(types),
+        same=np.concatenate(same),
+    )
+    of_cell = np.searchsorted(starts, mesh.nodes[:, 0], side="right") - 1
+    empty = np.setdiff1d(np.arange(len(slices)), of_cell)
+    if empty.size:
+        raise ValueError(f"mesh {empty[0]} of the record has no cell with a volume")
+    return Joined(mesh, starts[of_cell]), of_cell.astype(np.int32)

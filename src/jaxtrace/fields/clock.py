@@ -1,0 +1,261 @@
+"""When: instants as weights of stored slices.
+
+Which slices an instant needs, and how much of each, depends on time alone; a run works
+it out once on the host in float64, and the same rules serve traced times.
+"""
+
+from typing import Any, Literal, cast, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+TimeInterpolation = Literal["linear", "nearest", "cubic"]
+TimeExtrapolation = Literal["constant", "linear", "periodic", "zero", "nan"]
+INTERPOLATIONS = get_args(TimeInterpolation)
+EXTRAPOLATIONS = get_args(TimeExtrapolation)
+ALIASES = {"wrap": "periodic"}
+
+Numbers = Array | np.ndarray | np.generic | float
+
+
+class Moment(eqx.Module):
+    """An instant as a field sees it: the time, the slices it needs and their weights.
+
+    Instants may be one for all particles or one for each; the last axis of `slices`
+    and `weights` counts the slices blended (one, two or four).
+    """
+
+    time: Float[Array | np.ndarray, "*when"]
+    slices: Int[Array | np.ndarray, "*when blended"]
+    weights: Float[Array | np.ndarray, "*when blended"]
+
+
+class Clock(eqx.Module):
+    """The instants of a field's slices, and the rule between and beyond them."""
+
+    times: Float[Array | np.ndarray, " slices"]
+    interpolation: TimeInterpolation = eqx.field(static=True, default="linear")
+    extrapolation: TimeExtrapolation = eqx.field(static=True, default="constant")
+
+    def moment(self, time: Numbers) -> Moment:
+        """The slices and weights of an instant, or of an array of them."""
+        traced = isinstance(time, jax.Array) or isinstance(self.times, jax.Array)
+        xp: Any = jnp if traced else np
+        when = xp.asarray(time, None if traced else np.float64)
+        times = xp.asarray(self.times)
+        if traced and not jnp.issubdtype(when.dtype, jnp.floating):
+            when = when.astype(times.dtype)
+        count = times.shape[0]
+        if count == 1:
+            return self._single(xp, when, times)
+        inside, outside = self._inside(xp, when, times.astype(when.dtype))
+        index, weight = _bracket(xp, inside, times.astype(when.dtype))
+        slices, weights = self._blend(xp, index, weight, times.astype(when.dtype))
+        return Moment(when, *self._beyond(xp, slices, weights, outside))
+
+    def _single(self, xp: Any, when: Any, times: Any) -> Moment:
+        """One slice: the same at all times, or nothing at any other instant."""
+        slices = xp.zeros((*when.shape, 1), np.int32)
+        weights = xp.ones((*when.shape, 1), when.dtype)
+        outside = when != times.astype(when.dtype)[0]
+        return Moment(when, *self._beyond(xp, slices, weights, outside))
+
+    def _inside(self, xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
+        """Times moved to where there are slices, and which ones lay beyond."""
+        first, last = times[0], times[-1]
+        outside = (when < first) | (when > last)
+        if self.extrapolation == "periodic":
+            wrapped = first + xp.mod(when - first, last - first)
+            return xp.where(outside, wrapped, when), xp.zeros_like(outside)
+        if self.extrapolation == "linear" and self.interpolation != "nearest":
+            return when, outside
+        return xp.clip(when, first, last), outside
+
+    def _blend(self, xp: Any, index: Any, weight: Any, times: Any) -> tuple[Any, Any]:
+        if self.interpolation == "nearest":
+            later = (weight >= 0.5).astype(np.int32)
+            return (index + later)[..., None], xp.ones_like(weight)[..., None]
+        linear = xp.stack([1 - weight, weight], -1)
+        pair = xp.stack([index, index + 1], -1)
+        if self.interpolation == "linear":
+            return pair, linear
+        width = times[index + 1] - times[index]
+        basis = _hermite(weight, width)
+        slices, cubic = _catmull_rom(xp, index, basis, times, self._wraps)
+        # Beyond the ends a cubic runs away: the slope of the last pair is kept.
+        none = xp.zeros_like(weight)
+        straight = xp.stack([none, 1 - weight, weight, none], -1)
+        runaway = (weight < 0) | (weight > 1)
+        return slices, xp.where(runaway[..., None], straight, cubic)
+
+    def slope(self, time: Numbers) -> Moment:
+        """The weights of slices in the rate of change at an instant, on the host.
+
+        Where two intervals meet it is the rate of the later one.
+        """
+        when, times = np.asarray(time, np.float64), np.asarray(self.times)
+        if times.shape[0] == 1:
+            steady = self._single(np, when, times)
+            return Moment(when, steady.slices, 0 * steady.weights)
+        inside, outside = self._inside(np, when, times)
+        index, weight = _bracket(np, inside, times)
+        slices, weights = self._rate(index, weight, times, outside)
+        if self.extrapolation != "linear":
+            weights = np.where(outside[..., None], 0.0, weights)
+        if self.extrapolation == "nan":
+            weights = np.where(outside[..., None], np.nan, weights)
+        return Moment(when, slices, weights)
+
+    def _rate(self, index: Any, weight: Any, times: Any, outside: Any):
+        width = times[index + 1] - times[index]
+        proper = width > 0
+        pace = np.where(proper, 1 / np.where(proper, width, 1.0), 0.0)
+        none = np.zeros_like(pace)
+        if self.interpolation == "nearest":
+            later = (weight >= 0.5).astype(np.int32)
+            return (index + later)[..., None], none[..., None]
+        if self.interpolation == "linear":
+            return np.stack([index, index + 1], -1), np.stack([-pace, pace], -1)
+        basis = _hermite_rates(weight, pace)
+        slices, cubic = _catmull_rom(np, index, basis, times, self._wraps)
+        straight = np.stack([none, -pace, pace, none], -1)
+        return slices, np.where(outside[..., None], straight, cubic)
+
+    @property
+    def _wraps(self) -> bool:
+        return self.extrapolation == "periodic"
+
+    def _beyond(self, xp: Any, slices: Any, weights: Any, outside: Any):
+        """Weights that make velocities outside the record nothing, or not numbers."""
+        fill = {"zero": 0.0, "nan": float("nan")}.get(self.extrapolation)
+        if fill is None:
+            return slices, weights
+        filled = xp.asarray(fill, weights.dtype)
+        return slices, xp.where(outside[..., None], filled, weights)
+
+
+def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
+    """A clock of checked times and rules."""
+    extrapolation = ALIASES.get(extrapolation, extrapolation)
+    _one_of("interpolation", interpolation, INTERPOLATIONS)
+    _one_of("extrapolation", extrapolation, EXTRAPOLATIONS)
+    times = np.asarray(times, np.float64)
+    if times.ndim != 1 or times.size == 0:
+        raise ValueError(f"times of shape {times.shape}: give one number per slice")
+    if not np.all(np.isfinite(times)):
+        raise ValueError("times hold values that are not finite: give every slice one")
+    backwards = np.flatnonzero(np.diff(times) < 0)
+    if backwards.size:
+        i = int(backwards[0])
+        raise ValueError(
+            f"times[{i + 1}] = {times[i + 1]} comes after times[{i}] = {times[i]}: "
+            "sort the slices by time"
+        )
+    if extrapolation == "periodic" and times.size > 1 and times[-1] == times[0]:
+        raise ValueError("a periodic record needs a last time after its first")
+    return Clock(
+        times,
+        cast(TimeInterpolation, interpolation),
+        cast(TimeExtrapolation, extrapolation),
+    )
+
+
+def steady_clock() -> Clock:
+    """The clock of a field that does not change."""
+    return Clock(np.zeros(1))
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} {value!r}: choose one of {', '.join(allowed)}")
+
+
+def _bracket(xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
+    """The interval that holds an instant, and how far into it the instant lies.
+
+    Of slices that share an instant the later one holds from that instant on.
+    """
+    index = xp.searchsorted(times, when, side="right") - 1
+    index = xp.clip(index, 0, times.shape[0] - 2).astype(np.int32)
+    start, width = times[index], times[index + 1] - times[index]
+    proper = width > 0
+    weight = (when - start) / xp.where(proper, width, 1)
+    # Only the last interval can be met with no width: its end is the last slice.
+    return index, xp.where(proper, weight, xp.ones_like(weight))
+
+
+def _hermite(s: Any, width: Any) -> tuple[Any, Any, Any, Any]:
+    """Weights of the values and slopes at both ends of an interval, `s` into it."""
+    high = s * s * (3 - 2 * s)
+    return 1 - high, high, s * (1 - s) * (1 - s) * width, s * s * (s - 1) * width
+
+
+def _hermite_rates(s: Any, pace: Any) -> tuple[Any, Any, Any, Any]:
+    """How fast those weights change in time; `pace` is one over the width."""
+    high = 6 * s * (1 - s) * pace
+    return -high, high, (1 - s) * (1 - 3 * s), s * (3 * s - 2)
+
+
+def _catmull_rom(
+    xp: Any, index: Any, basis: tuple[Any, ...], times: Any, wraps: bool
+) -> tuple[Any, Any]:
+    """Four slices and weights of the cubic through the middle two.
+
+    Slopes are those of the parabola through each slice and its neighbours, so that
+    uneven spacing is honoured; at the ends of a record that does not repeat they are
+    those of the end intervals.
+    """
+    count = times.shape[0]
+    before, after = index - 1, index + 2
+    if wraps:  # the last slice is the first again
+        before = xp.where(before < 0, count - 2, before)
+        after = xp.where(after > count - 1, xp.ones_like(after), after)
+    else:
+        before, after = xp.clip(before, 0, None), xp.clip(after, None, count - 1)
+    here = times[index + 1] - times[index]
+    last = times[xp.clip(index, 1, None)] - times[xp.clip(index - 1, 0, None)]
+    following = xp.clip(index + 2, None, count - 1)
+    coming = times[following] - times[following - 1]
+    if wraps:
+        last = xp.where(index == 0, times[-1] - times[-2], last)
+        coming = xp.where(index == count - 2, times[1] - times[0], coming)
+    value_start, value_end, to_start, to_end = basis
+    at_end = xp.zeros_like(index == 0) if wraps else (index == 0)
+    at_last = xp.zeros_like(index == 0) if wraps else (index == count - 2)
+    start = _slope(xp, last, here, at_end, True)
+    end = _slope(xp, here, coming, at_last, False)
+    weights = xp.stack(
+        [
+            to_start * start[0],
+            value_start + to_start * start[1] + to_end * end[0],
+            value_end + to_start * start[2] + to_end * end[1],
+            to_end * end[2],
+        ],
+        -1,
+    )
+    return xp.stack([before, index, index + 1, after], -1), weights
+
+
+def _slope(xp: Any, left: Any, right: Any, at_edge: Any, first: bool):
+    """Weights of three values in the slope at the middle one; one-sided at an edge.
+
+    A jump, where two slices share an instant, is an edge too.
+    """
+    at_edge = at_edge | ((left if first else right) <= 0)
+    one = xp.ones_like(left)
+    left = xp.where(left > 0, left, xp.where(right > 0, right, one))
+    right = xp.where(right > 0, right, left)
+    both = left + right
+    low = -right / (left * both)
+    high = left / (right * both)
+    middle = -(low + high)
+    zero = xp.zeros_like(middle)
+    ahead, behind = (zero, -1 / right, 1 / right), (-1 / left, 1 / left, zero)
+    one_sided = ahead if first else behind
+    return tuple(
+        xp.where(at_edge, a, b)
+        for a, b in zip(one_sided, (low, middle, high), strict=True)
+    )

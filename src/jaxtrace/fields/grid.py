@@ -1,0 +1,290 @@
+"""Velocities on tensor-product grids: uniform or rectilinear axes, steady or not.
+
+Each component is a table of its own, so that a look-up is a handful of loads from flat
+arrays that the compiler fuses into one loop over particles.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Literal, cast, get_args
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import dtypes
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxtrace.fields.base import AbstractField, Corner, Memory
+from jaxtrace.fields.clock import Clock, Moment, Numbers, make_clock, steady_clock
+
+Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
+OUTSIDE = get_args(Outside)
+
+# Blending all nodes once is worth it while there are no more than this many per
+# particle: a blend streams through memory, a look-up jumps about in it.
+NODES_PER_PARTICLE = 64
+LARGEST_INDEX = 2**31 - 1
+
+
+class Axis(eqx.Module):
+    """The coordinates of a grid along one direction.
+
+    An axis with one node is constant; `period` is nothing where it does not repeat.
+    """
+
+    nodes: Float[Array | np.ndarray, " nodes"]
+    per_node: Float[Array | np.ndarray, ""]  # one over the spacing of even nodes
+    period: Float[Array | np.ndarray, ""]
+    even: bool = eqx.field(static=True)
+
+    def place(
+        self, x: Float[Array, " n"], outside: Outside
+    ) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
+        """The interval of each coordinate, and how far into it the coordinate lies."""
+        count = self.nodes.shape[0]
+        if count == 1:
+            return jnp.zeros(x.shape, np.int32), jnp.zeros_like(x)
+        nodes = jnp.asarray(self.nodes, x.dtype)
+        if outside == "periodic":
+            x = nodes[0] + jnp.mod(x - nodes[0], jnp.asarray(self.period, x.dtype))
+        elif outside != "extrapolate":
+            x = jnp.clip(x, nodes[0], nodes[-1])
+        if self.even:
+            along = (x - nodes[0]) * jnp.asarray(self.per_node, x.dtype)
+            index = jnp.clip(along.astype(np.int32), 0, count - 2)
+            return index, along - index.astype(x.dtype)
+        found = jnp.searchsorted(nodes, x, side="right", method="scan_unrolled")
+        index = jnp.clip(found.astype(np.int32) - 1, 0, count - 2)
+        low = nodes.at[index].get(mode="promise_in_bounds")
+        high = nodes.at[index + 1].get(mode="promise_in_bounds")
+        return index, (x - low) / (high - low)
+
+    def holds(self, x: Float[Array, " n"]) -> Bool[Array, " n"]:
+        """Whether coordinates lie on the axis, ends included."""
+        if self.nodes.shape[0] == 1:
+            return jnp.ones(x.shape, bool)
+        return (x >= self.nodes[0].astype(x.dtype)) & (
+            x <= self.nodes[-1].astype(x.dtype)
+        )
+
+
+class GridField(AbstractField):
+    """Velocities at the nodes of a grid, trilinear between them."""
+
+    values: Float[Array, "slices 3 nodes"]
+    axes: tuple[Axis, Axis, Axis]
+    clock: Clock
+    outside: Outside = eqx.field(static=True, default="clamp")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Nodes along x, y and z; a repeating axis holds its first node twice."""
+        x, y, z = (axis.nodes.shape[0] for axis in self.axes)
+        return x, y, z
+
+    def moment(self, time: Numbers) -> Moment:
+        """An instant as the slices to blend."""
+        return self.clock.moment(time)
+
+    def time_bounds(self) -> tuple[float, float]:
+        """The instants of the first and the last slice."""
+        if self.clock.times.shape[0] == 1:
+            return -np.inf, np.inf
+        return float(self.clock.times[0]), float(self.clock.times[-1])
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """The corners of the grid; along a repeating axis, one period."""
+        ends = [(float(axis.nodes[0]), float(axis.nodes[-1])) for axis in self.axes]
+        low, high = np.array(ends, np.float64).T
+        return low, high
+
+    def still(self, moment: Moment, particles: int) -> tuple[AbstractField, Moment]:
+        """The grid of one instant: every node blended once for all particles."""
+        one_slice = self.values.shape[0] == 1
+        costs = self.values.shape[2] > NODES_PER_PARTICLE * max(particles, 1)
+        if one_slice or costs or moment.time.ndim:
+            return self, moment
+        blended = _weighted(self.values, moment)[None]
+        frozen = GridField(blended, self.axes, steady_clock(), self.outside)
+        return frozen, _first(moment)
+
+    def velocity(
+        self, positions: Float[Array, "n 3"], moment: Moment, memory: Memory
+    ) -> tuple[Float[Array, "n 3"], Memory]:
+        """Trilinear in space, blended in time."""
+        dtype = self.values.dtype
+        columns = [positions[:, c] for c in range(3)]
+        placed = [
+            a.place(x, self.outside) for a, x in zip(self.axes, columns, strict=True)
+        ]
+        (i, x), (j, y), (k, z) = [(n, f.astype(dtype)) for n, f in placed]
+        _, ny, nz = self.shape
+        base = (i * ny + j) * nz + k
+        strides = (ny * nz, nz, 1)
+        steps = [0 if n == 1 else s for n, s in zip(self.shape, strides, strict=True)]
+        offsets = [sum(p) for p in itertools.product(*((0, s) for s in steps))]
+        found = jnp.stack(
+            [
+                _trilinear([self._load(c, base + o, moment) for o in offsets], x, y, z)
+                for c in range(3)
+            ],
+            1,
+        )
+        return self._beyond(positions, found.astype(positions.dtype)), memory
+
+    def inside(
+        self, positions: Float[Array, "n 3"], memory: Memory
+    ) -> Bool[Array, " n"]:
+        """Within the grid, its faces included; everywhere if it repeats."""
+        del memory
+        if self.outside == "periodic":
+            return jnp.ones(positions.shape[0], bool)
+        held = [axis.holds(positions[:, c]) for c, axis in enumerate(self.axes)]
+        return held[0] & held[1] & held[2]
+
+    def order(
+        self, positions: Float[Array, "n 3"], memory: Memory
+    ) -> Int[Array, " n"] | None:
+        """The number of each position's cell."""
+        del memory
+        i, j, k = (
+            axis.place(positions[:, c], self.outside)[0]
+            for c, axis in enumerate(self.axes)
+        )
+        return (i * self.shape[1] + j) * self.shape[2] + k
+
+    def _load(self, component: int, index: Int[Array, " n"], moment: Moment):
+        """Values at nodes and an instant, one for all or one for each particle."""
+        dtype = self.values.dtype
+        if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
+            table = self.values[0, component]
+            return table.at[index].get(mode="promise_in_bounds")
+        blended = jnp.zeros((), dtype)
+        for s in range(moment.slices.shape[-1]):
+            weight = moment.weights[..., s].astype(dtype)
+            chosen = moment.slices[..., s]
+            if moment.time.ndim:
+                flat = self.values[:, component].reshape(-1)
+                at = chosen * self.values.shape[2] + index
+                blended += weight * flat.at[at].get(mode="promise_in_bounds")
+            else:
+                table = self.values[chosen, component]
+                blended += weight * table.at[index].get(mode="promise_in_bounds")
+        return blended
+
+    def _beyond(self, positions: Array, found: Array) -> Array:
+        if self.outside not in ("zero", "nan"):
+            return found
+        fill = jnp.asarray(0.0 if self.outside == "zero" else jnp.nan, found.dtype)
+        return jnp.where(self.inside(positions, ())[:, None], found, fill)
+
+
+def _weighted(values: Float[Array, "slices ..."], moment: Moment) -> Array:
+    """The slices of one instant, blended at every node."""
+    blended = jnp.zeros((), values.dtype)
+    for s in range(moment.slices.shape[-1]):
+        weight = moment.weights[s].astype(values.dtype)
+        blended += weight * values[moment.slices[s]]
+    return blended
+
+
+def _first(moment: Moment) -> Moment:
+    """The same instant for a field of one slice."""
+    return Moment(
+        moment.time,
+        jnp.zeros((1,), np.int32),
+        jnp.ones((1,), moment.weights.dtype),
+    )
+
+
+def _trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
+    """Eight corners, the last axis fastest, weighed by how far a point lies along."""
+    edges = [a + x * (b - a) for a, b in zip(q[:4], q[4:], strict=True)]
+    faces = [a + y * (b - a) for a, b in zip(edges[:2], edges[2:], strict=True)]
+    return faces[0] + z * (faces[1] - faces[0])
+
+
+def make_grid_field(
+    values: Any,
+    axes: Sequence[Any],
+    times: Any = None,
+    *,
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    outside: str = "clamp",
+    dtype: Any = None,
+) -> GridField:
+    """A field from velocities (Nx, Ny, Nz, 2|3), or (T, Nx, Ny, Nz, 2|3) and times."""
+    if outside not in OUTSIDE:
+        raise ValueError(f"outside {outside!r}: choose one of {', '.join(OUTSIDE)}")
+    made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
+    values = np.asarray(values) if not hasattr(values, "devices") else values
+    if times is None:
+        values = values[None]
+    shape = tuple(np.asarray(a).size for a in axes)
+    if values.ndim != 5 or values.shape[1:4] != shape or values.shape[4] not in (2, 3):
+        raise ValueError(
+            f"velocities of shape {tuple(values.shape)} do not fit axes of "
+            f"{shape} nodes: give ([slices,] {shape[0]}, {shape[1]}, {shape[2]}, 3)"
+        )
+    clock = _clock(values, times, interpolation, extrapolation)
+    table = _table(values, [a.nodes.shape[0] for a in made], dtype)
+    if table.shape[0] * table.shape[2] > LARGEST_INDEX:
+        raise ValueError(
+            f"{table.shape[0]} slices of {table.shape[2]} nodes are more than an index "
+            "of 32 bits can name: stream the slices, or load fewer"
+        )
+    return GridField(table, (made[0], made[1], made[2]), clock, cast(Outside, outside))
+
+
+def _clock(values: Any, times: Any, interpolation: str, extrapolation: str) -> Clock:
+    if times is None:
+        return steady_clock()
+    clock = make_clock(times, interpolation, extrapolation)
+    if clock.times.shape[0] != values.shape[0]:
+        raise ValueError(
+            f"{values.shape[0]} slices and {clock.times.shape[0]} times: give one each"
+        )
+    return clock
+
+
+def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 nodes"]:
+    """Components first, nodes flat, repeating axes closed by their first layer."""
+    if dtype is None:
+        known = np.issubdtype(values.dtype, np.floating)
+        dtype = dtypes.canonicalize_dtype(values.dtype if known else np.float32)
+    xp: Any = jnp if hasattr(values, "devices") else np
+    for axis, size in enumerate(shape, start=1):
+        if size == values.shape[axis] + 1:
+            first = xp.take(values, xp.asarray([0]), axis)
+            values = xp.concatenate([values, first], axis)
+    if values.shape[4] == 2:
+        values = xp.concatenate([values, xp.zeros_like(values[..., :1])], 4)
+    flat = xp.moveaxis(values, 4, 1).reshape(values.shape[0], 3, -1)
+    return jnp.asarray(flat, dtype)
+
+
+def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
+    """A checked axis; where the grid repeats, its first spacing closes the period."""
+    nodes = np.atleast_1d(np.asarray(nodes, np.float64))
+    if nodes.ndim != 1 or nodes.size == 0 or not np.all(np.isfinite(nodes)):
+        raise ValueError(f"the {name} axis needs one finite coordinate per node")
+    steps = np.diff(nodes)
+    if np.any(steps <= 0):
+        at = int(np.argmax(steps <= 0))
+        raise ValueError(
+            f"the {name} axis must rise: {nodes[at]} is followed by {nodes[at + 1]}"
+        )
+    single = np.array_equal(nodes, nodes.astype(np.float32))
+    if outside == "periodic" and nodes.size > 1:
+        nodes = np.append(nodes, nodes[-1] + steps[0])
+    width = nodes[-1] - nodes[0]
+    spacing = width / max(nodes.size - 1, 1)
+    # Axes kept in single precision are even to its rounding of their coordinates,
+    # others to what rounding leaves of spacings that were summed up.
+    eps = 8 * np.finfo(np.float32).eps if single else nodes.size * np.finfo(float).eps
+    slack = min(eps * np.abs(nodes).max(), 1e-3 * spacing)
+    exact = nodes[0] + spacing * np.arange(nodes.size)
+    even = bool(np.all(np.abs(nodes - exact) <= slack))
+    per_node = np.asarray(1 / spacing if spacing else 0.0)
+    return Axis(nodes, per_node, np.asarray(width), even)

@@ -1,0 +1,318 @@
+"""Where a place lies within a cell: reference coordinates from positions.
+
+Each cell keeps the inverse of its linear part about one of its corners, so that
+coordinates are of order one whatever the scale and wherever the mesh lies; cells whose
+faces are not parallel need a few Newton steps on their product terms besides.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxtrace.fields.blocks import expand
+from jaxtrace.fields.cells import KINDS, Kind, Values, later_weights, side_values
+from jaxtrace.fields.search import rows
+from jaxtrace.fields.topology import Mesh
+
+QUICK_STEPS = {4: 3, 8: 5}  # Newton steps from a good guess, by bytes of a number
+PATIENT_STEPS = 16
+REACH = 1.5  # coordinates beyond this say no more than that the place is far away
+
+
+class Records(eqx.Module):
+    """One row per cell: a corner, the inverse map about it, tolerance, products.
+
+    A row holds corner, inverse (row by row) and tolerance; cells that are not simplices
+    add the coordinates of that corner and, if any is warped, its products.
+    """
+
+    table: Float[Array | np.ndarray, "*batch cells numbers"]
+    kind: Int[Array | np.ndarray, "*batch some"]  # one per cell if kinds are mixed
+    kinds: tuple[str, ...] = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+    warped: bool = eqx.field(static=True)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether cells differ in kind."""
+        return len(self.kinds) > 1
+
+    @property
+    def simplices(self) -> bool:
+        """Whether every cell is a simplex."""
+        return all(KINDS[name].simplex for name in self.kinds)
+
+    @property
+    def products(self) -> tuple[int, ...]:
+        """Which product terms any of the kinds has."""
+        if not self.warped:
+            return ()
+        first = 1 + self.dimension
+        used: set[int] = set()
+        for name in self.kinds:
+            terms = KINDS[name].expansion[first:]
+            used |= {i for i, row in enumerate(terms) if any(row)}
+        return tuple(sorted(used))
+
+
+def make_records(mesh: Mesh, points: np.ndarray, dtype: np.dtype) -> Records:
+    """Records in a dtype of cells over points that are exact in that dtype."""
+    dimension = mesh.dimension
+    most = 4 if dimension == 3 else 1
+    inverse = np.empty((len(mesh.nodes), dimension, dimension))
+    products = np.zeros((len(mesh.nodes), most, dimension))
+    start = np.zeros((len(mesh.nodes), dimension))
+    for index, name in enumerate(mesh.kinds):
+        members = mesh.members(index)
+        terms = expand(points, mesh.nodes[members], KINDS[name])
+        linear = np.swapaxes(terms[:, 1 : 1 + dimension], 1, 2)
+        inverse[members] = np.linalg.inv(linear)
+        here = terms[:, 1 + dimension :]
+        count = here.shape[1]
+        products[members, :count] = np.einsum("mij,mtj->mti", inverse[members], here)
+        start[members] = -np.einsum("mij,mj->mi", inverse[members], terms[:, 0])
+    corners = points[mesh.nodes]
+    extent = np.ptp(corners, axis=1)
+    spread = (np.abs(inverse) * extent[:, None]).sum((1, 2))
+    bend = np.abs(products).sum((1, 2))
+    eps = np.finfo(dtype).eps
+    warped = bool(np.any(bend > 4 * eps * spread))
+    tolerance = 4 * eps * (spread + 2 * bend * warped)
+    parts = [corners[:, 0], inverse.reshape(len(inverse), -1), tolerance[:, None]]
+    kinds = mesh.kinds
+    if not all(KINDS[name].simplex for name in kinds):
+        parts.append(start)
+    empty = np.zeros(0, np.int32)
+    records = Records(
+        empty[:, None].astype(dtype),
+        mesh.kind if len(kinds) > 1 else empty,
+        kinds,
+        dimension,
+        warped,
+    )
+    parts += [products[:, i] for i in records.products]
+    table = np.concatenate(parts, 1).astype(dtype)
+    return eqx.tree_at(lambda r: r.table, records, table)
+
+
+class Local(eqx.Module):
+    """A cell's record opened for one place: what Newton's method works on."""
+
+    target: Values  # coordinates of the place under the linear part alone
+    products: list[Values]
+    tolerance: Float[Array, " n"]
+    kind: Int[Array, " n"] | None
+
+
+def open_records(
+    records: Records, x: Float[Array, "n dim"], cell: Int[Array, " n"]
+) -> Local:
+    """The places under the linear part of their cells' maps."""
+    d = records.dimension
+    row = rows(records.table, cell)
+    wide = np.promote_types(x.dtype, row.dtype)
+    offset = [
+        (x[:, k].astype(wide) - row[:, k].astype(wide)).astype(row.dtype)
+        for k in range(d)
+    ]
+    target = []
+    for i in range(d):
+        terms = [row[:, d + d * i + k] * offset[k] for k in range(d)]
+        target.append(sum(terms[1:], start=terms[0]))
+    at = d + d * d
+    tolerance = row[:, at]
+    products = []
+    if not records.simplices:
+        target = [t + row[:, at + 1 + i] for i, t in enumerate(target)]
+        base = at + 1 + d
+        for j in range(len(records.products)):
+            products.append([row[:, base + d * j + i] for i in range(d)])
+    kind = rows(records.kind, cell) if records.mixed else None
+    return Local(target, products, tolerance, kind)
+
+
+def invert(
+    records: Records, local: Local, waiting: Bool[Array, " n"] | None = None
+) -> tuple[Values, Bool[Array, " n"]]:
+    """Reference coordinates, and whether Newton's method settled on them.
+
+    A few steps are enough near a cell; with `waiting`, steps are taken until all
+    places that wait for an answer have one.
+    """
+    sure = jnp.ones(local.tolerance.shape, bool)
+    if not records.warped:
+        return local.target, sure
+    near = np.sqrt(np.finfo(local.tolerance.dtype).eps)
+    guess = [jnp.clip(c, -REACH, REACH) for c in local.target]
+    carry = (guess, jnp.full_like(local.tolerance, np.inf), 0)
+
+    def improve(carry: tuple) -> tuple:
+        p, _, step = carry
+        change = newton_step(records, local, p)
+        p = [jnp.clip(c - e, -REACH, REACH) for c, e in zip(p, change, strict=True)]
+        return p, _largest(change), step + 1
+
+    if waiting is not None:
+        going = lambda c: (c[2] < PATIENT_STEPS) & jnp.any(waiting & (c[1] >= near))
+        carry = lax.while_loop(going, improve, carry)
+    else:
+        for _ in range(QUICK_STEPS[local.tolerance.dtype.itemsize]):
+            carry = improve(carry)
+    return carry[0], carry[1] < near
+
+
+def _largest(values: Values) -> Array:
+    largest = jnp.abs(values[0])
+    for value in values[1:]:
+        largest = jnp.maximum(largest, jnp.abs(value))
+    return largest
+
+
+def newton_step(records: Records, local: Local, p: Values) -> Values:
+    """How far the coordinates are off, to first order."""
+    d = records.dimension
+    terms, slopes = _products(records, local, p)
+    error = [p[i] - local.target[i] for i in range(d)]
+    matrix = [[None] * d for _ in range(d)]
+    for i in range(d):
+        for term, part in zip(terms, local.products, strict=True):
+            error[i] = error[i] + part[i] * term
+        for k in range(d):
+            entry: Array | float = 1.0 if i == k else 0.0
+            for slope, part in zip(slopes, local.products, strict=True):
+                if slope[k] is not None:
+                    entry = entry + part[i] * slope[k]
+            matrix[i][k] = entry  # type: ignore[assignment]
+    return _solve(matrix, error)
+
+
+def _products(
+    records: Records, local: Local, p: Values
+) -> tuple[Values, list[list[Array | None]]]:
+    """Product terms and their slopes along each coordinate."""
+    if records.dimension == 2:
+        return [p[0] * p[1]], [[p[1], p[0]]]
+    x, y, z = p
+    terms, slopes = [], []
+    for product in records.products:
+        if product == 0:
+            term, slope = _first_product(records, local, x, y, z)
+        elif product == 1:
+            term, slope = y * z, [None, z, y]
+        elif product == 2:
+            term, slope = z * x, [z, None, x]
+        else:
+            term, slope = x * y * z, [y * z, x * z, x * y]
+        terms.append(term)
+        slopes.append(slope)
+    return terms, slopes
+
+
+def _first_product(
+    records: Records, local: Local, x: Array, y: Array, z: Array
+) -> tuple[Array, list[Array | None]]:
+    """xy, or in a pyramid xy over the distance from the apex."""
+    if "pyramid" not in records.kinds:
+        return x * y, [y, x, None]
+    tiny = np.finfo(z.dtype).eps
+    height = jnp.maximum(1 - z, tiny)
+    u, v = jnp.clip(x / height, -1, 1), jnp.clip(y / height, -1, 1)
+    if not records.mixed:
+        return u * v * height, [v, u, u * v]
+    here = local.kind == records.kinds.index("pyramid")
+    pick = lambda a, b: jnp.where(here, a, b)
+    return pick(u * v * height, x * y), [
+        pick(v, y),
+        pick(u, x),
+        pick(u * v, jnp.zeros_like(z)),
+    ]
+
+
+def _solve(a: list, b: Values) -> Values:
+    """Solutions of small linear systems, one per lane, by Cramer's rule."""
+    if len(b) == 2:
+        det = _safe(a[0][0] * a[1][1] - a[0][1] * a[1][0])
+        return [
+            (b[0] * a[1][1] - a[0][1] * b[1]) / det,
+            (a[0][0] * b[1] - b[0] * a[1][0]) / det,
+        ]
+    minor = [
+        [
+            a[(i + 1) % 3][(j + 1) % 3] * a[(i + 2) % 3][(j + 2) % 3]
+            - a[(i + 1) % 3][(j + 2) % 3] * a[(i + 2) % 3][(j + 1) % 3]
+            for j in range(3)
+        ]
+        for i in range(3)
+    ]
+    det = _safe(a[0][0] * minor[0][0] + a[0][1] * minor[0][1] + a[0][2] * minor[0][2])
+    return [
+        (b[0] * minor[0][j] + b[1] * minor[1][j] + b[2] * minor[2][j]) / det
+        for j in range(3)
+    ]
+
+
+def _safe(det: Array) -> Array:
+    return jnp.where(jnp.abs(det) > 1e-6, det, jnp.full_like(det, 1e-6))
+
+
+def refine(records: Records, local: Local, p: Values) -> Values:
+    """Coordinates one step better, with the slope of the exact ones."""
+    if not records.warped:
+        return local.target
+    fixed = [lax.stop_gradient(c) for c in p]
+    change = newton_step(records, local, fixed)
+    return [c - e for c, e in zip(fixed, change, strict=True)]
+
+
+def sides(records: Records, local: Local, p: Values) -> Values:
+    """How far inside every face of their cells the coordinates are."""
+    kinds = [KINDS[name] for name in records.kinds]
+    if local.kind is None:
+        return side_values(kinds[0], p)
+    return _choose(local.kind, [side_values(kind, p) for kind in kinds], 1.0)
+
+
+def weights(records: Records, local: Local, p: Values) -> Values:
+    """Shape functions at the coordinates, of all nodes but the first."""
+    kinds = [KINDS[name] for name in records.kinds]
+    if local.kind is None:
+        return later_weights(kinds[0], p)
+    return _choose(local.kind, [later_weights(kind, p) for kind in kinds], 0.0)
+
+
+def _choose(kind: Array, options: list[Values], spare: float) -> Values:
+    most = max(len(option) for option in options)
+    chosen = []
+    for i in range(most):
+        value = jnp.full_like(options[0][0], spare)
+        for index, option in enumerate(options):
+            if i < len(option):
+                value = jnp.where(kind == index, option[i], value)
+        chosen.append(value)
+    return chosen
+
+
+def clamp(records: Records, local: Local, p: Values) -> Values:
+    """Coordinates moved into the reference cell."""
+    kinds = [KINDS[name] for name in records.kinds]
+    if local.kind is None:
+        return _clamp(kinds[0], p)
+    return _choose(local.kind, [_clamp(kind, p) for kind in kinds], 0.0)
+
+
+def _clamp(kind: Kind, p: Values) -> Values:
+    if kind.simplex:
+        shares = [jnp.maximum(c, 0) for c in p]
+        total = jnp.maximum(sum(shares[1:], start=shares[0]), 1)
+        return [share / total for share in shares]
+    if kind.name == "wedge":
+        shares = [jnp.maximum(c + 1 / 3, 0) for c in p[:2]]
+        total = jnp.maximum(shares[0] + shares[1], 1)
+        return [share / total - 1 / 3 for share in shares] + [jnp.clip(p[2], -0.5, 0.5)]
+    if kind.name == "pyramid":
+        z = jnp.clip(p[2], 0, 1)
+        half = (1 - z) / 2
+        return [jnp.clip(p[0], -half, half), jnp.clip(p[1], -half, half), z]
+    return [jnp.clip(c, -0.5, 0.5) for c in p]

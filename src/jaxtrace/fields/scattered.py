@@ -1,0 +1,166 @@
+"""Velocities at scattered points: linear on a Delaunay mesh, or those of the nearest.
+
+Linear interpolation is exact for linear fields within the hull of the points.
+"""
+
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int
+from scipy.spatial import Delaunay, QhullError
+
+from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.blocks import check_points, relative_volumes
+from jaxtrace.fields.cells import KINDS
+from jaxtrace.fields.clock import Clock, Moment, Numbers
+from jaxtrace.fields.mesh import MeshField, make_mesh_field
+from jaxtrace.fields.nodal import (
+    blend,
+    blend_slices,
+    check_clock,
+    check_values,
+    pays,
+)
+from jaxtrace.fields.search import (
+    Tree,
+    build_tree,
+    descend,
+    distances,
+    rows,
+    select,
+    traverse,
+)
+from jaxtrace.fields.walls import dot
+
+SpatialInterpolation = Literal["linear", "nearest"]
+SLIVER = 64  # roundings of its longest edge's cube that a cell's volume must exceed
+
+Positions = Float[Array, "n 3"]
+Remembered = Int[Array, " n"]
+
+
+class NearestField(AbstractField):
+    """The velocity of the nearest point, exactly; particles remember that point."""
+
+    values: Float[Array | np.ndarray, "*batch slices points 3"]
+    points: Float[Array | np.ndarray, "*batch points 3"]
+    tree: Tree
+    clock: Clock
+
+    def moment(self, time: Numbers) -> Moment:
+        """An instant as slices of the record and their weights."""
+        return self.clock.moment(time)
+
+    def start(self, positions: Positions) -> Remembered:
+        """A point that is near, to begin with."""
+        return descend(self.tree, lax.stop_gradient(positions))
+
+    def still(self, moment: Moment, particles: int) -> tuple["NearestField", Moment]:
+        """The field with its slices blended, if there are few points for the work."""
+        if not pays(self.values, moment, particles):
+            return self, moment
+        values, clock, instant = blend_slices(self.values, moment)
+        field = eqx.tree_at(lambda f: (f.values, f.clock), self, (values, clock))
+        return field, instant
+
+    def velocity(
+        self, positions: Positions, moment: Moment, memory: Remembered
+    ) -> tuple[Positions, Remembered]:
+        """Velocities of the nearest points, and which points these are."""
+        near = self._nearest(lax.stop_gradient(positions), memory)
+        found = blend(self.values, near[:, None], [], moment)
+        return found.astype(positions.dtype), near
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """The corners of the box around all points."""
+        points = np.asarray(self.points, np.float64)
+        return points.min(0), points.max(0)
+
+    def time_bounds(self) -> tuple[float, float]:
+        """The first and the last instant of the record."""
+        times = np.asarray(self.clock.times)
+        if len(times) == 1:
+            return -np.inf, np.inf
+        return float(times[0]), float(times[-1])
+
+    def _nearest(self, x: Positions, guess: Remembered) -> Remembered:
+        def touches(lanes: tuple, boxes: Array) -> Array:
+            return distances(x, boxes) < lanes[1]
+
+        def visit(lanes: tuple, item: Array, here: Array) -> tuple:
+            offset = x - rows(self.points, item).astype(x.dtype)
+            length = dot(offset, offset)
+            better = here & (length < lanes[1])
+            return select(better, (item, length), lanes), jnp.zeros_like(here)
+
+        known = jnp.all(jnp.isfinite(x), -1)
+        lanes = (guess, jnp.full(x.shape[0], np.inf, x.dtype))
+        first = jnp.where(known, guess, -1)
+        return traverse(self.tree, lanes, known, touches, visit, first)[0]
+
+
+def make_scattered_field(
+    points: Any,
+    values: Any,
+    *,
+    times: Any = None,
+    spatial_interpolation: str = "linear",
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    outside: str = "nearest_element",
+    dtype: Any = None,
+) -> MeshField | NearestField:
+    """A field of values (N, 3) or (T, N, 3) at points that form no grid or mesh.
+
+    Points in a plane of constant x, y or z make a field of that plane.
+    """
+    if spatial_interpolation not in get_args(SpatialInterpolation):
+        raise ValueError(
+            f"spatial_interpolation {spatial_interpolation!r}: choose one of "
+            f"{', '.join(get_args(SpatialInterpolation))}"
+        )
+    points = check_points(points)
+    values = check_values(values, len(points), dtype)
+    if spatial_interpolation == "nearest":
+        kept = points.astype(values.dtype)
+        tree = build_tree(kept, kept)
+        clock = check_clock(times, len(values), interpolation, extrapolation)
+        arrays = jax.tree.map(jnp.asarray, (values, kept, tree))
+        return NearestField(arrays[0], arrays[1], arrays[2], clock)
+    return make_mesh_field(
+        points,
+        triangulate(points, values.dtype),
+        values,
+        times=times,
+        interpolation=interpolation,
+        extrapolation=extrapolation,
+        outside=outside,
+    )
+
+
+def triangulate(
+    points: Float[np.ndarray, "points 3"], dtype: Any
+) -> Int[np.ndarray, "cells corners"]:
+    """Delaunay cells of points: triangles in a plane, or tetrahedra."""
+    extent = np.ptp(points, axis=0)
+    varying = np.flatnonzero(extent > 1e-6 * extent.max())
+    if len(varying) < 2:
+        raise ValueError(
+            f"points that extend {extent} along x, y and z lie on a line: linear "
+            'interpolation needs an area; use spatial_interpolation="nearest"'
+        )
+    plane = (points - points.mean(0))[:, varying] / extent.max()
+    try:
+        cells = Delaunay(plane).simplices.astype(np.int64)
+    except QhullError as error:
+        raise ValueError(
+            f"{len(points)} points span no area or volume to interpolate in: give "
+            'points that do, or use spatial_interpolation="nearest"'
+        ) from error
+    kind = KINDS["triangle" if len(varying) == 2 else "tetra"]
+    thick = relative_volumes(plane, cells, kind) > SLIVER * np.finfo(dtype).eps
+    return cells[thick]

@@ -1,0 +1,171 @@
+"""Fields larger than memory: a window of slices that moves along with the run."""
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxtrace.config import memory_budget_bytes
+from jaxtrace.fields.base import AbstractField, Sampled, as_positions, sample
+from jaxtrace.fields.clock import Moment, Numbers, make_clock
+from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.fields.mesh import make_mesh_field
+from jaxtrace.files.snapshot import GridAxes
+from jaxtrace.settings import GIB
+
+COPIES = 4  # of a window at the worst moment: two on the device, two on the host
+
+
+@runtime_checkable
+class Slices(Protocol):
+    """Velocities of a series, one slice per call."""
+
+    @property
+    def times(self) -> np.ndarray:
+        """The instants of all slices."""
+        ...
+
+    def read(self, index: int) -> np.ndarray:
+        """The velocities of one slice."""
+        ...
+
+
+class StreamedField(Sampled):
+    """A field of which only some slices in a row are in memory.
+
+    Slices are read once as a run goes along, the next window while the present one is
+    in use. `field` is the frozen field of the first window; `pack` lays a slice out as
+    its values are.
+    """
+
+    def __init__(
+        self,
+        slices: Slices,
+        field: Any,
+        pack: Callable[[np.ndarray], np.ndarray],
+        interpolation: str = "linear",
+        extrapolation: str = "constant",
+    ):
+        self.slices, self.window = slices, field.values.shape[0]
+        self._pack = pack
+        self._source_info: dict[str, Any] = {}
+        self._first = 0
+        clock = make_clock(slices.times, interpolation, extrapolation)
+        self._field = eqx.tree_at(lambda f: f.clock, field, clock)
+        self._read: dict[int, np.ndarray] = {}
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="slices")
+        self._next: tuple[int, Future[np.ndarray]] | None = None
+
+    @property
+    def frozen(self) -> AbstractField:
+        """The field of the present window, whose clock knows all slices."""
+        return self._field
+
+    @property
+    def first(self) -> int:
+        """The first slice in memory."""
+        return self._first
+
+    def cover(self, first: int, last: int) -> AbstractField:
+        """The field of a window that holds these slices."""
+        if last - first >= self.window:
+            raise ValueError(
+                f"slices {first} to {last} do not fit a window of {self.window}: "
+                "give more memory, or record frames closer together"
+            )
+        if not self._first <= first <= last < self._first + self.window:
+            self._move(min(first, len(self.slices.times) - self.window))
+        return self._field
+
+    def prefetch(self, first: int) -> None:
+        """Begin to read the window that starts at a slice."""
+        first = max(0, min(first, len(self.slices.times) - self.window))
+        if first == self._first or (self._next and self._next[0] == first):
+            return
+        self._next = first, self._reader.submit(self._load, first)
+
+    def sample_at_positions(self, positions: Any, t: Numbers = 0.0) -> Array:
+        """Velocities at positions and a time, read from disk where need be."""
+        moment = self._field.moment(np.float64(t))
+        here = self.cover(int(moment.slices.min()), int(moment.slices.max()))
+        points = as_positions(positions)
+        rebased = Moment(
+            jnp.asarray(moment.time, points.dtype),
+            jnp.asarray(moment.slices - self._first),
+            jnp.asarray(moment.weights, points.dtype),
+        )
+        return sample(here, points, rebased)
+
+    def _move(self, first: int) -> None:
+        waiting, self._next = self._next, None
+        if waiting is not None and waiting[0] == first:
+            values = waiting[1].result()
+        else:
+            if waiting is not None:
+                waiting[1].result()  # one reader at a time
+            values = self._load(first)
+        self._field = eqx.tree_at(lambda f: f.values, self._field, jnp.asarray(values))
+        self._first = first
+
+    def _load(self, first: int) -> np.ndarray:
+        """The window's values; slices that it shares with the last one are kept."""
+        wanted = range(first, first + self.window)
+        kept = {i: v for i, v in self._read.items() if i in wanted}
+        for i in wanted:
+            if i not in kept:
+                kept[i] = self._pack(np.asarray(self.slices.read(i)))
+        self._read = kept
+        return np.stack([kept[i] for i in wanted])
+
+
+def window_size(slice_bytes: int, budget_bytes: int, count: int) -> int:
+    """How many slices fit: in use, being read, and the copies in between."""
+    window = min(budget_bytes // (COPIES * slice_bytes), count)
+    if window < 2:
+        raise ValueError(
+            f"slices of {slice_bytes:,} bytes do not fit a budget of {budget_bytes:,}: "
+            f"two need {2 * COPIES * slice_bytes:,}"
+        )
+    return int(window)
+
+
+def stream_series(
+    slices: Any,
+    *,
+    memory_limit_gb: float | None = None,
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    outside: str | None = None,
+) -> StreamedField:
+    """A field on the grid or mesh of `jaxtrace.files.series.open_series`, streamed.
+
+    At most `memory_limit_gb` (the configured limit) is used for slices.
+    """
+    geometry, first = slices.read_slice(0)
+    budget = memory_budget_bytes() if memory_limit_gb is None else memory_limit_gb * GIB
+    window = window_size(first.nbytes, int(budget), len(slices.times))
+    values = np.stack([first, *(slices.read(i) for i in range(1, window))])
+    times = np.asarray(slices.times)[:window]
+    rules = {"interpolation": interpolation, "extrapolation": extrapolation}
+    if isinstance(geometry, GridAxes):
+        axes = (geometry.x, geometry.y, geometry.z)
+        policy = {"outside": outside or "clamp"}
+        field = make_grid_field(values, axes, times, **rules, **policy)
+        pack = lambda v: np.asarray(make_grid_field(v, axes, **policy).values[0])
+        return StreamedField(slices, field, pack, **rules)
+    field = make_mesh_field(
+        geometry.points,
+        geometry.connectivity,
+        values,
+        offsets=geometry.offsets,
+        types=geometry.types,
+        times=times,
+        interpolation=interpolation,
+        extrapolation=extrapolation,
+        outside=outside or "nearest_element",
+    )
+    return StreamedField(slices, field, lambda v: v, **rules)

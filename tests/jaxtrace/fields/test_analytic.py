@@ -1,0 +1,163 @@
+"""Flows against their formulas in NumPy, and what the formulas promise."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrig.testing import assert_one_trace
+from jaxtrace.fields.analytic import (
+    FLOWS,
+    ABCFlow,
+    DoubleGyre,
+    MovingEddy,
+    Rotation,
+    Saddle,
+    TaylorGreen,
+    UniformFlow,
+    Vortex,
+)
+
+PLACES = np.random.default_rng(0).uniform(0.1, 0.9, (50, 3))
+T = 1.7
+
+
+def uniform(x, y, z, t):
+    return 0.3, -2.0, 0.1
+
+
+def rotation(x, y, z, t):
+    return -0.7 * (y - 0.2), 0.7 * (x - 0.5), 0.05
+
+
+def saddle(x, y, z, t):
+    return 1.5 * (x - 0.5), -1.5 * (y - 0.1), 0
+
+
+def vortex(x, y, z, t):
+    dx, dy = x - 0.5, y - 0.5
+    r2 = dx**2 + dy**2
+    speed = 2.0 / (2 * np.pi * r2) * (1 - np.exp(-r2 / 0.2**2))
+    return -speed * dy, speed * dx, 0
+
+
+def double_gyre(x, y, z, t):
+    a = 0.25 * np.sin(2 * np.pi / 10 * t)
+    f, slope = a * x**2 + (1 - 2 * a) * x, 2 * a * x + 1 - 2 * a
+    u = -np.pi * 0.1 * np.sin(np.pi * f) * np.cos(np.pi * y)
+    return u, np.pi * 0.1 * np.cos(np.pi * f) * np.sin(np.pi * y) * slope, 0
+
+
+def abc(x, y, z, t):
+    a, b, c = np.sqrt(3), np.sqrt(2), 1
+    return (
+        a * np.sin(z) + c * np.cos(y),
+        b * np.sin(x) + a * np.cos(z),
+        c * np.sin(y) + b * np.cos(x),
+    )
+
+
+def taylor_green(x, y, z, t):
+    decay = 1.2 * np.exp(-2 * 0.1 * 9 * t)
+    u = decay * np.cos(3 * x) * np.sin(3 * y)
+    return u, -decay * np.sin(3 * x) * np.cos(3 * y), 0
+
+
+def moving_eddy(x, y, z, t):
+    mean, swing = 0.04 * np.exp(-0.3 * t), 0.26 * np.exp(-0.2 * t)
+    return mean + swing * np.cos(1.1 * t), -swing * np.sin(1.1 * t), 0
+
+
+CASES = {
+    "uniform": (UniformFlow(0.3, -2, 0.1), uniform),
+    "rotation": (Rotation(0.7, 0.5, 0.2, 0.05), rotation),
+    "saddle": (Saddle(1.5, 0.5, 0.1), saddle),
+    "vortex": (Vortex(2, 0.2, 0.5, 0.5), vortex),
+    "double_gyre": (DoubleGyre(), double_gyre),
+    "abc": (ABCFlow(), abc),
+    "taylor_green": (TaylorGreen(1.2, 3, 0.1), taylor_green),
+    "moving_eddy": (MovingEddy(0.04, 0.3, 1.1, 0.2, 0.3), moving_eddy),
+}
+
+
+def expected(formula, t: Any = T, places=PLACES):
+    parts = formula(*places.T, t)
+    return np.stack([np.broadcast_to(p, len(places)) for p in parts], 1)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_every_flow_is_its_formula(name):
+    flow, formula = CASES[name]
+    assert type(flow) is FLOWS[name]
+    assert np.allclose(
+        flow.sample_at_positions(PLACES, T), expected(formula), atol=1e-5
+    )
+    with jax.enable_x64(True):
+        found = flow.sample_at_positions(PLACES, T)
+    assert found.dtype == np.float64
+    assert np.allclose(found, expected(formula), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_an_instant_of_each_particle(name):
+    flow, formula = CASES[name]
+    times = np.linspace(0, 3, len(PLACES))
+    found = flow.sample_at_positions(PLACES, times)
+    assert np.allclose(found, expected(formula, times), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_no_flow_has_divergence(name):
+    flow, _ = CASES[name]
+    with jax.enable_x64(True):
+        moment = jax.tree.map(jnp.asarray, flow.moment(np.float64(T)))
+        at = lambda x: flow.velocity(x[None], moment, ())[0][0]
+        slopes = jax.jit(jax.vmap(jax.jacfwd(at)))(jnp.asarray(PLACES[:7]))
+    assert np.allclose(np.trace(slopes, axis1=1, axis2=2), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_other_parameters_are_not_compiled_again(name):
+    flow, _ = CASES[name]
+    other = type(flow)()
+    x = jnp.asarray(PLACES, np.float32)
+    ask = lambda flow, moment: flow.velocity(x, moment, flow.start(x))[0]
+    assert_one_trace(ask, (flow, flow.moment(0.5)), (other, flow.moment(2.5)))
+
+
+def test_a_vortex_is_smooth_at_its_centre():
+    flow = Vortex(2.0, 0.2)
+    near = 0.2 * np.sqrt(1e-3) * np.array([[0.999, 0, 0], [1.001, 0, 0], [0, 0, 0]])
+    speed = np.asarray(flow.sample(near))[:, 1]
+    assert np.allclose(speed[:2], 1 / (np.pi * 0.2**2) * near[:2, 0], rtol=1e-3)
+    assert speed[2] == 0
+    moment = jax.tree.map(jnp.asarray, flow.moment(0.0))
+    at = lambda x: flow.velocity(x[None], moment, ())[0][0]
+    assert np.isfinite(jax.jit(jax.jacfwd(at))(jnp.zeros(3))).all()
+
+
+def test_parameters_may_be_any_kind_of_number_and_have_gradients():
+    x = np.array([[1.0, 2.0, 0.0]])
+    rates: list[Any] = [2, 2.0, np.float64(2), np.float32(2), jnp.float32(2)]
+    for rate in rates:
+        assert Rotation(rate).sample(x).tolist() == [[-4, 2, 0]]
+
+    def speed(rate):
+        return Rotation(rate).sample(jnp.asarray(x, np.float32))[0, 1]
+
+    assert jax.grad(speed)(jnp.float32(3)) == 1
+
+
+def test_two_columns_and_single_places_are_enough():
+    assert Rotation().sample([1.0, 0.0]).tolist() == [[0, 1, 0]]
+    assert Rotation().sample([[1, 0], [0, 1]]).shape == (2, 3)
+
+
+def test_where_and_when_flows_are_known():
+    low, high = DoubleGyre().get_spatial_bounds()
+    assert low.tolist() == [0, 0, 0]
+    assert high.tolist() == [2, 1, 0]
+    assert UniformFlow().get_time_bounds() == (-np.inf, np.inf)
+    assert np.isinf(UniformFlow().get_spatial_bounds()[1]).all()

@@ -1,0 +1,138 @@
+"""Cells against the textbook: partitions of unity, nodes, faces, exact maps."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtrace.fields.cells import (
+    KINDS,
+    VTK_CODES,
+    VTK_KINDS,
+    barycentric_coords_tetrahedron,
+    barycentric_coords_triangle,
+    later_weights,
+    side_values,
+    tet10_shape_functions,
+    tri6_shape_functions,
+)
+from trace_meshes import shares
+
+CODES = {"triangle": 5, "quad": 9, "tetra": 10, "hexahedron": 12, "wedge": 13}
+CODES |= {"pyramid": 14, "quadratic_triangle": 22, "quadratic_tetra": 24}
+
+
+def coordinates(kind, weights):
+    """Reference coordinates of given weights, from the corners' own coordinates."""
+    corners = weights[:, : kind.corners]
+    if kind.name in ("quadratic_triangle", "quadratic_tetra"):
+        middle = weights[:, kind.corners :]  # a corner's share: l = N + half its edges
+        edges = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)][: middle.shape[1]]
+        corners = corners.copy()
+        for i, pair in enumerate(edges):
+            for corner in pair:
+                corners[:, corner] += middle[:, i] / 2
+    return corners @ reference_corners(kind)
+
+
+def reference_corners(kind):
+    square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    if kind.simplex:
+        return np.concatenate([np.zeros((1, kind.dimension)), np.eye(kind.dimension)])
+    if kind.name == "quad":
+        return square
+    low, high = (
+        np.pad(square, ((0, 0), (0, 1)), constant_values=z) for z in (-0.5, 0.5)
+    )
+    if kind.name == "hexahedron":
+        return np.concatenate([low, high])
+    if kind.name == "pyramid":
+        return np.concatenate([low + np.array([0, 0, 0.5]), [[0, 0, 1]]])
+    triangle = np.array([(0, 0), (1, 0), (0, 1)]) - 1 / 3
+    return np.concatenate([np.insert(triangle, 2, z, axis=1) for z in (-0.5, 0.5)])
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_shape_functions_are_the_textbook_ones(name):
+    kind = KINDS[name]
+    weights = shares(CODES[name], np.random.default_rng(0), 50)
+    p = jnp.asarray(coordinates(kind, weights), jnp.float32)
+    later = later_weights(kind, [p[:, i] for i in range(kind.dimension)])
+    np.testing.assert_allclose(np.stack(later, 1), weights[:, 1:], atol=3e-6)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_each_node_has_its_own_shape_function(name):
+    kind = KINDS[name]
+    corners = reference_corners(kind)
+    p = jnp.asarray(corners, jnp.float32)
+    later = np.stack(later_weights(kind, [p[:, i] for i in range(kind.dimension)]), 1)
+    np.testing.assert_allclose(
+        later[:, : kind.corners - 1], np.eye(kind.corners)[:, 1:], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_sides_vanish_on_their_faces_and_only_there(name):
+    kind = KINDS[name]
+    p = reference_corners(kind)
+    values = np.stack(side_values(kind, list(p.T)), 1)
+    for face, corners in enumerate(kind.faces):
+        on = np.isin(np.arange(kind.corners), corners)
+        np.testing.assert_allclose(values[on, face], 0, atol=1e-12)
+        assert np.all(values[~on, face] > 0.1)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_expansion_is_the_map_of_the_shape_functions(name):
+    kind = KINDS[name]
+    rng = np.random.default_rng(1)
+    points = rng.standard_normal((kind.corners, kind.dimension))
+    weights = shares(CODES[name if "quadratic" not in name else name[10:]], rng, 20)
+    p = weights @ reference_corners(kind)
+    terms = np.asarray(kind.expansion) @ points
+    x = p[:, 0] * p[:, 1]
+    products = [x]
+    if kind.dimension == 3:
+        x = x / (1 - p[:, 2]) if name == "pyramid" else x
+        products = [x, p[:, 1] * p[:, 2], p[:, 2] * p[:, 0], p.prod(1)]
+    basis = np.stack([np.ones(20), *p.T, *products], 1)[:, : len(terms)]
+    np.testing.assert_allclose(basis @ terms, weights @ points, atol=1e-12)
+
+
+def test_vtk_orders_bring_pixels_and_voxels_round():
+    square = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])
+    kind, order = VTK_KINDS[VTK_CODES["pixel"]]
+    assert kind.name == "quad"
+    np.testing.assert_array_equal(square[list(order)], [(0, 0), (1, 0), (1, 1), (0, 1)])
+    kind, order = VTK_KINDS[VTK_CODES["voxel"]]
+    assert kind.name == "hexahedron"
+    assert order == (0, 1, 3, 2, 4, 5, 7, 6)
+
+
+def test_barycentric_coordinates_rebuild_the_point():
+    rng = np.random.default_rng(2)
+    for call, count in (
+        (barycentric_coords_triangle, 3),
+        (barycentric_coords_tetrahedron, 4),
+    ):
+        corners = rng.standard_normal((count, 3)).astype(np.float32)
+        l = rng.dirichlet(np.ones(count)).astype(np.float32)
+        found = np.asarray(call(l @ corners, *corners))
+        np.testing.assert_allclose(found, l, atol=1e-5)
+        assert found.sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_quadratic_shape_functions_reproduce_quadratics():
+    rng = np.random.default_rng(3)
+    for call, corners, edges in (
+        (tri6_shape_functions, 3, [(0, 1), (1, 2), (2, 0)]),
+        (tet10_shape_functions, 4, [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)]),
+    ):
+        l = rng.dirichlet(np.ones(corners), 10).astype(np.float32)
+        nodes = np.eye(corners)
+        nodes = np.concatenate([nodes, [(nodes[a] + nodes[b]) / 2 for a, b in edges]])
+        bend = rng.standard_normal((corners, corners))
+        value = lambda x, bend=bend: np.einsum("ni,ij,nj->n", x, bend, x)
+        np.testing.assert_allclose(
+            np.asarray(call(l)) @ value(nodes), value(l), atol=1e-5
+        )

@@ -1,0 +1,52 @@
+"""Time series on elements, by their documented names."""
+
+import numpy as np
+
+from jaxtrace.fields.fem_time_series import (
+    FEMTimeSeriesField,
+    build_tetrahedral_mesh,
+    create_fem_interpolator,
+)
+from trace_meshes import SIX, lattice, split
+from trace_series import TIMES, growing, linear, places, tetra_mesh
+
+
+def test_elements_are_used_even_where_nodes_form_a_grid():
+    points, cells = lattice((4, 4, 4), (2.0, 1.0, 0.5))
+    tets = split(cells, SIX)
+    data = np.random.default_rng(0).standard_normal((4, len(points), 3))
+    field = FEMTimeSeriesField(data, TIMES, points, tets, fem_grid_resolution=8)
+    assert field.interpolation_scheme == "tetrahedra"
+    centre = points[tets].mean(1)
+    found = field.sample_at_positions(centre, 0.0)
+    assert np.allclose(found, data[0][tets].mean(1), atol=1e-5)
+
+
+def test_linear_fields_are_exact_at_any_scale():
+    points, tets = tetra_mesh()
+    for scale in (1e-6, 1.0):
+        field = FEMTimeSeriesField(growing(points), TIMES, points * scale, tets)
+        found = field.sample_at_positions(places() * scale, 1.7)
+        assert np.allclose(found, 2.7 * linear(places()), atol=5e-5)
+        pair = np.array([[3.0, 0, 0], [1, 0.5, 0.25]]) * scale
+        assert field.contains(pair).tolist() == [False, True]
+
+
+def test_outside_follows_the_policy():
+    points, tets = tetra_mesh()
+    x = places(5) + np.array([2.5, 0, 0])
+    near = FEMTimeSeriesField(growing(points), TIMES, points, tets)
+    expected = linear(np.minimum(x, [2.0, 1, 0.5]))
+    assert np.allclose(near.sample_at_positions(x, 0.0), expected, atol=1e-4)
+    none = FEMTimeSeriesField(growing(points), TIMES, points, tets, outside="zero")
+    assert np.all(np.asarray(none.sample_at_positions(x, 0.0)) == 0)
+
+
+def test_the_low_level_interpolator():
+    points, tets = tetra_mesh()
+    mesh = build_tetrahedral_mesh(points, tets, grid_resolution=4)
+    assert mesh.num_elements == len(tets)
+    interpolate = create_fem_interpolator(mesh)
+    assert np.allclose(
+        interpolate(places(), linear(points)), linear(places()), atol=1e-5
+    )

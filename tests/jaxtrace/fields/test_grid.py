@@ -1,0 +1,286 @@
+"""Grid fields against SciPy and closed forms, in space and in time."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import RegularGridInterpolator
+
+from jaxrig.testing import assert_one_trace
+from jaxtrace.fields.grid import GridField, make_grid_field
+
+SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
+EVEN = [np.linspace(-1, 1, 9), np.linspace(0, 3, 6), np.linspace(5, 6, 4)]
+UNEVEN = [np.array([-1, -0.9, 0, 0.3, 1.0]), np.array([0, 2.5, 3]), EVEN[2] ** 2]
+PLANE = [EVEN[0], UNEVEN[1], np.array([0.25])]
+LINE = [np.array([0.0]), UNEVEN[0], np.array([1.0])]
+AXES = {"even": EVEN, "uneven": UNEVEN, "plane": PLANE, "line": LINE}
+
+
+@jax.jit
+def answer(field, x, moment):
+    return field.velocity(x, moment, ())[0]
+
+
+def linear(x):
+    return x @ SLOPE + [1.0, -2.0, 0.5]
+
+
+def nodes(axes):
+    return np.stack(np.meshgrid(*axes, indexing="ij"), -1)
+
+
+def places(axes, count=200, seed=0, beyond=0.0):
+    rng = np.random.default_rng(seed)
+    low, high = (np.array([a[end] for a in axes]) for end in (0, -1))
+    return low + (high - low) * rng.uniform(-beyond, 1 + beyond, (count, 3))
+
+
+def random_values(axes, slices=None, seed=1):
+    shape = tuple(a.size for a in axes)
+    slices = () if slices is None else (slices,)
+    return np.random.default_rng(seed).standard_normal((*slices, *shape, 3))
+
+
+def oracle(axes, values, x):
+    """SciPy's answer; axes with one node are constant, places outside are clamped."""
+    wide = [i for i in range(3) if axes[i].size > 1]
+    squeezed = values.squeeze(tuple(i for i in range(3) if i not in wide))
+    grid = [axes[i] for i in wide]
+    x = np.stack([np.clip(x[:, i], axes[i][0], axes[i][-1]) for i in wide], -1)
+    return RegularGridInterpolator(grid, squeezed)(x)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_linear_fields_are_exact(name):
+    axes = AXES[name]
+    x = places(axes)
+    found = make_grid_field(linear(nodes(axes)), axes).sample(x)
+    assert found.dtype == jnp.float32
+    assert np.allclose(found, linear(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_linear_fields_are_exact_to_double_rounding(name):
+    axes = AXES[name]
+    x = places(axes)
+    with jax.enable_x64(True):
+        found = make_grid_field(linear(nodes(axes)), axes).sample(x)
+    assert found.dtype == np.float64
+    assert np.allclose(found, linear(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_random_values_are_interpolated_as_scipy_does(name):
+    axes = AXES[name]
+    values, x = random_values(axes), places(axes, beyond=0.5)
+    with jax.enable_x64(True):
+        found = make_grid_field(values, axes).sample(x)
+    assert np.allclose(found, oracle(axes, values, x), atol=1e-12)
+
+
+def test_slices_are_blended_between_their_instants():
+    times = np.array([0.0, 0.5, 2.0])
+    values, x = random_values(UNEVEN, 3), places(UNEVEN)
+    with jax.enable_x64(True):
+        field = make_grid_field(values, UNEVEN, times)
+        for t, (i, j, w) in {
+            0.2: (0, 1, 0.4),
+            1.25: (1, 2, 0.5),
+            9.0: (1, 2, 1),
+        }.items():
+            expected = oracle(UNEVEN, (1 - w) * values[i] + w * values[j], x)
+            assert np.allclose(field.sample_at_positions(x, t), expected, atol=1e-12)
+    assert field.time_bounds() == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "nearest", "cubic"])
+@pytest.mark.parametrize("extrapolation", ["constant", "linear", "periodic"])
+def test_an_instant_of_each_particle_equals_one_for_all(interpolation, extrapolation):
+    rules = {"interpolation": interpolation, "extrapolation": extrapolation}
+    values, x = random_values(EVEN, 4), places(EVEN, 24)
+    field = make_grid_field(values, EVEN, np.array([0, 1, 1.5, 4]), **rules)
+    instants = np.linspace(-1, 5, 24)
+    each = field.sample_at_positions(x, instants)
+    for row in range(0, 24, 5):
+        alone = field.sample_at_positions(x[row : row + 1], float(instants[row]))
+        assert np.allclose(each[row : row + 1], alone, atol=1e-6)
+
+
+def test_a_still_answers_as_the_field_does():
+    field = make_grid_field(random_values(EVEN, 3), EVEN, [0.0, 1, 2])
+    x = jnp.asarray(places(EVEN), np.float32)
+    moment = jax.tree.map(jnp.asarray, field.moment(0.7))
+    frozen, instant = field.still(moment, len(x))
+    assert isinstance(frozen, GridField)
+    assert frozen.values.shape[0] == 1
+    direct = answer(field, x, moment)
+    assert np.allclose(answer(frozen, x, instant), direct, atol=1e-6)
+
+
+def test_a_still_is_not_made_for_few_particles_or_many_instants():
+    field = make_grid_field(random_values(EVEN, 3), EVEN, [0.0, 1, 2])
+    assert field.still(field.moment(0.7), 1)[0] is field
+    assert field.still(field.moment(np.linspace(0, 1, 999)), 999)[0] is field
+    steady = make_grid_field(random_values(EVEN), EVEN)
+    assert steady.still(steady.moment(0.0), 999)[0] is steady
+
+
+@pytest.mark.parametrize("rule", ["zero", "nan"])
+def test_times_beyond_the_record_give_nothing(rule):
+    field = make_grid_field(
+        random_values(EVEN, 2),
+        EVEN,
+        [0.0, 1],
+        extrapolation=rule,
+        interpolation="cubic",
+    )
+    x = places(EVEN, 5)
+    fill = 0.0 if rule == "zero" else np.nan
+    assert np.array_equal(
+        field.sample_at_positions(x, 1.5), np.full((5, 3), fill), True
+    )
+    moment = jax.tree.map(jnp.asarray, field.moment(-0.5))
+    frozen, instant = field.still(moment, 999)
+    found = answer(frozen, jnp.asarray(x, np.float32), instant)
+    assert np.array_equal(found, np.full((5, 3), fill), True)
+
+
+def test_what_lies_outside_follows_the_policy():
+    values = linear(nodes(EVEN))
+    low, high = np.array([-1, 0, 5.0]), np.array([1, 3, 6.0])
+    x = places(EVEN, beyond=0.5)
+    outside = ((x < low) | (x > high)).any(1)
+    answers = {
+        rule: np.asarray(make_grid_field(values, EVEN, outside=rule).sample(x))
+        for rule in ("clamp", "zero", "nan", "extrapolate")
+    }
+    for found in answers.values():
+        assert np.allclose(found[~outside], linear(x[~outside]), atol=1e-4)
+    assert outside.any()
+    assert np.all(answers["zero"][outside] == 0)
+    assert np.all(np.isnan(answers["nan"][outside]))
+    assert np.allclose(answers["clamp"], linear(np.clip(x, low, high)), atol=1e-4)
+    assert np.allclose(answers["extrapolate"], linear(x), atol=1e-4)
+
+
+def test_the_surface_belongs_to_the_grid():
+    corners = np.array(list(itertools.product([-1, 1], [0, 3], [5, 6])), float)
+    field = make_grid_field(linear(nodes(EVEN)), EVEN, outside="nan")
+    assert np.allclose(field.sample(corners), linear(corners), atol=1e-5)
+    inside = field.inside(jnp.asarray(np.concatenate([corners, corners + 0.1])), ())
+    assert inside[:8].all()
+    assert not inside[8:].all()
+
+
+@pytest.mark.parametrize("axis", [EVEN[0], UNEVEN[0]])
+def test_a_repeating_grid_closes_after_its_last_spacing(axis):
+    axes = [axis, EVEN[1], np.array([0.0])]
+    values = random_values(axes)
+    field = make_grid_field(values, axes, outside="periodic")
+    period = axis[-1] - axis[0] + axis[1] - axis[0]
+    low, high = field.bounds()
+    assert np.isclose((high - low)[0], period)
+    x = places(axes)
+    again = x + np.array([3 * period, 0, 0])
+    assert np.allclose(field.sample(x), field.sample(again), atol=1e-4)
+    end, first = np.array([axis[-1], 0.3, 0.0]), np.array([axis[0], 0.3, 0.0])
+    gap = np.array([(axis[1] - axis[0]) / 2, 0, 0])
+    middle = (field.sample(end) + field.sample(first)) / 2
+    assert np.allclose(field.sample(end + gap), middle, atol=1e-5)
+    assert field.inside(jnp.asarray(again), ()).all()
+
+
+def test_an_axis_that_is_nearly_even_is_not_taken_for_even():
+    count = 1000
+    steps = 1 + 9e-4 * np.linspace(-1, 1, count - 1)
+    axis = np.concatenate([[0], np.cumsum(steps)]) / steps.sum()
+    axes = [axis, np.zeros(1), np.zeros(1)]
+    field = make_grid_field(linear(nodes(axes)), axes)
+    assert not field.axes[0].even
+    x = places(axes)
+    assert np.allclose(field.sample(x), linear(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_single_precision_axes_are_even_to_their_rounding(offset):
+    axis = np.linspace(offset, offset + 0.3, 17).astype(np.float32)
+    for outside in ("clamp", "periodic"):
+        axes = [axis, axis, axis]
+        field = make_grid_field(np.zeros((17, 17, 17, 3)), axes, outside=outside)
+        assert field.axes[0].even is (offset == 0)
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_any_grid_gives_back_its_nodes_and_stays_within_their_values(data):
+    sizes = data.draw(st.sampled_from([(2, 5, 3), (4, 1, 2)]))
+    scale = 10.0 ** data.draw(st.integers(-7, 7))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    axes = [scale * np.cumsum(rng.uniform(0.2, 1, n)) for n in sizes]
+    values = random_values(axes)
+    field = make_grid_field(values, axes, outside="nan")
+    at_nodes = field.sample(nodes(axes).reshape(-1, 3))
+    assert np.allclose(at_nodes, values.reshape(-1, 3), atol=1e-4)
+    x = places(axes, 16, beyond=0.2)
+    within = np.asarray(make_grid_field(values, axes).sample(x))
+    assert np.all(within <= values.max((0, 1, 2)) + 1e-4)
+    assert np.all(within >= values.min((0, 1, 2)) - 1e-4)
+
+
+def test_positions_keep_their_dtype_whatever_the_values_have():
+    with jax.enable_x64(True):
+        field = make_grid_field(random_values(EVEN).astype(np.float32), EVEN)
+        assert field.sample(places(EVEN)).dtype == np.float64
+        assert field.sample(places(EVEN).astype(np.float32)).dtype == np.float32
+
+
+def test_two_components_and_whole_numbers_are_accepted():
+    field = make_grid_field(np.ones((9, 6, 4, 2), int), EVEN)
+    assert field.sample([0.0, 1.0]).tolist() == [[1, 1, 0]]
+
+
+def test_places_that_are_not_numbers_give_no_numbers():
+    found = make_grid_field(random_values(EVEN), EVEN).sample(np.full((2, 3), np.nan))
+    assert np.isnan(found).all()
+
+
+def test_another_field_of_the_same_shape_is_not_compiled_again():
+    x = jnp.asarray(places(EVEN, 31), np.float32)
+    one = make_grid_field(random_values(EVEN, 2), EVEN, [0.0, 1])
+    other = make_grid_field(random_values(EVEN, 2, seed=5), EVEN, [3.0, 7])
+    ask = lambda field, moment: field.velocity(x, moment, ())[0]
+    assert_one_trace(ask, (one, one.moment(0.5)), (other, other.moment(4.0)))
+
+
+def test_values_have_gradients():
+    field = make_grid_field(random_values(EVEN, 2), EVEN, [0.0, 1])
+    x = jnp.asarray(places(EVEN, 3), np.float32)
+    moment = jax.tree.map(jnp.asarray, field.moment(0.5))
+
+    def total(values):
+        other = GridField(values, field.axes, field.clock, field.outside)
+        return answer(other, x, moment).sum()
+
+    weights = jax.grad(total)(field.values)
+    assert np.isclose(weights.sum(), 9, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "axes", "options", "message"),
+    [
+        ((9, 6, 5, 3), EVEN, {}, r"give \(\[slices,\] 9, 6, 4, 3\)"),
+        ((9, 6, 4, 4), EVEN, {}, "do not fit axes"),
+        ((2, 9, 6, 4, 3), EVEN, {"times": [0, 1, 2]}, "2 slices and 3 times"),
+        ((9, 6, 4, 3), EVEN, {"outside": "bounce"}, "choose one of clamp"),
+        ((9, 6, 4, 3), [EVEN[0][::-1], *EVEN[1:]], {}, "the x axis must rise"),
+        ((2, 6, 4, 3), [np.array([0, np.inf]), *EVEN[1:]], {}, "finite coordinate"),
+    ],
+)
+def test_wrong_grids_are_refused(values, axes, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_grid_field(np.zeros(values), axes, **options)

@@ -1,0 +1,278 @@
+"""The documented time series: every call, on every scheme, against closed forms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.interpolate import RegularGridInterpolator
+
+from jaxtrace.fields.time_series import TimeSeriesField, TimeVaryingField
+from trace_series import TIMES, cloud, grid_points, growing, linear, places, tetra_mesh
+
+
+def series(points, connectivity=None, **options):
+    return TimeSeriesField(
+        growing(points), TIMES, points, connectivity=connectivity, **options
+    )
+
+
+CASES = {
+    "uniform": lambda: series(grid_points(ratio=1.0)),
+    "rectilinear": lambda: series(grid_points(shuffle=False)),
+    "permuted": lambda: series(grid_points()),
+    "planar": lambda: series(grid_points(shape=(5, 4, 1))),
+    "mesh": lambda: series(*tetra_mesh()),
+    "cloud": lambda: series(cloud()),
+}
+
+
+def within(field):
+    x = places()
+    if field.interpolation_scheme == "trilinear" and field.frozen.shape[2] == 1:
+        x[:, 2] = 0.25
+    return x
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fields_linear_in_space_and_time_are_exact(name):
+    field = CASES[name]()
+    x = within(field)
+    for t in (0.0, 0.3, 1.7, 3.0):
+        expected = (1 + t) * linear(x)
+        assert np.allclose(field.sample_at_positions(x, t), expected, atol=3e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fields_are_exact_to_double_rounding(name):
+    with jax.enable_x64(True):
+        field = CASES[name]()
+        x = within(field)
+        found = field.sample_at_positions(x, 1.7)
+    assert found.dtype == np.float64
+    assert np.allclose(found, 2.7 * linear(x), rtol=0, atol=1e-12)
+
+
+def test_random_slices_are_interpolated_as_scipy_does():
+    axes = [np.array([0, 0.2, 1.0]), np.linspace(0, 1, 4), np.array([0.0, 3, 4, 9])]
+    values = np.random.default_rng(0).standard_normal((4, 3, 4, 4, 3))
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+    order = np.random.default_rng(1).permutation(len(points))
+    data = values.reshape(4, -1, 3)[:, order]
+    x = np.random.default_rng(2).uniform(0, [1, 1, 9], (50, 3))
+    oracle = RegularGridInterpolator((TIMES, *axes), values)
+    with jax.enable_x64(True):
+        field = TimeSeriesField(data, TIMES, points[order])
+        for t in (0.1, 2.9):
+            at = np.concatenate([np.full((50, 1), t), x], 1)
+            assert np.allclose(field.evaluate(t, x), oracle(at), atol=1e-12)
+
+
+def test_two_dimensional_input_is_padded():
+    points = grid_points(shape=(5, 4, 1))[:, :2]
+    data = growing(np.pad(points, ((0, 0), (0, 1))))[..., :2]
+    field = TimeSeriesField(data, TIMES, points)
+    assert field.positions.shape == (20, 3)
+    found = np.asarray(field.evaluate(0.0, [[0.3, 0.4]]))
+    assert np.allclose(found[0, :2], linear([0.3, 0.4, 0.0])[:2], atol=1e-5)
+    assert found[0, 2] == 0
+
+
+@pytest.mark.parametrize("name", ["permuted", "mesh"])
+def test_an_instant_of_each_particle_equals_one_for_all(name):
+    field = CASES[name]()
+    x, instants = within(field), np.linspace(-0.5, 3.5, 30)
+    each = np.asarray(field.sample_at_positions(x, instants))
+    expected = (1 + np.clip(instants, 0, 3))[:, None] * linear(x)
+    assert np.allclose(each, expected, atol=5e-5)
+
+
+def test_time_and_positions_come_in_either_order():
+    field = CASES["permuted"]()
+    x = places(5)
+    expected = np.asarray(field.sample_at_positions(x, 0.7))
+    for a, b in ((0.7, x), (x, 0.7), (np.float64(0.7), x), (x, jnp.float32(0.7))):
+        assert np.allclose(field.evaluate(a, b), expected, atol=1e-6)
+        assert np.allclose(field(a, b), expected, atol=1e-6)
+    assert np.allclose(field(x[0], [0.7]), expected[:1], atol=1e-6)
+    assert np.allclose(field(1, list(x[0])), field(1.0, x[:1]), atol=1e-6)
+    assert np.allclose(field(np.full(5, 0.7), x), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(3,\)"):
+        field(x[0], x[0])
+    with pytest.raises(ValueError, match="give a time and positions"):
+        field(0.5, 0.5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_samples_at_nodes_stand_in_their_order(name):
+    field = CASES[name]()
+    points = np.asarray(field.positions, np.float64)
+    assert np.allclose(field.sample_at_time(1.7), 2.7 * linear(points), atol=3e-5)
+    assert np.allclose(field.data, growing(points), atol=3e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_time_derivative_is_the_exact_slope(name):
+    field = CASES[name]()
+    slope = linear(np.asarray(field.positions, np.float64))
+    for t in (0.0, 0.5, 1.1, 3.0):
+        assert np.allclose(field.get_time_derivative(t), slope, atol=1e-4)
+        assert np.allclose(field.get_time_derivative(t, dt=1e-6), slope, atol=1e-4)
+    assert np.all(np.asarray(field.get_time_derivative(7.0)) == 0)
+
+
+def test_a_cubic_record_is_smooth():
+    points = grid_points()
+    data = np.stack([np.sin(t) * linear(points) for t in TIMES])
+    with jax.enable_x64(True):
+        field = TimeSeriesField(data, TIMES, points, "cubic")
+        h, t = 1e-5, 0.5
+        before = (field.sample_at_time(t) - field.sample_at_time(t - h)) / h
+        after = (field.sample_at_time(t + h) - field.sample_at_time(t)) / h
+        slope = field.get_time_derivative(t)
+    assert np.allclose(before, after, atol=1e-4)
+    assert np.allclose(slope, after, atol=1e-4)
+
+
+def test_facts_about_the_record():
+    field = CASES["permuted"]()
+    assert (field.T, field.N) == (4, 60)
+    assert (field.t_min, field.t_max) == field.get_time_bounds() == (0.0, 3.0)
+    low, high = field.get_spatial_bounds()
+    assert np.allclose(low, 0)
+    assert np.allclose(high, [2, 1, 0.5])
+    assert field.validate_time(3)
+    assert not field.validate_time(3.1)
+    assert field.validate_data() is True
+    assert field.to_jax() is field
+    assert field._source_info == {}
+    assert TimeVaryingField is TimeSeriesField
+
+
+def test_one_slice_is_steady_and_still_has_its_instant():
+    points = grid_points()
+    field = TimeSeriesField(growing(points)[:1], [2.0], points)
+    assert field.get_time_bounds() == (2.0, 2.0)
+    assert np.allclose(field.evaluate(99.0, places()), linear(places()), atol=1e-5)
+    assert np.all(np.asarray(field.get_time_derivative(2.0)) == 0)
+
+
+def test_velocities_that_are_not_numbers_are_reported_where_they_are():
+    points = grid_points()
+    data = growing(points)
+    data[2, 17, 1] = np.nan
+    field = TimeSeriesField(data, TIMES, points)
+    with pytest.raises(ValueError, match=r"1 velocities are not finite.*data\[2, 17\]"):
+        field.validate_data()
+
+
+def test_unsorted_times_are_refused():
+    points = grid_points()
+    with pytest.raises(ValueError, match="sort the slices by time"):
+        TimeSeriesField(growing(points), TIMES[::-1], points)
+
+
+@pytest.mark.parametrize("make", [(grid_points(),), tetra_mesh()], ids=["grid", "mesh"])
+def test_beyond_the_nodes_the_policy_holds(make):
+    x = places(9) + np.array([2.5, 0, 0])
+    near = np.minimum(x, [2.0, 1, 0.5])
+    clamped = series(*make).sample_at_positions(x, 0.0)
+    assert np.allclose(clamped, linear(near), atol=1e-4)
+    for rule, fill in (("zero", 0.0), ("nan", np.nan)):
+        field = series(*make, outside=rule)
+        found = field.sample_at_positions(x, 0.0)
+        assert np.array_equal(found, np.full((9, 3), fill), True)
+        assert not field.contains(x).any()
+    far = series(*make, outside="extrapolate").sample_at_positions(x, 0.0)
+    assert np.allclose(far, linear(x), atol=1e-3)
+
+
+def test_the_nearest_node_on_request():
+    points = cloud()
+    field = series(points, spatial_interpolation="nearest")
+    x = places()
+    near = points[np.argmin(((x[:, None] - points) ** 2).sum(-1), 1)]
+    assert np.allclose(field.evaluate(x, 0.0), linear(near), atol=1e-5)
+    assert field.interpolation_scheme == "nearest"
+
+
+def test_vtk_cells_of_mixed_types():
+    points, tets = tetra_mesh()
+    field = series(
+        points,
+        tets.ravel(),
+        cell_types=np.full(len(tets), 10),
+        cell_offsets=4 * np.arange(len(tets) + 1),
+    )
+    assert field.interpolation_scheme == "tetrahedra"
+    assert np.allclose(field.evaluate(0.0, places()), linear(places()), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["permuted", "mesh", "cloud"])
+def test_a_periodic_field_wraps_around_without_a_copy(name):
+    field = CASES[name]()
+    x = within(field)
+    wrapped = field.create_time_periodic_field(n_periods=3)
+    assert wrapped._field.values is field._field.values
+    assert wrapped.get_time_bounds() == (0.0, 9.0)
+    assert type(wrapped) is type(field)
+    for t in (0.4, 3.4, 6.4, 9.4):
+        found = wrapped.sample_at_positions(x, t)
+        assert np.allclose(found, 1.4 * linear(x), atol=5e-5)
+    assert field.get_time_bounds() == (0.0, 3.0)
+    assert wrapped._source_info == {
+        "periodic_field": True,
+        "original_period": 3.0,
+        "n_periods": 3,
+        "time_slice": None,
+        "transition_smoothing": 0.0,
+        "total_duration": 9.0,
+    }
+
+
+def test_part_of_a_record_repeats_from_time_zero():
+    field = CASES["permuted"]()
+    part = field.create_time_periodic_field(time_slice=(0.5, 2.9), target_duration=4.5)
+    assert part.times.tolist() == [0.0, 1.5]
+    assert part.get_time_bounds() == (0.0, 4.5)
+    assert part._source_info["n_periods"] == 3
+    x = within(field)
+    found = part.sample_at_positions(x, 3.0 + 0.6)
+    assert np.allclose(found, (1 + 0.5 + 0.6) * linear(x), atol=5e-5)
+    assert part.validate_time(4.5)
+    assert not part.validate_time(4.6)
+
+
+def test_smoothing_makes_the_seam_continuous():
+    points = grid_points()
+    times = np.linspace(0, 1, 11)
+    field = TimeSeriesField(growing(points, times), times, points)
+    smooth = field.create_time_periodic_field(2, transition_smoothing=0.4)
+    data = growing(points, times)
+    for i in range(4):
+        expected = i / 4 * data[i] + (1 - i / 4) * data[10 - i]
+        assert np.allclose(smooth.data[i], expected, atol=1e-4)
+    assert np.allclose(smooth.data[4:], data[4:], atol=1e-4)
+    before, after = (smooth.sample_at_time(1 + e) for e in (-1e-5, 1e-5))
+    assert np.allclose(before, after, atol=1e-3)
+    assert np.allclose(field.data, data, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_periods": 0}, "repeat the record once or more"),
+        ({"target_duration": -1.0}, "give a time above 0"),
+        ({"transition_smoothing": 1.5}, "a share from 0 to 1"),
+        ({"time_slice": (0.6, 1.9)}, "holds no two slices"),
+        ({"time_slice": (2.0, 0.0)}, "holds no two slices"),
+    ],
+)
+def test_periods_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        CASES["permuted"]().create_time_periodic_field(**options)
+
+
+def test_where_particles_are_lost_is_known():
+    field = CASES["mesh"]()
+    x = np.array([[1.0, 0.5, 0.25], [9.0, 0, 0]])
+    assert field.contains(x).tolist() == [True, False]
