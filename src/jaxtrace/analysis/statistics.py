@@ -1,0 +1,127 @@
+"""Figures that sum up a run: distances, lengths, speeds, bounds and spread."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxtrace import measures, paths
+from jaxtrace.analysis.validation import validate_trajectory_data
+from jaxtrace.types import PathRecord
+
+logger = logging.getLogger(__name__)
+
+
+def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
+    """Size of the record, and mean, deviation and extremes of what was travelled.
+
+    Sections `basic`, `displacement`, `path_length`, `speed` and `bounds`; particles
+    that were never alive count nowhere, and figures of nothing are NaN.
+    """
+    frames, particles = trajectory.alive.shape
+    duration = _duration(trajectory)
+    lowest, highest = measures.bounds(trajectory)
+    return {
+        "basic": {
+            "num_particles": particles,
+            "num_timesteps": frames,
+            "duration": duration,
+            "dt_mean": duration / (frames - 1) if frames > 1 else 0.0,
+            "memory_mb": measures.memory_mb(trajectory),
+            "num_alive": int(trajectory.alive[-1:].sum()),
+            "num_recycled": int(
+                np.sum(trajectory.generation[-1:] - trajectory.generation[:1])
+            ),
+        },
+        "displacement": measures.summarise(measures.displacements(trajectory)),
+        "path_length": measures.summarise(measures.path_lengths(trajectory)),
+        "speed": measures.summarise(measures.speeds(trajectory)),
+        "bounds": {
+            "min": lowest.tolist(),
+            "max": highest.tolist(),
+            "extent": (highest - lowest).tolist(),
+        },
+    }
+
+
+def analyze_trajectory_results(
+    trajectory: PathRecord,
+    strategy_info: Mapping[str, Any] | None = None,
+    verbose: bool = True,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Statistics with a `spatial` section, and the validation of the record.
+
+    `spatial` holds the standard deviation of the alive cloud per axis at its first and
+    last frame, the change in percent and `mixing_efficiency`. `strategy_info` is kept
+    under `strategy`; with `verbose` the main figures are logged.
+    """
+    statistics = compute_trajectory_statistics(trajectory)
+    statistics["spatial"] = _spatial_figures(trajectory)
+    if strategy_info is not None:
+        statistics["strategy"] = dict(strategy_info)
+    validation = validate_trajectory_data(trajectory)
+    if verbose:
+        _log_figures(statistics, validation)
+    return statistics, validation
+
+
+def mixing_efficiency(trajectory: PathRecord) -> float:
+    """Summed displacements per unit of time and particle; NaN if no time passes."""
+    moved = measures.displacements(trajectory)
+    effort = abs(_duration(trajectory)) * moved.size
+    return float(np.nansum(moved, dtype=np.float64)) / effort if effort else np.nan
+
+
+def cloud_spread(trajectory: PathRecord, frame: int) -> Float[np.ndarray, "3"]:
+    """Standard deviation per axis of the unwrapped particles alive at a frame."""
+    (present,) = np.nonzero(trajectory.alive[frame])
+    if not present.size:
+        return np.full(3, np.nan)
+    frames = np.full(present.size, frame % len(trajectory.times))
+    cloud = paths.unwrapped_at(trajectory, present, frames)
+    return cloud.std(axis=0, dtype=np.float64)
+
+
+def _spatial_figures(trajectory: PathRecord) -> dict[str, Any]:
+    (occupied,) = np.nonzero(trajectory.alive.any(axis=1))
+    before = after = np.full(3, np.nan)
+    if occupied.size:
+        before = cloud_spread(trajectory, int(occupied[0]))
+        after = cloud_spread(trajectory, int(occupied[-1]))
+    change = np.where(after == before, 0.0, np.inf)
+    np.divide(after - before, before, out=change, where=before != 0)
+    return {
+        "initial_spread": before,
+        "final_spread": after,
+        "spread_change_percent": 100 * change,
+        "mixing_efficiency": mixing_efficiency(trajectory),
+    }
+
+
+def _duration(trajectory: PathRecord) -> float:
+    times = trajectory.times
+    return float(times[-1] - times[0]) if len(times) > 1 else 0.0
+
+
+def _log_figures(statistics: dict[str, Any], validation: dict[str, Any]) -> None:
+    basic = statistics["basic"]
+    logger.info(
+        "%d particles, %d frames over %g time units, %d alive at the end",
+        basic["num_particles"],
+        basic["num_timesteps"],
+        basic["duration"],
+        basic["num_alive"],
+    )
+    for name in ("displacement", "path_length", "speed"):
+        figures = statistics[name]
+        logger.info("%s: mean %g, deviation %g, from %g to %g", name, *figures.values())
+    spatial = statistics["spatial"]
+    logger.info(
+        "spread: %s at first, %s at last",
+        spatial["initial_spread"],
+        spatial["final_spread"],
+    )
+    for sentence in validation["errors"] + validation["warnings"]:
+        logger.warning("%s", sentence)

@@ -1,0 +1,1 @@
+"""The rules particles meet at the borders of a domain, one family per file."""

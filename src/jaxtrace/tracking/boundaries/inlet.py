@@ -1,0 +1,185 @@
+"""Channels as users name them: by flow axis, ends and where newcomers start."""
+
+from collections.abc import Mapping
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from jaxtrace.bounds import AXES, Box, box_bounds
+from jaxtrace.tracking.boundaries.channel import ChannelBoundary, Rule
+from jaxtrace.tracking.boundaries.entry import (
+    AbstractEntry,
+    GridEntry,
+    RandomEntry,
+    generated_entry,
+    make_salt,
+)
+
+DISTRIBUTIONS = ("uniform", "random", "gaussian", "grid")
+INLETS = {
+    "continuous": "returning",
+    "none": "absorbing",
+    "reflective": "reflective",
+    "periodic": "periodic",
+}
+OUTLETS = ("absorbing", "reflective", "periodic")
+
+
+def axis_number(axis: Any) -> int:
+    """An axis as 0, 1 or 2, from its name or number."""
+    if isinstance(axis, str) and axis in tuple(AXES):
+        return AXES.index(axis)
+    if isinstance(axis, int) and 0 <= axis < len(AXES):
+        return axis
+    raise ValueError(f"axis {axis!r}: choose one of {', '.join(AXES)}")
+
+
+def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, bool]:
+    """The box between inlet and outlet planes, and whether the flow goes upwards.
+
+    A plane is "min", "max" or a coordinate.
+    """
+    box = box_bounds(bounds)
+    planes = []
+    for name, plane in (("inlet", inlet), ("outlet", outlet)):
+        if plane in ("min", "max"):
+            plane = box.lo[axis] if plane == "min" else box.hi[axis]
+        elif isinstance(plane, str) or not np.isfinite(plane):
+            raise ValueError(f"{name} {plane!r}: give 'min', 'max' or a coordinate")
+        planes.append(float(plane))
+    if planes[0] == planes[1]:
+        raise ValueError(
+            f"inlet and outlet are both at {AXES[axis]} = {planes[0]:g}: a channel has "
+            "a length along its flow axis"
+        )
+    lo, hi, active = box.lo.copy(), box.hi.copy(), box.active.copy()
+    lo[axis], hi[axis], active[axis] = min(planes), max(planes), True
+    return Box(lo, hi, active), planes[0] < planes[1]
+
+
+def make_channel(
+    box: Box, axis: int, forward: bool, inlet: str, outlet: str, entry: Any = None
+) -> ChannelBoundary:
+    """A channel of this box with these rules at its ends."""
+    for rule in (inlet, outlet):
+        if rule not in get_args(Rule):
+            raise ValueError(f"end {rule!r}: choose one of {', '.join(get_args(Rule))}")
+    mirrors = tuple(a for a in range(3) if a != axis and box.active[a])
+    ends = cast(Rule, inlet), cast(Rule, outlet)
+    return ChannelBoundary(box.lo, box.hi, entry, axis, forward, *ends, mirrors)
+
+
+def face_entry(
+    box: Box,
+    axis: int,
+    forward: bool,
+    distribution: str,
+    concentrations: Any,
+    seed: int,
+) -> AbstractEntry:
+    """Entry on the inlet face of a channel, by lattice or by chance."""
+    if distribution not in DISTRIBUTIONS:
+        known = ", ".join(DISTRIBUTIONS)
+        raise ValueError(f"inlet_distribution {distribution!r}: choose one of {known}")
+    plane = np.asarray(box.lo[axis] if forward else box.hi[axis])
+    face = tuple(a for a in range(3) if a != axis and box.active[a])
+    if distribution == "grid":
+        counts = lattice_counts(concentrations, face)
+        lattices = {a: np.linspace(box.lo[a], box.hi[a], n) for a, n in counts.items()}
+        return GridEntry(plane, axis, lattices)
+    gaussian = distribution == "gaussian"
+    return RandomEntry(plane, axis, box.lo, box.hi, make_salt(seed), face, gaussian)
+
+
+def lattice_counts(concentrations: Any, face: tuple[int, ...]) -> dict[int, int]:
+    """How many lattice nodes lie along each axis of the inlet face."""
+    names = ", ".join(repr(AXES[axis]) for axis in face)
+    remedy = f"give counts per axis for {names}, as in {{'x': 60, 'y': 50, 'z': 15}}"
+    if concentrations is None:
+        raise ValueError(f"inlet_distribution 'grid' needs concentrations: {remedy}")
+    if not isinstance(concentrations, Mapping):
+        concentrations = dict(zip(AXES, concentrations, strict=False))
+    counts = {}
+    for axis in face:
+        count = concentrations.get(AXES[axis])
+        if count is None or int(count) != count or count < 1:
+            found = f"{AXES[axis]}: {count!r}"
+            raise ValueError(f"concentrations have {found}: {remedy}")
+        counts[axis] = int(count)
+    return counts
+
+
+def direction(flow_direction: str) -> tuple[str, str]:
+    """The ends of the box that are inlet and outlet."""
+    ends = {"positive": ("min", "max"), "negative": ("max", "min")}
+    if flow_direction not in ends:
+        raise ValueError(
+            f"flow_direction {flow_direction!r}: choose one of {', '.join(ends)}"
+        )
+    return ends[flow_direction]
+
+
+def recycling_channel(
+    bounds: Any,
+    flow_axis: Any,
+    planes: tuple[Any, Any],
+    inlet: str,
+    distribution: str,
+    concentrations: Any,
+    seed: int,
+) -> ChannelBoundary:
+    """A channel where whoever leaves through the outlet makes room for a newcomer."""
+    axis = axis_number(flow_axis)
+    box, forward = channel_ends(bounds, axis, *planes)
+    entry = face_entry(box, axis, forward, distribution, concentrations, seed)
+    return make_channel(box, axis, forward, inlet, "recycling", entry)
+
+
+def absorbing_channel(
+    bounds: Any, flow_axis: Any, planes: tuple[Any, Any], generator: Any, seed: int
+) -> ChannelBoundary:
+    """A channel open at both ends; a generator refills the slots that get free."""
+    axis = axis_number(flow_axis)
+    box, forward = channel_ends(bounds, axis, *planes)
+    entry = None if generator is None else generated_entry(generator, seed)
+    return make_channel(box, axis, forward, "absorbing", "absorbing", entry)
+
+
+def channel_boundary(
+    bounds: Any,
+    flow_axis: Any = "x",
+    inlet: str = "continuous",
+    outlet: str = "absorbing",
+    *,
+    flow_direction: str = "positive",
+    inlet_distribution: str = "grid",
+    concentrations: Any = None,
+    seed: int = 0,
+) -> ChannelBoundary:
+    """A channel by the rules of its two ends, as workflow configurations name them.
+
+    - inlet "continuous": newcomers take the slots of those whom an absorbing outlet
+      takes; who is pushed back goes on a little inside
+    - inlet "none": nobody enters; who is pushed back is absorbed
+    - outlet "absorbing": who leaves has exited
+    - either "reflective": a mirror
+    - either "periodic": a particle beyond this end goes on from the other
+    """
+    if inlet not in INLETS:
+        raise ValueError(f"inlet {inlet!r}: choose one of {', '.join(INLETS)}")
+    if outlet not in OUTLETS:
+        raise ValueError(f"outlet {outlet!r}: choose one of {', '.join(OUTLETS)}")
+    planes = direction(flow_direction)
+    if (inlet, outlet) == ("continuous", "absorbing"):
+        return recycling_channel(
+            bounds,
+            flow_axis,
+            planes,
+            INLETS[inlet],
+            inlet_distribution,
+            concentrations,
+            seed,
+        )
+    axis = axis_number(flow_axis)
+    box, forward = channel_ends(bounds, axis, *planes)
+    return make_channel(box, axis, forward, INLETS[inlet], outlet)

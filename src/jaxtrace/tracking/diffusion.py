@@ -1,0 +1,202 @@
+"""Random walks: what motion below the resolution of a field adds to particles."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, cast, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxrig.tracing import TRACING_ERRORS
+from jaxtrace.fields.base import AbstractField, Sampled
+from jaxtrace.fields.function import FunctionField
+from jaxtrace.integrators.tableau import Tableau
+from jaxtrace.tracking.motion import AbstractMotion, Tracer
+from jaxtrace.tracking.noise import Draw
+from jaxtrace.tracking.particles import Particles, move
+
+Scheme = Literal["euler-maruyama", "milstein"]
+SCHEMES = get_args(Scheme)
+STREAM = 1  # of the run's dice; boundaries roll dice of their own
+
+
+class Diffusion(AbstractMotion):
+    """Another motion, and a random walk of a diffusivity K after each of its steps.
+
+    K is a number, three numbers (one per axis), a field whose components they are, or
+    a JAX function `K(positions) -> (N,) or (N, 3)` (or of positions and t). Where K
+    varies, its gradient pushes particles towards larger K, as it must for a cloud that
+    is well mixed to stay so:
+
+    - euler-maruyama: dx = K' dt + sqrt(2 K) dW
+    - milstein: dx = K' (dW^2 + dt) / 2 + sqrt(2 K) dW
+
+    Both are of first order in the mean; Milstein's is also of first order path by path.
+    A K below zero counts as zero. Tracked backward, the walk is the same one: it uses
+    the length of the step, so that a well-mixed cloud stays so in both directions.
+    The walk follows from the seed of the run, the slot and the step.
+    """
+
+    diffusivity: Any
+    motion: AbstractMotion
+    scheme: Scheme = eqx.field(static=True)
+
+    def __init__(
+        self,
+        diffusivity: Any,
+        scheme: str = "euler-maruyama",
+        motion: AbstractMotion | None = None,
+    ):
+        if scheme not in SCHEMES:
+            raise ValueError(f"scheme {scheme!r}: choose one of {', '.join(SCHEMES)}")
+        self.diffusivity = as_diffusivity(diffusivity)
+        self.motion = motion or Tracer()
+        self.scheme = cast(Scheme, scheme)
+
+    @property
+    def carries(self) -> bool:
+        """Whether the motion without chance carries a velocity."""
+        return self.motion.carries
+
+    def begin(self, velocity: Float[Array, "n 3"]) -> Float[Array, "n 3"] | None:
+        """What the motion without chance begins with."""
+        return self.motion.begin(velocity)
+
+    def check(self, dt: float, tableau: Tableau) -> None:
+        """Raise if the motion without chance would."""
+        self.motion.check(dt, tableau)
+
+    def unknowns(self, particles: Particles) -> Any:
+        """Those of the motion without chance."""
+        return self.motion.unknowns(particles)
+
+    def places(self, unknowns: Any) -> Float[Array, "n 3"]:
+        """The positions among them."""
+        return self.motion.places(unknowns)
+
+    def rate(self, unknowns: Any, velocity: Float[Array, "n 3"], time: Array) -> Any:
+        """That of the motion without chance."""
+        return self.motion.rate(unknowns, velocity, time)
+
+    def settle(self, particles: Particles, unknowns: Any) -> Particles:
+        """The particles before chance moves them."""
+        return self.motion.settle(particles, unknowns)
+
+    def scatter(
+        self,
+        particles: Particles,
+        places: Float[Array, "n 3"],
+        time: Array,
+        dt: Array,
+        draw: Draw,
+    ) -> Particles:
+        """One step of the walk."""
+        particles = self.motion.scatter(particles, places, time, dt, draw)
+        length = jnp.abs(dt)
+        noise = jnp.sqrt(length) * draw.normal(STREAM, places.dtype)
+        spread, slope = self._coefficients(places, time)
+        walk = spread * noise
+        if slope is not None and self.scheme == "milstein":
+            walk = walk + slope * (noise * noise + length) / 2
+        elif slope is not None:
+            walk = walk + slope * length
+        return move(particles, particles.positions + walk)
+
+    def _coefficients(
+        self, places: Float[Array, "n 3"], time: Array
+    ) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"] | None]:
+        """The root of 2 K along each axis, and how K changes along that axis."""
+        if not callable(self.diffusivity) and not _is_field(self.diffusivity):
+            even = jnp.asarray(self.diffusivity, places.dtype)
+            return jnp.broadcast_to(_root(2 * even), places.shape), None
+
+        def at(points: Array) -> Float[Array, "n 3"]:
+            return _evaluate(self.diffusivity, points, time)
+
+        def along(axis: int) -> Float[Array, " n"]:
+            way = jnp.zeros_like(places).at[:, axis].set(1)
+            return jax.jvp(at, (places,), (way,))[1][:, axis]
+
+        return _root(2 * at(places)), jnp.stack([along(a) for a in range(3)], 1)
+
+
+def as_diffusivity(value: Any) -> Any:
+    """Numbers as an array of three, anything that varies as what answers for it."""
+    if isinstance(value, Sampled):
+        return value.frozen
+    if hasattr(value, "sample_at_positions"):
+        return FunctionField(_traceable(value.sample_at_positions))
+    if hasattr(value, "sample"):
+        return _traceable(value.sample)
+    if callable(value):
+        return _traceable(value)
+    if isinstance(value, jax.Array):
+        return jnp.broadcast_to(value, (3,))
+    try:
+        numbers = np.broadcast_to(np.asarray(value, np.float64), (3,)).copy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"diffusivity {value!r}: give a number, three numbers, a field or a "
+            "function of positions"
+        ) from error
+    if not np.all(np.isfinite(numbers) & (numbers >= 0)):
+        raise ValueError(f"diffusivity {value!r}: give numbers from 0")
+    return numbers
+
+
+def _traceable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, if JAX can trace it: its gradient is needed."""
+    points = jax.ShapeDtypeStruct((2, 3), np.float32)
+    time = jax.ShapeDtypeStruct((), np.float32)
+    try:
+        found = jax.eval_shape(function, *_arguments(function, points, time))
+    except TRACING_ERRORS as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise TypeError(
+            f"diffusivity {name} needs NumPy arrays, and a walk needs its gradient: "
+            "write it with jax.numpy"
+        ) from error
+    if found.shape not in ((2,), (2, 3)):
+        raise ValueError(
+            f"diffusivity answered shape {found.shape} for 2 positions: return (2,) "
+            "or (2, 3)"
+        )
+    return function
+
+
+def _arguments(function: Callable[..., Any], points: Any, time: Any) -> tuple[Any, ...]:
+    """Positions, and the time for a function that takes it."""
+    needed = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        and p.default is p.empty
+    ]
+    return (points, time) if len(needed) > 1 else (points,)
+
+
+def _is_field(diffusivity: Any) -> bool:
+    return isinstance(diffusivity, AbstractField)
+
+
+def _evaluate(
+    diffusivity: Any, points: Float[Array, "n 3"], time: Array
+) -> Float[Array, "n 3"]:
+    """K along each axis."""
+    if _is_field(diffusivity):
+        memory = diffusivity.start(points)
+        return diffusivity.velocity(points, diffusivity.moment(time), memory)[0]
+    found = diffusivity(*_arguments(diffusivity, points, time))
+    found = jnp.asarray(found, points.dtype)
+    column = found[:, None] if found.ndim == 1 else found
+    return jnp.broadcast_to(column, points.shape)
+
+
+def _root(value: Array) -> Array:
+    """The square root, nothing below zero; its slope stays finite there."""
+    none = value <= 0
+    safe = jnp.where(none, jnp.ones_like(value), value)
+    return jnp.where(none, jnp.zeros_like(value), jnp.sqrt(safe))

@@ -1,0 +1,178 @@
+"""The choices of a tracker, checked once, with defaults from the configuration."""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxrig import Meter, make_meter
+from jaxtrace.config import get_config
+from jaxtrace.settings import GIB
+
+STYLES = ("auto", "tqdm", "simple", "none")
+COORDINATE_BYTES = 12
+STATE_BYTES = 48  # of a particle between two steps, with its stages
+
+
+def _budget() -> float:
+    return get_config().memory_limit_gb
+
+
+@dataclass(frozen=True)
+class TrackerOptions:
+    """How a tracker works; every field may be given to `create_tracker` by name.
+
+    `batch_size` particles are worked on at a time (None: all of them, or as many as
+    the budget allows). `position_dtype` "float64" integrates in double precision over
+    a field of any precision. `devices` spreads particles over so many devices.
+    """
+
+    batch_size: int | None = None
+    record_velocities: bool = False
+    use_jax_jit: bool = field(default_factory=lambda: get_config().use_jax_jit)
+    static_compilation: bool = True
+    use_scan_jit: bool = True
+    device_put_inputs: bool = True
+    progress_callback: Callable[..., Any] | None = None
+    record_on_device: bool = True
+    max_memory_gb: float = field(default_factory=_budget)
+    max_batch_size: int = 100_000
+    min_batch_size: int = 100
+    oom_recovery: bool = field(default_factory=lambda: get_config().oom_recovery)
+    recording_interval: int = 1
+    progress_style: str = "auto"
+    progress_desc: str = "Tracking"
+    progress_update_every: float = 0.05
+    adaptive_dt: bool = False
+    error_tolerance: float = 1e-6
+    seed: int = 0
+    motion: Any = None
+    position_dtype: str | None = None
+    devices: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "max_batch_size", "min_batch_size", "devices"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value}: give a whole number from 1")
+        if not self.max_memory_gb > 0:
+            raise ValueError(f"max_memory_gb={self.max_memory_gb}: give some memory")
+        if self.recording_interval < 1:
+            raise ValueError(
+                f"recording_interval={self.recording_interval}: keep one frame in 1 "
+                "or more"
+            )
+        if self.progress_style not in STYLES:
+            raise ValueError(
+                f"progress_style={self.progress_style!r}: choose {', '.join(STYLES)}"
+            )
+        if not 0 < self.progress_update_every <= 1:
+            raise ValueError(
+                f"progress_update_every={self.progress_update_every}: give a part of "
+                "the run, above 0 and up to 1"
+            )
+        if not self.error_tolerance > 0:
+            raise ValueError(f"error_tolerance={self.error_tolerance}: must be above 0")
+        if self.position_dtype not in (None, "float32", "float64"):
+            raise ValueError(
+                f"position_dtype={self.position_dtype!r}: float32 or float64"
+            )
+
+    @property
+    def budget_bytes(self) -> int:
+        """The memory a run may take."""
+        return int(self.max_memory_gb * GIB)
+
+    def frame_bytes(self, n_particles: int) -> int:
+        """What one recorded frame takes."""
+        return n_particles * COORDINATE_BYTES * (2 if self.record_velocities else 1)
+
+    def estimate_batch_size(self, n_particles: int, n_timesteps: int) -> int:
+        """The batch for a run: the one asked for, all, or what the budget allows."""
+        if self.batch_size is not None:
+            return max(1, min(self.batch_size, n_particles))
+        per_particle = n_timesteps * self.frame_bytes(1) + STATE_BYTES
+        if n_particles * per_particle <= self.budget_bytes:
+            return max(1, n_particles)
+        fits = self.budget_bytes // per_particle
+        return max(
+            1, min(n_particles, self.max_batch_size, max(fits, self.min_batch_size))
+        )
+
+    def frames_per_call(self, n_particles: int, frames: int, watched: bool) -> int:
+        """Frames of one compiled call: all, or fewer to fit or to show progress.
+
+        Two calls' records exist at a time: one being made, one being fetched.
+        """
+        if frames == 0:
+            return 1
+        frame = max(self.frame_bytes(n_particles), 1)
+        room = max(1, self.budget_bytes // (4 * frame))
+        if watched:
+            room = min(room, math.ceil(frames * self.progress_update_every))
+        return _even(frames, min(room, frames))
+
+
+def _even(frames: int, most: int) -> int:
+    """Nearly the most, such that all calls are as long, if there is such a number."""
+    calls = math.ceil(frames / most)
+    for count in range(calls, calls + calls // 4 + 1):
+        if frames % count == 0:
+            return frames // count
+    return math.ceil(frames / calls)
+
+
+class Progress:
+    """Tells a user's function and a meter how far a run is."""
+
+    def __init__(self, options: TrackerOptions):
+        self.options = options
+        self.meter = _meter(options)
+
+    @property
+    def watched(self) -> bool:
+        """Whether anyone looks."""
+        silent = type(self.meter) is Meter
+        return self.options.progress_callback is not None or not silent
+
+    def start(self, total: int) -> None:
+        """Begin."""
+        self.total = max(total, 1)
+        self.meter.start(self.options.progress_desc, self.total)
+
+    def show(self, done: int) -> None:
+        """So many of the frames are done."""
+        self.meter.show(done)
+        callback = self.options.progress_callback
+        if callback is None:
+            return
+        if _takes_two(callback):
+            callback(done, self.total)
+        else:
+            callback(done / self.total)
+
+    def stop(self) -> None:
+        """End."""
+        self.meter.stop()
+
+
+def _meter(options: TrackerOptions) -> Meter:
+    """Silent unless asked: by a style, or by a verbose configuration."""
+    settings = get_config()
+    kinds = {"tqdm": "rich", "simple": "text", "none": "silent"}
+    quiet = not (settings.verbose and settings.show_progress)
+    kinds["auto"] = "silent" if quiet else "auto"
+    return make_meter(kinds[options.progress_style])
+
+
+def _takes_two(callback: Callable[..., Any]) -> bool:
+    """Whether a callback is f(step, total) rather than f(fraction)."""
+    parameters = inspect.signature(callback).parameters.values()
+    needed = [
+        p
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        and p.default is p.empty
+    ]
+    return len(needed) >= 2

@@ -1,0 +1,190 @@
+"""Where the frames of a run go: into memory, or to disk as they come.
+
+A run to disk keeps its particles beside the frames after every chunk, so that a run
+that was stopped goes on from there, bit for bit.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxrig import CheckpointManager
+from jaxtrace.files.stores import open_store
+from jaxtrace.tracking.particles import Particles
+from jaxtrace.tracking.run import Chunk
+from jaxtrace.tracking.simulate import Record
+from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.types import ParticleStatus
+
+Arrays = dict[str, np.ndarray]
+
+
+class Collected:
+    """Frames gathered in host memory."""
+
+    streams = False
+
+    def __init__(self, times: np.ndarray, count: int, facts: dict[str, Any]):
+        self.times, self.count, self.facts = times, count, facts
+        self.arrays: Arrays = {}
+        self._waiting: Chunk | None = None
+
+    def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
+        """Take frame 0; say from which frame on to go, and with which particles."""
+        for name, array in _host(opening, self.count).items():
+            shape = (len(self.times), *array.shape[1:])
+            self.arrays[name] = np.empty(shape, array.dtype)
+        self._put(0, opening)
+        return 0, particles
+
+    def take(self, chunk: Chunk) -> None:
+        """Fetch the chunk before this one, which has had time to be worked out."""
+        jax.tree.map(lambda x: x.copy_to_host_async(), chunk.record)
+        self._flush()
+        self._waiting = chunk
+
+    def trajectory(self, particles: Particles, fill: float) -> Trajectory:
+        """All frames as a trajectory."""
+        self._flush()
+        return make_trajectory(
+            self.times, self.arrays, particles, self.count, self.facts, fill
+        )
+
+    def _flush(self) -> None:
+        if self._waiting is not None:
+            self._put(self._waiting.first + 1, self._waiting.record)
+        self._waiting = None
+
+    def _put(self, at: int, record: Record) -> None:
+        for name, array in _host(record, self.count).items():
+            self.arrays[name][at : at + len(array)] = array
+
+
+class Streamed:
+    """Frames written to a store, and particles kept beside it."""
+
+    streams = True
+
+    def __init__(
+        self,
+        path: Path,
+        resume: bool,
+        times: np.ndarray,
+        count: int,
+        facts: dict[str, Any],
+    ):
+        self.path, self.times, self.count, self.facts = path, times, count, facts
+        self.keeper = CheckpointManager(path.with_name(path.name + ".state"), keep=2)
+        self.resume = resume and path.exists()
+        if self.resume:
+            self._check()
+            self.store = open_store(path, "a")
+        else:
+            for step in self.keeper.steps():
+                self.keeper.path(step).unlink()
+            self.store = open_store(path, "x", metadata=facts)
+
+    def _check(self) -> None:
+        """Refuse to go on with a run that was another."""
+        with open_store(self.path, "r") as store:
+            before = store.metadata
+        for name in (
+            "integrator",
+            "n_particles",
+            "n_timesteps",
+            "dt",
+            "seed",
+            "recording_interval",
+            "time_span",
+            "dtype",
+        ):
+            if before.get(name) != self.facts[name]:
+                raise ValueError(
+                    f"{self.path} holds a run with {name}={before.get(name)!r}, this "
+                    f"one has {self.facts[name]!r}: give the same, or another output"
+                )
+
+    def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
+        """Frame 0, or the last frame that was kept with its particles."""
+        if self.resume and self.keeper.latest() is not None:
+            restored = self.keeper.restore(particles)
+            done = restored.step
+            self.store.truncate(done + 1)
+            return done, restored.tree
+        self.store.truncate(0)
+        self.store.append(self.times[:1], _host(opening, self.count))
+        return 0, particles
+
+    def take(self, chunk: Chunk) -> None:
+        """Write a chunk, then its particles, which are never ahead of the store."""
+        first, last = chunk.first + 1, chunk.first + 1 + chunk.frames
+        self.store.append(self.times[first:last], _host(chunk.record, self.count))
+        self.keeper.save(last - 1, chunk.particles)
+
+    def trajectory(self, particles: Particles, fill: float) -> Trajectory:
+        """The whole run, read back from disk."""
+        times, arrays = self.store.read()
+        self.store.close()
+        return make_trajectory(times, arrays, particles, self.count, self.facts, fill)
+
+
+def open_output(
+    output: Any, resume: bool, times: np.ndarray, count: int, facts: dict[str, Any]
+) -> Collected | Streamed:
+    """Memory, or the store of a path."""
+    if output is None:
+        if resume:
+            raise ValueError("resume needs the output of the run to go on with")
+        return Collected(times, count, facts)
+    return Streamed(Path(output), resume, times, count, facts)
+
+
+def make_trajectory(
+    times: np.ndarray,
+    arrays: Arrays,
+    particles: Particles,
+    count: int,
+    facts: dict[str, Any],
+    fill: float,
+) -> Trajectory:
+    """Recorded frames and what became of the particles."""
+    positions, generation = arrays["positions"], arrays.get("generation")
+    status = np.asarray(particles.status)[:count]
+    alive = _presence(positions, generation, status)
+    if not np.isnan(fill):
+        positions = positions.copy()
+        positions[~alive] = fill
+    return Trajectory(
+        positions,
+        times,
+        arrays.get("velocities"),
+        facts,
+        alive=alive,
+        generation=generation,
+        status=status,
+        exit_time=np.asarray(particles.exit_time)[:count],
+    )
+
+
+def _presence(
+    positions: np.ndarray, generation: np.ndarray | None, status: np.ndarray
+) -> np.ndarray:
+    """Where there is a particle; only slots that were ever empty are looked at."""
+    emptied = status != ParticleStatus.ACTIVE
+    if generation is not None:
+        emptied = emptied | (generation[-1] > 0)
+    alive = np.ones(positions.shape[:2], bool)
+    alive[:, emptied] = np.isfinite(positions[:, emptied, 0])
+    return alive
+
+
+def _host(record: Record, count: int) -> Arrays:
+    """The arrays of a record without the slots that only fill up."""
+    parts = {
+        "positions": record.positions,
+        "velocities": record.velocities,
+        "generation": record.generation,
+    }
+    return {n: np.asarray(a)[:, :count] for n, a in parts.items() if a is not None}

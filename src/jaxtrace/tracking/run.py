@@ -1,0 +1,253 @@
+"""Long runs: chunks of frames through one compiled program, results as they come.
+
+What a run gives does not depend on the length of the chunks, on how many particles
+are worked on at a time, or on how many devices share them.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float
+
+from jaxrig import compile_once, replicate, shard_batch
+from jaxrig.batching import is_out_of_memory
+from jaxtrace.fields.clock import Moment
+from jaxtrace.fields.streamed import StreamedField
+from jaxtrace.tracking.particles import Particles
+from jaxtrace.tracking.schedule import Schedule
+from jaxtrace.tracking.simulate import Record, advance, launch, record_frame
+from jaxtrace.tracking.step import Method, World
+
+logger = logging.getLogger(__name__)
+
+# Neighbours in space that are neighbours in memory share the loads of a look-up; with
+# fewer particles than this the field's tables stay in fast memory anyway.
+WORTH_SORTING = 50_000
+
+
+class Chunk(NamedTuple):
+    """Some recorded frames, and the particles after the last of them."""
+
+    first: int
+    frames: int
+    record: Record
+    particles: Particles
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a run is cut up: frames per call, and how small pieces may become."""
+
+    frames: int
+    smallest_tile: int = 100
+    recover: bool = True
+
+
+class Windows:
+    """What acts on particles, with the slices of the field that some frames need."""
+
+    def __init__(self, world: World, field: Any = None):
+        self._world = world
+        self._streamed = field if isinstance(field, StreamedField) else None
+
+    @property
+    def streams(self) -> bool:
+        """Whether only some slices are in memory."""
+        return self._streamed is not None
+
+    def check(self, method: Method) -> None:
+        """Refuse what asks for the field at instants that no schedule names."""
+        newcomers = self._world.motion.carries and self._world.boundary.recycles
+        if self.streams and (method.tolerance is not None or newcomers):
+            what = "heavy newcomers" if newcomers else "adaptive steps"
+            raise ValueError(
+                f"{what} may need any slice at any time, and this field is streamed: "
+                "give it more memory, or take fixed steps and tracers"
+            )
+
+    def cover(self, first: int, last: int) -> tuple[World, int]:
+        """The world of a window that holds these slices, and its first slice."""
+        if self._streamed is None:
+            return self._world, 0
+        field = self._streamed.cover(first, last)
+        world = eqx.tree_at(lambda w: w.field, self._world, field)
+        return world, self._streamed.first
+
+    def at(self, moment: Moment) -> tuple[World, Moment]:
+        """The world of one instant, and the instant as it sees it."""
+        if self._streamed is None:
+            return self._world, moment
+        used = np.asarray(moment.slices)
+        world, offset = self.cover(int(used.min()), int(used.max()))
+        return world, eqx.tree_at(lambda m: m.slices, moment, moment.slices - offset)
+
+    def reach(self, schedule: Schedule, first: int, last: int) -> int:
+        """The last of some frames whose slices fit one window with the first's."""
+        if self._streamed is None:
+            return last
+        while last > first + 1:
+            low, high = schedule.slices(first, last)
+            if high - low < self._streamed.window:
+                break
+            last -= 1
+        return last
+
+    def prefetch(self, schedule: Schedule, first: int) -> None:
+        """Begin to read what the frames from this one on need."""
+        if self._streamed is None or first >= schedule.frames:
+            return
+        low, high = schedule.slices(first, first + 1)
+        ahead = schedule.dt[first, 0] >= 0
+        self._streamed.prefetch(low if ahead else high + 1 - self._streamed.window)
+
+
+@compile_once(max_traces=None)
+def begin(
+    world: World, seeds: Float[Array, "n 3"], moment: Moment, method: Method
+) -> tuple[Particles, Record]:
+    """Particles at their seeds, and frame 0."""
+    particles = launch(world, seeds, moment, method)
+    opening = record_frame(world, particles, moment, method)
+    return particles, jax.tree.map(lambda x: x[None], opening)
+
+
+def run_chunks(
+    windows: Windows,
+    particles: Particles,
+    schedule: Schedule,
+    method: Method,
+    pace: Pace,
+    *,
+    first: int = 0,
+    mesh: Mesh | None = None,
+) -> Iterator[Chunk]:
+    """Advance through the schedule from a frame on, one chunk after the other."""
+    uneven = (schedule.frames - first) % pace.frames != 0
+    padded = schedule.padded or uneven or windows.streams
+    while first < schedule.frames:
+        last = windows.reach(schedule, first, min(first + pace.frames, schedule.frames))
+        world, offset = windows.cover(*schedule.slices(first, last))
+        part = schedule.part(first, last, pace.frames).rebased(offset)
+        try:
+            after, record = _call(world, particles, part, method, padded, mesh)
+            windows.prefetch(schedule, last)
+            if pace.recover:
+                jax.block_until_ready(after)
+        except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
+            smaller = _smaller(error, particles, method, pace)
+            if smaller is None:
+                raise
+            method, pace = smaller
+            padded = True
+            continue
+        particles = after
+        kept = jax.tree.map(lambda x, n=last - first: x[:n], record)
+        yield Chunk(first, last - first, kept, particles)
+        first = last
+
+
+def _smaller(
+    error: Exception, particles: Particles, method: Method, pace: Pace
+) -> tuple[Method, Pace] | None:
+    """Half as many frames or particles at a time, or nothing if that is no remedy."""
+    if not (pace.recover and is_out_of_memory(error)):
+        return None
+    if pace.frames > 1:
+        logger.warning(
+            "out of memory: going on with %d frames a call", pace.frames // 2
+        )
+        return method, replace(pace, frames=pace.frames // 2)
+    count = particles.positions.shape[0]
+    tile = method.tile or count
+    halves = [t for t in range(tile // 2, 0, -1) if count % t == 0]
+    if not halves or halves[0] < pace.smallest_tile:
+        return None
+    logger.warning("out of memory: going on with %d particles at a time", halves[0])
+    return replace(method, tile=halves[0]), pace
+
+
+def _call(
+    world: World,
+    particles: Particles,
+    part: Schedule,
+    method: Method,
+    padded: bool,
+    mesh: Mesh | None,
+) -> tuple[Particles, Record]:
+    if mesh is None:
+        return _advance(world, particles, part, method, padded)
+    world, part = replicate((world, part), mesh)
+    return _advance_shared(world, particles, part, method, padded, mesh)
+
+
+@compile_once(max_traces=None)
+def _advance(
+    world: World, particles: Particles, part: Schedule, method: Method, padded: bool
+) -> tuple[Particles, Record]:
+    """Advance in the order of cells, and answer in the order of slots."""
+    places = world.field.order(particles.positions, particles.memory)
+    if places is None or method.particles < WORTH_SORTING:
+        return advance(world, particles, part, method, padded=padded)
+    order = jnp.argsort(places)
+    back = jnp.argsort(order)
+    sorted_ = jax.tree.map(lambda x: x[order], particles)
+    after, record = advance(world, sorted_, part, method, padded=padded)
+    return (
+        jax.tree.map(lambda x: x[back], after),
+        jax.tree.map(lambda x: x[:, back], record),
+    )
+
+
+@compile_once(max_traces=None)
+def _advance_shared(
+    world: World,
+    particles: Particles,
+    part: Schedule,
+    method: Method,
+    padded: bool,
+    mesh: Mesh,
+) -> tuple[Particles, Record]:
+    """The same with the particles spread over devices, each seeing its own."""
+    arrays, rest = eqx.partition((world, part), eqx.is_array_like)
+    one, axis = PartitionSpec(), mesh.axis_names[0]
+
+    def local(arrays: Any, some: Particles) -> tuple[Particles, Record]:
+        world, part = eqx.combine(arrays, rest)
+        return advance(world, some, part, method, padded=padded)
+
+    spread = jax.shard_map(
+        local,
+        mesh=mesh,
+        in_specs=(one, PartitionSpec(axis)),
+        out_specs=(PartitionSpec(axis), PartitionSpec(None, axis)),
+        check_vma=False,
+    )
+    return spread(arrays, particles)
+
+
+def spread(particles: Particles, mesh: Mesh) -> Particles:
+    """Particles shared out over devices; their number must be a multiple."""
+    return shard_batch(particles, mesh)
+
+
+def pad_slots(particles: Particles, multiple: int) -> Particles:
+    """More slots, empty ones, so that the number is a multiple."""
+    count = particles.positions.shape[0]
+    missing = -count % multiple
+    if not missing or not count:
+        return particles
+    padded = jax.tree.map(
+        lambda x: jnp.concatenate([x, jnp.repeat(x[-1:], missing, 0)]), particles
+    )
+    real = jnp.arange(count + missing) < count
+    slots = jnp.arange(count + missing, dtype=particles.slots.dtype)
+    return eqx.tree_at(
+        lambda p: (p.alive, p.slots), padded, (padded.alive & real, slots)
+    )

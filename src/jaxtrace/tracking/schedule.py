@@ -1,0 +1,219 @@
+"""The clock of a run: frames, the substeps between them and every stage's instant.
+
+All of it follows from the frame times alone, on the host and in float64, so no time is
+ever summed up step by step.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.clock import Moment
+from jaxtrace.integrators.tableau import Tableau
+
+# A requested step this much longer than the frame spacing is worth a warning, and a
+# spacing this much longer than the step is not worth a substep.
+SLACK = 0.01
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The frames of a run, how many substeps lie between two, and what was asked."""
+
+    frames: tuple[float, ...]
+    substeps: int
+    requested: float | None
+
+    @property
+    def dt(self) -> float:
+        """The length of a substep; negative when tracking backward."""
+        if len(self.frames) < 2:
+            return 0.0
+        span = self.frames[-1] - self.frames[0]
+        return span / (len(self.frames) - 1) / self.substeps
+
+
+def plan_times(
+    time_span: tuple[float, float],
+    n_timesteps: int | None,
+    dt: float | None,
+    slices: Any = None,
+) -> Timing:
+    """Frames and substeps from a span, a number of frames and the longest substep.
+
+    Without a number of frames they are `dt` apart; without either there is one frame
+    per slice of the field inside the span.
+    """
+    first, last = float(time_span[0]), float(time_span[1])
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise ValueError(f"time_span ({first}, {last}): both ends must be finite")
+    if dt is not None and not (math.isfinite(dt) and dt != 0):
+        raise ValueError(f"dt {dt}: give a step that is finite and not nothing")
+    length = abs(float(dt)) if dt is not None else None
+    if n_timesteps is None:
+        n_timesteps, given = _frames(first, last, length, slices)
+        if given is not None:
+            return Timing(tuple(given), 1, None)
+    if n_timesteps < 1:
+        raise ValueError(f"n_timesteps {n_timesteps}: record at least one frame")
+    frames = tuple(np.linspace(first, last, n_timesteps).tolist())
+    if n_timesteps == 1:
+        return Timing((first,), 1, length)
+    spacing = abs(last - first) / (n_timesteps - 1)
+    return Timing(frames, _substeps(spacing, length), length)
+
+
+def _frames(first: float, last: float, length: float | None, slices: Any):
+    if length is not None:
+        # A span shorter than the step still has two ends.
+        intervals = max(round(abs(last - first) / length), int(first != last))
+        return intervals + 1, None
+    known = np.asarray([] if slices is None else slices, np.float64)
+    low, high = min(first, last), max(first, last)
+    inside = known[(known > low) & (known < high)]
+    if known.size < 2:
+        raise TypeError("give n_timesteps or dt: this field has no slices to follow")
+    frames = [first, *(inside if last >= first else inside[::-1]), last]
+    return len(frames), frames
+
+
+def _substeps(spacing: float, length: float | None) -> int:
+    if length is None or spacing == 0:
+        return 1
+    if length > spacing * (1 + SLACK):
+        warnings.warn(
+            f"dt={length:g} is longer than the frame spacing {spacing:g}, which "
+            "time_span and n_timesteps decide: steps of the spacing are taken",
+            stacklevel=4,
+        )
+    return max(1, math.ceil(spacing / length - SLACK))
+
+
+class Schedule(eqx.Module):
+    """Everything about time that the compiled loop needs, frame by frame.
+
+    `stages` are the instants of each substep's stages as the field sees them, `frame`
+    those of the frames themselves. Substeps that are not active are skipped.
+    """
+
+    start: Float[Array | np.ndarray, "frames substeps"]
+    dt: Float[Array | np.ndarray, "frames substeps"]
+    step: Int[Array | np.ndarray, "frames substeps"]
+    active: Bool[Array | np.ndarray, "frames substeps"]
+    stages: Moment
+    frame: Moment
+
+    @property
+    def frames(self) -> int:
+        """How many frames there are."""
+        return self.step.shape[0]
+
+    @property
+    def padded(self) -> bool:
+        """Whether there are substeps to skip."""
+        return not bool(np.all(np.asarray(self.active)))
+
+    def part(self, first: int, last: int, length: int) -> "Schedule":
+        """Some of the frames, made up to a fixed length by frames to be skipped."""
+        missing = length - (last - first)
+
+        def cut(x: Any) -> Any:
+            taken = x[first:last]
+            if not missing:
+                return taken
+            filler = np.broadcast_to(taken[-1:], (missing, *taken.shape[1:]))
+            return np.concatenate([taken, filler])
+
+        found = jax.tree.map(cut, self)
+        real = np.arange(length)[:, None] < last - first
+        return eqx.tree_at(lambda s: s.active, found, found.active & real)
+
+    def slices(self, first: int, last: int) -> tuple[int, int]:
+        """The first and the last stored slice that some of the frames need."""
+        used = [m.slices[first:last] for m in (self.stages, self.frame)]
+        if not used[0].size:  # a formula has no slices
+            return 0, 0
+        return min(int(u.min()) for u in used), max(int(u.max()) for u in used)
+
+    def rebased(self, first_slice: int) -> "Schedule":
+        """The same for a field whose first stored slice is this one."""
+        return eqx.tree_at(
+            lambda s: (s.stages.slices, s.frame.slices),
+            self,
+            (self.stages.slices - first_slice, self.frame.slices - first_slice),
+        )
+
+
+def make_schedule(
+    field: AbstractField, frames: Any, substeps: int, tableau: Tableau, dtype: Any
+) -> Schedule:
+    """The schedule of the intervals between frames; traced times are allowed."""
+    traced = isinstance(frames, jax.Array)
+    xp: Any = jnp if traced else np
+    frames = frames if traced else np.asarray(frames, np.float64)
+    count = frames.shape[0] - 1
+    width = (frames[1:] - frames[:-1]) / substeps
+    number = xp.arange(substeps, dtype=frames.dtype)
+    start = frames[:-1, None] + width[:, None] * number[None]
+    dt = xp.broadcast_to(width[:, None], start.shape)
+    nodes = xp.asarray(tableau.instants, frames.dtype)
+    instants = start[..., None] + dt[..., None] * nodes[None, None]
+    # The last stage of an interval is the next frame, to the last bit.
+    if tableau.instants[-1] == 1.0:
+        ends = xp.concatenate([start[:, 1:], frames[1:, None]], 1)
+        instants = xp.concatenate([instants[..., :-1], ends[..., None]], -1)
+    return Schedule(
+        start.astype(dtype),
+        dt.astype(dtype),
+        np.arange(count * substeps, dtype=np.int32).reshape(count, substeps),
+        np.ones((count, substeps), bool),
+        _typed(field.moment(instants), dtype),
+        _typed(field.moment(frames[1:]), dtype),
+    )
+
+
+def every(schedule: Schedule, interval: int) -> Schedule:
+    """Only each so-many-th frame kept, and the last: intervals joined between them."""
+    if interval == 1:
+        return schedule
+    count = schedule.frames
+    missing = -count % interval
+    whole = schedule.part(0, count, count + missing)
+
+    def join(x: Any) -> Any:
+        # The count is spelt out: a flow without slices has arrays of no size.
+        joined = x.shape[0] // interval
+        return x.reshape(joined, interval * x.shape[1], *x.shape[2:])
+
+    kept = np.minimum(np.arange(interval - 1, count + missing, interval), count - 1)
+    steps = Schedule(
+        join(whole.start),
+        join(whole.dt),
+        join(whole.step),
+        join(whole.active),
+        jax.tree.map(join, whole.stages),
+        jax.tree.map(lambda x: x[kept], schedule.frame),
+    )
+    return steps
+
+
+def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:
+    """Which of so many frames are kept: the first, each so-many-th and the last."""
+    if interval < 1:
+        raise ValueError(f"recording_interval {interval}: keep one frame in 1 or more")
+    kept = np.arange(0, count, interval)
+    return kept if kept[-1] == count - 1 else np.append(kept, count - 1)
+
+
+def _typed(moment: Moment, dtype: Any) -> Moment:
+    return Moment(
+        moment.time.astype(dtype), moment.slices, moment.weights.astype(dtype)
+    )

@@ -1,0 +1,249 @@
+"""Seeds on shapes: grids, lines, circles, spheres, boxes and clusters.
+
+Every function returns NumPy rows of three coordinates in the working dtype, unless
+another is given; no row where the count is zero or less.
+"""
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from jaxtrace.bounds import AXES, Box, box_bounds
+from jaxtrace.config import working_dtype
+
+Seeds = Float[np.ndarray, "seeds 3"]
+PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+
+
+def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
+    """Rows of two or three coordinates, or one of them, as seeds; z is 0 in 2-D."""
+    positions = np.asarray(rows, np.float64)
+    if positions.ndim == 1 and positions.size:
+        positions = positions[None]
+    if positions.size == 0:
+        positions = np.zeros((0, 3))
+    if positions.ndim != 2 or positions.shape[1] not in (2, 3):
+        raise ValueError(
+            f"positions of shape {positions.shape} are not rows of 2 or 3 coordinates"
+        )
+    padded = np.zeros((len(positions), 3), working_dtype() if dtype is None else dtype)
+    padded[:, : positions.shape[1]] = positions
+    return padded
+
+
+def random_seeds(n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None) -> Seeds:
+    """Seeds spread at random over a box, the same for the same `rng_seed`."""
+    return as_seeds(
+        uniform_rows(np.random.default_rng(rng_seed), n, box_bounds(bounds)), dtype
+    )
+
+
+def uniform_rows(
+    generator: np.random.Generator, n: int, box: Box
+) -> Float64[np.ndarray, "seeds 3"]:
+    """Points spread at random over a box."""
+    return box.lo + generator.random((max(n, 0), 3)) * box.size
+
+
+def uniform_grid_seeds(
+    resolution: int | Sequence[int],
+    bounds: Any,
+    include_boundaries: bool = True,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds on a regular grid over a box, x slowest and z fastest.
+
+    One number is the count along every axis that the bounds leave open, two or three
+    are the counts along x, y and z. With boundaries the first and last layer lie on
+    the faces, without them all are inside. A single layer of z lies at its lower end.
+    """
+    box = box_bounds(bounds)
+    counts = axis_counts(resolution, box)
+    for axis, count, active in zip(AXES, counts, box.active, strict=True):
+        if count > 1 and not active:
+            warnings.warn(
+                f"the box is flat along {axis}, so its {count} layers of seeds "
+                "coincide; use a count of 1 there",
+                UserWarning,
+                stacklevel=2,
+            )
+    layers = [
+        _layers(axis, box, count, include_boundaries)
+        for axis, count in enumerate(counts)
+    ]
+    grid = np.meshgrid(*layers, indexing="ij")
+    return as_seeds(np.stack([axis.ravel() for axis in grid], axis=1), dtype)
+
+
+def axis_counts(resolution: int | Sequence[int], box: Box) -> tuple[int, int, int]:
+    """Counts along x, y and z: one number counts for every active axis."""
+    if isinstance(resolution, int | np.integer):
+        nx, ny, nz = (int(resolution) if active else 1 for active in box.active)
+        return nx, ny, nz
+    counts = [int(count) for count in resolution]
+    if len(counts) not in (2, 3):
+        raise ValueError(f"resolution={resolution} must be one, two or three counts")
+    return counts[0], counts[1], (counts[2] if len(counts) == 3 else 1)
+
+
+def _layers(axis: int, box: Box, count: int, include_boundaries: bool) -> np.ndarray:
+    lo, hi = box.lo[axis], box.hi[axis]
+    if include_boundaries or (AXES[axis] == "z" and count == 1):
+        return np.linspace(lo, hi, max(count, 0))
+    return np.linspace(lo, hi, max(count, 0) + 2)[1:-1]
+
+
+def line_seeds(start: Any, end: Any, n: int, dtype: Any = None) -> Seeds:
+    """Seeds at equal distances along a line, both ends included."""
+    return as_seeds(np.linspace(_point(start), _point(end), max(n, 0)), dtype)
+
+
+def circle_seeds(
+    center: Any,
+    radius: float,
+    n: int,
+    plane: str = "xy",
+    start_angle: float = 0.0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds at equal angles on a circle in the plane "xy", "xz" or "yz"."""
+    if plane not in PLANES:
+        raise ValueError(f"plane={plane!r} is not one of: {', '.join(PLANES)}")
+    _check_radius(radius)
+    count = max(n, 0)
+    angles = start_angle + 2 * np.pi * np.arange(count) / max(count, 1)
+    rows = np.tile(_point(center), (count, 1))
+    first, second = PLANES[plane]
+    rows[:, first] += radius * np.cos(angles)
+    rows[:, second] += radius * np.sin(angles)
+    return as_seeds(rows, dtype)
+
+
+def sphere_seeds(
+    center: Any,
+    radius: float,
+    n: int,
+    distribution: str = "uniform",
+    rng_seed: int = 0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds spread at random in a ball ("uniform") or on its surface ("surface")."""
+    if distribution not in ("uniform", "surface"):
+        raise ValueError(
+            f"distribution={distribution!r} is not one of: uniform, surface"
+        )
+    _check_radius(radius)
+    generator = np.random.default_rng(rng_seed)
+    directions = generator.normal(size=(max(n, 0), 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    radii = np.full((len(directions), 1), float(radius))
+    if distribution == "uniform":
+        radii *= np.cbrt(generator.random(radii.shape))
+    return as_seeds(_point(center) + radii * directions, dtype)
+
+
+def rectangular_seeds(
+    bounds: Any,
+    n: int,
+    distribution: str = "uniform",
+    rng_seed: int = 0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds spread over a box ("uniform") or its surface ("boundary"), or "corners".
+
+    With "corners" the corners come first, then seeds at random over the box.
+    """
+    box, generator = box_bounds(bounds), np.random.default_rng(rng_seed)
+    makers = {"uniform": uniform_rows, "boundary": _surface_rows, "corners": _corners}
+    if distribution not in makers:
+        raise ValueError(
+            f"distribution={distribution!r} is not one of: {', '.join(makers)}"
+        )
+    return as_seeds(makers[distribution](generator, max(n, 0), box), dtype)
+
+
+def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarray:
+    """Points spread evenly over the faces of a box, the edges of a flat one."""
+    rows = uniform_rows(generator, n, box)
+    axes = np.flatnonzero(box.active)
+    if len(axes) == 0:
+        return rows
+    # Divided by the longest side: products of very small lengths would vanish.
+    sides = box.size[axes] / box.size.max()
+    areas = np.array([np.prod(np.delete(sides, i)) for i in range(len(axes))])
+    across = axes[generator.choice(len(axes), n, p=areas / areas.sum())]
+    upper = generator.random(n) < 0.5
+    rows[np.arange(n), across] = np.where(upper, box.hi[across], box.lo[across])
+    return rows
+
+
+def _corners(generator: np.random.Generator, n: int, box: Box) -> np.ndarray:
+    ends = [
+        (box.lo[axis], box.hi[axis]) if box.active[axis] else (box.lo[axis],)
+        for axis in (2, 1, 0)
+    ]
+    corners = np.array([corner[::-1] for corner in itertools.product(*ends)])[:n]
+    return np.concatenate([corners, uniform_rows(generator, n - len(corners), box)])
+
+
+def boundary_seeds(
+    geometry: Any, n: int, rng_seed: int = 0, dtype: Any = None
+) -> Seeds:
+    """Seeds spread evenly over the surface of a box, a sphere or a field's domain.
+
+    `geometry` is bounds, `{"center": ..., "radius": ...}`, or anything with
+    `get_spatial_bounds()`.
+    """
+    if isinstance(geometry, dict):
+        if set(geometry) != {"center", "radius"}:
+            raise ValueError(
+                f"a geometry of {sorted(geometry)} is unknown: a sphere has 'center' "
+                "and 'radius', a box is given by its bounds"
+            )
+        center, radius = geometry["center"], geometry["radius"]
+        return sphere_seeds(center, radius, n, "surface", rng_seed, dtype)
+    if hasattr(geometry, "get_spatial_bounds"):
+        lo, hi = geometry.get_spatial_bounds()
+        geometry = np.stack([np.asarray(lo), np.asarray(hi)])
+    return rectangular_seeds(geometry, n, "boundary", rng_seed, dtype)
+
+
+def gaussian_cluster_seeds(
+    centers: Any, std: Any, n_per_cluster: int, rng_seed: int = 0, dtype: Any = None
+) -> Seeds:
+    """Normal clouds of seeds around centres, cluster after cluster.
+
+    `std` is one number, one per cluster, or one per cluster and axis. Clusters given
+    in two dimensions stay in their plane.
+    """
+    rows = np.atleast_2d(np.asarray(centers, np.float64))
+    middles = as_seeds(rows, np.float64)
+    spread = np.asarray(std, np.float64)
+    if spread.shape not in ((), (len(rows),), rows.shape):
+        raise ValueError(
+            f"std of shape {spread.shape} for {len(rows)} centres: give one number, "
+            "one per centre, or one per centre and axis"
+        )
+    if not (spread >= 0).all():
+        raise ValueError(f"std={spread.tolist()} must not be negative")
+    spread = spread[:, None] if spread.ndim == 1 else spread
+    spread = as_seeds(np.broadcast_to(spread, rows.shape), np.float64)
+    shape = (len(middles), max(n_per_cluster, 0), 3)
+    noise = np.random.default_rng(rng_seed).normal(size=shape)
+    return as_seeds((middles[:, None] + spread[:, None] * noise).reshape(-1, 3), dtype)
+
+
+def _point(value: Any) -> Float64[np.ndarray, "3"]:
+    point = np.asarray(value, np.float64)
+    if point.shape not in ((2,), (3,)):
+        raise ValueError(f"a point has 2 or 3 coordinates, not shape {point.shape}")
+    return as_seeds(point, np.float64)[0]
+
+
+def _check_radius(radius: float) -> None:
+    if not radius >= 0:
+        raise ValueError(f"radius={radius} must not be negative")

@@ -1,0 +1,169 @@
+"""Whole runs as pure functions: seeds and frame times in, recorded paths out."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer as Traced
+from jaxtyping import Array, Float, Int32
+
+from jaxtrace.fields.base import AbstractField, as_positions
+from jaxtrace.fields.clock import Moment
+from jaxtrace.fields.function import as_field
+from jaxtrace.tracking.adaptive import take_adaptive_step
+from jaxtrace.tracking.boundaries.function import as_boundary
+from jaxtrace.tracking.motion import AbstractMotion, Tracer
+from jaxtrace.tracking.noise import dice_key
+from jaxtrace.tracking.particles import Particles
+from jaxtrace.tracking.schedule import Schedule, make_schedule
+from jaxtrace.tracking.step import Method, Tick, World, launch, take_step
+
+
+class Record(eqx.Module):
+    """What is kept of each frame; None where nothing can change or was not asked."""
+
+    positions: Float[Array, "*frames n 3"]
+    velocities: Float[Array, "*frames n 3"] | None
+    generation: Int32[Array, "*frames n"] | None
+
+
+class Paths(eqx.Module):
+    """Recorded paths, frame 0 being the seeds, and the particles at the end.
+
+    A particle that is gone is NaN from then on.
+    """
+
+    positions: Float[Array, "frames n 3"]
+    times: Float[Array | np.ndarray, " frames"]
+    velocities: Float[Array, "frames n 3"] | None
+    generation: Int32[Array, "frames n"] | None
+    final: Particles
+
+
+def record_frame(world: World, particles: Particles, moment, method: Method) -> Record:
+    """What a frame keeps."""
+    gone = ~particles.alive[:, None]
+    nan = jnp.asarray(jnp.nan, particles.positions.dtype)
+    velocities = None
+    if method.record_velocities:
+        field, instant = world.field.still(moment, method.particles)
+        places = world.boundary.wrap(particles.positions)
+        found, _ = field.velocity(places, instant, particles.memory)
+        velocities = jnp.where(gone, nan, found)
+    generation = particles.generation if world.boundary.recycles else None
+    positions = jnp.where(gone, nan, particles.positions)
+    return Record(positions, velocities, generation)
+
+
+def advance(
+    world: World,
+    particles: Particles,
+    schedule: Schedule,
+    method: Method,
+    *,
+    padded: bool = False,
+    remember: bool = True,
+) -> tuple[Particles, Record]:
+    """Take the particles through the frames of a schedule, recording each.
+
+    A padded schedule may hold substeps to skip. Without `remember` a reverse-mode
+    gradient keeps the particles of each step only, and works out the rest again.
+    """
+    step = take_step if method.tolerance is None else take_adaptive_step
+
+    def substep(state: Particles, now: tuple[Tick, Any]) -> tuple[Particles, None]:
+        tick, active = now
+        if not padded:
+            return step(world, state, tick, method), None
+        after = jax.lax.cond(
+            active, lambda s: step(world, s, tick, method), lambda s: s, state
+        )
+        return after, None
+
+    if not remember:
+        substep = jax.checkpoint(substep)
+
+    def frame(state: Particles, now: Schedule) -> tuple[Particles, Record]:
+        start, dt, number = (jnp.asarray(x) for x in (now.start, now.dt, now.step))
+        ticks = Tick(start, dt, number, now.stages), now.active
+        if now.step.shape[0] == 1:
+            state, _ = substep(state, jax.tree.map(lambda x: x[0], ticks))
+        else:
+            state, _ = jax.lax.scan(substep, state, ticks)
+        return state, record_frame(world, state, now.frame, method)
+
+    return jax.lax.scan(frame, particles, jax.tree.map(jnp.asarray, schedule))
+
+
+def simulate(
+    field: Any,
+    seeds: Any,
+    times: Any,
+    *,
+    boundary: Any = None,
+    integrator: str = "rk4",
+    substeps: int = 1,
+    motion: AbstractMotion | None = None,
+    seed: int = 0,
+    record_velocities: bool = False,
+    tolerance: float | None = None,
+) -> Paths:
+    """Paths of particles from seeds (N, 3) through frames at the given times.
+
+    Pure, compiled by whoever compiles it, and differentiable with respect to seeds,
+    the arrays of the field, the boundary and the motion (and `times`, if traced); the
+    reverse mode keeps one state per step. With a tolerance steps are adaptive, which
+    has a forward mode only.
+    """
+    world = make_world(field, boundary, motion, seed)
+    start = as_positions(seeds)
+    method = Method(
+        "rk45" if tolerance is not None else integrator,
+        particles=start.shape[0],
+        record_velocities=record_velocities,
+        tolerance=tolerance,
+    )
+    times = times if isinstance(times, jax.Array) else np.asarray(times, np.float64)
+    check_steps(world.motion, times, substeps, method)
+    schedule = make_schedule(world.field, times, substeps, method.tableau, start.dtype)
+    first = first_moment(world.field, times, start.dtype)
+    particles = launch(world, start, first, method)
+    opening = record_frame(world, particles, first, method)
+    final, rest = advance(world, particles, schedule, method, remember=False)
+    whole = jax.tree.map(
+        lambda one, many: jnp.concatenate([one[None], many]), opening, rest
+    )
+    return Paths(whole.positions, times, whole.velocities, whole.generation, final)
+
+
+def check_steps(
+    motion: AbstractMotion, times: Any, substeps: int, method: Method
+) -> None:
+    """Raise if a motion cannot take the steps of these frames; traced ones pass."""
+    if isinstance(times, Traced) or times.shape[0] < 2:
+        return
+    steps = np.diff(np.asarray(times, np.float64)) / substeps
+    longest = float(steps[np.argmax(np.abs(steps))])
+    if method.tolerance is None or longest < 0:
+        motion.check(longest, method.tableau)
+
+
+def make_world(
+    field: Any, boundary: Any, motion: AbstractMotion | None, seed: int
+) -> World:
+    """What acts on particles, from whatever users give."""
+    return World(
+        as_field(field), as_boundary(boundary), motion or Tracer(), dice_key(seed)
+    )
+
+
+def first_moment(field: AbstractField, times: Any, dtype: Any) -> Moment:
+    """The instant of the first frame as the field sees it."""
+    moment = field.moment(times[0])
+    return Moment(
+        jnp.asarray(moment.time, dtype),
+        jnp.asarray(moment.slices),
+        jnp.asarray(moment.weights, dtype),
+    )

@@ -1,0 +1,329 @@
+import jax
+import numpy as np
+import pytest
+from scipy.interpolate import RegularGridInterpolator
+
+import trace_files as files
+from jaxtrace.config import configure, reset_config
+from jaxtrace.fields.streamed import StreamedField
+from jaxtrace.fields.time_series import TimeSeriesField
+from jaxtrace.io import loader as module
+from jaxtrace.io.changing_series import ChangingSeriesField
+from jaxtrace.io.loader import (
+    MemoryOptimizedConfig,
+    MemoryOptimizedLoader,
+    estimate_memory_usage,
+    load_optimized_dataset,
+)
+from jaxtrace.tracking.simulate import simulate
+from jaxtrace.tracking.tracker import create_tracker
+
+
+def whole(*args, **options) -> TimeSeriesField:
+    field = load_optimized_dataset(*args, **options)
+    assert isinstance(field, TimeSeriesField)
+    return field
+
+
+def write(folder, make=lambda i: files.hexahedra(), count=5):
+    """A series at t = 0, 0.1, ...: linear in space, growing in time."""
+    for i in range(count):
+        mesh = make(i)
+        mesh["velocity"] = files.linear(mesh.points) * (i + 1)
+        files.write_xml(mesh, folder / f"flow_{i}.vtu", time=0.1 * i)
+    return str(folder / "flow_*.vtu")
+
+
+@pytest.fixture
+def pattern(tmp_path):
+    return write(tmp_path)
+
+
+@pytest.fixture
+def limit():
+    """Sets the memory limit in bytes, for this test only."""
+    yield lambda size: configure(memory_limit_gb=size / 2**30)
+    reset_config()
+
+
+PLACES = np.array([[1.1, 2.6, 3.5], [1.9, 2.1, 10.0], [1.5, 2.5, 7.0]])
+
+
+def test_the_documented_call(pattern):
+    field = whole(pattern, max_time_steps=40, dtype="float32")
+    np.testing.assert_allclose(field.times, [0.0, 0.1, 0.2, 0.3, 0.4], rtol=1e-6)
+    assert field.data.dtype == np.float32
+    found = field.sample_at_positions(PLACES, 0.25)
+    np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-5)
+
+
+def test_where_the_field_comes_from(pattern):
+    info = whole(pattern, subsample_factor=None)._source_info
+    assert info["memory_optimized"] is True
+    assert info["optimization_config"]["max_memory_per_timestep_mb"] == 100.0
+    assert len(info["cell_types"]) == len(info["cell_offsets"]) - 1 == 24
+    assert info["connectivity"].shape == (24 * 8,)
+    assert info["time_source"] == "field data (TimeValue or TIME)"
+    assert info["notes"][0] == "velocity: velocity"
+    assert (info["source"], info["velocity_field_name"]) == ("vtk", "velocity")
+    assert len(info["files"]) == 5
+    assert "velocity_data" not in info, "the field holds the arrays itself"
+
+
+def test_slices_are_chosen_by_time(pattern):
+    chosen = whole(pattern, time_range=(0.05, 0.45), max_time_steps=2)
+    np.testing.assert_allclose(chosen.times, [0.1, 0.4], rtol=1e-6)
+    late = whole(pattern, skip_initial_timesteps=3, velocity_field_name="velocity")
+    np.testing.assert_allclose(late.times, [0.3, 0.4], rtol=1e-6)
+    with pytest.raises(TypeError, match="did you mean 'time_source'"):
+        load_optimized_dataset(pattern, time_sources="name")
+
+
+def test_rules_are_passed_to_the_field(pattern):
+    rules = {"extrapolation": "zero", "interpolation": "nearest", "outside": "nan"}
+    field = whole(pattern, **rules)
+    assert (field.interpolation, field.extrapolation) == ("nearest", "zero")
+    np.testing.assert_array_equal(field.sample_at_positions(PLACES, 9.0), 0 * PLACES)
+    far = field.sample_at_positions([[100.0, 0.0, 0.0]], 0.1)
+    assert np.isnan(np.asarray(far)).all()
+
+
+def test_walls_stay(tmp_path):
+    def make(i):
+        mesh = files.hexahedra()
+        mesh["still"] = np.where(mesh.points[:, :1] > 1.2, 1.0, 0.0) * [[1.0, 0.0, 0.0]]
+        return mesh
+
+    pattern = write(tmp_path, make, 2)
+    field = whole(pattern, velocity_field_name="still")
+    assert field.N == 60
+    halfway = field.sample_at_positions([[1.25, 2.5, 5.0]], 0.0)
+    np.testing.assert_allclose(halfway, [[0.5, 0.0, 0.0]], atol=1e-6)
+    cut = whole(pattern, velocity_field_name="still", discard_boundary_layers=True)
+    assert cut.data.shape[1] == cut.N == 40
+    assert float(np.asarray(cut.positions)[:, 0].min()) == 1.5
+    assert cut._source_info["optimization_config"]["discard_boundary_layers"]
+
+
+def test_a_slice_above_its_limit_is_refused(pattern):
+    size = 60 * 3 * 4 / 2**20
+    whole(pattern, max_memory_per_timestep_mb=1.01 * size)
+    message = r"flow_0\.vtu: a slice of .* subsample_factor=2"
+    with pytest.raises(ValueError, match=message):
+        load_optimized_dataset(pattern, max_memory_per_timestep_mb=0.99 * size)
+
+
+def test_fewer_nodes_on_request(tmp_path):
+    image = files.image((9, 9, 9))
+    file = files.write_xml(image, tmp_path / "a.vti")
+    field = whole(file, subsample_factor=4)
+    assert field.N == 27
+    assert field.interpolation_scheme == "trilinear"
+    places = np.random.default_rng(0).uniform([1, 2, 3], [5, 4, 19], (20, 3))
+    found = field.sample_at_positions(places, 0.0)
+    np.testing.assert_allclose(found, files.linear(places), rtol=1e-4, atol=1e-3)
+    assert field._source_info["notes"][-1] == "every 4th node"
+
+
+@pytest.mark.parametrize("kind", ["mesh", "grid"])
+def test_a_series_above_the_memory_limit_is_streamed(kind, tmp_path, limit):
+    if kind == "mesh":
+        spec = write(tmp_path, count=8)
+    else:
+        for i in range(8):
+            image = files.image()
+            image["velocity"] = files.linear(image.points) * (i + 1)
+            files.write_xml(image, tmp_path / f"flow_{i}.vti", time=0.1 * i)
+        spec = str(tmp_path)
+    in_memory = load_optimized_dataset(spec)
+    limit(8 * 60 * 12 * 1.5)  # two copies of all slices do not fit, windows do
+    streamed = load_optimized_dataset(spec, outside="clamp")
+    assert isinstance(streamed, StreamedField)
+    assert streamed.window < 8
+    info = vars(streamed)["_source_info"]
+    assert (info["streamed"], info["memory_optimized"]) == (True, True)
+    for t in (0.0, 0.33, 0.7, 0.05):
+        found = streamed.sample_at_positions(PLACES, t)
+        expected = in_memory.sample_at_positions(PLACES, t)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_tracker_runs_through_a_streamed_field(tmp_path, limit):
+    def make(i):
+        mesh = files.hexahedra()
+        mesh["push"] = np.full((60, 3), 0.1 * i) * [[1.0, 0.5, 2.0]]
+        return mesh
+
+    pattern = write(tmp_path, make, 8)
+    found = {}
+    for name, size in (("memory", 2**30), ("streamed", 8 * 60 * 12 * 1.5)):
+        limit(size)
+        field = load_optimized_dataset(pattern, velocity_field_name="push")
+        assert isinstance(field, StreamedField) == (name == "streamed")
+        limit(2**30)
+        tracker = create_tracker("rk4", field, None)
+        found[name] = tracker.track_particles(PLACES, (0.0, 0.7), 15).positions
+    np.testing.assert_allclose(found["streamed"], found["memory"], rtol=1e-6)
+    # The push grows by 0.1 in every 0.1: it is t, and its integral t^2 / 2.
+    moved = found["memory"][-1] - PLACES
+    np.testing.assert_allclose(moved, [[0.245, 0.1225, 0.49]] * 3, rtol=1e-4)
+
+
+def test_other_formats_make_fields_too(tmp_path):
+    xarray, h5py = pytest.importorskip("xarray"), pytest.importorskip("h5py")
+    x, y = np.linspace(0, 2, 5), np.linspace(0, 1, 4)
+    u = x[:, None] + 10 * y[None] + np.arange(3.0)[:, None, None]
+    names = ("time", "x", "y")
+    data = xarray.Dataset(
+        {"u": (names, u), "v": (names, -u)},
+        coords={"time": [0.0, 1.0, 2.0], "x": x, "y": y},
+    )
+    with h5py.File(tmp_path / "a.h5", "w") as root:
+        root["velocity"] = np.stack([u, -u], -1)[:, :, :, None]
+        root["times"], root["x"], root["y"] = [0.0, 1.0, 2.0], x, y
+    for source in (data, tmp_path / "a.h5"):
+        field = whole(source)
+        assert field.interpolation_scheme == "trilinear"
+        found = field.sample_at_positions([[0.7, 0.4]], 1.5)
+        np.testing.assert_allclose(found, [[6.2, -6.2, 0.0]], rtol=1e-5)
+
+
+def test_what_cannot_be_streamed_says_so(tmp_path, limit):
+    pattern = write(tmp_path, lambda i: files.hexahedra((3, 4, 5 + i // 3)))
+    limit(60 * 12 * 8)
+    with pytest.raises(ValueError, match=r"flow_3\.vtu: its mesh differs"):
+        load_optimized_dataset(pattern).sample_at_positions(PLACES, 0.4)
+    with pytest.raises(ValueError, match="leave out discard_boundary_layers"):
+        load_optimized_dataset(pattern, discard_boundary_layers=True)
+    with pytest.raises(ValueError, match="spatial_interpolation='nearest'"):
+        load_optimized_dataset(pattern, spatial_interpolation="nearest")
+    limit(60 * 12 * 2)
+    with pytest.raises(ValueError, match="points without cells are not streamed"):
+        load_optimized_dataset(pattern, subsample_factor=2)
+
+
+def test_a_mesh_that_changes_keeps_every_slice(tmp_path):
+    pattern = write(tmp_path, lambda i: files.hexahedra((3, 4, 5 + i % 2)))
+    field = load_optimized_dataset(pattern)
+    assert isinstance(field, ChangingSeriesField)
+    found = field.sample_at_positions(PLACES, 0.25)
+    np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-4)
+    stable = whole(pattern, use_stable_mesh_only=True)
+    np.testing.assert_allclose(stable.times, [0.0, 0.2, 0.4], rtol=1e-6)
+    loader = MemoryOptimizedLoader()
+    with pytest.raises(ValueError, match="use_stable_mesh_only=True"):
+        loader.create_time_series_field(loader.load_dataset(pattern))
+
+
+def test_double_precision_is_double_or_refused(pattern):
+    with pytest.raises(ValueError, match=r"configure\(dtype=.float64.\)"):
+        load_optimized_dataset(pattern, dtype="float64")
+    configure(dtype="float64")
+    try:
+        field = whole(pattern, dtype="float64")
+        found = field.sample_at_positions(PLACES, 0.25)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-12)
+    finally:
+        reset_config()
+
+
+def test_loader_by_hand(pattern):
+    loader = MemoryOptimizedLoader(MemoryOptimizedConfig(dtype="float32"))
+    data = loader.load_dataset(pattern, max_time_steps=3)
+    assert data["velocity_data"].shape == (3, 60, 3)
+    assert data["connectivity"] is not None
+    field = loader.create_time_series_field(data, extrapolation="linear")
+    found = field.sample_at_positions(PLACES, 0.5)
+    np.testing.assert_allclose(found, files.linear(PLACES) * 6, rtol=1e-5)
+    assert len(loader.open(pattern)) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "float16"}, "float32 or float64"),
+        ({"max_memory_per_timestep_mb": 0}, "must be above 0"),
+        ({"subsample_factor": 0}, "must be at least 1"),
+    ],
+)
+def test_configurations_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        MemoryOptimizedConfig(**options)
+
+
+def test_memory_is_estimated_from_one_slice(pattern, limit):
+    found = estimate_memory_usage(pattern, 1000, "float64")
+    assert found["timestep_mb"] == 60 * 3 * 8 / 2**20
+    assert found["velocity_mb"] == 1000 * found["timestep_mb"]
+    assert (found["nodes"], found["cells"], found["num_timesteps"]) == (60, 24, 1000)
+    parts = found["velocity_mb"] + found["positions_mb"] + found["connectivity_mb"]
+    assert found["total_mb"] == pytest.approx(parts)
+    assert not found["streamed"]
+    limit(60 * 3 * 4 * 5)
+    assert estimate_memory_usage(pattern)["streamed"]
+    with pytest.raises(ValueError, match="num_timesteps=0"):
+        estimate_memory_usage(pattern, 0)
+
+
+def test_eddy_against_scipy():
+    """Bilinear between the nodes of a real spectral-element series, linear in time."""
+    field = whole(files.data_folder("nek5000_eddy") / "eddy_uv.nek5000")
+    assert field.T == 11
+    np.testing.assert_allclose(field.times, np.arange(11) * 0.01, atol=1e-6)
+    points = np.asarray(field.positions, np.float64)
+    data = np.asarray(field.data, np.float64)
+    order = np.lexsort(np.round(points[:, :2], 4).T)
+    side = round(len(points) ** 0.5)
+    x = points[order, 0].reshape(side, side).mean(0)
+    y = points[order, 1].reshape(side, side).mean(1)
+    places = np.random.default_rng(0).uniform(0.01, 2 * np.pi - 0.01, (500, 2))
+    slices = []
+    for index in (3, 4):
+        nodes = data[index, order].reshape(side, side, 3)
+        slices.append(RegularGridInterpolator((y, x), nodes)(places[:, ::-1]))
+    expected = 0.75 * slices[0] + 0.25 * slices[1]
+    found = np.asarray(field.sample_at_positions(places, 0.0325))
+    np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(data).max())
+
+
+def test_particles_ride_the_eddy():
+    """The eddy is carried by a mean flow: particles stay in the box and move."""
+    field = whole(files.data_folder("nek5000_eddy") / "eddy_uv.nek5000")
+    seeds = np.random.default_rng(0).uniform(2, 4, (50, 2)).astype(np.float32)
+    paths = jax.jit(lambda s: simulate(field, s, np.linspace(0, 0.1, 11)).positions)
+    found = np.asarray(paths(seeds))
+    start = np.asarray(field.sample_at_positions(seeds, 0.0))
+    first = (found[1] - found[0]) / 0.01
+    np.testing.assert_allclose(first, start, atol=0.05 * np.abs(start).max())
+
+
+def test_vessels_against_numpy(tmp_path):
+    """Trilinear in every voxel of a real mesh in four pieces, and none is missed."""
+    file = files.unpack_vessels(tmp_path)
+    field = whole(file, outside="nan")
+    assert field._source_info["notes"][0].endswith("averaged from cells to nodes")
+    info, rng = field._source_info, np.random.default_rng(0)
+    assert set(info["cell_types"]) == {11}
+    cells = info["connectivity"].reshape(-1, 8)[rng.integers(0, 39_353, 5000)]
+    share = rng.uniform(0, 1, (5000, 3))
+    weights = np.ones((5000, 8))
+    for corner in range(8):
+        for axis in range(3):
+            high = corner >> axis & 1
+            weights[:, corner] *= share[:, axis] if high else 1 - share[:, axis]
+    points = np.asarray(field.positions, np.float64)
+    data = np.asarray(field.data, np.float64)[0]
+    places = np.einsum("nk,nkc->nc", weights, points[cells])
+    expected = np.einsum("nk,nkc->nc", weights, data[cells])
+    found = np.asarray(field.sample_at_positions(places, 0.0))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(data).max())
+
+
+def test_the_whole_is_read_once(pattern, monkeypatch):
+    read = []
+    reader = module.load
+    monkeypatch.setattr(module, "load", lambda s: read.append(len(s)) or reader(s))
+    whole(pattern)
+    assert read == [5]

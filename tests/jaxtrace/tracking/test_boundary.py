@@ -1,0 +1,297 @@
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxrig import compile_once
+from jaxtrace.tracking import boundary
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, Open
+from jaxtrace.tracking.boundaries.function import as_boundary
+from jaxtrace.tracking.simulate import simulate
+from jaxtrace.types import ParticleStatus
+from trace_boundaries import (
+    BOX,
+    COUNTS,
+    FLOW,
+    TIMES,
+    assert_same,
+    cross,
+    every_boundary,
+    make_seeds,
+    run_slots,
+    uniform,
+)
+
+EVERY = every_boundary()
+RECYCLING = [n for n in EVERY if as_boundary(EVERY[n]).recycles]
+call = eqx.filter_jit(lambda limit, x: limit(x))
+slots_of = eqx.filter_jit(run_slots)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_compiled_equals_called(name):
+    limit = as_boundary(EVERY[name])
+    points = np.random.default_rng(1).uniform(-1, 3, (40, 3)).astype(np.float32)
+    assert_same(call(limit, points), limit(points))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_one_compilation_serves_every_seeding_in_any_batches(name):
+    run = compile_once(max_traces=2)(run_slots)
+    limit, seeds = EVERY[name], make_seeds(6)
+    slots = np.arange(6, dtype=np.int32)
+    whole = run(limit, seeds, slots, 6)
+    run(limit, make_seeds(6, seed=1), slots, 6)
+    assert run.trace_count == 1
+    for some in ([0, 1, 2], [5, 3, 4]):
+        part = run(limit, seeds[some], slots[some], 6)
+        assert_same(part.positions, whole.positions[:, np.array(some)])
+        assert_same(part.final.status, whole.final.status[np.array(some)])
+    assert run.trace_count == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("integrator", ["euler", "rk2", "rk4"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_integrator_compiles_with_every_boundary(name, integrator):
+    run = compile_once(
+        lambda limit, seeds: simulate(
+            FLOW, seeds, TIMES, boundary=limit, integrator=integrator
+        )
+    )
+    first = run(EVERY[name], make_seeds(6))
+    run(EVERY[name], make_seeds(6, seed=1))
+    assert run.trace_count == 1
+    plain = simulate(
+        FLOW, make_seeds(6), TIMES, boundary=EVERY[name], integrator=integrator
+    )
+    np.testing.assert_allclose(plain.positions, first.positions, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["reflective", "inlet grid", "absorbing"])
+def test_the_seeds_are_never_altered(name):
+    seeds = make_seeds(3) + np.float32(10)
+    found = simulate(FLOW, seeds, TIMES[:2], boundary=EVERY[name])
+    assert_same(found.positions[0], seeds)
+
+
+@pytest.mark.parametrize("name", RECYCLING)
+def test_recycling_loses_nobody_and_counts_generations(name):
+    slots = np.arange(64, dtype=np.int32)
+    found = slots_of(EVERY[name], make_seeds(64), slots, 64)
+    assert np.all(found.final.alive)
+    assert np.all(np.isfinite(found.positions))
+    generation = np.asarray(found.generation)
+    rises = np.diff(generation, axis=0)
+    assert np.all(rises >= 0)
+    if name == "inlet gaussian":
+        return  # the flow runs against this inlet, so nobody leaves by its outlet
+    assert np.all(generation[-1] >= 1)
+    jumps = np.diff(np.asarray(found.positions)[..., 0], axis=0) < 0
+    assert np.all(rises[jumps] >= 1)
+
+
+@pytest.mark.parametrize("name", ["inlet uniform", "refilled", "flow through"])
+def test_chance_follows_the_seed(name):
+    slots = np.arange(16, dtype=np.int32)
+    seeds = make_seeds(16)
+    first, again, other = (
+        slots_of(EVERY[name], seeds, slots, 16, "rk4", seed).positions
+        for seed in (0, 0, 1)
+    )
+    assert_same(first, again)
+    assert np.any(np.asarray(first) != np.asarray(other))
+
+
+def test_boundaries_of_two_seeds_differ():
+    make = boundary.continuous_inlet_boundary_factory
+    points = np.tile(np.array([[2.5, 0.5, 0.5]], np.float32), (30, 1))
+    first, second, third = (np.asarray(make(BOX, seed=s)(points)) for s in (0, 0, 1))
+    assert_same(first, second)
+    assert np.all(first[:, 1] != third[:, 1])
+
+
+def test_uniform_inlets_fill_the_face():
+    limit = boundary.continuous_inlet_boundary_factory(BOX, "y", "negative")
+    points = np.tile(np.array([[0.5, -0.5, 0.5]], np.float32), (3000, 1))
+    found = np.asarray(limit(points))
+    assert np.all(found[:, 1] == 1)
+    assert stats.kstest(found[:, 0] / 2, "uniform").pvalue > 1e-3
+    assert stats.kstest(found[:, 2], "uniform").pvalue > 1e-3
+
+
+def test_grid_inlets_keep_the_lattice():
+    counts = [COUNTS[a] for a in "xyz"]
+    axes = [np.linspace(BOX[0][a], BOX[1][a], counts[a]) for a in range(3)]
+    seeds = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+    seeds = seeds.astype(np.float32)
+    limit = boundary.continuous_inlet_boundary_factory(
+        BOX, inlet_distribution="grid", concentrations=COUNTS
+    )
+    times = np.linspace(0, 10, 41)
+    found = simulate(uniform(0.9), seeds, times, boundary=limit)
+    assert np.all(found.final.generation >= 4)
+    still = np.broadcast_to(seeds[None, :, 1:], found.positions[..., 1:].shape)
+    assert_same(found.positions[..., 1:], still)
+
+
+def test_newcomers_start_on_the_inlet_plane():
+    limit = boundary.continuous_inlet_boundary_factory(BOX)
+    before = np.array([[1.9, 0.5, 0.5]], np.float32)
+    found = cross(limit, before, before + np.float32(0.2))
+    assert found.positions[0, 0] == 0
+    on_the_face = np.array([[2.0, 0.5, 0.5]], np.float32)
+    found = cross(limit, before, on_the_face)
+    assert_same(found.positions, on_the_face)
+    assert found.generation[0] == 0
+
+
+def test_backflow_goes_on_a_thousandth_inside():
+    make = boundary.continuous_inlet_boundary_factory
+    back = np.array([[-0.3, 0.5, 0.5], [2.3, 0.5, 0.5]], np.float32)
+    np.testing.assert_allclose(make(BOX)(back)[0], [0.002, 0.5, 0.5], rtol=1e-6)
+    found = make(BOX, flow_direction="negative")(back)[1]
+    np.testing.assert_allclose(found, [1.998, 0.5, 0.5], rtol=1e-6)
+
+
+def test_other_ways_to_write_a_continuous_inlet():
+    make = boundary.continuous_inlet_boundary_factory
+    plain = make(BOX, "x", "positive", "grid", COUNTS)
+    other = make(
+        inlet_position=0.0,
+        outlet_position=2.0,
+        flow_axis="x",
+        domain_bounds=BOX,
+        concentrations=COUNTS,
+    )
+    points = np.random.default_rng(2).uniform(-1, 3, (50, 3)).astype(np.float32)
+    assert_same(plain(points), other(points))
+    back = make(BOX, inlet_position=2.0, outlet_position=0.0)
+    assert not back.forward
+    for bounds in (None, BOX):
+        with pytest.raises(TypeError, match="bounds or domain_bounds"):
+            make(bounds, domain_bounds=bounds)
+    with pytest.raises(ValueError, match=r"'grid' needs concentrations"):
+        make(BOX, inlet_distribution="grid")
+
+
+def test_exit_times_of_a_uniform_flow():
+    seeds = np.array([[x, 0.5, 0.5] for x in (0.2, 0.7, 1.4)], np.float32)
+    times = np.linspace(0, 4, 14)
+    limit = boundary.inlet_outlet_boundary_factory(BOX)
+    found = simulate(uniform(0.8), seeds, times, boundary=limit)
+    expected = (2 - seeds[:, 0]) / 0.8
+    np.testing.assert_allclose(found.final.exit_time, expected, rtol=1e-5)
+    np.testing.assert_array_equal(found.final.status, ParticleStatus.EXITED)
+    np.testing.assert_array_equal(found.final.positions[:, 0], 2)
+    gone = times[:, None] > expected[None]
+    np.testing.assert_array_equal(np.isnan(found.positions[..., 0]), gone)
+    back = simulate(uniform(-0.8), seeds, times, boundary=limit)
+    np.testing.assert_allclose(back.final.exit_time, seeds[:, 0] / 0.8, rtol=1e-5)
+    np.testing.assert_array_equal(back.final.status, ParticleStatus.ABSORBED)
+    np.testing.assert_array_equal(back.final.positions[:, 0], 0)
+
+
+def test_backward_runs_leave_at_earlier_times():
+    seeds = np.array([[0.6, 0.5, 0.5]], np.float32)
+    limit = boundary.absorbing_boundary_factory(BOX)
+    found = simulate(uniform(0.5), seeds, np.linspace(3, 0, 8), boundary=limit)
+    np.testing.assert_allclose(found.final.exit_time, [3 - 0.6 / 0.5], rtol=1e-5)
+
+
+def test_a_periodic_channel_returns():
+    limit = boundary.periodic_boundary([[0, 0, 0], [2, 1, 1]])
+    seeds = np.array([[0.5, 0.5, 0.5]], np.float32)
+    found = simulate(
+        uniform(0.1),
+        seeds,
+        np.linspace(0, 40, 41),
+        boundary=limit,
+        integrator="euler",
+    )
+    x = np.asarray(found.positions)[:, 0, 0]
+    np.testing.assert_allclose(x[-1], 0.5, atol=1e-5)
+    path = np.sum(np.mod(np.diff(x) + 1, 2) - 1)
+    np.testing.assert_allclose(path, 4.0, atol=1e-5)
+    assert limit.period == (2, 1, 1)
+
+
+def test_periodic_fields_are_sampled_inside():
+    def only_inside(positions, t):
+        x = positions[:, 0]
+        inside = (x >= 0) & (x < 1)
+        u = jnp.where(inside, 0.3, jnp.nan)
+        return jnp.stack([u, 0 * u, 0 * u], 1)
+
+    limit = boundary.periodic_boundary([[0, 0, 0], [1, 1, 1]])
+    seeds = np.array([[0.9, 0.5, 0.5]], np.float32)
+    found = simulate(only_inside, seeds, np.linspace(0, 2, 5), boundary=limit)
+    np.testing.assert_allclose(found.positions[-1, 0, 0], 0.5, atol=1e-5)
+
+
+def test_the_short_forms():
+    point = np.array([[1.25, -0.25, 0.5]], np.float32)
+    reflected, clamped = [[0.75, 0.25, 0.5]], [[1, 0, 0.5]]
+    assert_same(boundary.unit_box_periodic()(point), [[0.25, 0.75, 0.5]])
+    assert_same(boundary.unit_box_reflective()(point), reflected)
+    assert_same(boundary.reflect_boundary(point, [[0] * 3, [1] * 3]), reflected)
+    assert_same(boundary.clamp_to_bounds(point, [[0] * 3, [1] * 3]), clamped)
+    assert_same(boundary.centered_box_periodic(1.0)(point), [[0.25, -0.25, -0.5]])
+    found = boundary.unit_sphere_reflective()(np.array([[0, 0, 1.5]], np.float32))
+    np.testing.assert_allclose(found, [[0, 0, 0.5]], rtol=1e-6)
+    assert isinstance(boundary.no_boundary(), Open)
+
+
+def test_mixed_boxes_repeat_by_default():
+    limit = boundary.mixed_boundary(BOX, {"y": "clamping"})
+    assert limit.rules == ("periodic", "clamping", "periodic")
+    with pytest.raises(ValueError, match="axis 'w'"):
+        boundary.mixed_boundary(BOX, {"w": "clamping"})
+
+
+def test_violations_are_counted_by_axis():
+    points = np.array([[0.5, 0.5, 0.5], [3, 2, 0.5], [-1, 0.5, 0.5], [np.nan, 9, 0]])
+    found = boundary.check_boundary_violations(points, BOX)
+    assert found == {"x": 2, "y": 2, "z": 0, "total": 3}
+    edge = np.array([[2 + 1e-6, 0.5, 0.5]])
+    assert boundary.check_boundary_violations(edge, BOX)["x"] == 0
+    assert boundary.check_boundary_violations(edge, BOX, tolerance=0)["x"] == 1
+    flat = boundary.check_boundary_violations(np.array([[5.0, 0.5]]), [0, 1, 0, 1])
+    assert flat == {"x": 1, "y": 0, "total": 1}
+
+
+@pytest.mark.parametrize("kind", boundary.FACTORIES)
+def test_configurations_name_every_boundary(kind):
+    arguments = {
+        "none": {},
+        "mixed": {"bounds": BOX, "boundary_types": {"x": "reflective"}},
+        "distance": {"bounds": BOX, "distance_func": lambda x: x[:, 0]},
+        "spherical": {"center": (0, 0, 0), "radius": 1.0},
+        "cylindrical": {},
+        "channel": {"bounds": BOX, "concentrations": COUNTS},
+        "wall": {"condition": "slide"},
+    }
+    config = {"type": kind, **arguments.get(kind, {"bounds": BOX})}
+    made = boundary.create_boundary_from_config(config)
+    assert isinstance(made, AbstractBoundary)
+    assert config["type"] == kind
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"type": "sticky"}, r"'sticky'.*periodic"),
+        ({}, "None"),
+        ({"type": "periodic"}, "'periodic' takes bounds.*missing.*bounds"),
+        ({"type": "periodic", "bounds": BOX, "speed": 1}, "speed"),
+    ],
+)
+def test_configurations_that_name_none_are_refused(config, message):
+    with pytest.raises(ValueError, match=message):
+        boundary.create_boundary_from_config(config)
+
+
+def test_every_public_name_is_there():
+    for name in boundary.__all__:
+        assert callable(getattr(boundary, name))

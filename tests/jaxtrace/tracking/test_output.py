@@ -1,0 +1,80 @@
+"""Runs to disk: the same frames, stopped anywhere, resumed bit for bit."""
+
+import numpy as np
+import pytest
+
+from jaxtrace.files.stores import open_store
+from trace_flows import noise_field, seeds, track
+
+STORES = ["run.zarr", "run.h5", "run.pvd"]
+
+
+class Stopped(Exception):
+    """Stands for a killed process."""
+
+
+def stop_after(part: float):
+    def callback(fraction: float) -> None:
+        if fraction >= part:
+            raise Stopped
+
+    return callback
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return track()
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_run_to_disk_is_the_run_in_memory(tmp_path, reference, name):
+    got = track(output=tmp_path / name)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+    np.testing.assert_allclose(got.times, reference.times)
+    with open_store(tmp_path / name, "r") as store:
+        assert store.frames == 31
+        assert store.metadata["integrator"] == "rk4"
+
+
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("part", [0.1, 1.0])
+def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, reference, name, part):
+    with pytest.raises(Stopped):
+        track(output=tmp_path / name, progress_callback=stop_after(part))
+    got = track(output=tmp_path / name, resume=True)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+
+
+def test_a_torn_tail_is_cut(tmp_path, reference):
+    with pytest.raises(Stopped):
+        track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.5))
+    with open_store(tmp_path / "run.zarr", "a") as store:
+        store.append([99.0], {"positions": np.zeros((1, 60, 3), np.float32)})
+    got = track(output=tmp_path / "run.zarr", resume=True)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+
+
+def test_an_output_is_never_overwritten_unasked(tmp_path):
+    track(output=tmp_path / "run.zarr")
+    with pytest.raises(FileExistsError, match=r"run\.zarr"):
+        track(output=tmp_path / "run.zarr")
+
+
+def test_another_run_is_not_resumed(tmp_path):
+    with pytest.raises(Stopped):
+        track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.5))
+    with pytest.raises(ValueError, match="integrator='rk4'"):
+        track(output=tmp_path / "run.zarr", resume=True, integrator="euler")
+    with pytest.raises(ValueError, match="n_particles=60"):
+        track(output=tmp_path / "run.zarr", resume=True, start=seeds(5))
+
+
+def test_resuming_needs_an_output():
+    with pytest.raises(ValueError, match="resume needs the output"):
+        track(resume=True)
+
+
+def test_velocities_go_to_disk_too(tmp_path):
+    got = track(output=tmp_path / "run.zarr", record_velocities=True)
+    expected = noise_field().sample_at_positions(got.positions[3], got.times[3])
+    np.testing.assert_allclose(got.velocities[3], expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,113 @@
+"""Chunks, out-of-memory recovery and padding."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtrace.tracking import run
+from jaxtrace.tracking.boundaries.base import Open
+from jaxtrace.tracking.motion import Tracer
+from jaxtrace.tracking.noise import dice_key
+from jaxtrace.tracking.run import Pace, Windows, begin, pad_slots, run_chunks
+from jaxtrace.tracking.schedule import make_schedule
+from jaxtrace.tracking.simulate import first_moment
+from jaxtrace.tracking.step import Method, World
+from trace_flows import noise_field, seeds, track
+
+
+def prepared(count: int = 12):
+    world = World(noise_field(), Open(), Tracer(), dice_key(0))
+    method = Method("rk2", count)
+    times = np.linspace(0, 1, 11)
+    start = jax.numpy.asarray(seeds(count))
+    schedule = make_schedule(world.field, times, 1, method.tableau, start.dtype)
+    moment = first_moment(world.field, times, start.dtype)
+    particles, _ = begin(world, start, moment, method)
+    return world, particles, schedule, method
+
+
+def positions(world, particles, schedule, method, pace, **options):
+    chunks = list(
+        run_chunks(Windows(world), particles, schedule, method, pace, **options)
+    )
+    assert [c.first for c in chunks] == list(
+        np.cumsum([options.get("first", 0)] + [c.frames for c in chunks[:-1]])
+    )
+    return np.concatenate([c.record.positions for c in chunks]), chunks
+
+
+def test_chunks_of_any_length_make_the_same_run():
+    parts = prepared()
+    whole, _ = positions(*parts, Pace(10))
+    for length in (1, 3, 4, 10):
+        pieces, _ = positions(*parts, Pace(length))
+        np.testing.assert_array_equal(pieces, whole)
+
+
+def test_a_run_goes_on_from_any_frame():
+    world, particles, schedule, method = prepared()
+    whole, chunks = positions(world, particles, schedule, method, Pace(4))
+    rest, _ = positions(world, chunks[0].particles, schedule, method, Pace(5), first=4)
+    np.testing.assert_array_equal(rest, whole[4:])
+
+
+def fail_above(monkeypatch, frames: int, tile: int | None = None):
+    """Make calls that are too large fail as an accelerator does."""
+    call = run._call
+
+    def scarce(world, particles, part, method, padded, mesh):
+        if part.frames > frames or (tile and (method.tile or 10**9) > tile):
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
+        return call(world, particles, part, method, padded, mesh)
+
+    monkeypatch.setattr(run, "_call", scarce)
+
+
+def test_out_of_memory_halves_the_frames_and_goes_on(monkeypatch, caplog):
+    parts = prepared()
+    whole, _ = positions(*parts, Pace(10))
+    fail_above(monkeypatch, 3)
+    got, chunks = positions(*parts, Pace(10))
+    np.testing.assert_array_equal(got, whole)
+    assert max(c.frames for c in chunks) == 2
+    assert "out of memory" in caplog.text
+
+
+def test_out_of_memory_halves_the_particles_down_to_the_smallest(monkeypatch):
+    parts = prepared()
+    whole, _ = positions(*parts, Pace(10))
+    fail_above(monkeypatch, 10, tile=3)
+    got, _ = positions(*parts, Pace(1, smallest_tile=2))
+    np.testing.assert_array_equal(got, whole)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
+        positions(*parts, Pace(1, smallest_tile=4))
+
+
+def test_recovery_can_be_refused(monkeypatch):
+    fail_above(monkeypatch, 3)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
+        positions(*prepared(), Pace(10, recover=False))
+
+
+def test_other_errors_are_not_swallowed(monkeypatch):
+    def broken(*args):
+        raise ValueError("another fault")
+
+    monkeypatch.setattr(run, "_call", broken)
+    with pytest.raises(ValueError, match="another fault"):
+        positions(*prepared(), Pace(10))
+
+
+def test_slots_that_fill_up_are_empty():
+    _, particles, _, _ = prepared(10)
+    padded = pad_slots(particles, 8)
+    assert padded.positions.shape == (16, 3)
+    assert padded.alive.sum() == 10
+    assert padded.slots.tolist() == list(range(16))
+    assert pad_slots(particles, 5) is particles
+
+
+def test_a_small_budget_makes_short_calls():
+    whole = track()
+    got = track(max_memory_gb=60 * 12 * 4 * 3 / 1024**3)
+    np.testing.assert_array_equal(got.positions, whole.positions)

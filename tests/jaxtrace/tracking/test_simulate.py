@@ -1,0 +1,312 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxrig.testing import assert_one_trace
+from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, Rotation, UniformFlow
+from jaxtrace.integrators.tableau import METHODS
+from jaxtrace.tracking.boundaries.box import box_boundary
+from jaxtrace.tracking.boundaries.inlet import recycling_channel
+from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.simulate import simulate
+from jaxtrace.types import ParticleStatus
+from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, spiral, still
+
+AXES = [np.linspace(0, 1, 5)] * 3
+
+
+@pytest.fixture
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def waves(positions, t):
+    """A flow to put on a grid."""
+    x, y, z = np.asarray(positions).T
+    parts = [np.sin(3 * y + t), np.cos(2 * x * z) - 0.5, np.sin(x + 2 * y - t)]
+    return 0.4 * np.stack(parts, 1)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_measured_order_on_a_nonlinear_flow(double, name):
+    seeds = cloud(4, -0.5, 0.5)
+    exact = end(spiral, seeds, np.linspace(0, 1, 401), integrator="rk45")
+    errors = [
+        np.max(
+            np.abs(
+                end(spiral, seeds, np.linspace(0, 1, n + 1), integrator=name) - exact
+            )
+        )
+        for n in (16, 32)
+    ]
+    order = np.log2(errors[0] / errors[1])
+    assert order == pytest.approx(METHODS[name].order, abs=0.25)
+
+
+@pytest.mark.parametrize("name", ["rk2", "rk4", "rk45"])
+@pytest.mark.parametrize("count", [5, 9])
+def test_a_ramp_in_time_is_integrated_exactly(name, count):
+    """u = (t, 0, 0) from x = 1 over [0, 2] on slices 0, 0.5, .., 2 ends at 3."""
+    times = np.linspace(0, 2, 5)
+    ramp = lambda p, t: t * np.array([[1.0, 0.0, 0.0]]) + 0 * p
+    field = grid_of(ramp, [np.zeros(1)] * 3, times)
+    found = run(
+        field, single([[1, 0, 0]]), np.linspace(0, 2, count), integrator=name
+    ).positions
+    if name == "rk45":  # its weights are no binary fractions
+        np.testing.assert_allclose(found[-1, 0, 0], 3.0, rtol=1e-6)
+    else:
+        assert found[-1, 0, 0] == 3.0
+
+
+def test_frames_are_the_state_at_their_times():
+    times = np.array([0.0, 0.1, 0.5, 2.0])
+    found = run(UniformFlow(2.0, 0, 0), np.zeros((1, 3), np.float32), times, substeps=3)
+    np.testing.assert_allclose(found.positions[:, 0, 0], 2 * times, rtol=1e-6)
+    np.testing.assert_allclose(found.times, times, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"integrator": "rk45"}], ids=str)
+def test_forward_then_backward_returns(double, options):
+    seeds, times = cloud(5), np.linspace(0, 2, 81)
+    there = end(spiral, seeds, times, **options)
+    back = end(spiral, there, times[::-1], **options)
+    assert np.max(np.abs(there - seeds)) > 0.5
+    np.testing.assert_allclose(back, seeds, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("flow", "seed", "length"),
+    [(DoubleGyre(), [1.2, 0.3, 0.0], 10.0), (ABCFlow(), [1.0, 2.0, 3.0], 5.0)],
+    ids=["double gyre", "abc"],
+)
+def test_flows_without_divergence_preserve_volume(double, flow, seed, length):
+    times = np.linspace(0, length, 2)
+
+    def flow_map(x):
+        return simulate(flow, x[None], times, substeps=400).positions[-1, 0]
+
+    gradient = jax.jit(jax.jacfwd(flow_map))(jnp.asarray(seed))
+    assert np.linalg.det(gradient) == pytest.approx(1.0, abs=1e-8)
+    assert np.abs(gradient).max() > 2  # though shapes are not preserved at all
+
+
+def differences(function, x, step=1e-6):
+    """The gradient of a scalar function by central differences."""
+    x = np.asarray(x, np.float64)
+    found = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        shift = np.zeros_like(x)
+        shift[index] = step
+        found[index] = (function(x + shift) - function(x - shift)) / (2 * step)
+    return found
+
+
+def both_modes(function, x):
+    """Gradients by reverse and by forward mode."""
+    x = jnp.asarray(x)
+    return jax.jit(jax.grad(function))(x), jax.jit(jax.jacfwd(function))(x)
+
+
+BOUNDARIES = {
+    "open": None,
+    "reflective": box_boundary(UNIT_BOX, "reflective"),
+    "periodic": box_boundary(UNIT_BOX, "periodic"),
+}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param("open", marks=pytest.mark.slow),
+        "reflective",
+        pytest.param("periodic", marks=pytest.mark.slow),
+    ],
+)
+def test_gradient_with_respect_to_seeds(double, rule):
+    outside = "periodic" if rule == "periodic" else "clamp"
+    field = grid_of(waves, AXES, outside=outside)
+    seeds = np.array([[0.3, 0.9, 0.2], [0.6, 0.4, 0.95]])
+    times = np.linspace(0, 1.5, 7)
+
+    def reached(x):
+        paths = simulate(field, x, times, boundary=BOUNDARIES[rule], integrator="rk2")
+        return jnp.sum(paths.positions[-1] * jnp.array([[1.0, 2.0, 3.0]]))
+
+    expected = differences(jax.jit(reached), seeds)
+    for found in both_modes(reached, seeds):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param(3, id="blended"),
+        pytest.param(5, id="per particle", marks=pytest.mark.slow),
+    ],
+)
+def test_gradient_with_respect_to_the_values_of_a_field(double, nodes):
+    field = grid_of(waves, [np.linspace(0, 1, nodes)] * 3, [0.0, 1.0])
+    seeds, times = cloud(1), np.linspace(0, 0.8, 3)
+
+    def reached(values):
+        changed = eqx.tree_at(lambda f: f.values, field, values)
+        paths = simulate(changed, seeds, times, integrator="euler")
+        return jnp.sum(paths.positions[-1, 0])
+
+    values = field.values
+    way = jnp.asarray(np.random.default_rng(1).normal(size=values.shape))
+    go = jax.jit(reached)
+    expected = (go(values + 1e-6 * way) - go(values - 1e-6 * way)) / 2e-6
+    reverse = jnp.sum(jax.jit(jax.grad(reached))(values) * way)
+    _, forward = jax.jit(lambda v, w: jax.jvp(reached, (v,), (w,)))(values, way)
+    assert float(reverse) == pytest.approx(float(expected), rel=1e-6)
+    assert float(forward) == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_gradient_with_respect_to_a_parameter_and_the_times(double):
+    seeds = np.array([[0.7, 0.4, 0.0]])
+
+    def reached(x):
+        flow = DoubleGyre(amplitude=x[0])
+        times = jnp.linspace(0.0, 1.0, 5) * x[1]
+        return simulate(flow, seeds, times, substeps=4).positions[-1, 0, 0]
+
+    given = np.array([0.1, 3.0])
+    expected = differences(jax.jit(reached), given)
+    for found in both_modes(reached, given):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_gradients_pass_by_those_who_are_gone(double):
+    box = box_boundary(UNIT_BOX, "absorbing")
+    times = np.linspace(0, 1, 5)
+
+    def reached(x):
+        paths = simulate(UniformFlow(0.5, 0, 0), x, times, boundary=box)
+        return jnp.nansum(paths.positions[-1, :, 0])
+
+    found = jax.grad(reached)(jnp.array([[0.2, 0.5, 0.5], [0.8, 0.5, 0.5]]))
+    np.testing.assert_allclose(found, [[1.0, 0, 0], [0, 0, 0]], atol=1e-12)
+
+
+def test_one_program_for_fields_seeds_and_boundaries_of_a_shape():
+    times = np.linspace(0, 1, 4)
+
+    def go(field, boundary, seeds):
+        return simulate(field, seeds, times, boundary=boundary).positions
+
+    fields = [grid_of(f, AXES, [0.0, 1.0]) for f in (waves, lambda p, t: 1 + 0 * p)]
+    boxes = [box_boundary([[0, 0, 0], [b, b, b]], "reflective") for b in (1.0, 2.0)]
+    seeds = [jnp.asarray(cloud(6, seed=s), np.float32) for s in (0, 1)]
+    found = assert_one_trace(go, *zip(fields, boxes, seeds, strict=True))
+    np.testing.assert_allclose(found[1][-1], np.asarray(seeds[1]) + 1, rtol=1e-5)
+
+
+def test_traced_times_are_the_same_clock():
+    seeds, times = single(cloud(3)), np.linspace(0, 1, 5)
+    host = run(spiral, seeds, times).positions
+    go = jax.jit(lambda t: simulate(spiral, seeds, t).positions)
+    np.testing.assert_allclose(go(jnp.asarray(times, np.float32)), host, rtol=1e-5)
+
+
+def test_a_seed_that_is_nowhere_poisons_nobody():
+    seeds = single(cloud(4))
+    holed = seeds.copy()
+    holed[1, 2] = np.nan
+    for field in (spiral, grid_of(waves, AXES, [0.0, 1.0])):
+        whole = run(field, seeds, np.linspace(0, 1, 4)).positions
+        found = run(field, holed, np.linspace(0, 1, 4))
+        assert np.isnan(found.positions[:, 1]).all()
+        others = [0, 2, 3]
+        np.testing.assert_array_equal(found.positions[:, others], whole[:, others])
+        assert found.final.status[1] == ParticleStatus.LOST
+
+
+def test_only_empty_slots():
+    found = run(spiral, np.full((3, 3), np.nan, np.float32), [0.0, 1.0])
+    assert np.isnan(found.positions).all()
+    assert not found.final.alive.any()
+
+
+@pytest.mark.parametrize("tolerance", [None, 1e-3])
+def test_no_particles(tolerance):
+    field = grid_of(waves, AXES, [0.0, 1.0])
+    found = run(
+        field,
+        np.zeros((0, 3), np.float32),
+        np.linspace(0, 1, 4),
+        boundary=box_boundary(UNIT_BOX, "periodic"),
+        record_velocities=True,
+        tolerance=tolerance,
+    )
+    assert found.positions.shape == (4, 0, 3)
+    assert found.velocities.shape == (4, 0, 3)
+
+
+def test_one_frame_is_the_seeds():
+    found = run(spiral, single(cloud(3)), [2.0], record_velocities=True)
+    assert np.array_equal(found.positions, single(cloud(3))[None])
+    assert found.velocities.shape == (1, 3, 3)
+
+
+def test_frame_0_is_not_moved_by_the_boundary():
+    seeds = single([[1.5, -0.2, 0.5]])
+    box = box_boundary(UNIT_BOX, "reflective")
+    found = run(still, seeds, [0.0, 1.0], boundary=box).positions
+    assert np.array_equal(found[0], seeds)
+    np.testing.assert_allclose(found[1], [[0.5, 0.2, 0.5]], rtol=1e-6)
+
+
+def test_recorded_velocities_are_those_at_the_recorded_places_and_times():
+    field = grid_of(waves, AXES, [0.0, 0.5, 1.0])
+    times = np.linspace(0, 1, 4)
+    box = box_boundary(UNIT_BOX, "reflective")
+    found = run(field, single(cloud(5)), times, boundary=box, record_velocities=True)
+    for k, t in enumerate(times):
+        expected = field.sample_at_positions(found.positions[k], float(t))
+        np.testing.assert_allclose(found.velocities[k], expected, atol=1e-6)
+    assert run(field, single(cloud(5)), times).velocities is None
+
+
+def test_the_absorbed_are_nan_from_then_on():
+    box = box_boundary(UNIT_BOX, "absorbing")
+    times = np.linspace(0, 1, 5)
+    found = run(UniformFlow(), single([[0.4, 0.5, 0.5]]), times, boundary=box)
+    assert np.isnan(found.positions[:, 0, 0]).tolist() == [False] * 3 + [True] * 2
+    assert found.final.exit_time[0] == pytest.approx(0.6, rel=1e-5)
+    assert found.generation is None
+
+
+def test_recycling_is_recorded():
+    channel = recycling_channel(
+        UNIT_BOX, "x", ("min", "max"), "returning", "uniform", None, 0
+    )
+    times = np.linspace(0, 2.2, 12)
+    found = run(UniformFlow(), single([[0.5, 0.5, 0.5]]), times, boundary=channel)
+    assert found.generation[0, 0] == 0
+    assert found.generation[-1, 0] == 2
+    assert np.all(np.diff(found.generation[:, 0]) >= 0)
+
+
+def test_the_seed_of_a_run_decides_its_chance():
+    seeds, times = np.zeros((2, 3), np.float32), [0.0, 1.0]
+    runs = [end(still, seeds, times, motion=Diffusion(1.0), seed=s) for s in (1, 1, 2)]
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.allclose(runs[0], runs[2])
+
+
+def test_two_columns_are_places_in_a_plane():
+    found = run(Rotation(1.0), single([[1.0, 0.0]]), [0.0, 0.5], substeps=20)
+    expected = [[np.cos(0.5), np.sin(0.5), 0.0]]
+    np.testing.assert_allclose(found.positions[-1], expected, atol=1e-6)
+
+
+def test_double_precision_over_a_field_in_single_precision(double):
+    field = grid_of(waves, AXES, dtype=np.float32)
+    found = run(field, cloud(3), np.linspace(0, 1, 3))
+    assert found.positions.dtype == np.float64
+    assert field.values.dtype == np.float32

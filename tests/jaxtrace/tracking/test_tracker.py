@@ -1,0 +1,308 @@
+"""The tracker's documented calls: options, clock, records and errors."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtrace.fields.analytic import UniformFlow
+from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.integrators import rk4_step
+from jaxtrace.tracking import run
+from jaxtrace.tracking import tracker as tracker_module
+from jaxtrace.tracking.boundaries.base import Open
+from jaxtrace.tracking.boundaries.box import box_boundary
+from jaxtrace.tracking.options import TrackerOptions
+from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
+from trace_flows import (
+    AXES,
+    TIMES,
+    mirrors,
+    noise_field,
+    noise_values,
+    seeds,
+    track,
+)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return track(record_velocities=True)
+
+
+def test_frame_zero_is_the_seeds_and_the_clock_is_the_span(reference):
+    np.testing.assert_array_equal(reference.positions[0], seeds())
+    np.testing.assert_allclose(reference.times, np.linspace(0, 2, 31))
+    assert reference.metadata["substeps"] == 2
+    assert reference.metadata["dt_requested"] == 0.04
+
+
+def test_recorded_velocities_are_those_at_the_recorded_places(reference):
+    field = noise_field()
+    for frame in (0, 7, 30):
+        expected = field.sample_at_positions(
+            reference.positions[frame], float(reference.times[frame])
+        )
+        np.testing.assert_allclose(
+            reference.velocities[frame], expected, rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("batch", [7, 500])
+def test_results_do_not_depend_on_the_batch(reference, batch, monkeypatch):
+    monkeypatch.setattr(tracker_module, "SMALLEST_TILE", 1)
+    got = track(record_velocities=True, batch_size=batch)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+    np.testing.assert_array_equal(got.velocities, reference.velocities)
+    assert got.metadata["batch_size"] == min(batch, 60)
+
+
+@pytest.mark.parametrize(("devices", "batch"), [(4, 5)])
+def test_results_do_not_depend_on_devices(reference, devices, batch, monkeypatch):
+    monkeypatch.setattr(tracker_module, "SMALLEST_TILE", 1)
+    got = track(record_velocities=True, devices=devices, batch_size=batch)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+
+
+def test_results_do_not_depend_on_chunks_and_progress_is_told(reference):
+    told: list[float] = []
+    got = track(
+        record_velocities=True,
+        progress_callback=told.append,
+        progress_update_every=0.2,
+    )
+    np.testing.assert_array_equal(got.positions, reference.positions)
+    assert told == sorted(told)
+    assert len(told) >= 5
+    assert told[-1] == 1.0
+
+
+def test_a_callback_of_steps_and_total_is_told_both():
+    told: list[tuple[int, int]] = []
+    track(progress_callback=lambda step, total: told.append((step, total)))
+    assert told[-1] == (30, 30)
+
+
+def test_every_kth_frame_is_kept_and_the_last(reference):
+    got = track(recording_interval=7)
+    kept = [0, 7, 14, 21, 28, 30]
+    np.testing.assert_array_equal(got.positions, reference.positions[kept])
+    np.testing.assert_allclose(got.times, reference.times[kept])
+
+
+def test_sorting_by_cell_changes_nothing(reference, monkeypatch):
+    monkeypatch.setattr(run, "WORTH_SORTING", 10)
+    got = track(record_velocities=True, start=seeds()[::-1])
+    np.testing.assert_array_equal(got.positions, reference.positions[:, ::-1])
+
+
+@pytest.mark.slow
+def test_uncompiled_runs_give_the_same():
+    got = create_tracker(
+        "euler", noise_field(), mirrors(), use_jax_jit=False
+    ).track_particles(seeds()[:2], (0.0, 0.2), 3)
+    expected = create_tracker("euler", noise_field(), mirrors()).track_particles(
+        seeds()[:2], (0.0, 0.2), 3
+    )
+    np.testing.assert_allclose(got.positions, expected.positions, atol=2e-6)
+    assert not got.metadata["jax_compiled"]
+
+
+def test_backward_tracking_returns():
+    start = 0.3 + 0.4 * seeds()
+    forward = track(start=start, span=(0.0, 0.5), dt=None)
+    back = track(start=forward.positions[-1], span=(0.5, 0.0), dt=None)
+    np.testing.assert_allclose(back.positions[-1], start, atol=1e-4)
+
+
+def test_the_documents_call_ends_at_the_documented_time():
+    tracker = create_tracker("rk4", UniformFlow(1.0), None)
+    with pytest.warns(UserWarning, match=r"dt=0\.005 is longer .* 0\.00266"):
+        got = tracker.track_particles(
+            initial_positions=np.zeros((1, 3)),
+            time_span=(0.0, 4.0),
+            n_timesteps=1500,
+            dt=0.005,
+        )
+    assert got.positions.shape == (1500, 1, 3)
+    assert got.times[-1] == 4.0
+    np.testing.assert_allclose(got.positions[-1, 0], [4.0, 0, 0], rtol=1e-5)
+
+
+def test_frames_follow_from_dt_alone():
+    tracker = create_tracker("rk4", UniformFlow(1.0), None)
+    got = tracker.track_particles(np.zeros((2, 3)), (0.0, 1.0), dt=0.1)
+    assert got.positions.shape == (11, 2, 3)
+
+
+def test_frames_follow_the_slices_when_nothing_is_said():
+    tracker = create_tracker("rk4", noise_field(), mirrors())
+    got = tracker.track_particles(seeds(), (0.0, 2.0))
+    np.testing.assert_allclose(got.times, np.linspace(0, 2, 21))
+    flow = create_tracker("rk4", UniformFlow(), None)
+    with pytest.raises(TypeError, match="n_timesteps or dt"):
+        flow.track_particles(np.zeros((1, 3)), (0.0, 1.0))
+
+
+def test_small_runs():
+    tracker = create_tracker("rk4", UniformFlow(), None)
+    assert tracker.track_particles(np.zeros((3, 3)), (0, 1), 1).positions.shape == (
+        1,
+        3,
+        3,
+    )
+    assert tracker.track_particles(np.zeros((0, 3)), (0, 1), 5).positions.shape == (
+        5,
+        0,
+        3,
+    )
+    assert tracker.track_particles([0.5, 0.5], (0, 1), 2).positions.shape == (2, 1, 3)
+
+
+def test_another_field_or_seed_set_of_the_same_shape_compiles_nothing():
+    track(start=seeds(33))
+    before = run._advance.trace_count, run.begin.trace_count
+    track(start=seeds(33, seed=9))
+    track(noise_field(seed=5), start=seeds(33))
+    smaller = box_boundary([[0, 0, 0], [0.9, 0.9, 0.9]], "reflective")
+    track(boundary=smaller, start=seeds(33))
+    assert (run._advance.trace_count, run.begin.trace_count) == before
+
+
+def test_a_changed_field_takes_effect():
+    tracker = create_tracker("rk4", noise_field(), mirrors())
+    first = tracker.track_particles(seeds(), (0, 1), 5)
+    tracker.field = make_grid_field(-noise_values(), AXES, TIMES)
+    second = tracker.track_particles(seeds(), (0, 1), 5)
+    assert not np.allclose(first.positions[-1], second.positions[-1])
+
+
+def test_documented_attributes():
+    tracker = create_tracker(
+        integrator_name="rk4",
+        field=noise_field(),
+        boundary_condition=mirrors(),
+        batch_size=60,
+        record_velocities=False,
+        use_jax_jit=True,
+        static_compilation=True,
+        use_scan_jit=True,
+        device_put_inputs=True,
+        progress_callback=None,
+    )
+    assert tracker._compiled_step is not None
+    assert tracker._compiled_simulate is not None
+    assert tracker.compiled
+    one = tracker._compiled_step(seeds(), 0.0, 0.04)
+    got = tracker.track_particles(seeds(), (0.0, 0.04), 2)
+    np.testing.assert_allclose(one, got.positions[-1], atol=1e-6)
+    plain = create_tracker("rk4", noise_field(), None, use_jax_jit=False)
+    assert plain._compiled_step is None
+
+
+def test_absorbed_particles_are_nan_from_then_on_and_say_when():
+    walls = box_boundary([[0, 0, 0], [1, 1, 1]], "absorbing")
+    tracker = create_tracker("rk4", UniformFlow(1.0), walls)
+    got = tracker.track_particles([[0.5, 0.5, 0.5], [-0.5, 0.5, 0.5]], (0, 1), 11)
+    assert got.alive[:5, 0].all()
+    assert not got.alive[6:, 0].any()
+    assert np.isnan(got.positions[6:, 0]).all()
+    np.testing.assert_allclose(got.exit_time[0], 0.5, atol=1e-6)
+    assert got.status.tolist() == [1, 1]
+
+
+def test_an_outside_value_stands_for_the_absorbed():
+    walls = box_boundary([[0, 0, 0], [1, 1, 1]], "absorbing", -9.0)
+    tracker = create_tracker("rk4", UniformFlow(1.0), walls)
+    got = tracker.track_particles([[0.5, 0.5, 0.5]], (0, 1), 11)
+    assert (got.positions[-1] == -9.0).all()
+    assert not got.alive[-1, 0]
+
+
+def test_double_precision_positions_over_a_single_precision_field(reference):
+    with jax.enable_x64(True):
+        got = track(position_dtype="float64")
+        assert got.positions.dtype == np.float64
+    np.testing.assert_allclose(got.positions, reference.positions, atol=1e-3)
+
+
+def test_double_precision_needs_jaxs_leave():
+    with pytest.raises(ValueError, match="float64"):
+        track(position_dtype="float64")
+
+
+@pytest.mark.slow
+def test_adaptive_runs_agree_with_fine_steps():
+    values = np.stack([noise_values()[0] * 0.3] * 2)
+    smooth = make_grid_field(values, AXES, [0.0, 2.0])
+    fine = track(smooth, Open(), dt=0.002)
+    got = track(smooth, Open(), adaptive_dt=True, error_tolerance=1e-5)
+    np.testing.assert_allclose(got.positions, fine.positions, atol=2e-4)
+    assert got.metadata["integrator"] == "rk45"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"batchsize": 3}, TypeError, "batch_size"),
+        ({"batch_size": 0}, ValueError, "batch_size=0"),
+        ({"max_memory_gb": 0}, ValueError, "max_memory_gb"),
+        ({"recording_interval": 0}, ValueError, "recording_interval"),
+        ({"progress_style": "loud"}, ValueError, "auto, tqdm"),
+        ({"progress_update_every": 0.0}, ValueError, "progress_update_every"),
+        ({"error_tolerance": 0.0}, ValueError, "error_tolerance"),
+        ({"position_dtype": "int8"}, ValueError, "float32 or float64"),
+    ],
+)
+def test_wrong_options_are_named(options, error, words):
+    with pytest.raises(error, match=words):
+        create_tracker("rk4", UniformFlow(), None, **options)
+
+
+def test_wrong_parts_are_named():
+    with pytest.raises(ValueError, match="euler, rk2, rk4"):
+        create_tracker("rk3", UniformFlow(), None)
+    with pytest.raises(ValueError, match="boundary"):
+        create_tracker("rk4", UniformFlow(), 3)
+    with pytest.raises(TypeError, match="no field"):
+        create_tracker("rk4", 3, None)
+    with pytest.raises(ValueError, match="devices=99"):
+        track(devices=99)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        create_tracker("rk4", UniformFlow(), None).track_particles(
+            np.zeros((1, 3)), (0, 1), 2, colour="red"
+        )
+    with pytest.raises(ValueError, match="finite"):
+        create_tracker("rk4", UniformFlow(), None).track_particles(
+            np.zeros((1, 3)), (0, np.inf), 2
+        )
+    with pytest.raises(ValueError, match=r"shape \(2, 5\)"):
+        create_tracker("rk4", UniformFlow(), None).track_particles(
+            np.zeros((2, 5)), (0, 1), 2
+        )
+
+
+def test_a_step_function_names_its_integrator():
+    tracker = ParticleTracker(rk4_step, UniformFlow(), None, TrackerOptions())
+    assert tracker.integrator == "rk4"
+    with pytest.raises(ValueError, match="give euler_step"):
+        ParticleTracker(lambda x, t, dt, f: x, UniformFlow(), None)
+
+
+def test_a_numpy_function_works_with_one_warning():
+    def swirl(positions, t):
+        x = np.asarray(positions)
+        return np.stack([-x[:, 1], x[:, 0], np.zeros(len(x))], 1)
+
+    with pytest.warns(UserWarning, match="swirl needs NumPy"):
+        tracker = create_tracker("rk4", swirl, None)
+    with pytest.warns(UserWarning, match="swirl"):
+        got = tracker.track_particles([[1.0, 0, 0]], (0, np.pi), 101)
+    np.testing.assert_allclose(got.positions[-1, 0], [-1, 0, 0], atol=1e-5)
+
+
+def test_a_tracker_says_what_it_is_and_needs():
+    tracker = create_tracker("rk4", noise_field(), mirrors())
+    assert tracker.validate_configuration()["valid"]
+    assert tracker.get_memory_info()
+    sampled = tracker.analyze_field_sampling(seeds(5), [0.0, 1.0])
+    assert sampled
