@@ -1,0 +1,183 @@
+"""Text files that say what was tracked, through what, with what result and how fast."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrig.atomic import atomic_write
+from jaxtrace.analysis.statistics import compute_trajectory_statistics
+from jaxtrace.measures import memory_mb
+from jaxtrace.types import PathRecord
+from jaxtrace.utils.usage import memory_report
+
+WIDTH = 28  # of the column of names
+LISTED = 6  # longer arrays are given by their shape and extremes
+# The entries of timing_info that are the time the particle steps took.
+TRACKING_TIMES = ("tracking", "tracking_time", "tracking_seconds")
+
+
+def generate_summary_report(
+    field: Any,
+    trajectory: PathRecord,
+    stats: Mapping[str, Any] | None = None,
+    strategy: Mapping[str, Any] | str | None = None,
+    output_dir: Any = "output",
+    filename: str = "analysis_summary.txt",
+) -> Path:
+    """Write what the field is, how it was tracked and what came of it.
+
+    Without `stats` they are computed. `strategy` says how particles were seeded.
+    """
+    sections = _summary(field, trajectory, stats, strategy)
+    return _write("Particle tracking: summary", sections, output_dir, filename)
+
+
+def generate_enhanced_summary_report(
+    field: Any,
+    trajectory: PathRecord,
+    stats: Mapping[str, Any] | None = None,
+    strategy: Mapping[str, Any] | str | None = None,
+    density_results: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    output_dir: Any = "output",
+    filename: str = "enhanced_analysis_summary.txt",
+) -> Path:
+    """The summary, with densities and whatever else is to be kept with the run."""
+    sections = _summary(field, trajectory, stats, strategy)
+    sections["Density"] = density_results or {}
+    sections["Notes"] = metadata or {}
+    return _write("Particle tracking: full summary", sections, output_dir, filename)
+
+
+def generate_performance_report(
+    trajectory: PathRecord,
+    field: Any,
+    timing_info: Mapping[str, Any] | None = None,
+    memory_info: Mapping[str, Any] | None = None,
+    output_dir: Any = "output",
+    filename: str = "performance_report.txt",
+) -> Path:
+    """Write how much was computed, how long it took and what memory it holds.
+
+    `timing_info` holds seconds by name; from one named `tracking_time` (or `tracking`,
+    `tracking_seconds`) the rate is computed. Without `memory_info` the memory in use
+    now is given.
+    """
+    frames, particles = trajectory.alive.shape
+    work: dict[str, Any] = {
+        "particles": particles,
+        "frames": frames,
+        "particle-steps": particles * max(frames - 1, 0),
+    }
+    for name in TRACKING_TIMES:
+        seconds = (timing_info or {}).get(name)
+        if seconds:
+            work["particle-steps per second"] = work["particle-steps"] / seconds
+            break
+    sections = {
+        "Work": work,
+        "Seconds": timing_info or {},
+        "Run": trajectory.metadata,
+        "Memory": {
+            "trajectory (MiB)": memory_mb(trajectory),
+            "field (MiB)": _call(field, "memory_usage_mb"),
+            **(memory_info or {"now": str(memory_report()).splitlines()}),
+        },
+        "Field": field_facts(field),
+    }
+    return _write("Particle tracking: performance", sections, output_dir, filename)
+
+
+def field_facts(field: Any) -> dict[str, Any]:
+    """What a field, of ours or not, says of itself."""
+    space, time = _call(field, "get_spatial_bounds"), _call(field, "get_time_bounds")
+    nodes = getattr(field, "positions", None)
+    facts = {
+        "kind": getattr(field, "__name__", type(field).__name__),
+        "interpolation": getattr(field, "interpolation_scheme", None),
+        "nodes": getattr(field, "N", None if nodes is None else len(nodes)),
+        "time slices": getattr(field, "T", None),
+        "lowest corner": None if space is None else space[0],
+        "highest corner": None if space is None else space[1],
+        "from time": None if time is None else time[0],
+        "to time": None if time is None else time[1],
+        "memory (MiB)": _call(field, "memory_usage_mb"),
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _summary(
+    field: Any,
+    trajectory: PathRecord,
+    stats: Mapping[str, Any] | None,
+    strategy: Mapping[str, Any] | str | None,
+) -> dict[str, Any]:
+    seeding = {"strategy": strategy} if isinstance(strategy, str) else strategy
+    return {
+        "Field": field_facts(field),
+        "Seeding": seeding or {},
+        "Run": trajectory.metadata,
+        "Results": compute_trajectory_statistics(trajectory)
+        if stats is None
+        else stats,
+    }
+
+
+def _call(field: Any, method: str) -> Any:
+    """What a method answers, None where there is none."""
+    answer = getattr(field, method, None)
+    return answer() if callable(answer) else None
+
+
+def _write(
+    title: str, sections: Mapping[str, Any], output_dir: Any, filename: str
+) -> Path:
+    lines = [title, "=" * len(title), ""]
+    for name, entries in sections.items():
+        if entries:
+            lines += [name, "-" * len(name), *_lines(entries, ""), ""]
+    path = Path(output_dir) / filename
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write("\n".join(lines).encode())
+    return path
+
+
+def _lines(entries: Mapping[Any, Any], indent: str) -> Iterator[str]:
+    for name, value in entries.items():
+        label = f"{indent}{name}"
+        if isinstance(value, Mapping):
+            yield label
+            yield from _lines(value, f"{indent}  ")
+        elif _is_list_of_words(value):
+            yield label
+            yield from (f"{indent}  {line}" for line in value)
+        elif value is not None:
+            yield f"{label:<{WIDTH}}  {_words(value)}"
+
+
+def _is_list_of_words(value: Any) -> bool:
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    return listed and bool(value) and all(isinstance(one, str) for one in value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, str | bool | np.bool_):
+        return str(value)
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    if isinstance(value, float | np.floating):
+        return f"{float(value):.6g}" if math.isfinite(value) else str(float(value))
+    if isinstance(value, list | tuple) and any(np.ndim(one) for one in value):
+        return "; ".join(_words(one) for one in value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        return str(value)
+    if array.size <= LISTED:
+        return ", ".join(_words(one) for one in array.ravel().tolist()) or "none"
+    finite = array[np.isfinite(array)]
+    ends = f"{finite.min():.6g} to {finite.max():.6g}" if finite.size else "not finite"
+    return f"{' x '.join(map(str, array.shape))} values, {ends}"

@@ -1,0 +1,65 @@
+"""Matplotlib figures that no global state holds: made, shown where one can, saved."""
+
+from pathlib import Path
+from typing import Any
+
+from jaxrig.atomic import atomic_write
+from jaxtrace.visualization.packages import load_package
+
+DPI = 150  # of saved pictures
+# Those that only write files; every other backend has somewhere to show a figure.
+FILE_BACKENDS = frozenset({"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"})
+
+
+def open_axes(
+    ax: Any, figsize: tuple[float, float] | None, show: bool, projection: str = ""
+) -> Any:
+    """The axes given, or those of a new figure that can be shown if asked."""
+    if ax is not None:
+        return ax
+    options = {"projection": projection} if projection else {}
+    return new_figure(figsize, show).add_subplot(**options)
+
+
+def new_figure(figsize: tuple[float, float] | None, show: bool) -> Any:
+    """A figure of its own; one of pyplot only where pyplot is to show it."""
+    load_package("matplotlib", "Plots")
+    if show and can_show():
+        from matplotlib import pyplot
+
+        return pyplot.figure(figsize=figsize, layout="constrained")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=figsize, layout="constrained")
+
+
+def can_show() -> bool:
+    """Whether there is a window or notebook to show a figure in."""
+    from matplotlib import pyplot
+
+    return pyplot.get_backend().lower() not in FILE_BACKENDS
+
+
+def finish(figure: Any, save_path: Any, show: bool) -> None:
+    """Save the figure if asked, and show it where pyplot holds it."""
+    if save_path is not None:
+        save_figure(figure, save_path)
+    if show and getattr(figure, "number", None) is not None:
+        from matplotlib import pyplot
+
+        pyplot.show()
+
+
+def save_figure(figure: Any, path: Any, dpi: float = DPI) -> Path:
+    """Write the figure, whole or not at all, in the format of the file's ending."""
+    path = Path(path)
+    known = figure.canvas.get_supported_filetypes()
+    ending = path.suffix[1:].lower()
+    if ending not in known:
+        raise ValueError(
+            f"{path.name!r} has no picture's ending: use one of {', '.join(known)}"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        figure.savefig(file, format=ending, dpi=dpi, facecolor=figure.get_facecolor())
+    return path

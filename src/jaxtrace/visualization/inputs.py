@@ -1,0 +1,177 @@
+"""What pictures are given: positions or recorded paths, read into one form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from jaxtrace.bounds import AXES, box_bounds
+from jaxtrace.density.grids import plane_axes
+from jaxtrace.types import PathRecord
+
+Limits = tuple[float, float] | None  # of one axis; None where the data decide
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Recorded paths with gaps where there is no particle; a `PathRecord`."""
+
+    positions: Float[np.ndarray, "frames particles 3"]
+    times: Float[np.ndarray, " frames"]
+    alive: Bool[np.ndarray, "frames particles"]
+    generation: Int[np.ndarray, "frames particles"]
+    metadata: dict[str, Any] = field(default_factory=dict)
+    timed: bool = True
+    """Whether the times are known; else they are frame numbers."""
+    velocities: None = None
+
+    def at(
+        self, frame: int, chosen: Int[np.ndarray, " chosen"]
+    ) -> Float[np.ndarray, "chosen 3"]:
+        """Positions of chosen particles at a frame, NaN where there is none."""
+        there = self.alive[frame, chosen, None]
+        return np.where(there, self.positions[frame, chosen], np.nan)
+
+    def clock(self, frame: int) -> str:
+        """The instant of a frame in words."""
+        time = self.times[frame]
+        return f"t = {time:.4g}" if self.timed else f"frame {time:.0f}"
+
+
+def read_paths(given: Any, times: Any = None) -> Paths:
+    """Paths from a record, or from positions (T, N, 3) or (T, N, 2).
+
+    A 2-D array is one particle over time. `times` replaces those of a record.
+    """
+    if isinstance(given, PathRecord):
+        positions = np.asarray(given.positions)
+        known = given.times if times is None else times
+        alive = given.alive & _finite(positions)
+        generation, metadata = given.generation, given.metadata
+    else:
+        positions = _as_floats(given)
+        if positions.ndim == 2:
+            positions = positions[:, None]
+        if positions.ndim != 3:
+            raise ValueError(
+                f"positions have shape {positions.shape}: give (T, N, 3), or recorded "
+                "paths"
+            )
+        known = times
+        alive = _finite(positions)
+        generation, metadata = np.broadcast_to(np.int32(0), alive.shape), {}
+    if not len(positions):
+        raise ValueError("the paths have no frame: a picture needs at least one")
+    clock = np.arange(len(positions)) if known is None else np.asarray(known)
+    if clock.shape != positions.shape[:1]:
+        raise ValueError(
+            f"times have shape {clock.shape}: {len(positions)} frames need as many"
+        )
+    clock = clock.astype(np.float64)
+    return Paths(positions, clock, alive, generation, metadata, known is not None)
+
+
+def read_points(given: Any) -> Float[np.ndarray, "particles 3"]:
+    """Points from (N, 3) or (N, 2); of paths those of the last frame."""
+    if not isinstance(given, PathRecord):
+        given = _as_floats(given)
+        if given.ndim < 3:
+            return given.reshape(-1, 3)
+    paths = read_paths(given)
+    return paths.at(len(paths.positions) - 1, np.arange(paths.positions.shape[1]))
+
+
+def choose(
+    count: int,
+    every_kth: int = 1,
+    max_points: int | None = None,
+    indices: Any = None,
+) -> Int[np.ndarray, " chosen"]:
+    """Every k-th particle, or of those named, at most so many, spread evenly."""
+    for name, value in (("every_kth", every_kth), ("max_points", max_points)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}: give a whole number of at least 1")
+    chosen = np.arange(count)
+    if indices is not None:
+        named = np.asarray(indices, dtype=int)
+        if named.size and not -count <= named.min() <= named.max() < count:
+            raise IndexError(
+                f"particle_indices run from {named.min()} to {named.max()}: there are "
+                f"{count} particles"
+            )
+        chosen = chosen[named]
+    chosen = chosen[::every_kth]
+    if max_points is not None and len(chosen) > max_points:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, max_points).round().astype(int)]
+    return chosen
+
+
+def choose_frames(count: int, stride: int) -> range:
+    """Every so many frames from the first."""
+    if stride < 1:
+        raise ValueError(f"frame_stride is {stride}: give a whole number of at least 1")
+    return range(0, count, stride)
+
+
+def axes_of(plane: str) -> tuple[int, int]:
+    """The axes across and up of a plane "xy", "xz" or "yz"."""
+    return plane_axes(plane.lower(), 3)
+
+
+def axis_limits(bounds: Any, axes: Sequence[int]) -> list[Limits]:
+    """Ends of the axes from the bounds of a box, or of a plane in its own two axes."""
+    if bounds is None:
+        return [None] * len(axes)
+    box = box_bounds(bounds)
+    flat = np.shape(bounds) in ((4,), (2, 2)) and len(axes) == 2
+    rows = (0, 1) if flat else axes
+    return [
+        (float(box.lo[row]), float(box.hi[row])) if box.active[row] else None
+        for row in rows
+    ]
+
+
+def path_limits(paths: Paths, axes: Sequence[int]) -> list[tuple[float, float]]:
+    """Ends of the axes that hold every particle of every frame, with a little room."""
+    where = paths.alive[..., None]
+    shown = paths.positions[..., list(axes)]
+    if not where.any():
+        return [(0.0, 1.0)] * len(axes)
+    low = shown.min(axis=(0, 1), where=where, initial=np.inf).astype(np.float64)
+    high = shown.max(axis=(0, 1), where=where, initial=-np.inf).astype(np.float64)
+    # A flat axis gets the extent of the widest one, or of its own value.
+    widest = float((high - low).max()) or float(np.abs(high).max()) or 1.0
+    room = np.where(high > low, 0.03 * (high - low), 0.25 * widest)
+    return list(zip((low - room).tolist(), (high + room).tolist(), strict=True))
+
+
+def axis_names(axes: Sequence[int]) -> list[str]:
+    """The letters of the axes."""
+    return [AXES[axis] for axis in axes]
+
+
+def _as_floats(given: Any) -> Float[np.ndarray, "*shape"]:
+    array = np.asarray(given)
+    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
+        raise ValueError(
+            f"positions are of type {array.dtype} and shape {array.shape}: give real "
+            "numbers of shape (N, 3) or (T, N, 3), or recorded paths"
+        )
+    if array.shape[-1] not in (2, 3):
+        raise ValueError(
+            f"positions have shape {array.shape}: the last axis holds 2 or 3 "
+            "coordinates"
+        )
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    if array.shape[-1] == 2:
+        array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, 1)])
+    return array
+
+
+def _finite(
+    positions: Float[np.ndarray, "frames particles 3"],
+) -> Bool[np.ndarray, "frames particles"]:
+    return np.asarray(np.isfinite(positions).all(axis=-1))

@@ -1,0 +1,21 @@
+"""Optional packages, looked up on use; the error says which and how to get it."""
+
+import importlib
+from typing import Any
+
+from jaxrig.machine import install_command
+
+
+def load_package(module: str, purpose: str, command: str = "") -> Any:
+    """Import a module that a kind of picture needs.
+
+    RuntimeError names it where it is missing, with the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        remedy = command or install_command("viz")
+        raise RuntimeError(
+            f"{purpose} need {module.partition('.')[0]}, which is not installed: "
+            f"{remedy}"
+        ) from error

@@ -1,0 +1,163 @@
+"""A canvas shows the particles it says, in colours that mean what it says."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jaxrig.report import Points, Report, Text, png_from_array
+from jaxtrace.visualization.canvas import (
+    blend_colours,
+    particle_canvas,
+    shade_map,
+    trajectory_section,
+)
+from trace_records import absorbing_channel, recycling_channel, uniform
+
+SEEDS = np.linspace(0, 0.9, 10)[:, None] * [1, 1, 0]
+TIMES = np.linspace(0, 4, 41)
+
+
+def shades_of(part):
+    assert part.shades is not None
+    return part.shades
+
+
+def pixels_of(png):
+    pytest.importorskip("matplotlib")
+    from io import BytesIO
+
+    from matplotlib.image import imread
+
+    return imread(BytesIO(png))
+
+
+def test_positions_are_those_of_the_plane():
+    record = uniform([0, 0.1, 0.2], SEEDS, TIMES)
+    part = particle_canvas(record, plane="xz", bounds=[0, 1, 0, 1, 0, 2])
+    np.testing.assert_allclose(part.positions, record.positions[..., [0, 2]])
+    assert (part.x_axis.name, part.x_axis.high) == ("x", 1)
+    assert (part.y_axis.name, part.y_axis.high) == ("z", 2)
+    assert part.captions[:2] == ("t = 0", "t = 0.1")
+
+
+def test_at_most_so_many_particles_and_frames_first_and_last_kept():
+    record = uniform([0.1, 0, 0], SEEDS, TIMES)
+    part = particle_canvas(record, max_particles=4, max_frames=9)
+    assert part.positions.shape == (9, 4, 2)
+    np.testing.assert_allclose(part.positions[-1, -1], record.positions[-1, -1, :2])
+
+
+@pytest.mark.parametrize("max_frames", [41, 7])
+def test_trails_lead_over_no_wrap(max_frames):
+    record = uniform([0.7, 0, 0], SEEDS, TIMES, period=(1, 0, 0))
+    starts: Any = particle_canvas(record, max_frames=max_frames).starts
+    cells = np.floor(SEEDS[:, 0] + 0.7 * TIMES[:, None])
+    shown = cells[np.linspace(0, 40, max_frames).round().astype(int)]
+    np.testing.assert_array_equal(starts[1:], np.diff(shown, axis=0) != 0)
+    assert not starts[0].any()
+
+
+def test_absent_particles_are_not_drawn():
+    record = absorbing_channel(1.0, 1.0, [0.0, 0.8], [0.0, 0.5])
+    part = particle_canvas(record)
+    np.testing.assert_array_equal(
+        np.isfinite(part.positions[..., 0]), [[True, True], [True, False]]
+    )
+
+
+def test_colours_by_where_particles_began():
+    part = particle_canvas(uniform([0.1, 0, 0], SEEDS, TIMES), bounds=[0, 0.9, 0, 1])
+    shades = shades_of(part)
+    assert shades.shape == (10,)
+    assert (np.diff(shades) > 0).all()
+    assert (shades[0], shades[-1]) == (0, len(part.colours) - 1)
+
+
+def test_a_recycled_particle_takes_the_colour_of_its_own_beginning():
+    record = recycling_channel(0.5, 1.0, [0.9], TIMES)
+    part = particle_canvas(record, bounds=[0, 1, 0, 1])
+    assert shades_of(part)[0, 0] > 0.8 * len(part.colours)
+    assert shades_of(part)[-1, 0] == 0
+
+
+def test_colours_by_age_start_again_with_a_new_life():
+    record = recycling_channel(0.5, 1.0, [0.0], TIMES[:30])
+    shades = shades_of(particle_canvas(record, colour="age"))[:, 0]
+    (again,) = np.nonzero(np.diff(record.generation[:, 0]))
+    assert shades[0] == shades[again + 1] == 0
+    assert shades[again] == shades.max() > 10
+
+
+def test_a_map_is_laid_over_the_axes_the_right_way_up():
+    values = np.zeros((4, 3))
+    values[3, 2] = 1.0
+    values[0, 0] = np.nan
+    opacity = pixels_of(shade_map(values))[..., 3]
+    assert opacity.shape == (3, 4)
+    assert opacity[0, 3] > 0.3
+    assert opacity.sum() == opacity[0, 3]
+
+
+@pytest.mark.parametrize(
+    "background", [np.ones((3, 2)), png_from_array(np.zeros((2, 2), np.uint8))]
+)
+def test_backgrounds(background):
+    part = particle_canvas(uniform([0, 0, 0], SEEDS, TIMES), background=background)
+    assert "<img" in part.html("s--")
+
+
+def test_colours_are_blended_from_stop_to_stop():
+    colours = blend_colours(("#000000", "#804020", "#ffffff"), 2)
+    assert colours == ["#000000", "#402010", "#804020", "#c0a090", "#ffffff"]
+
+
+def test_the_page_keeps_within_its_size():
+    record = uniform(
+        [0.1, 0, 0], np.random.default_rng(0).random((400, 3)), np.arange(200.0)
+    )
+    report = Report("Flow")
+    report.add(trajectory_section("Flow", record, colour="age", background=np.eye(60)))
+    assert len(report.html()) < 400_000
+
+
+def test_the_section_says_what_it_shows():
+    record = uniform([0.1, 0, 0], SEEDS * [1, 0.01, 1], TIMES)
+    section = trajectory_section(
+        "Flow", record, "Words.", max_particles=5, max_frames=41
+    )
+    first, second, part = section.parts
+    assert isinstance(first, Text)
+    assert isinstance(second, Text)
+    assert isinstance(part, Points)
+    assert first.text == "Words."
+    assert "5 of 10 particles at 41 instants" in second.text
+    assert "not to one scale" in second.text
+    assert part.height == 0.25
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 3e5])
+def test_axes_hold_the_particles_at_any_scale(scale):
+    part = particle_canvas(uniform([0, 0, 0], SEEDS * scale, TIMES))
+    assert part.x_axis.low <= 0
+    assert 0.9 * scale <= part.x_axis.high <= 1.05 * scale
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"colour": "mood"}, "colour is 'mood'"),
+        ({"background": np.zeros(3)}, "background has shape"),
+        ({"background": np.full((2, 2), np.nan)}, "finite"),
+        ({"plane": "zz"}, "plane"),
+        ({"max_frames": 0}, "max_points is 0"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        particle_canvas(np.zeros((2, 3, 3)), **options)
+
+
+def test_paths_without_particles_are_refused():
+    with pytest.raises(ValueError, match="no particle"):
+        particle_canvas(np.zeros((2, 0, 3)))

@@ -1,0 +1,132 @@
+"""Arrays and records are read alike; what is not a picture's input is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxtrace.types import PathRecord
+from jaxtrace.visualization.inputs import (
+    axes_of,
+    axis_limits,
+    choose,
+    choose_frames,
+    path_limits,
+    read_paths,
+    read_points,
+)
+from trace_records import absorbing_channel, uniform
+
+
+def test_what_is_read_is_itself_a_record():
+    assert isinstance(read_paths(np.zeros((2, 3, 3))), PathRecord)
+
+
+def test_records_and_arrays_are_read_alike():
+    record = uniform([1, 2, 3], np.eye(3), np.linspace(0, 1, 4))
+    ours, plain = read_paths(record), read_paths(record.positions, record.times)
+    for name in ("positions", "times", "alive", "generation"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(plain, name))
+    assert ours.clock(3) == "t = 1"
+    assert read_paths(record.positions).clock(3) == "frame 3"
+
+
+def test_absent_particles_are_gaps():
+    record = absorbing_channel(1.0, 1.0, [0.0, 0.8], [0.0, 0.5])
+    np.testing.assert_array_equal(
+        np.isfinite(read_points(record)).all(axis=1), [True, False]
+    )
+
+
+def test_points_of_paths_are_those_of_the_last_frame():
+    positions = np.random.default_rng(0).random((4, 5, 3))
+    np.testing.assert_array_equal(read_points(positions), positions[-1])
+    np.testing.assert_array_equal(read_points(positions[-1]), positions[-1])
+    np.testing.assert_array_equal(read_points([1, 2]), [[1, 2, 0]])
+
+
+def test_planar_positions_get_a_zero():
+    paths = read_paths(np.ones((3, 2, 2), np.float32))
+    np.testing.assert_array_equal(paths.positions[..., 2], 0)
+    assert read_paths(np.ones((3, 2))).positions.shape == (3, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "times", "message"),
+    [
+        (np.zeros((2, 3, 4)), None, "2 or 3"),
+        (np.zeros((1, 2, 3, 3)), None, "real"),
+        (np.zeros((2, 3, 3), complex), None, "real"),
+        (np.zeros(3), None, r"give \(T, N, 3\)"),
+        (np.zeros((0, 3, 3)), None, "no frame"),
+        (np.zeros((2, 3, 3)), [0.0], "2 frames"),
+    ],
+)
+def test_other_inputs_are_refused(given, times, message):
+    with pytest.raises(ValueError, match=message):
+        read_paths(given, times)
+
+
+@given(st.integers(0, 50), st.integers(1, 7), st.integers(1, 20))
+def test_the_choice_is_spread_from_first_to_last(count, every, most):
+    every_kth = np.arange(0, count, every)
+    chosen = choose(count, every, most)
+    assert len(chosen) == min(most, len(every_kth))
+    assert set(chosen) <= set(every_kth)
+    assert (np.diff(chosen) > 0).all()
+    if len(chosen) > 1:
+        assert (chosen[0], chosen[-1]) == (every_kth[0], every_kth[-1])
+
+
+def test_named_particles_keep_their_order():
+    np.testing.assert_array_equal(choose(9, indices=[7, -1, 2]), [7, 8, 2])
+    assert choose(3, indices=[]).size == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"every_kth": 0}, ValueError),
+        ({"max_points": 0}, ValueError),
+        ({"indices": [3]}, IndexError),
+        ({"indices": [-4]}, IndexError),
+    ],
+)
+def test_choices_that_cannot_be_made(options, error):
+    with pytest.raises(error, match=r"every_kth|max_points|particle_indices"):
+        choose(3, **options)
+
+
+def test_frames_are_strided_from_the_first():
+    assert list(choose_frames(7, 3)) == [0, 3, 6]
+    with pytest.raises(ValueError, match="frame_stride"):
+        choose_frames(7, 0)
+
+
+def test_planes_are_read_in_any_case():
+    assert [axes_of(name) for name in ("xy", "XZ", "yz")] == [(0, 1), (0, 2), (1, 2)]
+    with pytest.raises(ValueError, match="plane"):
+        axes_of("yx")
+
+
+def test_bounds_are_of_space_or_of_the_plane_itself():
+    space = [[0, 1, 2], [10, 11, 2]]
+    assert axis_limits(space, (0, 2)) == [(0, 10), None]
+    assert axis_limits([5, 6, 7, 8], (1, 2)) == [(5, 6), (7, 8)]
+    assert axis_limits(None, (0, 1)) == [None, None]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e7])
+def test_limits_hold_every_particle_at_any_scale(scale):
+    positions = np.random.default_rng(0).random((5, 4, 3)) * scale
+    positions[..., 2], positions[2, 1] = 3 * scale, np.nan
+    low, high = np.transpose(path_limits(read_paths(positions), (0, 1, 2)))
+    assert (low < np.nanmin(positions, axis=(0, 1))).all()
+    assert (high > np.nanmax(positions, axis=(0, 1))).all()
+    assert (high - low < 1.2 * scale).all()
+
+
+def test_limits_of_nothing_and_of_one_point():
+    assert path_limits(read_paths(np.full((2, 1, 3), np.nan)), (0, 1)) == [(0, 1)] * 2
+    ((low, high), _) = path_limits(read_paths(np.zeros((2, 1, 3))), (0, 1))
+    assert low < 0 < high

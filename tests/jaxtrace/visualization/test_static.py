@@ -1,0 +1,169 @@
+"""Dots are where particles are, lines where they went, on axes nobody else holds."""
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+from matplotlib import pyplot
+from matplotlib.image import imread
+
+from jaxtrace.visualization.figures import DPI, new_figure
+from jaxtrace.visualization.static import (
+    plot_particles_2d,
+    plot_particles_3d,
+    plot_trajectory_2d,
+    plot_trajectory_3d,
+)
+from trace_records import absorbing_channel, recycling_channel, uniform
+
+RED = (1.0, 0.0, 0.0)
+POINTS = np.array([[0.2, 0.3, 0.9], [0.7, 0.8, 0.1], [0.5, 0.1, 0.5]])
+FLOW = uniform([0.3, 0.1, 0.2], POINTS, np.linspace(0, 4, 21), period=(1, 1, 1))
+
+
+def is_red(axes, path, points):
+    """Whether the saved picture is red at these points of the axes."""
+    pixels = imread(path)[..., :3]
+    axes.figure.draw_without_rendering()
+    columns, rows = (axes.transData.transform(points) * DPI / axes.figure.dpi).T
+    found = pixels[len(pixels) - 1 - rows.astype(int), columns.astype(int)]
+    return (np.abs(found - RED) < 0.05).all(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("plane", "axes"), [("xy", [0, 1]), ("xz", [0, 2]), ("yz", [1, 2])]
+)
+def test_dots_are_drawn_where_the_particles_are(tmp_path, plane, axes):
+    path = tmp_path / "dots.png"
+    bounds = [0, 1, 0, 1, 0, 1]
+    drawn = plot_particles_2d(
+        POINTS, plane, bounds, "red", s=60, alpha=1, save_path=path
+    )
+    assert is_red(drawn, path, POINTS[:, axes]).all()
+    assert not is_red(drawn, path, POINTS[:, axes] + [0.1, 0.05]).any()
+    assert (drawn.get_xlabel(), drawn.get_ylabel()) == tuple(plane)
+    assert drawn.get_xlim() == drawn.get_ylim() == (0, 1)
+    assert pyplot.get_fignums() == []
+
+
+def test_dots_in_space_fill_the_picture(tmp_path):
+    path = tmp_path / "space.png"
+    drawn = plot_particles_3d(
+        POINTS, color="red", s=80, alpha=1, elev=10, azim=30, save_path=path
+    )
+    assert (drawn.elev, drawn.azim, drawn.get_zlabel()) == (10, 30, "z")
+    red = (np.abs(imread(path)[..., :3] - RED) < 0.05).all(axis=-1)
+    assert 100 < red.sum() < red.size / 20
+    (dots,) = drawn.collections
+    np.testing.assert_allclose(np.array(dots._offsets3d).T, POINTS)
+
+
+def test_absent_particles_are_skipped():
+    record = absorbing_channel(1.0, 1.0, [0.0, 0.9, 0.3], [0.0, 0.5])
+    (dots,) = plot_particles_2d(record).collections
+    np.testing.assert_allclose(dots.get_offsets(), [[0.5, 0.0], [0.8, 0.0]])
+
+
+def test_values_colour_their_particles_and_get_a_bar():
+    points = POINTS.copy()
+    points[1] = np.nan
+    drawn = plot_particles_2d(points, color=np.array([1.0, 2.0, 4.0]))
+    np.testing.assert_allclose(drawn.collections[0].get_array(), [1.0, 4.0])
+    assert len(drawn.figure.axes) == 2
+
+
+def test_thinning_keeps_what_it_says():
+    points = np.arange(30.0).reshape(10, 3)
+    (dots,) = plot_particles_2d(points, every_kth=3, max_points=2).collections
+    np.testing.assert_allclose(dots.get_offsets(), points[[0, 9], :2])
+
+
+@pytest.mark.parametrize("frame", [-1, 4, 0])
+def test_paths_lead_to_the_dots(frame):
+    drawn = plot_trajectory_2d(FLOW, frame_index=frame, plane="xz")
+    *lines, dots = drawn.collections
+    np.testing.assert_allclose(dots.get_offsets(), FLOW.positions[frame][:, [0, 2]])
+    steps = [np.diff(part, axis=0) for line in lines for part in line.get_segments()]
+    assert all(np.allclose(step, [0.06, 0.04]) for step in steps)
+    assert drawn.get_title() == f"t = {FLOW.times[frame]:.4g}"
+    whole = np.floor(POINTS + FLOW.times[:, None, None] * [0.3, 0.1, 0.2])
+    wraps = (np.diff(whole, axis=0) != 0).any(axis=-1)[: range(21)[frame]]
+    assert sum(map(len, steps)) == (~wraps).sum()
+
+
+def test_no_line_crosses_the_domain_when_particles_are_recycled():
+    record = recycling_channel(0.5, 1.0, [0.0, 0.3], np.linspace(0, 4, 41))
+    lines = plot_trajectory_2d(record).collections[0]
+    assert max(np.diff(part[:, 0]).max() for part in lines.get_segments()) < 0.06
+    assert min(np.diff(part[:, 0]).min() for part in lines.get_segments()) > 0
+
+
+def test_a_line_has_the_colour_of_its_dot():
+    drawn = plot_trajectory_2d(FLOW[:4], particle_indices=[2, 0], alpha=0.7)
+    lines, dots = drawn.collections
+    np.testing.assert_allclose(lines.get_colors(), dots.get_facecolors())
+
+
+@pytest.mark.parametrize("color", ["red", RED, [RED] * 3, np.array([0.0, 1.0, 2.0])])
+def test_colours_of_paths(color):
+    drawn = plot_trajectory_2d(FLOW[:4], color=color, particle_indices=[0, 1])
+    lines, _ = drawn.collections
+    assert len(lines.get_colors()) == 2
+    if not isinstance(color, np.ndarray):
+        np.testing.assert_allclose(lines.get_colors()[:, :3], [RED] * 2)
+
+
+def test_arrows_point_along_the_paths():
+    drawn = plot_trajectory_2d(FLOW[:4], show_arrows=True, show_paths=False)
+    arrows, _ = drawn.collections
+    np.testing.assert_allclose(arrows.V / arrows.U, 1 / 3)
+    assert len(arrows.U) == 3
+    still = np.zeros((3, 2, 3))
+    assert len(plot_trajectory_2d(still, show_arrows=True).collections) == 2
+
+
+def test_paths_in_space(tmp_path):
+    path = tmp_path / "paths.png"
+    drawn = plot_trajectory_3d(FLOW, color="red", save_path=path, elev=5)
+    assert drawn.elev == 5
+    red = (imread(path)[..., 0] > imread(path)[..., 1] + 0.2).sum()
+    assert red > 500
+    assert pyplot.get_fignums() == []
+
+
+@pytest.mark.parametrize("plot", [plot_trajectory_2d, plot_trajectory_3d])
+def test_given_axes_and_arrays_are_used(plot):
+    projection = "3d" if plot is plot_trajectory_3d else None
+    axes = new_figure((3, 3), show=False).add_subplot(projection=projection)
+    drawn = plot(FLOW.positions, FLOW.times, ax=axes, title="mine", every_kth=2)
+    assert drawn is axes
+    assert axes.get_title() == "mine"
+
+
+def test_figure_size_is_kept():
+    drawn = plot_trajectory_2d(FLOW, figsize=(7, 3))
+    assert tuple(drawn.figure.get_size_inches()) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"plane": "zz"}, ValueError, "plane"),
+        ({"frame_index": 21}, IndexError, "21 frames"),
+        ({"particle_indices": [3]}, IndexError, "3 particles"),
+        ({"color": [0.0, 1.0]}, ValueError, "color has 2"),
+        ({"wrong": 1}, TypeError, "wrong"),
+    ],
+)
+def test_refusals(options, error, message):
+    with pytest.raises(error, match=message):
+        plot_trajectory_2d(FLOW, **options)
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for plot in (plot_particles_2d, plot_trajectory_2d):
+        with pytest.raises(RuntimeError, match=r"matplotlib.*pip install"):
+            plot(POINTS[None])
