@@ -1,0 +1,5 @@
+"""The commands of `jaxrig trace`."""
+
+from jaxtrace.cli.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,297 @@
+"""The tracking part of the demo: mixing on a grid, a channel on a mesh, and rates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial import Delaunay
+
+from jaxrig.progress import Meter
+from jaxrig.report import (
+    Figure,
+    Heading,
+    Part,
+    Section,
+    Table,
+    Text,
+    png_from_array,
+)
+from jaxrig.timing import PerformanceMonitor
+from jaxtrace.analysis.ftle import ftle
+from jaxtrace.benchmarks import gyre_slices
+from jaxtrace.density.kde import KDEEstimator
+from jaxtrace.fields.analytic import DoubleGyre
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.fields.mesh import make_mesh_field
+from jaxtrace.tracking.boundary import (
+    continuous_inlet_boundary_factory,
+    reflective_boundary,
+)
+from jaxtrace.tracking.seed_shapes import random_seeds, uniform_grid_seeds
+from jaxtrace.tracking.tracker import create_tracker
+from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.visualization.canvas import blend_colours, particle_canvas
+
+GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
+GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500
+GYRE_NODES, GYRE_SLICES = (129, 65), 61
+FTLE_NODES = (200, 100)
+SHOWN = (1, 99.5)  # percentiles at which the colours of a map end
+GYRE_SHOWN, CHANNEL_SHOWN = 400, 600  # particles on a canvas
+PIXELS = 3  # of a node of a map, each way
+CHANNEL_BOX = np.array([[-2.0, -1.0, 0.0], [4.0, 1.0, 0.0]])
+CYLINDER = 0.4  # radius, about the origin
+CHANNEL_SPAN, CHANNEL_FRAMES = (0.0, 12.0), 241
+CHANNEL_LANES = {"x": 60, "y": 30, "z": 1}
+SPEED, PULSE = 1.0, 0.5  # of the channel, and how much the speed sways
+# Dark blue over green to yellow: even in lightness, also without colours.
+MAP_COLOURS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")
+DOCUMENTED = 187_500  # particle-steps per second that users were promised, on a GPU
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run and how long it took, compiling apart."""
+
+    name: str
+    trajectory: Trajectory
+    seconds: float
+    compile_seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Particle-steps per second."""
+        return self.trajectory.N * (self.trajectory.T - 1) / self.seconds
+
+
+def trace_section(meter: Meter) -> Section:
+    """Everything that particle tracking shows of itself."""
+    gyre = run_gyre(meter)
+    channel = run_channel(meter)
+    return Section(
+        "Particle tracking",
+        *gyre_parts(gyre),
+        *channel_parts(channel),
+        *rate_parts([gyre, channel]),
+        id="trace",
+    )
+
+
+def run_gyre(meter: Meter) -> Run:
+    """Particles of the swaying double gyre, held as slices on a grid."""
+    axes = [
+        np.linspace(lo, hi, n) for lo, hi, n in zip(*GYRE_BOX, GYRE_NODES, strict=True)
+    ]
+    points = np.stack(np.meshgrid(*axes, [0.0], indexing="ij"), -1)
+    times, values = gyre_slices(points, GYRE_SLICES, GYRE_SPAN)
+    field = make_grid_field(values, (*axes, [0.0]), times)
+    seeds = random_seeds(GYRE_PARTICLES, np.transpose(GYRE_BOX), rng_seed=1)
+    boundary = reflective_boundary(np.transpose(GYRE_BOX))
+    what = ("a grid, mirrors at its ends", field, boundary, seeds)
+    return track(*what, GYRE_SPAN, GYRE_FRAMES, meter)
+
+
+def run_channel(meter: Meter) -> Run:
+    """Particles through a channel with a cylinder, on triangles, with an inlet."""
+    field = channel_field()
+    boundary = continuous_inlet_boundary_factory(
+        CHANNEL_BOX, concentrations=CHANNEL_LANES
+    )
+    lattice = uniform_grid_seeds(tuple(CHANNEL_LANES.values()), CHANNEL_BOX)
+    free = np.hypot(lattice[:, 0], lattice[:, 1]) > CYLINDER
+    what = ("a mesh, a continuous inlet", field, boundary, lattice[free])
+    return track(*what, CHANNEL_SPAN, CHANNEL_FRAMES, meter)
+
+
+def track(
+    name: str,
+    field: AbstractField,
+    boundary: Any,
+    seeds: np.ndarray,
+    span: tuple[float, float],
+    frames: int,
+    meter: Meter,
+) -> Run:
+    """Track and time."""
+    progress = lambda done, total: meter.show(done)
+    meter.start(f"tracking on {name}", frames - 1)
+    tracker = create_tracker("rk4", field, boundary, progress_callback=progress)
+    monitor = PerformanceMonitor()
+    found, seconds = monitor.time_function(tracker.track_particles, seeds, span, frames)
+    meter.stop()
+    compiling = sum(monitor.metrics["jit_compilation_times"].values())
+    return Run(name, found, seconds, compiling)
+
+
+def channel_field(slices: int = 13) -> AbstractField:
+    """A potential flow past a cylinder whose speed sways, on triangles."""
+    points, cells = cylinder_mesh()
+    x, y = points[:, 0], points[:, 1]
+    square = x * x + y * y
+    u = 1 - CYLINDER**2 * (x * x - y * y) / square**2
+    v = -2 * CYLINDER**2 * x * y / square**2
+    steady = SPEED * np.stack([u, v, np.zeros_like(u)], 1)
+    times = np.linspace(*CHANNEL_SPAN, slices)
+    sway = 1 + PULSE * np.sin(2 * np.pi * times / 6.0)
+    values = sway[:, None, None] * steady[None]
+    return make_mesh_field(points, cells, values, kind="triangle", times=times)
+
+
+def cylinder_mesh(
+    spacing: float = 0.1, rings: int = 8
+) -> tuple[Float[np.ndarray, "nodes 3"], np.ndarray]:
+    """Triangles of a channel around a cylinder, finer towards it."""
+    (left, low, _), (right, high, _) = CHANNEL_BOX
+    across = np.linspace(left, right, round((right - left) / spacing) + 1)
+    up = np.linspace(low, high, round((high - low) / spacing) + 1)
+    box = np.stack(np.meshgrid(across, up, indexing="ij"), -1).reshape(-1, 2)
+    radii = CYLINDER * 1.08 ** np.arange(rings)
+    angles = np.linspace(0, 2 * np.pi, 72, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles)], 1)
+    near = (radii[:, None, None] * circle).reshape(-1, 2)
+    far = box[np.hypot(*box.T) > radii[-1] + spacing / 2]
+    points = np.concatenate([near, far])
+    cells = Delaunay(points).simplices
+    middle = points[cells].mean(axis=1)
+    # The chords of the circle cut off a little of it: their triangles lie inside.
+    inside = np.hypot(*middle.T) < CYLINDER * np.cos(np.pi / len(angles))
+    return np.pad(points, ((0, 0), (0, 1))), cells[~inside]
+
+
+def gyre_parts(run: Run) -> list[Part]:
+    """The particles over the exponent of their flow, and where they end."""
+    # The middles of cells: along the walls the exponent is far larger than elsewhere.
+    axes = [
+        lo + (np.arange(n) + 0.5) * (hi - lo) / n
+        for lo, hi, n in zip(*GYRE_BOX, FTLE_NODES, strict=True)
+    ]
+    start, end = GYRE_SPAN
+    exponent = ftle(DoubleGyre(), axes, start, end - start)
+    low, high = np.percentile(exponent, SHOWN)
+    shown = np.clip(exponent, low, high)
+    return [
+        Heading("Mixing on a grid"),
+        Text(
+            f"{run.trajectory.N:,} particles of the double gyre, whose two cells sway "
+            f"from side to side, tracked through {GYRE_SLICES} slices on a grid of "
+            f"{GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them are shown, "
+            "coloured by where along x they began. Behind them is the finite-time "
+            "Lyapunov exponent: particles on the two sides of a ridge part."
+        ),
+        particle_canvas(
+            run.trajectory,
+            bounds=np.transpose(GYRE_BOX),
+            background=shown,
+            max_particles=GYRE_SHOWN,
+            trail=6,
+            alt="Particles of the double gyre over the Lyapunov exponent",
+        ),
+        Figure(
+            colour_map(shown),
+            caption=f"The finite-time Lyapunov exponent from t = {start:g} over "
+            f"{end - start:g} units of time, blue up to {low:.2f} and yellow from "
+            f"{high:.2f} on.",
+            alt="Lyapunov exponent of the double gyre",
+        ),
+        *density_parts(run.trajectory),
+    ]
+
+
+def density_parts(trajectory: Trajectory) -> list[Part]:
+    """Where those particles are at the end that began in the left third."""
+    began = trajectory.positions[0, :, 0] < 2 / 3
+    cloud = trajectory.positions[-1, began, :2]
+    estimate = KDEEstimator(
+        cloud,
+        bandwidth=0.04,
+        normalize="relative",
+        resolution=FTLE_NODES,
+        bounds=np.transpose(GYRE_BOX),
+    )
+    _, _, density = estimate.evaluate_2d()
+    return [
+        Figure(
+            colour_map(density.T),
+            caption=f"The density at the end of the {int(began.sum()):,} particles "
+            "that began in the left third: 1 is evenly mixed, and the highest here is "
+            f"{density.max():.1f}.",
+            alt="Density of the particles from the left third",
+        )
+    ]
+
+
+def channel_parts(run: Run) -> list[Part]:
+    """The channel as it plays, and what went through it."""
+    found = run.trajectory
+    entered = int((found.generation[-1] - found.generation[0]).sum())
+    return [
+        Heading("A channel on a mesh"),
+        Text(
+            f"{found.N:,} particles in a pulsing flow past a cylinder, on triangles. "
+            "Whoever leaves on the right makes room for a particle that enters on the "
+            f"left in the same lane: {entered:,} did. {CHANNEL_SHOWN} slots are shown; "
+            "colour is age, from orange to blue."
+        ),
+        particle_canvas(
+            found,
+            bounds=CHANNEL_BOX,
+            background=cylinder_shade(),
+            colour="age",
+            max_particles=CHANNEL_SHOWN,
+            trail=5,
+            alt="Particles in a channel with a cylinder",
+        ),
+    ]
+
+
+def cylinder_shade(per_unit: int = 80) -> Float[np.ndarray, "across up"]:
+    """1 in the cylinder and 0 in the channel, on pixels of the channel's box."""
+    (left, low, _), (right, high, _) = CHANNEL_BOX
+    x = np.linspace(left, right, round((right - left) * per_unit))
+    y = np.linspace(low, high, round((high - low) * per_unit))
+    return (np.hypot(x[:, None], y[None]) < CYLINDER).astype(np.float64)
+
+
+def rate_parts(runs: Sequence[Run]) -> list[Part]:
+    """How fast it was here, beside what users were promised."""
+    columns = ("run", "particles", "frames", "particle-steps per second", "to compile")
+    rows = [
+        (
+            run.name,
+            run.trajectory.N,
+            run.trajectory.T,
+            round(run.rate),
+            f"{run.compile_seconds:.1f} s",
+        )
+        for run in runs
+    ]
+    rows.append(("documented, on a GPU", 7_500, 1_500, DOCUMENTED, "10 to 30 s"))
+    return [
+        Heading("Rates"),
+        Text(
+            "Classic Runge-Kutta, four stages a step, from seeds to a trajectory in "
+            "host memory with every frame recorded."
+        ),
+        Table(columns, rows),
+    ]
+
+
+def colour_map(values: Float[np.ndarray, "across up"]) -> bytes:
+    """Values as a PNG in colours, y upwards; what is not finite is white."""
+    palette = np.array(
+        [
+            [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+            for colour in blend_colours(MAP_COLOURS, 60)
+        ],
+        np.uint8,
+    )
+    finite = np.isfinite(values)
+    low, high = values[finite].min(), values[finite].max()
+    shares = np.where(finite, values - low, 0) / ((high - low) or 1)
+    pixels = palette[np.round(shares * (len(palette) - 1)).astype(int)]
+    pixels[~finite] = 255
+    picture = pixels.transpose(1, 0, 2)[::-1]
+    return png_from_array(picture.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1))

@@ -1,0 +1,171 @@
+"""A case: everything one run is made of, read from a TOML file and written back."""
+
+import dataclasses
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jaxrig.atomic import atomic_write
+from jaxtrace.utils.names import nearest
+from jaxtrace.workflow.tables import (
+    Boundary,
+    Data,
+    Density,
+    Flow,
+    Motion,
+    Output,
+    Particles,
+    Pictures,
+    Stretching,
+    Table,
+    Time,
+    Tracking,
+    readers,
+)
+
+CASE_FILE = "case_as_run.toml"
+NEEDS_NONE = "searching needs no tuning here and cannot change a result: leave it out"
+RENAMED = {  # keys of flat configurations that are called otherwise here
+    "data_pattern": "[data] pattern",
+    "particle_concentrations": "[particles] concentrations",
+    "particle_distribution": "[particles] distribution",
+    "particle_bounds": "[particles] bounds",
+    "particle_bounds_fraction": "[particles] bounds_fraction",
+    "boundary_inlet": "[boundary] inlet",
+    "boundary_outlet": "[boundary] outlet",
+    "flow_axis": "[boundary] flow_axis",
+    "inlet_distribution": "[boundary] inlet_distribution",
+    "density_methods": "[density] methods",
+    "perform_density_analysis": "[density] methods = [] for no density",
+}
+DROPPED = ("max_elements_per_leaf", "max_octree_depth")
+
+
+@dataclass(frozen=True)
+class Case:
+    """The tables of a case; either `data` or `flow` says what moves the particles."""
+
+    data: Data | None = None
+    flow: Flow | None = None
+    particles: Particles = field(default_factory=Particles)
+    time: Time = field(default_factory=Time)
+    tracking: Tracking = field(default_factory=Tracking)
+    boundary: Boundary = field(default_factory=Boundary)
+    motion: Motion = field(default_factory=Motion)
+    density: Density = field(default_factory=Density)
+    pictures: Pictures = field(default_factory=Pictures)
+    ftle: Stretching = field(default_factory=Stretching)
+    output: Output = field(default_factory=Output)
+
+    def __post_init__(self) -> None:
+        if (self.data is None) == (self.flow is None):
+            raise ValueError("a case has either [data] or [flow]: give one of them")
+        if self.time.use_data_dt and self.data is None:
+            raise ValueError("time.use_data_dt needs slices: a [flow] has none")
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the results."""
+        return Path(self.output.folder)
+
+
+TABLES: dict[str, type[Table]] = {
+    kind.section: kind
+    for kind in (
+        *(Data, Flow, Particles, Time, Tracking, Boundary),
+        *(Motion, Density, Pictures, Stretching, Output),
+    )
+}
+
+
+def read_case(content: Mapping[str, Any]) -> Case:
+    """The case of a mapping of tables, as a TOML file gives it."""
+    tables = {}
+    for name, table in content.items():
+        if name not in TABLES:
+            raise TypeError(_unknown(name, isinstance(table, Mapping)))
+        if not isinstance(table, Mapping):
+            raise TypeError(f"{name} is {table!r}: it is a table, written [{name}]")
+        tables[name] = TABLES[name].from_mapping(table)
+    return Case(**tables)
+
+
+def _unknown(name: str, table: bool) -> str:
+    """What to write in place of a table or a key that does not exist."""
+    if name in DROPPED:
+        return f"no key {name!r}: {NEEDS_NONE}"
+    if name in RENAMED:
+        return f"no key {name!r} outside tables; write it as {RENAMED[name]}"
+    owners = [kind.section for kind in TABLES.values() if name in readers(kind)]
+    if owners and not table:
+        return f"no key {name!r} outside tables; it belongs to [{owners[0]}]"
+    return f"no table [{name}]; {nearest(name, list(TABLES))}"
+
+
+def load_case(path: str | os.PathLike[str]) -> Case:
+    """The case of a file; its paths count from the folder of the file."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is no TOML: {error}") from error
+    try:
+        case = read_case(content)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{path}: {error}") from error
+    return _anchored(case, path.parent.absolute())
+
+
+def _anchored(case: Case, folder: Path) -> Case:
+    output = dataclasses.replace(
+        case.output, folder=str(folder / Path(case.output.folder).expanduser())
+    )
+    data = case.data
+    if data is not None:
+        pattern = str(folder / Path(data.pattern).expanduser())
+        data = dataclasses.replace(data, pattern=pattern)
+    return dataclasses.replace(case, data=data, output=output)
+
+
+def write_case(case: Case, path: str | os.PathLike[str]) -> Path:
+    """Write a case with every value spelt out, whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(case_text(case).encode())
+    return path
+
+
+def case_text(case: Case) -> str:
+    """The case as TOML."""
+    lines: list[str] = []
+    for name in TABLES:
+        table = getattr(case, name)
+        if table is not None:
+            lines += [f"[{name}]"]
+            lines += [f"{k} = {_toml(v)}" for k, v in table.to_mapping().items()]
+            lines += [""]
+    return "\n".join(lines)
+
+
+def quote(words: str) -> str:
+    """Words as a string of TOML, which escapes what JSON escapes."""
+    return json.dumps(words, ensure_ascii=False)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return repr(value)

@@ -1,0 +1,254 @@
+"""From the tables of a case to a field, seeds, a boundary and a tracker."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from jaxrig import compile_once
+from jaxrig.static import thaw
+from jaxtrace.bounds import AXES, Box, box_bounds
+from jaxtrace.config import configure, get_config
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.clock import Moment
+from jaxtrace.fields.function import as_field
+from jaxtrace.tracking.boundaries.base import AbstractBoundary
+from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.flows import make_flow
+from jaxtrace.tracking.inertia import Inertial
+from jaxtrace.tracking.motion import AbstractMotion
+from jaxtrace.tracking.seed_shapes import (
+    Seeds,
+    as_seeds,
+    random_seeds,
+    uniform_grid_seeds,
+)
+from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
+from jaxtrace.workflow.case import Case
+from jaxtrace.workflow.series import load_field
+from jaxtrace.workflow.tables import BOUNDARIES
+
+N_TIMESTEPS = 2000
+TIME_SPAN = (0.0, 4.0)  # where neither the case nor the field has ends in time
+UNEVEN = 1e-3  # of their mean, how far spacings of slices may be apart to count as even
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a case comes to: everything a tracker needs, and notes about the data."""
+
+    field: Any
+    domain: Box
+    seeds: Seeds
+    boundary: AbstractBoundary
+    motion: AbstractMotion | None
+    time_span: tuple[float, float]
+    n_timesteps: int
+    notes: tuple[str, ...]
+
+
+@contextlib.contextmanager
+def working(case: Case) -> Iterator[None]:
+    """The precision, device and memory of a case; those before come back after."""
+    before = get_config().settings
+    table = case.tracking
+    configure(
+        dtype=table.dtype, device=table.device, memory_limit_gb=table.memory_limit_gb
+    )
+    try:
+        yield
+    finally:
+        names = ("dtype", "device", "device_id", "memory_limit_gb")
+        configure(**{name: getattr(before, name) for name in names})
+
+
+def make_plan(case: Case) -> Plan:
+    """Read or make the field, and place the particles in it."""
+    field, notes = make_field(case)
+    domain = find_domain(case, field)
+    span = find_span(case, field)
+    seeds, left = keep_inside(field, make_seeds(case, domain))
+    return Plan(
+        field,
+        domain,
+        seeds,
+        make_boundary(case, domain),
+        make_motion(case),
+        span,
+        count_frames(case, field, span),
+        (*notes, *left),
+    )
+
+
+def make_field(case: Case) -> tuple[Any, tuple[str, ...]]:
+    """The field of the files or of the formula, and what was done to the data."""
+    if case.data is not None:
+        return load_field(case.data, case.tracking.dtype)
+    assert case.flow is not None
+    return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
+
+
+def find_domain(case: Case, field: Any) -> Box:
+    """The box of the boundary, of the field, or that of the particles."""
+    given = thaw(case.boundary.options).get("bounds")
+    if given is not None:
+        return box_bounds(given)
+    corners = as_field(field).get_spatial_bounds()
+    if np.isfinite(corners).all():
+        return box_bounds(np.stack(corners))
+    if case.particles.bounds is None:
+        raise ValueError(
+            "this flow has no ends: give the domain as bounds in [boundary], or the "
+            "box of the particles as bounds in [particles]"
+        )
+    return box_bounds(case.particles.bounds)
+
+
+def find_span(case: Case, field: Any) -> tuple[float, float]:
+    """The span of the case, else of the data, else from 0 to 4."""
+    if case.time.time_span is not None:
+        return case.time.time_span
+    first, last = as_field(field).get_time_bounds()
+    return (first, last) if math.isfinite(last - first) else TIME_SPAN
+
+
+def count_frames(case: Case, field: Any, span: tuple[float, float]) -> int:
+    """The frames asked for, or as far apart as the slices."""
+    if not case.time.use_data_dt:
+        return case.time.n_timesteps or N_TIMESTEPS
+    clock = getattr(as_field(field), "clock", None)
+    times = np.zeros(1) if clock is None else np.asarray(clock.times, np.float64)
+    spacing = np.diff(times)
+    if not spacing.size or np.ptp(spacing) > UNEVEN * spacing.mean():
+        raise ValueError(
+            "time.use_data_dt needs at least two slices at even times: give "
+            "n_timesteps in place of it"
+        )
+    return max(2, round(abs(span[1] - span[0]) / spacing.mean()) + 1)
+
+
+def seed_region(case: Case, domain: Box) -> Box:
+    """The box that particles start in."""
+    table = case.particles
+    if table.bounds is not None:
+        return box_bounds(table.bounds)
+    if table.bounds_fraction is None:
+        return domain
+    shares = np.array(table.bounds_fraction)
+    low = domain.lo + shares[:, 0] * domain.size
+    return box_bounds(np.stack([low, domain.lo + shares[:, 1] * domain.size]))
+
+
+def make_seeds(case: Case, domain: Box) -> Seeds:
+    """Particles on a lattice, at random, or around the middle of their box.
+
+    A flat axis has one layer, whatever its count.
+    """
+    table, region = case.particles, seed_region(case, domain)
+    counts = [
+        n if active else 1
+        for n, active in zip(table.concentrations, region.active, strict=True)
+    ]
+    if table.distribution == "uniform":
+        return uniform_grid_seeds(counts, region)
+    if table.distribution == "random":
+        return random_seeds(math.prod(counts), region, table.seed)
+    draw = np.random.default_rng(table.seed).normal(size=(math.prod(counts), 3))
+    middle = (region.lo + region.hi) / 2
+    spread = np.array(table.gaussian_std) * region.size
+    return as_seeds(np.clip(middle + spread * draw, region.lo, region.hi))
+
+
+def keep_inside(
+    field: Any, seeds: Seeds
+) -> tuple[Float[np.ndarray, "kept 3"], tuple[str, ...]]:
+    """The seeds that the field holds, and how many were left out, in words."""
+    frozen = as_field(field)
+    first = frozen.get_time_bounds()[0]
+    moment = frozen.moment(np.float64(first if math.isfinite(first) else 0.0))
+    held = np.asarray(
+        _held(frozen, jnp.asarray(seeds), jax.tree.map(jnp.asarray, moment))
+    )
+    if held.all():
+        return seeds, ()
+    if not held.any():
+        raise ValueError(
+            f"none of the {len(seeds)} particles lies in the mesh: give bounds in "
+            "[particles] that hold a part of it"
+        )
+    missing = len(seeds) - int(held.sum())
+    return seeds[held], (
+        f"{missing:,} of {len(seeds):,} particles lie outside the mesh: left out",
+    )
+
+
+@compile_once(max_traces=None)
+def _held(
+    field: AbstractField, positions: Float[Array, "n 3"], moment: Moment
+) -> Bool[Array, " n"]:
+    _, memory = field.velocity(positions, moment, field.start(positions))
+    return field.inside(positions, memory)
+
+
+def make_boundary(case: Case, domain: Box) -> AbstractBoundary:
+    """The boundary of the case; newcomers start on the lattice of the seeds."""
+    table = case.boundary
+    given, takes = thaw(table.options), table.arguments()
+    counts = dict(zip(AXES, case.particles.concentrations, strict=True))
+    filled = {
+        "bounds": np.stack([domain.lo, domain.hi]),
+        "concentrations": counts,
+        "seed": case.tracking.seed,
+    }
+    defaults = {name: value for name, value in filled.items() if name in takes}
+    return BOUNDARIES[table.type](**{**defaults, **given})
+
+
+def make_motion(case: Case) -> AbstractMotion | None:
+    """The motion of the case; None for tracers."""
+    table = case.motion
+    motion: AbstractMotion | None = None
+    if table.response_time is not None:
+        motion = Inertial(np.asarray(table.response_time), np.asarray(table.gravity))
+    elif any(table.gravity):
+        raise ValueError("motion.gravity needs response_time: tracers do not fall")
+    if table.diffusivity is None:
+        return motion
+    return Diffusion(table.diffusivity, table.scheme, motion)
+
+
+def make_tracker(
+    case: Case, plan: Plan, progress: Callable[[int, int], None] | None = None
+) -> ParticleTracker:
+    """The tracker of a plan; progress hears of frames done and of all."""
+    table = case.tracking
+    adaptive: dict[str, Any] = {}
+    if table.error_tolerance is not None:
+        adaptive = {"adaptive_dt": True, "error_tolerance": table.error_tolerance}
+    return create_tracker(
+        table.integrator,
+        plan.field,
+        plan.boundary,
+        batch_size=table.batch_size,
+        recording_interval=table.recording_interval,
+        record_velocities=table.record_velocities,
+        max_memory_gb=table.memory_limit_gb,
+        seed=table.seed,
+        devices=table.devices,
+        motion=plan.motion,
+        progress_callback=progress,
+        **adaptive,
+    )
+
+
+def describe_seeding(case: Case) -> dict[str, Any]:
+    """How particles are placed, in words for a report."""
+    found = dataclasses.asdict(case.particles)
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,292 @@
+"""The tables of a case and their defaults: what to track, through what, to where."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+
+from jaxrig.devices import KINDS
+from jaxrig.static import freeze, thaw
+from jaxtrace.density.grids import NORMALISATIONS, PLANES
+from jaxtrace.density.kde import BANDWIDTH_RULES
+from jaxtrace.density.kernels import KERNELS
+from jaxtrace.fields.analytic import FLOWS
+from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
+from jaxtrace.integrators.tableau import METHODS
+from jaxtrace.settings import DTYPES
+from jaxtrace.tracking.boundary import FACTORIES
+from jaxtrace.tracking.diffusion import SCHEMES
+from jaxtrace.utils.names import known_only, nearest
+from jaxtrace.workflow import values
+from jaxtrace.workflow.values import flag, maybe, number, one_of, some_of, text, whole
+
+Triple = tuple[Any, Any, Any]
+Box = tuple[Triple, Triple]
+Normalise = bool | str
+T = TypeVar("T", bound="Table")
+NO_OPTIONS = freeze({})
+STORES = ("zarr", "h5", "pvd")
+EXPORTS = ("vtp", "series")
+ESTIMATES = ("kde", "sph")
+PICTURES = ("particles", "trajectories", "density", "slice")
+# Boundaries and arguments that are functions cannot be written in a file.
+BOUNDARIES = {n: f for n, f in FACTORIES.items() if n not in ("distance", "wall")}
+BOUNDARIES["walls"] = FACTORIES["wall"]
+NOT_WRITTEN = ("inlet_particle_generator", "domain_bounds")
+
+
+def _normalise(value: Any, name: str) -> Normalise:
+    if isinstance(value, bool):
+        return value
+    return one_of(*NORMALISATIONS)(value, name)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a case; every value is checked and converted when it is made."""
+
+    section: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for name, read in readers(type(self)).items():
+            value = read(getattr(self, name), f"{self.section}.{name}")
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_mapping(cls: type[T], given: Mapping[str, Any]) -> T:
+        """The table of a file; unknown and missing keys are errors."""
+        known = known_only(given, list(readers(cls)), f"key in [{cls.section}]")
+        for field in dataclasses.fields(cls):
+            if field.default is dataclasses.MISSING and field.name not in known:
+                raise ValueError(f"[{cls.section}] needs {field.name}: add it")
+        table = readers(cls)
+        return cls(**{k: table[k](v, f"{cls.section}.{k}") for k, v in known.items()})
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The table as a file would hold it; None is left out."""
+        found = {name: getattr(self, name) for name in readers(type(self))}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@functools.cache
+def readers(kind: type[Table]) -> dict[str, values.Reader]:
+    """The reader of every key, in the order of the keys."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {f.name: hints[f.name].__metadata__[0] for f in dataclasses.fields(kind)}
+
+
+@dataclass(frozen=True)
+class Data(Table):
+    """Files with the velocity: a pattern, a folder, a collection or one file."""
+
+    section: ClassVar[str] = "data"
+    pattern: Annotated[str, text]
+    max_timesteps_to_load: Annotated[int, whole()] = 40
+    skip_initial_timesteps: Annotated[int, whole(0)] = 0
+    use_stable_mesh_only: Annotated[bool, flag] = True
+    velocity_name: Annotated[Any, maybe(values.name_or_names)] = None
+    time_range: Annotated[tuple[float, float] | None, maybe(values.rising)] = None
+    interpolation: Annotated[str, one_of(*INTERPOLATIONS)] = "linear"
+    extrapolation: Annotated[str, one_of(*EXTRAPOLATIONS)] = "constant"
+    outside: Annotated[str | None, maybe(text)] = None
+
+
+@dataclass(frozen=True)
+class Flow(Table):
+    """A flow given by a formula, in place of files; other keys are its parameters."""
+
+    section: ClassVar[str] = "flow"
+    name: Annotated[str, one_of(*FLOWS)]
+    parameters: Annotated[Any, values.options] = NO_OPTIONS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = [field.name for field in dataclasses.fields(FLOWS[self.name])]
+        given = known_only(thaw(self.parameters), names, f"parameter of {self.name}")
+        read = {k: number()(v, f"flow.{k}") for k, v in given.items()}
+        object.__setattr__(self, "parameters", freeze(read))
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> "Flow":
+        """The name, and all other keys as parameters."""
+        rest = {key: value for key, value in given.items() if key != "name"}
+        if "name" not in given:
+            raise ValueError(f"[flow] needs name: one of {', '.join(FLOWS)}")
+        return cls(one_of(*FLOWS)(given["name"], "flow.name"), freeze(rest))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The name and the parameters side by side."""
+        return {"name": self.name, **thaw(self.parameters)}
+
+
+@dataclass(frozen=True)
+class Particles(Table):
+    """Where particles start: counts per axis, how they are spread, and in what box."""
+
+    section: ClassVar[str] = "particles"
+    concentrations: Annotated[Triple, values.per_axis(whole())] = (60, 50, 15)
+    distribution: Annotated[str, one_of("uniform", "gaussian", "random")] = "uniform"
+    gaussian_std: Annotated[Triple, values.per_axis(number(0))] = (0.2, 0.2, 0.2)
+    bounds: Annotated[Box | None, maybe(values.box)] = None
+    bounds_fraction: Annotated[Triple | None, maybe(values.axis_parts)] = None
+    seed: Annotated[int, whole(0)] = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bounds is not None and self.bounds_fraction is not None:
+            raise ValueError("particles has bounds and bounds_fraction: give one")
+
+
+@dataclass(frozen=True)
+class Time(Table):
+    """The frames: how many over which span, and the longest step between them."""
+
+    section: ClassVar[str] = "time"
+    n_timesteps: Annotated[int | None, maybe(whole(2))] = None
+    dt: Annotated[float | None, maybe(number(0))] = None
+    use_data_dt: Annotated[bool, flag] = False
+    time_span: Annotated[tuple[float, float] | None, maybe(values.pair)] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.use_data_dt and self.n_timesteps is not None:
+            raise ValueError(
+                "time has use_data_dt and n_timesteps: frames are either as far apart "
+                "as the slices or so many; give one"
+            )
+
+
+@dataclass(frozen=True)
+class Tracking(Table):
+    """How particles are moved: the integrator, batches, precision and device."""
+
+    section: ClassVar[str] = "tracking"
+    integrator: Annotated[str, one_of(*METHODS)] = "rk4"
+    batch_size: Annotated[int | None, maybe(whole())] = None
+    recording_interval: Annotated[int, whole()] = 1
+    record_velocities: Annotated[bool, flag] = False
+    error_tolerance: Annotated[float | None, maybe(number(0))] = None
+    dtype: Annotated[str, one_of(*DTYPES)] = "float32"
+    device: Annotated[str, one_of(*KINDS)] = "auto"
+    devices: Annotated[int | None, maybe(whole())] = None
+    memory_limit_gb: Annotated[float, number(0)] = 8.0
+    seed: Annotated[int, whole(0)] = 0
+
+
+@dataclass(frozen=True)
+class Boundary(Table):
+    """What happens at the ends of the domain: a type, and the arguments it takes."""
+
+    section: ClassVar[str] = "boundary"
+    type: Annotated[str, one_of(*BOUNDARIES)] = "channel"
+    options: Annotated[Any, values.options] = NO_OPTIONS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = thaw(self.options)
+        names = self.arguments()
+        for key in given:
+            if key not in names:
+                raise TypeError(
+                    f"no key in [boundary] of type {self.type!r} {key!r}; "
+                    f"{nearest(key, names)}"
+                )
+        if "bounds" in given:
+            given["bounds"] = values.box(given["bounds"], "boundary.bounds")
+        object.__setattr__(self, "options", freeze(given))
+
+    def arguments(self) -> list[str]:
+        """The keys that the type takes."""
+        names = inspect.signature(BOUNDARIES[self.type]).parameters
+        return [name for name in names if name not in NOT_WRITTEN]
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> "Boundary":
+        """The type, a channel if not given, and all other keys as its arguments."""
+        rest = {key: value for key, value in given.items() if key != "type"}
+        kind = given.get("type", "channel")
+        return cls(one_of(*BOUNDARIES)(kind, "boundary.type"), freeze(rest))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The type and the arguments side by side."""
+        return {"type": self.type, **thaw(self.options)}
+
+
+@dataclass(frozen=True)
+class Motion(Table):
+    """More than going with the flow: a random walk, or inertia with drag."""
+
+    section: ClassVar[str] = "motion"
+    diffusivity: Annotated[Triple | None, maybe(values.per_axis(number()))] = None
+    scheme: Annotated[str, one_of(*SCHEMES)] = "euler-maruyama"
+    response_time: Annotated[float | None, maybe(number(0))] = None
+    gravity: Annotated[Triple, values.per_axis(number())] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Density(Table):
+    """Where particles are at the end: kernel estimates over a plane."""
+
+    section: ClassVar[str] = "density"
+    methods: Annotated[tuple[str, ...], some_of(*ESTIMATES)] = ESTIMATES
+    plane: Annotated[str, one_of(*PLANES)] = "xy"
+    slab_position: Annotated[float | None, maybe(number())] = None
+    slab_thickness: Annotated[float | None, maybe(number(0))] = None
+    resolution: Annotated[int, whole(2)] = 100
+    kde_bandwidth: Annotated[float | None, maybe(number(0))] = None
+    kde_bandwidth_rule: Annotated[str, one_of(*BANDWIDTH_RULES)] = "scott"
+    kde_normalize: Annotated[Normalise, _normalise] = True
+    sph_smoothing_length: Annotated[float | None, maybe(number(0))] = None
+    sph_adaptive: Annotated[bool, flag] = False
+    sph_n_neighbors: Annotated[int, whole()] = 32
+    sph_kernel_type: Annotated[str, one_of(*KERNELS)] = "cubic_spline"
+    sph_normalize: Annotated[Normalise, _normalise] = True
+
+
+@dataclass(frozen=True)
+class Pictures(Table):
+    """Which pictures to draw, and how the density across the flow is shown."""
+
+    section: ClassVar[str] = "pictures"
+    which: Annotated[tuple[str, ...], some_of(*PICTURES)] = PICTURES
+    plane: Annotated[str, one_of(*PLANES)] = "xy"
+    max_paths: Annotated[int, whole()] = 50
+    slice_x0: Annotated[float | None, maybe(number())] = None
+    slice_levels: Annotated[int, whole()] = 20
+    slice_cutoff_min: Annotated[float, values.percent] = 0.0
+    slice_cutoff_max: Annotated[float, values.percent] = 95.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.slice_cutoff_min < self.slice_cutoff_max:
+            raise ValueError(
+                f"pictures.slice_cutoff_min is {self.slice_cutoff_min}: give less than "
+                f"slice_cutoff_max, {self.slice_cutoff_max}"
+            )
+
+
+@dataclass(frozen=True)
+class Stretching(Table):
+    """The Lyapunov exponent of the flow over a plane, for `jaxrig trace ftle`."""
+
+    section: ClassVar[str] = "ftle"
+    t0: Annotated[float | None, maybe(number())] = None
+    T: Annotated[float | None, maybe(number())] = None
+    resolution: Annotated[int, whole(2)] = 200
+    bounds: Annotated[Box | None, maybe(values.box)] = None
+    level: Annotated[float | None, maybe(number())] = None
+    dt: Annotated[float | None, maybe(number(0))] = None
+
+
+@dataclass(frozen=True)
+class Output(Table):
+    """Where results go: the folder, the store that frames stream to, and exports."""
+
+    section: ClassVar[str] = "output"
+    folder: Annotated[str, text] = "out"
+    store: Annotated[str, one_of(*STORES)] = "zarr"
+    formats: Annotated[tuple[str, ...], some_of(*EXPORTS)] = EXPORTS
+    reports: Annotated[bool, flag] = True
+    page: Annotated[bool, flag] = True

@@ -1,0 +1,146 @@
+"""A case runs to its end, refuses to overwrite, and goes on where it was stopped."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jaxrig import Meter
+from jaxtrace.workflow.case import load_case
+from jaxtrace.workflow.conversion import read_trajectory
+from jaxtrace.workflow.run import (
+    resume_case,
+    run_case,
+    store_path,
+    stored_case,
+)
+from trace_cases import SMALL, write_slices, write_small
+
+pytest.importorskip("matplotlib")
+
+
+class Stopping(Meter):
+    """Interrupts a run after some frames."""
+
+    def __init__(self, after):
+        self.after = after
+
+    def show(self, done):
+        if done >= self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def case(tmp_path):
+    return load_case(write_small(tmp_path))
+
+
+def plain(case):
+    """The case without all that follows the tracking."""
+    pictures = dataclasses.replace(case.pictures, which=())
+    density = dataclasses.replace(case.density, methods=())
+    output = dataclasses.replace(case.output, formats=(), reports=False, page=False)
+    return dataclasses.replace(case, pictures=pictures, density=density, output=output)
+
+
+def test_everything_is_written(case):
+    lines = []
+    outcome = run_case(case, tell=lines.append)
+    names = {path.name for path in outcome.files}
+    assert names == {
+        "trajectory.zarr",
+        "density.npz",
+        "final_particles.png",
+        "trajectories.png",
+        "density_kde.png",
+        "density_sph.png",
+        "trajectory.vtp",
+        "trajectory.pvd",
+        "enhanced_analysis_summary.txt",
+        "performance_report.txt",
+        "report.html",
+    }
+    assert all(path.exists() for path in outcome.files)
+    assert lines[0] == "12 particles, 41 frames from t = 0 to 1"
+    assert any("the domain is flat" in line for line in lines)
+    turned = outcome.trajectory.positions
+    np.testing.assert_allclose(turned[-1], turned[0], atol=1e-4)
+    assert outcome.rate > 0
+    assert {
+        "loading",
+        "tracking",
+        "compiling",
+        "density",
+        "pictures",
+        "exports",
+    } == set(outcome.seconds)
+
+
+def test_nothing_but_the_store_where_nothing_else_is_asked_for(case):
+    outcome = run_case(plain(case))
+    assert outcome.files == [store_path(case)]
+    np.testing.assert_array_equal(
+        read_trajectory(store_path(case)).positions, outcome.trajectory.positions
+    )
+
+
+@pytest.mark.parametrize("store", ["zarr", "h5", "pvd"])
+def test_a_run_that_was_stopped_goes_on_bit_for_bit(case, store):
+    case = plain(case)
+    whole = run_case(case).trajectory
+    folder = str(case.folder.with_name("stopped"))
+    output = dataclasses.replace(case.output, folder=folder, store=store)
+    case = dataclasses.replace(case, output=output)
+    with pytest.raises(KeyboardInterrupt):
+        run_case(case, meter=Stopping(20))
+    assert read_trajectory(store_path(case)).T < whole.T
+    outcome = resume_case(folder)
+    np.testing.assert_array_equal(outcome.trajectory.positions, whole.positions)
+    assert 0 < outcome.share < 1
+    assert resume_case(folder).share == 0
+
+
+def test_a_folder_with_a_run_is_not_overwritten_unasked(case):
+    case = plain(case)
+    run_case(case)
+    with pytest.raises(FileExistsError, match="holds a run"):
+        run_case(case)
+    table = dataclasses.replace(case.tracking, integrator="euler")
+    other = dataclasses.replace(case, tracking=table)
+    with pytest.raises(ValueError, match="holds a run with integrator"):
+        run_case(other, resume=True)
+    replaced = run_case(other, overwrite=True)
+    assert replaced.trajectory.metadata["integrator"] == "euler"
+    with pytest.raises(ValueError, match="choose one"):
+        run_case(case, resume=True, overwrite=True)
+
+
+def test_a_folder_knows_its_case(case, tmp_path):
+    case = plain(case)
+    run_case(case)
+    moved = case.folder.rename(tmp_path / "moved")
+    found = stored_case(moved)
+    assert found.folder == moved
+    assert found.flow == case.flow
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        stored_case(tmp_path)
+
+
+def test_files_to_results_through_a_channel(tmp_path):
+    write_slices(tmp_path)
+    text = SMALL.replace('name = "rotation"', "").replace(
+        "rate = 6.283185307179586", ""
+    )
+    text = text.replace("[flow]", '[data]\npattern = "flow.pvd"')
+    text = text.replace("z = 1", "z = 2").replace('type = "reflective"', "")
+    text = text.replace("bounds = [-1, 1, -1, 1]", 'inlet = "none"')
+    outcome = run_case(plain(load_case(write_small(tmp_path, text))))
+    exited = outcome.trajectory.exit_time
+    # x = x0 + t + t^2 / 2 reaches 2.
+    start = outcome.trajectory.positions[0, :, 0]
+    exact = np.sqrt(1 + 2 * (2 - start)) - 1
+    left = exact < 1
+    np.testing.assert_allclose(
+        exited[left & (start < 2)], exact[left & (start < 2)], rtol=1e-3
+    )
+    assert np.isnan(exited[~left]).all()
