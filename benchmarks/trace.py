@@ -1,0 +1,348 @@
+"""Measure particle tracking and print JSON, beside a plain JAX scan and numba.
+
+python benchmarks/trace.py > trace.json
+python benchmarks/trace.py grid mesh --particles 1000000 10000000
+
+Cases of one group run in turns. `grid` compares ours with a scan written by hand and,
+where numba is installed, with its loop; `job` is the users' document's run; `mesh` has
+tetrahedra and warped hexahedra; `gradient` the reverse mode; `export` a .vtp file.
+"""
+
+import argparse
+import functools
+import importlib.util
+import itertools
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrig import compiled_memory
+from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
+from jaxrig.timing import compare
+from jaxtrace.benchmarks import (
+    BOX,
+    GRID,
+    NODES,
+    SLICES,
+    SPAN,
+    box_hexahedra,
+    grid_gyre,
+    gyre_slices,
+    lattice_nodes,
+    mesh_gyre,
+)
+from jaxtrace.fields.mesh import make_mesh_field
+from jaxtrace.files.trajectories import export_trajectory_to_vtk
+from jaxtrace.tracking import (
+    continuous_inlet_boundary_factory,
+    create_tracker,
+    random_seeds,
+    reflective_boundary,
+    simulate,
+)
+
+STEPS = 240
+DT = 4.0 / STEPS
+
+
+def last_positions(field: Any, seeds: Any, steps: int) -> Any:
+    """Track and keep the last frame only."""
+    tracker = create_tracker(
+        "rk4", field, reflective_boundary(BOX), recording_interval=steps
+    )
+    return tracker.track_particles(seeds, (0.0, steps * DT), steps + 1).positions[-1]
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def plain_scan(table: Any, points: Any, steps: int) -> Any:
+    """The same run as one would write it: one gather of sixteen corners."""
+    nx, ny, nz = GRID
+    size = BOX[1] - BOX[0]
+    scale = jnp.asarray((np.array(GRID) - 1) / size, np.float32)
+    corners = np.array(
+        [
+            ((t * nx + i) * ny + j) * nz + k
+            for t, i, j, k in itertools.product((0, 1), repeat=4)
+        ]
+    )
+
+    def velocity(p: Any, time: Any) -> Any:
+        along = time * (SLICES - 1) / (SPAN[1] - SPAN[0])
+        slot = jnp.clip(jnp.floor(along).astype(jnp.int32), 0, SLICES - 2)
+        g = p * scale
+        cell = jnp.clip(
+            jnp.floor(g).astype(jnp.int32), 0, jnp.array([nx - 2, ny - 2, nz - 2])
+        )
+        parts = jnp.concatenate([jnp.full((len(p), 1), along - slot), g - cell], 1)
+        base = ((slot * nx + cell[:, 0]) * ny + cell[:, 1]) * nz + cell[:, 2]
+        found = table.at[base[:, None] + corners].get(mode="promise_in_bounds")
+        weight = jnp.ones((len(p), 1))
+        for axis in range(4):
+            part = parts[:, axis : axis + 1]
+            pair = jnp.stack([1 - part, part], 2)
+            weight = (weight[:, :, None] * pair).reshape(len(p), -1)
+        return jnp.einsum("nc,ncd->nd", weight, found)
+
+    def step(p: Any, number: Any) -> tuple[Any, None]:
+        t = number * DT
+        k1 = velocity(p, t)
+        k2 = velocity(p + DT / 2 * k1, t + DT / 2)
+        k3 = velocity(p + DT / 2 * k2, t + DT / 2)
+        k4 = velocity(p + DT * k3, t + DT)
+        return p + DT / 6 * (k1 + 2 * k2 + 2 * k3 + k4), None
+
+    return jax.lax.scan(step, points, jnp.arange(steps))[0]
+
+
+def numba_loop(table: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
+    """The same run as a parallel loop over particles."""
+    import numba  # pyright: ignore[reportMissingImports]
+
+    nx, ny, nz = GRID
+    sx, sy, sz = (np.array(GRID) - 1) / (BOX[1] - BOX[0])
+    st = (SLICES - 1) / (SPAN[1] - SPAN[0])
+
+    @numba.njit(fastmath=True, inline="always")
+    def place(g, count):
+        index = min(max(int(np.floor(g)), 0), count - 2)
+        return index, g - index
+
+    @numba.njit(fastmath=True, inline="always")
+    def velocity(table, x, y, z, time):
+        k, wt = place(time * st, SLICES)
+        i, fx = place(x * sx, nx)
+        j, fy = place(y * sy, ny)
+        m, fz = place(z * sz, nz)
+        u = v = w = 0.0
+        for a in range(2):
+            pa = wt if a else 1 - wt
+            for b in range(2):
+                pb = pa * (fx if b else 1 - fx)
+                for c in range(2):
+                    pc = pb * (fy if c else 1 - fy)
+                    for d in range(2):
+                        share = pc * (fz if d else 1 - fz)
+                        q = table[k + a, i + b, j + c, m + d]
+                        u += share * q[0]
+                        v += share * q[1]
+                        w += share * q[2]
+        return u, v, w
+
+    @numba.njit(parallel=True, fastmath=True)
+    def run(table, start, steps):
+        ends = np.empty_like(start)
+        for n in numba.prange(start.shape[0]):
+            x, y, z = start[n, 0], start[n, 1], start[n, 2]
+            for s in range(steps):
+                t, h = s * DT, 0.5 * DT
+                a1, b1, c1 = velocity(table, x, y, z, t)
+                a2, b2, c2 = velocity(table, x + h * a1, y + h * b1, z + h * c1, t + h)
+                a3, b3, c3 = velocity(table, x + h * a2, y + h * b2, z + h * c2, t + h)
+                a4, b4, c4 = velocity(
+                    table, x + DT * a3, y + DT * b3, z + DT * c3, t + DT
+                )
+                x += DT / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+                y += DT / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
+                z += DT / 6 * (c1 + 2 * c2 + 2 * c3 + c4)
+            ends[n, 0], ends[n, 1], ends[n, 2] = x, y, z
+        return ends
+
+    return lambda start, steps: run(table, start.astype(np.float64), steps)
+
+
+def measurements(
+    runs: dict[str, Callable[[], Any]], items: int, shapes: dict[str, Any], repeats: int
+) -> list[Measurement]:
+    timings = compare(runs, repeats=repeats)
+    return [
+        Measurement(n, t, items, "particle-steps", shapes) for n, t in timings.items()
+    ]
+
+
+def grid_group(particles: list[int]) -> list[Measurement]:
+    """Ours, the plain scan and numba, in turns; only the end is kept."""
+    field = grid_gyre()
+    _, points = lattice_nodes(GRID)
+    _, values = gyre_slices(points, SLICES)
+    table = jnp.asarray(values.reshape(-1, 3))
+    loop = numba_loop(values) if importlib.util.find_spec("numba") else None
+    on_gpu = jax.default_backend() == "gpu"
+    found = []
+    for count in particles:
+        seeds = random_seeds(count, 0.05 + 0.9 * BOX)
+        device = jnp.asarray(seeds)
+        steps = STEPS if on_gpu or count <= 10_000 else STEPS // 4
+        runs = {
+            f"ours, {count:,}": lambda d=device, s=steps: last_positions(field, d, s),
+            f"plain scan, {count:,}": lambda d=device, s=steps: plain_scan(table, d, s),
+        }
+        if loop is not None and not on_gpu:
+            runs[f"numba, {count:,}"] = lambda p=seeds, s=steps: loop(p, s)
+        shapes = {
+            "grid": list(GRID),
+            "slices": SLICES,
+            "particles": count,
+            "steps": steps,
+        }
+        found += measurements(runs, count * steps, shapes, 5)
+    return found
+
+
+def job_group(particles: list[int]) -> list[Measurement]:
+    """The document's job: 7,500 particles, 1,500 frames, results on the host."""
+    del particles
+    field, seeds = grid_gyre(), random_seeds(7_500, BOX)
+    mirrors = reflective_boundary(BOX)
+    counts = {"x": 30, "y": 25, "z": 10}
+    inlet = continuous_inlet_boundary_factory(
+        BOX, inlet_distribution="grid", concentrations=counts
+    )
+    random = continuous_inlet_boundary_factory(BOX, inlet_distribution="uniform")
+    folder = Path(tempfile.mkdtemp())
+    number = itertools.count()
+
+    def track(boundary: Any = mirrors, **options: Any) -> Any:
+        output = options.pop("output", None)
+        path = folder / f"run{next(number)}.zarr" if output else None
+        tracker = create_tracker("rk4", field, boundary, **options)
+        return tracker.track_particles(seeds, SPAN, 1500, output=path).positions
+
+    runs: dict[str, Callable[[], Any]] = {
+        "reflective": track,
+        "reflective, end only": lambda: track(recording_interval=1499),
+        "inlet, grid": lambda: track(inlet),
+        "inlet, uniform": lambda: track(random),
+        "batches of 500": lambda: track(batch_size=500),
+        "progress": lambda: track(progress_callback=lambda fraction: None),
+    }
+    if importlib.util.find_spec("zarr"):
+        runs["streamed to zarr, progress"] = lambda: track(
+            progress_callback=lambda fraction: None, output=True
+        )
+    shapes = {"grid": list(GRID), "slices": SLICES, "particles": 7500, "frames": 1500}
+    return measurements(runs, 7_500 * 1_499, shapes, 3)
+
+
+def warped_hexahedra() -> Any:
+    """The lattice's hexahedra with inner nodes moved by up to 15 % of a cell."""
+    axes, points = lattice_nodes(NODES)
+    rng = np.random.default_rng(0)
+    moved = points.copy()
+    widths = np.array([a[1] - a[0] for a in axes])
+    inner = (slice(1, -1),) * 3
+    moved[inner] += (rng.random(moved[inner].shape) - 0.5) * 0.3 * widths
+    times, values = gyre_slices(moved, SLICES)
+    flat = values.reshape(SLICES, -1, 3)
+    nodes = moved.reshape(-1, 3)
+    return make_mesh_field(
+        nodes, box_hexahedra(NODES), flat, kind="hexahedron", times=times
+    )
+
+
+def mesh_group(particles: list[int]) -> list[Measurement]:
+    """Tetrahedra and warped hexahedra; only the end is kept."""
+    tetrahedra, hexahedra = mesh_gyre(), warped_hexahedra()
+    found = []
+    for count in particles:
+        seeds = jnp.asarray(random_seeds(count, BOX))
+        steps = STEPS if jax.default_backend() == "gpu" else 60
+        runs = {
+            f"tetrahedra, {count:,}": lambda d=seeds, s=steps: last_positions(
+                tetrahedra, d, s
+            ),
+            f"hexahedra, {count:,}": lambda d=seeds, s=steps: last_positions(
+                hexahedra, d, s
+            ),
+        }
+        shapes = {
+            "nodes": list(NODES),
+            "slices": SLICES,
+            "particles": count,
+            "steps": steps,
+        }
+        found += measurements(runs, count * steps, shapes, 3)
+    return found
+
+
+def gradient_group(particles: list[int]) -> list[Measurement]:
+    """The reverse mode through 240 steps of 7,500 particles, beside the forward run."""
+    del particles
+    field = grid_gyre()
+    seeds = jnp.asarray(random_seeds(7_500, BOX))
+    times = np.linspace(0, STEPS * DT, STEPS + 1)
+
+    def ends(points: Any, field: Any) -> Any:
+        return jnp.sum(simulate(field, points, times).final.positions[:, 0])
+
+    def plain(points: Any, table: Any) -> Any:
+        return jnp.sum(plain_scan(table, points, STEPS)[:, 0])
+
+    _, nodes = lattice_nodes(GRID)
+    table = jnp.asarray(gyre_slices(nodes, SLICES)[1].reshape(-1, 3))
+    programs = {
+        "forward": (jax.jit(ends), field),
+        "reverse": (jax.jit(jax.grad(ends)), field),
+        "plain scan, forward": (jax.jit(plain), table),
+        "plain scan, reverse": (jax.jit(jax.grad(plain)), table),
+    }
+    sizes = {
+        name: {
+            "particles": 7500,
+            "steps": STEPS,
+            "bytes": compiled_memory(program, seeds, given).total,
+        }
+        for name, (program, given) in programs.items()
+    }
+    timings = compare(
+        {n: functools.partial(p, seeds, given) for n, (p, given) in programs.items()},
+        repeats=3,
+    )
+    return [
+        Measurement(n, t, 7_500 * STEPS, "particle-steps", sizes[n])
+        for n, t in timings.items()
+    ]
+
+
+def export_group(particles: list[int]) -> list[Measurement]:
+    """The document's trajectory to one .vtp file."""
+    del particles
+    tracker = create_tracker("rk4", grid_gyre((16, 8, 4)), reflective_boundary(BOX))
+    trajectory = tracker.track_particles(random_seeds(7_500, BOX), SPAN, 1500)
+    path = Path(tempfile.mkdtemp()) / "paths.vtp"
+    timings = compare(
+        {"vtp": lambda: export_trajectory_to_vtk(trajectory, path)["mode"]}, repeats=3
+    )
+    shapes = {"particles": 7500, "frames": 1500}
+    return [Measurement("vtp", timings["vtp"], 7_500 * 1_500, "points", shapes)]
+
+
+GROUPS = {
+    "grid": grid_group,
+    "job": job_group,
+    "mesh": mesh_group,
+    "gradient": gradient_group,
+    "export": export_group,
+}
+
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
+parser.add_argument("--particles", type=int, nargs="*", default=[7_500, 100_000])
+chosen = parser.parse_args()
+records = [
+    record
+    for name in chosen.groups or GROUPS
+    for record in run_benchmark(
+        Benchmark(
+            f"trace.{name}", name, functools.partial(GROUPS[name], chosen.particles)
+        )
+    )
+]
+print(json.dumps(document(records), indent=1))
