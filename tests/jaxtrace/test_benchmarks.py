@@ -28,6 +28,7 @@ def test_tetrahedra_fill_the_box():
 
 
 @pytest.mark.parametrize("make", [grid_gyre, mesh_gyre])
+@pytest.mark.slow
 def test_fields_are_the_double_gyre(make):
     field = make((33, 17, 2), 9)
     points = np.array([[0.31, 0.42, 0.5], [1.7, 0.9, 0.2]], np.float32)

@@ -34,6 +34,7 @@ def run(program: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.mark.slow
 def test_import_starts_nothing_and_a_limit_set_early_takes_memory_as_needed():
     run(
         """
@@ -49,6 +50,7 @@ assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     )
 
 
+@pytest.mark.slow
 def test_memory_variables_of_the_user_stay():
     run(
         """

@@ -18,6 +18,7 @@ def test_the_mesh_is_the_channel_without_the_cylinder():
     assert area == pytest.approx(exact, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_the_flow_goes_around_the_cylinder():
     field = demo.channel_field()
     angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)

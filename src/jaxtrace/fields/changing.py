@@ -20,6 +20,7 @@ from jaxtrace.fields.clock import Clock, Moment, Numbers, steady_clock
 from jaxtrace.fields.crossing import Crossing
 from jaxtrace.fields.locate import (
     NOWHERE,
+    know_nothing,
     locate,
     make_locator,
     remembered_wall,
@@ -80,7 +81,7 @@ class ChangingMeshField(AbstractField):
     def start(self, positions: Positions) -> Remembered:
         """No cell is known yet: particles are looked for everywhere."""
         blended = self.clock.moment(np.float64(0)).weights.shape[-1]
-        return jnp.full((positions.shape[0], blended), NOWHERE, np.int32)
+        return know_nothing((positions.shape[0], blended))
 
     def velocity(
         self, positions: Positions, moment: Moment, memory: Remembered

@@ -78,6 +78,12 @@ def make_locator(
     )
 
 
+def know_nothing(shape: tuple[int, ...]) -> Int[Array, "..."]:
+    """What particles remember that were nowhere yet."""
+    # A constant would be folded into the search, which XLA then makes far slower.
+    return lax.optimization_barrier(jnp.full(shape, NOWHERE, np.int32))
+
+
 def remembered_cell(locator: Locator, memory: Remembered) -> Int[Array, " n"]:
     """The cell to start from: the one remembered, or the one behind the wall."""
     behind = rows(locator.walls.cells, remembered_wall(locator, memory))

@@ -12,7 +12,7 @@ from jaxtrace.fields.base import AbstractField, Corner
 from jaxtrace.fields.blocks import check_points
 from jaxtrace.fields.clock import Clock, Moment, Numbers
 from jaxtrace.fields.crossing import Crossing, trace
-from jaxtrace.fields.locate import NOWHERE, Locator, locate, make_locator
+from jaxtrace.fields.locate import Locator, know_nothing, locate, make_locator
 from jaxtrace.fields.nodal import (
     blend,
     blend_slices,
@@ -48,7 +48,7 @@ class MeshField(AbstractField):
 
     def start(self, positions: Positions) -> Remembered:
         """No cell is known yet: particles are looked for everywhere."""
-        return jnp.full(positions.shape[0], NOWHERE, np.int32)
+        return know_nothing(positions.shape[:1])
 
     def still(self, moment: Moment, particles: int) -> tuple["MeshField", Moment]:
         """The field with its slices blended, if there are few nodes for the work."""

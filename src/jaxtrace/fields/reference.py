@@ -139,7 +139,7 @@ def invert(
     """Reference coordinates, and whether Newton's method settled on them.
 
     A few steps are enough near a cell; with `waiting`, steps are taken until all
-    places that wait for an answer have one.
+    places that wait for an answer, and may be in their cell, have one.
     """
     sure = jnp.ones(local.tolerance.shape, bool)
     if not records.warped:
@@ -155,12 +155,31 @@ def invert(
         return p, _largest(change), step + 1
 
     if waiting is not None:
-        going = lambda c: (c[2] < PATIENT_STEPS) & jnp.any(waiting & (c[1] >= near))
+        hopeful = waiting & _may_hold(records, local)
+        going = lambda c: (c[2] < PATIENT_STEPS) & jnp.any(hopeful & (c[1] >= near))
         carry = lax.while_loop(going, improve, carry)
     else:
         for _ in range(QUICK_STEPS[local.tolerance.dtype.itemsize]):
             carry = improve(carry)
     return carry[0], carry[1] < near
+
+
+def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
+    """Whether products can make up for what the linear part lacks to lie inside."""
+    # Within a cell no product exceeds 1/3, and no side grows faster than a coordinate.
+    bend = jnp.zeros_like(local.tolerance)
+    for product in local.products:
+        for part in product:
+            bend = bend + jnp.abs(part) / 3
+    least = _least(sides(records, local, local.target))
+    return least >= -(bend + local.tolerance)
+
+
+def _least(values: Values) -> Array:
+    least = values[0]
+    for value in values[1:]:
+        least = jnp.minimum(least, value)
+    return least
 
 
 def _largest(values: Values) -> Array:

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from jaxtrace.fields.blocks import Nodes, cell_blocks, check_points, read_blocks
+from jaxtrace.fields.blocks import Nodes, check_points, read_blocks
 from jaxtrace.fields.cells import KINDS, Kind
-
-_blocks = cell_blocks
 
 
 @dataclass(frozen=True, eq=False)

@@ -191,6 +191,7 @@ class Slices:
         return self.geometry, self.read(index)
 
 
+@pytest.mark.slow
 def test_a_streamed_field_gives_what_the_whole_one_does():
     slices = Slices()
     values = np.stack([slices.read(i) for i in range(21)])

@@ -93,6 +93,7 @@ def test_single_precision_is_close():
     np.testing.assert_allclose(single, exact, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_gridded_data_come_close_to_the_formula():
     x, y, t = np.linspace(0, 2, 81), np.linspace(0, 1, 41), np.linspace(0, 5, 51)
     field = DoubleGyre()

@@ -41,6 +41,7 @@ def places(seed=0):
     return np.random.default_rng(seed).random((COUNT, 3)).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_each_slice_answers_on_its_own_mesh():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()

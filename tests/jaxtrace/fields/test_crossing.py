@@ -69,6 +69,7 @@ def test_paths_leave_a_box_where_they_should(kind):
     assert np.all(np.asarray(found.memory) >= 0)
 
 
+@pytest.mark.slow
 def test_paths_leave_a_rectangle_through_its_edges():
     points, cells = plane_lattice((5, 4), SIZE[:2])
     cells = split(cells, [[0, 1, 2], [0, 2, 3]])
@@ -98,6 +99,7 @@ def within(x):
     return box & ~((x[..., 0] > 0.5) & (x[..., 1] > 0.5))
 
 
+@pytest.mark.slow
 def test_the_first_exit_counts_where_a_path_comes_back():
     start = np.array([[0.7, 0.3, 0.5], [0.3, 0.7, 0.5], [0.2, 0.2, 0.5]], np.float32)
     end = np.array([[0.3, 0.9, 0.5], [0.9, 0.3, 0.5], [0.4, 0.8, 0.5]], np.float32)

@@ -32,6 +32,7 @@ def test_snapshots_may_be_a_list():
     assert cubic.interpolation == "cubic"
 
 
+@pytest.mark.slow
 def test_a_function_is_sampled_at_nodes_and_instants():
     points = cloud()
     field = create_time_series_from_function(
@@ -68,6 +69,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize("kind", DATA)
+@pytest.mark.slow
 def test_dictionaries_are_told_by_their_keys(kind):
     assert detect_field_type(DATA[kind]) == kind
     for asked in ("auto", kind):
@@ -201,6 +203,7 @@ def test_the_wrong_kind_for_a_file_is_refused(tmp_path):
         create_field_from_vtk(str(tmp_path / "none_*.vtu"))
 
 
+@pytest.mark.slow
 def test_meshes_that_change_are_each_asked_on_their_own(tmp_path):
     write_mesh(tmp_path / "flow_0.vtu", POINTS, TETS, 10, linear(POINTS))
     points, cells = lattice((3, 3, 3), (2.0, 1.0, 0.5))

@@ -1,6 +1,7 @@
 """Time series on elements, by their documented names."""
 
 import numpy as np
+import pytest
 
 from jaxtrace.fields.fem_time_series import (
     FEMTimeSeriesField,
@@ -11,6 +12,7 @@ from trace_meshes import SIX, lattice, split
 from trace_series import TIMES, growing, linear, places, tetra_mesh
 
 
+@pytest.mark.slow
 def test_elements_are_used_even_where_nodes_form_a_grid():
     points, cells = lattice((4, 4, 4), (2.0, 1.0, 0.5))
     tets = split(cells, SIX)
@@ -22,6 +24,7 @@ def test_elements_are_used_even_where_nodes_form_a_grid():
     assert np.allclose(found, data[0][tets].mean(1), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_linear_fields_are_exact_at_any_scale():
     points, tets = tetra_mesh()
     for scale in (1e-6, 1.0):
@@ -32,6 +35,7 @@ def test_linear_fields_are_exact_at_any_scale():
         assert field.contains(pair).tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_outside_follows_the_policy():
     points, tets = tetra_mesh()
     x = places(5) + np.array([2.5, 0, 0])

@@ -84,6 +84,7 @@ KIND = {v: k for k, v in VTK_CODES.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_inside_every_cell_the_shape_functions_answer(name):
     points, cells, code = mesh(name)
     values = np.random.default_rng(0).standard_normal(points.shape)
@@ -103,6 +104,7 @@ def test_linear_fields_are_exact(name):
     np.testing.assert_allclose(ask(field, x)[0], linear(x), rtol=0, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_cells_of_all_kinds_together():
     points, rows, codes = mixed()
     points = warp(points, 0.03)
@@ -233,6 +235,7 @@ def test_every_particle_may_have_its_own_time():
     np.testing.assert_allclose(velocity, linear(x) * (1 + times[:, None]), atol=5e-5)
 
 
+@pytest.mark.slow
 def test_tiles_of_particles_give_the_same():
     field = tetra_field()
     x, _ = around()
@@ -273,6 +276,7 @@ def test_gradients_are_those_of_the_interpolant(name):
     )
 
 
+@pytest.mark.slow
 def test_gradients_reach_the_values():
     field = tetra_field()
     x = jnp.asarray([[1.0, 0.4, 0.2], [0.2, 0.9, 0.1]], np.float32)

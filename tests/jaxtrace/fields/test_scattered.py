@@ -30,6 +30,7 @@ def cloud(count=150, seed=0):
     return np.random.default_rng(seed).random((count, 3)).astype(np.float32)
 
 
+@pytest.mark.slow
 def test_linear_fields_are_exact_in_the_hull():
     points = cloud()
     field = make_scattered_field(points, points @ SLOPE + 1, dtype=np.float32)
@@ -42,6 +43,7 @@ def test_linear_fields_are_exact_in_the_hull():
     np.testing.assert_allclose(velocity[inside], (x @ SLOPE + 1)[inside], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_points_in_a_plane_make_triangles():
     points = cloud() * [1, 0, 1] + [0, 3, 0]
     values = np.random.default_rng(2).standard_normal(points.shape)

@@ -43,6 +43,7 @@ def test_fields_linear_in_space_and_time_are_exact(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_fields_are_exact_to_double_rounding(name):
     with jax.enable_x64(True):
         field = CASES[name]()
@@ -78,6 +79,7 @@ def test_two_dimensional_input_is_padded():
 
 
 @pytest.mark.parametrize("name", ["permuted", "mesh"])
+@pytest.mark.slow
 def test_an_instant_of_each_particle_equals_one_for_all(name):
     field = CASES[name]()
     x, instants = within(field), np.linspace(-0.5, 3.5, 30)
@@ -86,6 +88,7 @@ def test_an_instant_of_each_particle_equals_one_for_all(name):
     assert np.allclose(each, expected, atol=5e-5)
 
 
+@pytest.mark.slow
 def test_time_and_positions_come_in_either_order():
     field = CASES["permuted"]()
     x = places(5)
@@ -172,6 +175,7 @@ def test_unsorted_times_are_refused():
 
 
 @pytest.mark.parametrize("make", [(grid_points(),), tetra_mesh()], ids=["grid", "mesh"])
+@pytest.mark.slow
 def test_beyond_the_nodes_the_policy_holds(make):
     x = places(9) + np.array([2.5, 0, 0])
     near = np.minimum(x, [2.0, 1, 0.5])

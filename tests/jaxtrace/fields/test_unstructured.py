@@ -36,6 +36,7 @@ def test_nodal_values_are_given_at_each_call():
     assert precompute_element_data(field)["centroids"].shape == (108, 3)
 
 
+@pytest.mark.slow
 def test_nodal_values_have_gradients():
     field = UnstructuredField(MESH)
     x = jnp.asarray(places(4), np.float32)
@@ -67,6 +68,7 @@ def test_values_make_a_field_that_trackers_take():
     assert np.allclose(other, linear(x), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_outside_is_the_closest_point_or_what_is_asked_for():
     values = linear(POINTS)
     x = places(9) + np.array([2.5, 0, 0])
@@ -82,6 +84,7 @@ def test_outside_is_the_closest_point_or_what_is_asked_for():
     assert UnstructuredField(MESH).contains(places()).all()
 
 
+@pytest.mark.slow
 def test_planes_of_triangles_linear_and_quadratic():
     points, quads = plane_lattice((5, 4))
     triangles = split(quads, [[0, 1, 2], [0, 2, 3]])

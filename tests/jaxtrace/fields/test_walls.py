@@ -52,6 +52,7 @@ def naive(x, corners):
     return np.sqrt(found.fun)
 
 
+@pytest.mark.slow
 def test_closest_points_of_triangles():
     rng = np.random.default_rng(0)
     corners = triangles()
@@ -64,6 +65,7 @@ def test_closest_points_of_triangles():
 
 
 @pytest.mark.parametrize("guess", [-1, 5])
+@pytest.mark.slow
 def test_the_closest_wall_is_the_closest(guess):
     rng = np.random.default_rng(1)
     x = rng.uniform(-0.5, 1.5, (300, 3)).astype(np.float32)

@@ -69,6 +69,7 @@ def test_single_precision_stays_single():
     ("whole", "parts"), [(euler_step, euler_step_batch), (rk2_step, rk2_step_batch)]
 )
 @pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.slow
 def test_batches_change_nothing(whole, parts, size):
     x, dt = np.float32(cloud(8)), np.linspace(0.1, 0.2, 8, dtype=np.float32)
     expected = whole(x, 0.2, dt, spiral)

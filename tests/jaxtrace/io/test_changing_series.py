@@ -21,6 +21,7 @@ def box(nodes):
     return grid_to_cells(GridAxes(axis, axis, axis))
 
 
+@pytest.mark.slow
 def test_every_slice_is_asked_on_its_own_mesh():
     field = ChangingSeriesField(arrays([box(2), box(4), box(3)]), {"a": 1})
     places = np.random.default_rng(0).uniform(0, 1, (30, 3))
@@ -35,6 +36,7 @@ def test_every_slice_is_asked_on_its_own_mesh():
     assert "mesh per slice" in field.interpolation_scheme
 
 
+@pytest.mark.slow
 def test_rules_are_passed_on():
     field = ChangingSeriesField(
         arrays([box(2), box(3)]), outside="nan", extrapolation="zero"

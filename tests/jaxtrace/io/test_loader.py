@@ -126,6 +126,7 @@ def test_fewer_nodes_on_request(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["mesh", "grid"])
+@pytest.mark.slow
 def test_a_series_above_the_memory_limit_is_streamed(kind, tmp_path, limit):
     if kind == "mesh":
         spec = write(tmp_path, count=8)
@@ -148,6 +149,7 @@ def test_a_series_above_the_memory_limit_is_streamed(kind, tmp_path, limit):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_tracker_runs_through_a_streamed_field(tmp_path, limit):
     def make(i):
         mesh = files.hexahedra()
@@ -202,6 +204,7 @@ def test_what_cannot_be_streamed_says_so(tmp_path, limit):
         load_optimized_dataset(pattern, subsample_factor=2)
 
 
+@pytest.mark.slow
 def test_a_mesh_that_changes_keeps_every_slice(tmp_path):
     pattern = write(tmp_path, lambda i: files.hexahedra((3, 4, 5 + i % 2)))
     field = load_optimized_dataset(pattern)
@@ -287,6 +290,7 @@ def test_eddy_against_scipy():
     np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(data).max())
 
 
+@pytest.mark.slow
 def test_particles_ride_the_eddy():
     """The eddy is carried by a mean flow: particles stay in the box and move."""
     field = whole(files.data_folder("nek5000_eddy") / "eddy_uv.nek5000")
@@ -298,6 +302,7 @@ def test_particles_ride_the_eddy():
     np.testing.assert_allclose(first, start, atol=0.05 * np.abs(start).max())
 
 
+@pytest.mark.slow
 def test_vessels_against_numpy(tmp_path):
     """Trilinear in every voxel of a real mesh in four pieces, and none is missed."""
     file = files.unpack_vessels(tmp_path)

@@ -93,6 +93,7 @@ def test_access_reports_what_is_there(tmp_path):
     assert validate_file_access(tmp_path / "flow.zarr")["valid"]
 
 
+@pytest.mark.slow
 def test_flags_are_known_without_importing_backends():
     code = (
         "import sys, jaxtrace.io as io; assert io.VTK_IO_AVAILABLE is not None;"

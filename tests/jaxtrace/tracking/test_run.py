@@ -36,6 +36,7 @@ def positions(world, particles, schedule, method, pace, **options):
     return np.concatenate([c.record.positions for c in chunks]), chunks
 
 
+@pytest.mark.slow
 def test_chunks_of_any_length_make_the_same_run():
     parts = prepared()
     whole, _ = positions(*parts, Pace(10))

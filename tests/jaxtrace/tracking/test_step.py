@@ -68,6 +68,7 @@ def test_single_steps_are_compiled_once_per_shape():
 
 
 @pytest.mark.parametrize("motion", [None, Diffusion(0.1), Inertial(0.5)], ids=type)
+@pytest.mark.slow
 def test_tiles_change_nothing(motion):
     box = box_boundary(UNIT_BOX, "reflective")
     axes = [np.linspace(0, 1, 4)] * 3
@@ -126,6 +127,7 @@ def test_absorbed_where_the_path_meets_the_face():
     assert found.exit_time[0] == pytest.approx(0.1, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_what_look_ups_remember_is_handed_on():
     points, cells = lattice((4, 4, 4))
     values = np.broadcast_to([0.6, 0.0, 0.0], points.shape)

@@ -143,6 +143,7 @@ def test_frames_follow_the_slices_when_nothing_is_said():
         flow.track_particles(np.zeros((1, 3)), (0.0, 1.0))
 
 
+@pytest.mark.slow
 def test_small_runs():
     tracker = create_tracker("rk4", UniformFlow(), None)
     assert tracker.track_particles(np.zeros((3, 3)), (0, 1), 1).positions.shape == (

@@ -48,6 +48,7 @@ def test_too_late_is_said():
         configure_xla_env(platform="cpu")
 
 
+@pytest.mark.slow
 def test_in_time_it_takes_effect():
     program = """
 import os, jax

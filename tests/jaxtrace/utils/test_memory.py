@@ -84,6 +84,7 @@ def test_values_under_a_trace_have_sizes():
     assert tracker.variables == {"traced": 16}
 
 
+@pytest.mark.slow
 def test_tracking_opens_no_device():
     program = """
 from jaxrig.devices import devices_are_open

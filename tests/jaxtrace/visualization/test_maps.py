@@ -13,6 +13,7 @@ from jaxtrace.visualization.maps import plot_density_2d, plot_field_2d, plot_sli
 X, Y = np.meshgrid(np.linspace(0, 2, 21), np.linspace(0, 1, 11))
 
 
+@pytest.mark.slow
 def test_a_density_as_its_estimator_returns_it(tmp_path):
     points = np.random.default_rng(0).normal(size=(50, 3))
     path = tmp_path / "density.png"

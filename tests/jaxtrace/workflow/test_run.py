@@ -43,6 +43,7 @@ def plain(case):
     return dataclasses.replace(case, pictures=pictures, density=density, output=output)
 
 
+@pytest.mark.slow
 def test_everything_is_written(case):
     lines = []
     outcome = run_case(case, tell=lines.append)
@@ -85,6 +86,7 @@ def test_nothing_but_the_store_where_nothing_else_is_asked_for(case):
 
 
 @pytest.mark.parametrize("store", ["zarr", "h5", "pvd"])
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_bit_for_bit(case, store):
     case = plain(case)
     whole = run_case(case).trajectory
@@ -126,6 +128,7 @@ def test_a_folder_knows_its_case(case, tmp_path):
         stored_case(tmp_path)
 
 
+@pytest.mark.slow
 def test_files_to_results_through_a_channel(tmp_path):
     write_slices(tmp_path)
     text = SMALL.replace('name = "rotation"', "").replace(
