@@ -77,4 +77,5 @@ def test_resuming_needs_an_output():
 def test_velocities_go_to_disk_too(tmp_path):
     got = track(output=tmp_path / "run.zarr", record_velocities=True)
     expected = noise_field().sample_at_positions(got.positions[3], got.times[3])
+    assert got.velocities is not None
     np.testing.assert_allclose(got.velocities[3], expected, rtol=1e-4, atol=1e-5)

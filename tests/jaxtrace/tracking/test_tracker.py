@@ -270,7 +270,10 @@ def test_wrong_parts_are_named():
         track(devices=99)
     with pytest.raises(TypeError, match="unexpected keyword"):
         create_tracker("rk4", UniformFlow(), None).track_particles(
-            np.zeros((1, 3)), (0, 1), 2, colour="red"
+            np.zeros((1, 3)),
+            (0, 1),
+            2,
+            colour="red",  # pyright: ignore[reportCallIssue]
         )
     with pytest.raises(ValueError, match="finite"):
         create_tracker("rk4", UniformFlow(), None).track_particles(
