@@ -98,11 +98,11 @@ class Diffusion(AbstractMotion):
         length = jnp.abs(dt)
         noise = jnp.sqrt(length) * draw.normal(STREAM, places.dtype)
         spread, slope = self._coefficients(places, time)
-        walk = spread * noise
+        walk = _settled(spread * noise)
         if slope is not None and self.scheme == "milstein":
-            walk = walk + slope * (noise * noise + length) / 2
+            walk = walk + _settled(slope * (_settled(noise * noise) + length) / 2)
         elif slope is not None:
-            walk = walk + slope * length
+            walk = walk + _settled(slope * length)
         return move(particles, particles.positions + walk)
 
     def _coefficients(
@@ -121,6 +121,14 @@ class Diffusion(AbstractMotion):
             return jax.jvp(at, (places,), (way,))[1][:, axis]
 
         return _root(2 * at(places)), jnp.stack([along(a) for a in range(3)], 1)
+
+
+def _settled(product: Array) -> Array:
+    """A product rounded to one bit less than it has, before anything is added to it."""
+    # A compiler may join a product and a sum into one rounding, and does so in one
+    # program and not in the next: a run on several devices would not be the same run.
+    kind = jnp.finfo(product.dtype)
+    return jax.lax.reduce_precision(product, kind.nexp, kind.nmant - 1)
 
 
 def as_diffusivity(value: Any) -> Any:

@@ -77,19 +77,18 @@ class Streamed:
     ):
         self.path, self.times, self.count, self.facts = path, times, count, facts
         self.keeper = CheckpointManager(path.with_name(path.name + ".state"), keep=2)
-        self.resume = resume and path.exists()
+        self.store = open_store(path, "a" if resume else "x")
+        self.resume = self.store.frames > 0
         if self.resume:
             self._check()
-            self.store = open_store(path, "a")
         else:
             for step in self.keeper.steps():
                 self.keeper.path(step).unlink()
-            self.store = open_store(path, "x", metadata=facts)
+            self.store.describe(facts)
 
     def _check(self) -> None:
         """Refuse to go on with a run that was another."""
-        with open_store(self.path, "r") as store:
-            before = store.metadata
+        before = self.store.metadata
         for name in (
             "integrator",
             "n_particles",
@@ -101,6 +100,7 @@ class Streamed:
             "dtype",
         ):
             if before.get(name) != self.facts[name]:
+                self.store.close()
                 raise ValueError(
                     f"{self.path} holds a run with {name}={before.get(name)!r}, this "
                     f"one has {self.facts[name]!r}: give the same, or another output"
@@ -118,10 +118,14 @@ class Streamed:
         return 0, particles
 
     def take(self, chunk: Chunk) -> None:
-        """Write a chunk, then its particles, which are never ahead of the store."""
+        """Write a chunk, then its particles, which are never ahead of the store.
+
+        Slots that only fill up are left out: the run may go on with other batches.
+        """
         first, last = chunk.first + 1, chunk.first + 1 + chunk.frames
         self.store.append(self.times[first:last], _host(chunk.record, self.count))
-        self.keeper.save(last - 1, chunk.particles)
+        real = jax.tree.map(lambda x: x[: self.count], chunk.particles)
+        self.keeper.save(last - 1, real)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """The whole run, read back from disk."""

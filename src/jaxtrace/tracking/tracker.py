@@ -146,11 +146,11 @@ class ParticleTracker:
         instant = first_moment(world.field, frames, dtype)
         here, instant = windows.at(instant)
         particles, opening = begin(here, seeds, instant, method)
+        first, particles = sink.begin(opening, particles)
         mesh = self._mesh()
         particles = pad_slots(particles, _multiple(method, mesh))
         if mesh is not None:
             particles = spread(particles, mesh)
-        first, particles = sink.begin(opening, particles)
         progress = Progress(options)
         size = options.frames_per_call(
             count, schedule.frames - first, progress.watched or sink.streams

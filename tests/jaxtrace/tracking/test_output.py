@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jaxtrace.files import journal
 from jaxtrace.files.stores import open_store
 from trace_flows import noise_field, seeds, track
 
@@ -50,6 +51,47 @@ def test_a_torn_tail_is_cut(tmp_path, reference):
         track(output=tmp_path / "run.zarr", progress_callback=stop_after(0.5))
     with open_store(tmp_path / "run.zarr", "a") as store:
         store.append([99.0], {"positions": np.zeros((1, 60, 3), np.float32)})
+    got = track(output=tmp_path / "run.zarr", resume=True)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+
+
+@pytest.mark.parametrize("changes", [1, 2, 4])
+def test_a_run_killed_amid_a_change_of_its_file_goes_on(
+    tmp_path, reference, monkeypatch, changes
+):
+    left = [changes]
+
+    def die_in_time(path):
+        if journal.journal_of(path).exists():
+            left[0] -= 1
+            if not left[0]:
+                raise Stopped
+            finish(path)
+
+    finish = journal.finish_journal
+    monkeypatch.setattr(journal, "finish_journal", die_in_time)
+    with pytest.raises(Stopped):
+        track(output=tmp_path / "run.h5")
+    monkeypatch.undo()
+    got = track(output=tmp_path / "run.h5", resume=True)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+
+
+def test_a_run_killed_before_its_first_frame_begins_anew(tmp_path, reference):
+    open_store(tmp_path / "run.zarr", "x").close()
+    got = track(output=tmp_path / "run.zarr", resume=True)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+    with open_store(tmp_path / "run.zarr", "r") as store:
+        assert store.metadata["integrator"] == "rk4"
+
+
+def test_a_run_goes_on_with_other_batches(tmp_path, reference):
+    with pytest.raises(Stopped):
+        track(
+            output=tmp_path / "run.zarr",
+            progress_callback=stop_after(0.5),
+            batch_size=7,
+        )
     got = track(output=tmp_path / "run.zarr", resume=True)
     np.testing.assert_array_equal(got.positions, reference.positions)
 
