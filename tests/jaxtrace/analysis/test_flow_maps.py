@@ -22,6 +22,8 @@ from jaxtrace.tracking.boundary import (
     reflective_boundary,
 )
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 GYRE = [[0.5, 0.5], [1.2, 0.3]]
 
 

@@ -9,6 +9,8 @@ from jaxtrace.density import KDEEstimator
 from jaxtrace.density.kde import rule_bandwidth
 from trace_densities import clustered, integral, naive_kde
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 RNG = np.random.default_rng(2)
 CLOUD = RNG.standard_normal((200, 3)) * [1.0, 2.0, 0.5] + [3.0, -1.0, 0.0]
 

@@ -8,6 +8,8 @@ from jaxtrace.density import KERNELS, get_kernel
 from jaxtrace.density.kernels import NORMAL
 from trace_densities import CONSTANTS, PROFILES
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 ALL = {**KERNELS, "normal": NORMAL}
 
 

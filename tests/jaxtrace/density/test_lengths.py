@@ -9,6 +9,8 @@ from jaxtrace.density.lengths import (
 )
 from trace_densities import clustered, naive_adaptive_lengths
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_default_length_follows_the_extent(scale):

@@ -8,6 +8,8 @@ from jaxtrace.density import HashGridNeighbors
 from jaxtrace.density.neighbours import CellGrid
 from trace_densities import clustered, naive_neighbours
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 RNG = np.random.default_rng(1)
 
 

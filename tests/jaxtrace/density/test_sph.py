@@ -8,6 +8,8 @@ from jaxrig.compilation import record_compilations
 from jaxtrace.density import KERNELS, SPHDensityEstimator
 from trace_densities import clustered, integral, naive_adaptive_lengths, naive_sph
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 RNG = np.random.default_rng(3)
 SEARCHES = ("hashgrid", "bruteforce")
 

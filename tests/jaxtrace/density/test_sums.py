@@ -24,6 +24,8 @@ from jaxtrace.density.sums import (
 )
 from trace_densities import clustered
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 LIMIT = 1e9
 
 

@@ -10,6 +10,8 @@ import pytest
 from jaxtrace.fields.changing import MeshSlice, make_changing_field
 from trace_meshes import SIX, lattice, split, warp
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 COUNT = 800
 

@@ -8,6 +8,8 @@ import pytest
 from jaxtrace.fields.mesh import make_mesh_field
 from trace_meshes import SIX, lattice, plane_lattice, split, warp
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 SIZE = np.array([2.0, 1.0, 0.5])
 COUNT = 3000
 

@@ -18,6 +18,8 @@ from jaxtrace.fields.unstructured import UnstructuredField
 from trace_meshes import lattice
 from trace_series import TIMES, cloud, grid_points, growing, linear, places, tetra_mesh
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 AXES = (np.linspace(0, 2, 4), np.linspace(0, 1, 3), np.linspace(0, 0.5, 2))
 GRID = np.stack(np.meshgrid(*AXES, indexing="ij"), -1)
 

@@ -24,6 +24,8 @@ from trace_meshes import (
     warp,
 )
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 
 

@@ -14,6 +14,8 @@ from jaxtrace.fields.nodal import (
     whole_slice,
 )
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 VALUES = np.random.default_rng(0).standard_normal((3, 6, 3)).astype(np.float32)
 NODES = np.array([[0, 3, 5], [1, 2, 4]], np.int32)
 LATER = np.array([[0.2, 0.5], [0.1, 0.3]], np.float32)

@@ -9,6 +9,8 @@ from jaxtrace.fields.record import NodalRecord
 from jaxtrace.fields.schemes import Elements
 from trace_series import TIMES, cloud, grid_points, growing, places, tetra_mesh
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 RULES = ("linear", "constant")
 
 

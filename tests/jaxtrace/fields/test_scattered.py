@@ -10,6 +10,8 @@ from scipy.spatial import ConvexHull, KDTree
 from jaxtrace.fields.mesh import MeshField
 from jaxtrace.fields.scattered import NearestField, make_scattered_field, triangulate
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 
 

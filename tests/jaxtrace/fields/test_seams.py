@@ -8,6 +8,8 @@ import pytest
 from jaxtrace.fields.mesh import make_mesh_field
 from trace_meshes import SIX, lattice, split
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 
 @jax.jit
 def ask(field, start, end):

@@ -16,6 +16,8 @@ from jaxtrace.fields.search import (
     traverse,
 )
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 
 def boxes(count, dimension, seed=0):
     rng = np.random.default_rng(seed)

@@ -19,6 +19,8 @@ from jaxtrace.fields.unstructured_mesh import UnstructuredMesh, precompute_eleme
 from trace_meshes import SIX, flat, lattice, mixed, plane_lattice, quadratic, split
 from trace_series import TIMES, cloud, growing, linear, places, tetra_mesh
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 POINTS, TETS = tetra_mesh()
 MESH = UnstructuredMesh(POINTS, TETS, "tetra")
 

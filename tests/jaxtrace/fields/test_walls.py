@@ -17,6 +17,8 @@ from jaxtrace.fields.walls import (
 )
 from trace_meshes import SIX, lattice, split, warp
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 
 def box():
     points, cells = lattice((3, 4, 3), (1.0, 0.8, 0.5))

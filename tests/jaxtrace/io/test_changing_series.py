@@ -8,6 +8,8 @@ from jaxtrace.files.snapshot import Cells, GridAxes
 from jaxtrace.io.changing_series import ChangingSeriesField
 from jaxtrace.io.dataset import series_arrays
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 
 def arrays(meshes):
     rows = tuple(files.linear(mesh.points) * (i + 1) for i, mesh in enumerate(meshes))

@@ -12,6 +12,8 @@ from jaxtrace.tracking.simulate import simulate
 from jaxtrace.types import ParticleStatus
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, spiral, still
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 
 @pytest.fixture
 def double():

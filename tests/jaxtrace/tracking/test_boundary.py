@@ -23,6 +23,8 @@ from trace_boundaries import (
     uniform,
 )
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 EVERY = every_boundary()
 RECYCLING = [n for n in EVERY if as_boundary(EVERY[n]).recycles]
 call = eqx.filter_jit(lambda limit, x: limit(x))

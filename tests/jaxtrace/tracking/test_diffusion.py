@@ -15,6 +15,8 @@ from jaxtrace.tracking.motion import Tracer
 from jaxtrace.tracking.simulate import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, still
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 HOUR = 3600.0
 
 

@@ -16,6 +16,8 @@ from jaxtrace.tracking.simulate import make_world, simulate
 from jaxtrace.tracking.step import Method, single_step
 from trace_runs import UNIT_BOX, cloud, end, run, still
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 GRAVITY = (0.0, 0.0, -9.81)
 WEIGHTLESS = 1e8  # a response time that makes drag negligible
 

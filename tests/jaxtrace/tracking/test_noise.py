@@ -6,6 +6,8 @@ from scipy import stats
 
 from jaxtrace.tracking.noise import Draw, dice_key
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 F32 = np.dtype(np.float32)
 
 

@@ -10,6 +10,8 @@ from jaxtrace.tracking.boundaries.inlet import INLETS, OUTLETS, channel_boundary
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import BOX, cross
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 COUNTS = (9, 5, 3)
 CHANNEL = [[0, 0, 0], [1, 1, 1]]
 COMBINATIONS = list(itertools.product(INLETS, OUTLETS))

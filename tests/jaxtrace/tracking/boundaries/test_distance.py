@@ -9,6 +9,8 @@ from jaxtrace.tracking.boundaries.shapes import ball
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 BOX = [[-2, -2, -2], [2, 2, 2]]
 START = np.array([[0.1, 0.2, -0.1], [0.5, 0, 0], [-0.3, 0.3, 0.3]], np.float32)
 END = np.array([[1.5, 0.2, -0.1], [0.6, 0, 0], [-0.3, 1.1, 0.9]], np.float32)

@@ -15,6 +15,8 @@ from jaxtrace.tracking.boundaries.entry import (
 )
 from jaxtrace.tracking.noise import Draw, dice_key
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 LO, HI = np.array([0.0, -1.0, 2.0]), np.array([4.0, 3.0, 2.5])
 POINTS = jnp.asarray(np.random.default_rng(0).uniform(LO, HI, (2000, 3)), np.float32)
 

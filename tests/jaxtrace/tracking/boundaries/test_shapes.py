@@ -15,6 +15,8 @@ from jaxtrace.tracking.boundaries.shapes import (
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 apply = eqx.filter_jit(lambda boundary, x: boundary(x))
 CONDITIONS = ["reflective", "absorbing", "clamping"]
 

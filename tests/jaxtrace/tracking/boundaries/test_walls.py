@@ -12,6 +12,8 @@ from jaxtrace.tracking.simulate import simulate
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
+pytestmark = pytest.mark.slow  # compiles many programs
+
 CONDITIONS = ["reflect", "slide", "stick", "absorb"]
 CORNERS = np.array(list(itertools.product((0, 1), repeat=3)))
 TETRAHEDRA = [
