@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -17,7 +18,7 @@ from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.files.snapshot import GridAxes
 from jaxtrace.settings import GIB
 
-COPIES = 4  # of a window at the worst moment: two on the device, two on the host
+COPIES = 4  # of a window at the worst moment: two in use, one on its way, its slices
 
 
 @runtime_checkable
@@ -56,7 +57,6 @@ class StreamedField(Sampled):
         self._first = 0
         clock = make_clock(slices.times, interpolation, extrapolation)
         self._field = eqx.tree_at(lambda f: f.clock, field, clock)
-        self._read: dict[int, np.ndarray] = {}
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="slices")
         self._next: tuple[int, Future[np.ndarray]] | None = None
 
@@ -112,14 +112,22 @@ class StreamedField(Sampled):
         self._first = first
 
     def _load(self, first: int) -> np.ndarray:
-        """The window's values; slices that it shares with the last one are kept."""
-        wanted = range(first, first + self.window)
-        kept = {i: v for i, v in self._read.items() if i in wanted}
-        for i in wanted:
-            if i not in kept:
-                kept[i] = self._pack(np.asarray(self.slices.read(i)))
-        self._read = kept
-        return np.stack([kept[i] for i in wanted])
+        """The window's values; slices that it shares with the present one are kept."""
+        present = self._field.values
+        values = np.empty(present.shape, present.dtype)
+        wanted = np.arange(first, first + self.window)
+        known = (wanted >= self._first) & (wanted < self._first + self.window)
+        for place in np.flatnonzero(~known):
+            values[place] = self._pack(np.asarray(self.slices.read(int(wanted[place]))))
+        # Last, for a device gives them only when it is done with the frames at hand.
+        for place in np.flatnonzero(known):
+            values[place] = _slice(present, wanted[place] - self._first)
+        return values
+
+
+@jax.jit
+def _slice(values: Array, index: Array) -> Array:
+    return values[index]
 
 
 def window_size(slice_bytes: int, budget_bytes: int, count: int) -> int:
@@ -148,24 +156,31 @@ def stream_series(
     geometry, first = slices.read_slice(0)
     budget = memory_budget_bytes() if memory_limit_gb is None else memory_limit_gb * GIB
     window = window_size(first.nbytes, int(budget), len(slices.times))
-    values = np.stack([first, *(slices.read(i) for i in range(1, window))])
-    times = np.asarray(slices.times)[:window]
-    rules = {"interpolation": interpolation, "extrapolation": extrapolation}
+    still, pack = _still_field(geometry, first, outside)
+    del first
+    values = np.empty((window, *still.values.shape[1:]), still.values.dtype)
+    values[0] = still.values[0]
+    for index in range(1, window):
+        values[index] = pack(np.asarray(slices.read(index)))
+    field = eqx.tree_at(lambda f: f.values, still, jnp.asarray(values))
+    return StreamedField(slices, field, pack, interpolation, extrapolation)
+
+
+def _still_field(
+    geometry: Any, first: np.ndarray, outside: str | None
+) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+    """The field of one slice, and what lays out another one for it."""
     if isinstance(geometry, GridAxes):
         axes = (geometry.x, geometry.y, geometry.z)
-        policy = {"outside": outside or "clamp"}
-        field = make_grid_field(values, axes, times, **rules, **policy)
-        pack = lambda v: np.asarray(make_grid_field(v, axes, **policy).values[0])
-        return StreamedField(slices, field, pack, **rules)
+        policy = outside or "clamp"
+        pack = lambda v: np.asarray(make_grid_field(v, axes, outside=policy).values[0])
+        return make_grid_field(first, axes, outside=policy), pack
     field = make_mesh_field(
         geometry.points,
         geometry.connectivity,
-        values,
+        first,
         offsets=geometry.offsets,
         types=geometry.types,
-        times=times,
-        interpolation=interpolation,
-        extrapolation=extrapolation,
         outside=outside or "nearest_element",
     )
-    return StreamedField(slices, field, lambda v: v, **rules)
+    return field, lambda v: v

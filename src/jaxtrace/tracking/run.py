@@ -54,8 +54,9 @@ class Windows:
     """What acts on particles, with the slices of the field that some frames need."""
 
     def __init__(self, world: World, field: Any = None):
-        self._world = world
         self._streamed = field if isinstance(field, StreamedField) else None
+        # The window of the moment is asked for; another one would only take up room.
+        self._world = world if self._streamed is None else _without_field(world)
 
     @property
     def streams(self) -> bool:
@@ -77,7 +78,9 @@ class Windows:
         if self._streamed is None:
             return self._world, 0
         field = self._streamed.cover(first, last)
-        world = eqx.tree_at(lambda w: w.field, self._world, field)
+        world = eqx.tree_at(
+            lambda w: w.field, self._world, field, is_leaf=lambda x: x is None
+        )
         return world, self._streamed.first
 
     def at(self, moment: Moment) -> tuple[World, Moment]:
@@ -106,6 +109,10 @@ class Windows:
         low, high = schedule.slices(first, first + 1)
         ahead = schedule.dt[first, 0] >= 0
         self._streamed.prefetch(low if ahead else high + 1 - self._streamed.window)
+
+
+def _without_field(world: World) -> World:
+    return eqx.tree_at(lambda w: w.field, world, None)
 
 
 @compile_once(max_traces=None)

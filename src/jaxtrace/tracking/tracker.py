@@ -146,6 +146,7 @@ class ParticleTracker:
         instant = first_moment(world.field, frames, dtype)
         here, instant = windows.at(instant)
         particles, opening = begin(here, seeds, instant, method)
+        del world, here  # and with them the first slices of a field that is streamed
         first, particles = sink.begin(opening, particles)
         mesh = self._mesh()
         particles = pad_slots(particles, _multiple(method, mesh))
