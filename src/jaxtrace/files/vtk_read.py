@@ -18,6 +18,7 @@ from jaxtrace.files.vtk_pipeline import (
 )
 from jaxtrace.files.vtk_snapshot import snapshot_of
 from jaxtrace.files.vtk_text import check_text, times_in_text
+from jaxtrace.files.vtk_whole import check_whole
 
 _XML = {
     ".vti": "ImageData",
@@ -109,6 +110,8 @@ def opened(path: Path) -> Iterator[Any]:
         raise FileNotFoundError(f"{path}: no such file")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty")
+    if suffix != _LEGACY:
+        check_whole(path)
     reader = _make_reader(suffix)
     reader.SetFileName(str(path))
     with reporting(path, reader):
