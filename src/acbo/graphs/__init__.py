@@ -1,0 +1,1 @@
+"""Graphs over variables: families of random ones, orders, and sets of causes."""

@@ -1,0 +1,1 @@
+"""Mechanisms and noise of structural causal models, sampled on the device."""

@@ -1,0 +1,158 @@
+"""The best that one intervention can do: E[Y | do(X_i = v)] over variables and values.
+
+Everything compared is averaged over the same noise, so that differences are effects
+and not luck; linear models that are not clipped have a closed form.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from acbo.interventions import set_variable
+from acbo.mechanisms.features import IDENTITY
+from acbo.scm import SCM, AbstractSCM
+from acbo.types import lower_is_better
+from jaxrig.keys import batch_keys
+
+GRID = 33  # values of each variable, both ends of its range among them
+DRAWS = 512
+
+
+class Best(eqx.Module):
+    """The best single intervention: what it gives, on which variable, set to what."""
+
+    value: Float[Array, "*batch"]
+    variable: Int[Array, "*batch"]
+    setting: Float[Array, "*batch"]
+
+
+def common_noise(key: PRNGKeyArray, scm: AbstractSCM, draws: int = DRAWS) -> Any:
+    """Noise of `draws` rows; the parametric model's is mirrored around zero, which
+    makes the mean exact wherever the outcome is linear in it.
+    """
+    if not isinstance(scm, SCM):
+        return jax.vmap(scm.draw)(batch_keys(key, draws))
+    if draws % 2:
+        raise ValueError(f"draws={draws} is odd: mirrored noise comes in pairs")
+    half = jax.vmap(scm.draw)(batch_keys(key, draws // 2))
+    return jnp.concatenate([half, -half])
+
+
+def mean_outcome(
+    scm: AbstractSCM,
+    noise: Any,
+    variable: Int[Array, ""],
+    value: Float[Array, ""],
+    clip_to_range: bool = True,
+) -> Float[Array, ""]:
+    """Mean of the target over rows of given noise under do(X_variable = value)."""
+    intervention = set_variable(variable, value, scm.size)
+    respond = lambda each: scm.respond(each, intervention, clip_to_range)[scm.target]
+    return jax.vmap(respond)(noise).mean()
+
+
+def outcome_of(
+    key: PRNGKeyArray,
+    scm: AbstractSCM,
+    action: Any,
+    draws: int = DRAWS,
+    clip_to_range: bool = True,
+) -> Float[Array, "*actions"]:
+    """E[Y | do] of an action or a row of actions (`variable` and `value` arrays), on
+    the noise that `best_single` uses with the same key.
+    """
+    noise = common_noise(key, scm, draws)
+    each = lambda i, v: mean_outcome(scm, noise, i, v, clip_to_range)
+    return (
+        each(action.variable, action.value)
+        if action.value.ndim == 0
+        else (jax.vmap(each)(action.variable, action.value))
+    )
+
+
+def best_single(
+    key: PRNGKeyArray,
+    scm: AbstractSCM,
+    direction: str = "MINIMIZE",
+    *,
+    grid: int = GRID,
+    draws: int = DRAWS,
+    clip_to_range: bool = True,
+) -> Best:
+    """The best intervention on one variable, over a grid of values with both ends of
+    the range and a finer grid around the best of them.
+    """
+    sign = jnp.asarray(lower_is_better(direction))
+    noise = common_noise(key, scm, draws)
+    return best_on_noise(scm, noise, sign, grid=grid, clip_to_range=clip_to_range)
+
+
+def best_on_noise(
+    scm: AbstractSCM,
+    noise: Any,
+    sign: Float[Array, ""],
+    *,
+    grid: int = GRID,
+    clip_to_range: bool = True,
+) -> Best:
+    """`best_single` on given noise; `sign` is 1 where lower is better, else -1."""
+    if grid < 2:
+        raise ValueError(f"grid={grid}: the two ends of a range need at least 2")
+    share = jnp.linspace(0.0, 1.0, grid)
+    allowed = _allowed(scm)
+
+    def at(variable: Int[Array, ""], shares: Float[Array, " grid"]):
+        low, high = scm.low[variable], scm.high[variable]
+        values = jnp.clip(low + shares * (high - low), low, high)
+        each = lambda v: mean_outcome(scm, noise, variable, v, clip_to_range)
+        scores = sign * jax.vmap(each)(values)
+        place = jnp.argmin(scores)
+        return scores[place], values[place], shares[place]
+
+    # One variable at a time: all at once would hold d times the rows in memory.
+    places = jnp.arange(scm.size)
+    scores, _, shares = jax.lax.map(lambda i: at(i, share), places)
+    variable = jnp.argmin(jnp.where(allowed, scores, jnp.inf))
+    nearby = shares[variable] + (2.0 * share - 1.0) / (grid - 1)
+    fine = jnp.append(jnp.clip(nearby, 0.0, 1.0), shares[variable])
+    score, value, _ = at(variable, fine)
+    return Best(sign * score, variable, value)
+
+
+def _allowed(scm: AbstractSCM) -> Bool[Array, " d"]:
+    """Variables with a range to choose from, never the target."""
+    bounded = jnp.isfinite(scm.low) & jnp.isfinite(scm.high)
+    return scm.mask & bounded & (jnp.arange(scm.size) != scm.target)
+
+
+def linear_effects(scm: SCM) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+    """Intercepts a and slopes b with E[Y | do(X_i = v)] = a_i + b_i v, for a linear
+    model whose values are not clipped. The column of the target has no meaning.
+    """
+    features = scm.features
+    linear = features.activation == IDENTITY
+    outer = jnp.where(linear, features.outer, 0.0)
+    weight = jnp.einsum("jh,jhi->ij", outer, features.inner)
+    weight = jnp.where(scm.adjacency, weight, 0.0)
+    intercept = features.intercept + (outer * features.bias).sum(-1)
+    total = jnp.linalg.inv(jnp.eye(scm.size) - weight)
+    mean = intercept @ total
+    slope = total[:, scm.target]
+    return mean[scm.target] - slope * mean, slope
+
+
+def best_linear(scm: SCM, direction: str = "MINIMIZE") -> Best:
+    """The best single intervention on a linear model that is not clipped: one end of
+    the range of one variable, by its total effect on the target.
+    """
+    sign = lower_is_better(direction)
+    intercept, slope = linear_effects(scm)
+    ends = jnp.stack([scm.low, scm.high])
+    scores = sign * (intercept[None] + slope[None] * ends)
+    allowed = _allowed(scm)
+    scores = jnp.where(allowed[None], scores, jnp.inf)
+    end, variable = jnp.divmod(jnp.argmin(scores), scm.size)
+    return Best(sign * scores[end, variable], variable, ends[end, variable])

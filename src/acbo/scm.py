@@ -1,0 +1,133 @@
+"""Structural causal models on the device: one interface, and the parametric kind.
+
+Variables are columns of fixed order; a model may be padded with variables that are not
+there (`mask` is False), so that models of many sizes share one compiled program.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from acbo.interventions import Intervention
+from acbo.mechanisms.features import Features
+from acbo.mechanisms.noise import draw_noise, noise_factor
+from acbo.types import Index
+from jaxrig.keys import batch_keys
+
+
+class AbstractSCM(eqx.Module):
+    """What samplers, environments and experts ask of a structural causal model."""
+
+    target: eqx.AbstractVar[Index]
+    low: eqx.AbstractVar[Float[Array, "*batch d"]]
+    high: eqx.AbstractVar[Float[Array, "*batch d"]]
+    mask: eqx.AbstractVar[Bool[Array, "*batch d"]]
+
+    @abstractmethod
+    def draw(self, key: PRNGKeyArray) -> Any:
+        """Exogenous noise of one row: everything random about it."""
+
+    @abstractmethod
+    def respond(
+        self, noise: Any, intervention: Intervention, clip_to_range: bool = False
+    ) -> Float[Array, " d"]:
+        """The row that follows from this noise under an intervention.
+
+        With `clip_to_range` every variable but the target stays within its range.
+        """
+
+    @property
+    def size(self) -> int:
+        """Number of columns, padding included."""
+        return self.mask.shape[-1]
+
+    @property
+    def allowed(self) -> Bool[Array, "*batch d"]:
+        """Which variables may be set: all that are there, never the target."""
+        places = jnp.expand_dims(jnp.arange(self.size), range(self.target.ndim))
+        return self.mask & (places != jnp.expand_dims(self.target, -1))
+
+
+class SCM(AbstractSCM):
+    """Parametric model: feature mechanisms over a graph, noise added to each.
+
+    `adjacency[i, j]` holds when i causes j; `order` lists the variables, causes first.
+    """
+
+    adjacency: Bool[Array, "*batch d d"]
+    order: Int[Array, "*batch d"]
+    features: Features
+    noise_scale: Float[Array, "*batch d"]
+    noise_kind: Int[Array, "*batch d"]
+    low: Float[Array, "*batch d"]
+    high: Float[Array, "*batch d"]
+    target: Int[Array, "*batch"]
+    mask: Bool[Array, "*batch d"]
+
+    def draw(self, key: PRNGKeyArray) -> Float[Array, " d"]:
+        """Noise of unit variance for every variable."""
+        return draw_noise(key, self.noise_kind)
+
+    def respond(
+        self,
+        noise: Float[Array, " d"],
+        intervention: Intervention,
+        clip_to_range: bool = False,
+    ) -> Float[Array, " d"]:
+        """Ancestral sampling: each variable in turn from its causes and its noise."""
+        places = jnp.arange(self.size)
+
+        def settle(row: Float[Array, " d"], j: Int[Array, ""]):
+            mean = self.features.of(j, row)
+            spread = self.noise_scale[j] * noise_factor(self.noise_kind[j], mean)
+            value = mean + spread * noise[j] + intervention.shift[j]
+            if clip_to_range:
+                bounded = jnp.clip(value, self.low[j], self.high[j])
+                value = jnp.where(j == self.target, value, bounded)
+            value = jnp.where(intervention.mask[j], intervention.values[j], value)
+            return jnp.where((places == j) & self.mask, value, row), None
+
+        return jax.lax.scan(settle, jnp.zeros(self.size), self.order)[0]
+
+
+def sample_rows(
+    key: PRNGKeyArray,
+    scm: AbstractSCM,
+    count: int,
+    intervention: Intervention,
+    clip_to_range: bool = False,
+) -> Float[Array, "count d"]:
+    """Rows under one intervention. The noise of row i depends on the key and i only,
+    so two interventions with one key differ by their effect alone.
+    """
+    noise = jax.vmap(scm.draw)(batch_keys(key, count))
+    respond = lambda each: scm.respond(each, intervention, clip_to_range)
+    return jax.vmap(respond)(noise)
+
+
+def sample_each(
+    key: PRNGKeyArray,
+    scm: AbstractSCM,
+    interventions: Intervention,
+    clip_to_range: bool = False,
+) -> Float[Array, "count d"]:
+    """One row for each of a stack of interventions."""
+    count = interventions.mask.shape[0]
+    noise = jax.vmap(scm.draw)(batch_keys(key, count))
+    return jax.vmap(lambda e, i: scm.respond(e, i, clip_to_range))(noise, interventions)
+
+
+def expected_outcome(
+    key: PRNGKeyArray,
+    scm: AbstractSCM,
+    intervention: Intervention,
+    draws: int,
+    clip_to_range: bool = False,
+) -> Float[Array, ""]:
+    """E[Y | do], the mean of the target over `draws` rows of common noise."""
+    rows = sample_rows(key, scm, draws, intervention, clip_to_range)
+    return rows[:, scm.target].mean()

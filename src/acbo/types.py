@@ -1,0 +1,31 @@
+"""Words of the domain: channels of a data tensor, directions, array aliases."""
+
+from typing import Literal
+
+from jaxtyping import Array, Bool, Float, Int
+
+# Channels of the data tensor [rows, variables, 3].
+VALUE, INTERVENED, TARGET = 0, 1, 2
+CHANNELS = 3
+
+MINIMIZE, MAXIMIZE = "MINIMIZE", "MAXIMIZE"
+Direction = Literal["MINIMIZE", "MAXIMIZE"]
+
+Row = Float[Array, " d"]
+Mask = Bool[Array, " d"]
+Index = Int[Array, ""]
+
+
+def check_direction(direction: str) -> Direction:
+    """The direction in capitals; ValueError for anything else."""
+    found = direction.upper()
+    if found == MINIMIZE:
+        return MINIMIZE
+    if found == MAXIMIZE:
+        return MAXIMIZE
+    raise ValueError(f"direction={direction!r} is not one of: {MINIMIZE}, {MAXIMIZE}")
+
+
+def lower_is_better(direction: str) -> float:
+    """What to multiply outcomes by so that lower is better: 1 or -1."""
+    return 1.0 if check_direction(direction) == MINIMIZE else -1.0

@@ -1,0 +1,93 @@
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.environment import Action
+from acbo.mechanisms.features import SQUARE, Features
+from acbo.optimum import best_linear, best_single, linear_effects, outcome_of
+from causal_linear import (
+    best_corner,
+    linear_scm,
+    mean_after,
+    random_cases,
+    random_weights,
+    stack,
+)
+
+
+def test_linear_effects_follow_the_equations():
+    intercept = np.array([0.3, -1.0, 0.5, 2.0])
+    scm = linear_scm(random_weights(5), 2, intercept=intercept)
+    level, slope = map(np.asarray, jax.jit(linear_effects)(scm))
+    for variable in (0, 1, 3):
+        for value in (-2.0, 0.7):
+            expected = mean_after(scm, variable, value)
+            found = level[variable] + slope[variable] * value
+            assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_drawn_and_linear_optimum_are_the_best_end_without_clipping(key):
+    """On mirrored noise the mean of an outcome that is linear in it is exact."""
+    scms = [scm for scm, _ in random_cases(4)]
+    best = partial(best_single, grid=3, draws=2, clip_to_range=False)
+    drawn = jax.jit(jax.vmap(lambda scm: best(key, scm, "MAXIMIZE")))(stack(scms))
+    line = jax.jit(jax.vmap(lambda scm: best_linear(scm, "MAXIMIZE")))(stack(scms))
+    for found in (drawn, line):
+        for i, scm in enumerate(scms):
+            value, variable, setting = best_corner(scm, "MAXIMIZE")
+            assert float(found.value[i]) == pytest.approx(value, abs=1e-4)
+            assert int(found.variable[i]) == variable
+            assert float(found.setting[i]) == pytest.approx(setting, abs=1e-5)
+
+
+def test_no_made_action_beats_the_optimum_on_the_same_noise(key):
+    scms = stack([scm for scm, _ in random_cases(3)])
+    actions = Action(jnp.array([0, 1, 3, 0]), jnp.array([-2.0, 3.0, 0.0, 1.1]))
+
+    @jax.jit
+    @jax.vmap
+    def gap(scm):
+        made = outcome_of(key, scm, actions, draws=16)
+        return made.min() - best_single(key, scm, grid=9, draws=16).value
+
+    assert (np.asarray(gap(scms)) > -1e-5).all()
+
+
+def test_clipping_bounds_what_passes_through_a_variable(key):
+    weight = np.zeros((3, 3))
+    weight[0, 1], weight[1, 2] = 10.0, 1.0
+    scm = linear_scm(weight, 2, noise=0.0)
+    for clip, expected in ((True, -2.0), (False, -20.0)):
+        run = partial(best_single, grid=3, draws=2, clip_to_range=clip)
+        assert jax.jit(run)(key, scm).value == pytest.approx(expected)
+    one = Action(jnp.asarray(0), jnp.asarray(3.0))
+    run = jax.jit(partial(outcome_of, draws=2))
+    assert run(key, scm, one) == pytest.approx(3.0)
+
+
+def test_an_inner_optimum_is_found_between_the_grid_points(key):
+    scm = linear_scm(
+        np.array([[0.0, 1.0], [0.0, 0.0]]), 1, noise=0.0, low=-2.0, high=2.0
+    )
+    bent = Features(
+        scm.features.inner,
+        jnp.array([[0.0], [-0.37]]),
+        scm.features.outer,
+        jnp.full((2, 1), SQUARE),
+        scm.features.intercept,
+    )
+    scm = eqx.tree_at(lambda s: s.features, scm, bent)
+    best = jax.jit(partial(best_single, grid=17, draws=2))(key, scm)
+    assert float(best.setting) == pytest.approx(0.37, abs=0.02)
+
+
+def test_bad_sizes_are_refused(key):
+    scm = linear_scm(random_weights(0), 2)
+    with pytest.raises(ValueError, match="grid=1"):
+        best_single(key, scm, grid=1, draws=2)
+    with pytest.raises(ValueError, match="draws=3"):
+        best_single(key, scm, draws=3)
