@@ -1,0 +1,201 @@
+"""A distribution over the parent sets of one target, with names; never changes."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import numpy as np
+
+ParentSet = frozenset[str]
+
+SUM_TOLERANCE = 0.05
+ENTROPY_TOLERANCE = 0.01  # nats
+
+
+@dataclass(frozen=True)
+class ParentSetPosterior:
+    """Which sets of variables may be the direct causes of a target, and how likely.
+
+    `uncertainty` is the entropy in nats; `top_k_sets` lists sets with their
+    probabilities, the likeliest first. Made by `create_parent_set_posterior`.
+    """
+
+    target_variable: str
+    parent_set_probs: Mapping[ParentSet, float]
+    uncertainty: float
+    top_k_sets: Sequence[tuple[ParentSet, float]]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        freeze = lambda mapping: MappingProxyType(dict(mapping))
+        object.__setattr__(self, "parent_set_probs", freeze(self.parent_set_probs))
+        object.__setattr__(self, "top_k_sets", tuple(self.top_k_sets))
+        object.__setattr__(self, "metadata", freeze(self.metadata))
+        _check_target(self.target_variable, self.parent_set_probs)
+        _check_probabilities(self.probabilities, self.parent_sets)
+        most = np.log(len(self.parent_set_probs))
+        if not 0 <= self.uncertainty <= most + ENTROPY_TOLERANCE:
+            raise ValueError(
+                f"uncertainty={self.uncertainty} is no entropy of "
+                f"{len(self.parent_set_probs)} sets: give 0 to {most:.6g} nats"
+            )
+
+    def __reduce__(self):
+        # Read-only mappings cannot be pickled: rebuild from plain ones.
+        plain = (dict(self.parent_set_probs), self.uncertainty, self.top_k_sets)
+        return (type(self), (self.target_variable, *plain, dict(self.metadata)))
+
+    @cached_property
+    def parent_sets(self) -> tuple[ParentSet, ...]:
+        """The candidate sets, in the order of `probabilities`."""
+        return tuple(self.parent_set_probs)
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """The probability of every set, as a read-only array."""
+        found = np.fromiter(self.parent_set_probs.values(), float)
+        found.setflags(write=False)
+        return found
+
+    @property
+    def entropy(self) -> float:
+        """Entropy in nats; another name of `uncertainty`."""
+        return self.uncertainty
+
+    def parent_probs(
+        self, all_variables: Collection[str] | None = None
+    ) -> dict[str, float]:
+        """P(variable is a direct cause of the target), for every variable but it.
+
+        Without `all_variables`: those the metadata names, or else those in the sets.
+        """
+        members = [name for chosen in self.parent_sets for name in chosen]
+        listed = all_variables
+        if listed is None:
+            listed = self.metadata.get("all_variables") or sorted(set(members))
+        names = [name for name in listed if name != self.target_variable]
+        place = {name: i for i, name in enumerate(names)}
+        sizes = [len(chosen) for chosen in self.parent_sets]
+        codes = np.array([place.get(name, len(names)) for name in members], int)
+        weights = np.repeat(self.probabilities, sizes)
+        total = np.bincount(codes, weights, minlength=len(names) + 1)
+        found = np.clip(total[: len(names)], 0.0, 1.0)  # rounding, not probability
+        return dict(zip(names, found.tolist(), strict=True))
+
+    def top_sets(self, k: int = 1) -> list[tuple[ParentSet, float]]:
+        """The k likeliest sets with their probabilities, the likeliest first."""
+        if k <= 0:
+            raise ValueError(f"k={k}: ask for at least one parent set")
+        return list(self.top_k_sets[:k])
+
+    def log_prob(self, parents: Iterable[str]) -> float:
+        """Natural log of the probability of a set; -inf for one that cannot be."""
+        if isinstance(parents, str):
+            raise TypeError(f"{parents!r} is a string: give a set of names")
+        found = self.parent_set_probs.get(frozenset(parents), 0.0)
+        return float(np.log(found)) if found > 0 else -np.inf
+
+    def sample(self, key: jax.Array) -> ParentSet:
+        """A parent set drawn from the posterior with a JAX random key."""
+        bounds = np.cumsum(self.probabilities)
+        point = float(jax.random.uniform(key)) * bounds[-1]
+        place = int(np.searchsorted(bounds, point, side="right"))
+        return self.parent_sets[min(place, len(bounds) - 1)]
+
+    def to_networkx(self, threshold: float = 0.5) -> Any:
+        """A networkx digraph with an edge from every parent likelier than `threshold`.
+
+        Edges carry their probability as attribute `probability`.
+        """
+        try:
+            import networkx as nx
+        except ImportError as error:
+            raise ImportError('graphs need: pip install "jaxrig[causal]"') from error
+        graph = nx.DiGraph()
+        chances = self.parent_probs()
+        graph.add_nodes_from([*chances, self.target_variable])
+        for name, chance in chances.items():
+            if chance > threshold:
+                graph.add_edge(name, self.target_variable, probability=chance)
+        return graph
+
+
+def create_parent_set_posterior(
+    target_variable: str,
+    parent_sets: Iterable[Iterable[str]],
+    probabilities: Any,
+    metadata: Mapping[str, Any] | None = None,
+) -> ParentSetPosterior:
+    """A posterior from sets and their probabilities, which are scaled to sum to one.
+
+    Metadata gains the number of sets, the sum as given, and the extremes.
+
+    >>> post = create_parent_set_posterior("Y", [[], ["X"]], [0.2, 0.8])
+    >>> post.top_sets(1), post.parent_probs()
+    ([(frozenset({'X'}), 0.8)], {'X': 0.8})
+    """
+    sets = [frozenset(chosen) for chosen in parent_sets]
+    given = np.asarray(probabilities, float)
+    if given.shape != (len(sets),):
+        raise ValueError(
+            f"probabilities of shape {given.shape} do not go with {len(sets)} parent "
+            "sets: give one number for each"
+        )
+    if len(set(sets)) != len(sets):
+        twice = next(s for i, s in enumerate(sets) if s in sets[:i])
+        raise ValueError(f"the parent set {sorted(twice)} is given twice: merge them")
+    _check_target(target_variable, sets)
+    _check_probabilities(given, sets)
+    total = float(given.sum())
+    chances = given if abs(total - 1) < 1e-12 else given / total
+    order = np.argsort(-chances, kind="stable").tolist()
+    listed = chances.tolist()
+    return ParentSetPosterior(
+        target_variable,
+        dict(zip(sets, listed, strict=True)),
+        entropy_of(chances),
+        [(sets[i], listed[i]) for i in order],
+        {
+            **(metadata or {}),
+            "n_parent_sets": len(sets),
+            "probability_sum": total,
+            "max_probability": max(listed),
+            "min_probability": min(listed),
+        },
+    )
+
+
+def entropy_of(probabilities: np.ndarray) -> float:
+    """Entropy in nats; sets of no probability add nothing."""
+    positive = probabilities[probabilities > 0]
+    return max(0.0, float(-np.sum(positive * np.log(positive))))
+
+
+def _check_target(target: str, sets: Collection[ParentSet]) -> None:
+    if not target:
+        raise ValueError("target_variable is empty: name the target")
+    if not sets:
+        raise ValueError("there is no parent set: give at least the empty one")
+    holding = next((chosen for chosen in sets if target in chosen), None)
+    if holding is not None:
+        raise ValueError(
+            f"the target {target!r} is in the parent set {sorted(holding)}: nothing "
+            "causes itself, leave it out"
+        )
+
+
+def _check_probabilities(given: np.ndarray, sets: Sequence[ParentSet]) -> None:
+    worst = int(np.argmin(given))
+    if given[worst] < 0:
+        raise ValueError(
+            f"the parent set {sorted(sets[worst])} has negative probability "
+            f"{given[worst]}: give 0 or more"
+        )
+    total = given.sum()
+    if not abs(total - 1) <= SUM_TOLERANCE:
+        raise ValueError(
+            f"probabilities sum to {total:.6g}: give a distribution, which sums to 1"
+        )
