@@ -1,0 +1,87 @@
+"""A problem: a model, a target to move, and the true answer to measure against."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any
+
+from acbo.named.frozen_map import FrozenMap
+from acbo.named.interventions import check_values
+from acbo.named.linear import linear_form
+from acbo.named.model import NamedSCM
+from acbo.types import Direction, lower_is_better
+
+Mean = Callable[[Mapping[str, float]], float]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best intervention of a kind and the expected outcome it leads to."""
+
+    intervention: FrozenMap[float]
+    outcome: float
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Move `target` in `direction` by setting variables within their `ranges`.
+
+    `optimum` is the best over single variables, `best_pair` the best over pairs where
+    a pair does better. Outcomes are of the equations as they stand: ranges limit what
+    is set, and clip no variable that is left alone.
+    """
+
+    name: str
+    scm: NamedSCM
+    direction: Direction
+    optimum: Optimum
+    best_pair: Optimum | None
+    observational_mean: float
+    mean: Mean = field(repr=False)  # of the target, in closed form or by quadrature
+
+    @property
+    def target(self) -> str:
+        """Name of the variable to move."""
+        return str(self.scm.target_name)
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Allowed values of each variable that may be set."""
+        return self.scm.ranges
+
+    def expected_outcome(self, intervention: Mapping[str, Any] | None = None) -> float:
+        """E[target | do(...)] of {variable: value}; nothing set: observational."""
+        return self.mean(check_values(self.scm, intervention or {}))
+
+
+def make_problem(
+    name: str,
+    scm: NamedSCM,
+    mean: Mean,
+    best: Mapping[str, float],
+    best_pair: Mapping[str, float] | None = None,
+    direction: Direction = "MINIMIZE",
+) -> Problem:
+    """A problem whose best interventions are known."""
+    found = lambda do: Optimum(FrozenMap(do), mean(check_values(scm, do)))
+    pair = None if best_pair is None else found(best_pair)
+    return Problem(name, scm, direction, found(best), pair, mean({}), mean)
+
+
+def linear_problem(
+    name: str, scm: NamedSCM, direction: Direction = "MINIMIZE"
+) -> Problem:
+    """A problem of a linear model, whose best interventions are ends of ranges."""
+    form, target, sign = linear_form(scm), scm.target_name, lower_is_better(direction)
+    mean = lambda do: form.mean(str(target), do)
+    worth = lambda do: sign * mean(do)
+    single = min(_corners(scm, 1), key=worth)
+    pair = min(_corners(scm, 2), key=worth, default=single)
+    better = worth(pair) < worth(single)
+    return make_problem(name, scm, mean, single, pair if better else None, direction)
+
+
+def _corners(scm: NamedSCM, count: int) -> Iterator[dict[str, float]]:
+    for names in combinations(scm.manipulable, count):
+        for values in product(*(scm.ranges[name] for name in names)):
+            yield dict(zip(names, values, strict=True))

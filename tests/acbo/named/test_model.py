@@ -1,0 +1,140 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.interventions import no_intervention, set_variable, shift_variables
+from acbo.named.mechanisms import create_root_mechanism
+from acbo.named.model import create_scm
+from acbo.scm import expected_outcome, sample_rows
+from causal_models import triangle
+from jaxrig.tracing import compile_once
+
+ROOT = create_root_mechanism
+
+
+def hidden_model():
+    """U is hidden and moves X and Y; X moves Y."""
+    return create_scm(
+        ["X", "Y", "U"],
+        [("U", "X"), ("U", "Y"), ("X", "Y")],
+        {
+            "U": ROOT(),
+            "X": lambda v, key: v["U"] + 0.1 * jax.random.normal(key),
+            "Y": lambda v, key: 2.0 * v["X"] - v["U"],
+        },
+        target="Y",
+        hidden=("U",),
+    )
+
+
+def test_rows_follow_the_equations(key):
+    scm = triangle()
+    rows = np.asarray(sample_rows(key, scm, 4000, no_intervention(3)))
+    a, b, c = rows.T
+    assert abs(a.mean() - 1.0) < 0.1
+    np.testing.assert_allclose((b - 0.8 * a).std(), 0.5, atol=0.03)
+    rest = c - 0.3 + 1.5 * a - 2.0 * b
+    np.testing.assert_allclose([rest.mean(), rest.std()], [0.0, 0.7], atol=0.05)
+
+
+def test_same_key_same_noise_whatever_is_done(key):
+    scm = triangle()
+    seen = sample_rows(key, scm, 5, no_intervention(3))
+    done = sample_rows(key, scm, 5, set_variable(jnp.asarray(1), jnp.asarray(2.5), 3))
+    moved = sample_rows(key, scm, 5, shift_variables(jnp.asarray([0.0, 1.0, 0.0])))
+    np.testing.assert_array_equal(seen[:, 0], done[:, 0])
+    np.testing.assert_array_equal(done[:, 1], np.full(5, 2.5))
+    np.testing.assert_allclose(moved[:, 1] - seen[:, 1], np.ones(5), atol=1e-5)
+    effect = np.asarray(done[:, 2] - seen[:, 2])
+    np.testing.assert_allclose(effect, 2 * np.asarray(2.5 - seen[:, 1]), atol=1e-4)
+
+
+def test_a_variable_keeps_its_noise_when_others_join(key):
+    both = create_scm(["P", "Q"], [], {"P": ROOT(), "Q": ROOT()})
+    alone = create_scm(["Q"], [], {"Q": ROOT()})
+    first = sample_rows(key, both, 3, no_intervention(2))[:, 1]
+    np.testing.assert_array_equal(
+        first, sample_rows(key, alone, 3, no_intervention(1))[:, 0]
+    )
+
+
+def test_hidden_variables_act_and_have_no_column(key):
+    scm = hidden_model()
+    assert scm.names == ("X", "Y")
+    assert scm["variables"] == {"X", "Y", "U"}
+    rows = np.asarray(sample_rows(key, scm, 500, no_intervention(2)))
+    assert rows.shape == (500, 2)
+    assert np.corrcoef(rows.T)[0, 1] > 0.9
+    cut = sample_rows(key, scm, 500, set_variable(jnp.asarray(0), jnp.asarray(1.0), 2))
+    np.testing.assert_allclose(cut[:, 1].mean(), 2.0, atol=0.2)
+
+
+def test_clipping_leaves_the_target_alone(key):
+    scm = triangle(ranges={"A": (0.0, 0.1), "B": (0.0, 0.1)})
+    rows = np.asarray(sample_rows(key, scm, 200, no_intervention(3), True))
+    assert rows[:, :2].min() >= 0
+    assert rows[:, :2].max() <= 0.1 + 1e-6
+    assert np.abs(rows[:, 2]).max() > 0.5
+
+
+def test_models_with_other_numbers_share_a_program(key):
+    mean = compile_once(expected_outcome, max_traces=1)
+    done = set_variable(jnp.asarray(0), jnp.asarray(2.0), 3)
+    weak = {("A", "B"): 0.1, ("A", "C"): 0.0, ("B", "C"): 1.0}
+    first = mean(key, triangle(), done, 2000)
+    second = mean(key, triangle(coefficients=weak), done, 2000)
+    np.testing.assert_allclose(first, 0.3 - 3.0 + 2 * 1.6, atol=0.1)
+    np.testing.assert_allclose(second, 0.3 + 0.2, atol=0.1)
+
+
+def test_reads_like_the_documented_mapping():
+    scm = create_scm({"B", "A"}, [], {"A": ROOT(), "B": ROOT()}, metadata={"n": [1]})
+    assert scm.names == ("A", "B")
+    assert scm["target"] is None
+    assert scm["metadata"] == scm.metadata == {"n": [1]}
+    assert set(scm["mechanisms"]) == {"A", "B"}
+    with pytest.raises(KeyError, match="variables"):
+        scm["nodes"]
+    with pytest.raises(ValueError, match="has no target"):
+        _ = scm.target
+
+
+def test_ranges_say_what_may_be_set():
+    some = triangle(ranges={"B": (-0.8, 2.0), "C": (-9.0, 9.0)})
+    assert some.manipulable == ("B",)
+    assert some.ranges == {"B": (-0.8, 2.0)}
+    assert some.allowed.tolist() == [False, True, False]
+    free = triangle(ranges=None)
+    assert free.manipulable == ("A", "B")
+    assert hidden_model().manipulable == ("X",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"edges": [("A", "B"), ("B", "A")]}, "cycle: A -> B -> A"),
+        ({"edges": [("A", "Z")]}, "'Z' is not one of"),
+        ({"mechanisms": {"A": ROOT()}}, "'B' has no mechanism"),
+        (
+            {"mechanisms": {"A": ROOT(), "B": ROOT(), "Q": ROOT()}},
+            "variable 'Q' is not one of",
+        ),
+        ({"edges": [("A", "B")]}, "the edges give it \\(A\\)"),
+        ({"target": "Q"}, "target 'Q' is not one of"),
+        ({"hidden": ("Q",)}, "hidden variable 'Q'"),
+        ({"hidden": ("A",), "target": "A"}, "target 'A' is not one of"),
+        ({"ranges": {"Q": (0, 1)}}, "ranges: variable 'Q'"),
+        ({"ranges": {"A": (1, 0)}}, "range of 'A'"),
+        ({"ranges": {"A": (0, float("nan"))}}, "range of 'A' is nan"),
+        ({"variables": ["A", "A", "B"]}, "'A' is given twice"),
+    ],
+)
+def test_a_wrong_model_is_refused_by_name(changes, words):
+    given = {
+        "variables": ["A", "B"],
+        "edges": [],
+        "mechanisms": {"A": ROOT(), "B": ROOT()},
+    }
+    with pytest.raises(ValueError, match=words):
+        create_scm(**(given | changes))

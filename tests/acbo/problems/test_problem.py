@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from acbo.problems.problem import linear_problem
+from causal_models import triangle
+from causal_problems import assert_no_better_on_a_grid
+
+
+@pytest.mark.parametrize("direction", ["MINIMIZE", "MAXIMIZE"])
+def test_linear_optima_beat_every_grid_point(direction):
+    ranges = {"A": (-1.0, 3.0), "B": (-2.0, 0.5)}
+    problem = linear_problem("t", triangle(ranges=ranges), direction)
+    assert problem.best_pair is not None
+    assert_no_better_on_a_grid(problem, problem.optimum, 1, 41)
+    assert_no_better_on_a_grid(problem, problem.best_pair, 2, 11)
+
+
+def test_means_by_hand():
+    problem = linear_problem("t", triangle())
+    assert problem.target == "C"
+    assert problem.ranges == {"A": (-5.0, 5.0), "B": (-5.0, 5.0)}
+    np.testing.assert_allclose(problem.observational_mean, 0.3 - 1.5 + 1.6)
+    np.testing.assert_allclose(problem.expected_outcome(), 0.4)
+    np.testing.assert_allclose(problem.expected_outcome({"A": 2}), 0.3 - 3 + 3.2)
+    assert problem.optimum.intervention == {"B": -5.0}
+    np.testing.assert_allclose(problem.optimum.outcome, 0.3 - 1.5 - 10)
+
+
+def test_a_pair_that_helps_nothing_is_left_out():
+    scm = triangle(coefficients={("A", "B"): 1.0, ("B", "C"): 1.0})
+    assert linear_problem("t", scm).best_pair is None
+
+
+@pytest.mark.parametrize(
+    ("do", "words"),
+    [
+        ({"Q": 1.0}, "'Q' is not one of"),
+        ({"C": 1.0}, "is the target"),
+        ({"A": 5.01}, "value 5.01 of 'A' is outside its range -5 to 5"),
+    ],
+)
+def test_wrong_interventions_are_named(do, words):
+    with pytest.raises(ValueError, match=words):
+        linear_problem("t", triangle()).expected_outcome(do)
