@@ -1,0 +1,36 @@
+"""Proposers and predictors to compare with: chance, truth, and the known methods."""
+
+from acbo.baselines.exact import ExactImprovement, ExactThompson
+from acbo.baselines.gaussian import GaussianProcess
+from acbo.baselines.parent_scale import ParentScale
+from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
+from acbo.baselines.structure import (
+    Correlation,
+    Everything,
+    Nothing,
+    Regression,
+    SetPosterior,
+    exact_predictor,
+    local_predictor,
+)
+from acbo.baselines.table import predictors, proposers
+
+__all__ = [
+    "Correlation",
+    "Everything",
+    "ExactImprovement",
+    "ExactThompson",
+    "GaussianProcess",
+    "Greedy",
+    "Nothing",
+    "Oracle",
+    "ParentOracle",
+    "ParentScale",
+    "Random",
+    "Regression",
+    "SetPosterior",
+    "exact_predictor",
+    "local_predictor",
+    "predictors",
+    "proposers",
+]

@@ -1,0 +1,148 @@
+"""Parents without training: everything, nothing, correlation, regression, posteriors.
+
+Each has `predict(values, intervened, row_mask, var_mask, target)`, which gives parent
+probabilities and, where there are beliefs over whole sets, their log probabilities and
+members, else None.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from acbo.experts.exact import parent_posterior
+from acbo.experts.local import local_posterior, marginals_of
+from acbo.experts.ols import THRESHOLD, regression_t
+from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.types import Index
+
+Values = Float[Array, "rows d"]
+Flags = Bool[Array, "rows d"]
+Rows = Bool[Array, " rows"]
+Variables = Bool[Array, " d"]
+Sets = tuple[Float[Array, " K"], Bool[Array, "K d"]]
+Prediction = tuple[Float[Array, " d"], Sets | None]
+
+
+def candidates(var_mask: Variables, target: Index) -> Variables:
+    """Which variables can be parents: all that are there but the target."""
+    return var_mask & (jnp.arange(var_mask.shape[0]) != target)
+
+
+class Everything(eqx.Module):
+    """Every other variable is a parent."""
+
+    def predict(
+        self,
+        values: Values,
+        intervened: Flags,
+        row_mask: Rows,
+        var_mask: Variables,
+        target: Index,
+    ) -> Prediction:
+        """Parent probabilities."""
+        return candidates(var_mask, target).astype(jnp.float32), None
+
+
+class Nothing(eqx.Module):
+    """No variable is a parent: the majority's guess."""
+
+    def predict(
+        self,
+        values: Values,
+        intervened: Flags,
+        row_mask: Rows,
+        var_mask: Variables,
+        target: Index,
+    ) -> Prediction:
+        """Parent probabilities."""
+        return jnp.zeros(var_mask.shape[0]), None
+
+
+class Regression(eqx.Module):
+    """Least squares of the target on all others; parents have |t| above a threshold.
+
+    The probability is a logistic curve in |t|, one half at the threshold: a ranking,
+    not a calibrated belief.
+    """
+
+    threshold: float = eqx.field(static=True, default=THRESHOLD)
+
+    def predict(
+        self,
+        values: Values,
+        intervened: Flags,
+        row_mask: Rows,
+        var_mask: Variables,
+        target: Index,
+    ) -> Prediction:
+        """Parent probabilities."""
+        t = regression_t(values, intervened, row_mask, var_mask, target)
+        score = jax.nn.sigmoid(jnp.abs(t) - self.threshold)
+        return jnp.where(candidates(var_mask, target), score, 0.0), None
+
+
+class Correlation(eqx.Module):
+    """The `count` variables most correlated with the target are its parents."""
+
+    count: int = eqx.field(static=True, default=1)
+
+    def predict(
+        self,
+        values: Values,
+        intervened: Flags,
+        row_mask: Rows,
+        var_mask: Variables,
+        target: Index,
+    ) -> Prediction:
+        """Parent probabilities: above one half for the chosen, below for the rest."""
+        allowed = candidates(var_mask, target)
+        free = (row_mask & ~intervened[:, target]).astype(values.dtype)
+        mean = (values * free[:, None]).sum(0) / jnp.maximum(free.sum(), 1.0)
+        off = (values - mean[None]) * free[:, None]
+        outcome = off[:, target]
+        size = jnp.sqrt(jnp.square(off).sum(0) * jnp.square(outcome).sum())
+        strength = jnp.abs(off.T @ outcome) / jnp.where(size > 0, size, 1.0)
+        strength = jnp.where(allowed, jnp.clip(strength, 0.0, 1.0), -1.0)
+        rank = jnp.argsort(jnp.argsort(-strength))
+        chosen = (rank < self.count) & allowed
+        score = jnp.where(chosen, 0.5 + 0.5 * strength, 0.5 * strength)
+        return jnp.where(allowed, score, 0.0), None
+
+
+class SetPosterior(eqx.Module):
+    """Parents by a posterior over parent sets: log probabilities of all sets of at
+    most `max_parents`, from rows that are complete.
+    """
+
+    logs: Callable[..., Any] = eqx.field(static=True)
+    max_parents: int = eqx.field(static=True, default=3)
+
+    def predict(
+        self,
+        values: Values,
+        intervened: Flags,
+        row_mask: Rows,
+        var_mask: Variables,
+        target: Index,
+    ) -> Prediction:
+        """Parent probabilities, and those of whole sets."""
+        most = self.max_parents
+        logs = self.logs(
+            values, intervened, row_mask, var_mask, target, max_parents=most
+        )
+        _, held = bucket_parent_sets(var_mask, target, most)
+        return marginals_of(logs, var_mask, target, max_parents=most), (logs, held)
+
+
+def exact_predictor(max_parents: int = 3) -> SetPosterior:
+    """The exact posterior, summed over all orders of the variables."""
+    return SetPosterior(parent_posterior, max_parents)
+
+
+def local_predictor(max_parents: int = 3) -> SetPosterior:
+    """Scores of the target's own regressions only, which take children for parents."""
+    return SetPosterior(local_posterior, max_parents)

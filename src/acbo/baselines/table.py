@@ -1,0 +1,48 @@
+"""All baselines by name, ready to be evaluated beside a system of one's own."""
+
+from typing import Any
+
+from acbo.baselines.exact import ExactImprovement, ExactThompson
+from acbo.baselines.gaussian import GaussianProcess
+from acbo.baselines.parent_scale import ParentScale
+from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
+from acbo.baselines.structure import (
+    Correlation,
+    Everything,
+    Nothing,
+    Regression,
+    exact_predictor,
+    local_predictor,
+)
+
+
+def proposers(exact: bool = True) -> dict[str, Any]:
+    """Proposers by name; those on exact posteriors are for a dozen variables at most
+    and can be left out.
+    """
+    found: dict[str, Any] = {
+        "random": Random(),
+        "oracle": Oracle(),
+        "parent_oracle": ParentOracle(),
+        "greedy": Greedy(Regression().predict),
+        "gp": GaussianProcess(),
+        "parent_scale": ParentScale(),
+    }
+    if exact:
+        found |= {
+            "exact_thompson": ExactThompson(),
+            "exact_ei": ExactImprovement(),
+        }
+    return found
+
+
+def predictors(exact: bool = True) -> dict[str, Any]:
+    """Parent predictors by name; the exact one can be left out."""
+    found: dict[str, Any] = {
+        "all": Everything(),
+        "none": Nothing(),
+        "correlation": Correlation(),
+        "regression": Regression(),
+        "local": local_predictor(),
+    }
+    return {**found, "exact": exact_predictor()} if exact else found
