@@ -1,6 +1,14 @@
 """Learners of the house: rollout, PPO and GRPO over one small environment protocol."""
 
-from jaxrig.learn.grpo import GRPOConfig, GRPOState, GRPOUpdate, grpo_init, grpo_update
+from jaxrig.learn.grpo import (
+    GRPOConfig,
+    GRPOState,
+    GRPOUpdate,
+    grpo_advantages,
+    grpo_init,
+    grpo_loss,
+    grpo_update,
+)
 from jaxrig.learn.ppo import PPOConfig, PPOMetrics, PPOState, ppo_init, ppo_update
 from jaxrig.learn.protocol import Choice, Environment, Evaluation, Policy, Step
 from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner
@@ -21,7 +29,9 @@ __all__ = [
     "Runner",
     "Step",
     "Trajectory",
+    "grpo_advantages",
     "grpo_init",
+    "grpo_loss",
     "grpo_update",
     "ppo_init",
     "ppo_update",

@@ -135,35 +135,57 @@ class Losses(NamedTuple):
     approx_kl: Float[Array, ""]
 
 
-def group_advantages(
-    reward: Float[Array, "states group"], scale_rewards: bool = True
-) -> Float[Array, "states group"]:
-    """A = (r - mean) / (std + 1e-8) within each group; population std."""
-    return standardise(reward, axis=-1, scale=scale_rewards)
+def grpo_advantages(
+    rewards: Float[Array, "*states group"], scale: bool = True
+) -> Float[Array, "*states group"]:
+    """A = (r - mean) / (std + 1e-8) along the last axis, one group per state;
+    population std. Without `scale`, r - mean.
+    """
+    return standardise(rewards, axis=-1, scale=scale)
+
+
+def grpo_terms(
+    new_logp: Float[Array, "*n"],
+    old_logp: Float[Array, "*n"],
+    advantages: Float[Array, "*n"],
+    entropy: Float[Array, "*n"],
+    *,
+    clip: float = 0.2,
+    entropy_coeff: float = 0.01,
+    kl_coeff: float = 0.0,
+    counts: Bool[Array, "*n"] | None = None,
+) -> Losses:
+    """The terms of `grpo_loss`; means are over what `counts`, by default everything."""
+    counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
+    mean = lambda x: x.mean(where=counted)
+    ratio = jnp.exp(new_logp - old_logp)
+    clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
+    policy_loss = -mean(jnp.minimum(ratio * advantages, clipped * advantages))
+    mean_entropy = mean(entropy)
+    entropy_loss = -entropy_coeff * mean_entropy
+    approx_kl = mean(old_logp - new_logp)
+    penalty = kl_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
+    total = policy_loss + entropy_loss + penalty
+    return Losses(total, policy_loss, entropy_loss, penalty, mean_entropy, approx_kl)
 
 
 def grpo_loss(
-    log_prob: Float[Array, "*n"],
-    old_log_prob: Float[Array, "*n"],
-    advantage: Float[Array, "*n"],
+    new_logp: Float[Array, "*n"],
+    old_logp: Float[Array, "*n"],
+    advantages: Float[Array, "*n"],
     entropy: Float[Array, "*n"],
-    config: GRPOConfig,
+    *,
+    clip: float = 0.2,
+    entropy_coeff: float = 0.01,
+    kl_coeff: float = 0.0,
     counts: Bool[Array, "*n"] | None = None,
-) -> Losses:
+) -> Float[Array, ""]:
     """L = -mean(min(rA, clip(r, 1-e, 1+e)A)) - c_H mean(H) + b max(0, KL - 0.01),
-    with r = exp(log_prob - old_log_prob) and KL = mean(old_log_prob - log_prob).
+    with r = exp(new_logp - old_logp) and KL = mean(old_logp - new_logp).
     """
-    counted = jnp.ones(log_prob.shape, bool) if counts is None else counts
-    mean = lambda x: x.mean(where=counted)
-    ratio = jnp.exp(log_prob - old_log_prob)
-    clipped = jnp.clip(ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
-    policy_loss = -mean(jnp.minimum(ratio * advantage, clipped * advantage))
-    mean_entropy = mean(entropy)
-    entropy_loss = -config.entropy_coeff * mean_entropy
-    approx_kl = mean(old_log_prob - log_prob)
-    penalty = config.kl_penalty_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
-    total = policy_loss + entropy_loss + penalty
-    return Losses(total, policy_loss, entropy_loss, penalty, mean_entropy, approx_kl)
+    coefficients = {"clip": clip, "entropy_coeff": entropy_coeff, "kl_coeff": kl_coeff}
+    given = (new_logp, old_logp, advantages, entropy)
+    return grpo_terms(*given, **coefficients, counts=counts).total
 
 
 def grpo_init(
@@ -256,7 +278,7 @@ def grpo_update(
     )
     reward = group.reward
     scaled = REWARD_SCALINGS[config.reward_scaling](reward)
-    advantage = group_advantages(scaled, config.scale_rewards)
+    advantage = grpo_advantages(scaled, config.scale_rewards)
     policy, optimizer, losses, norms = descend(
         make_optimizer(config.learning_rate, config.max_grad_norm),
         lambda policy, _: _loss(policy, state.observation, group, advantage, config),
@@ -297,23 +319,22 @@ def _loss(
     """The loss over everything drawn; first steps share their state's observation."""
     of_state = jax.vmap(policy.evaluate, (None, 0))
     now = jax.vmap(of_state)(observation, group.first.action)
-    if group.later is None:
-        losses = grpo_loss(
-            now.log_prob, group.first.log_prob, advantage, now.entropy, config
-        )
-        return losses.total, losses
-    later, drawn = group.later, group.later.drawn
-    evaluate = jax.vmap(jax.vmap(jax.vmap(policy.evaluate)))
-    then = evaluate(later.observation, drawn.action)
-    join = lambda first, rest: jnp.concatenate([first[..., None], rest], axis=-1)
-    log_prob = join(now.log_prob, then.log_prob)
-    losses = grpo_loss(
-        log_prob,
-        join(group.first.log_prob, drawn.log_prob),
-        jnp.broadcast_to(advantage[..., None], log_prob.shape),
-        join(now.entropy, then.entropy),
-        config,
-        join(jnp.ones_like(advantage, bool), later.counts),
+    new, old, entropy = now.log_prob, group.first.log_prob, now.entropy
+    counts = jnp.ones_like(advantage, bool)
+    if group.later is not None:
+        later, drawn = group.later, group.later.drawn
+        evaluate = jax.vmap(jax.vmap(jax.vmap(policy.evaluate)))
+        then = evaluate(later.observation, drawn.action)
+        join = lambda first, rest: jnp.concatenate([first[..., None], rest], axis=-1)
+        new, old = join(new, then.log_prob), join(old, drawn.log_prob)
+        entropy, counts = join(entropy, then.entropy), join(counts, later.counts)
+        advantage = jnp.broadcast_to(advantage[..., None], new.shape)
+    losses = grpo_terms(
+        *(new, old, advantage, entropy),
+        clip=config.clip_ratio,
+        entropy_coeff=config.entropy_coeff,
+        kl_coeff=config.kl_penalty_coeff,
+        counts=counts,
     )
     return losses.total, losses
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.grpo import (
     GRPOConfig,
-    group_advantages,
+    grpo_advantages,
     grpo_init,
     grpo_loss,
+    grpo_terms,
     grpo_update,
     sample_group,
 )
@@ -33,11 +34,11 @@ def test_advantages_by_hand():
     rewards = jnp.asarray([[1.0, 2.0, 3.0, 6.0], [100.0, 100.0, 100.0, 100.0]])
     # First group: mean 3, population variance (4 + 1 + 0 + 9) / 4 = 3.5.
     expected = np.asarray([-2, -1, 0, 3]) / np.sqrt(3.5)
-    found = group_advantages(rewards)
+    found = grpo_advantages(rewards)
     np.testing.assert_allclose(found[0], expected, rtol=1e-6)
     np.testing.assert_array_equal(found[1], 0.0)
     np.testing.assert_array_equal(
-        group_advantages(rewards, scale_rewards=False)[0], [-2, -1, 0, 3]
+        grpo_advantages(rewards, scale=False)[0], [-2, -1, 0, 3]
     )
 
 
@@ -45,37 +46,37 @@ def test_another_state_in_the_batch_does_not_change_a_group():
     rng = np.random.default_rng(1)
     one = jnp.asarray(rng.normal(size=(1, 8)), jnp.float32)
     other = jnp.asarray(rng.normal(size=(3, 8)) * 1e3 + 1e4, jnp.float32)
-    both = group_advantages(jnp.concatenate([one, other]))
-    np.testing.assert_array_equal(both[:1], group_advantages(one))
+    both = grpo_advantages(jnp.concatenate([one, other]))
+    np.testing.assert_array_equal(both[:1], grpo_advantages(one))
 
 
 def test_loss_by_hand():
-    config = GRPOConfig(clip_ratio=0.2, entropy_coeff=0.1, kl_penalty_coeff=2.0)
     # Ratios 1.5, 0.5, 1.0 with advantages 1, -1, 2:
     #   min(1.5, 1.2) = 1.2;  min(-0.5, -0.8) = -0.8;  min(2, 2) = 2.
     ratio, advantage = np.asarray([1.5, 0.5, 1.0]), np.asarray([1.0, -1.0, 2.0])
     old = np.log([0.2, 0.4, 0.3])
-    found = grpo_loss(
-        jnp.asarray(old + np.log(ratio), jnp.float32),
-        jnp.asarray(old, jnp.float32),
-        jnp.asarray(advantage, jnp.float32),
-        jnp.asarray([0.5, 0.7, 0.9], jnp.float32),
-        config,
-    )
+    given = (old + np.log(ratio), old, advantage, np.asarray([0.5, 0.7, 0.9]))
+    arrays = [jnp.asarray(x, jnp.float32) for x in given]
+    found = grpo_terms(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
     kl = -(np.log(1.5) + np.log(0.5)) / 3
     np.testing.assert_allclose(found.policy, -(1.2 - 0.8 + 2.0) / 3, rtol=1e-5)
     np.testing.assert_allclose(found.entropy_loss, -0.07, rtol=1e-5)
     np.testing.assert_allclose(found.approx_kl, kl, rtol=1e-5)
     np.testing.assert_allclose(found.kl_penalty, 2.0 * (kl - 0.01), rtol=1e-5)
-    np.testing.assert_allclose(found.total, -0.8 - 0.07 + 2.0 * (kl - 0.01), rtol=1e-5)
+    total = -0.8 - 0.07 + 2.0 * (kl - 0.01)
+    np.testing.assert_allclose(found.total, total, rtol=1e-5)
+    loss = grpo_loss(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
+    np.testing.assert_allclose(loss, total, rtol=1e-5)
+    # Wider: 1.5 counts as 1.4; 0.5 counts as 0.6, since its advantage is negative.
+    wide = -(1.4 - 0.6 + 2.0) / 3 - 0.01 * 0.7
+    np.testing.assert_allclose(grpo_loss(*arrays, clip=0.4), wide, rtol=1e-5)
 
 
 def test_small_drift_costs_nothing():
-    config = GRPOConfig(kl_penalty_coeff=5.0)
     one = jnp.ones(4)
-    found = grpo_loss(-one, -one + 0.009, one, one, config)
-    assert float(found.kl_penalty) == 0.0
-    assert float(grpo_loss(-one, -one + 0.02, one, one, config).kl_penalty) > 0.0
+    drift = lambda by: grpo_terms(-one, -one + by, one, one, kl_coeff=5.0).kl_penalty
+    assert float(drift(0.009)) == 0.0
+    assert float(drift(0.02)) > 0.0
 
 
 @settings(max_examples=30)
@@ -85,7 +86,6 @@ def test_masked_loss_equals_a_loop_over_what_counts(seed):
     new, old, advantage, entropy = rng.normal(size=(4, 3, 5, 2)).astype(np.float32)
     counts = rng.random((3, 5, 2)) < 0.7
     counts[0, 0, 0] = True
-    config = GRPOConfig(kl_penalty_coeff=0.5)
     terms, entropies, drifts = [], [], []
     for index in np.argwhere(counts):
         i = tuple(index)
@@ -100,8 +100,10 @@ def test_masked_loss_equals_a_loop_over_what_counts(seed):
         + 0.5 * max(0.0, np.mean(drifts) - 0.01)
     )
     new, old, advantage, entropy = map(jnp.asarray, (new, old, advantage, entropy))
-    found = grpo_loss(new, old, advantage, entropy, config, jnp.asarray(counts))
-    np.testing.assert_allclose(found.total, expected, rtol=1e-4, atol=1e-5)
+    found = grpo_loss(
+        *(new, old, advantage, entropy), kl_coeff=0.5, counts=jnp.asarray(counts)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def bandit(states=4, arms=5, seed=0):

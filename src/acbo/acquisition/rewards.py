@@ -1,0 +1,116 @@
+"""What an experiment was worth, from data and model alone: no ground truth, no critic.
+
+Everything is pure and on arrays, so it can be compiled and mapped over episodes.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from acbo.types import lower_is_better
+
+
+@dataclass(frozen=True)
+class RewardWeights:
+    """How much each component counts; `exploration_bonus` is the height of the last."""
+
+    optimization: float = 1.0
+    structure: float = 0.5
+    parent: float = 0.3
+    exploration: float = 0.1
+    exploration_bonus: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name}={value} must be finite and at least 0")
+
+
+DEFAULT_WEIGHTS = RewardWeights()
+
+
+class AcquisitionState(eqx.Module):
+    """What rewards look at, before and after an experiment."""
+
+    best_value: Float[Array, "*batch"]
+    entropy: Float[Array, "*batch"]  # of the parent-set posterior, in nats
+    parent_probs: Float[Array, "*batch d"]  # marginal: P(variable causes the target)
+    counts: Float[Array, "*batch d"]  # interventions on each variable so far
+
+
+class RewardComponents(eqx.Module):
+    """The components of one reward, not yet weighted, and their weighted sum."""
+
+    optimization: Float[Array, "*batch"]
+    structure: Float[Array, "*batch"]
+    parent: Float[Array, "*batch"]
+    exploration: Float[Array, "*batch"]
+    total: Float[Array, "*batch"]
+
+
+def improvement(
+    best_before: Float[Array, "*batch"], outcome: Float[Array, "*batch"], direction: str
+) -> Float[Array, "*batch"]:
+    """tanh of the gain over the best value so far; negative where it got worse."""
+    return jnp.tanh(lower_is_better(direction) * (best_before - outcome))
+
+
+def information_gain(
+    entropy_before: Float[Array, "*batch"], entropy_after: Float[Array, "*batch"]
+) -> Float[Array, "*batch"]:
+    """Share of the entropy that is gone, within [0, 1]; 0 where there was none."""
+    there = entropy_before > 0
+    share = (entropy_before - entropy_after) / jnp.where(there, entropy_before, 1.0)
+    return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)
+
+
+def chosen_variables(action: Any, d: int) -> Bool[Array, " d"]:
+    """Which variables an action sets: one with a `variable`, or several in a `mask`."""
+    if hasattr(action, "mask"):
+        return action.mask
+    return jnp.arange(d) == action.variable
+
+
+def _mean_over(values: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Array:
+    count = jnp.maximum(chosen.sum(), 1).astype(values.dtype)
+    return jnp.where(chosen, values, 0.0).sum() / count
+
+
+def novelty(counts: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Float[Array, ""]:
+    """1 - the share of earlier interventions on the chosen variables; 1 at first."""
+    return 1.0 - _mean_over(counts, chosen) / jnp.maximum(counts.sum(), 1.0)
+
+
+def compute_rewards(
+    before: AcquisitionState,
+    action: Any,
+    outcome: Float[Array, ""],
+    after: AcquisitionState,
+    *,
+    direction: str = "MINIMIZE",
+    weights: RewardWeights | Mapping[str, float] = DEFAULT_WEIGHTS,
+) -> RewardComponents:
+    """The reward of one experiment; `outcome` is the value of the target.
+
+    `action` has a `variable` (one is set) or a `mask` (several are). Map it with
+    `jax.vmap` for batches.
+    """
+    if isinstance(weights, Mapping):
+        weights = RewardWeights(**weights)
+    chosen = chosen_variables(action, before.parent_probs.shape[-1])
+    gain = improvement(before.best_value, outcome, direction)
+    learned = information_gain(before.entropy, after.entropy)
+    cause = _mean_over(before.parent_probs, chosen)
+    explored = weights.exploration_bonus * novelty(before.counts, chosen)
+    total = (
+        weights.optimization * gain
+        + weights.structure * learned
+        + weights.parent * cause
+        + weights.exploration * explored
+    )
+    return RewardComponents(gain, learned, cause, explored, total)

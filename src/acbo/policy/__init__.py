@@ -1,0 +1,1 @@
+"""The acquisition policy: from history and edge probabilities to an experiment."""

@@ -1,0 +1,224 @@
+"""The trained policy: the next experiment from all that was seen, by name."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from acbo.environment import Action, Setting
+from acbo.history import History
+from acbo.named.experiments import Experiments
+from acbo.policy.effects import reach_probs
+from acbo.policy.encode import Outlook, edges_of, look
+from acbo.policy.model import Move, PolicyConfig, PolicyNetwork, Scores
+from acbo.posterior import ParentSetPosterior
+from acbo.surrogate.encode import column_scale, pad_rows, row_bucket, variable_bucket
+from acbo.surrogate.predictor import Surrogate, load_surrogate
+from acbo.types import lower_is_better
+from jaxrig.checkpoint import load_tree, read_header, save_tree
+from jaxrig.tracing import compile_once
+
+SHIPPED = Path(__file__).parent / "policy.ckpt"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What the policy thinks of setting one variable; outcomes in the user's units."""
+
+    variable: str
+    value: float
+    probability: float  # that the policy sets this variable next
+    parent_probability: float  # that it causes the target directly
+    reach_probability: float  # that it causes the target at all
+    expected: float
+    doubt: float
+
+
+class Advice(eqx.Module):
+    """What one look at a history gives: scores, the outlook behind them, and edges."""
+
+    scores: Scores
+    outlook: Outlook
+    edges: Float[Array, "d d"]
+    reach: Float[Array, " d"]
+    best: Move
+
+
+class Proposer(eqx.Module):
+    """Surrogate and policy together on the device; see `acbo.environment.Proposer`.
+
+    It sets one variable at a time. With `greedy` it does what it finds likeliest.
+    """
+
+    surrogate: Surrogate
+    network: PolicyNetwork
+    greedy: bool = eqx.field(static=True, default=False)
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, setting: Setting, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        outlook = look(history, setting, edges_of(self.surrogate, history, setting))
+        if self.greedy:
+            return self.network.best(outlook).action
+        return self.network.sample(key, outlook).action.action
+
+
+class Policy(eqx.Module):
+    """Chooses single-variable experiments, never the target, within the ranges."""
+
+    surrogate: Surrogate
+    network: PolicyNetwork
+
+    def propose(
+        self,
+        history: Experiments,
+        posterior: ParentSetPosterior | Mapping[str, float] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> tuple[str, float]:
+        """The variable to set next, and its value; without a key, the likeliest.
+
+        `posterior` replaces what the surrogate says about the target's causes.
+        """
+        outlook_of = self._advise(history, posterior)
+        if key is None:
+            move = outlook_of.best
+        else:
+            move = _compiled_sample(self.network, key, outlook_of.outlook).action
+        name = history.names[int(move.variable)]
+        low, high = history.ranges[name]
+        return name, float(np.clip(float(move.value), low, high))
+
+    def explain(
+        self,
+        history: Experiments,
+        posterior: ParentSetPosterior | Mapping[str, float] | None = None,
+    ) -> list[Suggestion]:
+        """Every variable that may be set, the likeliest first, with the reasons."""
+        advice = jax.device_get(self._advise(history, posterior))
+        shift, scale = _target_scale(history)
+        sign = lower_is_better(history.direction)
+        logits = advice.scores.logits
+        variables = np.exp(advice.scores.variable_logits)
+        target = history.names.index(history.target)
+        found = []
+        for column, name in enumerate(history.names):
+            if name not in history.ranges:
+                continue
+            cell = int(np.argmax(logits[column]))
+            low, high = history.ranges[name]
+            share = (cell + advice.scores.centre[column, cell]) / (logits.shape[1] - 1)
+            found.append(
+                Suggestion(
+                    name,
+                    float(low + np.clip(share, 0, 1) * (high - low)),
+                    float(variables[column]),
+                    float(advice.edges[column, target]),
+                    float(advice.reach[column]),
+                    float(shift + scale * sign * advice.outlook.guess[column, cell]),
+                    float(scale * advice.outlook.doubt[column, cell]),
+                )
+            )
+        return sorted(found, key=lambda each: -each.probability)
+
+    def _advise(
+        self,
+        history: Experiments,
+        posterior: ParentSetPosterior | Mapping[str, float] | None,
+    ) -> Advice:
+        d = len(history.names)
+        columns = variable_bucket(d)
+        given = np.full(columns, np.nan, np.float32)
+        if posterior is not None:
+            given[:d] = _marginals(history, posterior)
+        return _compiled_advice(self, *_on_device(history, columns), jnp.asarray(given))
+
+
+def _marginals(
+    history: Experiments, posterior: ParentSetPosterior | Mapping[str, float]
+) -> np.ndarray:
+    """P(i causes the target) by column from a posterior or a mapping."""
+    if isinstance(posterior, ParentSetPosterior):
+        if posterior.target_variable != history.target:
+            raise ValueError(
+                f"the posterior is about {posterior.target_variable!r}, the target is "
+                f"{history.target!r}"
+            )
+        posterior = posterior.parent_probs()
+    return np.array([posterior.get(name, 0.0) for name in history.names], np.float32)
+
+
+def _on_device(history: Experiments, columns: int) -> tuple[History, Setting]:
+    n, d = history.values.shape
+    rows = row_bucket(n)
+    low, high, allowed = history.bounds
+    wide = lambda x: jnp.asarray(np.pad(x, (0, columns - d)))
+    return (
+        History(
+            jnp.asarray(pad_rows(history.values, rows, columns)),
+            jnp.asarray(pad_rows(history.intervened, rows, columns)),
+            jnp.asarray(n),
+        ),
+        Setting(
+            jnp.asarray(history.names.index(history.target)),
+            wide(low),
+            wide(high),
+            jnp.arange(columns) < d,
+            wide(allowed),
+            jnp.asarray(lower_is_better(history.direction)),
+        ),
+    )
+
+
+def _target_scale(history: Experiments) -> tuple[float, float]:
+    mean, spread = column_scale(
+        jnp.asarray(history.values),
+        jnp.asarray(history.intervened),
+        jnp.ones(len(history.values), bool),
+    )
+    column = history.names.index(history.target)
+    return float(mean[column]), float(spread[column])
+
+
+def _advice(
+    policy: Policy, history: History, setting: Setting, given: Float[Array, " d"]
+) -> Advice:
+    edges = edges_of(policy.surrogate, history, setting)
+    column = jnp.where(jnp.isnan(given), edges[:, setting.target], given)
+    edges = edges.at[:, setting.target].set(column)
+    outlook = look(history, setting, edges)
+    reach = reach_probs(edges, setting.target)
+    return Advice(
+        policy.network(outlook), outlook, edges, reach, policy.network.best(outlook)
+    )
+
+
+def _sample(network: PolicyNetwork, key: PRNGKeyArray, outlook: Outlook) -> Any:
+    return network.sample(key, outlook)
+
+
+_compiled_advice = compile_once(_advice, max_traces=None)
+_compiled_sample = compile_once(_sample, max_traces=None)
+
+
+def save_policy(path: Path | str, network: PolicyNetwork) -> Path:
+    """Write a policy network with its sizes."""
+    return save_tree(path, network, metadata={"config": asdict(network.config)})
+
+
+@functools.lru_cache(maxsize=4)
+def load_policy(
+    path: Path | str | None = None, surrogate: Path | str | None = None
+) -> Policy:
+    """The policy of a file; without one, that which comes with the package."""
+    found = Path(path) if path is not None else SHIPPED
+    config = PolicyConfig(**read_header(found)["metadata"]["config"])
+    like = eqx.filter_eval_shape(lambda: PolicyNetwork(config, jax.random.key(0)))
+    return Policy(load_surrogate(surrogate), load_tree(found, like))

@@ -1,0 +1,1 @@
+"""The surrogate: one network from data sets to posteriors over causes."""

@@ -1,0 +1,205 @@
+"""How far a predicted distribution over parent sets is from the expert's.
+
+Everything is computed in log space without an epsilon, so values and gradients are
+exact for any logits. The forms that take posterior objects align the expert's
+probabilities with the candidate sets and hand over to the array forms (`_jax`).
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+ParentSets = Sequence[frozenset[str]]
+
+
+def masked_logits(
+    logits: Float[Array, " K"], set_mask: Bool[Array, " K"] | None = None
+) -> Float[Array, " K"]:
+    """Logits in float32 or wider, minus infinity where there is no set."""
+    coarse = logits.dtype.itemsize < 4
+    wide = logits.astype(jnp.float32) if coarse else logits
+    return wide if set_mask is None else jnp.where(set_mask, wide, -jnp.inf)
+
+
+def distribution_entropy(probs: Float[Array, "*batch K"]) -> Float[Array, "*batch"]:
+    """-sum p log p in nats, with 0 log 0 = 0."""
+    return -jax.scipy.special.xlogy(probs, probs).sum(axis=-1)
+
+
+def _normalised(
+    probs: Array, set_mask: Bool[Array, " K"] | None, dtype: Any
+) -> Float[Array, " K"]:
+    known = probs if set_mask is None else jnp.where(set_mask, probs, 0.0)
+    return (known / known.sum()).astype(dtype)
+
+
+def _divergence(p: Float[Array, " K"], logits: Float[Array, " K"]) -> Float[Array, ""]:
+    """KL(p || softmax(logits)); terms without expert probability are 0."""
+    there = p > 0
+    log_q = jnp.where(there, jax.nn.log_softmax(logits), 0.0)
+    log_p = jnp.log(jnp.where(there, p, 1.0))
+    return (p * (log_p - log_q)).sum()
+
+
+def kl_divergence_loss_jax(
+    predicted_logits: Float[Array, " K"],
+    expert_probs: Float[Array, " K"],
+    parent_sets: Any = None,
+    temperature: float = 1.0,
+    set_mask: Bool[Array, " K"] | None = None,
+) -> Float[Array, ""]:
+    """KL(p || softmax(logits / temperature)), p normalised over the sets that are
+    there. `parent_sets` only keeps the place it has in the other form.
+    """
+    logits = masked_logits(predicted_logits, set_mask)
+    p = _normalised(expert_probs, set_mask, logits.dtype)
+    return _divergence(p, logits / temperature)
+
+
+def uncertainty_weighted_loss_jax(
+    predicted_logits: Float[Array, " K"],
+    expert_probs: Float[Array, " K"],
+    parent_sets: Any = None,
+    weight_scale: float = 1.0,
+    set_mask: Bool[Array, " K"] | None = None,
+) -> Float[Array, ""]:
+    """exp(-weight_scale H(p)) KL(p || q): sure experts count more."""
+    logits = masked_logits(predicted_logits, set_mask)
+    p = _normalised(expert_probs, set_mask, logits.dtype)
+    return jnp.exp(-weight_scale * distribution_entropy(p)) * _divergence(p, logits)
+
+
+def calibrated_loss_jax(
+    predicted_logits: Float[Array, " K"],
+    expert_probs: Float[Array, " K"],
+    parent_sets: Any = None,
+    true_index: int | Int[Array, ""] = 0,
+    calibration_weight: float = 0.1,
+    set_mask: Bool[Array, " K"] | None = None,
+) -> Float[Array, ""]:
+    """KL(p || q) + calibration_weight * Brier score of q at the true set.
+
+    The Brier score sum_k (q_k - [k is true])^2 is a proper scoring rule: in
+    expectation it is least when q is the true distribution.
+    """
+    logits = masked_logits(predicted_logits, set_mask)
+    p = _normalised(expert_probs, set_mask, logits.dtype)
+    q = jax.nn.softmax(logits)
+    truth = jnp.arange(len(q)) == true_index
+    brier = jnp.square(q - truth.astype(q.dtype)).sum()
+    return _divergence(p, logits) + calibration_weight * brier
+
+
+def expert_vector(
+    expert_posterior: Any, parent_sets: ParentSets
+) -> Float[np.ndarray, " K"]:
+    """The expert's probabilities of these sets, normalised; 0 for sets it leaves out.
+
+    `expert_posterior` is a `ParentSetPosterior` or a mapping of sets to probabilities.
+    """
+    known = getattr(expert_posterior, "parent_set_probs", expert_posterior)
+    probs = np.asarray([known.get(one, 0.0) for one in parent_sets], np.float64)
+    if not probs.sum() > 0:
+        raise ValueError(
+            f"the expert gives none of the {len(probs)} candidate sets a probability "
+            "above 0; enumerate candidates up to the size of its sets"
+        )
+    return (probs / probs.sum()).astype(np.float32)
+
+
+def kl_divergence_loss(
+    predicted_logits: Float[Array, " K"],
+    expert_posterior: Any,
+    parent_sets: ParentSets,
+    temperature: float = 1.0,
+) -> Float[Array, ""]:
+    """KL(expert || softmax(logits / temperature)) over these candidate sets."""
+    probs = jnp.asarray(expert_vector(expert_posterior, parent_sets))
+    return kl_divergence_loss_jax(predicted_logits, probs, parent_sets, temperature)
+
+
+def uncertainty_weighted_loss(
+    predicted_logits: Float[Array, " K"],
+    expert_posterior: Any,
+    parent_sets: ParentSets,
+    weight_scale: float = 1.0,
+) -> Float[Array, ""]:
+    """exp(-weight_scale H(expert)) KL(expert || predicted)."""
+    probs = jnp.asarray(expert_vector(expert_posterior, parent_sets))
+    return uncertainty_weighted_loss_jax(
+        predicted_logits, probs, parent_sets, weight_scale
+    )
+
+
+def calibrated_loss(
+    predicted_logits: Float[Array, " K"],
+    expert_posterior: Any,
+    parent_sets: ParentSets,
+    true_parent_set: frozenset[str],
+    calibration_weight: float = 0.1,
+) -> Float[Array, ""]:
+    """KL(expert || predicted) plus the weighted Brier score at the true set."""
+    sets = list(parent_sets)
+    if true_parent_set not in sets:
+        raise ValueError(
+            f"the true set {sorted(true_parent_set)} is not a candidate; enumerate "
+            "candidates up to its size"
+        )
+    probs = jnp.asarray(expert_vector(expert_posterior, sets))
+    place = sets.index(true_parent_set)
+    return calibrated_loss_jax(predicted_logits, probs, sets, place, calibration_weight)
+
+
+def multi_target_loss(
+    predictions: Mapping[str, Float[Array, " _"]],
+    expert_posteriors: Mapping[str, Any],
+    parent_sets_per_target: Mapping[str, ParentSets],
+    target_weights: Mapping[str, float] | None = None,
+) -> Float[Array, ""]:
+    """Weighted mean of the KL loss over targets that have prediction and expert."""
+    targets = [name for name in predictions if name in expert_posteriors]
+    if not targets:
+        raise ValueError(
+            f"no target has both a prediction ({sorted(predictions)}) and an expert "
+            f"({sorted(expert_posteriors)})"
+        )
+    weights = [(target_weights or {}).get(name, 1.0) for name in targets]
+    if not sum(weights) > 0:
+        raise ValueError(f"target_weights sum to {sum(weights)}; they must be above 0")
+    losses = [
+        kl_divergence_loss(
+            predictions[name], expert_posteriors[name], parent_sets_per_target[name]
+        )
+        for name in targets
+    ]
+    terms = [weight * loss for weight, loss in zip(weights, losses, strict=True)]
+    return functools.reduce(jnp.add, terms) / sum(weights)
+
+
+_ARRAY_FORMS: dict[Any, Callable[..., Any]] = {
+    kl_divergence_loss: kl_divergence_loss_jax,
+    uncertainty_weighted_loss: uncertainty_weighted_loss_jax,
+    calibrated_loss: calibrated_loss_jax,
+}
+
+
+def array_form(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The `_jax` twin of a loss given by its plain name; any other function as it is.
+
+    Keyword arguments fixed with `functools.partial` are kept.
+    """
+    if isinstance(loss_fn, functools.partial):
+        inner = array_form(loss_fn.func)
+        return functools.partial(inner, *loss_fn.args, **loss_fn.keywords)
+    return _ARRAY_FORMS.get(loss_fn, loss_fn)
+
+
+def takes_truth(loss: Callable[..., Any]) -> bool:
+    """Whether a loss asks for the place of the true set, as `true_index`."""
+    return "true_index" in inspect.signature(loss).parameters

@@ -1,0 +1,221 @@
+"""The surrogate network: from a data set to the probability of every edge.
+
+Rows and variables attend in turn; what they learn meets the statistics of each pair,
+and the pairs reason over triples. Nothing depends on the order or the number of rows
+and variables, so one set of parameters serves every size.
+"""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from acbo.surrogate.blocks import PairBlock, Round, fold, stack
+from acbo.surrogate.layers import Linear, Norm
+from acbo.surrogate.statistics import PAIR_FEATURES, pair_statistics, squash
+
+CELL_FEATURES = 5
+INTERACTION_RANK = 8
+LARGEST_SET = 10
+SPARSE_PRIOR = -1.5  # log odds of an edge before anything is learned
+PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+
+
+@dataclass(frozen=True)
+class SurrogateConfig:
+    """Sizes of the network; `layers` rounds are two blocks each, along the variables
+    and along the rows.
+    """
+
+    dim: int = 128
+    layers: int = 8
+    heads: int = 8
+    key_size: int = 32
+    widening_factor: int = 4
+    dropout: float = 0.1
+    pair_dim: int = 64
+    pair_layers: int = 4
+    compute_dtype: str = "float32"
+    remat: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "heads", "key_size", "widening_factor", "pair_dim"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        if self.layers < 0 or self.pair_layers < 0:
+            raise ValueError("layers and pair_layers must not be negative")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout={self.dropout} must be within 0 and 1")
+        if self.compute_dtype not in PRECISIONS:
+            raise ValueError(
+                f"compute_dtype={self.compute_dtype!r} is not one of: "
+                f"{', '.join(PRECISIONS)}"
+            )
+
+
+class Prediction(eqx.Module):
+    """What the network says about one data set; logits of what is not there: -inf."""
+
+    edge_logits: Float[Array, "*batch d d"]  # of i -> j
+    parent_logits: Float[Array, "*batch d"]  # of the target's column
+    member_logits: Float[Array, "*batch d"]
+    interaction: Float[Array, "*batch d r"]
+    size_bias: Float[Array, "*batch s"]
+
+    @property
+    def parent_probs(self) -> Float[Array, "*batch d"]:
+        """P(i causes the target), 0 for the target itself and the padding."""
+        return jax.nn.sigmoid(self.parent_logits)
+
+
+class SurrogateNetwork(eqx.Module):
+    """Alternating attention, pair statistics, reasoning over triples, two heads."""
+
+    embed: Linear
+    rounds: Round | None
+    norm: Norm
+    left: Linear
+    right: Linear
+    pool: Linear
+    pair_embed: Linear
+    product: Linear
+    pair_blocks: PairBlock | None
+    pair_norm: Norm
+    head: Linear
+    size_head: Linear
+    config: SurrogateConfig = eqx.field(static=True)
+
+    def __init__(self, config: SurrogateConfig, key: PRNGKeyArray):
+        keys = iter(jax.random.split(key, 10))
+        dim, pair, rank = config.dim, config.pair_dim, 16
+        self.embed = Linear(CELL_FEATURES, dim, next(keys))
+        sizes = (dim, config.heads, config.key_size, config.widening_factor)
+        self.rounds = stack(
+            lambda k: Round(*sizes, config.dropout, k), next(keys), config.layers
+        )
+        self.norm = Norm(dim)
+        self.left = Linear(dim, rank, next(keys))
+        self.right = Linear(dim, rank, next(keys))
+        self.pool = Linear(2 * dim, 2 * pair, next(keys))
+        self.pair_embed = Linear(PAIR_FEATURES, pair, next(keys))
+        self.product = Linear(2 * rank, pair, next(keys))
+        self.pair_blocks = stack(
+            lambda k: PairBlock(pair, max(pair // 2, 1), 2, k),
+            next(keys),
+            config.pair_layers,
+        )
+        self.pair_norm = Norm(pair)
+        self.head = Linear(pair, 2 + INTERACTION_RANK, next(keys), 0.01)
+        self.size_head = Linear(pair, LARGEST_SET + 1, next(keys), 0.01)
+        self.config = config
+
+    def __call__(
+        self,
+        values: Float[Array, "n d"],
+        intervened: Bool[Array, "n d"],
+        row_mask: Bool[Array, " n"],
+        var_mask: Bool[Array, " d"],
+        target: Int[Array, ""],
+        key: PRNGKeyArray | None = None,
+    ) -> Prediction:
+        """Read one data set of z-scores; a key turns dropout on."""
+        pairs = self.pairs(values, intervened, row_mask, var_mask, key)
+        return self.read(pairs, var_mask, target)
+
+    def pairs(
+        self,
+        values: Float[Array, "n d"],
+        intervened: Bool[Array, "n d"],
+        row_mask: Bool[Array, " n"],
+        var_mask: Bool[Array, " d"],
+        key: PRNGKeyArray | None = None,
+    ) -> Float[Array, "d d pair"]:
+        """What is known about each ordered pair; the same for every target."""
+        kind = PRECISIONS[self.config.compute_dtype]
+        there = var_mask[:, None] & var_mask[None, :]
+        facts = pair_statistics(values, intervened, row_mask, var_mask)
+        cells = self._rows(values, intervened, row_mask, var_mask, key, kind)
+        # Pairs are few and their evidence is fine: they stay in single precision.
+        x = self.pair_embed(facts) + self._meet(cells, row_mask).astype(jnp.float32)
+        apply = lambda block, x, _: block(x, there)
+        x = fold(self.pair_blocks, x, apply, self.config.remat)
+        return self.pair_norm(x)
+
+    def read(
+        self,
+        pairs: Float[Array, "d d pair"],
+        var_mask: Bool[Array, " d"],
+        target: Int[Array, ""],
+    ) -> Prediction:
+        """The heads: edges of the whole graph, and sets of causes of the target."""
+        d = var_mask.shape[0]
+        read = self.head(pairs)
+        other = ~jnp.eye(d, dtype=bool) & var_mask[:, None] & var_mask[None, :]
+        edges = jnp.where(other, read[..., 0] + SPARSE_PRIOR, -jnp.inf)
+        column = read[:, target]
+        cause = other[:, target]
+        return Prediction(
+            edges,
+            edges[:, target],
+            jnp.where(cause, column[:, 1] + SPARSE_PRIOR, -jnp.inf),
+            jnp.where(cause[:, None], column[:, 2:], 0.0),
+            self.size_head(pairs[target, target]),
+        )
+
+    def _rows(
+        self,
+        values: Float[Array, "n d"],
+        intervened: Bool[Array, "n d"],
+        row_mask: Bool[Array, " n"],
+        var_mask: Bool[Array, " d"],
+        key: PRNGKeyArray | None,
+        kind: jnp.dtype | type,
+    ) -> Float[Array, "n d dim"]:
+        """Attention along the variables and along the rows in turn."""
+        flag = intervened.astype(values.dtype)
+        bounded = squash(values)
+        cells = jnp.stack(
+            [jnp.tanh(values), bounded, flag, flag * bounded, jnp.ones_like(flag)], -1
+        )
+
+        def apply(block: Round, x: Array, index: Int[Array, ""]) -> Array:
+            own = None if key is None else jax.random.fold_in(key, index)
+            return block(x, row_mask, var_mask, own)
+
+        x = fold(self.rounds, self.embed(cells.astype(kind)), apply, self.config.remat)
+        return self.norm(x)
+
+    def _meet(
+        self, cells: Float[Array, "n d dim"], row_mask: Bool[Array, " n"]
+    ) -> Float[Array, "d d pair"]:
+        """From cells to pairs: pooled variables, and products meaned over the rows."""
+        rows = row_mask[:, None, None]
+        count = jnp.maximum(row_mask.sum(), 1).astype(cells.dtype)
+        there = jnp.where(rows, cells, 0.0)
+        mean = there.sum(axis=0) / count
+        most = jnp.where(rows, cells, -jnp.inf).max(axis=0)
+        most = jnp.where(jnp.isfinite(most), most, 0.0)
+        pooled = self.pool(jnp.concatenate([mean, most], axis=-1))
+        cause, effect = jnp.split(pooled, 2, axis=-1)
+        left, right = self.left(there), self.right(there)
+        left = jnp.where(rows, left, 0.0)
+        met = jnp.einsum("nic,njc->ijc", left, right) / count
+        both = jnp.concatenate([met, met.swapaxes(0, 1)], axis=-1)
+        return cause[:, None] + effect[None, :] + self.product(both)
+
+
+def set_logits(
+    prediction: Prediction,
+    membership: Bool[Array, "k d"],
+    set_mask: Bool[Array, " k"],
+) -> Float[Array, " k"]:
+    """Logits of sets of causes: members, pairs of members, and the size."""
+    member = membership.astype(jnp.float32)
+    single = jnp.where(membership, prediction.member_logits[None], 0.0).sum(axis=-1)
+    joint = member @ prediction.interaction
+    own = member @ jnp.square(prediction.interaction)
+    pairs = 0.5 * (jnp.square(joint) - own).sum(axis=-1)
+    sizes = jnp.minimum(membership.sum(axis=-1), LARGEST_SET)
+    return jnp.where(set_mask, single + pairs + prediction.size_bias[sizes], -jnp.inf)

@@ -1,0 +1,151 @@
+"""The trained surrogate: posteriors over causes from data in the user's units."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from acbo.experts.tables import read_problem
+from acbo.graphs.parent_sets import (
+    bucket_parent_sets,
+    enumerate_possible_parent_sets,
+)
+from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
+from acbo.surrogate.encode import pad_rows, row_bucket, standardise, variable_bucket
+from acbo.surrogate.model import (
+    Prediction,
+    SurrogateConfig,
+    SurrogateNetwork,
+    set_logits,
+)
+from jaxrig.checkpoint import load_tree, read_header, save_tree
+from jaxrig.tracing import compile_once
+
+SHIPPED = Path(__file__).parent / "surrogate.ckpt"
+
+
+class Surrogate(eqx.Module):
+    """One network for data sets of any size; compiled once for each bucket."""
+
+    network: SurrogateNetwork
+
+    def predict(
+        self,
+        values: Float[Array, "n d"],
+        intervened: Bool[Array, "n d"],
+        row_mask: Bool[Array, " n"],
+        var_mask: Bool[Array, " d"],
+        target: Int[Array, ""],
+    ) -> tuple[Float[Array, " d"], None]:
+        """P(i causes the target) for one data set in its own units; map it for many."""
+        found = self.read(values, intervened, row_mask, var_mask, target)
+        return found.parent_probs, None
+
+    def read(
+        self,
+        values: Float[Array, "n d"],
+        intervened: Bool[Array, "n d"],
+        row_mask: Bool[Array, " n"],
+        var_mask: Bool[Array, " d"],
+        target: Int[Array, ""],
+    ) -> Prediction:
+        """All that the network says about one data set in its own units."""
+        z = standardise(values, intervened, row_mask, var_mask)
+        return self.network(z, intervened, row_mask, var_mask, target)
+
+    def posterior(
+        self,
+        values: Any,
+        intervened: Any,
+        target: Any,
+        names: Sequence[str] | None = None,
+        max_parents: int = 3,
+    ) -> ParentSetPosterior:
+        """The posterior over sets of causes of the target.
+
+        `values` is [rows, variables] or a frame, `intervened` marks the cells that were
+        set (None: nothing was), `target` is a name or a column.
+        """
+        data = read_problem(values, intervened, target, names)
+        padded = _padded(data.values, data.intervened)
+        chance, there = _compiled_sets(
+            self, padded, jnp.asarray(data.target), max_parents
+        )
+        name = data.names[data.target]
+        sets = enumerate_possible_parent_sets(list(data.names), name, max_parents)
+        # Both lists are by size and position; the bucket's has padded sets between.
+        return create_parent_set_posterior(
+            name, sets, np.asarray(chance)[np.asarray(there)]
+        )
+
+    def edge_probs(
+        self, values: Any, intervened: Any = None, names: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """P(i causes j) for every pair [i, j]."""
+        data = read_problem(values, intervened, None, names)
+        d = len(data.names)
+        edges = _compiled_edges(self, _padded(data.values, data.intervened))
+        return np.asarray(edges)[:d, :d]
+
+
+class Padded(NamedTuple):
+    """A data set in its bucket, and which rows and columns exist."""
+
+    values: Float[Array, "n d"]
+    intervened: Bool[Array, "n d"]
+    row_mask: Bool[Array, " n"]
+    var_mask: Bool[Array, " d"]
+
+
+def _padded(values: np.ndarray, intervened: np.ndarray) -> Padded:
+    n, d = values.shape
+    rows, columns = row_bucket(n), variable_bucket(d)
+    return Padded(
+        jnp.asarray(pad_rows(values.astype(np.float32), rows, columns)),
+        jnp.asarray(pad_rows(intervened, rows, columns)),
+        jnp.arange(rows) < n,
+        jnp.arange(columns) < d,
+    )
+
+
+def _sets(
+    surrogate: Surrogate, data: Padded, target: Array, max_parents: int
+) -> tuple[Array, Array]:
+    set_mask, held = bucket_parent_sets(data.var_mask, target, max_parents)
+    logits = set_logits(surrogate.read(*data, target), held, set_mask)
+    return jax.nn.softmax(logits), set_mask
+
+
+def _edges(surrogate: Surrogate, data: Padded) -> Array:
+    return jax.nn.sigmoid(surrogate.read(*data, jnp.asarray(0)).edge_logits)
+
+
+_compiled_sets = compile_once(_sets, max_traces=None)
+_compiled_edges = compile_once(_edges, max_traces=None)
+
+
+def save_surrogate(path: Path | str, network: SurrogateNetwork) -> Path:
+    """Write a network with its sizes, in half precision: it is read back as single."""
+    half = jax.tree.map(lambda x: x.astype(jnp.float16), network)
+    return save_tree(path, half, metadata={"config": asdict(network.config)})
+
+
+@functools.lru_cache(maxsize=4)
+def load_surrogate(path: Path | str | None = None) -> Surrogate:
+    """The surrogate of a file; without one, that which comes with the package."""
+    found = Path(path) if path is not None else SHIPPED
+    config = SurrogateConfig(**read_header(found)["metadata"]["config"])
+    make = lambda: SurrogateNetwork(config, jax.random.key(0))
+    like = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, jnp.float16),
+        eqx.filter_eval_shape(make),
+    )
+    loaded = load_tree(found, like)
+    return Surrogate(jax.tree.map(lambda x: x.astype(jnp.float32), loaded))

@@ -1,0 +1,203 @@
+"""Training of both at once as the guide has it: surrogate by the compiled step, policy
+by GRPO, experience in between.
+"""
+
+import functools
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Int, PyTree
+
+from acbo.policy.environment import EpisodeConfig
+from acbo.policy.model import PolicyConfig, PolicyNetwork
+from acbo.surrogate.losses import kl_divergence_loss
+from acbo.training.config import SurrogateTrainingConfig, TrainingConfig
+from acbo.training.course import Course, CourseArrays, episodes_of, follow, pack, unpack
+from acbo.training.curriculum import LEVELS, CurriculumLevel
+from acbo.training.experience import (
+    ExperienceRecipe,
+    PolicyParams,
+    SurrogateData,
+    collect_experience,
+    improve_policy,
+    start_policy_params,
+    update_surrogate_jax,
+)
+from acbo.training.parent_set_model import ParentSetModel, create_parent_set_model
+from acbo.training.policy import PolicyRecipe
+from acbo.training.set_reader import SetReader
+from acbo.training.steps import CompiledStep, create_jax_surrogate_train_step
+from acbo.training.trial import hold_trial
+from jaxrig.checkpoint import CheckpointManager
+from jaxrig.keys import named_key
+from jaxrig.learn.train import JsonLines, Metrics, Sink, train
+from jaxrig.progress import Meter
+
+logger = logging.getLogger(__name__)
+
+FOLLOWED = ("f1", "improvement", "accuracy", "mean_reward")
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedSystem:
+    """The policy, the surrogate that reads for it, and the metrics of every step that
+    this call ran; `acbo.policy.advisor.Policy(surrogate, policy)` advises with them.
+    """
+
+    policy: PolicyNetwork
+    surrogate: SetReader
+    history: list[Metrics]
+
+
+class RoundState(eqx.Module):
+    """Everything the next round needs."""
+
+    params: PyTree
+    opt_state: PyTree
+    policy: PolicyParams
+    course: CourseArrays
+    step: Int[Array, ""]
+
+
+class _Rounds:
+    """One round after another: collect, improve the surrogate, improve the policy."""
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        step: CompiledStep,
+        recipe: ExperienceRecipe,
+        levels: Sequence[CurriculumLevel],
+    ):
+        self._config, self._step, self._recipe = config, step, recipe
+        self._levels, self._key = tuple(levels), jax.random.key(config.seed)
+
+    def start(self) -> RoundState:
+        """Before the first round."""
+        params = self._step.model.init(named_key(self._key, "surrogate"))
+        policy = start_policy_params(named_key(self._key, "policy"), self._recipe)
+        course = pack(Course(), self._levels)
+        memory = self._step.start(params)
+        return RoundState(params, memory, policy, course, jnp.asarray(0))
+
+    def __call__(self, state: RoundState) -> tuple[RoundState, dict[str, Any]]:
+        """The state after one round, and what it did."""
+        done, course = int(state.step), unpack(state.course)
+        level = self._levels[course.progress.level]
+        key = jax.random.fold_in(named_key(self._key, "rounds"), done)
+        policy = replace(state.policy, recipe=_at_level(self._recipe, level))
+        seen = collect_experience(policy, state.params, key=key)
+        own = named_key(self._key, "steps")
+        data = SurrogateData(state.params, seen.data, own, state.opt_state, done)
+        params = update_surrogate_jax(self._step, data)
+        metrics = {**data.metrics, **vars(seen.standing)}
+        metrics["mean_reward"] = seen.rewards.mean()
+        if done >= self._config.warmup_steps:
+            policy, update = improve_policy(params, seen)
+            metrics |= {f"policy/{name}": x for name, x in vars(update).items()}
+        metrics = jax.device_get(metrics)
+        said = {name: float(metrics[name]) for name in FOLLOWED}
+        course = follow(course, self._levels, **said)
+        metrics["level"] = np.asarray(course.progress.level + 1)
+        policy = replace(policy, recipe=self._recipe)
+        if (done + 1) % self._config.evaluation.eval_frequency == 0:
+            metrics |= self._trial(params, policy.network)
+        packed = pack(course, self._levels)
+        following = RoundState(params, data.opt_state, policy, packed, state.step + 1)
+        return following, metrics
+
+    def _trial(self, params: PyTree, network: PolicyNetwork) -> dict[str, Any]:
+        found = hold_trial(
+            named_key(self._key, "held out"),
+            SetReader(params, self._recipe.max_parents),
+            network,
+            self._config.evaluation,
+            self._recipe.policy.episodes.steps,
+        )
+        return {f"held_out/{name}": value for name, value in found.items()}
+
+
+def _at_level(recipe: ExperienceRecipe, level: CurriculumLevel) -> ExperienceRecipe:
+    episodes = episodes_of(level, recipe.policy.episodes)
+    return replace(recipe, policy=replace(recipe.policy, episodes=episodes))
+
+
+@functools.lru_cache(maxsize=4)
+def _surrogate_step(
+    model: ParentSetModel | None, config: SurrogateTrainingConfig
+) -> CompiledStep:
+    """The compiled step of a model; runs of one configuration share it."""
+    return create_jax_surrogate_train_step(
+        create_parent_set_model(config.get_model_kwargs()) if model is None else model,
+        optax.adam(config.learning_rate),
+        kl_divergence_loss,
+        config,
+    )
+
+
+def grpo_with_jax_surrogate(
+    grpo_config: TrainingConfig,
+    surrogate_config: SurrogateTrainingConfig | None = None,
+    *,
+    folder: Path | str | None = None,
+    meter: Meter | None = None,
+    model: ParentSetModel | None = None,
+    policy: PolicyConfig | None = None,
+    episodes: EpisodeConfig | None = None,
+    levels: Sequence[CurriculumLevel] = LEVELS,
+) -> TrainedSystem:
+    """Train surrogate and policy together for `total_steps` rounds.
+
+    Each round plays `surrogate_config.batch_size` episodes on fresh models of the
+    curriculum's level, makes one compiled surrogate step on their histories and, after
+    `warmup_steps` rounds, one GRPO update. The surrogate's settings are those of
+    `grpo_config` unless given; its epochs and early stopping are for fixed examples,
+    and here every round has fresh ones. With a `folder` the run is saved every
+    `save_frequency` rounds, writes metrics.jsonl, and goes on from what it finds.
+    """
+    settings = grpo_config.surrogate if surrogate_config is None else surrogate_config
+    step = _surrogate_step(model, settings)
+    plan = replace(episodes or EpisodeConfig(), weights=grpo_config.rewards)
+    learner = grpo_config.grpo.learner(settings.batch_size, plan.steps)
+    recipe = ExperienceRecipe(
+        PolicyRecipe(policy or PolicyConfig(), plan, learner),
+        grpo_config.exploration,
+        step.model.max_parent_size,
+    )
+    rounds = _Rounds(grpo_config, step, recipe, levels)
+    fixed = {"seed": grpo_config.seed, "warmup_steps": grpo_config.warmup_steps}
+    fixed |= {"surrogate": settings, "recipe": recipe, "levels": tuple(levels)}
+    sinks: tuple[Sink, ...] = (functools.partial(_log, grpo_config.log_frequency),)
+    if folder is not None:
+        sinks += (JsonLines(Path(folder) / "metrics.jsonl"),)
+    state, history = train(
+        rounds,
+        rounds.start(),
+        grpo_config.total_steps,
+        meter=meter,
+        sinks=sinks,
+        manager=None if folder is None else CheckpointManager(folder),
+        save_every=grpo_config.save_frequency,
+        config=SimpleNamespace(**fixed),
+        label="rounds of experience",
+    )
+    reader = SetReader(state.params, recipe.max_parents)
+    return TrainedSystem(state.policy.network, reader, history)
+
+
+def _log(every: int, step: int, metrics: Metrics) -> None:
+    if step % every == 0:
+        logger.info(
+            "step %d: loss %.4f, reward %.3f, F1 %.3f, level %d",
+            *(step, metrics["total_loss"], metrics["mean_reward"]),
+            *(metrics["f1"], metrics["level"]),
+        )

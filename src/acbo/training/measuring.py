@@ -1,0 +1,92 @@
+"""What a step costs, measured until the device is done: compiling, running, memory."""
+
+import tracemalloc
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import jax
+
+from jaxrig.memory import device_memory
+from jaxrig.timing import compare
+
+
+class _Speedup(NamedTuple):
+    ratio: float
+    first_result: Any
+    second_result: Any
+
+
+class CompilationCost(_Speedup):
+    """First call over second call, with both results. The ratio says what compiling
+    costs in runs; it is no speed-up over anything that does the same work.
+    """
+
+    compile_seconds: float
+    run_seconds: float
+
+
+class _MemoryUse(NamedTuple):
+    result: Any
+    memory_increase: int
+    peak_memory: int
+
+
+class MemoryUse(_MemoryUse):
+    """Result of a call and bytes of the Python heap, plus those on the device."""
+
+    device_increase: int
+    device_peak: int | None
+
+
+def measure_compilation_speedup(
+    jax_train_step: Callable[..., Any], *args: Any
+) -> CompilationCost:
+    """Call twice with the same arguments and compare the seconds."""
+    results, seconds = [], []
+    for _ in range(2):
+        start = perf_counter()
+        results.append(jax.block_until_ready(jax_train_step(*args)))
+        seconds.append(perf_counter() - start)
+    first, second = seconds
+    cost = CompilationCost(first / max(second, 1e-9), *results)
+    cost.compile_seconds, cost.run_seconds = max(first - second, 0.0), second
+    return cost
+
+
+def benchmark_sustained_performance(
+    jax_step: Callable[..., Any],
+    regular_step: Callable[..., Any],
+    args: Sequence[Any],
+    n_runs: int = 10,
+) -> float:
+    """Seconds of the regular step over those of the compiled one, both warm.
+
+    Medians over runs in turns, so that a busy moment hits both alike.
+    """
+    both = {"jax": lambda: jax_step(*args), "regular": lambda: regular_step(*args)}
+    times = compare(both, repeats=n_runs)
+    return times["regular"].median / times["jax"].median
+
+
+def monitor_memory_usage(
+    training_function: Callable[..., Any], *args: Any
+) -> MemoryUse:
+    """Run once and see what it takes: Python heap, and memory of the device."""
+    before = device_memory()
+    tracing = tracemalloc.is_tracing()
+    if not tracing:
+        tracemalloc.start()
+    start, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    try:
+        result = jax.block_until_ready(training_function(*args))
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        if not tracing:
+            tracemalloc.stop()
+    after = device_memory()
+    use = MemoryUse(result, now - start, peak)
+    use.device_increase = after.in_use - before.in_use
+    use.device_peak = after.peak
+    return use

@@ -1,0 +1,261 @@
+"""The surrogate as a pair of functions over data with names: `init` and `apply`.
+
+Names only choose columns and candidate sets; what is computed are arrays and masks,
+and no parameter depends on the number of rows, variables or sets.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from acbo.graphs.parent_sets import (
+    enumerate_possible_parent_sets,
+    parent_set_membership,
+)
+from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
+from acbo.surrogate.encode import row_bucket, standardise, variable_bucket
+from acbo.surrogate.model import SurrogateConfig, SurrogateNetwork, set_logits
+from acbo.training.codec import FLAG, Example, encode_names, pad_data
+from acbo.types import CHANNELS, INTERVENED, VALUE
+from jaxrig.tracing import compile_once
+
+
+@jax.tree_util.register_pytree_node_class
+class SetPrediction(dict):
+    """Logits and the sets they belong to; under jit the sets travel as static data."""
+
+    def tree_flatten(self) -> tuple[tuple[Any], tuple[frozenset[str], ...]]:
+        """The logits, and everything that is no array."""
+        return (self["parent_set_logits"],), tuple(self["parent_sets"])
+
+    @classmethod
+    def tree_unflatten(cls, sets: tuple[frozenset[str], ...], children: Any) -> Any:
+        """Put together what `tree_flatten` took apart."""
+        return cls(
+            parent_set_logits=children[0],
+            parent_sets=list(sets),
+            k=len(sets),
+            all_possible_parent_sets=list(sets),
+        )
+
+
+class _Pair(NamedTuple):
+    init: Callable[..., PyTree]
+    apply: Callable[..., SetPrediction]
+
+
+class ParentSetModel(_Pair):
+    """`init` makes parameters, `apply` scores candidate parent sets; it unpacks into
+    the two. `build(key)` gives the network; its floating-point arrays are the
+    parameters.
+    """
+
+    build: Callable[[PRNGKeyArray], Any]
+    max_parent_size: int
+    network: Callable[[PyTree], Any]
+
+    def __new__(
+        cls, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
+    ) -> "ParentSetModel":
+        """A model over the networks that `build` makes."""
+        fresh = jax.jit(lambda key: parameters_of(build(key)))
+        init = functools.partial(_init, fresh)
+        restore = _restorer(build)
+        apply = functools.partial(_apply, restore, max_parent_size)
+        model = super().__new__(cls, init, apply)
+        model.build, model.max_parent_size = build, max_parent_size
+        model.network = restore
+        return model
+
+    def logits(
+        self, params: PyTree, example: Example, key: PRNGKeyArray | None = None
+    ) -> Float[Array, " k"]:
+        """Logits of the candidate sets of one example; a key turns dropout on."""
+        return score_sets(self.network(params), example, key)
+
+    @functools.cached_property
+    def scores(self) -> Callable[[PyTree, Example], Float[Array, "batch k"]]:
+        """Logits of a batch of examples, without dropout; one compilation a bucket."""
+        one = lambda params: lambda example: self.logits(params, example)
+        batched = lambda params, examples: jax.vmap(one(params))(examples)
+        return compile_once(batched, max_traces=None)
+
+
+def parameters_of(network: Any) -> PyTree:
+    """The trainable half of a network: its floating-point arrays."""
+    return eqx.filter(network, eqx.is_inexact_array)
+
+
+def _init(
+    fresh: Callable[[PRNGKeyArray], PyTree],
+    key: PRNGKeyArray,
+    x: Any = None,
+    variable_order: Sequence[str] = (),
+    target_variable: str | None = None,
+    is_training: bool = True,
+) -> PyTree:
+    """Fresh parameters; they depend on the key alone, and serve data of any size."""
+    return fresh(key)
+
+
+def _restorer(build: Callable[[PRNGKeyArray], Any]) -> Callable[[PyTree], Any]:
+    """From parameters to the network they are of, found without running it."""
+
+    @functools.cache
+    def skeleton() -> tuple[list[Any], Any]:
+        shapes = eqx.filter_eval_shape(build, jax.random.key(0))
+        return jax.tree.flatten(shapes)
+
+    def restore(params: PyTree) -> Any:
+        places, structure = skeleton()
+        is_parameter = [
+            isinstance(x, jax.ShapeDtypeStruct) and jnp.issubdtype(x.dtype, jnp.inexact)
+            for x in places
+        ]
+        given = iter(jax.tree.leaves(params))
+        leaves = [
+            next(given) if trained else place
+            for trained, place in zip(is_parameter, places, strict=True)
+        ]
+        return jax.tree.unflatten(structure, leaves)
+
+    return restore
+
+
+def score_sets(
+    network: Any, example: Example, key: PRNGKeyArray | None = None
+) -> Float[Array, " k"]:
+    """Logits of the candidate sets of one example, from its values in any unit."""
+    data = (example.intervened, example.row_mask, example.var_mask)
+    z = standardise(example.values, *data)
+    prediction = network(z, *data, example.target_idx, key=key)
+    return set_logits(prediction, example.membership, example.set_mask)
+
+
+def _apply(
+    restore: Callable[[PyTree], Any],
+    max_parent_size: int,
+    params: PyTree,
+    key: PRNGKeyArray | None,
+    x: Float[Array, "N d 3"],
+    variable_order: Sequence[str],
+    target_variable: str,
+    is_training: bool = False,
+) -> SetPrediction:
+    """Logits of every candidate parent set of the target, in enumeration order."""
+    sets = enumerate_possible_parent_sets(
+        list(variable_order), target_variable, max_parent_size
+    )
+    example = _example(x, variable_order, target_variable, max_parent_size)
+    logits = score_sets(restore(params), example, key if is_training else None)
+    return SetPrediction.tree_unflatten(tuple(sets), (logits,))
+
+
+def _example(
+    x: Float[Array, "N d 3"],
+    variable_order: Sequence[str],
+    target_variable: str,
+    max_parent_size: int,
+) -> Example:
+    """The data as it is: no padding, every mask full."""
+    rows, d, _ = x.shape
+    if d != len(variable_order):
+        raise ValueError(
+            f"x has {d} columns and variable_order names {len(variable_order)}: give "
+            "one name for each column"
+        )
+    target = list(variable_order).index(target_variable)
+    membership = parent_set_membership(d, max_parent_size, target)
+    return Example(
+        x[..., VALUE],
+        x[..., INTERVENED] > FLAG,
+        jnp.ones(rows, bool),
+        jnp.ones(d, bool),
+        jnp.asarray(target),
+        jnp.asarray(membership),
+        jnp.ones(len(membership), bool),
+    )
+
+
+def create_parent_set_model(
+    model_kwargs: Mapping[str, Any] | None = None, max_parent_size: int = 3
+) -> ParentSetModel:
+    """The surrogate network as a model; `model_kwargs` are fields of `SurrogateConfig`.
+
+    A `max_parent_size` among them goes before the argument of that name.
+    """
+    fields = dict(model_kwargs or {})
+    largest = fields.pop("max_parent_size", max_parent_size)
+    known = {field.name for field in dataclasses.fields(SurrogateConfig)}
+    if unknown := sorted(set(fields) - known):
+        raise ValueError(
+            f"model_kwargs has {unknown[0]!r}, which is not one of: "
+            f"{', '.join(sorted(known | {'max_parent_size'}))}"
+        )
+    build = functools.partial(SurrogateNetwork, SurrogateConfig(**fields))
+    return ParentSetModel(build, largest)
+
+
+def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:
+    """The same model computing in another precision; parameters serve both."""
+    build = model.build
+    if not (isinstance(build, functools.partial) and build.func is SurrogateNetwork):
+        raise ValueError(
+            "the network of this model chooses its own precision: set it where the "
+            "network is built"
+        )
+    name = np.dtype(compute_dtype).name
+    config = dataclasses.replace(build.args[0], compute_dtype=name)
+    other = functools.partial(SurrogateNetwork, config)
+    return ParentSetModel(other, model.max_parent_size)
+
+
+def predict_parent_posterior(
+    net: ParentSetModel,
+    params: PyTree,
+    x: Float[Array, "N d 3"] | np.ndarray,
+    variable_order: Sequence[str],
+    target_variable: str,
+    metadata: Mapping[str, Any] | None = None,
+) -> ParentSetPosterior:
+    """The model's posterior over parent sets; compiled once per bucket of sizes."""
+    names = list(variable_order)
+    sets = enumerate_possible_parent_sets(names, target_variable, net.max_parent_size)
+    data = np.asarray(x, np.float32)
+    if data.ndim != 3 or data.shape[1:] != (len(names), CHANNELS):
+        raise ValueError(
+            f"x has shape {data.shape}; for {len(names)} variables it is "
+            f"[rows, {len(names)}, {CHANNELS}]"
+        )
+    size = variable_bucket(len(names))
+    coded = encode_names(tuple(sets), tuple(names), target_variable, size, None)
+    padded, row_mask = pad_data(data, row_bucket(len(data)), size)
+    example = Example(
+        jnp.asarray(padded[..., VALUE]),
+        jnp.asarray(padded[..., INTERVENED] > FLAG),
+        jnp.asarray(row_mask),
+        *map(jnp.asarray, coded),
+    )
+    (logits,) = np.asarray(net.scores(params, jax.tree.map(lambda a: a[None], example)))
+    notes = {"all_variables": tuple(names), **(metadata or {})}
+    return posterior_from_logits(target_variable, sets, logits, notes)
+
+
+def posterior_from_logits(
+    target_variable: str,
+    sets: Sequence[frozenset[str]],
+    logits: np.ndarray,
+    metadata: Mapping[str, Any],
+) -> ParentSetPosterior:
+    """Softmax over the first logits, one for each set, in double precision."""
+    known = np.asarray(logits, np.float64)[: len(sets)]
+    weights = np.exp(known - known.max())
+    chances = weights / weights.sum()
+    return create_parent_set_posterior(target_variable, sets, chances, metadata)

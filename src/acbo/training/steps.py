@@ -1,0 +1,245 @@
+"""Training steps of the surrogate: uncompiled, compiled, and compiled if possible."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import optax
+from jax.core import Tracer
+from jax.sharding import Mesh
+from jaxtyping import PRNGKeyArray, PyTree
+
+from acbo.surrogate.losses import array_form, takes_truth
+from acbo.training.batches import TrainingBatchJAX, convert_to_jax_batch
+from acbo.training.codec import UNKNOWN, BatchArrays, encode_batch
+from acbo.training.examples import TrainingBatch
+from acbo.training.objective import make_update
+from acbo.training.parent_set_model import ParentSetModel, at_precision
+from acbo.training.records import STEP_KEYS, TrainingMetrics, to_floats
+from jaxrig.learn.rollout import strong
+from jaxrig.sharding import replicate, shard_batch
+from jaxrig.tracing import adaptive, compile_once
+
+Update = Callable[..., Any]
+BATCH_PARTS = 6
+
+
+def batch_arrays(batch: tuple[Any, ...]) -> BatchArrays:
+    """The arrays of a batch in any of its forms: an object, or the six arguments."""
+    if len(batch) == BATCH_PARTS:
+        return encode_batch(*batch)
+    if len(batch) != 1:
+        raise TypeError(
+            f"a step takes params, opt_state, a batch and a key, or the batch as its "
+            f"{BATCH_PARTS} parts (batch.as_args()); it was given {len(batch)} parts"
+        )
+    (only,) = batch
+    if isinstance(only, TrainingBatch):
+        return convert_to_jax_batch(only).arrays
+    return only.arrays if isinstance(only, TrainingBatchJAX) else only
+
+
+class _Parts(NamedTuple):
+    model: ParentSetModel
+    optimizer: optax.GradientTransformation
+    update: Update
+    needs_truth: bool
+
+
+class TrainStep:
+    """`step(params, opt_state, batch, key) -> (params, opt_state, TrainingMetrics)`.
+
+    The batch is a `TrainingBatch`, a `TrainingBatchJAX`, its `.arrays`, or the six
+    parts of `as_args()`. `path` says how the last call ran.
+    """
+
+    def __init__(self, parts: _Parts, run: Update, mesh: Mesh | None = None):
+        self.model, self.optimizer = parts.model, parts.optimizer
+        self._needs_truth, self._update, self._mesh = parts.needs_truth, run, mesh
+
+    def start(self, params: PyTree) -> PyTree:
+        """The optimizer's state for parameters that nothing was done to yet."""
+        with jax.numpy_dtype_promotion("standard"):  # schedules mix ints and floats
+            return self.optimizer.init(params)
+
+    @property
+    def path(self) -> str:
+        """How calls run: "compiled" or "eager"."""
+        return "eager"
+
+    @property
+    def compilations(self) -> int:
+        """How often it was compiled."""
+        return 0
+
+    def run(
+        self, params: PyTree, opt_state: PyTree, batch: BatchArrays, key: PRNGKeyArray
+    ) -> tuple[PyTree, PyTree, dict[str, Any]]:
+        """The step on arrays; metrics stay on the device, so nothing waits."""
+        if self._needs_truth and not isinstance(batch.true_index, Tracer):
+            self._check_truth(batch)
+        params, opt_state = jax.tree.map(strong, (params, opt_state))
+        if self._mesh is not None:
+            batch = shard_batch(batch, self._mesh)
+            params, opt_state, key = replicate((params, opt_state, key), self._mesh)
+        return self._update(params, opt_state, batch, key)
+
+    def __call__(self, params: PyTree, opt_state: PyTree, *batch_and_key: Any) -> Any:
+        """One step; the last argument is the PRNG key."""
+        *batch, key = batch_and_key
+        given = params, opt_state, batch_arrays(tuple(batch)), key
+        if any(isinstance(x, Tracer) for x in jax.tree.leaves(given)):
+            return self.run(*given)  # part of a larger program: no number is known yet
+        params, opt_state, metrics = self.timed(*given)
+        return params, opt_state, self._report(metrics)
+
+    def timed(
+        self, params: PyTree, opt_state: PyTree, batch: BatchArrays, key: PRNGKeyArray
+    ) -> tuple[PyTree, PyTree, TrainingMetrics]:
+        """The step on arrays, with all of its metrics as numbers."""
+        start = time.perf_counter()
+        params, opt_state, found = self.run(params, opt_state, batch, key)
+        metrics = to_floats(found)
+        seconds = time.perf_counter() - start
+        return params, opt_state, TrainingMetrics(**metrics, step_time=seconds)
+
+    def _report(self, metrics: TrainingMetrics) -> Any:
+        return metrics
+
+    def _check_truth(self, batch: BatchArrays) -> None:
+        if bool((batch.true_index == UNKNOWN).any()):
+            raise ValueError(
+                "this loss compares with the true parent set, which an example does "
+                "not know or its candidates lack: set scm_info['true_parents'] and "
+                "pass the batch object"
+            )
+
+
+class CompiledStep(TrainStep):
+    """A step compiled once per bucket of sizes; metrics come as a dictionary."""
+
+    def __init__(self, parts: _Parts, mesh: Mesh | None, donate: bool):
+        donated = ["params", "opt_state"] if donate else []
+        self._compiled = compile_once(parts.update, max_traces=None, donate=donated)
+        super().__init__(parts, self._compiled, mesh)
+
+    @property
+    def path(self) -> str:
+        """How calls run: "compiled"."""
+        return "compiled"
+
+    @property
+    def compilations(self) -> int:
+        """How often it was compiled: once for each bucket that it met."""
+        return self._compiled.trace_count
+
+    def _report(self, metrics: TrainingMetrics) -> Any:
+        return {name: metrics[name] for name in STEP_KEYS}
+
+
+class AdaptiveStep(TrainStep):
+    """A step that is compiled, or where that is impossible runs uncompiled."""
+
+    def __init__(self, parts: _Parts, mesh: Mesh | None):
+        self._traces = 0
+
+        def surrogate_train_step(params, opt_state, batch, key):  # named in warnings
+            result = parts.update(params, opt_state, batch, key)
+            self._traces += isinstance(result[2]["total_loss"], Tracer)
+            return result
+
+        self._adaptive = adaptive(surrogate_train_step)
+        super().__init__(parts, self._adaptive, mesh)
+
+    @property
+    def path(self) -> str:
+        """How the last call ran; "compiled" before the first."""
+        return self._adaptive.path or "compiled"
+
+    @property
+    def compilations(self) -> int:
+        """How often it was compiled."""
+        return self._traces
+
+
+def _prepare(
+    model: Any,
+    optimizer: optax.GradientTransformation,
+    loss_fn: Callable[..., Any],
+    config: Any,
+    l2_in_loss: bool,
+    compute_dtype: Any,
+) -> _Parts:
+    if not isinstance(model, ParentSetModel):
+        raise TypeError(
+            f"model is a {type(model).__name__}: make one with "
+            "create_parent_set_model, or ParentSetModel(build) for a network of your "
+            "own"
+        )
+    if compute_dtype is not None:
+        wanted = getattr(compute_dtype, "compute_dtype", compute_dtype)
+        model = at_precision(model, wanted)
+    update = make_update(model, optimizer, loss_fn, config, l2_in_loss)
+    return _Parts(model, optimizer, update, takes_truth(array_form(loss_fn)))
+
+
+def create_surrogate_train_step(
+    model: Any,
+    optimizer: optax.GradientTransformation,
+    loss_fn: Callable[..., Any],
+    config: Any,
+    *,
+    l2_in_loss: bool = True,
+    compute_dtype: Any = None,
+) -> TrainStep:
+    """The step without compilation: the reference for the other two.
+
+    `l2_in_loss=False` leaves `config.weight_decay` to an optimizer that has decay of
+    its own.
+    """
+    given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
+    parts = _prepare(*given)
+    return TrainStep(parts, parts.update)
+
+
+def create_jax_surrogate_train_step(
+    model: Any,
+    optimizer: optax.GradientTransformation,
+    loss_fn: Callable[..., Any],
+    config: Any,
+    *,
+    donate: bool = False,
+    mesh: Mesh | None = None,
+    l2_in_loss: bool = True,
+    compute_dtype: Any = None,
+) -> CompiledStep:
+    """The compiled step; names, targets and set lists never compile it anew.
+
+    With `donate` the buffers of `params` and `opt_state` are reused and the caller's
+    are gone. With a `mesh` the batch is spread over its devices. The returned metrics
+    are a dictionary of floats.
+    """
+    given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
+    return CompiledStep(_prepare(*given), mesh, donate)
+
+
+def create_adaptive_train_step(
+    model: Any,
+    optimizer: optax.GradientTransformation,
+    loss_fn: Callable[..., Any],
+    config: Any,
+    use_jax_compilation: bool = True,
+    *,
+    mesh: Mesh | None = None,
+    l2_in_loss: bool = True,
+    compute_dtype: Any = None,
+) -> TrainStep:
+    """Compiled when it can be: a model that JAX cannot trace runs uncompiled, with
+    one warning. Only JAX's tracing errors count; any other error is raised.
+    """
+    given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
+    parts = _prepare(*given)
+    if use_jax_compilation:
+        return AdaptiveStep(parts, mesh)
+    return TrainStep(parts, parts.update, mesh)

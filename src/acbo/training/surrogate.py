@@ -1,0 +1,228 @@
+"""Training of the surrogate: models, data, loss and update in one compiled scan."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from acbo.datasets import DataConfig, Dataset, draw_dataset
+from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.surrogate.encode import standardise
+from acbo.surrogate.model import (
+    Prediction,
+    SurrogateConfig,
+    SurrogateNetwork,
+    set_logits,
+)
+from jaxrig.keys import batch_keys, named_key
+
+
+@dataclass(frozen=True)
+class SurrogateRecipe:
+    """How the surrogate is trained: data by bucket, batches, steps and rates."""
+
+    model: SurrogateConfig = field(default_factory=SurrogateConfig)
+    data: tuple[DataConfig, ...] = (DataConfig(),)
+    batches: tuple[int, ...] = (32,)
+    steps: int = 1000
+    steps_per_update: int = 10
+    learning_rate: float = 1e-3
+    warmup: int = 200
+    weight_decay: float = 1e-4
+    max_grad_norm: float = 1.0
+    graph_weight: float = 0.5
+    set_weight: float = 0.1
+    max_parents: int = 3
+
+    def __post_init__(self) -> None:
+        if len(self.batches) != len(self.data):
+            raise ValueError(
+                f"{len(self.batches)} batch sizes for {len(self.data)} buckets of data"
+            )
+        if self.steps % self.steps_per_update:
+            raise ValueError(
+                f"steps={self.steps} is no multiple of {self.steps_per_update=}"
+            )
+
+    @property
+    def graphs_per_step(self) -> int:
+        """Data sets that one step learns from."""
+        return sum(self.batches)
+
+
+class SurrogateState(eqx.Module):
+    """Everything the next update needs; saved and loaded, training goes on exactly."""
+
+    network: SurrogateNetwork
+    optimizer: PyTree
+    key: PRNGKeyArray
+    step: Int[Array, ""]
+    total: Int[Array, ""]
+
+
+class SurrogateMetrics(eqx.Module):
+    """Means over one update, by variable in nats: the target's causes, all edges, and
+    the set of causes as a whole.
+    """
+
+    loss: Float[Array, ""]
+    parents: Float[Array, ""]
+    edges: Float[Array, ""]
+    sets: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+
+
+def make_optimizer(recipe: SurrogateRecipe) -> optax.GradientTransformation:
+    """AdamW with clipped gradients, at a rate of 1: `learning_rate` scales it."""
+    return optax.chain(
+        optax.clip_by_global_norm(recipe.max_grad_norm),
+        optax.adamw(1.0, weight_decay=recipe.weight_decay),
+    )
+
+
+def learning_rate(
+    step: Int[Array, ""], total: Int[Array, ""], recipe: SurrogateRecipe
+) -> Float[Array, ""]:
+    """Warmed up in a line, let down along a cosine to a hundredth of the peak.
+
+    The number of steps is traced: runs of any length share one compiled program.
+    """
+    done = step.astype(jnp.float32)
+    warm = jnp.minimum((done + 1) / max(recipe.warmup, 1), 1.0)
+    share = jnp.clip(done / jnp.maximum(total, 1).astype(jnp.float32), 0.0, 1.0)
+    fall = 0.01 + 0.99 * 0.5 * (1 + jnp.cos(np.float32(np.pi) * share))
+    return recipe.learning_rate * warm * fall
+
+
+def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateState:
+    """A network at its start."""
+    network = SurrogateNetwork(recipe.model, named_key(key, "network"))
+    memory = make_optimizer(recipe).init(eqx.filter(network, eqx.is_inexact_array))
+    return SurrogateState(
+        network,
+        memory,
+        named_key(key, "steps"),
+        jnp.asarray(0),
+        jnp.asarray(recipe.steps),
+    )
+
+
+def cross_entropy(
+    logits: Float[Array, "*n"], truth: Bool[Array, "*n"]
+) -> Float[Array, "*n"]:
+    """-log p of what is true, in nats; 0 where the logit says that nothing is there."""
+    there = jnp.isfinite(logits)
+    safe = jnp.where(there, logits, 0.0)
+    return jnp.where(there, jax.nn.softplus(jnp.where(truth, -safe, safe)), 0.0)
+
+
+def set_loss(
+    prediction: Prediction,
+    causes: Bool[Array, " d"],
+    target: Int[Array, ""],
+    var_mask: Bool[Array, " d"],
+    max_parents: int,
+) -> Float[Array, ""]:
+    """-log p of the true set of causes; 0 where it has more than `max_parents`."""
+    set_mask, membership = bucket_parent_sets(var_mask, target, max_parents)
+    scores = jax.nn.log_softmax(set_logits(prediction, membership, set_mask))
+    same = (membership == causes[None]).all(axis=1) & set_mask
+    return -jnp.where(same, scores, 0.0).sum()
+
+
+class Losses(eqx.Module):
+    """The parts of the loss of one data set."""
+
+    parents: Float[Array, "*batch"]
+    edges: Float[Array, "*batch"]
+    sets: Float[Array, "*batch"]
+
+
+def losses_of(
+    network: SurrogateNetwork,
+    data: Dataset,
+    key: PRNGKeyArray | None,
+    max_parents: int,
+) -> Losses:
+    """Log loss by variable of the target's causes, of all edges, and of the set."""
+    z = standardise(data.values, data.intervened, data.row_mask, data.var_mask)
+    found = network(z, data.intervened, data.row_mask, data.var_mask, data.target, key)
+    causes = data.adjacency[:, data.target]
+    size = data.var_mask.sum().astype(z.dtype)
+    edges = cross_entropy(found.edge_logits, data.adjacency)
+    others = jnp.maximum(size - 1, 1)
+    return Losses(
+        edges[:, data.target].sum() / others,
+        edges.sum() / (size * others),
+        set_loss(found, causes, data.target, data.var_mask, max_parents),
+    )
+
+
+def _step_loss(
+    network: SurrogateNetwork, key: PRNGKeyArray, recipe: SurrogateRecipe
+) -> tuple[Float[Array, ""], Losses]:
+    """Mean over the batches of all buckets, each weighed by its size."""
+    parts = []
+    dropping = recipe.model.dropout > 0
+
+    def one(data: Dataset, key: PRNGKeyArray) -> Losses:
+        return losses_of(network, data, key if dropping else None, recipe.max_parents)
+
+    for index, (config, count) in enumerate(
+        zip(recipe.data, recipe.batches, strict=True)
+    ):
+        own = jax.random.fold_in(key, index)
+        data = jax.vmap(lambda k, c=config: draw_dataset(k, c))(
+            batch_keys(named_key(own, "data"), count)
+        )
+        keys = batch_keys(named_key(own, "dropout"), count)
+        parts.append(jax.vmap(one)(data, keys))
+    joined = jax.tree.map(lambda *each: jnp.concatenate(each).mean(), *parts)
+    total = (
+        joined.parents
+        + recipe.graph_weight * joined.edges
+        + recipe.set_weight * joined.sets
+    )
+    return total, joined
+
+
+def update_surrogate(
+    state: SurrogateState, recipe: SurrogateRecipe
+) -> tuple[SurrogateState, SurrogateMetrics]:
+    """`steps_per_update` steps, each on fresh models; compile it once and call it."""
+    optimizer = make_optimizer(recipe)
+    arrays, rest = eqx.partition(state.network, eqx.is_array)
+
+    def take_step(carry: tuple[Any, PyTree], step: Int[Array, ""]):
+        network = eqx.combine(carry[0], rest)
+        key = jax.random.fold_in(state.key, step)
+        grad = eqx.filter_value_and_grad(_step_loss, has_aux=True)
+        (loss, parts), gradients = grad(network, key, recipe)
+        parameters = eqx.filter(network, eqx.is_inexact_array)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
+            updates, memory = optimizer.update(gradients, carry[1], parameters)
+        rate = learning_rate(step, state.total, recipe)
+        updates = jax.tree.map(lambda u: rate * u, updates)
+        network = eqx.apply_updates(network, updates)
+        metrics = SurrogateMetrics(
+            loss, parts.parents, parts.edges, parts.sets, optax.tree.norm(gradients)
+        )
+        return (eqx.filter(network, eqx.is_array), memory), metrics
+
+    steps = state.step + jnp.arange(recipe.steps_per_update)
+    (arrays, memory), metrics = jax.lax.scan(
+        take_step, (arrays, state.optimizer), steps
+    )
+    following = SurrogateState(
+        eqx.combine(arrays, rest),
+        memory,
+        state.key,
+        state.step + recipe.steps_per_update,
+        state.total,
+    )
+    return following, jax.tree.map(jnp.mean, metrics)

@@ -1,0 +1,99 @@
+"""Tables and files of an evaluation say what the report says."""
+
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from acbo.cli import evaluate as command
+from acbo.cli.app import app
+from acbo.evaluation import Cell, Report, Result
+from acbo.evaluation.report import EPISODES, PARENTS
+
+CELL = Cell("chain", 5, 20, 10)
+
+
+def made_up(seed=0, problems=12):
+    random = np.random.default_rng(seed)
+    bins = np.stack([np.full((problems, 2), 4.0), *random.random((2, problems, 2))])
+    parents = lambda name: Result(
+        CELL,
+        name,
+        PARENTS,
+        {n: random.random(problems) for n in ("f1", "auprc", "log_loss")},
+        {},
+        bins,
+    )
+    episodes = lambda name: Result(
+        CELL,
+        name,
+        EPISODES,
+        {n: random.random(problems) for n in ("simple_regret", "parent_rate")},
+        {"simple_regret": random.random((problems, 3))},
+    )
+    results = parents("surrogate"), parents("exact"), episodes("policy")
+    results += (episodes("random"),)
+    return Report(results, ("random", "exact"), 0, {})
+
+
+def test_tables_pair_systems_with_references():
+    console = Console(record=True, width=140)
+    report = made_up()
+    command.show_report(console, report)
+    text = console.export_text()
+    assert "chain d=5 rows=20+10" in text
+    for row in report.rows():
+        if row["metric"] in (*command.STRUCTURE, *command.REGRET):
+            assert f"{row['mean']:.3f} (" in text
+    structure, regret = text.split("moving the target")
+    assert "p vs exact" in structure
+    assert "p vs random" not in structure
+    assert "p vs random" in regret
+
+
+def test_pictures_are_of_what_took_part():
+    assert set(command.draw_report(made_up())) == {"calibration", "regret"}
+
+
+@pytest.fixture
+def call(monkeypatch):
+    seen = {}
+
+    def evaluate(systems, **options):
+        seen.update(options, systems=list(systems))
+        return made_up()
+
+    monkeypatch.setattr(command, "evaluate", evaluate)
+    return seen, lambda *words: CliRunner().invoke(app, ["eval", *map(str, words)])
+
+
+def test_options_and_files(call, tmp_path):
+    seen, run = call
+    words = ("--scms", 3, "--sizes", "4,6", "--families", "chain", "--rows", "20+5,8+0")
+    files = ("--json", tmp_path / "a" / "r.json", "--out", tmp_path / "b")
+    done = run(*words, *files, "--systems", "random,regression")
+    assert done.exit_code == 0, done.output
+    assert (seen["n_scms"], seen["sizes"], seen["rows"]) == (
+        3,
+        [4, 6],
+        [(20, 5), (8, 0)],
+    )
+    assert seen["systems"] == ["random", "regression"]
+    assert json.loads((tmp_path / "a" / "r.json").read_text())["rows"]
+    assert (tmp_path / "b" / "regret.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--systems", "luck"), "system 'luck' is not one of"),
+        (("--systems", "random", "--sizes", "four"), "--sizes has 'four'"),
+        (("--systems", "random", "--rows", "20"), "--rows has '20'"),
+    ],
+)
+def test_wrong_words(call, words, message):
+    done = call[1](*words)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())

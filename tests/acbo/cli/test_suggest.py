@@ -1,0 +1,87 @@
+"""The next experiment with its reasons, and every wrong input with exit code 2."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from acbo.cli import suggest as command
+from acbo.cli.app import app
+from acbo.policy.advisor import Suggestion
+from causal_policies import small_policy
+from causal_tables import chain_lines, write_table
+
+
+class MiddleOfRanges:
+    """Every variable at the middle of its range, the first the likeliest."""
+
+    def explain(self, history):
+        chances = np.linspace(2, 1, len(history.ranges))
+        return [
+            Suggestion(name, sum(ends) / 2, chance / chances.sum(), 0.25, 0.5, -1.5, 2)
+            for (name, ends), chance in zip(
+                history.ranges.items(), chances, strict=True
+            )
+        ]
+
+
+@pytest.fixture
+def call(monkeypatch):
+    monkeypatch.setattr(command, "load_policy", MiddleOfRanges)
+    return lambda *words: CliRunner().invoke(app, ["suggest", *map(str, words)])
+
+
+def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path):
+    path = write_table(tmp_path)
+    done = call(path, "--target", "Y", "--range", "X=-5:5")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith(
+        "to lower Y, set X to 0: Y is expected at -1.5 ± 2, and X is a cause of it "
+        "with probability 50% (a direct one: 25%)"
+    )
+    for words in ("direct cause", "expected Y", "doubt", "-5 to 5", "67%"):
+        assert words in done.output
+    assert "no range was given for Z" in done.output
+    quiet = call(path, "--target", "Y", "--ranges-from-data")
+    assert "no range was given" not in quiet.output
+
+    record = json.loads(call(path, "--target", "Y", "--maximise", "--json").output)
+    assert record["direction"] == "MAXIMIZE"
+    assert record["ranges_from_data"] == ["X", "Z"]
+    ((name, value),) = record["suggestion"].items()
+    low, high = record["ranges"][name]
+    assert low <= value <= high
+    chances = [each["probability"] for each in record["variables"]]
+    assert sum(chances) == pytest.approx(1.0, abs=1e-5)
+    assert chances == sorted(chances, reverse=True)
+
+
+@pytest.mark.slow
+def test_a_real_policy(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "load_policy", small_policy)
+    path = write_table(tmp_path)
+    record = json.loads(call(path, "--target", "Y", "--json").output)
+    (name,) = record["suggestion"]
+    assert name in ("X", "Z")
+    assert sum(e["probability"] for e in record["variables"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "message"),
+    [
+        (None, ("--target", "Q"), "target 'Q' is not one of"),
+        (["1,2,3,"], ("--target", "Y"), "the table has 1 row"),
+        ([*chain_lines(), "nan,1,1,"], ("--target", "Y"), "holds nan"),
+        (None, ("--target", "Y", "--range", "X=1"), "is not NAME=LOW:HIGH"),
+    ],
+)
+def test_wrong_input(call, tmp_path, lines, words, message):
+    done = call(write_table(tmp_path, lines), *words)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())
+    assert "Traceback" not in done.output
+
+
+def test_a_missing_file(call, tmp_path):
+    assert call(tmp_path / "none.csv", "--target", "Y").exit_code == 2

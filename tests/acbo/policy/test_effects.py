@@ -1,0 +1,132 @@
+"""Oracle: np.linalg, all graphs of a tree by enumeration, naive Bayesian regression."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.policy.effects import (
+    DOUBT,
+    LARGEST_EFFECT,
+    PRIOR_VARIANCE,
+    WIDTH,
+    fit_curves,
+    reach_probs,
+    structural_weights,
+    total_effects,
+)
+from causal_linear import random_weights
+
+N, D, TARGET = 8, 4, 2
+RANDOM = np.random.default_rng(0)
+TOTAL = jax.jit(total_effects)
+REACH = jax.jit(reach_probs)
+
+
+def single(x):
+    return jnp.asarray(x, jnp.float32)
+
+
+@pytest.mark.parametrize("target", [0, 2, 3])
+def test_total_effects_of_acyclic_weights(target):
+    order = RANDOM.permutation(D)
+    weights = random_weights(target)[np.ix_(order, order)]
+    expected = np.linalg.inv(np.eye(D) - weights)[:, target]
+    expected[target] = 0
+    found = TOTAL(single(weights), jnp.asarray(target))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_cycles_do_not_run_away():
+    weights = 5.0 * (np.ones((D, D)) - np.eye(D))
+    found = np.asarray(TOTAL(single(weights), jnp.asarray(TARGET)))
+    np.testing.assert_array_equal(np.delete(found, TARGET), LARGEST_EFFECT)
+
+
+TREES = [
+    {(0, 1): 0.5, (1, 2): 0.7, (3, 1): 0.2},
+    {(0, 2): 0.1, (1, 2): 0.9, (3, 0): 0.6},
+]
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_paths_of_a_tree_by_enumeration(tree):
+    probs = np.zeros((D, D))
+    for edge, chance in tree.items():
+        probs[edge] = chance
+    expected = np.zeros(D)
+    for there in itertools.product([False, True], repeat=len(tree)):
+        graph, weight = np.eye(D), 1.0
+        for (edge, chance), present in zip(tree.items(), there, strict=True):
+            graph[edge] = present
+            weight *= chance if present else 1 - chance
+        reached = np.linalg.matrix_power(graph, D)[:, TARGET] > 0
+        expected += weight * reached
+    expected[TARGET] = 0
+    found = REACH(single(probs), jnp.asarray(TARGET))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_reach_is_a_probability_whatever_the_edges():
+    probs = RANDOM.random((D, D))
+    found = np.asarray(REACH(single(probs), jnp.asarray(TARGET)))
+    assert found[TARGET] == 0
+    others = np.delete(found, TARGET)
+    direct = np.delete(probs[:, TARGET], TARGET)
+    assert ((others >= direct - 1e-6) & (others <= 1)).all()
+
+
+def test_structural_weights_are_ridge_regressions():
+    z = RANDOM.normal(size=(N, D))
+    free = np.ones((N, D))
+    free[5:, 1] = 0
+    probs = np.clip(RANDOM.random((D, D)), 0, 1)
+    probs[0, 3], probs[1, 3] = 0.0, 1.0
+    found = jax.jit(structural_weights)(single(z), single(free), single(probs))
+    for j in range(D):
+        causes = [i for i in range(D) if i != j]
+        rows = free[:, j] > 0
+        x = np.column_stack([z[rows][:, causes], np.ones(rows.sum())])
+        sure = np.clip(probs[causes, j], DOUBT, 1 - DOUBT)
+        ridge = np.diag([*((1 - sure) / sure + 0.05), 0.05])
+        expected = np.linalg.solve(x.T @ x + ridge, x.T @ z[rows, j])[:-1]
+        np.testing.assert_allclose(found[causes, j], expected, rtol=2e-3, atol=2e-4)
+        assert float(found[j, j]) == 0
+
+
+@pytest.fixture(scope="module")
+def curves():
+    """Eight rows, of which variable 0 uses all, 1 some, 2 one and 3 none."""
+    place, y = RANDOM.uniform(-0.2, 1.2, (N, D)), RANDOM.normal(size=(N, D))
+    used = np.arange(N)[:, None] < np.array([[N, 4, 1, 0]])
+    found = jax.jit(fit_curves, static_argnums=3)(single(place), single(y), used, 5)
+    return place, y, used, found
+
+
+def test_curves_are_bayesian_regressions(curves):
+    """Weights with a normal prior of one variance, noise of variance one."""
+    place, y, used, found = curves
+    grid = np.linspace(0, 1, 5)
+    bump = lambda x: np.exp(-0.5 * ((x[:, None] - grid) / WIDTH) ** 2)
+    at = bump(grid)
+    variance = PRIOR_VARIANCE / (at**2).sum(axis=1).mean()
+    for i in range(D):
+        rows, seen = bump(place[used[:, i], i]), y[used[:, i], i]
+        # The same posterior from the joint covariance of rows and candidates.
+        inner = np.linalg.inv(variance * rows @ rows.T + np.eye(len(rows)))
+        gain = variance * at @ rows.T @ inner
+        spread = variance * at @ at.T - gain @ (variance * rows @ at.T)
+        close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+        close(found.mean[i], gain @ seen)
+        close(found.deviation[i], np.sqrt(np.diag(spread)))
+        close(found.near[i], rows.sum(axis=0))
+
+
+def test_without_rows_a_curve_is_the_prior(curves):
+    found = curves[-1]
+    np.testing.assert_array_equal(found.mean[3], 0.0)
+    np.testing.assert_array_equal(found.near[3], 0.0)
+    average = np.square(np.asarray(found.deviation[3])).mean()
+    assert average == pytest.approx(PRIOR_VARIANCE, rel=1e-3)

@@ -1,0 +1,109 @@
+"""What the policy is shown: numbers by hand, order and direction."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.history import History
+from acbo.policy.encode import CANDIDATES, FEATURES, look
+from causal_linear import draw_history, edges, linear_scm, setting_for
+
+D, TARGET = 4, 2
+SCM = linear_scm(edges(D, e01=1.5, e12=-1.2, e23=1.0, e03=0.5), TARGET, noise=0.3)
+SETTING = setting_for(SCM)
+HISTORY = draw_history(SCM, observational=40, interventional=20, capacity=64)
+TRUE = np.where(np.asarray(SCM.adjacency), 0.999, 0.001).astype(np.float32)
+EMPTY = History(HISTORY.values * 0, jnp.zeros_like(HISTORY.intervened), jnp.asarray(0))
+
+
+@pytest.fixture(scope="module")
+def seen():
+    run = jax.jit(look)
+    return lambda *given: jax.tree.map(np.asarray, run(*given))
+
+
+def test_shapes_and_what_is_passed_on(seen):
+    found = seen(HISTORY, SETTING, TRUE)
+    assert found.features.shape == (D, CANDIDATES, FEATURES)
+    assert np.isfinite(found.features).all()
+    np.testing.assert_array_equal(found.allowed, SETTING.allowed)
+    np.testing.assert_array_equal(found.low, SETTING.low)
+    np.testing.assert_array_equal(found.high, SETTING.high)
+
+
+def test_the_first_guess_follows_the_model(seen):
+    """E[Y | do] of the true model in deviations of the observational target."""
+    found = seen(HISTORY, SETTING, TRUE)
+    y = np.asarray(HISTORY.values)[:40, TARGET]
+    weight = np.asarray(SCM.features.inner)[:, 0, :].T
+    total = np.linalg.inv(np.eye(D) - weight)[:, TARGET]
+    values = np.linspace(-2, 3, CANDIDATES)
+    for i in (0, 1):
+        expected = (total[i] * values - y.mean()) / y.std()
+        assert abs(found.guess[i] - expected).max() < 0.1 * abs(expected).max()
+
+
+def test_plain_columns(seen):
+    features = seen(HISTORY, SETTING, TRUE).features
+    share = np.linspace(0, 1, CANDIDATES)
+    flat = lambda x: np.broadcast_to(x, (D, CANDIDATES))
+    close = lambda k, x: np.testing.assert_allclose(features[..., k], x, atol=1e-5)
+    close(6, flat(TRUE[:, TARGET][:, None]))
+    close(8, flat(2 * share - 1))
+    close(9, flat((share == 0) | (share == 1)))
+    times = np.asarray(HISTORY.intervened).sum(axis=0)
+    close(11, flat(np.log1p(times)[:, None]))
+    close(15, np.log1p(40) - 3)
+    close(16, np.log1p(20))
+
+
+def test_better_is_lower_in_both_directions(seen):
+    """Looking for the highest outcome mirrors every outcome."""
+    up = dataclasses.replace(SETTING, sign=jnp.asarray(-1.0))
+    down, up = seen(HISTORY, SETTING, TRUE), seen(HISTORY, up, TRUE)
+    np.testing.assert_allclose(up.guess, -down.guess, atol=1e-4)
+    np.testing.assert_allclose(up.doubt, down.doubt, atol=1e-5)
+
+
+def test_order_of_rows_and_variables_changes_nothing(seen):
+    rows = np.r_[np.random.default_rng(0).permutation(60), 60:64]
+    columns = np.array([3, 0, 2, 1])
+    plain = seen(HISTORY, SETTING, TRUE)
+    history = History(
+        HISTORY.values[rows][:, columns],
+        HISTORY.intervened[rows][:, columns],
+        HISTORY.count,
+    )
+    moved = dataclasses.replace(
+        SETTING,
+        low=SETTING.low[columns],
+        high=SETTING.high[columns],
+        mask=SETTING.mask[columns],
+        allowed=SETTING.allowed[columns],
+        target=jnp.asarray(int(np.flatnonzero(columns == TARGET)[0])),
+    )
+    found = seen(history, moved, TRUE[columns][:, columns])
+    np.testing.assert_allclose(found.features, plain.features[columns], atol=1e-3)
+    np.testing.assert_allclose(found.guess, plain.guess[columns], atol=1e-3)
+
+
+def test_padding_is_zero_and_full_rows_alone_are_read(seen):
+    there = jnp.asarray([True, True, True, False])
+    setting = eqx.tree_at(
+        lambda s: (s.mask, s.allowed), SETTING, (there, SETTING.allowed & there)
+    )
+    clear = HISTORY.values * there.astype(jnp.float32)[None]
+    history = History(clear, HISTORY.intervened & there[None], HISTORY.count)
+    plain = seen(history, setting, TRUE)
+    assert not plain.features[3].any()
+    garbage = History(clear.at[60:].set(99.0), history.intervened, history.count)
+    np.testing.assert_array_equal(seen(garbage, setting, TRUE).features, plain.features)
+
+
+def test_a_variable_without_width_is_looked_at_without_harm(seen):
+    pinned = eqx.tree_at(lambda s: s.high, SETTING, SETTING.low)
+    assert np.isfinite(seen(HISTORY, pinned, TRUE).features).all()

@@ -1,0 +1,97 @@
+"""Oracle: NumPy loops over heads and places."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.surrogate.layers import EPSILON, Attention, Linear, Norm, Perceptron, drop
+from causal_parameters import fill
+
+DIM, HEADS, SIZE, LENGTH = 6, 2, 3, 5
+RANDOM = np.random.default_rng(0)
+KEY = jax.random.key(0)
+CALL = jax.jit(lambda layer, *given: layer(*given))
+
+
+def normed(norm, x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    unit = centred / np.sqrt(x.var(axis=-1, keepdims=True) + EPSILON)
+    return unit * np.asarray(norm.scale) + np.asarray(norm.shift)
+
+
+def dense(linear, x):
+    return x @ np.asarray(linear.weight) + np.asarray(linear.bias)
+
+
+def rows(*shape):
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def test_linear_starts_with_the_variance_asked_for():
+    layer = jax.jit(lambda key: Linear(400, 50, key, 2.0))(KEY)
+    assert float(jnp.std(layer.weight)) == pytest.approx(np.sqrt(2 / 400), rel=0.05)
+    assert not layer.bias.any()
+
+
+@pytest.mark.parametrize("shape", [(DIM,), (2, DIM), (2, 3, DIM)])
+def test_linear_and_norm_over_the_last_axis(shape):
+    linear, norm = (
+        fill(Linear, DIM, 4, KEY),
+        fill(Norm, DIM, seed=1),
+    )
+    x = 3 * rows(*shape) + 1
+    np.testing.assert_allclose(CALL(linear, x), dense(linear, x), atol=1e-4)
+    np.testing.assert_allclose(CALL(norm, x), normed(norm, x), atol=1e-4)
+
+
+def test_perceptron():
+    layer = fill(Perceptron, DIM, 2, KEY)
+    x = rows(3, DIM)
+    hidden = np.maximum(dense(layer.widen, normed(layer.norm, x)), 0)
+    expected = dense(layer.narrow, hidden)
+    np.testing.assert_allclose(CALL(layer, x), expected, atol=1e-4)
+
+
+def naive_attention(layer, x, mask):
+    """One head and one place after the other, over the places of the mask alone."""
+    mixed = dense(layer.project, normed(layer.norm, x))
+    query, key, value = mixed.reshape(LENGTH, 3, HEADS, SIZE).swapaxes(0, 1)
+    seen = np.zeros((LENGTH, HEADS, SIZE))
+    for h in range(HEADS):
+        for q in range(LENGTH):
+            scores = key[mask, h] @ query[q, h] / np.sqrt(SIZE)
+            weights = np.exp(scores - scores.max())
+            seen[q, h] = weights / weights.sum() @ value[mask, h]
+    return dense(layer.out, seen.reshape(LENGTH, -1))
+
+
+@pytest.mark.parametrize("hidden", [[], [1], [0, 2, 4]])
+def test_attention_looks_at_the_mask_alone(hidden):
+    layer = fill(Attention, DIM, HEADS, SIZE, KEY)
+    x = rows(2, LENGTH, DIM)
+    mask = ~np.isin(np.arange(LENGTH), hidden)
+    found = CALL(layer, x, mask)
+    for i in range(2):
+        np.testing.assert_allclose(
+            found[i], naive_attention(layer, x[i], mask), rtol=1e-4, atol=1e-4
+        )
+
+
+def test_layers_keep_the_precision_of_their_input():
+    layer = fill(Attention, DIM, HEADS, SIZE, KEY)
+    x, mask = jnp.asarray(rows(LENGTH, DIM)), jnp.ones(LENGTH, bool)
+    half = CALL(layer, x.astype(jnp.bfloat16), mask)
+    assert half.dtype == jnp.bfloat16
+    expected = naive_attention(layer, np.asarray(x), np.asarray(mask))
+    error = abs(np.asarray(half, np.float32) - expected)
+    assert error.max() < 0.05 * abs(expected).max() + 0.05
+
+
+def test_dropout_keeps_the_mean(key):
+    x = jnp.ones(20_000)
+    kept = np.asarray(drop(x, 0.25, key))
+    assert set(np.unique(kept).tolist()) == {0.0, np.float32(1 / 0.75)}
+    assert kept.mean() == pytest.approx(1, abs=0.02)
+    assert drop(x, 0.25, None) is x
+    assert drop(x, 0.0, key) is x

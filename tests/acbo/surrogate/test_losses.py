@@ -1,0 +1,132 @@
+"""Oracle: the reference values of the fact sheet, NumPy in float64, closed forms."""
+
+import functools
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.surrogate.losses import (
+    array_form,
+    calibrated_loss,
+    calibrated_loss_jax,
+    distribution_entropy,
+    expert_vector,
+    kl_divergence_loss,
+    kl_divergence_loss_jax,
+    multi_target_loss,
+    takes_truth,
+    uncertainty_weighted_loss,
+    uncertainty_weighted_loss_jax,
+)
+
+LOGITS = jnp.asarray([1.0, 2.0, 0.5, 0.1])
+PROBS = jnp.asarray([0.1, 0.6, 0.2, 0.1])
+SETS = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]
+EXPERT = SimpleNamespace(
+    parent_set_probs={s: float(p) for s, p in zip(SETS, PROBS, strict=True)}
+)
+
+
+def test_reference_values():
+    close = functools.partial(np.testing.assert_allclose, atol=1e-6)
+    close(kl_divergence_loss(LOGITS, EXPERT, SETS), 0.0553174)
+    close(kl_divergence_loss_jax(LOGITS, PROBS, SETS), 0.0553174)
+    close(kl_divergence_loss_jax(LOGITS, PROBS, SETS, 2.0), 0.1085507)
+    close(kl_divergence_loss(LOGITS, EXPERT, SETS, temperature=2.0), 0.1085507)
+    close(distribution_entropy(PROBS), 1.0889000)
+    close(uncertainty_weighted_loss(LOGITS, EXPERT, SETS), 0.0186191)
+    close(uncertainty_weighted_loss_jax(LOGITS, PROBS, SETS), 0.0186191)
+    gradient = jax.grad(kl_divergence_loss_jax)(LOGITS, PROBS, SETS)
+    close(gradient, [0.111355, -0.025478, -0.071807, -0.014070])
+
+
+@pytest.mark.parametrize("filler", [0.0, -1e9, -jnp.inf, 40.0])
+def test_padding_changes_nothing(filler):
+    logits = jnp.concatenate([LOGITS, jnp.full(2, filler)])
+    probs = jnp.concatenate([PROBS, jnp.zeros(2)])
+    mask = jnp.arange(6) < 4
+    for loss in (
+        kl_divergence_loss_jax,
+        uncertainty_weighted_loss_jax,
+        calibrated_loss_jax,
+    ):
+        padded = functools.partial(loss, set_mask=mask)
+        value, gradient = jax.value_and_grad(padded)(logits, probs)
+        np.testing.assert_allclose(value, loss(LOGITS, PROBS), rtol=1e-6)
+        np.testing.assert_allclose(gradient[:4], jax.grad(loss)(LOGITS, PROBS), 1e-5)
+        np.testing.assert_array_equal(gradient[4:], 0.0)
+
+
+def test_extreme_logits_keep_value_and_gradient():
+    logits = jnp.asarray([60.0, -60.0, 0.0, 0.0])
+    value, gradient = jax.value_and_grad(kl_divergence_loss_jax)(logits, PROBS)
+    np.testing.assert_allclose(value, 88.9111, rtol=1e-6)
+    np.testing.assert_allclose(gradient, [0.9, -0.6, -0.2, -0.1], rtol=1e-6)
+
+
+def test_the_guide_maps_the_loss_over_examples():
+    """The guide's own call: sets are shared and not mapped."""
+    vmapped = jax.vmap(kl_divergence_loss_jax, in_axes=(0, 0, None))
+    found = vmapped(jnp.stack([LOGITS, -LOGITS]), jnp.stack([PROBS, PROBS]), SETS)
+    each = [kl_divergence_loss_jax(sign * LOGITS, PROBS, SETS) for sign in (1, -1)]
+    np.testing.assert_allclose(found, jnp.stack(each), rtol=1e-6)
+
+
+def test_half_precision_logits_are_widened():
+    found = kl_divergence_loss_jax(LOGITS.astype(jnp.bfloat16), PROBS)
+    assert found.dtype == jnp.float32
+    np.testing.assert_allclose(found, 0.0553174, atol=1e-3)
+
+
+def test_calibration_is_a_brier_score_and_rewards_the_truth():
+    q = np.exp(LOGITS) / np.exp(LOGITS).sum()
+    for place, truth in enumerate(SETS):
+        brier = np.square(q - np.eye(4)[place]).sum()
+        found = calibrated_loss(LOGITS, EXPERT, SETS, truth, calibration_weight=0.3)
+        np.testing.assert_allclose(found, 0.0553174 + 0.3 * brier, atol=1e-6)
+    right, wrong = (calibrated_loss(LOGITS, EXPERT, SETS, SETS[i]) for i in (1, 3))
+    assert right < wrong
+
+
+def test_calibration_is_proper():
+    """Expected over p, the score is least at q = p."""
+
+    def expected(logits):
+        loss = lambda i: calibrated_loss_jax(logits, PROBS, None, i, 1.0)
+        return sum(PROBS[i] * loss(i) for i in range(4))
+
+    np.testing.assert_allclose(jax.grad(expected)(jnp.log(PROBS)), 0.0, atol=1e-6)
+
+
+def test_experts_are_aligned_and_renormalised():
+    half = {frozenset("X"): 0.3, frozenset("XZ"): 0.1, frozenset("W"): 0.6}
+    np.testing.assert_allclose(expert_vector(half, SETS), [0, 0.75, 0, 0.25])
+    with pytest.raises(ValueError, match="none of the 1 candidate sets"):
+        expert_vector(half, [frozenset("Q")])
+    with pytest.raises(ValueError, match="not a candidate"):
+        calibrated_loss(LOGITS, EXPERT, SETS, frozenset("W"))
+
+
+def test_many_targets():
+    predictions = {"Y": LOGITS, "V": 2 * LOGITS, "U": LOGITS}
+    experts, sets = {"Y": EXPERT, "V": EXPERT}, dict.fromkeys("YVU", SETS)
+    one, two = (kl_divergence_loss(k * LOGITS, EXPERT, SETS) for k in (1, 2))
+    found = multi_target_loss(predictions, experts, sets)
+    np.testing.assert_allclose(found, (one + two) / 2, rtol=1e-6)
+    found = multi_target_loss(predictions, experts, sets, {"V": 3.0})
+    np.testing.assert_allclose(found, (one + 3 * two) / 4, rtol=1e-6)
+    with pytest.raises(ValueError, match="no target has both"):
+        multi_target_loss({"U": LOGITS}, experts, sets)
+
+
+def test_array_forms():
+    assert array_form(kl_divergence_loss) is kl_divergence_loss_jax
+    own = lambda logits, probs, sets: jnp.zeros(())
+    assert array_form(own) is own
+    warm = array_form(functools.partial(kl_divergence_loss, temperature=2.0))
+    np.testing.assert_allclose(warm(LOGITS, PROBS, SETS), 0.1085507, atol=1e-6)
+    assert takes_truth(calibrated_loss_jax)
+    assert not takes_truth(kl_divergence_loss_jax)

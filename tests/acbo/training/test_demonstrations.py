@@ -1,0 +1,76 @@
+"""Oracle: the model that the samples came from."""
+
+import numpy as np
+import pytest
+
+from acbo.named import create_linear_scm, sample_from_scm
+from acbo.training.batches import convert_to_jax_batch
+from acbo.training.demonstrations import (
+    create_training_batch,
+    example_from_samples,
+    expert_posterior,
+    with_notes,
+)
+from acbo.training.examples import TrainingBatch
+
+SCM = create_linear_scm(
+    ("A", "B", "Y"), {("A", "Y"): 2.0, ("Y", "B"): 1.5}, "Y", noise_scales=0.7
+)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return with_notes(sample_from_scm(SCM, 30, seed=1), SCM)
+
+
+def test_samples_say_what_they_are_of(samples):
+    assert samples[0].metadata == {"target": "Y", "true_parents": ("A",)}
+    untargeted = create_linear_scm(("A", "B"), {("A", "B"): 1.0})
+    with pytest.raises(ValueError, match="the model has no target"):
+        with_notes(samples, untargeted)
+
+
+def test_an_example_of_samples(samples):
+    example = example_from_samples(samples)
+    assert example.target_variable == "Y"
+    assert example.true_parents == frozenset("A")
+    assert example.observational_data.shape == (30, 3, 3)
+    chances = example.expert_posterior.parent_set_probs
+    assert len(chances) == 4
+    assert example.expert_accuracy == pytest.approx(chances[frozenset("A")])
+    # Observed only, A -> Y -> B, A <- Y <- B and A <- Y -> B cannot be told apart.
+    for members in ("", "A", "B"):
+        assert 0.1 < chances[frozenset(members)] < 0.6
+    unknown = example_from_samples(sample_from_scm(SCM, 30, seed=1), "Y")
+    assert unknown.true_parents is None
+    assert unknown.expert_accuracy == unknown.expert_posterior.top_k_sets[0][1]
+
+
+def test_the_guides_form_feeds_the_compiled_step(samples):
+    batch = create_training_batch(samples)
+    assert isinstance(batch, TrainingBatch)
+    assert convert_to_jax_batch(batch).observational_data.shape == (1, 32, 4, 3)
+    with pytest.raises(ValueError, match="which variable is the target"):
+        create_training_batch(sample_from_scm(SCM, 5))
+
+
+def test_the_form_with_a_model_gives_the_true_graph(samples):
+    found = create_training_batch(SCM, samples, "Y")
+    assert isinstance(found, dict)
+    np.testing.assert_array_equal(found["g"], [[0, 0, 1], [0, 0, 0], [0, 1, 0]])
+    np.testing.assert_allclose(found["x"][..., 0].mean(axis=0), 0.0, atol=1e-5)
+    assert found["variable_order"] == ["A", "B", "Y"]
+    assert found["metadata"] == {
+        **{"n_samples": 30, "n_variables": 3, "standardization_type": "default"}
+    }
+    raw = create_training_batch(SCM, samples, standardize=False)
+    assert raw["target_variable"] == "Y"
+    assert raw["metadata"]["standardization_type"] == "none"
+
+
+def test_the_exact_expert_has_a_limit():
+    names = [f"X{i}" for i in range(17)]
+    data = np.random.default_rng(0).normal(size=(20, 17, 3))
+    data[..., 1] = 0.0
+    with pytest.raises(ValueError, match="17 variables are too many"):
+        expert_posterior(data, names, "X0")

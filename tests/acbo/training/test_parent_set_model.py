@@ -1,0 +1,120 @@
+"""Oracle: the model's symmetries, and the padded form against the plain one."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.graphs.parent_sets import enumerate_possible_parent_sets
+from acbo.training.parent_set_model import (
+    at_precision,
+    create_parent_set_model,
+    predict_parent_posterior,
+)
+from causal_surrogates import small_model, stand_in
+
+MODEL = stand_in()
+NAMES = ["X", "Y", "Z"]
+
+
+@pytest.fixture(scope="module")
+def params():
+    return MODEL.init(jax.random.key(1))
+
+
+def tensor(rows=20, d=3, target=1, seed=0):
+    rng = np.random.default_rng(seed)
+    x = np.zeros((rows, d, 3), np.float32)
+    x[..., 0] = rng.normal(size=(rows, d)) @ (np.eye(d) + np.tri(d, k=-1)).T
+    x[-4:, 0, 1] = 1.0
+    x[:, target, 2] = 1.0
+    return jnp.asarray(x)
+
+
+def test_scores_every_set_in_enumeration_order(params):
+    init, apply = MODEL
+    result = apply(params, None, tensor(), NAMES, "Y", False)
+    expected = enumerate_possible_parent_sets(NAMES, "Y", 3)
+    assert result["parent_sets"] == expected == result["all_possible_parent_sets"]
+    assert result["k"] == 4
+    assert result["parent_set_logits"].shape == (4,)
+    same = init(jax.random.key(1), tensor(), NAMES, "Y", True)
+    jax.tree.map(np.testing.assert_array_equal, same, params)
+
+
+def test_the_whole_of_apply_may_be_jitted(params):
+    forward = jax.jit(lambda p, x: MODEL.apply(p, None, x, NAMES, "Y", False))
+    result = forward(params, tensor())
+    assert "parent_set_logits" in result
+    plain = MODEL.apply(params, None, tensor(), NAMES, "Y", False)
+    assert result["parent_sets"] == plain["parent_sets"]
+    np.testing.assert_allclose(
+        result["parent_set_logits"], plain["parent_set_logits"], rtol=1e-4, atol=1e-5
+    )
+
+
+def test_units_and_order_of_the_columns_do_not_matter(params):
+    x = tensor()
+    base = predict_parent_posterior(MODEL, params, x, NAMES, "Y").parent_set_probs
+    scaled = x.at[..., 0].set(x[..., 0] * jnp.asarray([[10.0, 0.2, 3.0]]) + 5.0)
+    moved = predict_parent_posterior(
+        MODEL, params, scaled[:, ::-1], NAMES[::-1], "Y"
+    ).parent_set_probs
+    assert base.keys() == moved.keys()
+    for one, chance in base.items():
+        assert moved[one] == pytest.approx(chance, abs=1e-4)
+
+
+def test_posterior_is_the_softmax_of_the_unpadded_logits(params):
+    """20 rows and 3 variables are padded to 32 and 4 on the way."""
+    x = tensor()
+    logits = MODEL.apply(params, None, x, NAMES, "Y", False)["parent_set_logits"]
+    found = predict_parent_posterior(MODEL, params, x, NAMES, "Y", {"run": 7})
+    np.testing.assert_allclose(found.probabilities, jax.nn.softmax(logits), atol=1e-5)
+    assert found.metadata["run"] == 7
+    assert list(found.parent_probs()) == ["X", "Z"]
+
+
+def test_parameters_serve_other_sizes(params):
+    found = predict_parent_posterior(MODEL, params, tensor(9, 4), list("ABCD"), "B")
+    assert len(found.parent_sets) == 8
+
+
+@pytest.mark.slow
+def test_the_network_drops_out_only_in_training():
+    """One program for the three: training with a key, and twice not training."""
+    model = small_model(dropout=0.3)
+    params = model.init(jax.random.key(1))
+
+    @jax.jit
+    def score(params, key, x):
+        each = [(key, True), (None, False), (key, False)]
+        found = [model.apply(params, k, x, NAMES, "Y", train) for k, train in each]
+        return [one["parent_set_logits"] for one in found]
+
+    trained, plain, still = score(params, jax.random.key(3), tensor())
+    assert not np.allclose(trained, plain)
+    np.testing.assert_allclose(still, plain, rtol=1e-5)
+
+
+def test_precision_changes_the_network_and_not_the_parameters():
+    model = small_model()
+    half = at_precision(model, jnp.bfloat16)
+    build: Any = half.build
+    assert build.args[0].compute_dtype == "bfloat16"
+    shapes = [jax.eval_shape(m.init, jax.random.key(0)) for m in (model, half)]
+    assert jax.tree.leaves(shapes[0]) == jax.tree.leaves(shapes[1])
+    with pytest.raises(ValueError, match="chooses its own precision"):
+        at_precision(MODEL, jnp.bfloat16)
+
+
+def test_wrong_use_is_refused(params):
+    with pytest.raises(ValueError, match="'depth', which is not one of"):
+        create_parent_set_model({"depth": 3})
+    assert create_parent_set_model({"max_parent_size": 2}, 5).max_parent_size == 2
+    with pytest.raises(ValueError, match="give one name for each column"):
+        MODEL.apply(params, None, tensor(), ["X", "Y"], "Y", False)
+    with pytest.raises(ValueError, match="x has shape"):
+        predict_parent_posterior(MODEL, params, tensor(), ["X", "Y"], "Y")

@@ -1,0 +1,268 @@
+"""Oracle: the uncompiled step, optax by hand, and the count of compilations."""
+
+import functools
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from acbo.surrogate.losses import (
+    calibrated_loss,
+    kl_divergence_loss,
+    kl_divergence_loss_jax,
+)
+from acbo.training.batches import convert_to_jax_batch
+from acbo.training.examples import TrainingBatch
+from acbo.training.samples import create_test_batch, create_test_model, test_config
+from acbo.training.steps import (
+    create_adaptive_train_step,
+    create_jax_surrogate_train_step,
+    create_surrogate_train_step,
+)
+from causal_examples import make_example
+from causal_surrogates import draw_parameters, small_model, stand_in
+from jaxrig.sharding import make_mesh
+
+CONFIG = SimpleNamespace(learning_rate=1e-2, weight_decay=1e-3)
+ADAM = optax.adam(1e-2)
+MODEL = stand_in()
+BATCH = TrainingBatch([make_example(seed) for seed in range(3)])
+KEY = jax.random.key(7)
+
+
+@pytest.fixture(scope="module")
+def params():
+    return MODEL.init(jax.random.key(1))
+
+
+def close(one, two, tolerance=1e-5):
+    same = functools.partial(np.testing.assert_allclose, rtol=tolerance, atol=tolerance)
+    jax.tree.map(same, one, two)
+
+
+def run(step, params, batch, steps, optimizer=ADAM):
+    state = optimizer.init(params)
+    metrics = None
+    for i in range(steps):
+        own = jax.random.fold_in(KEY, i)
+        params, state, metrics = step(params, state, batch, own)
+    assert metrics is not None
+    return params, dict(metrics)
+
+
+@pytest.mark.parametrize("steps", [1, 50])
+def test_compiled_and_uncompiled_steps_agree(steps, params):
+    given = (MODEL, ADAM, kl_divergence_loss, CONFIG)
+    compiled = create_jax_surrogate_train_step(*given)
+    eager = create_surrogate_train_step(*given)
+    one, two = (run(step, params, BATCH, steps) for step in (compiled, eager))
+    close(one[0], two[0])
+    for name, value in one[1].items():
+        assert value == pytest.approx(two[1][name], rel=1e-5), name
+    assert (compiled.path, compiled.compilations) == ("compiled", 1)
+    assert (eager.path, eager.compilations) == ("eager", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 10])
+def test_the_network_of_the_guide_trains_the_same_both_ways(steps):
+    model, params = create_test_model()
+    adam = optax.adam(1e-3)
+    given = (model, adam, kl_divergence_loss, test_config)
+    batch = create_test_batch()
+    one, two = (
+        run(make(*given), params, batch, steps, adam)
+        for make in (create_jax_surrogate_train_step, create_surrogate_train_step)
+    )
+    close(one[0], two[0])
+    assert one[1]["total_loss"] == pytest.approx(two[1]["total_loss"], rel=1e-5)
+    assert one[1]["gradient_norm"] == pytest.approx(two[1]["gradient_norm"], rel=1e-4)
+
+
+def test_one_step_by_hand(params):
+    """Loss, decay, clipping and update as optax and a loop over examples do them."""
+    data = convert_to_jax_batch(BATCH)
+
+    def loss(params):
+        total = jnp.zeros(())
+        for i, example in enumerate(BATCH.examples):
+            found = MODEL.apply(
+                *(params, None, jnp.asarray(example.observational_data)),
+                *(list(example.variable_order), example.target_variable, False),
+            )
+            probs = data.expert_probs[i, : found["k"]]
+            total += kl_divergence_loss_jax(found["parent_set_logits"], probs) / 3
+        squares = sum(jnp.sum(x**2) for x in jax.tree.leaves(params))
+        return total + 1e-3 * squares, total
+
+    (total, kl), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+    norm = float(optax.tree.norm(gradient))
+    scaled = jax.tree.map(lambda g: g / max(norm, 1.0), gradient)
+    with jax.numpy_dtype_promotion("standard"):
+        change, _ = ADAM.update(scaled, ADAM.init(params))
+    step = create_jax_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
+    after, _, metrics = step(params, ADAM.init(params), *data.as_args(), KEY)
+    assert set(metrics) == {
+        *("total_loss", "kl_loss", "regularization_loss", "mean_expert_accuracy"),
+        *("gradient_norm", "learning_rate"),
+    }
+    assert all(type(value) is float for value in metrics.values())
+    assert metrics["total_loss"] == pytest.approx(float(total), rel=1e-5)
+    assert metrics["kl_loss"] == pytest.approx(float(kl), rel=1e-5)
+    assert metrics["gradient_norm"] == pytest.approx(norm, rel=1e-4)
+    assert metrics["learning_rate"] == pytest.approx(CONFIG.learning_rate)
+    close(after, optax.apply_updates(params, change))
+
+
+def test_one_compilation_over_many_graphs(params):
+    """Names, targets, sizes within the bucket, rows and set lists all differ."""
+    step = create_jax_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
+    state = step.start(params)
+    for seed in range(24):
+        examples = [make_example(3 * seed + i, d=3 + i % 2, rows=9 + i) for i in (0, 1)]
+        batch = convert_to_jax_batch(TrainingBatch(examples))
+        params, state, _ = step(params, state, *batch.as_args(), KEY)
+    assert step.compilations == 1
+
+
+def test_the_network_learns_the_expert():
+    model = small_model()
+    adam = optax.adam(1e-2)
+    step = create_jax_surrogate_train_step(
+        model, adam, kl_divergence_loss, CONFIG, donate=True, l2_in_loss=False
+    )
+    params = draw_parameters(model)
+    state, losses, metrics = adam.init(params), [], {}
+    batch = convert_to_jax_batch(create_test_batch())
+    for i in range(40):
+        own = jax.random.fold_in(KEY, i)
+        params, state, metrics = step(params, state, batch, own)
+        losses.append(metrics["total_loss"])
+    assert losses[-1] < 0.5 * losses[0]
+    assert metrics["regularization_loss"] == 0.0
+    assert step.compilations == 1
+
+
+def test_arguments_survive_unless_donated(params):
+    step = create_jax_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
+    state, arrays = ADAM.init(params), convert_to_jax_batch(BATCH).arrays
+    first, again = (step(params, state, arrays, KEY) for _ in range(2))
+    close(first[0], again[0], 0)
+    assert first[2] == again[2]
+
+
+def test_a_model_that_asks_for_values_runs_uncompiled_and_says_so(params):
+    model = stand_in(branches=True)
+    given = (model, ADAM, kl_divergence_loss, CONFIG)
+    step = create_adaptive_train_step(*given)
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        after, state, metrics = step(params, ADAM.init(params), BATCH, KEY)
+    assert step.path == "eager"
+    assert step.compilations == 0
+    assert "total_loss" in metrics
+    assert metrics["total_loss"] == metrics.total_loss
+    step(after, state, BATCH, KEY)  # warns once: a second warning would be an error
+    plain = create_jax_surrogate_train_step(MODEL, *given[1:])
+    compiled, _, expected = plain(params, ADAM.init(params), BATCH, KEY)
+    close(after, compiled)
+    assert metrics.total_loss == pytest.approx(expected["total_loss"], rel=1e-5)
+
+
+def test_the_adaptive_step_compiles_where_it_can(params):
+    given = (MODEL, ADAM, kl_divergence_loss, CONFIG)
+    step = create_adaptive_train_step(*given)
+    _, _, metrics = step(params, ADAM.init(params), BATCH, KEY)
+    step(params, ADAM.init(params), BATCH, KEY)
+    assert (step.path, step.compilations) == ("compiled", 1)
+    assert metrics.step_time > 0
+    eager = create_adaptive_train_step(*given, use_jax_compilation=False)
+    assert eager.path == "eager"
+    found = eager(params, ADAM.init(params), BATCH, KEY)[2]
+    for name in set(metrics) - {"step_time"}:
+        assert metrics[name] == pytest.approx(found[name], rel=1e-5), name
+
+
+def test_other_errors_are_raised(params):
+    wrong = lambda logits, probs, sets: logits @ jnp.zeros(3)
+    step = create_adaptive_train_step(MODEL, ADAM, wrong, CONFIG)
+    with pytest.raises(TypeError, match="dot_general"):
+        step(params, ADAM.init(params), BATCH, KEY)
+
+
+def test_losses_of_ones_own_see_finite_padding(params):
+    def cross_entropy(logits, probs, sets):
+        assert sets.dtype == bool
+        return -jnp.sum(probs * jax.nn.log_softmax(logits))
+
+    step = create_jax_surrogate_train_step(
+        MODEL, ADAM, cross_entropy, CONFIG, l2_in_loss=False
+    )
+    _, _, found = step(params, ADAM.init(params), BATCH, KEY)
+    entropy = np.mean([e.expert_posterior.uncertainty for e in BATCH.examples])
+    expected = found["kl_loss"] + entropy
+    assert found["total_loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_calibrated_loss_knows_the_truth(params):
+    step = create_jax_surrogate_train_step(
+        MODEL, ADAM, calibrated_loss, CONFIG, l2_in_loss=False
+    )
+    _, _, found = step(params, ADAM.init(params), BATCH, KEY)
+    assert found["total_loss"] > found["kl_loss"]
+    args = convert_to_jax_batch(BATCH).as_args()
+    with pytest.raises(ValueError, match=r"scm_info\['true_parents'\]"):
+        step(params, ADAM.init(params), *args, KEY)
+
+
+def test_reports_the_injected_learning_rate(params):
+    optimizer = optax.inject_hyperparams(optax.adam)(
+        learning_rate=optax.linear_schedule(0.1, 0.0, 4)
+    )
+    step = create_jax_surrogate_train_step(MODEL, optimizer, kl_divergence_loss, CONFIG)
+    state, rates = optimizer.init(params), []
+    for _ in range(3):
+        params, state, metrics = step(params, state, BATCH, KEY)
+        rates.append(metrics["learning_rate"])
+    np.testing.assert_allclose(rates, [0.1, 0.075, 0.05], rtol=1e-6)
+    assert step.compilations == 1
+
+
+def test_eight_devices_agree_with_one(params):
+    batch = TrainingBatch([make_example(seed, d=4) for seed in range(8)])
+    results = []
+    for mesh in (None, make_mesh()):
+        step = create_jax_surrogate_train_step(
+            MODEL, ADAM, kl_divergence_loss, CONFIG, mesh=mesh
+        )
+        after, _, metrics = step(params, ADAM.init(params), batch, KEY)
+        results.append((jax.device_get(after), metrics))
+    close(*results)
+
+
+@pytest.mark.slow
+def test_half_precision_is_near():
+    model = small_model()
+    params, batch = model.init(jax.random.key(0)), create_test_batch()
+    found = []
+    for kind in ("bfloat16", "float32"):
+        step = create_jax_surrogate_train_step(
+            model, ADAM, kl_divergence_loss, CONFIG, compute_dtype=kind
+        )
+        after, _, metrics = step(params, ADAM.init(params), batch, KEY)
+        assert all(x.dtype == jnp.float32 for x in jax.tree.leaves(after))
+        found.append(metrics["total_loss"])
+    assert found[0] != found[1]
+    assert found[0] == pytest.approx(found[1], rel=0.05)
+
+
+def test_wrong_use_is_refused(params):
+    with pytest.raises(TypeError, match="make one with create_parent_set_model"):
+        create_surrogate_train_step(
+            *(lambda x: x, ADAM, kl_divergence_loss, CONFIG),
+        )
+    step = create_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
+    with pytest.raises(TypeError, match="it was given 2 parts"):
+        step(params, ADAM.init(params), BATCH, BATCH, KEY)

@@ -1,0 +1,92 @@
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from acbo.surrogate.model import Prediction
+from acbo.training.surrogate import (
+    SurrogateRecipe,
+    cross_entropy,
+    learning_rate,
+    set_loss,
+    start_surrogate,
+    update_surrogate,
+)
+from causal_learning import SURROGATE
+from jaxrig.checkpoint import CheckpointManager
+from jaxrig.learn import train
+from jaxrig.testing import assert_trees_close
+
+
+@pytest.fixture(scope="module")
+def update():
+    return eqx.filter_jit(lambda state: update_surrogate(state, SURROGATE))
+
+
+def test_cross_entropy_is_the_log_loss_and_stays_exact_far_out():
+    logits = jnp.array([0.0, 2.0, -200.0, 200.0, -jnp.inf])
+    truth = jnp.array([True, False, True, True, False])
+    found = cross_entropy(logits, truth)
+    wanted = [np.log(2), 2 + np.log1p(np.exp(-2)), 200.0, 0.0, 0.0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    slope = jax.grad(lambda x: cross_entropy(x, truth).sum())(logits)
+    np.testing.assert_allclose(slope[2:], [-1.0, 0.0, 0.0], atol=1e-6)
+
+
+def test_the_loss_of_a_set_is_its_share():
+    empty = jnp.full(3, -jnp.inf)
+    prediction = Prediction(
+        jnp.zeros((3, 3)),
+        empty,
+        jnp.array([0.0, -jnp.inf, 1.0]),
+        jnp.zeros((3, 2)),
+        jnp.zeros(11),
+    )
+    mask, target = jnp.ones(3, bool), jnp.asarray(1)
+    causes = jnp.array([False, False, True])
+    total = np.exp([0.0, 0.0, 1.0, 1.0]).sum()
+    found = set_loss(prediction, causes, target, mask, 3)
+    np.testing.assert_allclose(found, -np.log(np.e / total), rtol=1e-6)
+    both = jnp.array([True, False, True])
+    assert set_loss(prediction, both, target, mask, 1) == 0.0
+
+
+def test_the_rate_rises_then_falls_to_a_hundredth():
+    recipe = SurrogateRecipe(learning_rate=1.0, warmup=10)
+    at = lambda step: float(learning_rate(jnp.asarray(step), jnp.asarray(100), recipe))
+    assert at(0) == pytest.approx(0.1)
+    assert at(9) > at(4) > at(0)
+    assert at(50) == pytest.approx(0.505, abs=0.01)
+    assert at(100) == pytest.approx(0.01)
+
+
+def test_bad_recipes_are_refused():
+    with pytest.raises(ValueError, match="2 batch sizes for 1 buckets"):
+        dataclasses.replace(SURROGATE, batches=(1, 2))
+    with pytest.raises(ValueError, match="no multiple"):
+        dataclasses.replace(SURROGATE, steps=3)
+
+
+def test_stopped_and_resumed_training_ends_where_the_whole_does(key, update, tmp_path):
+    start = start_surrogate(key, SURROGATE)
+    whole, history = train(update, start, 4)
+    assert all(np.isfinite(each["loss"]) for each in history)
+    manager = CheckpointManager(tmp_path)
+    train(update, start, 2, manager=manager)
+    resumed, _ = train(update, start, 4, manager=manager)
+    assert_trees_close(resumed.network, whole.network, rtol=0, atol=0)
+    assert int(resumed.step) == 4 * SURROGATE.steps_per_update
+
+
+@pytest.mark.slow
+def test_the_network_learns(key, update):
+    state = eqx.tree_at(
+        lambda s: s.total, start_surrogate(key, SURROGATE), jnp.asarray(400)
+    )
+    _, history = train(update, state, 200)
+    first = np.mean([each["parents"] for each in history[:10]])
+    last = np.mean([each["parents"] for each in history[-20:]])
+    assert last < 0.8 * first
