@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml
 	  then uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV); \
 	  else "$(PYTHON)" -m venv $(VENV); fi
 	@echo "installing into $(VENV) (about a minute the first time)"
-	@$(call PIP,arc$(COMMA)trace$(COMMA)viz$(COMMA)hydra$(COMMA)dev)
+	@$(call PIP,arc$(COMMA)trace$(COMMA)causal$(COMMA)viz$(COMMA)hydra$(COMMA)dev)
 	@touch $@
 
 demo: setup

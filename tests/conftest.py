@@ -1,5 +1,6 @@
 """Test-wide JAX settings: eight CPU devices, no silent promotion, a compile cache."""
 
+import os
 from pathlib import Path
 
 import hypothesis
@@ -7,6 +8,11 @@ import jax
 import pytest
 
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
+
+# Tests compile much and compute little: half the compile time is LLVM's optimising.
+os.environ["XLA_FLAGS"] = " ".join(
+    [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
+).strip()
 
 jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -9,16 +9,15 @@ from types import TracebackType
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
-from jaxrig import bench, compilation, doctor, machine
+from jaxrig import compilation, doctor, machine
+from jaxrig.bench_command import JsonOption, ListOption, run_benchmarks
+from jaxrig.console import WIDE
 from jaxrig.outputs import check_writable
 from jaxrig.progress import Meter, make_meter
 from jaxrig.report import Report, Section, Text
 from jaxrig.report import Table as ReportTable
-from jaxrig.report.numerals import format_number
 from jaxrig.systems import System, find_systems
 
 app = typer.Typer(
@@ -28,7 +27,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 complaints = Console(stderr=True, soft_wrap=True)
 
@@ -85,50 +83,12 @@ def run_bench(
         list[str] | None,
         typer.Argument(help="Names or prefixes, e.g. core or core.dispatch."),
     ] = None,
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.")
-    ] = None,
-    list_only: Annotated[
-        bool, typer.Option("--list", help="List the benchmarks and stop.")
-    ] = False,
+    json: JsonOption = None,
+    list_only: ListOption = False,
 ) -> None:
     """Measure this machine; every figure comes with its spread and compile time."""
     known = [b for system in find_systems()[0] for b in system.benchmarks]
-    try:
-        chosen = bench.choose(known, names or [])
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    if list_only:
-        for benchmark in chosen:
-            console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
-        return
-    check_writable(json)
-    results = []
-    for benchmark in chosen:
-        console.print(f"{benchmark.name}: {benchmark.summary}", markup=False)
-        records = bench.run_benchmark(benchmark)
-        console.print(_bench_table(records))
-        results += records
-        if json is not None:  # after each one, so that an interrupted run loses nothing
-            bench.write_results(json, results)
-    if json is not None:
-        console.print(f"wrote {json}", markup=False)
-
-
-def _bench_table(records: list[dict]) -> Table:
-    table = Table(box=box.SIMPLE)
-    table.add_column("case", overflow="fold")
-    for column in ("per second", "per CPU-s", "spread", "compile"):
-        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
-    for record in records:
-        table.add_row(
-            f"{record['case']}: {record['unit']}",
-            format_number(record["per_second"]),
-            format_number(record["per_cpu_second"]),
-            f"{record['spread']:.0%}",
-            f"{record['compile_seconds']:.2f} s",
-        )
-    return table
+    run_benchmarks(known, names or [], json, list_only, console)
 
 
 @app.command("demo")

@@ -2,7 +2,7 @@
 
 import typer
 
-from jaxarc.cli.bench import run_bench
+from jaxarc.benchmarks import BENCHMARKS
 from jaxarc.cli.download import download
 from jaxarc.cli.listing import list_tasks
 from jaxarc.cli.play import play
@@ -10,6 +10,7 @@ from jaxarc.cli.replay import replay
 from jaxarc.cli.rollout import rollout
 from jaxarc.cli.show import show
 from jaxarc.cli.train import evaluate_run, train
+from jaxrig.bench_command import bench_command
 
 app = typer.Typer(
     name="arc",
@@ -26,4 +27,4 @@ app.command("train")(train)
 app.command("eval")(evaluate_run)
 app.command("replay")(replay)
 app.command("download")(download)
-app.command("bench")(run_bench)
+app.command("bench")(bench_command("arc", BENCHMARKS))

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from jaxarc.cli.output import make_console
 from jaxarc.data.download import DatasetDownloader
+from jaxrig.console import make_console
 
 
 class Download(enum.StrEnum):

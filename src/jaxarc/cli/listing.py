@@ -9,12 +9,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.cli.output import PathOption, make_console
+from jaxarc.cli.output import PathOption
 from jaxarc.data.corpora import ConceptArcParser
 from jaxarc.data.parsers import TaskParser
 from jaxarc.data.sources import DATASETS, dataset_kind
 from jaxarc.data.splits import available_named_subsets, resolve_selector
 from jaxarc.tasks import DATASET_TITLES, open_dataset
+from jaxrig.console import make_console
 
 DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}
 

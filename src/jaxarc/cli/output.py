@@ -1,6 +1,5 @@
 """What the commands share: the console, files to write, and common options."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from rich.table import Table
 from jaxarc.utils.visualization.drawing import Drawing, save_svg_drawing
 from jaxrig.outputs import check_writable
 
-WIDE = 120  # columns when the output is a file or a pipe
 PICTURES = (".svg", ".png", ".pdf")
 UNBOUNDED = 1000  # columns, more than two grids take
 
@@ -29,11 +27,6 @@ PathOption = Annotated[
         "(see `jaxrig arc download`).",
     ),
 ]
-
-
-def make_console() -> Console:
-    """The console to show things on, wide when nobody watches."""
-    return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
 def beside(

@@ -14,19 +14,14 @@ from rich.text import Text
 
 from jaxarc.cli.commands import HELP, Act, Command, Order, parse_command
 from jaxarc.cli.compact import framed, legend
-from jaxarc.cli.output import (
-    DatasetOption,
-    PathOption,
-    beside,
-    count_steps,
-    make_console,
-)
+from jaxarc.cli.output import DatasetOption, PathOption, beside, count_steps
 from jaxarc.ops.names import get_operation_name
 from jaxarc.player import STEPS, TaskPlayer, player_config
 from jaxarc.recording import save_recording
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask
 from jaxarc.utils.visualization import visualize_grid_rich
+from jaxrig.console import make_console
 from jaxrig.outputs import check_writable
 
 

@@ -9,14 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from jaxarc.cli.output import (
-    PathOption,
-    beside,
-    check_picture,
-    count_steps,
-    make_console,
-    write_svg,
-)
+from jaxarc.cli.output import PathOption, beside, check_picture, count_steps, write_svg
 from jaxarc.recording import Recording, load_recording, run_again
 from jaxarc.types import JaxArcTask
 from jaxarc.utils.visualization import (
@@ -27,6 +20,7 @@ from jaxarc.utils.visualization import (
     visualize_grid_rich,
 )
 from jaxarc.utils.visualization.steps import describe_step
+from jaxrig.console import make_console
 from jaxrig.outputs import check_writable
 from jaxrig.report import Figure, Report, Section
 

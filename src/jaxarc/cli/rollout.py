@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.cli.logs import LogOption, log_recording, read_log_settings
-from jaxarc.cli.output import PathOption, make_console
+from jaxarc.cli.output import PathOption
 from jaxarc.config import JaxArcConfig
 from jaxarc.recording import save_recording
 from jaxarc.registration import make
 from jaxarc.rollouts import RolloutResult, random_rollout
 from jaxarc.utils.logging import ExperimentLogger
+from jaxrig.console import make_console
 from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
 from jaxrig.report.numerals import format_number

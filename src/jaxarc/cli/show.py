@@ -6,13 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from jaxarc.cli.output import (
-    DatasetOption,
-    PathOption,
-    check_picture,
-    make_console,
-    write_svg,
-)
+from jaxarc.cli.output import DatasetOption, PathOption, check_picture, write_svg
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask
 from jaxarc.utils.visualization import (
@@ -20,6 +14,7 @@ from jaxarc.utils.visualization import (
     visualize_parsed_task_data_rich,
     visualize_task_pair_rich,
 )
+from jaxrig.console import make_console
 
 
 def show(

@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 
 from jaxarc.cli.logs import LogOption, read_log_settings
-from jaxarc.cli.output import PathOption, make_console
+from jaxarc.cli.output import PathOption
 from jaxarc.config import (
     JaxArcConfig,
     LoggingConfig,
@@ -26,6 +26,7 @@ from jaxarc.learning.runs import load_agent, read_metrics, save_config
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxarc.utils.logging import ExperimentLogger
 from jaxrig.atomic import atomic_write
+from jaxrig.console import make_console
 from jaxrig.learn import PPOConfig
 from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter

@@ -2,7 +2,8 @@
 
 import typer
 
-from jaxtrace.cli.bench import run_bench
+from jaxrig.bench_command import bench_command
+from jaxtrace.benchmarks import BENCHMARKS
 from jaxtrace.cli.convert import convert_files
 from jaxtrace.cli.ftle import run_ftle
 from jaxtrace.cli.info import show_info
@@ -23,5 +24,5 @@ app.command("new")(write_starter)
 app.command("info")(show_info)
 app.command("convert")(convert_files)
 app.command("ftle")(run_ftle)
-app.command("bench")(run_bench)
+app.command("bench")(bench_command("trace", BENCHMARKS))
 app.command("test")(run_trials)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from jaxrig.console import make_console, say, warnings_as_lines
 from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
-from jaxtrace.cli.output import make_console, say, warnings_as_lines
 from jaxtrace.workflow.conversion import convert
 
 

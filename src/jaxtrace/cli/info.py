@@ -9,8 +9,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from jaxrig.console import make_console, warnings_as_lines
 from jaxrig.memory import MIB
-from jaxtrace.cli.output import make_console, warnings_as_lines
 from jaxtrace.files.snapshot import GridAxes
 from jaxtrace.files.stores import open_store
 from jaxtrace.io.sources import open_slices

@@ -2,7 +2,7 @@
 
 import typer
 
-from jaxtrace.cli.output import make_console, say
+from jaxrig.console import make_console, say
 from jaxtrace.workflow.trial import TRIALS
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from jaxrig.atomic import atomic_write
+from jaxrig.console import make_console, say
 from jaxrig.outputs import check_writable
-from jaxtrace.cli.output import make_console, say
 from jaxtrace.workflow.starter import starter
 
 

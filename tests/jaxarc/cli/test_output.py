@@ -5,15 +5,9 @@ import typer
 from rich.console import Console
 from rich.panel import Panel
 
-from jaxarc.cli.output import (
-    WIDE,
-    beside,
-    check_picture,
-    count_steps,
-    make_console,
-    write_svg,
-)
+from jaxarc.cli.output import beside, check_picture, count_steps, write_svg
 from jaxarc.utils.visualization import draw_grid_svg
+from jaxrig.console import WIDE, make_console
 
 
 def test_a_pipe_is_wide():

@@ -4,7 +4,7 @@ import warnings
 
 from rich.console import Console
 
-from jaxtrace.cli.output import make_console, say, warnings_as_lines
+from jaxrig.console import make_console, say, warnings_as_lines
 
 
 def test_names_with_brackets_are_not_markup():

@@ -1,4 +1,4 @@
-"""What the commands share: the console, and warnings as lines on it."""
+"""What commands write to: a console, lines as they are, and warnings as lines."""
 
 import sys
 import warnings
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-WIDE = 120  # columns when the output is a file or a pipe
+WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 
 
 def make_console() -> Console:

@@ -1,0 +1,112 @@
+"""Measure causal optimisation and print JSON.
+
+python benchmarks/causal.py step > step.json
+python benchmarks/causal.py surrogate --dim 128 --layers 8 --variables 20 --rows 128
+
+`step` compares one training step of the users' guide compiled and operation by
+operation, same model, loss and batch, and says how far their losses differ;
+`compilations` counts over batches of different graphs; `surrogate` trains on fresh
+data; `posterior` is one data set, beside the exact expert; `grpo` a policy that learns.
+Every record has wall and CPU seconds, compile seconds apart, and bytes.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from acbo import benchmarks
+from acbo.surrogate.model import SurrogateConfig
+from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
+
+
+def records(name: str, found: list[Measurement]) -> list[dict[str, Any]]:
+    """Records with the median of CPU seconds added to them."""
+    made = run_benchmark(Benchmark(f"causal.{name}", name, lambda: found))
+    for record, measured in zip(made, found, strict=True):
+        cpu = float(np.median(measured.timing.cpu_seconds))
+        record["median_cpu_seconds"] = cpu
+    return made
+
+
+def step(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    steps = benchmarks.document_steps()
+    found = benchmarks.step_benchmark(chosen.repeats, eager=True, steps=steps)
+    compiled, eager = (m.timing for m in found)
+    losses = steps.losses(chosen.steps or 5)
+    gap = float(np.abs(losses["compiled"] - losses["eager"]).max())
+    ratio = {
+        "benchmark": "causal.step",
+        "case": "compiled over eager",
+        "wall_ratio": eager.median / compiled.median,
+        "cpu_ratio": float(
+            np.median(eager.cpu_seconds) / np.median(compiled.cpu_seconds)
+        ),
+        "steps_compared": len(losses["eager"]),
+        "largest_loss_difference": gap,
+    }
+    return [*records("step", found), ratio]
+
+
+def compilations(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    found = benchmarks.count_compilations(chosen.graphs)
+    return [{"benchmark": "causal.compilations", **found}]
+
+
+def surrogate(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    training = benchmarks.Training(
+        dim=chosen.dim,
+        layers=chosen.layers,
+        variables=chosen.variables or 10,
+        rows=chosen.rows or 64,
+        batch=chosen.batch,
+        steps=chosen.steps or 10,
+        model=replace(SurrogateConfig(), compute_dtype=chosen.dtype),
+    )
+    return records(
+        "surrogate", benchmarks.surrogate_benchmark(training, chosen.repeats)
+    )
+
+
+def posterior(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    found = benchmarks.posterior_benchmark(
+        chosen.variables or 10, chosen.rows or 120, chosen.repeats
+    )
+    return records("posterior", found)
+
+
+def grpo(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    found = benchmarks.grpo_benchmark(
+        chosen.states, chosen.group_size, chosen.variables or 8, chosen.repeats
+    )
+    return records("grpo", found)
+
+
+GROUPS = {
+    "step": step,
+    "compilations": compilations,
+    "surrogate": surrogate,
+    "posterior": posterior,
+    "grpo": grpo,
+}
+
+parser = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
+parser.add_argument("group", choices=[*GROUPS, "all"])
+parser.add_argument("--repeats", type=int, default=5)
+parser.add_argument("--dim", type=int, default=64)
+parser.add_argument("--layers", type=int, default=4)
+parser.add_argument("--variables", type=int, help="10; for grpo 8")
+parser.add_argument("--rows", type=int, help="64; for posterior 120")
+parser.add_argument("--batch", type=int, default=16)
+parser.add_argument("--steps", type=int, help="in one compiled call: 10")
+parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
+parser.add_argument("--graphs", type=int, default=20)
+parser.add_argument("--states", type=int, default=16)
+parser.add_argument("--group", type=int, default=64, dest="group_size")
+arguments = parser.parse_args()
+names = GROUPS if arguments.group == "all" else [arguments.group]
+print(json.dumps(document([r for n in names for r in GROUPS[n](arguments)]), indent=1))

@@ -1,0 +1,5 @@
+"""The commands of `jaxrig causal`."""
+
+from acbo.cli.app import app
+
+__all__ = ["app"]

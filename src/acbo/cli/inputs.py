@@ -1,0 +1,121 @@
+"""What users give on the command line: tables, ranges and names, checked at once."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from acbo.named.digraph import check_known
+from acbo.named.experiments import Experiments
+from acbo.named.tables import DataTable, observed_ranges, read_csv
+
+Range = tuple[float, float]
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="A CSV table with a header; a column `intervention_targets` names what "
+        "was set in each row.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Of everything random.")]
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Wrong input ends the command with the sentence that says what is wrong."""
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Given:
+    """Experiments as read, and whose ranges had to be taken from the data."""
+
+    experiments: Experiments
+    observed: tuple[str, ...]
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
+    """Ranges by name from words such as `X=-5:5`."""
+    found: dict[str, Range] = {}
+    for word in words:
+        match = re.fullmatch(r"\s*(.+?)\s*=\s*([^=:]+):([^=:]+)", word)
+        if match is None:
+            raise ValueError(f"--range {word!r} is not NAME=LOW:HIGH, e.g. X=-5:5")
+        name = match[1]
+        try:
+            low, high = float(match[2]), float(match[3])
+        except ValueError as error:
+            raise ValueError(
+                f"--range {word!r}: {match[2]!r} and {match[3]!r} must be numbers"
+            ) from error
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ValueError(f"--range {word!r}: give the low end first, both finite")
+        if name in found:
+            raise ValueError(f"--range is given twice for {name!r}: give it once")
+        found[name] = (low, high)
+    return found
+
+
+def read_experiments(
+    path: Path,
+    target: str,
+    maximise: bool,
+    ranges: Sequence[str],
+    settable: str,
+) -> Given:
+    """The table as experiments with a range for every variable that may be set."""
+    given = parse_ranges(ranges)
+    table = read_csv(path, target=target)
+    wanted = split_names(settable)
+    for name in (*given, *wanted):
+        check_known(name, table.names)
+    if target in (*given, *wanted):
+        raise ValueError(f"the target {target!r} is never set: leave it out")
+    outside = [name for name in given if wanted and name not in wanted]
+    if outside:
+        raise ValueError(f"--range names {outside[0]!r}, which --set leaves out")
+    names = wanted or tuple(name for name in table.names if name != target)
+    seen = observed_ranges(table)
+    chosen = {name: given.get(name, seen[name]) for name in names}
+    check_settings(table, given)
+    experiments = Experiments(
+        np.asarray(table.values),
+        np.asarray(table.intervened),
+        table.names,
+        target,
+        chosen,
+        "MAXIMIZE" if maximise else "MINIMIZE",
+    )
+    return Given(experiments, tuple(name for name in names if name not in given))
+
+
+def check_settings(table: DataTable, ranges: Mapping[str, Range]) -> None:
+    """ValueError where a row sets a variable outside the range given for it."""
+    values, flags = np.asarray(table.values), np.asarray(table.intervened)
+    for name, (low, high) in ranges.items():
+        column = table.index(name)
+        # Data are of single precision: an end itself must not count as outside.
+        slack = 1e-6 * max(abs(low), abs(high))
+        cells = values[:, column]
+        wrong = flags[:, column] & ((cells < low - slack) | (cells > high + slack))
+        for row in np.flatnonzero(wrong).tolist()[:1]:
+            raise ValueError(
+                f"row {row + 1} sets {name!r} to {cells[row]:g}, outside its range "
+                f"{low:g} to {high:g}: widen the range or drop the row"
+            )

@@ -1,0 +1,240 @@
+"""`jaxrig causal train`: a surrogate, a policy, or both together, in a folder."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import typer
+
+from acbo.cli.inputs import SeedOption, refusing
+from acbo.datasets import DataConfig
+from acbo.policy.advisor import save_policy
+from acbo.surrogate.predictor import load_surrogate, save_surrogate
+from acbo.training.joint import JointRecipe, start_joint, update_joint
+from acbo.training.policy import PolicyRecipe, start_policy, update_policy
+from acbo.training.surrogate import (
+    SurrogateRecipe,
+    start_surrogate,
+    update_surrogate,
+)
+from jaxrig.checkpoint import CheckpointManager
+from jaxrig.console import make_console, say
+from jaxrig.learn.train import JsonLines, Metrics
+from jaxrig.learn.train import train as train_loop
+from jaxrig.outputs import check_writable
+from jaxrig.progress import make_meter
+from jaxrig.tracing import compile_once
+
+SURROGATE, POLICY = "surrogate.ckpt", "policy.ckpt"
+UPDATES = 200  # of the policy, where nothing is said
+STOPPED = 130  # what a shell reports of a program that was interrupted
+
+
+class Kind(enum.StrEnum):
+    """What is trained."""
+
+    surrogate = "surrogate"
+    policy = "policy"
+    joint = "joint"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The choices of the command; what is None stays as the recipe has it."""
+
+    steps: int | None = None
+    batch: int | None = None
+    variables: int | None = None
+    dim: int | None = None
+    layers: int | None = None
+    learning_rate: float | None = None
+
+    def changes(self, **names: str) -> dict[str, Any]:
+        """What was chosen among these fields, under the recipe's names for them."""
+        found = {new: getattr(self, own) for new, own in names.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One training: where it starts, what an update does, and how it ends."""
+
+    recipe: Any
+    updates: int
+    start: Callable[[Any], Any]
+    update: Callable[[Any], tuple[Any, Any]]
+    save: Callable[[Any, Path], list[Path]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is made of: a folder goes on only with the same."""
+
+    recipe: Any
+    seed: int
+
+
+def surrogate_recipe(sizes: Sizes) -> SurrogateRecipe:
+    """The usual recipe with what was chosen."""
+    recipe = SurrogateRecipe()
+    data = recipe.data
+    if sizes.variables is not None:
+        bounds = (3, sizes.variables)
+        data = (DataConfig(variables=sizes.variables, sizes=bounds),)
+    steps = recipe.steps if sizes.steps is None else sizes.steps
+    fused = next(n for n in range(recipe.steps_per_update, 0, -1) if steps % n == 0)
+    return replace(
+        recipe,
+        model=replace(recipe.model, **sizes.changes(dim="dim", layers="layers")),
+        data=data,
+        batches=recipe.batches if sizes.batch is None else (sizes.batch,),
+        steps=steps,
+        steps_per_update=fused,
+        **sizes.changes(learning_rate="learning_rate"),
+    )
+
+
+def policy_recipe(sizes: Sizes) -> PolicyRecipe:
+    """The usual recipe with what was chosen."""
+    recipe = PolicyRecipe()
+    episodes = recipe.episodes
+    if sizes.variables is not None:
+        bounds = (3, sizes.variables)
+        episodes = replace(episodes, variables=sizes.variables, sizes=bounds)
+    learner = sizes.changes(states="batch", learning_rate="learning_rate")
+    return replace(
+        recipe,
+        model=replace(recipe.model, **sizes.changes(dim="dim")),
+        episodes=episodes,
+        learner=replace(recipe.learner, **learner),
+    )
+
+
+def surrogate_job(sizes: Sizes, surrogate: Path | None) -> Job:
+    """The surrogate on random data sets of known graphs."""
+    _refuse_file(surrogate)
+    recipe, step = surrogate_recipe(sizes), compile_once(update_surrogate)
+    return Job(
+        recipe,
+        recipe.steps // recipe.steps_per_update,
+        lambda key: start_surrogate(key, recipe),
+        lambda state: step(state, recipe),
+        lambda state, folder: [save_surrogate(folder / SURROGATE, state.network)],
+    )
+
+
+def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
+    """The policy with GRPO, on the surrogate given or shipped."""
+    if sizes.layers is not None:
+        raise ValueError("--layers is for the surrogate: a policy has --dim alone")
+    recipe, step = policy_recipe(sizes), compile_once(update_policy)
+    reader = load_surrogate(surrogate)
+    return Job(
+        recipe,
+        UPDATES if sizes.steps is None else sizes.steps,
+        lambda key: start_policy(key, recipe, reader),
+        lambda state: step(state, recipe, reader),
+        lambda state, folder: [save_policy(folder / POLICY, state.policy)],
+    )
+
+
+def joint_job(sizes: Sizes, surrogate: Path | None) -> Job:
+    """Both in turns, the policy on what the surrogate says at the time."""
+    _refuse_file(surrogate)
+    recipe = JointRecipe(surrogate_recipe(sizes), policy_recipe(sizes))
+    step = compile_once(update_joint)
+
+    def save(state: Any, folder: Path) -> list[Path]:
+        network, policy = state.surrogate.network, state.policy.policy
+        return [
+            save_surrogate(folder / SURROGATE, network),
+            save_policy(folder / POLICY, policy),
+        ]
+
+    return Job(
+        recipe,
+        recipe.surrogate.steps // recipe.surrogate.steps_per_update,
+        lambda key: start_joint(key, recipe),
+        lambda state: step(state, recipe),
+        save,
+    )
+
+
+def _refuse_file(surrogate: Path | None) -> None:
+    if surrogate is not None:
+        raise ValueError("--surrogate is for the policy alone: leave it out")
+
+
+JOBS = {
+    Kind.surrogate: surrogate_job,
+    Kind.policy: policy_job,
+    Kind.joint: joint_job,
+}
+
+
+def train(
+    kind: Annotated[Kind, typer.Argument(help="What to train.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Steps of the optimizer.")
+    ] = None,
+    seed: SeedOption = 0,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, help="Models in each step.")
+    ] = None,
+    variables: Annotated[
+        int | None, typer.Option("--variables", min=3, help="Of the largest models.")
+    ] = None,
+    dim: Annotated[int | None, typer.Option("--dim", min=1, help="Width.")] = None,
+    layers: Annotated[
+        int | None, typer.Option("--layers", min=1, help="Rounds of the surrogate.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option("--learning-rate")] = None,
+    surrogate: Annotated[
+        Path | None,
+        typer.Option(
+            "--surrogate", exists=True, help="A file for the policy; else the shipped."
+        ),
+    ] = None,
+    save_every: Annotated[
+        int, typer.Option("--save-every", min=1, help="Updates between checkpoints.")
+    ] = 20,
+) -> None:
+    """Train on random models made on the device; run again to resume.
+
+    The folder gets checkpoints, metrics.jsonl and the weights when it is done.
+    """
+    sizes = Sizes(steps, batch, variables, dim, layers, learning_rate)
+    check_writable(out / "metrics.jsonl")
+    console = make_console()
+    with refusing():
+        job = JOBS[kind](sizes, surrogate)
+        try:
+            state, history = run_job(job, out, seed, save_every)
+        except KeyboardInterrupt as stop:
+            for note in ("stopped", *getattr(stop, "__notes__", ())):
+                say(console, note)
+            raise typer.Exit(STOPPED) from stop
+    for name, value in (history[-1] if history else {}).items():
+        say(console, f"{name}: {value:.4g}")
+    for path in job.save(state, out):
+        say(console, f"wrote {path}")
+
+
+def run_job(
+    job: Job, out: Path, seed: int, save_every: int
+) -> tuple[Any, list[Metrics]]:
+    """Run a job until it is done, or go on with what its folder holds."""
+    return train_loop(
+        job.update,
+        job.start(jax.random.key(seed)),
+        job.updates,
+        meter=make_meter(),
+        sinks=(JsonLines(out / "metrics.jsonl"),),
+        manager=CheckpointManager(out / "checkpoints"),
+        save_every=save_every,
+        config=Settings(job.recipe, seed),
+    )

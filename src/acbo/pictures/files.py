@@ -1,0 +1,106 @@
+"""Pictures as files: SVG as it is, and a graph as PNG where matplotlib is installed."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from acbo.pictures.graph import (
+    LABELLED,
+    LEAST,
+    TARGET,
+    TRUE,
+    check_probs,
+    draw_graph,
+    edge_arc,
+    label_spot,
+    other_lines,
+    set_stage,
+)
+from acbo.pictures.layout import SAMPLES, Arc, shown_edges
+from jaxrig.atomic import atomic_write
+from jaxrig.machine import install_command
+
+FORMATS = (".svg", ".png")
+PIXELS_PER_INCH = 100
+
+
+def save_svg(path: Path, svg: str) -> Path:
+    """Write a drawing; missing folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(svg.encode())
+    return path
+
+
+def save_graph(
+    path: Path,
+    names: Sequence[str],
+    probs: Float[np.ndarray, "d d"],
+    target: str | None = None,
+    least: float = LEAST,
+) -> Path:
+    """Write a graph in the format of the file's suffix, .svg or .png."""
+    kind = path.suffix.lower()
+    if kind not in FORMATS:
+        raise ValueError(f"{path.name!r} ends in {kind!r}: use .svg or .png")
+    if kind == ".svg":
+        return save_svg(path, draw_graph(names, probs, target, least=least))
+    content = graph_png(names, probs, target, least)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(content)
+    return path
+
+
+def graph_png(
+    names: Sequence[str],
+    probs: Float[np.ndarray, "d d"],
+    target: str | None = None,
+    least: float = LEAST,
+) -> bytes:
+    """The drawing of `draw_graph` as the bytes of a PNG, on white."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            f"PNG needs matplotlib: {install_command('viz')}, or write .svg"
+        ) from error
+    given = check_probs(names, probs)
+    stage = set_stage(names, given)
+    size = np.ptp(stage.centres, axis=0) + np.array([stage.widths.max() + 60, 160])
+    figure = Figure(figsize=tuple(size / PIXELS_PER_INCH), dpi=2 * PIXELS_PER_INCH)
+    axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_axis_off()
+    pairs = list(shown_edges(given, least))
+    arcs = {pair: edge_arc(stage, given, least, *pair) for pair in pairs}
+    taken = list(stage.centres)
+    for pair, arc in arcs.items():
+        prob = float(given[pair])
+        _add_edge(axes, arc, prob)
+        if prob >= LABELLED:
+            x, y = label_spot(arc, taken, other_lines(arcs, pair))
+            axes.text(x, y, f"{prob:.2f}", ha="center", va="center", fontsize=8)
+    for place, name in enumerate(names):
+        colour = TARGET if name == target else "black"
+        shape = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": colour}
+        x, y = stage.centres[place]
+        axes.text(x, y, name, ha="center", va="center", bbox=shape, parse_math=False)
+    (left, top), (right, low) = stage.centres.min(0), stage.centres.max(0)
+    side = (size[0] - (right - left)) / 2
+    axes.set_xlim(left - side, right + side)
+    axes.set_ylim(low + 80, top - 80)  # downwards, as in SVG
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def _add_edge(axes: Any, arc: Arc, prob: float) -> None:
+    look = {"color": TRUE, "alpha": 0.2 + 0.8 * prob, "lw": 0.8 + 1.6 * prob}
+    points = arc.at(SAMPLES)
+    axes.plot(*points[:-3].T, **look)
+    head = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
+    axes.annotate("", arc.stop, points[-4], arrowprops=head)

@@ -1,0 +1,237 @@
+"""A causal graph as SVG: likelier edges are darker and wider, the target stands out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from acbo.pictures.layout import SAMPLES, Arc, choose_arc, lay_out, shown_edges
+from jaxrig.report.axes import PALETTE, document, label, pixel, shorten, text_width
+from jaxrig.report.markup import escape
+
+LEAST = 0.1  # edges less likely than this are left out
+LABELLED = 0.2  # fainter ones say their number only when pointed at
+NODE_HEIGHT, NODE_WIDTH, WIDEST_NODE = 36.0, 54.0, 160.0
+GAP_ACROSS, PITCH_DOWN = 96.0, 84.0
+MANY, WIDER = 8, 1.5  # more variables than this get more room
+MARGIN, HEADING = 12.0, 36.0
+ARROW = 11.0
+PLACES = np.array([0.5, 0.4, 0.6, 0.32, 0.68])  # along an edge, for its label
+LABEL_SIZE = 13
+LABEL_ROOM = np.array([34.0, 15.0])
+LINE_ROOM = np.array([17.0, 8.0])
+TRUE, WRONG, TARGET = PALETTE[0], PALETTE[1], PALETTE[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Where the variables are, in pixels, and how large."""
+
+    centres: Float[np.ndarray, "d two"]
+    widths: Float[np.ndarray, " d"]
+
+
+def draw_graph(
+    names: Sequence[str],
+    probs: Float[np.ndarray, "d d"],
+    target: str | None = None,
+    *,
+    truth: Bool[np.ndarray, "d d"] | None = None,
+    least: float = LEAST,
+    title: str = "",
+) -> str:
+    """A drawing of P(i causes j), causes left of effects.
+
+    With `truth`, edges that are not in it are dashed, and edges of it that are less
+    likely than `least` are dotted.
+    """
+    given = check_probs(names, probs)
+    if target is not None and target not in names:
+        raise ValueError(f"target {target!r} is not one of: {', '.join(names)}")
+    stage = set_stage(names, given)
+    missed = np.zeros_like(given, bool) if truth is None else truth & (given < least)
+    pairs = [*zip(*map(np.ndarray.tolist, np.nonzero(missed)), strict=True)]
+    body = [_missed(edge_arc(stage, given, least, i, j)) for i, j in pairs]
+    arcs, taken = {}, list(stage.centres)
+    for i, j in shown_edges(given, least):
+        arcs[i, j] = edge_arc(stage, given, least, i, j)
+        wrong = truth is not None and not truth[i, j]
+        words = f"{names[i]} to {names[j]}: {given[i, j]:.3f}"
+        body.append(_edge(arcs[i, j], float(given[i, j]), wrong, words))
+    for pair, arc in reversed(arcs.items()):  # the likeliest choose their place first
+        if given[pair] >= LABELLED:
+            spot = label_spot(arc, taken, other_lines(arcs, pair))
+            body.append(_edge_label(spot, float(given[pair])))
+    for place, name in enumerate(names):
+        body.append(_node(stage, place, name, name == target))
+    corner, size = _extent(stage, arcs.values(), taken, HEADING if title else 0.0)
+    shift = f'<g transform="translate({pixel(corner[0])} {pixel(corner[1])})">'
+    words = title or f"Causal graph over {', '.join(names)}"
+    return document(*size, words, title, [shift, *body, "</g>"])
+
+
+def check_probs(
+    names: Sequence[str], probs: Float[np.ndarray, "d d"]
+) -> Float[np.ndarray, "d d"]:
+    """Probabilities as floats, 0 on the diagonal; ValueError where they are none."""
+    given = np.array(probs, np.float64)
+    if given.shape != (len(names), len(names)):
+        raise ValueError(
+            f"probs of shape {given.shape} need a row and a column for each of "
+            f"{len(names)} names"
+        )
+    np.fill_diagonal(given, 0.0)
+    if not ((given >= 0) & (given <= 1)).all():
+        raise ValueError("probs must lie within 0 and 1")
+    return given
+
+
+def node_widths(names: Sequence[str]) -> Float[np.ndarray, " d"]:
+    """Room for each name, within limits."""
+    wanted = [text_width(name) + 22 for name in names]
+    return np.clip(wanted, NODE_WIDTH, WIDEST_NODE)
+
+
+def set_stage(names: Sequence[str], probs: Float[np.ndarray, "d d"]) -> Stage:
+    """Places and sizes of the variables."""
+    layout, widths = lay_out(probs), node_widths(names)
+    columns = range(layout.column.max() + 1)
+    wide = np.array([widths[layout.column == c].max() for c in columns])
+    gap = GAP_ACROSS * (WIDER if len(names) > MANY else 1.0)
+    lefts = np.concatenate([[0.0], np.cumsum(wide + gap)])[:-1]
+    x = (lefts + wide / 2)[layout.column]
+    return Stage(np.stack([x, layout.height * PITCH_DOWN], axis=1), widths)
+
+
+def _extent(
+    stage: Stage,
+    arcs: Iterable[Arc],
+    labels: Sequence[Float[np.ndarray, " two"]],
+    heading: float,
+) -> tuple[Float[np.ndarray, " two"], tuple[float, float]]:
+    """How far to shift everything to the right and down, and the size it takes."""
+    half = np.stack([stage.widths / 2, np.full(len(stage.widths), NODE_HEIGHT / 2)], 1)
+    inside = [stage.centres - half, stage.centres + half, np.stack(labels) - 9]
+    inside += [arc.at(SAMPLES) for arc in arcs]
+    points = np.concatenate([*inside, np.stack(labels) + 9])
+    low, high = points.min(axis=0) - MARGIN, points.max(axis=0) + MARGIN
+    width, height = high - low
+    shift = np.array([-low[0], heading - low[1]])
+    return shift, (float(width), float(height + heading))
+
+
+def edge_arc(
+    stage: Stage, probs: Float[np.ndarray, "d d"], least: float, i: int, j: int
+) -> Arc:
+    """The way of an edge, from border to border; both ways at once never overlap."""
+    others = np.delete(stage.centres, [i, j], axis=0)
+    room = np.array([stage.widths.max() / 2 + 8, NODE_HEIGHT / 2 + 8])
+    ends = stage.centres[i], stage.centres[j]
+    whole = choose_arc(*ends, others, room, straight=bool(probs[j, i] < least))
+    points = whole.at(SAMPLES)
+    left = np.flatnonzero(_outside(stage, i, points, 2.0))
+    before = np.flatnonzero(_outside(stage, j, points, 5.0))
+    return whole.cut(float(SAMPLES[left[0]]), float(SAMPLES[before[-1]]))
+
+
+def _outside(
+    stage: Stage, place: int, points: Float[np.ndarray, "n two"], gap: float
+) -> Bool[np.ndarray, " n"]:
+    """Which points lie outside the box of a node and a gap around it."""
+    half = np.array([stage.widths[place] / 2, NODE_HEIGHT / 2]) + gap
+    return (np.abs(points - stage.centres[place]) > half).any(axis=1)
+
+
+def _curve(arc: Arc) -> str:
+    spell = lambda p: f"{pixel(p[0])} {pixel(p[1])}"
+    return f"M{spell(arc.start)}Q{spell(arc.control)} {spell(arc.stop)}"
+
+
+def _edge(arc: Arc, prob: float, wrong: bool, name: str) -> str:
+    colour = WRONG if wrong else TRUE
+    opacity, width = 0.35 + 0.65 * prob, 1.0 + 2.5 * prob
+    dash = ' stroke-dasharray="7 5"' if wrong else ""
+    along = arc.stop - arc.control
+    along = along / max(np.hypot(*along), 1e-9)
+    side = np.array([-along[1], along[0]])
+    back = arc.stop - ARROW * along
+    corners = (arc.stop, back + 0.45 * ARROW * side, back - 0.45 * ARROW * side)
+    head = " ".join(f"{pixel(x)},{pixel(y)}" for x, y in corners)
+    line = Arc(arc.start, arc.control, back)
+    return (
+        f'<g data-edge="{prob:.3f}" opacity="{opacity:.2f}"><title>{escape(name)}'
+        f'</title><path d="{_curve(line)}" fill="none" stroke="{colour}" '
+        f'stroke-width="{width:.2f}"{dash}/><polygon points="{head}" '
+        f'fill="{colour}"/></g>'
+    )
+
+
+def _missed(arc: Arc) -> str:
+    return (
+        f'<path data-missed="true" d="{_curve(arc)}" fill="none" stroke="currentColor" '
+        f'stroke-opacity="0.55" stroke-width="1.5" stroke-dasharray="1.5 5"/>'
+    )
+
+
+def label_spot(
+    arc: Arc,
+    taken: list[Float[np.ndarray, " two"]],
+    lines: Float[np.ndarray, "n two"],
+) -> Float[np.ndarray, " two"]:
+    """A place beside an edge, clear of what is written and of other edges if there is
+    one; it is taken from now.
+    """
+    along = arc.stop - arc.start
+    side = np.array([along[1], -along[0]]) / max(np.hypot(*along), 1e-9)
+    pulled = float(side @ (arc.control - arc.start))
+    if pulled < -1 or (abs(pulled) <= 1 and side[1] > 0):  # outwards, else upwards
+        side = -side
+    step = side * (9 + 10 * abs(side[0]))
+    spots = np.concatenate([arc.at(PLACES) + step, arc.at(PLACES) - step])
+    free = np.minimum(_room(spots, np.stack(taken), LABEL_ROOM), 1.0)
+    if len(lines):
+        free += 0.5 * np.minimum(_room(spots, lines, LINE_ROOM), 1.0)
+    taken.append(spots[int(np.argmax(free))])
+    return taken[-1]
+
+
+def _room(
+    spots: Float[np.ndarray, "m two"],
+    places: Float[np.ndarray, "n two"],
+    room: Float[np.ndarray, " two"],
+) -> Float[np.ndarray, " m"]:
+    """Distance of each spot to the nearest place, in units of the room needed."""
+    gaps = np.abs(spots[:, None] - places[None]) / room
+    return gaps.max(axis=-1).min(axis=-1)
+
+
+def other_lines(
+    arcs: Mapping[tuple[int, int], Arc], pair: tuple[int, int]
+) -> Float[np.ndarray, "n two"]:
+    """Points of all edges but one."""
+    found = [arc.at(SAMPLES) for place, arc in arcs.items() if place != pair]
+    return np.concatenate(found) if found else np.zeros((0, 2))
+
+
+def _edge_label(spot: Float[np.ndarray, " two"], prob: float) -> str:
+    x, y = map(float, spot)
+    size = f' font-size="{LABEL_SIZE}" fill-opacity="{0.55 + 0.45 * prob:.2f}"'
+    return label(x, y, f"{prob:.2f}", "middle", size)
+
+
+def _node(stage: Stage, place: int, name: str, is_target: bool) -> str:
+    (x, y), width = stage.centres[place], float(stage.widths[place])
+    colour = TARGET if is_target else "currentColor"
+    fill = 0.22 if is_target else 0.06
+    stroke = 2.5 if is_target else 1.2
+    words = shorten(name, width - 16)
+    bold = ' font-weight="600"' if is_target else ""
+    return (
+        f'<g data-node="{escape(name)}"><title>{escape(name)}</title>'
+        f'<rect x="{pixel(x - width / 2)}" y="{pixel(y - NODE_HEIGHT / 2)}" '
+        f'width="{pixel(width)}" height="{pixel(NODE_HEIGHT)}" '
+        f'rx="{pixel(NODE_HEIGHT / 2)}" fill="{colour}" fill-opacity="{fill}" '
+        f'stroke="{colour}" stroke-width="{stroke}" stroke-opacity="0.8"/>'
+        f"{label(float(x), float(y), words, 'middle', bold)}</g>"
+    )
