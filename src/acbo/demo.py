@@ -27,7 +27,7 @@ from jaxrig.report import Figure, Heading, Part, Section, Table, Text
 from jaxrig.report.numerals import format_number
 from jaxrig.timing import Timing, compare
 
-PROBLEM, ROWS, STEPS, SEED = "toy_graph", 20, 10, 1
+PROBLEM, ROWS, STEPS, SEED = "butterfly_5var", 20, 10, 1
 MODELS, SIZE, FAMILY, INTERVENTIONS = 48, 5, "er1", 5
 GRAPHS = 8  # batches of different names and sizes, for one compiled step
 SETS = 16  # of a posterior whose loss is measured
@@ -78,8 +78,7 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
             f"leads to {run.expected[run.best]:.3f} on average, "
             f"{run.shares[-1]:.0%} of the way from {problem.observational_mean:.3f}, "
             f"where nothing is set, to {problem.optimum.outcome:.3f}, the optimum at "
-            f"{goal} = {at:.3g}. Neither network was made for this problem, whose "
-            "equations are not linear."
+            f"{goal} = {at:.3g}. Neither network was made for this problem."
         ),
         Figure(
             draw_shares({"policy": run.shares}),

@@ -15,6 +15,7 @@ from acbo.policy.advisor import save_policy
 from acbo.surrogate.predictor import load_surrogate, save_surrogate
 from acbo.training.joint import JointRecipe, start_joint, update_joint
 from acbo.training.policy import PolicyRecipe, start_policy, update_policy
+from acbo.training.recipes import shipped_policy, shipped_surrogate
 from acbo.training.surrogate import (
     SurrogateRecipe,
     start_surrogate,
@@ -51,6 +52,7 @@ class Sizes:
     dim: int | None = None
     layers: int | None = None
     learning_rate: float | None = None
+    shipped: bool = False
 
     def changes(self, **names: str) -> dict[str, Any]:
         """What was chosen among these fields, under the recipe's names for them."""
@@ -79,7 +81,7 @@ class Settings:
 
 def surrogate_recipe(sizes: Sizes) -> SurrogateRecipe:
     """The usual recipe with what was chosen."""
-    recipe = SurrogateRecipe()
+    recipe = shipped_surrogate() if sizes.shipped else SurrogateRecipe()
     data = recipe.data
     if sizes.variables is not None:
         bounds = (3, sizes.variables)
@@ -99,7 +101,7 @@ def surrogate_recipe(sizes: Sizes) -> SurrogateRecipe:
 
 def policy_recipe(sizes: Sizes) -> PolicyRecipe:
     """The usual recipe with what was chosen."""
-    recipe = PolicyRecipe()
+    recipe = shipped_policy() if sizes.shipped else PolicyRecipe()
     episodes = recipe.episodes
     if sizes.variables is not None:
         bounds = (3, sizes.variables)
@@ -199,6 +201,9 @@ def train(
             "--surrogate", exists=True, help="A file for the policy; else the shipped."
         ),
     ] = None,
+    shipped: Annotated[
+        bool, typer.Option("--shipped", help="The recipe of the shipped models.")
+    ] = False,
     save_every: Annotated[
         int, typer.Option("--save-every", min=1, help="Updates between checkpoints.")
     ] = 20,
@@ -207,7 +212,7 @@ def train(
 
     The folder gets checkpoints, metrics.jsonl and the weights when it is done.
     """
-    sizes = Sizes(steps, batch, variables, dim, layers, learning_rate)
+    sizes = Sizes(steps, batch, variables, dim, layers, learning_rate, shipped)
     check_writable(out / "metrics.jsonl")
     console = make_console()
     with refusing():

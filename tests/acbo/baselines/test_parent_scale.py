@@ -6,6 +6,8 @@ import pytest
 from acbo.baselines.parent_scale import Beliefs, ParentScale, do_effect
 from causal_linear import assert_allowed, edges, linear_scm, random_cases, situations
 
+pytestmark = pytest.mark.slow  # compiles whole programs
+
 PROPOSER = ParentScale(max_parents=2, resamples=1, grid=5)
 STRONG = linear_scm(edges(4, e03=2.0, e13=-1.5), 3)
 UNRELATED = linear_scm(edges(4), 3)

@@ -9,6 +9,8 @@ from causal_learning import EPISODES
 from causal_policies import small_surrogate
 from jaxrig.learn import Environment
 
+pytestmark = pytest.mark.slow  # compiles whole programs
+
 
 @pytest.fixture(scope="module")
 def episodes():

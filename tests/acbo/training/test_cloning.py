@@ -14,6 +14,8 @@ from causal_learning import EPISODES
 from causal_policies import small_surrogate
 from jaxrig.learn import train
 
+pytestmark = pytest.mark.slow  # compiles whole programs
+
 RECIPE = CloningRecipe(PolicyConfig(8), EPISODES, batch_size=16, learning_rate=1e-2)
 
 

@@ -23,6 +23,8 @@ from causal_experience import (
 )
 from causal_surrogates import stand_in
 
+pytestmark = pytest.mark.slow  # the guide's test plays it too
+
 
 def test_episodes_are_played_and_labelled():
     seen = experience()
@@ -58,7 +60,6 @@ def test_other_keys_and_updates_give_other_models():
     assert not np.allclose(other.outcomes, experience().outcomes)
 
 
-@pytest.mark.slow
 def test_the_policy_moves_and_keeps_its_memory():
     after = update_policy_grpo(params(), experience())
     assert int(after.updates) == 1

@@ -9,6 +9,8 @@ from jaxrig.checkpoint import CheckpointManager
 from jaxrig.learn import train
 from jaxrig.testing import assert_trees_close
 
+pytestmark = pytest.mark.slow  # compiles whole programs
+
 
 @pytest.fixture(scope="module")
 def update():

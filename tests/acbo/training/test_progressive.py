@@ -62,6 +62,7 @@ def test_training_on_one_level_lowers_the_loss():
     assert not jnp.array_equal(after.weight, params.weight)
 
 
+@pytest.mark.slow
 def test_all_difficulties_are_trained_on():
     """Given models are used; nothing is left out."""
     given = {name: EASY for name in ("easy", "medium", "hard")}

@@ -53,7 +53,7 @@ def run(step, params, batch, steps, optimizer=ADAM):
     return params, dict(metrics)
 
 
-@pytest.mark.parametrize("steps", [1, 50])
+@pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.slow), 50])
 def test_compiled_and_uncompiled_steps_agree(steps, params):
     given = (MODEL, ADAM, kl_divergence_loss, CONFIG)
     compiled = create_jax_surrogate_train_step(*given)
@@ -128,6 +128,7 @@ def test_one_compilation_over_many_graphs(params):
     assert step.compilations == 1
 
 
+@pytest.mark.slow
 def test_the_network_learns_the_expert():
     model = small_model()
     adam = optax.adam(1e-2)
