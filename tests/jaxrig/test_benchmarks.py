@@ -17,6 +17,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda b: b.name)
 def test_benchmark_runs(benchmark, monkeypatch):
     once = lambda ways, **_: compare(ways, repeats=1, warmup=0)

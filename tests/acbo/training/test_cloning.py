@@ -48,7 +48,8 @@ def test_the_policy_comes_to_choose_as_the_expert(key):
     )
     _, history = train(update, start_cloning(key, RECIPE), 30)
     losses = [each["loss"] for each in history]
-    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.3
+    # The median: a value far from the grid costs much once widths are small.
+    assert np.median(losses[-10:]) < np.median(losses[:10]) - 0.3
     assert 0 <= history[-1]["agreement"] <= 1
 
 

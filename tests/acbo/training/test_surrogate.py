@@ -70,6 +70,7 @@ def test_bad_recipes_are_refused():
         dataclasses.replace(SURROGATE, steps=3)
 
 
+@pytest.mark.slow
 def test_stopped_and_resumed_training_ends_where_the_whole_does(key, update, tmp_path):
     start = start_surrogate(key, SURROGATE)
     whole, history = train(update, start, 4)

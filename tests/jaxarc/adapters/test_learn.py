@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from arc_environments import clipping, small_env
 from jaxarc.adapters.learn import LearnEnvironment
@@ -73,6 +74,7 @@ def test_a_step_is_that_of_the_environment():
     assert not bool(after.terminated)
 
 
+@pytest.mark.slow
 def test_a_learner_updates_a_policy():
     env = learnable(steps=6)
     start = policy(env)
