@@ -6,8 +6,9 @@ python benchmarks/causal.py surrogate --dim 128 --layers 8 --variables 20 --rows
 `step` compares one training step of the users' guide compiled and operation by
 operation, same model, loss and batch, and says how far their losses differ;
 `compilations` counts over batches of different graphs; `surrogate` trains on fresh
-data; `posterior` is one data set, beside the exact expert; `grpo` a policy that learns.
-Every record has wall and CPU seconds, compile seconds apart, and bytes.
+data; `posterior` is one data set, beside the exact expert; `grpo` a policy that learns;
+`problems` how far the shipped policy gets on three problems that are not linear.
+Every timing has wall and CPU seconds, compile seconds apart, and bytes.
 """
 
 import argparse
@@ -18,6 +19,9 @@ from typing import Any
 import numpy as np
 
 from acbo import benchmarks
+from acbo.baselines import proposers
+from acbo.evaluation import evaluate_problems
+from acbo.policy.advisor import Proposer, load_policy
 from acbo.surrogate.model import SurrogateConfig
 from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
 
@@ -84,12 +88,33 @@ def grpo(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     return records("grpo", found)
 
 
+def problems(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    policy, known = load_policy(), proposers()
+    systems = {
+        "policy": Proposer(policy.surrogate, policy.network),
+        **{name: known[name] for name in ("random", "gp", "exact_ei")},
+    }
+    report = evaluate_problems(
+        systems, ["toy_graph", "complete_graph", "psa"], runs=20, steps=20
+    )
+    return [
+        {
+            "benchmark": "causal.problems",
+            "case": f"{result.system} on {result.cell.family}",
+            "share_of_the_way": float(np.mean(result.scores["share"])),
+            "worst_share": float(np.min(result.scores["share"])),
+        }
+        for result in report.results
+    ]
+
+
 GROUPS = {
     "step": step,
     "compilations": compilations,
     "surrogate": surrogate,
     "posterior": posterior,
     "grpo": grpo,
+    "problems": problems,
 }
 
 parser = argparse.ArgumentParser(
