@@ -15,10 +15,9 @@ from acbo.environment import first_history
 from acbo.families import SCMConfig, random_scm
 from acbo.history import History
 from acbo.scm import SCM
+from acbo.surrogate.encode import VARIABLE_BUCKETS
 from acbo.types import check_direction
 from jaxrig.keys import Keys, batch_keys, named_key
-
-BUCKETS = (4, 8, 16, 32, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Protocol:
     draws: int = 512
     bins: int = 10
     chunk_size: int = 64
-    buckets: tuple[int, ...] = BUCKETS
+    buckets: tuple[int, ...] = VARIABLE_BUCKETS
 
     def __post_init__(self) -> None:
         check_direction(self.direction)

@@ -4,6 +4,7 @@ import base64
 import os
 import re
 from pathlib import Path
+from typing import Literal
 
 _LAST_TAG = b"</VTKFile>"
 _TAIL_BYTES = 1024
@@ -41,12 +42,14 @@ def _check_order(path: Path, head: bytes) -> None:
     opening = re.search(rb"<VTKFile[^>]*>", head)
     if opening is None or b"compressor=" in opening[0]:
         return  # packed bytes that are turned cannot be unpacked
-    order = "big" if b'"BigEndian"' in opening[0] else "little"
+    order: Literal["big", "little"] = (
+        "big" if b'"BigEndian"' in opening[0] else "little"
+    )
     kind = re.search(rb'header_type="(\w+)"', opening[0])
     word = _WORDS.get(kind[1], 4) if kind else 4
     first = _first_word(head, word)
     room = path.stat().st_size
-    if len(first) < word or int.from_bytes(first, order) <= room:  # type: ignore[arg-type]
+    if len(first) < word or int.from_bytes(first, order) <= room:
         return
     other = "little" if order == "big" else "big"
     if int.from_bytes(first, other) <= room:
