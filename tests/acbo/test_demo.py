@@ -38,4 +38,4 @@ def test_the_whole_section(monkeypatch):
     assert kinds.count(Figure) == 4
     assert kinds.count(Table) == 2
     rates = [part for part in section.parts if isinstance(part, Table)][-1]
-    assert rates.rows[2][1] == "1"
+    assert rates.rows[2][2] == "1"

@@ -1,5 +1,6 @@
 """Oracle: what the page claims must be in it, and true of the run it came from."""
 
+import numpy as np
 import pytest
 
 from jaxarc import demo
@@ -12,6 +13,7 @@ from jaxarc.demo import (
     arc_section,
     episode_parts,
     history_bytes,
+    small_agent,
     solve,
 )
 from jaxarc.registration import make
@@ -57,6 +59,16 @@ def test_history_takes_what_was_promised(tasks, form, size):
     assert history_bytes(tasks, form) == size
 
 
+def test_the_agent_learns_on_every_task_with_small_grids(tasks):
+    agent = small_agent(tasks)
+    packed = tasks.tasks
+    ends = np.cumsum(2 * packed.counts.sum(axis=1))[:-1]
+    sides = [int(grids.max()) for grids in np.split(packed.sizes, ends)]
+    small = sum(side <= demo.SIDE for side in sides)
+    assert agent.env.params.buffer.pairs.shape[0] == small
+    assert agent.env.observation_space().shape == (demo.SIDE, demo.SIDE, 2)
+
+
 def test_agents_have_a_row_each():
     env, _ = make("AGI1-00d62c1b")
     results = [random_rollout(env, "point", 2, 20)]
@@ -68,6 +80,7 @@ def test_agents_have_a_row_each():
 def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "ENVIRONMENTS", 4)
     monkeypatch.setattr(demo, "STEPS", 5)
+    monkeypatch.setattr(demo, "UPDATES", 30)
     section = arc_section(Meter())
     tables = [part for part in section.parts if isinstance(part, Table)]
     assert [len(table.rows) for table in tables] == [3, 6]

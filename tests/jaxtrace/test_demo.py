@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxrig.progress import Meter
-from jaxrig.report import Figure, Points, Table
+from jaxrig.report import Figure, Player, Points, Table
 from jaxrig.report.images import png_size
 from jaxtrace import demo
 
@@ -33,9 +33,21 @@ def test_a_map_of_colours_is_as_large_as_its_values():
     assert png_size(demo.colour_map(values)) == (2 * demo.PIXELS, 3 * demo.PIXELS)
 
 
-def test_the_cylinder_is_shaded_round():
-    shade = demo.cylinder_shade(per_unit=200)
-    assert shade.mean() * 12 == pytest.approx(np.pi * demo.CYLINDER**2, rel=1e-2)
+def test_maps_of_one_scale_have_one_colour_for_one_value():
+    least, most = np.zeros((4, 4)), np.full((4, 4), 2.0)
+    alone = demo.colour_map(np.array([[0.0, 2.0]]))
+    assert demo.colour_map(least, 0.0, 2.0) != demo.colour_map(most, 0.0, 2.0)
+    assert demo.colour_map(most, 0.0, 2.0) == demo.colour_map(2 * most, 0.0, 2.0)
+    assert demo.colour_map(np.array([[0.0, 2.0]]), 0.0, 2.0) == alone
+
+
+def test_the_cylinder_is_shaded_round_and_the_speed_less():
+    shade = demo.channel_shade(per_unit=200)
+    inside = shade == 1.0
+    assert inside.mean() * 12 == pytest.approx(np.pi * demo.CYLINDER**2, rel=1e-2)
+    outside = shade[~inside]
+    assert outside.max() == pytest.approx(0.5, rel=0.05)  # twice the speed, at the side
+    assert shade[0, 0] == pytest.approx(0.25, rel=0.05)  # the speed far away
 
 
 @pytest.mark.slow
@@ -47,7 +59,8 @@ def test_the_whole_section(monkeypatch):
     section = demo.trace_section(Meter())
     kinds = [type(part) for part in section.parts]
     assert kinds.count(Points) == 2
-    assert kinds.count(Figure) == 2
+    assert kinds.count(Figure) == 1
+    assert kinds.count(Player) == 1
     (table,) = (part for part in section.parts if isinstance(part, Table))
     assert [row[1] for row in table.rows] == [500, 1728, 7500]
 

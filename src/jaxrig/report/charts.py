@@ -30,6 +30,8 @@ from jaxrig.report.numerals import (
     log_ticks,
 )
 
+# A telephone shows this shrunk to about 0.64, with letters of ten pixels.
+WIDTH, HEIGHT = 560, 336
 MIN_WIDTH, MIN_HEIGHT = 240, 160
 LEGEND_GAP = 20
 LEGEND_SHARE = 0.3  # of the width, at most
@@ -43,8 +45,8 @@ def line_chart(
     y_label: str = "",
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     log_y: bool = False,
-    width: Number = 640,
-    height: Number = 360,
+    width: Number = WIDTH,
+    height: Number = HEIGHT,
 ) -> str:
     """Curves named at their right end, as SVG.
 
@@ -87,7 +89,7 @@ def bar_chart(
     values: Mapping[str, Number],
     title: str = "",
     x_label: str = "",
-    width: Number = 640,
+    width: Number = WIDTH,
 ) -> str:
     """Horizontal bars from zero, each with its name and value, as SVG."""
     _check_size(width, MIN_HEIGHT)

@@ -9,6 +9,10 @@ from jaxrig.report.vector import parse_drawing
 
 Image: TypeAlias = str | bytes
 
+# A drawing shrinks to this share at most, so that its words stay legible; where there
+# is less room it scrolls in its own box.
+LEAST_SHARE = 0.6
+TELEPHONE = 358  # pixels that a narrow window leaves for a drawing
 # Images of few pixels, such as grids of cells, are enlarged to about this size.
 ENLARGED_PIXELS = 320
 
@@ -63,7 +67,11 @@ def picture(image: Image, name: str, scope: str) -> str:
         drawing = parse_drawing(image)
         if not drawing.isolated:
             role = f' role="img" aria-label="{escape(name)}"' if name else ""
-            inside = drawing.inline(scope)
-            return f'<div class="drawing{backdrop(image)}"{role}>{inside}</div>'
+            least = LEAST_SHARE * drawing.size()[0]
+            reach = ' tabindex="0"' if least > TELEPHONE else ""
+            return (
+                f'<div class="drawing{backdrop(image)}" style="--least:{least:.0f}px"'
+                f"{role}{reach}>{drawing.inline(scope)}</div>"
+            )
     element = image_element(image, name, shown_sizes([image])[0])
     return f'<div class="drawing{backdrop(image)}">{element}</div>'

@@ -8,6 +8,7 @@ from jaxrig.report.pictures import Image, backdrop, image_element, shown_sizes
 
 MAX_FRAMES_PER_SECOND = 60
 STAGE_HEIGHT = 75  # at most, in percent of the window, to keep the controls in view
+KEYS = "Space ArrowLeft ArrowRight Home End"  # what `player.js` listens for
 ICONS = {
     "previous": "M11 2 4 8l7 6zM3 2h1.5v12H3z",
     "play": "M4 2l9 6-9 6z",
@@ -52,7 +53,8 @@ def player_box(
     )
     return (
         f'<figure class="player" role="group" aria-label="{escape(name)}" tabindex="0" '
-        f'data-frames-per-second="{float(frames_per_second):g}" style="{room}">'
+        f'aria-keyshortcuts="{KEYS}" style="{room}" '
+        f'data-frames-per-second="{float(frames_per_second):g}">'
         f"{heading}\n{stage}\n{_controls(count)}\n{words}</figure>"
     )
 
@@ -107,9 +109,9 @@ def _largest(sizes: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def _controls(count: int) -> str:
     return (
         '<div class="controls" hidden>'
-        f"{_button('previous', 'Previous frame', ['previous'])}"
-        f"{_button('toggle', 'Play', ['play', 'pause'])}"
-        f"{_button('next', 'Next frame', ['next'])}"
+        f"{_button('previous', 'Previous frame', 'left arrow', ['previous'])}"
+        f"{_button('toggle', 'Play', 'space', ['play', 'pause'])}"
+        f"{_button('next', 'Next frame', 'right arrow', ['next'])}"
         f'<input type="range" min="0" max="{count - 1}" step="1" value="0" '
         f'autocomplete="off" aria-label="Frame">'
         f'<span class="counter">1 / {count}</span>'
@@ -118,7 +120,7 @@ def _controls(count: int) -> str:
     )
 
 
-def _button(action: str, name: str, icons: Sequence[str]) -> str:
+def _button(action: str, name: str, key: str, icons: Sequence[str]) -> str:
     drawn = "".join(
         f'<svg class="icon-{icon}" viewBox="0 0 16 16" aria-hidden="true">'
         f'<path d="{ICONS[icon]}"/></svg>'
@@ -126,5 +128,5 @@ def _button(action: str, name: str, icons: Sequence[str]) -> str:
     )
     return (
         f'<button type="button" data-action="{action}" aria-label="{name}" '
-        f'title="{name}">{drawn}</button>'
+        f'title="{name} ({key})">{drawn}</button>'
     )

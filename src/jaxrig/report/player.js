@@ -48,8 +48,9 @@
       const wait = pause / SPEEDS[speed];
       timer = playing ? setInterval(() => show(current + 1), wait) : null;
       player.classList.toggle("playing", playing);
-      toggle.setAttribute("aria-label", playing ? "Pause" : "Play");
-      toggle.title = playing ? "Pause" : "Play";
+      const name = playing ? "Pause" : "Play";
+      toggle.setAttribute("aria-label", name);
+      toggle.title = `${name} (space)`;
     }
 
     function halt(index) {

@@ -6,6 +6,8 @@ const pointStage = (() => {
   const FLAG = 0x8000;
   const HALO = 1;
   const TRAIL_OPACITY = 0.65;
+  const FULL_WIDTH = 640; // of a stage, where points have the size that was asked for
+  const SMALLEST = 0.6; // of that size, on narrow stages
 
   function bytes(text) {
     return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -38,8 +40,8 @@ const pointStage = (() => {
       return groups;
     }
 
-    function drawTrails(ratio) {
-      context.lineWidth = radius * ratio;
+    function drawTrails(scale) {
+      context.lineWidth = radius * scale;
       for (let back = Math.min(trail, current); back > 0; back -= 1) {
         context.globalAlpha = TRAIL_OPACITY * (1 - back / (trail + 1));
         byColour(current - back + 1).forEach((group, colour) => {
@@ -73,11 +75,13 @@ const pointStage = (() => {
       const ratio = window.devicePixelRatio || 1;
       canvas.width = Math.round(canvas.clientWidth * ratio);
       canvas.height = Math.round(canvas.clientHeight * ratio);
-      drawTrails(ratio);
+      const share = canvas.clientWidth / FULL_WIDTH;
+      const scale = ratio * Math.min(1, Math.max(SMALLEST, share));
+      drawTrails(scale);
       const groups = byColour(current);
       const page = getComputedStyle(document.body).backgroundColor;
-      drawDots(groups, (radius + HALO) * ratio, () => page);
-      drawDots(groups, radius * ratio, (colour) => colours[colour]);
+      drawDots(groups, (radius + HALO) * scale, () => page);
+      drawDots(groups, radius * scale, (colour) => colours[colour]);
     }
 
     new ResizeObserver(draw).observe(canvas);

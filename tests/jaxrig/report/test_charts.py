@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxrig.report import bar_chart, line_chart
+from jaxrig.report.charts import HEIGHT, WIDTH
 from jaxrig.report.vector import parse_drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -71,8 +72,8 @@ def test_greater_values_are_drawn_higher_and_inside(values):
     assert (np.diff(heights) >= 0).all()
     assert (np.diff(drawn[:, 0]) > 0).all()
     assert drawn.min() >= 0
-    assert drawn[:, 0].max() <= 640
-    assert drawn[:, 1].max() <= 360
+    assert drawn[:, 0].max() <= WIDTH
+    assert drawn[:, 1].max() <= HEIGHT
 
 
 def test_nan_breaks_the_curve_and_lone_points_become_dots():
@@ -131,7 +132,7 @@ def test_names_stand_right_of_the_data_and_apart(count):
     heights = sorted(float(node.get("y", "")) for node in texts)
     assert np.diff(heights).min() >= 15
     assert heights[0] >= 0
-    assert heights[-1] <= 360
+    assert heights[-1] <= HEIGHT
 
 
 @pytest.mark.parametrize(

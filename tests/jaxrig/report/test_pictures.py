@@ -65,3 +65,12 @@ def test_placement(parse, image, inline, paper):
         assert box.having("id", "s--r")
     else:
         assert box.one("img").attributes["alt"] == "name"
+
+
+def test_a_drawing_has_a_least_width_and_keys_reach_it_where_it_scrolls(parse):
+    found = []
+    for width in (560, 1000):
+        drawing = f'<svg width="{width}" height="20"><rect fill="red"/></svg>'
+        box = parse(picture(drawing, "A", "s--")).one("div")
+        found.append((box.attributes["style"], "tabindex" in box.attributes))
+    assert found == [("--least:336px", False), ("--least:600px", True)]
