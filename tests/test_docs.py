@@ -1,6 +1,7 @@
 """Every Python block of the README and of docs/ runs, block after block, per page."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,23 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in PAGES:
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_citation_is_of_this_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert {"cff-version: 1.2.0", "type: software"} <= set(lines)
+    assert f"version: {project['version']}" in lines
+    assert f"license: {project['license']}" in lines
+
+
+def test_every_page_of_trouble_begins_with_the_doctor():
+    trouble = "## Something does not work?\n\n"
+    pages = [page for page in PAGES if trouble in page.read_text()]
+    assert {"jaxarc", "jaxtrace", "acbo", "core"} <= {page.stem for page in pages}
+    for page in pages:
+        first = page.read_text().split(trouble)[1].splitlines()[0]
+        assert "jaxrig doctor` first" in first, page.name

@@ -1,5 +1,6 @@
 """Every example runs as a user would run it, from an empty folder."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,18 +10,65 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+CLUSTER = ROOT / "examples" / "core" / "train_on_a_cluster.py"
+SYSTEMS = ("arc", "trace", "causal")
+TIMEOUT = 300
+
+
+def start(path, folder, *words, **environment):
+    """The example in a process of its own; what it warns of is an error."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", str(path), *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"JAX_PLATFORMS": "cpu"} | environment,
+    )
+
+
+def test_every_system_has_three_short_examples():
+    for system in SYSTEMS:
+        short = [path for path in EXAMPLES if path.parent.name == system]
+        assert len(short) >= 3, system
+        for path in short:
+            assert len(path.read_text().splitlines()) < 80, path.name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example_runs(path, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"JAX_PLATFORMS": "cpu"},
-        timeout=300,
+    with start(path, tmp_path) as process:
+        out, error = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0, error
+    assert out.strip(), "an example shows something"
+
+
+@pytest.mark.slow
+def test_two_tasks_of_slurm_learn_what_two_devices_do(tmp_path):
+    """JAX reads Slurm's variables; the page on clusters has the batch script."""
+    words = ("--updates", "5", "--out")
+    alone = start(CLUSTER, tmp_path, *words, "one", JAX_NUM_CPU_DEVICES="2")
+    tasks = [
+        start(
+            CLUSTER,
+            tmp_path,
+            *(*words, "two"),
+            SLURM_JOB_ID=str(os.getpid()),  # the port of the first task follows from it
+            SLURM_STEP_NODELIST="127.0.0.1",
+            SLURM_NTASKS="2",
+            SLURM_PROCID=str(number),
+            SLURM_LOCALID=str(number),
+            JAX_NUM_CPU_DEVICES="1",
+        )
+        for number in range(2)
+    ]
+    for process in (alone, *tasks):
+        _, error = process.communicate(timeout=TIMEOUT)
+        assert process.returncode == 0, error
+    one, two = (
+        [json.loads(line) for line in path.read_text().splitlines()]
+        for path in (tmp_path / run / "metrics.jsonl" for run in ("one", "two"))
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip(), "an example shows something"
+    assert len(one) == 5
+    assert one == two
