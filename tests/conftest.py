@@ -9,10 +9,12 @@ import pytest
 
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
-# Tests compile much and compute little: half the compile time is LLVM's optimising.
-os.environ["XLA_FLAGS"] = " ".join(
-    [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
-).strip()
+# Tests compile much and compute little: half the compile time is LLVM's optimising, and
+# a third of the rest the fusion emitters, which newer versions cannot do without.
+FLAGS = ["--xla_backend_optimization_level=0"]
+if jax.__version_info__ < (0, 11):
+    FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *FLAGS]).strip()
 
 jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -28,3 +30,14 @@ hypothesis.settings.load_profile("jaxrig")
 @pytest.fixture
 def key():
     return jax.random.key(0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how much of the users' documents ran."""
+    reports = terminalreporter.getreports("passed")
+    found = [
+        text for r in reports for name, text in r.user_properties if name == "document"
+    ]
+    if found:
+        terminalreporter.section("blocks of the users' documents")
+        terminalreporter.write("".join(f"{line}\n" for line in sorted(found)))

@@ -1,8 +1,4 @@
-"""The guides for jaxarc run block after block, and what they claim is checked.
-
-A block that no implementation could run is corrected by as little text as possible; the
-corrections stand here with their reasons.
-"""
+"""The guides for jaxarc: what their reader has, and checks of what they claim."""
 
 import contextlib
 import sys
@@ -17,31 +13,24 @@ import numpy as np
 import pytest
 
 from arc_states import folder_parser
-from documents import SEEDS, Guide, blocks_of, pages, run, title
+from documents import Guide
 from jaxarc.config import get_action_record_fields
-from jaxarc.config.visualization import DebugConfig
-from jaxarc.config.yaml_text import read_yaml
 from jaxarc.data import identity
 from jaxarc.data.samples import create_mock_task
 from jaxarc.envs import (
     EnvironmentConfig,
     JaxArcConfig,
     UnifiedActionConfig,
-    UnifiedDatasetConfig,
-    VisualizationConfig,
 )
-from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
-from jaxarc.types import JaxArcTask
-from jaxarc.utils.serialization_utils import extract_task_id_from_index
 from jaxrig.checks import error_mode
 from jaxrig.memory import host_memory
 
 
-@pytest.fixture
-def reader(tmp_path, monkeypatch):
-    """A reader's folder and JAX: promotion allowed, environment put back after."""
-    monkeypatch.chdir(tmp_path)
+@contextlib.contextmanager
+def reading(monkeypatch: pytest.MonkeyPatch):
+    """A reader's JAX: promotion allowed, environment put back after."""
     for name in ("EQX_ON_ERROR", "EQX_ON_ERROR_BREAKPOINT_FRAMES"):
         monkeypatch.setenv(name, "raise")
     memory = lambda: SimpleNamespace(rss=host_memory().resident)
@@ -53,8 +42,7 @@ def reader(tmp_path, monkeypatch):
         settings.enter_context(jax.numpy_dtype_promotion("standard"))
         settings.enter_context(jax.numpy_rank_promotion("allow"))
         settings.enter_context(error_mode("raise"))
-        yield tmp_path
-    jax.effects_barrier()
+        yield
 
 
 def point_config(**environment: Any) -> JaxArcConfig:
@@ -127,7 +115,6 @@ def no_dictionaries(names):
 
 def validated_step(names):
     state, config = names["state"], names["config"]
-    names["arc_step"] = arc_step  # an earlier block shows an outline of that name
     result = names["validate_and_step"](state, names["action"], config)
     assert int(result[0].step_count) == int(state.step_count) + 1
     wrong = eqx.tree_at(lambda a: a.row, names["action"], jnp.array(30))
@@ -154,11 +141,7 @@ def smaller_history(names):
 
 
 GUIDE_000 = Guide(
-    names={
-        "create_mock_task": create_mock_task,
-        "create_test_config": lambda: point_config(max_episode_steps=100),
-        "extract_task_id_from_index": extract_task_id_from_index,
-    },
+    names={"create_test_config": lambda: point_config(max_episode_steps=100)},
     checks={
         "# Create optimized configuration": quick_start,
         "% 10 + 5,\n    col=jnp.full": lambda names: assert_batch(names, 32),
@@ -174,6 +157,7 @@ GUIDE_000 = Guide(
         "hash(config)": lambda names: hash(names["config"]),
         "# Smaller history": smaller_history,
     },
+    said=("steps/sec",),
 )
 
 
@@ -230,6 +214,12 @@ def profiled_batches(names):
     assert list(names["memory_profile"]) == [1, 16, 64, 256]
 
 
+def profiled_by_jax(names):
+    """The guide shows the call in a comment."""
+    names["profile_with_jax_profiler"](names["config"], names["task"])
+    assert list(Path("jax_profile").rglob("*.xplane.pb"))
+
+
 def lazy_task(names):
     assert names["task_data"].get_grid_shape() == (30, 30)
     assert names["lazy_loader"]._task_data is None
@@ -244,12 +234,7 @@ def names_of_001(folder: Path) -> dict[str, Any]:
     state, _ = arc_reset(jax.random.key(0), config, task)
     corners = [jnp.array(n) for n in (0, 3, 3, 7, 7)]
     return {
-        **{"jax": jax, "jnp": jnp, "config": config, "task": task, "state": state},
-        **{"JaxArcConfig": JaxArcConfig, "EnvironmentConfig": EnvironmentConfig},
-        **{"UnifiedDatasetConfig": UnifiedDatasetConfig, "JaxArcTask": JaxArcTask},
-        **{"UnifiedActionConfig": UnifiedActionConfig, "PointAction": PointAction},
-        **{"VisualizationConfig": VisualizationConfig, "batch_reset": batch_reset},
-        **{"batch_step": batch_step, "create_mock_task": create_mock_task},
+        **{"config": config, "task": task, "state": state},
         "parser": folder_parser(folder, max_grid_height=30, max_grid_width=30),
         "point_action": PointAction(*(jnp.array(n) for n in (0, 5, 5))),
         "bbox_action": BboxAction(*corners),
@@ -257,19 +242,6 @@ def names_of_001(folder: Path) -> dict[str, Any]:
     }
 
 
-CORRECTIONS_001 = [
-    (
-        "jnp.where(should_continue, new_state, state),",
-        "jax.tree.map(lambda new, last: jnp.where(should_continue, new, last), "
-        "new_state, state),",
-        "jnp.where takes arrays, and a state is a pytree of them",
-    ),
-    (
-        "jnp.mean([r['episode_reward'] for r in results])",
-        "jnp.mean(jnp.array([r['episode_reward'] for r in results]))",
-        "jnp.mean takes an array, not a list",
-    ),
-]
 CHECKS_001 = {
     "def process_action": three_results,
     "jit_profile =": faster_when_compiled,
@@ -280,9 +252,14 @@ CHECKS_001 = {
     "optimal_batch_size, batch_results =": all_batches,
     "hierarchical_results =": hierarchy,
     "dynamic_results =": dynamic,
+    "def profile_with_jax_profiler": profiled_by_jax,
     "memory_samples = detect": no_leak,
     "episode_runner =": episodes,
 }
+SAID_001 = (
+    *("JIT compilation successful", "No significant memory leak"),
+    *("Point vs Mask: 99.3% reduction", "Bbox vs Mask: 99.1% reduction"),
+)
 
 
 def processed(names):
@@ -324,23 +301,9 @@ def summary(names):
 
 GUIDE_002 = Guide(
     names={
-        "np": np,
         "processed_data": {"loaded": True},
         "grid_data": jnp.arange(9).reshape(3, 3),
     },
-    corrections=[
-        (
-            "jnp.random.rand(1000, 1000)",
-            "jax.random.uniform(jax.random.key(0), (1000, 1000))",
-            "JAX has no jnp.random; random numbers take a key",
-        ),
-        (
-            "jnp.random.randint(0, 10, (30, 30)) for _ in range(100)",
-            "jax.random.randint(key, (30, 30), 0, 10) "
-            "for key in jax.random.split(jax.random.key(0), 100)",
-            "JAX has no jnp.random; integers take a key and a shape",
-        ),
-    ],
     checks={
         "def process_grid": processed,
         "def simulate_episode": summary,
@@ -352,44 +315,26 @@ GUIDE_002 = Guide(
         "cleanup_stats =": lambda names: names["cleanup_stats"]["gc_collected"],
         "def my_function": lambda names: names["my_function"](names["grid_data"]),
     },
-)
-
-needs = lambda number: pytest.mark.skipif(
-    not pages(number), reason=f"document {number} is not in {SEEDS}"
+    said=("Total memory savings: 65 bytes",),
 )
 
 
-@pytest.mark.parametrize("number", ["000"], ids=title)
-@needs("000")
-def test_optimization_guide(number, reader, capsys):
-    run(number, GUIDE_000)
-    assert "steps/sec" in capsys.readouterr().out
+@contextlib.contextmanager
+def optimization_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    with reading(monkeypatch):
+        yield GUIDE_000
 
 
-@pytest.mark.parametrize("number", ["001"], ids=title)
-@needs("001")
-def test_performance_guide(number, reader, capsys):
-    names = names_of_001(reader)
-    run(number, Guide(names, CORRECTIONS_001, CHECKS_001))
-    said = capsys.readouterr().out
-    assert "Failed" not in said
-    assert "JIT compilation successful" in said
-    assert "No significant memory leak" in said
-    assert "Point vs Mask: 99.3% reduction" in said
-    assert "Bbox vs Mask: 99.1% reduction" in said
+@contextlib.contextmanager
+def performance_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    with reading(monkeypatch):
+        yield Guide(names_of_001(folder), CHECKS_001, SAID_001)
 
 
-@pytest.mark.parametrize("number", ["002"], ids=title)
-@needs("002")
-def test_callback_guide(number, reader, capfd):
-    run(number, GUIDE_002)
-    jax.effects_barrier()
-    assert "Total memory savings: 65 bytes" in capfd.readouterr().out
+@contextlib.contextmanager
+def callback_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    with reading(monkeypatch):
+        yield GUIDE_002
 
 
-@needs("002")
-def test_the_settings_of_the_callback_guide_are_settings():
-    (text,) = blocks_of("002", "yaml")
-    settings = VisualizationConfig.from_hydra(read_yaml(text))
-    assert settings.debug == DebugConfig()
-    assert settings.validate() == ()
+GUIDES = {"000": optimization_guide, "001": performance_guide, "002": callback_guide}
