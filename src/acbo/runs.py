@@ -1,11 +1,13 @@
 """Interventions on a named problem, and what is true of them."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, PRNGKeyArray
 
 from acbo.environment import Record, first_history, run_episode
 from acbo.problems import Problem
@@ -39,21 +41,47 @@ def run_problem(
     by true expected outcomes. Nothing is clipped, as in the problem's equations.
     """
     scm = problem.scm
-
-    def play(key: Any, proposer: Any) -> Record:
-        first = first_history(named_key(key, "rows"), scm, rows, 0, rows + steps)
-        act = named_key(key, "episode")
-        return run_episode(act, scm, proposer, first, steps, problem.direction, False)
-
-    record = jax.device_get(jax.jit(play)(jax.random.key(seed), proposer))
+    play = _compiled_player(problem, rows, steps)
+    record = jax.device_get(play(jax.random.key(seed), proposer))
     chosen = tuple(scm.names[int(i)] for i in record.action.variable)
     values = np.asarray(record.action.value, np.float64)
     pairs = zip(chosen, values.tolist(), strict=True)
     expected = np.array([problem.expected_outcome({n: v}) for n, v in pairs])
-    rest, best = problem.observational_mean, problem.optimum.outcome
-    shares = np.maximum.accumulate((rest - expected) / (rest - best))
+    shares = shares_of_the_way(problem, expected)
     seen = np.asarray(record.rows[:, scm.names.index(problem.target)], np.float64)
     return Run(problem, chosen, values, seen, expected, shares, record)
+
+
+def player(
+    problem: Problem, rows: int, steps: int
+) -> Callable[[PRNGKeyArray, Any], Record]:
+    """A pure function of a key and a proposer: one run, nothing clipped."""
+    scm = problem.scm
+
+    def play(key: PRNGKeyArray, proposer: Any) -> Record:
+        first = first_history(named_key(key, "rows"), scm, rows, 0, rows + steps)
+        act = named_key(key, "episode")
+        return run_episode(act, scm, proposer, first, steps, problem.direction, False)
+
+    return play
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled_player(
+    problem: Problem, rows: int, steps: int
+) -> Callable[[PRNGKeyArray, Any], Record]:
+    """Compiled once for all seeds of a problem."""
+    return jax.jit(player(problem, rows, steps))
+
+
+def shares_of_the_way(
+    problem: Problem, expected: Float[np.ndarray, "*runs steps"]
+) -> Float[np.ndarray, "*runs steps"]:
+    """How far the best intervention so far leads from doing nothing to the optimum
+    over single variables; the sign of the direction cancels, so higher is better.
+    """
+    rest, best = problem.observational_mean, problem.optimum.outcome
+    return np.maximum.accumulate((rest - expected) / (rest - best), axis=-1)
 
 
 def true_edges(problem: Problem) -> Bool[np.ndarray, "d d"]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
-from acbo.environment import Action, first_history, run_episode
+from acbo.environment import Action
 from acbo.evaluation.heldout import Cell
 from acbo.evaluation.report import Report, Result
 from acbo.problems import Problem, get
+from acbo.runs import player, shares_of_the_way
 from jaxrig.batching import map_chunked
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.progress import Meter
@@ -48,11 +48,10 @@ def evaluate_problems(
     for problem in found:
         keys = batch_keys(named_key(jax.random.key(seed), problem.name), runs)
         cell = Cell(problem.name, len(problem.scm.names), observational, 0)
+        play = player(problem, observational, steps)
         for name, system in systems.items():
             run = map_chunked(
-                lambda key, proposer, problem=problem: _play(
-                    key, proposer, problem, observational, steps
-                ),
+                lambda key, proposer, play=play: play(key, proposer).action,
                 chunk_size=min(chunk_size, runs),
                 to_host=True,
                 meter=meter,
@@ -64,17 +63,6 @@ def evaluate_problems(
     return Report(tuple(results), tuple(references), seed, settings)
 
 
-def _play(
-    key: PRNGKeyArray, proposer: Any, problem: Problem, observational: int, steps: int
-) -> Action:
-    """The actions of one run; nothing is clipped, as in the problem's equations."""
-    scm = problem.scm
-    rows, play = named_key(key, "rows"), named_key(key, "episode")
-    history = first_history(rows, scm, observational, 0, observational + steps)
-    record = run_episode(play, scm, proposer, history, steps, problem.direction, False)
-    return record.action
-
-
 def _judge(problem: Problem, cell: Cell, system: str, actions: Action) -> Result:
     """True expected outcomes of all actions, and how far the best of them is."""
     names = problem.scm.names
@@ -82,8 +70,7 @@ def _judge(problem: Problem, cell: Cell, system: str, actions: Action) -> Result
     means = [problem.expected_outcome({names[int(i)]: float(v)}) for i, v in pairs]
     outcomes = np.reshape(means, actions.value.shape)
     rest, best = problem.observational_mean, problem.optimum.outcome
-    # The way to the optimum has the sign of the direction, so higher shares are better.
-    share = np.maximum.accumulate((rest - outcomes) / (rest - best), axis=1)
+    share = shares_of_the_way(problem, outcomes)
     reached = rest - share * (rest - best)
     curves = {"share": share, "outcome": reached, "regret": np.abs(reached - best)}
     scores = {name: curve[:, -1] for name, curve in curves.items()}

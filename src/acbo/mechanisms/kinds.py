@@ -8,9 +8,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from acbo.mechanisms.features import COSINE, IDENTITY, SQUARE, TANH, Features
 
 # Units that each kind needs; models of one batch share the largest.
-UNITS = {"linear": 1, "quadratic": 2, "tanh": 1, "mlp": 8, "rff": 32}
+UNITS = {"linear": 1, "quadratic": 2, "tanh": 1, "mlp": 8, "rff": 32, "wave": 4}
 LENGTH_SCALE = (7.0, 10.0)  # of random Fourier mechanisms, in units of the causes
 OUTPUT_SCALE = (10.0, 20.0)
+WAVE_LENGTH = (1.5, 20.0)  # in units of the causes
 
 
 def _padded(array: Array, units: int) -> Array:
@@ -92,12 +93,31 @@ def _rff(key: PRNGKeyArray, weight: Float[Array, "d d"], units: int) -> Features
     return _make(inner, bias, outer, jnp.full((d, h), COSINE), units)
 
 
+def _wave(key: PRNGKeyArray, weight: Float[Array, "d d"], units: int) -> Features:
+    """A slope and three waves, each along a direction of its own through the causes."""
+    d, h = weight.shape[0], UNITS["wave"] - 1
+    slope, turn, shift, long, high = jax.random.split(key, 5)
+    cause = (weight.T != 0)[:, None, :]
+    way = jnp.where(cause, jax.random.normal(turn, (d, h, d)), 0.0)
+    way = way / jnp.maximum(jnp.linalg.norm(way, axis=-1, keepdims=True), 1e-6)
+    low, top = float(np.log(WAVE_LENGTH[0])), float(np.log(WAVE_LENGTH[1]))
+    length = jnp.exp(jax.random.uniform(long, (d, h, 1), minval=low, maxval=top))
+    inner = jnp.concatenate([weight.T[:, None], way * (2 * np.pi) / length], axis=1)
+    bias = jax.random.uniform(shift, (d, h), maxval=float(2 * np.pi))
+    bias = jnp.concatenate([jnp.zeros((d, 1)), bias], axis=1)
+    tilt = jax.random.uniform(slope, (d, 1))
+    outer = jnp.concatenate([tilt, 2 * jax.random.normal(high, (d, h))], axis=1)
+    kind = jnp.broadcast_to(jnp.array([IDENTITY] + [COSINE] * h), (d, h + 1))
+    return _make(inner, bias, outer, kind, units)
+
+
 MECHANISMS = {
     "linear": _linear,
     "quadratic": _quadratic,
     "tanh": _tanh,
     "mlp": _mlp,
     "rff": _rff,
+    "wave": _wave,
 }
 
 

@@ -1,5 +1,7 @@
 """What the policy looks at: every variable at a row of candidate values."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,18 +9,24 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.environment import Setting
 from acbo.history import History
-from acbo.policy.effects import (
+from acbo.policy.curves import (
+    Fit,
+    Sight,
+    average_curve,
+    expected_gains,
     fit_curves,
-    reach_probs,
-    structural_weights,
-    total_effects,
+    read_curves,
 )
+from acbo.policy.effects import reach_probs, structural_weights, total_effects
 from acbo.surrogate.encode import column_scale, standardise
 from acbo.surrogate.predictor import Surrogate
 from acbo.surrogate.statistics import squash
 
-CANDIDATES = 9  # values of each variable, both ends of its range among them
-FEATURES = 18
+CANDIDATES = 17  # values of each variable, both ends of its range among them
+FEATURES = 22
+FARTHEST = 40.0  # deviations of the target that a line may promise
+BESIDE = 0.1  # of a range: rows farther outside tell nothing about it
+LEAST_GAIN = 1e-3  # in deviations of the target; smaller ones are all alike
 
 
 class Outlook(eqx.Module):
@@ -30,6 +38,7 @@ class Outlook(eqx.Module):
     features: Float[Array, "*batch d m f"]
     guess: Float[Array, "*batch d m"]
     doubt: Float[Array, "*batch d m"]
+    gain: Float[Array, "*batch d m"]  # expected, over what was tried
     low: Float[Array, "*batch d"]
     high: Float[Array, "*batch d"]
     allowed: Bool[Array, "*batch d"]
@@ -55,62 +64,114 @@ def _lowest(y: Float[Array, " n"], rows: Bool[Array, " n"]) -> Float[Array, ""]:
     return jnp.where(jnp.isfinite(best), best, 0.0)
 
 
-def look(
+class Lines(NamedTuple):
+    """The linear view: outcomes in deviations of the target, lower is better."""
+
+    outcome: Float[Array, " n"]
+    rest: Float[Array, " n"]  # of the outcome, beside its causes' linear effects
+    scaled: Float[Array, "d m"]  # candidate values in deviations of their variable
+    at_rows: Float[Array, "n d"]  # expected outcome by the total effect of a variable
+    at_candidates: Float[Array, "d m"]
+
+
+class Curves(NamedTuple):
+    """The bent view: what causes add to the line, and what interventions showed."""
+
+    bend: Fit
+    tried: Fit
+
+
+def _draw_lines(
     history: History, setting: Setting, edge_probs: Float[Array, "d d"]
-) -> Outlook:
-    """The outlook from a history and the probabilities of its edges."""
+) -> Lines:
     seen, target = history.row_mask, setting.target
     mean, spread = column_scale(history.values, history.intervened, seen)
     z = standardise(history.values, history.intervened, seen, setting.mask)
-    y = setting.sign * z[:, target]
     free = (seen[:, None] & ~history.intervened).astype(z.dtype)
     weights = structural_weights(z, free, edge_probs)
     effect = setting.sign * total_effects(weights, target)
     share = jnp.linspace(0.0, 1.0, CANDIDATES)
-    width = jnp.where(setting.high > setting.low, setting.high - setting.low, 1.0)
-    values = setting.low[:, None] + width[:, None] * share[None]
+    values = setting.low[:, None] + (setting.high - setting.low)[:, None] * share[None]
     scaled = (values - mean[:, None]) / spread[:, None]
-    line = jnp.clip(effect[:, None] * scaled, -40.0, 40.0)
-
-    place = (history.values - setting.low[None]) / width[None]
-    acted = history.intervened & seen[:, None]
-    expected = jnp.clip(effect[None] * z, -40.0, 40.0)
-    surprise = fit_curves(place, y[:, None] - expected, acted, CANDIDATES)
-    passive = jnp.broadcast_to((seen & ~acted.any(axis=1))[:, None], z.shape)
-    habit = fit_curves(
-        place, jnp.broadcast_to(y[:, None], z.shape), passive, CANDIDATES
+    outcome = setting.sign * z[:, target]
+    return Lines(
+        outcome,
+        outcome - setting.sign * (z @ weights[:, target]),
+        scaled,
+        jnp.clip(effect[None] * z, -FARTHEST, FARTHEST),
+        jnp.clip(effect[:, None] * scaled, -FARTHEST, FARTHEST),
     )
-    guess = line + surprise.mean
+
+
+def _draw_curves(
+    history: History, setting: Setting, sure: Float[Array, " d"], lines: Lines
+) -> Curves:
+    """`sure` are the probabilities of the target's causes."""
+    width = jnp.where(setting.high > setting.low, setting.high - setting.low, 1.0)
+    place = (history.values - setting.low[None]) / width[None]
+    there = history.row_mask[:, None] & (place >= -BESIDE) & (place <= 1 + BESIDE)
+    # What the linear causes leave of the outcome, over a variable that was free: a
+    # cause that bends the target shows here before it was ever set.
+    free = Sight(
+        place,
+        lines.rest,
+        jnp.zeros_like(lines.at_rows),
+        there & ~history.intervened,
+    )
+    bend = fit_curves(free, jnp.zeros_like(lines.at_candidates))
+    mean = average_curve(bend).mean
+    model = lines.at_candidates + sure[:, None] * mean
+    expected = lines.at_rows + sure[None] * read_curves(mean, place)
+    acted = Sight(place, lines.outcome, expected, there & history.intervened)
+    return Curves(bend, fit_curves(acted, model))
+
+
+def look(
+    history: History, setting: Setting, edge_probs: Float[Array, "d d"]
+) -> Outlook:
+    """The outlook from a history and the probabilities of its edges."""
+    lines = _draw_lines(history, setting, edge_probs)
+    sure = edge_probs[:, setting.target]
+    curves = _draw_curves(history, setting, sure, lines)
+    bend, tried = average_curve(curves.bend), average_curve(curves.tried)
+    gain = expected_gains(curves.tried, tried)
+    acted = history.intervened & history.row_mask[:, None]
     rows = acted.any(axis=1)
-    best = _lowest(y, rows)
-    hope = jnp.where(setting.allowed[:, None], guess, jnp.inf).min()
-    whole = jnp.ones_like(line)
+    best = _lowest(lines.outcome, rows)
+    hope = jnp.where(setting.allowed[:, None], tried.mean, jnp.inf).min()
+    share = jnp.linspace(0.0, 1.0, CANDIDATES)
+    whole = jnp.ones_like(gain)
     column = lambda x: whole * x[:, None]
-    count = lambda flags: jnp.log1p(flags.sum().astype(z.dtype))
+    count = lambda flags: jnp.log1p(flags.sum().astype(gain.dtype))
     features = [
-        squash(line),
-        squash(guess),
-        surprise.deviation,
-        squash(surprise.mean),
-        squash(habit.mean),
-        habit.deviation,
-        column(edge_probs[:, target]),
-        column(reach_probs(edge_probs, target)),
+        squash(lines.at_candidates),
+        squash(tried.mean),
+        squash(tried.deviation),
+        column(tried.straight),
+        column(tried.rough),
+        squash(bend.mean),
+        squash(bend.deviation),
+        column(bend.rough),
+        column(sure),
+        column(reach_probs(edge_probs, setting.target)),
         whole * (2 * share - 1)[None],
-        whole * ((share == 0) | (share == 1)).astype(z.dtype)[None],
-        squash(scaled),
-        column(jnp.log1p(acted.sum(axis=0).astype(z.dtype))),
-        jnp.log1p(surprise.near),
-        jnp.log1p(habit.near),
+        whole * ((share == 0) | (share == 1)).astype(gain.dtype)[None],
+        squash(lines.scaled),
+        column(jnp.log1p(acted.sum(axis=0).astype(gain.dtype))),
+        jnp.log1p(curves.tried.near),
+        jnp.log1p(curves.bend.near),
         whole * squash(best),
-        whole * (count(passive[:, 0]) - 3.0),
+        whole * (count(history.row_mask & ~rows) - 3.0),
         whole * count(rows),
-        squash(guess - hope),
+        squash(tried.mean - hope),
+        squash((tried.mean - hope) / tried.deviation),
+        jnp.log(gain + LEAST_GAIN),
     ]
     return Outlook(
         jnp.where(setting.mask[:, None, None], jnp.stack(features, axis=-1), 0.0),
-        guess,
-        surprise.deviation,
+        tried.mean,
+        tried.deviation,
+        gain,
         setting.low,
         setting.high,
         setting.allowed,

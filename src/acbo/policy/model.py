@@ -1,8 +1,8 @@
 """The acquisition policy: which variable to set next, and to what value.
 
-Each variable at each candidate value gets a score: the first guess of its outcome, less
-its doubt, and what the network makes of the features. The value is continuous: a bump
-around the candidate, cut at the ends of the range, so that both ends can be reached.
+Each variable at each candidate value gets a score: the gain that its curve promises,
+and what the network makes of the features. The value is continuous: a bump around the
+candidate, cut at the ends of the range, so that both ends can be reached.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acbo.environment import Action
-from acbo.policy.encode import CANDIDATES, FEATURES, Outlook
+from acbo.policy.encode import CANDIDATES, FEATURES, LEAST_GAIN, Outlook
 from acbo.surrogate.layers import Linear, Norm
 from jaxrig.learn import Choice, Evaluation
 
@@ -69,7 +69,6 @@ class PolicyNetwork(eqx.Module):
     mix: Linear
     head: Linear
     trust: Float[Array, ""]
-    caution: Float[Array, ""]
     config: PolicyConfig = eqx.field(static=True)
 
     def __init__(self, config: PolicyConfig, key: PRNGKeyArray):
@@ -81,8 +80,7 @@ class PolicyNetwork(eqx.Module):
         self.norm = Norm(2 * dim)
         self.mix = Linear(2 * dim, dim, next(keys), 2.0)
         self.head = Linear(dim, 3, next(keys), 0.01)
-        self.trust = jnp.ones(())
-        self.caution = jnp.full((), 0.5)
+        self.trust = jnp.full((), 3.0)
         self.config = config
 
     def __call__(self, outlook: Outlook) -> Scores:
@@ -97,12 +95,12 @@ class PolicyNetwork(eqx.Module):
         context = jnp.broadcast_to(context[:, None], (*x.shape[:-1], x.shape[-1]))
         joined = self.norm(jnp.concatenate([x, context], axis=-1))
         out = self.head(jax.nn.relu(self.mix(joined)))
-        hopeful = outlook.guess - self.caution * outlook.doubt
-        logits = out[..., 0] - jax.nn.softplus(self.trust) * hopeful
+        worth = jnp.log(outlook.gain + LEAST_GAIN)
+        logits = out[..., 0] + jax.nn.softplus(self.trust) * worth
         return Scores(
             jnp.where(there[:, None], logits, -jnp.inf),
             0.5 * jnp.tanh(out[..., 1]),
-            jnp.clip(out[..., 2] - 1.5, -4.0, 0.0),
+            jnp.clip(out[..., 2] - 1.5, -2.5, 0.0),
         )
 
     def sample(self, key: PRNGKeyArray, observation: Outlook) -> Choice:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any
 
+import numpy as np
+
 from acbo.named.frozen_map import FrozenMap
 from acbo.named.interventions import check_values
 from acbo.named.linear import linear_form
@@ -63,9 +65,19 @@ def make_problem(
     direction: Direction = "MINIMIZE",
 ) -> Problem:
     """A problem whose best interventions are known."""
+    _check_ranges(name, scm)
     found = lambda do: Optimum(FrozenMap(do), mean(check_values(scm, do)))
     pair = None if best_pair is None else found(best_pair)
     return Problem(name, scm, direction, found(best), pair, mean({}), mean)
+
+
+def _check_ranges(name: str, scm: NamedSCM) -> None:
+    endless = [n for n, ends in scm.ranges.items() if not np.isfinite(ends).all()]
+    if endless:
+        raise ValueError(
+            f"{name}: {', '.join(endless)} may be set to anything, so nothing is best: "
+            "give ranges={variable: (low, high)} to the model"
+        )
 
 
 def linear_problem(
@@ -75,6 +87,7 @@ def linear_problem(
     form, target, sign = linear_form(scm), scm.target_name, lower_is_better(direction)
     mean = lambda do: form.mean(str(target), do)
     worth = lambda do: sign * mean(do)
+    _check_ranges(name, scm)
     single = min(_corners(scm, 1), key=worth)
     pair = min(_corners(scm, 2), key=worth, default=single)
     better = worth(pair) < worth(single)

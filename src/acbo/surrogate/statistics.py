@@ -18,8 +18,10 @@ def squash(x: Float[Array, "*n"]) -> Float[Array, "*n"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
 
 
-def sweep_inverse(matrix: Float[Array, "*b k k"]) -> Float[Array, "*b k k"]:
-    """Inverse of positive definite matrices by sweeping out one pivot after another.
+def sweep_out(
+    matrix: Float[Array, "*b k k"],
+) -> tuple[Float[Array, "*b k k"], Float[Array, "*b"]]:
+    """Inverse and log determinant of positive definite matrices, one pivot at a time.
 
     Batches of small matrices: a scan of rank-one updates runs everywhere at the
     memory's speed, where a library call would take them one by one.
@@ -36,9 +38,15 @@ def sweep_inverse(matrix: Float[Array, "*b k k"]) -> Float[Array, "*b k k"]:
         cross = here[:, None] ^ here[None, :]
         both = here[:, None] & here[None, :]
         a = jnp.where(cross, edge / corner, rest)
-        return jnp.where(both, -1.0 / corner, a), None
+        return jnp.where(both, -1.0 / corner, a), corner[..., 0, 0]
 
-    return -jax.lax.scan(sweep, matrix, jnp.arange(size))[0]
+    swept, pivots = jax.lax.scan(sweep, matrix, jnp.arange(size))
+    return -swept, jnp.log(pivots).sum(axis=0)
+
+
+def sweep_inverse(matrix: Float[Array, "*b k k"]) -> Float[Array, "*b k k"]:
+    """Inverse of positive definite matrices."""
+    return sweep_out(matrix)[0]
 
 
 def moments_by_effect(

@@ -56,34 +56,37 @@ def shipped_surrogate() -> SurrogateRecipe:
 
 
 def shipped_policy() -> PolicyRecipe:
-    """Episodes of five experiments on models of three to eight variables."""
+    """Episodes of twenty experiments on models of three to eight variables."""
     graphs = ("chain", "fork", *("er1", "er2") * 2, "scale_free", *_GRAPHS[-3:])
     wide = SCMConfig(graphs, weights=(0, 3), noise=(0.3, 1), equal_noise=0.7)
     firm = SCMConfig(graphs, weights=(0.5, 2), noise=(0.5, 1.5), equal_noise=0.6)
     bent = SCMConfig(
         graphs,
-        ("tanh", "mlp", "rff"),
+        ("quadratic", "tanh", "mlp", "rff"),
         weights=(0.3, 2.5),
         noise=(0.2, 1),
         equal_noise=0.5,
     )
+    wavy = SCMConfig(
+        graphs, ("wave",), weights=(0, 1), noise=(0.3, 2.0), equal_noise=0.5
+    )
     return PolicyRecipe(
         episodes=EpisodeConfig(
-            scms=(wide, firm, bent),
+            scms=(wide, firm, bent, wavy, wavy),
             variables=8,
             sizes=(3, 8),
             observational=(10, 40),
-            interventional=(0, 10),
-            steps=5,
+            interventional=(0, 12),
+            steps=20,
             draws=16,
         ),
         learner=GRPOConfig(
-            states=12,
-            group_size=8,
-            horizon=5,
+            states=96,
+            group_size=16,
+            horizon=20,
             num_iterations=2,
             learning_rate=7e-4,
             entropy_coeff=0.001,
-            discount=0.9,
+            discount=0.95,
         ),
     )

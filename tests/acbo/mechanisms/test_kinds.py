@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from acbo.mechanisms.features import COSINE, IDENTITY, TANH, Features
-from acbo.mechanisms.kinds import MECHANISMS, OUTPUT_SCALE, UNITS, draw_features
+from acbo.mechanisms.kinds import (
+    MECHANISMS,
+    OUTPUT_SCALE,
+    UNITS,
+    WAVE_LENGTH,
+    draw_features,
+)
 
 D = 4
 ADJACENCY = np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], bool)
 WEIGHT = np.array([[9, -1.5, 0.5, 9], [9, 9, 2, 9], [9] * 4, [9] * 4], np.float32)
 STEP = 0.5
 LINE = (np.arange(5)[:, None] * STEP - 1) * np.array([[1.0, -0.7, 3.0, 5.0]])
-FIRST_UNIT = {"linear": IDENTITY, "quadratic": IDENTITY, "tanh": TANH, "mlp": TANH}
+FIRST_UNIT = {"rff": COSINE, "tanh": TANH, "mlp": TANH}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +44,7 @@ def rows(everything) -> dict[str, np.ndarray]:
     units = (features.outer[:, 1] != 0).sum(axis=-1)
     first = features.activation[:, 1, 0]
     found = {
-        kind: (units == UNITS[kind]) & (first == FIRST_UNIT.get(kind, COSINE))
+        kind: (units == UNITS[kind]) & (first == FIRST_UNIT.get(kind, IDENTITY))
         for kind in MECHANISMS
     }
     assert (np.sum(list(found.values()), axis=0) == 1).all()
@@ -98,6 +104,15 @@ def test_random_fourier_mechanisms_have_the_promised_scale(made):
     deviation = np.sqrt(np.square(outer).sum(axis=-1) / 2)
     assert OUTPUT_SCALE[0] / 2 < deviation.min()
     assert deviation.max() < OUTPUT_SCALE[1] * 2
+
+
+def test_waves_have_the_promised_lengths(made):
+    """Directions have length 1, so a wave's number is that of its inner weights."""
+    number = np.linalg.norm(np.asarray(made["wave"].inner)[:, [1, 2], 1:4], axis=-1)
+    length = 2 * np.pi / number
+    assert WAVE_LENGTH[0] * 0.999 <= length.min() < 3
+    assert 10 < length.max() <= WAVE_LENGTH[1] * 1.001
+    assert (np.asarray(made["wave"].outer)[:, [1, 2], 0] <= 1).all()
 
 
 def test_a_mixture_draws_every_kind_in_one_shape(everything, rows):

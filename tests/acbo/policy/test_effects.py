@@ -1,4 +1,4 @@
-"""Oracle: np.linalg, all graphs of a tree by enumeration, naive Bayesian regression."""
+"""Oracle: np.linalg, and all graphs of a tree by enumeration."""
 
 import itertools
 
@@ -10,9 +10,6 @@ import pytest
 from acbo.policy.effects import (
     DOUBT,
     LARGEST_EFFECT,
-    PRIOR_VARIANCE,
-    WIDTH,
-    fit_curves,
     reach_probs,
     structural_weights,
     total_effects,
@@ -94,39 +91,3 @@ def test_structural_weights_are_ridge_regressions():
         expected = np.linalg.solve(x.T @ x + ridge, x.T @ z[rows, j])[:-1]
         np.testing.assert_allclose(found[causes, j], expected, rtol=2e-3, atol=2e-4)
         assert float(found[j, j]) == 0
-
-
-@pytest.fixture(scope="module")
-def curves():
-    """Eight rows, of which variable 0 uses all, 1 some, 2 one and 3 none."""
-    place, y = RANDOM.uniform(-0.2, 1.2, (N, D)), RANDOM.normal(size=(N, D))
-    used = np.arange(N)[:, None] < np.array([[N, 4, 1, 0]])
-    found = jax.jit(fit_curves, static_argnums=3)(single(place), single(y), used, 5)
-    return place, y, used, found
-
-
-def test_curves_are_bayesian_regressions(curves):
-    """Weights with a normal prior of one variance, noise of variance one."""
-    place, y, used, found = curves
-    grid = np.linspace(0, 1, 5)
-    bump = lambda x: np.exp(-0.5 * ((x[:, None] - grid) / WIDTH) ** 2)
-    at = bump(grid)
-    variance = PRIOR_VARIANCE / (at**2).sum(axis=1).mean()
-    for i in range(D):
-        rows, seen = bump(place[used[:, i], i]), y[used[:, i], i]
-        # The same posterior from the joint covariance of rows and candidates.
-        inner = np.linalg.inv(variance * rows @ rows.T + np.eye(len(rows)))
-        gain = variance * at @ rows.T @ inner
-        spread = variance * at @ at.T - gain @ (variance * rows @ at.T)
-        close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
-        close(found.mean[i], gain @ seen)
-        close(found.deviation[i], np.sqrt(np.diag(spread)))
-        close(found.near[i], rows.sum(axis=0))
-
-
-def test_without_rows_a_curve_is_the_prior(curves):
-    found = curves[-1]
-    np.testing.assert_array_equal(found.mean[3], 0.0)
-    np.testing.assert_array_equal(found.near[3], 0.0)
-    average = np.square(np.asarray(found.deviation[3])).mean()
-    assert average == pytest.approx(PRIOR_VARIANCE, rel=1e-3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from acbo.policy.encode import CANDIDATES, FEATURES, Outlook
+from acbo.policy.encode import CANDIDATES, FEATURES, LEAST_GAIN, Outlook
 from acbo.policy.model import Move, PolicyConfig, PolicyNetwork, Scores, place
 from causal_parameters import fill
 
@@ -24,6 +24,7 @@ def make_outlook(seed=0) -> Outlook:
     return Outlook(
         draw(D, CANDIDATES, FEATURES),
         draw(D, CANDIDATES),
+        jnp.abs(draw(D, CANDIDATES)),
         jnp.abs(draw(D, CANDIDATES)),
         jnp.asarray(LOW),
         jnp.asarray(HIGH),
@@ -155,15 +156,16 @@ def test_the_best_move_is_the_likeliest(network, scores):
     )
 
 
-def test_low_guesses_are_hopeful(network, score, scores):
-    """A guess lower by one raises the logit of its cell by softplus(trust) alone."""
-    lower = score(
-        eqx.tree_at(lambda o: o.guess, OUTLOOK, OUTLOOK.guess.at[0, 3].add(-1))
-    )
+def test_a_promised_gain_raises_the_score(network, score):
+    """e times the gain raises the logit of its cell by softplus(trust) alone."""
+    gain = OUTLOOK.gain.at[0, 3].set(1.0 - LEAST_GAIN)
+    plain = score(eqx.tree_at(lambda o: o.gain, OUTLOOK, gain))
+    more = gain.at[0, 3].set(float(np.e) - LEAST_GAIN)
+    lower = score(eqx.tree_at(lambda o: o.gain, OUTLOOK, more))
     change = np.zeros((D, CANDIDATES))
     change[0, 3] = np.log1p(np.exp(float(network.trust)))
     allowed = np.flatnonzero(ALLOWED)
-    difference = np.asarray(lower.logits)[allowed] - np.asarray(scores.logits)[allowed]
+    difference = np.asarray(lower.logits)[allowed] - np.asarray(plain.logits)[allowed]
     np.testing.assert_allclose(difference, change[allowed], atol=1e-5)
 
 

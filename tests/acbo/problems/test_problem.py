@@ -42,3 +42,8 @@ def test_a_pair_that_helps_nothing_is_left_out():
 def test_wrong_interventions_are_named(do, words):
     with pytest.raises(ValueError, match=words):
         linear_problem("t", triangle()).expected_outcome(do)
+
+
+def test_a_range_without_ends_is_refused():
+    with pytest.raises(ValueError, match="endless: A, B may be set to anything"):
+        linear_problem("endless", triangle(ranges=None))

@@ -25,6 +25,7 @@ def outlook():
         jnp.zeros((3, CANDIDATES, FEATURES)),
         empty,
         empty,
+        empty,
         jnp.array([-1.0, 0.0, 2.0]),
         jnp.array([3.0, 0.0, 4.0]),
         jnp.array([True, False, True]),

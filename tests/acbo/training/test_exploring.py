@@ -16,16 +16,16 @@ from causal_policies import small_surrogate
 from jaxrig.learn import Step
 
 D = 3
-NETWORK = PolicyConfig(dim=4)
+NETWORK = PolicyConfig(dim=8)
 
 
 def outlook():
     random = np.random.default_rng(0)
     draw = lambda *shape: jnp.asarray(random.normal(size=shape), jnp.float32)
     allowed = jnp.asarray([True, True, False])
-    grid = draw(D, CANDIDATES), jnp.abs(draw(D, CANDIDATES))
+    guess, doubt, gain = jnp.abs(draw(3, D, CANDIDATES))
     ends = -jnp.ones(D), jnp.ones(D)
-    return Outlook(draw(D, CANDIDATES, FEATURES), *grid, *ends, allowed)
+    return Outlook(draw(D, CANDIDATES, FEATURES), guess, doubt, gain, *ends, allowed)
 
 
 def test_heat_flattens_the_choice_and_is_not_learned():

@@ -17,5 +17,5 @@ def test_the_shipped_models_are_those_of_the_recipes():
 
 def test_episodes_fit_their_room():
     episodes = shipped_policy().episodes
-    assert episodes.capacity == 55
+    assert episodes.capacity == 72
     assert shipped_policy().learner.horizon == episodes.steps
