@@ -16,6 +16,7 @@ import numpy as np
 
 FORMAT_VERSION = "1.0"
 RESERVED = ("times", "ids")
+DEEPEST = 256  # frames of a chunk, so that runs of few particles stay small
 
 Frames = dict[str, np.ndarray]
 
@@ -160,11 +161,13 @@ def as_layout(arrays: Frames) -> dict[str, Layout]:
     return {name: Layout(a.shape[1:], a.dtype) for name, a in arrays.items()}
 
 
-def chunk_shape(frames: int, layout: Layout, target: int) -> tuple[int, ...]:
-    """A chunk of at most `frames` frames and about `target` bytes at most."""
+def chunk_shape(layout: Layout, most: int, enough: int) -> tuple[int, ...]:
+    """A chunk of at most `most` bytes, that has more than one frame only while these
+    are `enough`: what is appended rarely ends with a chunk, which is then rewritten.
+    """
     rest = math.prod(layout.shape[1:]) * layout.dtype.itemsize
-    rows = max(1, min(layout.shape[0], target // max(1, rest)))
-    deep = max(1, min(frames, target // max(1, rows * rest)))
+    rows = max(1, min(layout.shape[0], most // max(1, rest)))
+    deep = max(1, min(DEEPEST, enough // max(1, rows * rest)))
     return (deep, rows, *(max(1, length) for length in layout.shape[1:]))
 
 

@@ -216,7 +216,7 @@ def _lay_out(
             # A chunk, of one particle at least, must fit what the shape may become.
             maxshape=(None, *(max(1, length) for length in layout.shape)),
             dtype=layout.dtype,
-            chunks=chunks or chunk_shape(len(arrays[name]), layout, CHUNK),
+            chunks=chunks or chunk_shape(layout, CHUNK, CHUNK),
             **packing,
         )
     group.create_dataset("times", shape=(0,), maxshape=(None,), dtype="f8", chunks=True)

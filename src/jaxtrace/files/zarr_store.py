@@ -20,7 +20,8 @@ from jaxtrace.files.frame_store import (
     chunk_shape,
 )
 
-CHUNK = 16 * 2**20  # bytes: a few hundred files for a large run, each quick to rewrite
+CHUNK = 16 * 2**20  # bytes at most: a few files for each frame of a large run
+ENOUGH = 2 * 2**20  # bytes that are quick to rewrite
 TIMES_CHUNK = 4096  # times per chunk
 
 
@@ -91,7 +92,9 @@ class ZarrStore(FrameStore):
                 name,
                 shape=(0, *layout.shape),
                 dtype=layout.dtype,
-                chunks=chunk_shape(len(arrays[name]), layout, CHUNK),
+                chunks=chunk_shape(layout, CHUNK, ENOUGH),
+                # Positions shrink by a tenth, which would cost more than the writing.
+                compressors=None,
                 dimension_names=(
                     "time",
                     "particle",

@@ -4,6 +4,7 @@ A run to disk keeps its particles beside the frames after every chunk, so that a
 that was stopped goes on from there, bit for bit.
 """
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ class Collected:
             self.times, self.arrays, particles, self.count, self.facts, fill
         )
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def _flush(self) -> None:
         if self._waiting is not None:
             self._put(self._waiting.first + 1, self._waiting.record)
@@ -77,6 +81,8 @@ class Streamed:
     ):
         self.path, self.times, self.count, self.facts = path, times, count, facts
         self.keeper = CheckpointManager(path.with_name(path.name + ".state"), keep=2)
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="frames")
+        self._pending: Future[None] | None = None
         self.store = open_store(path, "a" if resume else "x")
         self.resume = self.store.frames > 0
         if self.resume:
@@ -118,7 +124,21 @@ class Streamed:
         return 0, particles
 
     def take(self, chunk: Chunk) -> None:
-        """Write a chunk, then its particles, which are never ahead of the store.
+        """Have a chunk written while the next is worked out; one waits at most.
+
+        What went wrong with the chunk before is raised here.
+        """
+        jax.tree.map(lambda x: x.copy_to_host_async(), chunk.record)
+        self._wait()
+        self._pending = self._writer.submit(self._write, chunk)
+
+    def _wait(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def _write(self, chunk: Chunk) -> None:
+        """Frames, then particles, which are never ahead of the store.
 
         Slots that only fill up are left out: the run may go on with other batches.
         """
@@ -129,9 +149,14 @@ class Streamed:
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """The whole run, read back from disk."""
+        self._wait()
         times, arrays = self.store.read()
-        self.store.close()
         return make_trajectory(times, arrays, particles, self.count, self.facts, fill)
+
+    def close(self) -> None:
+        """Let the writing end, also of a run that was interrupted."""
+        self._writer.shutdown()
+        self.store.close()
 
 
 def open_output(

@@ -15,6 +15,7 @@ import numpy as np
 from jaxrig import make_mesh
 from jaxtrace.config import working_device, working_dtype
 from jaxtrace.fields.base import as_positions
+from jaxtrace.fields.clock import Moment
 from jaxtrace.fields.function import as_field
 from jaxtrace.integrators.steps import euler_step, rk2_step, rk4_step
 from jaxtrace.integrators.tableau import METHODS, find_method
@@ -29,9 +30,10 @@ from jaxtrace.tracking.diagnosis import (
 from jaxtrace.tracking.motion import Tracer
 from jaxtrace.tracking.noise import dice_key
 from jaxtrace.tracking.options import Progress, TrackerOptions
-from jaxtrace.tracking.output import open_output
+from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.run import Pace, Windows, begin, pad_slots, run_chunks, spread
 from jaxtrace.tracking.schedule import (
+    Schedule,
     Timing,
     every,
     kept_frames,
@@ -140,13 +142,28 @@ class ParticleTracker:
             options.recording_interval,
         )
         facts = self._facts(timing, method, count)
-        sink = open_output(output, resume, frames[kept], count, facts)
+        instant = first_moment(world.field, frames, dtype)
         windows = Windows(world, self.field)
         windows.check(method)
-        instant = first_moment(world.field, frames, dtype)
+        del world  # and with it the first slices of a field that is streamed
+        sink = open_output(output, resume, frames[kept], count, facts)
+        with contextlib.closing(sink):
+            return self._record(sink, windows, seeds, instant, schedule, method)
+
+    def _record(
+        self,
+        sink: Collected | Streamed,
+        windows: Windows,
+        seeds: jax.Array,
+        instant: Moment,
+        schedule: Schedule,
+        method: Method,
+    ) -> Trajectory:
+        """Every frame of the schedule into the sink."""
+        options, count = self.options, seeds.shape[0]
         here, instant = windows.at(instant)
         particles, opening = begin(here, seeds, instant, method)
-        del world, here  # and with them the first slices of a field that is streamed
+        del here
         first, particles = sink.begin(opening, particles)
         mesh = self._mesh()
         particles = pad_slots(particles, _multiple(method, mesh))

@@ -15,10 +15,12 @@ MODULES = {  # module: the extra that brings it, "" for the core
     "vtk": "trace",
     "h5py": "trace",
     "xarray": "trace",
+    "h5netcdf": "trace",
     "zarr": "trace",
     "matplotlib": "viz",
     "plotly": "viz",
     "imageio": "viz",
+    "imageio_ffmpeg": "viz",
 }
 WORKFLOWS = {
     "basic": ("numpy", "scipy", "jax", "matplotlib"),

@@ -6,7 +6,7 @@ from typing import Any
 from jaxrig.machine import install_command
 
 
-def load_package(module: str, purpose: str, command: str = "") -> Any:
+def load_package(module: str, purpose: str) -> Any:
     """Import a module that a kind of picture needs.
 
     RuntimeError names it where it is missing, with the command that installs it.
@@ -14,8 +14,7 @@ def load_package(module: str, purpose: str, command: str = "") -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        remedy = command or install_command("viz")
         raise RuntimeError(
             f"{purpose} need {module.partition('.')[0]}, which is not installed: "
-            f"{remedy}"
+            f"{install_command('viz')}"
         ) from error

@@ -17,7 +17,6 @@ from jaxtrace.visualization.packages import load_package
 
 VIDEOS = (".mp4", ".mov", ".mkv")
 COARSEST = 51  # of the scale on which H.264 measures what it may lose
-IMAGEIO, FFMPEG = "pip install imageio", "pip install imageio-ffmpeg"
 Pixels = UInt8[np.ndarray, "height width 3"]
 
 
@@ -33,8 +32,8 @@ def encode_video_from_frames(
 
     `quality` goes from 0 to 10; a picture of odd width or height gains one pixel.
     """
-    load_package("imageio", "Videos", IMAGEIO)
-    ffmpeg = load_package("imageio_ffmpeg", "Videos", FFMPEG).get_ffmpeg_exe()
+    load_package("imageio", "Videos")
+    ffmpeg = load_package("imageio_ffmpeg", "Videos").get_ffmpeg_exe()
     _check(files, fps)
     if not 0 <= quality <= 10:
         raise ValueError(f"quality is {quality}: give a number from 0 to 10")
@@ -64,7 +63,7 @@ def save_gif_from_frames(
     files: Sequence[Any], out: Any, *, fps: float = 24, loop: int = 0
 ) -> Path:
     """Write an animated GIF of picture files of one size; `loop=0` is for ever."""
-    imageio = load_package("imageio.v3", "Animated GIFs", IMAGEIO)
+    imageio = load_package("imageio.v3", "Animated GIFs")
     _check(files, fps)
     pictures = list(_read(files))
     content = imageio.imwrite(
@@ -85,7 +84,7 @@ def _check(files: Sequence[Any], fps: float) -> None:
 
 
 def _read(files: Sequence[Any]) -> Iterator[Pixels]:
-    imageio = load_package("imageio.v3", "Films", IMAGEIO)
+    imageio = load_package("imageio.v3", "Films")
     size: tuple[int, int] | None = None
     for file in files:
         pixels = imageio.imread(file, mode="RGB")

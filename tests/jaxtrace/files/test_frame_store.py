@@ -28,12 +28,13 @@ def test_a_single_time_may_be_a_number():
 
 
 def test_chunks_stay_near_their_target():
-    layout = Layout((7500, 3), np.dtype("f4"))
-    assert chunk_shape(64, layout, 16 * 2**20) == (64, 7500, 3)
-    assert chunk_shape(1500, layout, 2**20) == (11, 7500, 3)
-    large = chunk_shape(64, Layout((10**8, 3), np.dtype("f4")), 2**20)
-    assert np.prod(large) * 4 <= 2**20
-    assert chunk_shape(3, Layout((0, 3), np.dtype("f4")), 2**20) == (3, 1, 3)
+    chunk = lambda shape: chunk_shape(Layout(shape, np.dtype("f4")), 2**24, 2**20)
+    assert chunk((7500, 3)) == (11, 7500, 3)
+    assert chunk((10**6, 3)) == (1, 10**6, 3)
+    large = chunk((10**8, 3))
+    assert 2**23 < np.prod(large) * 4 <= 2**24
+    assert chunk((10, 3)) == (256, 10, 3)
+    assert chunk((0, 3))[1:] == (1, 3)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -63,7 +63,7 @@ def test_a_video_plays_the_pictures(files, tmp_path):
 def test_a_missing_package_is_named(monkeypatch, files, tmp_path, make, package):
     for module in (package, f"{package}.v3"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(RuntimeError, match=rf"{package}, .*pip install imageio"):
+    with pytest.raises(RuntimeError, match=rf"{package}, .*pip install .*viz"):
         make(files, tmp_path / "a.gif")
     assert not (tmp_path / "a.gif").exists()
 
