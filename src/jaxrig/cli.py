@@ -108,17 +108,30 @@ def run_demo(
     chosen = _with_demo(only or [])
     check_writable(out / "report.html")
     for system, demo in chosen:
-        console.print(f"{system.title} ...", markup=False)
-        start, meter = time.perf_counter(), make_meter(progress)
-        try:
-            report.add(demo(meter))
-        finally:  # also when interrupted: a bar left drawn hides the cursor
-            meter.stop()
-        seconds = time.perf_counter() - start
-        console.print(f"{system.title}: {seconds:.1f} s", markup=False)
+        report.add(_run_one(system.title, demo, progress, bool(only)))
     report.add(_machine_section())
     path = report.write(out / "report.html")
     console.print(f"open {path}", markup=False)
+
+
+def _run_one(
+    title: str, demo: Callable[[Meter], Section], progress: Progress, asked: bool
+) -> Section:
+    """What a demo shows; unless asked for by name, it may lack an extra."""
+    console.print(f"{title} ...", markup=False)
+    start, meter = time.perf_counter(), make_meter(progress)
+    try:
+        section = demo(meter)
+    except ImportError as error:
+        if asked:
+            raise
+        complaints.print(f"{title}: left out, {error}", style="red", markup=False)
+        return Section(title, Text(f"Left out: {error}."))
+    finally:  # also when interrupted: a bar left drawn hides the cursor
+        meter.stop()
+    seconds = time.perf_counter() - start
+    console.print(f"{title}: {seconds:.1f} s", markup=False)
+    return section
 
 
 def _with_demo(only: list[str]) -> list[tuple[System, Callable[[Meter], Section]]]:

