@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.interventions import set_variable
-from acbo.mechanisms.features import IDENTITY
 from acbo.scm import SCM, AbstractSCM
 from acbo.types import lower_is_better
 from jaxrig.keys import batch_keys
@@ -126,33 +125,3 @@ def _allowed(scm: AbstractSCM) -> Bool[Array, " d"]:
     """Variables with a range to choose from, never the target."""
     bounded = jnp.isfinite(scm.low) & jnp.isfinite(scm.high)
     return scm.mask & bounded & (jnp.arange(scm.size) != scm.target)
-
-
-def linear_effects(scm: SCM) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Intercepts a and slopes b with E[Y | do(X_i = v)] = a_i + b_i v, for a linear
-    model whose values are not clipped. The column of the target has no meaning.
-    """
-    features = scm.features
-    linear = features.activation == IDENTITY
-    outer = jnp.where(linear, features.outer, 0.0)
-    weight = jnp.einsum("jh,jhi->ij", outer, features.inner)
-    weight = jnp.where(scm.adjacency, weight, 0.0)
-    intercept = features.intercept + (outer * features.bias).sum(-1)
-    total = jnp.linalg.inv(jnp.eye(scm.size) - weight)
-    mean = intercept @ total
-    slope = total[:, scm.target]
-    return mean[scm.target] - slope * mean, slope
-
-
-def best_linear(scm: SCM, direction: str = "MINIMIZE") -> Best:
-    """The best single intervention on a linear model that is not clipped: one end of
-    the range of one variable, by its total effect on the target.
-    """
-    sign = lower_is_better(direction)
-    intercept, slope = linear_effects(scm)
-    ends = jnp.stack([scm.low, scm.high])
-    scores = sign * (intercept[None] + slope[None] * ends)
-    allowed = _allowed(scm)
-    scores = jnp.where(allowed[None], scores, jnp.inf)
-    end, variable = jnp.divmod(jnp.argmin(scores), scm.size)
-    return Best(sign * scores[end, variable], variable, ends[end, variable])

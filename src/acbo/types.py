@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 # Channels of the data tensor [rows, variables, 3].
 VALUE, INTERVENED, TARGET = 0, 1, 2
@@ -12,7 +12,6 @@ MINIMIZE, MAXIMIZE = "MINIMIZE", "MAXIMIZE"
 Direction = Literal["MINIMIZE", "MAXIMIZE"]
 
 Row = Float[Array, " d"]
-Mask = Bool[Array, " d"]
 Index = Int[Array, ""]
 
 

@@ -9,7 +9,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Int
 
 from jaxarc import bits
-from jaxarc.episode import Episode, pack_episode, pack_flags
+from jaxarc.episode import Episode, pack_flags, repack
 from jaxarc.ops.canvas import Canvas
 from jaxarc.types import COLOUR_RANGE, JaxArcTask
 
@@ -18,11 +18,9 @@ _FLAGS = ("demo_completion_status", "test_completion_status")
 _ARRAYS = (
     *("current_example_idx", "episode_mode", "step_count", "episode_done"),
     *("similarity_score", "action_history"),
-)
-_PACKED = (
-    *("selected", "allowed_operations_mask"),
     *("action_history_length", "action_history_write_pos"),
 )
+_PACKED = ("selected", "allowed_operations_mask")
 REPLACEABLE = (*_GRIDS, *_FLAGS, *_ARRAYS, *_PACKED, "task_data")
 DERIVED = (
     *("target_grid", "target_grid_mask", "task_index"),
@@ -48,16 +46,14 @@ def changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Epis
     allowed = state.episode.allowed
     if "allowed_operations_mask" in values:
         allowed = pack_flags(values["allowed_operations_mask"])
-    return tasks, pack_episode(
+    return tasks, repack(
+        state.episode,
         _canvas(state, values),
-        selection,
+        selection=selection,
         task_row=row,
-        history_length=current("action_history_length"),
-        history_position=current("action_history_write_pos"),
         allowed=allowed,
         completed=jnp.concatenate(flags, axis=-1),
-        augmentation=state.episode.augmentation,
-        **{name: current(name) for name in _ARRAYS},
+        **{name: values[name] for name in _ARRAYS if name in values},
     )
 
 

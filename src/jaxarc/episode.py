@@ -19,6 +19,13 @@ _SIZE, _ORIGIN = slice(0, 2), slice(2, 4)
 _TASK_ROW, _LENGTH, _POSITION = 4, 5, 6
 _ALLOWED, _COMPLETED = slice(7, 9), slice(9, None)
 
+# What an episode holds beside its canvas.
+_PARTS = (
+    *("selection", "task_row", "current_example_idx", "episode_mode", "step_count"),
+    *("episode_done", "similarity_score", "completed", "allowed", "augmentation"),
+    *("action_history", "action_history_length", "action_history_write_pos"),
+)
+
 
 class Episode(eqx.Module):
     """Everything a step reads and writes, apart from the task, in few arrays.
@@ -86,15 +93,16 @@ def pack_episode(
     selection: UInt[Array, "*batch h"],
     *,
     task_row: Int[Array, "*batch"],
-    history_length: Int[Array, "*batch"],
-    history_position: Int[Array, "*batch"],
+    action_history_length: Int[Array, "*batch"],
+    action_history_write_pos: Int[Array, "*batch"],
     allowed: UInt[Array, "*batch two"],
     completed: Bool[Array, "*batch slots"],
     augmentation: Augmentation | None = None,
     **arrays: Any,
 ) -> Episode:
     """An episode from its named parts."""
-    numbers = jnp.stack([task_row, history_length, history_position], axis=-1)
+    history = action_history_length, action_history_write_pos
+    numbers = jnp.stack([task_row, *history], axis=-1)
     flags = [_as_numbers(allowed), _as_numbers(pack_flags(completed))]
     return Episode(
         planes=canvas.planes,
@@ -108,6 +116,12 @@ def pack_episode(
         slots=completed.shape[-1],
         **arrays,
     )
+
+
+def repack(episode: Episode, canvas: Canvas, **changes: Any) -> Episode:
+    """An episode with another canvas, and other parts by their names."""
+    kept = {name: getattr(episode, name) for name in _PARTS if name not in changes}
+    return pack_episode(canvas, **kept, **changes)
 
 
 def pack_flags(flags: Bool[Any, "*batch flags"]) -> UInt[Any, "*batch words"]:

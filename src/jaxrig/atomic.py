@@ -4,6 +4,7 @@ import io
 import os
 import re
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -38,6 +39,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[io.BufferedIOBase]:
         _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_path(path: Path) -> None:
+    """Delete a file, or a folder with all it holds; nothing if there is none."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:

@@ -13,7 +13,6 @@ _EVENTS = {
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
-_CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class CompilationLog:
     trace_seconds: float = 0.0
     lower_seconds: float = 0.0
     compile_seconds: float = 0.0
-    cache_hits: int = 0
 
     @property
     def seconds(self) -> float:
@@ -56,12 +54,6 @@ def _on_duration(event: str, duration_secs: float, **details: object) -> None:
             log._record(stage, str(details.get("fun_name", "?")), duration_secs)
 
 
-def _on_event(event: str, **_: object) -> None:
-    if event == _CACHE_HIT:
-        for log in _open_logs:
-            log.cache_hits += 1
-
-
 @contextlib.contextmanager
 def record_compilations() -> Iterator[CompilationLog]:
     """Record every compilation in a block, whoever caused it.
@@ -75,7 +67,6 @@ def record_compilations() -> Iterator[CompilationLog]:
     global _listening
     if not _listening:  # one listener for the life of the process, on first use
         jax.monitoring.register_event_duration_secs_listener(_on_duration)
-        jax.monitoring.register_event_listener(_on_event)
         _listening = True
     log = CompilationLog()
     _open_logs.append(log)

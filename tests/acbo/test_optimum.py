@@ -8,40 +8,26 @@ import pytest
 
 from acbo.environment import Action
 from acbo.mechanisms.features import SQUARE, Features
-from acbo.optimum import best_linear, best_single, linear_effects, outcome_of
+from acbo.optimum import best_single, outcome_of
 from causal_linear import (
     best_corner,
     linear_scm,
-    mean_after,
     random_cases,
     random_weights,
     stack,
 )
 
 
-def test_linear_effects_follow_the_equations():
-    intercept = np.array([0.3, -1.0, 0.5, 2.0])
-    scm = linear_scm(random_weights(5), 2, intercept=intercept)
-    level, slope = map(np.asarray, jax.jit(linear_effects)(scm))
-    for variable in (0, 1, 3):
-        for value in (-2.0, 0.7):
-            expected = mean_after(scm, variable, value)
-            found = level[variable] + slope[variable] * value
-            assert found == pytest.approx(expected, abs=1e-5)
-
-
-def test_drawn_and_linear_optimum_are_the_best_end_without_clipping(key):
+def test_drawn_optimum_is_the_best_end_without_clipping(key):
     """On mirrored noise the mean of an outcome that is linear in it is exact."""
     scms = [scm for scm, _ in random_cases(4)]
     best = partial(best_single, grid=3, draws=2, clip_to_range=False)
-    drawn = jax.jit(jax.vmap(lambda scm: best(key, scm, "MAXIMIZE")))(stack(scms))
-    line = jax.jit(jax.vmap(lambda scm: best_linear(scm, "MAXIMIZE")))(stack(scms))
-    for found in (drawn, line):
-        for i, scm in enumerate(scms):
-            value, variable, setting = best_corner(scm, "MAXIMIZE")
-            assert float(found.value[i]) == pytest.approx(value, abs=1e-4)
-            assert int(found.variable[i]) == variable
-            assert float(found.setting[i]) == pytest.approx(setting, abs=1e-5)
+    found = jax.jit(jax.vmap(lambda scm: best(key, scm, "MAXIMIZE")))(stack(scms))
+    for i, scm in enumerate(scms):
+        value, variable, setting = best_corner(scm, "MAXIMIZE")
+        assert float(found.value[i]) == pytest.approx(value, abs=1e-4)
+        assert int(found.variable[i]) == variable
+        assert float(found.setting[i]) == pytest.approx(setting, abs=1e-5)
 
 
 def test_no_made_action_beats_the_optimum_on_the_same_noise(key):

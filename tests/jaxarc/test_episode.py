@@ -29,8 +29,8 @@ def test_an_episode_names_its_counters():
         episode.canvas,
         episode.selection,
         task_row=jnp.int32(7),
-        history_length=jnp.int32(3),
-        history_position=jnp.int32(5),
+        action_history_length=jnp.int32(3),
+        action_history_write_pos=jnp.int32(5),
         allowed=allowed,
         completed=completed,
         **{

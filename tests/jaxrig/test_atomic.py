@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from jaxrig.atomic import LEFTOVER_AGE, atomic_write, remove_leftovers
+from jaxrig.atomic import LEFTOVER_AGE, atomic_write, remove_leftovers, remove_path
 
 
 def write(path, data):
@@ -100,6 +100,15 @@ def test_leftovers_of_dead_writers_go_those_of_live_ones_stay(tmp_path):
     assert remove_leftovers(tmp_path) == [foreign]
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"alive.bin", ".notes.writing"}
+
+
+def test_files_and_folders_are_removed_whatever_they_hold(tmp_path):
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    write(tmp_path / "folder" / "a.bin", b"x")
+    write(tmp_path / "b.bin", b"x")
+    for name in ("folder", "b.bin", "absent"):
+        remove_path(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_process_number_taken_again_falls_back_to_the_age(tmp_path):

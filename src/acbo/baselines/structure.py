@@ -5,8 +5,9 @@ probabilities and, where there are beliefs over whole sets, their log probabilit
 members, else None.
 """
 
+import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,42 +28,57 @@ Sets = tuple[Float[Array, " K"], Bool[Array, "K d"]]
 Prediction = tuple[Float[Array, " d"], Sets | None]
 
 
-def candidates(var_mask: Variables, target: Index) -> Variables:
-    """Which variables can be parents: all that are there but the target."""
-    return var_mask & (jnp.arange(var_mask.shape[0]) != target)
+class Evidence(NamedTuple):
+    """A data set, what of it is there, and the variable whose parents are asked."""
+
+    values: Values
+    intervened: Flags
+    row_mask: Rows
+    var_mask: Variables
+    target: Index
+
+    @property
+    def candidates(self) -> Variables:
+        """Which variables can be parents: all that are there but the target."""
+        return self.var_mask & (jnp.arange(self.var_mask.shape[0]) != self.target)
 
 
-class Everything(eqx.Module):
+class Predictor(eqx.Module):
+    """Who says which variables are parents of the target."""
+
+    def predict(
+        self,
+        values: Values,
+        intervened: Flags,
+        row_mask: Rows,
+        var_mask: Variables,
+        target: Index,
+    ) -> Prediction:
+        """Parent probabilities, and those of whole sets where there are any."""
+        return self.read(Evidence(values, intervened, row_mask, var_mask, target))
+
+    @abc.abstractmethod
+    def read(self, seen: Evidence) -> Prediction:
+        """What `predict` gives."""
+
+
+class Everything(Predictor):
     """Every other variable is a parent."""
 
-    def predict(
-        self,
-        values: Values,
-        intervened: Flags,
-        row_mask: Rows,
-        var_mask: Variables,
-        target: Index,
-    ) -> Prediction:
+    def read(self, seen: Evidence) -> Prediction:
         """Parent probabilities."""
-        return candidates(var_mask, target).astype(jnp.float32), None
+        return seen.candidates.astype(jnp.float32), None
 
 
-class Nothing(eqx.Module):
+class Nothing(Predictor):
     """No variable is a parent: the majority's guess."""
 
-    def predict(
-        self,
-        values: Values,
-        intervened: Flags,
-        row_mask: Rows,
-        var_mask: Variables,
-        target: Index,
-    ) -> Prediction:
+    def read(self, seen: Evidence) -> Prediction:
         """Parent probabilities."""
-        return jnp.zeros(var_mask.shape[0]), None
+        return jnp.zeros(seen.var_mask.shape[0]), None
 
 
-class Regression(eqx.Module):
+class Regression(Predictor):
     """Least squares of the target on all others; parents have |t| above a threshold.
 
     The probability is a logistic curve in |t|, one half at the threshold: a ranking,
@@ -71,36 +87,23 @@ class Regression(eqx.Module):
 
     threshold: float = eqx.field(static=True, default=THRESHOLD)
 
-    def predict(
-        self,
-        values: Values,
-        intervened: Flags,
-        row_mask: Rows,
-        var_mask: Variables,
-        target: Index,
-    ) -> Prediction:
+    def read(self, seen: Evidence) -> Prediction:
         """Parent probabilities."""
-        t = regression_t(values, intervened, row_mask, var_mask, target)
+        t = regression_t(*seen)
         score = jax.nn.sigmoid(jnp.abs(t) - self.threshold)
-        return jnp.where(candidates(var_mask, target), score, 0.0), None
+        return jnp.where(seen.candidates, score, 0.0), None
 
 
-class Correlation(eqx.Module):
+class Correlation(Predictor):
     """The `count` variables most correlated with the target are its parents."""
 
     count: int = eqx.field(static=True, default=1)
 
-    def predict(
-        self,
-        values: Values,
-        intervened: Flags,
-        row_mask: Rows,
-        var_mask: Variables,
-        target: Index,
-    ) -> Prediction:
+    def read(self, seen: Evidence) -> Prediction:
         """Parent probabilities: above one half for the chosen, below for the rest."""
-        allowed = candidates(var_mask, target)
-        free = (row_mask & ~intervened[:, target]).astype(values.dtype)
+        values, target, allowed = seen.values, seen.target, seen.candidates
+        free = seen.row_mask & ~seen.intervened[:, target]
+        free = free.astype(values.dtype)
         mean = (values * free[:, None]).sum(0) / jnp.maximum(free.sum(), 1.0)
         off = (values - mean[None]) * free[:, None]
         outcome = off[:, target]
@@ -113,7 +116,7 @@ class Correlation(eqx.Module):
         return jnp.where(allowed, score, 0.0), None
 
 
-class SetPosterior(eqx.Module):
+class SetPosterior(Predictor):
     """Parents by a posterior over parent sets: log probabilities of all sets of at
     most `max_parents`, from rows that are complete.
     """
@@ -121,21 +124,13 @@ class SetPosterior(eqx.Module):
     logs: Callable[..., Any] = eqx.field(static=True)
     max_parents: int = eqx.field(static=True, default=3)
 
-    def predict(
-        self,
-        values: Values,
-        intervened: Flags,
-        row_mask: Rows,
-        var_mask: Variables,
-        target: Index,
-    ) -> Prediction:
+    def read(self, seen: Evidence) -> Prediction:
         """Parent probabilities, and those of whole sets."""
         most = self.max_parents
-        logs = self.logs(
-            values, intervened, row_mask, var_mask, target, max_parents=most
-        )
-        _, held = bucket_parent_sets(var_mask, target, most)
-        return marginals_of(logs, var_mask, target, max_parents=most), (logs, held)
+        logs = self.logs(*seen, max_parents=most)
+        among = seen.var_mask, seen.target
+        _, held = bucket_parent_sets(*among, most)
+        return marginals_of(logs, *among, max_parents=most), (logs, held)
 
 
 def exact_predictor(max_parents: int = 3) -> SetPosterior:

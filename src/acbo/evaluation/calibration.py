@@ -1,14 +1,8 @@
-"""Do probabilities mean what they say: reliability curves and temperature scaling."""
-
-from collections.abc import Callable
+"""Do probabilities mean what they say: reliability curves."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
-
-BISECTIONS = 60
-SHARPEST, FLATTEST = 100.0, 0.01  # bounds of the inverse temperature
+from jaxtyping import Array, Bool, Float
 
 
 class Reliability(eqx.Module):
@@ -50,52 +44,3 @@ def reliability(
         probs.reshape(-1) @ weight,
         labels.reshape(-1).astype(probs.dtype) @ weight,
     )
-
-
-def fit_temperature(
-    logits: Float[Array, "*n"], labels: Bool[Array, "*n"], mask: Bool[Array, "*n"]
-) -> Float[Array, ""]:
-    """The temperature T for which sigmoid(logits / T) has the least log loss.
-
-    The loss is convex in 1/T, so its slope is bisected. Where no finite T is best
-    (every label on its right side) the nearest bound is given: T in [0.01, 100].
-    """
-
-    def loss(inverse: Float[Array, ""]) -> Float[Array, ""]:
-        scaled = logits * inverse
-        each = jax.nn.softplus(scaled) - jnp.where(labels, scaled, 0.0)
-        return jnp.where(mask, each, 0.0).sum()
-
-    return 1.0 / _least(loss)
-
-
-def fit_set_temperature(
-    logits: Float[Array, "n sets"], truth: Int[Array, " n"]
-) -> Float[Array, ""]:
-    """The temperature of a softmax over sets with the least log loss; sets that are
-    not candidates have a logit of minus infinity.
-    """
-    finite = jnp.where(jnp.isfinite(logits), logits, 0.0)
-
-    def loss(inverse: Float[Array, ""]) -> Float[Array, ""]:
-        scaled = jnp.where(jnp.isfinite(logits), finite * inverse, -jnp.inf)
-        log_probs = jax.nn.log_softmax(scaled, axis=-1)
-        return -jnp.take_along_axis(log_probs, truth[:, None], axis=-1).sum()
-
-    return 1.0 / _least(loss)
-
-
-def _least(loss: Callable[[Array], Array]) -> Float[Array, ""]:
-    """Where the slope of a convex function of the inverse temperature turns."""
-    slope = jax.grad(loss)
-
-    def halve(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bounds
-        middle = jnp.sqrt(low * high)
-        # A slope of 0 is one too small to be seen: the loss has not turned yet.
-        falling = slope(middle) <= 0.0
-        return jnp.where(falling, middle, low), jnp.where(falling, high, middle)
-
-    bounds = (jnp.asarray(FLATTEST), jnp.asarray(SHARPEST))
-    low, high = jax.lax.fori_loop(0, BISECTIONS, halve, bounds)
-    return jnp.sqrt(low * high)

@@ -50,11 +50,6 @@ def parent_f1(
     return _ratio(2.0 * _count(called & parents), total)
 
 
-def predict_all_f1(parents: Score, others: Score) -> Score:
-    """F1 of calling every variable but the target a parent: 2m / (m + others)."""
-    return _ratio(2.0 * parents, parents + others)
-
-
 def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
     """[.., i, j]: whether j is there and scores at least as high as i."""
     return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]

@@ -14,11 +14,6 @@ def ancestors(adjacency: Bool[Array, "d d"]) -> Bool[Array, "d d"]:
     return reach
 
 
-def is_acyclic(adjacency: Bool[Array, "d d"]) -> Bool[Array, ""]:
-    """Whether no variable is its own ancestor."""
-    return ~jnp.any(jnp.diagonal(ancestors(adjacency)))
-
-
 def depths(adjacency: Bool[Array, "d d"]) -> Int[Array, " d"]:
     """Edges on the longest path that leads to each variable of an acyclic graph."""
 
@@ -28,8 +23,3 @@ def depths(adjacency: Bool[Array, "d d"]) -> Int[Array, " d"]:
 
     start = jnp.zeros(adjacency.shape[0], jnp.int32)
     return jax.lax.scan(relax, start, None, adjacency.shape[0])[0]
-
-
-def causal_order(adjacency: Bool[Array, "d d"]) -> Int[Array, " d"]:
-    """The variables, causes before effects, equals in their own order."""
-    return jnp.argsort(depths(adjacency), stable=True)

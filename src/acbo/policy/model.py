@@ -105,15 +105,7 @@ class PolicyNetwork(eqx.Module):
 
     def sample(self, key: PRNGKeyArray, observation: Outlook) -> Choice:
         """Draw an experiment, and how likely it was."""
-        scores = self(observation)
-        which, where = jax.random.split(key)
-        flat = scores.logits.reshape(-1)
-        cell = jax.random.categorical(which, flat)
-        centre = scores.centre.reshape(-1)[cell]
-        width = jnp.exp(scores.log_width.reshape(-1)[cell])
-        offset = centre + width * jax.random.normal(where)
-        move = place(observation, cell, offset)
-        return Choice(move, _log_prob(scores, move), jnp.asarray(0.0))
+        return draw(key, self(observation), observation)
 
     def best(self, outlook: Outlook) -> Move:
         """The likeliest experiment."""
@@ -123,8 +115,24 @@ class PolicyNetwork(eqx.Module):
 
     def evaluate(self, observation: Outlook, action: Move) -> Evaluation:
         """How likely an experiment is now, and how open the choice."""
-        scores = self(observation)
-        return Evaluation(_log_prob(scores, action), _entropy(scores), jnp.asarray(0.0))
+        return judge(self(observation), action)
+
+
+def draw(key: PRNGKeyArray, scores: Scores, outlook: Outlook) -> Choice:
+    """An experiment drawn by its scores, and how likely it was."""
+    which, where = jax.random.split(key)
+    flat = scores.logits.reshape(-1)
+    cell = jax.random.categorical(which, flat)
+    centre = scores.centre.reshape(-1)[cell]
+    width = jnp.exp(scores.log_width.reshape(-1)[cell])
+    offset = centre + width * jax.random.normal(where)
+    move = place(outlook, cell, offset)
+    return Choice(move, _log_prob(scores, move), jnp.asarray(0.0))
+
+
+def judge(scores: Scores, move: Move) -> Evaluation:
+    """How likely an experiment is by these scores, and how open the choice."""
+    return Evaluation(_log_prob(scores, move), _entropy(scores), jnp.asarray(0.0))
 
 
 def place(outlook: Outlook, cell: Int[Array, ""], offset: Float[Array, ""]) -> Move:

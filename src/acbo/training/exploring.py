@@ -1,7 +1,6 @@
 """What a policy does while it learns: a temperature on its choice, and a bonus."""
 
 from dataclasses import replace
-from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -10,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from acbo.acquisition.exploration import ExplorationTrainingConfig, exploration_bonus
 from acbo.policy.encode import Outlook
 from acbo.policy.environment import Episode, ExperimentEnvironment
-from acbo.policy.model import Move, PolicyNetwork, Scores
+from acbo.policy.model import Move, PolicyNetwork, Scores, draw, judge
 from jaxrig.learn import Choice, Evaluation, Step
 
 
@@ -28,11 +27,11 @@ class Explorer(eqx.Module):
 
     def sample(self, key: PRNGKeyArray, observation: Outlook) -> Choice:
         """Draw an experiment, and how likely it was."""
-        return PolicyNetwork.sample(cast(Any, self), key, observation)
+        return draw(key, self(observation), observation)
 
     def evaluate(self, observation: Outlook, action: Move) -> Evaluation:
         """How likely an experiment is now, and how open the choice."""
-        return PolicyNetwork.evaluate(cast(Any, self), observation, action)
+        return judge(self(observation), action)
 
 
 class ExploringEnvironment(eqx.Module):

@@ -20,6 +20,7 @@ from acbo.surrogate.model import (
     set_logits,
 )
 from jaxrig.keys import batch_keys, named_key
+from jaxrig.learn.optimizer import improve, start_optimizer
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,6 @@ class SurrogateRecipe:
                 f"steps={self.steps} is no multiple of {self.steps_per_update=}"
             )
 
-    @property
-    def graphs_per_step(self) -> int:
-        """Data sets that one step learns from."""
-        return sum(self.batches)
-
 
 class SurrogateState(eqx.Module):
     """Everything the next update needs; saved and loaded, training goes on exactly."""
@@ -77,11 +73,13 @@ class SurrogateMetrics(eqx.Module):
     gradient_norm: Float[Array, ""]
 
 
-def make_optimizer(recipe: SurrogateRecipe) -> optax.GradientTransformation:
-    """AdamW with clipped gradients, at a rate of 1: `learning_rate` scales it."""
+def make_optimizer(
+    recipe: SurrogateRecipe, rate: float | Float[Array, ""]
+) -> optax.GradientTransformation:
+    """AdamW with clipped gradients, at the rate of one step."""
     return optax.chain(
         optax.clip_by_global_norm(recipe.max_grad_norm),
-        optax.adamw(1.0, weight_decay=recipe.weight_decay),
+        optax.adamw(rate, weight_decay=recipe.weight_decay),
     )
 
 
@@ -102,7 +100,7 @@ def learning_rate(
 def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateState:
     """A network at its start."""
     network = SurrogateNetwork(recipe.model, named_key(key, "network"))
-    memory = make_optimizer(recipe).init(eqx.filter(network, eqx.is_inexact_array))
+    memory = start_optimizer(make_optimizer(recipe, recipe.learning_rate), network)
     return SurrogateState(
         network,
         memory,
@@ -165,8 +163,8 @@ def losses_of(
 
 def _step_loss(
     network: SurrogateNetwork, key: PRNGKeyArray, recipe: SurrogateRecipe
-) -> tuple[Float[Array, ""], Losses]:
-    """Mean over the batches of all buckets, each weighed by its size."""
+) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Losses]]:
+    """Mean over the batches of all buckets, each weighed by its size, and its parts."""
     parts = []
     dropping = recipe.model.dropout > 0
 
@@ -188,30 +186,24 @@ def _step_loss(
         + recipe.graph_weight * joined.edges
         + recipe.set_weight * joined.sets
     )
-    return total, joined
+    return total, (total, joined)
 
 
 def update_surrogate(
     state: SurrogateState, recipe: SurrogateRecipe
 ) -> tuple[SurrogateState, SurrogateMetrics]:
     """`steps_per_update` steps, each on fresh models; compile it once and call it."""
-    optimizer = make_optimizer(recipe)
     arrays, rest = eqx.partition(state.network, eqx.is_array)
 
     def take_step(carry: tuple[Any, PyTree], step: Int[Array, ""]):
-        network = eqx.combine(carry[0], rest)
         key = jax.random.fold_in(state.key, step)
-        grad = eqx.filter_value_and_grad(_step_loss, has_aux=True)
-        (loss, parts), gradients = grad(network, key, recipe)
-        parameters = eqx.filter(network, eqx.is_inexact_array)
-        with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
-            updates, memory = optimizer.update(gradients, carry[1], parameters)
-        rate = learning_rate(step, state.total, recipe)
-        updates = jax.tree.map(lambda u: rate * u, updates)
-        network = eqx.apply_updates(network, updates)
-        metrics = SurrogateMetrics(
-            loss, parts.parents, parts.edges, parts.sets, optax.tree.norm(gradients)
+        network, memory, (loss, parts), norm = improve(
+            make_optimizer(recipe, learning_rate(step, state.total, recipe)),
+            lambda network: _step_loss(network, key, recipe),
+            eqx.combine(carry[0], rest),
+            carry[1],
         )
+        metrics = SurrogateMetrics(loss, parts.parents, parts.edges, parts.sets, norm)
         return (eqx.filter(network, eqx.is_array), memory), metrics
 
     steps = state.step + jnp.arange(recipe.steps_per_update)

@@ -12,7 +12,7 @@ from jaxarc.envs.control import Place, next_pair
 from jaxarc.envs.filtering import allowed_words, filter_operation
 from jaxarc.envs.reward import Outcome, reward_of
 from jaxarc.envs.select import select_active, select_raw
-from jaxarc.episode import Episode, pack_episode, pack_flags
+from jaxarc.episode import Episode, pack_episode, pack_flags, repack
 from jaxarc.history import (
     METADATA_FIELDS,
     append_record,
@@ -79,8 +79,8 @@ def begin(
         completed=jnp.zeros(tasks.pairs.shape[-4], bool),
         allowed=jnp.asarray(_EVERYTHING),
         action_history=jnp.zeros(shape, jnp.float32),
-        history_length=zero,
-        history_position=zero,
+        action_history_length=zero,
+        action_history_write_pos=zero,
         augmentation=augmentation,
     )
 
@@ -107,21 +107,18 @@ def advance(
     ended = _is_over(outcome, completed, place, config)
     limited = outcome.step_count >= config.environment.max_episode_steps
     history = record_step(operation, episode, selection, raw, tasks.width, config)
-    changed = pack_episode(
+    changed = repack(
+        episode,
         canvas,
-        _shown(operation, selection, episode, fresh),
-        task_row=episode.task_row,
+        selection=_shown(operation, selection, episode, fresh),
         current_example_idx=now,
-        episode_mode=episode.episode_mode,
         step_count=outcome.step_count,
         episode_done=episode.episode_done | ended | limited,
         similarity_score=outcome.similarity,
         completed=completed,
-        allowed=episode.allowed,
         action_history=history[0],
-        history_length=history[1],
-        history_position=history[2],
-        augmentation=episode.augmentation,
+        action_history_length=history[1],
+        action_history_write_pos=history[2],
     )
     return changed, Transition(
         reward=reward_of(outcome, config),

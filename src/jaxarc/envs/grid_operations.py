@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxarc.episode import pack_episode
+from jaxarc.episode import repack
 from jaxarc.ops.apply import apply_operation
 from jaxarc.ops.names import ARCLEOperationType as Op
 from jaxarc.ops.selection import select_rows
@@ -33,22 +33,12 @@ def execute_grid_operation(state: ArcEnvState, operation: Any) -> ArcEnvState:
         (pair.given, pair.given_size),
     )
     alike = similarity(canvas.planes, canvas.size, pair.wanted, pair.wanted_size)
-    changed = pack_episode(
+    changed = repack(
+        episode,
         canvas,
-        episode.selection,
-        task_row=episode.task_row,
-        current_example_idx=episode.current_example_idx,
-        episode_mode=episode.episode_mode,
-        step_count=episode.step_count,
         episode_done=episode.episode_done | (operation == Op.SUBMIT),
         similarity_score=jnp.where(
             episode.episode_mode == 0, alike, episode.similarity_score
         ),
-        completed=episode.completed,
-        allowed=episode.allowed,
-        action_history=episode.action_history,
-        history_length=episode.action_history_length,
-        history_position=episode.action_history_write_pos,
-        augmentation=episode.augmentation,
     )
     return ArcEnvState(tasks, changed)

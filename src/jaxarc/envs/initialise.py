@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
 from jaxarc import bits
 from jaxarc.config import GridInitializationConfig
 from jaxarc.data.augment import random_augmentation, transform_planes
-from jaxarc.episode import Episode, pack_episode
+from jaxarc.episode import Episode, repack
 from jaxarc.ops.canvas import blank_canvas
 from jaxarc.pairs import load_pair, slot_of
 from jaxarc.similarity import similarity
@@ -36,21 +36,10 @@ def initialise(
     slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
     pair = load_pair(tasks, episode.task_row, slot, episode.augmentation)
     alike = similarity(planes, size, pair.wanted, pair.wanted_size)
-    return pack_episode(
+    return repack(
+        episode,
         blank_canvas(planes, size, canvas.width),
-        episode.selection,
-        task_row=episode.task_row,
-        current_example_idx=episode.current_example_idx,
-        episode_mode=episode.episode_mode,
-        step_count=episode.step_count,
-        episode_done=episode.episode_done,
         similarity_score=jnp.where(episode.episode_mode == 0, alike, 0.0),
-        completed=episode.completed,
-        allowed=episode.allowed,
-        action_history=episode.action_history,
-        history_length=episode.action_history_length,
-        history_position=episode.action_history_write_pos,
-        augmentation=episode.augmentation,
     )
 
 

@@ -1,6 +1,5 @@
 """An environment that remembers its state, for scripts and notebooks."""
 
-from types import TracebackType
 from typing import Any
 
 from jaxarc.envs.arguments import checked_config
@@ -57,10 +56,5 @@ class ArcEnvironment:
     def __enter__(self) -> "ArcEnvironment":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

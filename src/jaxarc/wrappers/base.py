@@ -82,6 +82,24 @@ class Wrapper(eqx.Module):
         self.env.close()
 
 
+class KeepingWrapper(Wrapper):
+    """A wrapper that keeps something itself: its state holds the inside one's as
+    `inner`.
+    """
+
+    def observe(self, state: Any, env_params: Any = None) -> Any:
+        """What an agent sees of a state."""
+        return self.env.observe(state.inner, env_params)
+
+    def render(self, state: Any, mode: str | None = None) -> Any:
+        """A picture of a state."""
+        return self.env.render(state.inner, mode)
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """The state with all its documented views."""
+        return self.env.arc_state(state.inner)
+
+
 def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
     """Whether one of these wrappers is somewhere around an environment."""
     while isinstance(env, Wrapper):

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from jaxarc.envs.timestep import ended_type
-from jaxarc.state import ArcEnvState
-from jaxarc.wrappers.base import Wrapper, replace_step
+from jaxarc.wrappers.base import KeepingWrapper, Wrapper, replace_step
 
 
 class Counted(eqx.Module):
@@ -18,7 +17,7 @@ class Counted(eqx.Module):
     steps: Int[Array, "*batch"]
 
 
-class StepLimit(Wrapper):
+class StepLimit(KeepingWrapper):
     """Truncates episodes after `max_steps`, on top of the environment's own limit."""
 
     max_steps: int = eqx.field(default=100, static=True)
@@ -44,18 +43,6 @@ class StepLimit(Wrapper):
         """The state, or where its episode is done the start of another one."""
         steps = jnp.where(done, 0, state.steps)
         return Counted(self.env.renew(state.inner, done, env_params), steps)
-
-    def observe(self, state: Counted, env_params: Any = None) -> Any:
-        """What an agent sees of a state."""
-        return self.env.observe(state.inner, env_params)
-
-    def render(self, state: Counted, mode: str | None = None) -> Any:
-        """A picture of a state."""
-        return self.env.render(state.inner, mode)
-
-    def arc_state(self, state: Counted) -> ArcEnvState:
-        """The state with all its documented views."""
-        return self.env.arc_state(state.inner)
 
 
 class AutoReset(Wrapper):

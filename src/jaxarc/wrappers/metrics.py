@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.envs.timestep import TimeStep
-from jaxarc.state import ArcEnvState
-from jaxarc.wrappers.base import Wrapper, replace_step
+from jaxarc.wrappers.base import KeepingWrapper, replace_step
 
 
 class EpisodeMetrics(eqx.Module):
@@ -31,7 +30,7 @@ class Measured(eqx.Module):
     metrics: EpisodeMetrics
 
 
-class MetricsWrapper(Wrapper):
+class MetricsWrapper(KeepingWrapper):
     """Puts the figures of the episode in `extras["episode_metrics"]`.
 
     On the last step of an episode they are those of the whole episode.
@@ -67,18 +66,6 @@ class MetricsWrapper(Wrapper):
         begun = _blank(self.env.arc_state(inner).episode.similarity_score)
         merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
         return Measured(inner, merged)
-
-    def observe(self, state: Measured, env_params: Any = None) -> Any:
-        """What an agent sees of a state."""
-        return self.env.observe(state.inner, env_params)
-
-    def render(self, state: Measured, mode: str | None = None) -> Any:
-        """A picture of a state."""
-        return self.env.render(state.inner, mode)
-
-    def arc_state(self, state: Measured) -> ArcEnvState:
-        """The state with all its documented views."""
-        return self.env.arc_state(state.inner)
 
 
 ExtendedMetrics = MetricsWrapper

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.ops.names import FIRST_CONTROL
-from jaxarc.state import ArcEnvState
-from jaxarc.wrappers.base import Wrapper, has_wrapper
+from jaxarc.wrappers.base import KeepingWrapper, has_wrapper
 from jaxarc.wrappers.endings import AutoReset
 from jaxarc.wrappers.vectorise import Vectorise
 
@@ -37,7 +36,7 @@ class Pictured(eqx.Module):
     transition: Transition
 
 
-class StepVisualizationWrapper(Wrapper):
+class StepVisualizationWrapper(KeepingWrapper):
     """Keeps the last transition; `render(state, "detailed")` draws it as SVG.
 
     It goes below `AutoReset`: after an automatic reset the transition is still the one
@@ -91,18 +90,10 @@ class StepVisualizationWrapper(Wrapper):
         """The state, or where its episode is done the start of another one."""
         return Pictured(self.env.renew(state.inner, done, env_params), state.transition)
 
-    def observe(self, state: Pictured, env_params: Any = None) -> Any:
-        """What an agent sees of a state."""
-        return self.env.observe(state.inner, env_params)
-
-    def arc_state(self, state: Pictured) -> ArcEnvState:
-        """The state with all its documented views."""
-        return self.env.arc_state(state.inner)
-
     def render(self, state: Pictured, mode: str | None = None) -> Any:
         """A picture of a state; "detailed" is SVG of the step that led to it."""
         if mode != "detailed":
-            return self.env.render(state.inner, mode)
+            return super().render(state, mode)
         from jaxarc.utils.visualization import draw_rl_step_svg
 
         last: Transition = jax.device_get(state.transition)

@@ -1,4 +1,4 @@
-"""How much better an outcome was than expected, and on what scale."""
+"""How much better an outcome was than expected, and what a learner makes of it."""
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,15 @@ def standardise(
     centred = shifted - shifted.mean(axis=axis, keepdims=True)
     return (
         centred / (shifted.std(axis=axis, keepdims=True) + 1e-8) if scale else centred
+    )
+
+
+def clipped_gain(
+    ratio: Float[Array, "*n"], advantage: Float[Array, "*n"], clip: float
+) -> Float[Array, "*n"]:
+    """min(r A, clip(r, 1 - e, 1 + e) A): no reward for moving further than that."""
+    return jnp.minimum(
+        ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.advantages import standardise
+from jaxrig.learn.advantages import clipped_gain, standardise
 from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
 from jaxrig.learn.protocol import Environment, Policy, Step, check_protocol
 from jaxrig.learn.ranges import require, require_positive
@@ -159,8 +159,7 @@ def grpo_terms(
     counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
     mean = lambda x: x.mean(where=counted)
     ratio = jnp.exp(new_logp - old_logp)
-    clipped = jnp.clip(ratio, 1 - clip, 1 + clip)
-    policy_loss = -mean(jnp.minimum(ratio * advantages, clipped * advantages))
+    policy_loss = -mean(clipped_gain(ratio, advantages, clip))
     mean_entropy = mean(entropy)
     entropy_loss = -entropy_coeff * mean_entropy
     approx_kl = mean(old_logp - new_logp)

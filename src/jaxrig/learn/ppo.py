@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.advantages import advantages, standardise
+from jaxrig.learn.advantages import advantages, clipped_gain, standardise
 from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
 from jaxrig.learn.protocol import Environment, Policy, check_protocol
 from jaxrig.learn.ranges import require, require_positive
@@ -96,8 +96,7 @@ def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
     advantage = standardise(batch.advantage)
     log_ratio = now.log_prob - batch.log_prob
     ratio = jnp.exp(log_ratio)
-    clipped = jnp.clip(ratio, 1 - config.clip_ratio, 1 + config.clip_ratio)
-    policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
+    policy_loss = -clipped_gain(ratio, advantage, config.clip_ratio).mean()
     value_loss = jnp.square(now.value - batch.target).mean()
     entropy = now.entropy.mean()
     loss = (

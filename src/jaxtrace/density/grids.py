@@ -14,6 +14,12 @@ from jaxtrace.bounds import AXES, box_bounds
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 NORMALISATIONS = ("pdf", "relative", "count")
 
+# Coordinates and density at every node of a grid, in a plane or in space.
+_Plane = Float[np.ndarray, "ny nx"]
+_Space = Float[np.ndarray, "nx ny nz"]
+PlaneGrid = tuple[_Plane, _Plane, _Plane]
+SpaceGrid = tuple[_Space, _Space, _Space, _Space]
+
 
 class Particles(NamedTuple):
     """Finite particles on the host, which of those given they are, and their dtype."""

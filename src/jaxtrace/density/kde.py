@@ -10,6 +10,8 @@ from jaxtyping import Float
 from jaxtrace.density.grids import (
     Domain,
     Particles,
+    PlaneGrid,
+    SpaceGrid,
     as_points,
     check_normalisation,
     finite_particles,
@@ -129,26 +131,13 @@ class KDEEstimator:
         sums = DirectSum(sources)(NORMAL.profile, places, self._limit)
         return rescale(sums, _pdf_scale(sample, h))
 
-    def evaluate_2d(
-        self,
-    ) -> tuple[
-        Float[np.ndarray, "ny nx"],
-        Float[np.ndarray, "ny nx"],
-        Float[np.ndarray, "ny nx"],
-    ]:
+    def evaluate_2d(self) -> PlaneGrid:
         """X, Y and density on a grid of the plane, in the order of meshgrid "xy"."""
         axes, density, dtype = self._grid(self._plane_axes)
         x, y = np.meshgrid(*axes)
         return x.astype(dtype), y.astype(dtype), density.T
 
-    def evaluate_3d(
-        self,
-    ) -> tuple[
-        Float[np.ndarray, "nx ny nz"],
-        Float[np.ndarray, "nx ny nz"],
-        Float[np.ndarray, "nx ny nz"],
-        Float[np.ndarray, "nx ny nz"],
-    ]:
+    def evaluate_3d(self) -> SpaceGrid:
         """X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
         axes, density, dtype = self._grid((0, 1, 2))
         x, y, z = (a.astype(dtype) for a in np.meshgrid(*axes, indexing="ij"))

@@ -9,6 +9,8 @@ from jaxtyping import Float
 from jaxtrace.density.grids import (
     Domain,
     Particles,
+    PlaneGrid,
+    SpaceGrid,
     as_points,
     check_normalisation,
     finite_particles,
@@ -200,13 +202,7 @@ class SPHDensityEstimator:
     def _domain(self) -> Domain:
         return make_domain(self._sample.positions, self._bounds, self._axes)
 
-    def evaluate_2d(
-        self,
-    ) -> tuple[
-        Float[np.ndarray, "ny nx"],
-        Float[np.ndarray, "ny nx"],
-        Float[np.ndarray, "ny nx"],
-    ]:
+    def evaluate_2d(self) -> PlaneGrid:
         """X, Y and density on a grid of the plane, in the order of meshgrid "xy"."""
         if self._dims != 2:
             raise ValueError(
@@ -215,14 +211,7 @@ class SPHDensityEstimator:
         x, y, density = self._grid("xy")
         return x, y, density
 
-    def evaluate_3d(
-        self,
-    ) -> tuple[
-        Float[np.ndarray, "nx ny nz"],
-        Float[np.ndarray, "nx ny nz"],
-        Float[np.ndarray, "nx ny nz"],
-        Float[np.ndarray, "nx ny nz"],
-    ]:
+    def evaluate_3d(self) -> SpaceGrid:
         """X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
         if self._dims != 3:
             raise ValueError(

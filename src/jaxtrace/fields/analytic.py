@@ -16,7 +16,7 @@ Number = Float[Array | np.ndarray, ""] | float
 
 
 def number(value: Any) -> Any:
-    """A parameter as an array, so that another value needs no new compilation."""
+    """Parameters as an array, so that other values need no new compilation."""
     return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
 
 

@@ -112,10 +112,7 @@ class ChangingMeshField(AbstractField):
 
     def time_bounds(self) -> tuple[float, float]:
         """The first and the last instant of the record."""
-        times = np.asarray(self.clock.times)
-        if len(times) == 1:
-            return -np.inf, np.inf
-        return float(times[0]), float(times[-1])
+        return self.clock.bounds()
 
     def trace(self, start: Positions, end: Positions, memory: Remembered) -> Crossing:
         """Where paths first leave the mesh of the earliest slice they remember."""

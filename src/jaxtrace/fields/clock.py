@@ -56,6 +56,13 @@ class Clock(eqx.Module):
         slices, weights = self._blend(xp, index, weight, times.astype(when.dtype))
         return Moment(when, *self._beyond(xp, slices, weights, outside))
 
+    def bounds(self) -> tuple[float, float]:
+        """The first and the last instant; a single slice has no ends."""
+        times = np.asarray(self.times)
+        if len(times) == 1:
+            return -np.inf, np.inf
+        return float(times[0]), float(times[-1])
+
     def _single(self, xp: Any, when: Any, times: Any) -> Moment:
         """One slice: the same at all times, or nothing at any other instant."""
         slices = xp.zeros((*when.shape, 1), np.int32)

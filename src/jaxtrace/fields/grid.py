@@ -83,14 +83,12 @@ class GridField(AbstractField):
         return x, y, z
 
     def moment(self, time: Numbers) -> Moment:
-        """An instant as the slices to blend."""
+        """An instant as slices of the record and their weights."""
         return self.clock.moment(time)
 
     def time_bounds(self) -> tuple[float, float]:
-        """The instants of the first and the last slice."""
-        if self.clock.times.shape[0] == 1:
-            return -np.inf, np.inf
-        return float(self.clock.times[0]), float(self.clock.times[-1])
+        """The first and the last instant of the record."""
+        return self.clock.bounds()
 
     def bounds(self) -> tuple[Corner, Corner]:
         """The corners of the grid; along a repeating axis, one period."""

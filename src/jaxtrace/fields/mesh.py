@@ -13,13 +13,7 @@ from jaxtrace.fields.blocks import check_points
 from jaxtrace.fields.clock import Clock, Moment, Numbers
 from jaxtrace.fields.crossing import Crossing, trace
 from jaxtrace.fields.locate import Locator, know_nothing, locate, make_locator
-from jaxtrace.fields.nodal import (
-    blend,
-    blend_slices,
-    check_clock,
-    check_values,
-    pays,
-)
+from jaxtrace.fields.nodal import blend, blend_field, check_clock, check_values
 from jaxtrace.fields.seams import close_seams
 from jaxtrace.fields.search import rows
 from jaxtrace.fields.shapes import Outside, check_outside, interpolate
@@ -52,11 +46,7 @@ class MeshField(AbstractField):
 
     def still(self, moment: Moment, particles: int) -> tuple["MeshField", Moment]:
         """The field with its slices blended, if there are few nodes for the work."""
-        if not pays(self.values, moment, particles):
-            return self, moment
-        values, clock, instant = blend_slices(self.values, moment)
-        field = eqx.tree_at(lambda f: (f.values, f.clock), self, (values, clock))
-        return field, instant
+        return blend_field(self, moment, particles)
 
     def velocity(
         self, positions: Positions, moment: Moment, memory: Remembered
@@ -88,10 +78,7 @@ class MeshField(AbstractField):
 
     def time_bounds(self) -> tuple[float, float]:
         """The first and the last instant of the record."""
-        times = np.asarray(self.clock.times)
-        if len(times) == 1:
-            return -np.inf, np.inf
-        return float(times[0]), float(times[-1])
+        return self.clock.bounds()
 
     def trace(
         self,

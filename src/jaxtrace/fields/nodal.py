@@ -1,7 +1,8 @@
 """Values at nodes: checked on the host, blended in time and over nodes when asked."""
 
-from typing import Any
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +12,8 @@ from jaxtrace.fields.clock import Clock, Moment, make_clock, steady_clock
 from jaxtrace.fields.search import rows
 
 BLEND_UP_TO = 8  # nodes per particle up to which slices are blended beforehand
+
+T = TypeVar("T")
 
 
 def blend(
@@ -72,6 +75,15 @@ def blend_slices(
         moment.time, jnp.zeros(1, np.int32), jnp.ones(1, moment.weights.dtype)
     )
     return sum(parts[1:], start=parts[0])[None], steady_clock(), instant
+
+
+def blend_field(field: T, moment: Moment, particles: int) -> tuple[T, Moment]:
+    """A field of `values` by a `clock` with its slices blended, if that pays."""
+    whole: Any = field
+    if not pays(whole.values, moment, particles):
+        return field, moment
+    values, clock, instant = blend_slices(whole.values, moment)
+    return eqx.tree_at(lambda f: (f.values, f.clock), whole, (values, clock)), instant
 
 
 def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n 3"]:

@@ -5,7 +5,6 @@ Linear interpolation is exact for linear fields within the hull of the points.
 
 from typing import Any, Literal, get_args
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,13 +17,7 @@ from jaxtrace.fields.blocks import check_points, relative_volumes
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.clock import Clock, Moment, Numbers
 from jaxtrace.fields.mesh import MeshField, make_mesh_field
-from jaxtrace.fields.nodal import (
-    blend,
-    blend_slices,
-    check_clock,
-    check_values,
-    pays,
-)
+from jaxtrace.fields.nodal import blend, blend_field, check_clock, check_values
 from jaxtrace.fields.search import (
     Tree,
     build_tree,
@@ -61,11 +54,7 @@ class NearestField(AbstractField):
 
     def still(self, moment: Moment, particles: int) -> tuple["NearestField", Moment]:
         """The field with its slices blended, if there are few points for the work."""
-        if not pays(self.values, moment, particles):
-            return self, moment
-        values, clock, instant = blend_slices(self.values, moment)
-        field = eqx.tree_at(lambda f: (f.values, f.clock), self, (values, clock))
-        return field, instant
+        return blend_field(self, moment, particles)
 
     def velocity(
         self, positions: Positions, moment: Moment, memory: Remembered
@@ -82,10 +71,7 @@ class NearestField(AbstractField):
 
     def time_bounds(self) -> tuple[float, float]:
         """The first and the last instant of the record."""
-        times = np.asarray(self.clock.times)
-        if len(times) == 1:
-            return -np.inf, np.inf
-        return float(times[0]), float(times[-1])
+        return self.clock.bounds()
 
     def _nearest(self, x: Positions, guess: Remembered) -> Remembered:
         def touches(lanes: tuple, boxes: Array) -> Array:

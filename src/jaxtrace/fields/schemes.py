@@ -106,9 +106,7 @@ class OnGrid(Scheme):
         return make_grid_field(
             values.reshape(values.shape[0], *self.lattice.shape, 3),
             self.lattice.axes,
-            clock.times,
-            interpolation=clock.interpolation,
-            extrapolation=clock.extrapolation,
+            **_instants(clock),
             outside=self.outside,
         )
 
@@ -153,9 +151,7 @@ class OnElements(Scheme):
             values,
             offsets=elements.offsets,
             types=elements.types,
-            times=clock.times,
-            interpolation=clock.interpolation,
-            extrapolation=clock.extrapolation,
+            **_instants(clock),
             outside=self.outside,
         )
 
@@ -185,15 +181,22 @@ class AmongPoints(Scheme):
             self.points,
             values,
             spatial_interpolation=self.method,
-            times=clock.times,
-            interpolation=clock.interpolation,
-            extrapolation=clock.extrapolation,
+            **_instants(clock),
             outside=self.outside,
         )
 
     def replace(self, field: Any, values: Values) -> Any:
         """The same points with other values."""
         return _with_values(field, values)
+
+
+def _instants(clock: Clock) -> dict[str, Any]:
+    """A clock as the arguments of every field of slices."""
+    return {
+        "times": clock.times,
+        "interpolation": clock.interpolation,
+        "extrapolation": clock.extrapolation,
+    }
 
 
 def choose_scheme(

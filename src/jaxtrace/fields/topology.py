@@ -90,24 +90,6 @@ def coincident(
     return same
 
 
-def edge_lengths(mesh: Mesh) -> Float[np.ndarray, "cells 2"]:
-    """The shortest and the longest edge of every cell."""
-    lengths = np.empty((len(mesh.nodes), 2))
-    for index, name in enumerate(mesh.kinds):
-        members = mesh.members(index)
-        around = {
-            tuple(sorted(pair))
-            for face in KINDS[name].faces
-            for pair in zip(face, (*face[1:], face[0]), strict=True)
-        }
-        a, b = np.asarray(sorted(around)).T
-        nodes = mesh.nodes[members]
-        edges = mesh.points[nodes[:, a]] - mesh.points[nodes[:, b]]
-        size = np.linalg.norm(edges, axis=2)
-        lengths[members] = np.stack([size.min(1), size.max(1)], 1)
-    return lengths
-
-
 def _padded_nodes(blocks: dict[str, Nodes]) -> Nodes:
     width = max(nodes.shape[1] for nodes in blocks.values())
     padded = [

@@ -94,8 +94,23 @@ def columns(arrays: Mapping[str, Any] | None, rows: int) -> list[Column]:
     return made
 
 
+def whole_columns(arrays: Mapping[str, Any]) -> list[Column]:
+    """Columns of named values that belong to the file, each as long as it is."""
+    return [column(n, np.atleast_1d(np.asarray(v))) for n, v in arrays.items()]
+
+
+def numbers(values: Any) -> str:
+    """Numbers as text that reads back as the same ones."""
+    return " ".join(repr(float(value)) for value in values)
+
+
 def points(name: str, positions: Any) -> Column:
-    """A column of positions (N,3) in floating point; (N,2) gets z = 0."""
+    """A column of positions (N,3) in floating point; (N,2) gets z = 0.
+
+    One that already is a column passes as it is.
+    """
+    if isinstance(positions, Column):
+        return positions
     return column(name, as_points(positions, name))
 
 

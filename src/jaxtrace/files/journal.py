@@ -10,7 +10,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,11 @@ def journal_of(path: Path) -> Path:
 def all_or_nothing(path: Path) -> "Iterator[PendingFile]":
     """A file object whose writes are kept if the block succeeds, else undone."""
     finish_journal(path)
-    with open(path, "r+b", buffering=0) as raw:
+    with open(path, "r+b", buffering=0) as raw, ExitStack() as undo:
         pending = PendingFile(raw)
-        try:
-            yield pending
-        except BaseException:
-            raw.truncate(pending.base)
-            raise
+        undo.callback(raw.truncate, pending.base)
+        yield pending
+        undo.pop_all()
         os.fsync(raw.fileno())
         _write_journal(path, pending)
     finish_journal(path)

@@ -9,7 +9,15 @@ from urllib.parse import quote
 import numpy as np
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.files.columns import Cells, Column, column, columns, points
+from jaxtrace.files.columns import (
+    Cells,
+    Column,
+    column,
+    columns,
+    numbers,
+    points,
+    whole_columns,
+)
 from jaxtrace.files.vtk_write import Arrays, Filename
 
 HEADING = "# vtk DataFile Version 5.1\nparticle tracking\nBINARY\n"
@@ -40,7 +48,7 @@ def write_binary_polydata(
     field_data: Arrays = None,
 ) -> Path:
     """Write what `vtk_write.write_vtp` writes, as a .vtk file."""
-    place = positions if isinstance(positions, Column) else points("Points", positions)
+    place = points("Points", positions)
     parts = [(t, c) for t, c in (("VERTICES", verts), ("LINES", lines)) if c]
     count = sum(cells.ends.rows for _, cells in parts)
     return _write(
@@ -64,7 +72,7 @@ def write_binary_grid(
     field_data: Arrays = None,
 ) -> Path:
     """Write what `vtk_write.write_vtu` writes, as a .vtk file."""
-    place = positions if isinstance(positions, Column) else points("Points", positions)
+    place = points("Points", positions)
     if cells.types is None:
         raise ValueError("the cells of an unstructured grid need their type numbers")
     count = cells.ends.rows
@@ -90,7 +98,7 @@ def write_binary_image(
     field_data: Arrays = None,
 ) -> Path:
     """Write what `vtk_write.write_vti` writes, as a .vtk file."""
-    place = f"ORIGIN {_numbers(origin)}\nSPACING {_numbers(spacing)}\n"
+    place = f"ORIGIN {numbers(origin)}\nSPACING {numbers(spacing)}\n"
     data = _data("POINT_DATA", int(np.prod(shape)), point_data)
     parts = [_dimensions(shape), place]
     return _write(path, "STRUCTURED_POINTS", field_data, parts, data)
@@ -168,8 +176,7 @@ def _as(source: Column, dtype: str, lead: Sequence[int] = ()) -> Column:
 
 def _field(arrays: Arrays) -> Iterator[str | Column]:
     if arrays:
-        wholes = [column(n, np.atleast_1d(np.asarray(v))) for n, v in arrays.items()]
-        yield from _arrays(wholes)
+        yield from _arrays(whole_columns(arrays))
 
 
 def _data(tag: str, rows: int, arrays: Arrays) -> Iterator[str | Column]:
@@ -194,7 +201,3 @@ def _type(member: Column) -> str:
 
 def _dimensions(shape: Sequence[int]) -> str:
     return f"DIMENSIONS {' '.join(map(str, shape))}\n"
-
-
-def _numbers(values: Any) -> str:
-    return " ".join(repr(float(value)) for value in values)

@@ -17,7 +17,15 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.files.columns import Cells, Column, column, columns, points
+from jaxtrace.files.columns import (
+    Cells,
+    Column,
+    column,
+    columns,
+    numbers,
+    points,
+    whole_columns,
+)
 
 Filename = str | os.PathLike[str]
 Arrays = Mapping[str, Any] | None
@@ -62,8 +70,7 @@ class _Document:
         if not arrays:
             return
         with self.element("FieldData"):
-            for name, values in arrays.items():
-                whole = column(name, np.atleast_1d(np.asarray(values)))
+            for whole in whole_columns(arrays):
                 self.array(whole, NumberOfTuples=whole.rows)
 
     def write(self, file: io.BufferedIOBase) -> None:
@@ -91,7 +98,7 @@ def write_vtp(
     field_data: Arrays = None,
 ) -> Path:
     """Write points, vertices and polylines; cell rows: the vertices, then the lines."""
-    place = _as_points(positions)
+    place = points("Points", positions)
     parts = {tag: c for tag, c in (("Verts", verts), ("Lines", lines)) if c is not None}
     sizes = {_NUMBER_OF[tag]: cells.ends.rows for tag, cells in parts.items()}
     document = _Document()
@@ -118,7 +125,7 @@ def write_vtu(
     """Write an unstructured grid; the cells carry their VTK type numbers."""
     if cells.types is None:
         raise ValueError("the cells of an unstructured grid need their type numbers")
-    place, count = _as_points(positions), cells.ends.rows
+    place, count = points("Points", positions), cells.ends.rows
     document = _Document()
     sizes = {"NumberOfPoints": place.rows, "NumberOfCells": count}
     with (
@@ -141,7 +148,7 @@ def write_vti(
     field_data: Arrays = None,
 ) -> Path:
     """Write an even grid of `shape` nodes; the rows of the data run x fastest."""
-    placed = {"Origin": _numbers(origin), "Spacing": _numbers(spacing)}
+    placed = {"Origin": numbers(origin), "Spacing": numbers(spacing)}
     document = _Document()
     with _grid(document, "ImageData", shape, point_data, field_data, **placed):
         pass
@@ -174,14 +181,10 @@ def write_vts(
 ) -> Path:
     """Write a curved grid of `shape` nodes; positions and data run x fastest."""
     document = _Document()
-    place = _as_points(positions)
+    place = points("Points", positions)
     with _grid(document, "StructuredGrid", shape, point_data, field_data):
         document.section("Points", [place])
     return _finish(document, path, "StructuredGrid")
-
-
-def _as_points(positions: Any) -> Column:
-    return positions if isinstance(positions, Column) else points("Points", positions)
 
 
 @contextmanager
@@ -227,7 +230,3 @@ def _finish(document: _Document, path: Filename, kind: str) -> Path:
     with atomic_write(path) as file:
         document.write(file)
     return path
-
-
-def _numbers(values: Any) -> str:
-    return " ".join(repr(float(value)) for value in values)

@@ -3,22 +3,17 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
+from jaxtrace.fields.analytic import number
 from jaxtrace.integrators.tableau import Tableau, stability_limit
 from jaxtrace.tracking.motion import AbstractMotion, Term, total
 from jaxtrace.tracking.particles import Particles, move
 
 Unknowns = tuple[Float[Array, "n 3"], Float[Array, "n 3"]]
-
-
-def _numbers(value: Any) -> Any:
-    """Parameters as arrays, so that other values need no new compilation."""
-    return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
 
 
 def _resting() -> Float[np.ndarray, "3"]:
@@ -37,9 +32,9 @@ class Inertial(AbstractMotion):
     Tracking is forward only: backward in time drag feeds every error.
     """
 
-    response_time: Float[Array | np.ndarray, ""] = eqx.field(converter=_numbers)
+    response_time: Float[Array | np.ndarray, ""] = eqx.field(converter=number)
     gravity: Float[Array | np.ndarray, "3"] = eqx.field(
-        converter=_numbers, default_factory=_resting
+        converter=number, default_factory=_resting
     )
     terms: tuple[Term, ...] = ()
 

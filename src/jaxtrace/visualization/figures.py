@@ -40,8 +40,9 @@ def can_show() -> bool:
     return pyplot.get_backend().lower() not in FILE_BACKENDS
 
 
-def finish(figure: Any, save_path: Any, show: bool) -> None:
-    """Save the figure if asked, and show it where pyplot holds it."""
+def finish(drawn: Any, save_path: Any, show: bool) -> None:
+    """Save the figure of axes if asked, and show it where pyplot holds it."""
+    figure = drawn.figure.canvas.figure
     if save_path is not None:
         save_figure(figure, save_path)
     if show and getattr(figure, "number", None) is not None:

@@ -49,7 +49,7 @@ def plot_density_2d(
     bar.locator = load_package("matplotlib.ticker", "Plots").MaxNLocator(6)
     bar.update_ticks()
     label_axes(drawn, axes, (None, None), title, equal)
-    finish(drawn.figure.canvas.figure, save_path, show and ax is None)
+    finish(drawn, save_path, show and ax is None)
     return drawn
 
 

@@ -61,7 +61,7 @@ def plot_particles_2d(
     drawn = open_axes(ax, figsize, show)
     _scatter(drawn, points, chosen, axes, color, s, alpha)
     label_axes(drawn, axes, axis_limits(bounds, axes), title, equal)
-    finish(drawn.figure.canvas.figure, save_path, show and ax is None)
+    finish(drawn, save_path, show and ax is None)
     return drawn
 
 
@@ -91,7 +91,7 @@ def plot_particles_3d(
     drawn = _open_space(ax, figsize, show, elev, azim)
     _scatter(drawn, points, chosen, SPACE, color, s, alpha)
     label_axes(drawn, SPACE, axis_limits(bounds, SPACE), title, equal)
-    finish(drawn.figure.canvas.figure, save_path, show and ax is None)
+    finish(drawn, save_path, show and ax is None)
     return drawn
 
 
@@ -125,7 +125,7 @@ def plot_trajectory_2d(
         if show_arrows:
             _draw_arrows(drawn, stretches, scene.colour_of, axes)
     plot_particles_2d(scene.points, plane=plane, ax=drawn, **scene.options)
-    finish(drawn.figure.canvas.figure, save_path, show and ax is None)
+    finish(drawn, save_path, show and ax is None)
     return drawn
 
 
@@ -152,7 +152,7 @@ def plot_trajectory_3d(
     if show_paths:
         _draw_lines(drawn, scene.stretches(), scene.colour_of, SPACE)
     plot_particles_3d(scene.points, ax=drawn, elev=elev, azim=azim, **scene.options)
-    finish(drawn.figure.canvas.figure, save_path, show and ax is None)
+    finish(drawn, save_path, show and ax is None)
     return drawn
 
 

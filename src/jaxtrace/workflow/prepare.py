@@ -7,17 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Float
 
-from jaxrig import compile_once
 from jaxrig.static import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config
-from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.clock import Moment
 from jaxtrace.fields.function import as_field
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
 from jaxtrace.tracking.diffusion import Diffusion
@@ -172,10 +167,8 @@ def keep_inside(
     """The seeds that the field holds, and how many were left out, in words."""
     frozen = as_field(field)
     first = frozen.get_time_bounds()[0]
-    moment = frozen.moment(np.float64(first if math.isfinite(first) else 0.0))
-    held = np.asarray(
-        _held(frozen, jnp.asarray(seeds), jax.tree.map(jnp.asarray, moment))
-    )
+    start = first if math.isfinite(first) else 0.0
+    held = np.asarray(frozen.contains(seeds, start))
     if held.all():
         return seeds, ()
     if not held.any():
@@ -187,14 +180,6 @@ def keep_inside(
     return seeds[held], (
         f"{missing:,} of {len(seeds):,} particles lie outside the mesh: left out",
     )
-
-
-@compile_once(max_traces=None)
-def _held(
-    field: AbstractField, positions: Float[Array, "n 3"], moment: Moment
-) -> Bool[Array, " n"]:
-    _, memory = field.velocity(positions, moment, field.start(positions))
-    return field.inside(positions, memory)
 
 
 def make_boundary(case: Case, domain: Box) -> AbstractBoundary:

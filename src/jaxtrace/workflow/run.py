@@ -4,7 +4,6 @@ Everything lies in the folder of the case. Tracking is written as it goes and ca
 stopped and gone on with; all that follows is made anew from it.
 """
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxrig import Meter, record_compilations
+from jaxrig.atomic import remove_path
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.files.stores import open_store
 from jaxtrace.files.trajectories import export_trajectory_to_vtk
@@ -121,7 +121,7 @@ def _claim(case: Case, resume: bool, overwrite: bool) -> None:
     if overwrite:
         frames = store.with_name(f"{store.stem}_frames")  # beside a .pvd
         for path in (store, state, frames):
-            _remove(path)
+            remove_path(path)
     elif store.exists() and not resume:
         raise FileExistsError(
             f"{case.folder} holds a run: go on with it (--resume), replace it "
@@ -136,13 +136,6 @@ def _frames_there(store: Path) -> int:
         return 0
     with open_store(store, "r") as frames:
         return frames.frames
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _intent(plan: Plan) -> str:

@@ -104,13 +104,6 @@ def test_metric_matches_its_definition(name, naive):
     np.testing.assert_array_equal(found, getattr(metrics, name)(*STACKED))
 
 
-def test_predict_all_f1_is_that_of_predicting_all():
-    parents = jnp.array([True, False, False, False, False, False, False])
-    mask = jnp.ones(7, bool)
-    whole = metrics.parent_f1(jnp.ones(7), parents, mask)
-    assert metrics.predict_all_f1(jnp.asarray(1.0), jnp.asarray(7.0)) == whole == 0.25
-
-
 def test_a_reversed_edge_counts_twice_and_padding_not_at_all():
     true = jnp.zeros((3, 3), bool).at[0, 1].set(True)
     turned = true.T.at[0, 2].set(True)

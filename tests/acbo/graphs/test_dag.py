@@ -6,19 +6,15 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from acbo.graphs.dag import ancestors, causal_order, depths, is_acyclic
+from acbo.graphs.dag import ancestors, depths
 
 SIZES = (1, 2, 5, 8)
 
 
 @pytest.fixture(scope="module")
 def answer():
-    """All four answers for a stack of graphs, once for each size."""
-
-    def everything(graph):
-        return ancestors(graph), is_acyclic(graph), depths(graph), causal_order(graph)
-
-    return jax.jit(jax.vmap(everything))
+    """Both answers for a stack of graphs, once for each size."""
+    return jax.jit(jax.vmap(lambda graph: (ancestors(graph), depths(graph))))
 
 
 def random_graphs(d, count=24):
@@ -36,20 +32,13 @@ def random_graphs(d, count=24):
 def test_against_networkx(answer, d):
     graphs = random_graphs(d)
     found = map(np.asarray, answer(jnp.asarray(graphs)))
-    for graph, above, acyclic, depth, order in zip(graphs, *found, strict=True):
+    for graph, above, depth in zip(graphs, *found, strict=True):
         twin = nx.from_numpy_array(graph.astype(int), create_using=nx.DiGraph)
         # The closure with reflexive=False holds (i, i) just where a cycle does.
         closure = nx.transitive_closure(twin, reflexive=False)
         expected = nx.to_numpy_array(closure, nodelist=range(d)) > 0
         np.testing.assert_array_equal(above, expected)
-        assert acyclic == nx.is_directed_acyclic_graph(twin)
-        if acyclic:
+        if nx.is_directed_acyclic_graph(twin):
             layers = enumerate(nx.topological_generations(twin))
             level = {node: i for i, nodes in layers for node in nodes}
             assert depth.tolist() == [level[node] for node in range(d)]
-            assert order.tolist() == sorted(range(d), key=lambda i: (level[i], i))
-
-
-def test_the_ring_is_found(answer):
-    for d in SIZES:
-        assert not np.asarray(answer(jnp.asarray(random_graphs(d)))[1])[-1]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from jaxrig.learn.advantages import advantages, standardise
+from jaxrig.learn.advantages import advantages, clipped_gain, standardise
 
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(-100, 100, width=32)))
@@ -59,3 +59,10 @@ def test_advantages_equal_the_definition():
         )
         expected = naive_advantages(reward, value, next_value, done, 0.9, 0.8)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gains_end_where_the_ratio_is_clipped():
+    ratio = jnp.asarray([0.5, 1.0, 1.5, 0.5, 1.5])
+    advantage = jnp.asarray([1.0, 1.0, 1.0, -1.0, -1.0])
+    found = clipped_gain(ratio, advantage, 0.2)
+    np.testing.assert_allclose(found, [0.5, 1.0, 1.2, -0.8, -1.5], rtol=1e-6)

@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import CubicHermiteSpline
 
-from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS, make_clock
+from jaxtrace.fields.clock import (
+    EXTRAPOLATIONS,
+    INTERPOLATIONS,
+    make_clock,
+    steady_clock,
+)
 
 UNEVEN = np.array([-1.0, 0.5, 0.75, 2.0, 5.0, 5.5])
 VALUES = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
@@ -179,3 +184,8 @@ def test_wrong_records_are_refused(times, rules, message):
 
 def test_wrap_is_another_name_for_periodic():
     assert make_clock([0, 1], "linear", "wrap").extrapolation == "periodic"
+
+
+def test_a_record_has_ends_and_a_single_slice_none():
+    assert make_clock([1.0, 2.0, 4.0], "linear", "constant").bounds() == (1.0, 4.0)
+    assert steady_clock().bounds() == (-np.inf, np.inf)

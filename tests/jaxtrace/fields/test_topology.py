@@ -6,7 +6,6 @@ import pytest
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.topology import (
     coincident,
-    edge_lengths,
     make_mesh,
     split_faces,
 )
@@ -80,14 +79,6 @@ def test_seams_between_pieces_are_closed_unless_values_differ():
     values[1, : len(pieces[0])] += 1
     apart = make_mesh(points, cells, same=coincident(points, values))
     assert apart.boundary.areas.sum() == pytest.approx(8)
-
-
-def test_edges_are_measured():
-    points, cells = lattice((2, 2, 2), (3.0, 2.0, 1.0))
-    lengths = edge_lengths(make_mesh(points, cells))
-    np.testing.assert_allclose(lengths, [[1.0, 3.0]])
-    lengths = edge_lengths(make_mesh(points, split(cells, SIX), kind="tetra"))
-    np.testing.assert_allclose(lengths[:, 1], np.sqrt(14))
 
 
 def test_quads_are_split_into_triangles():

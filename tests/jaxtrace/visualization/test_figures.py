@@ -20,19 +20,19 @@ def shown(monkeypatch):
 
 def test_without_a_window_pyplot_knows_of_no_figure():
     figure = figures.open_axes(None, (2, 2), show=True).figure
-    figures.finish(figure, None, show=True)
+    figures.finish(figure.add_subplot(), None, show=True)
     assert pyplot.get_fignums() == []
 
 
 def test_with_a_window_the_figure_is_shown(shown):
     figure = figures.new_figure((2, 2), show=True)
-    figures.finish(figure, None, show=True)
+    figures.finish(figure.add_subplot(), None, show=True)
     assert shown == [[figure.number]]
 
 
 def test_what_is_not_to_be_shown_is_not(shown):
     figure = figures.new_figure((2, 2), show=False)
-    figures.finish(figure, None, show=True)
+    figures.finish(figure.add_subplot(), None, show=True)
     assert shown == []
 
 

@@ -1,13 +1,13 @@
 """The folder of a run: where its files lie, how many there may be, which go first."""
 
 import re
-import shutil
 from collections.abc import Callable
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 
 from jaxarc.config import StorageConfig
+from jaxrig.atomic import remove_path
 
 GIGABYTE = 1e9
 _EPISODE = re.compile(r"episode_(\d{4,})(\.json)?")
@@ -33,7 +33,7 @@ class RunFolder:
         self.accepts = True  # whether the episode at hand gets files
         if config.clear_output_on_start:
             for part in (self.logs, self.episodes, self.pictures):
-                _remove(part)
+                remove_path(part)
         self.path.mkdir(parents=True, exist_ok=True)
 
     def _part(self, name: str) -> Path:
@@ -103,7 +103,7 @@ class RunFolder:
         while waiting and self.is_full():
             number = waiting.pop(0)
             for path in self._paths(number):
-                _remove(path)
+                remove_path(path)
             removed.append(number)
         return removed
 
@@ -124,13 +124,6 @@ def _run_path(config: StorageConfig, clock: Callable[[], datetime]) -> Path:
         return base / name
     names = (f"{name}-{number}" for number in count(2))
     return base / next(other for other in names if not (base / other).exists())
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _bytes(top: Path) -> int:

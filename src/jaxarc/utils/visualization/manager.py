@@ -4,7 +4,6 @@ import gc
 import os
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -76,12 +75,7 @@ class MemoryManager:
         self.gc_optimizer.optimize_for_visualization()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.cleanup_memory()
         finally:
