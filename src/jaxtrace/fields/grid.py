@@ -22,7 +22,7 @@ OUTSIDE = get_args(Outside)
 
 # Blending all nodes once is worth it while there are no more than this many per
 # particle: a blend streams through memory, a look-up jumps about in it.
-NODES_PER_PARTICLE = 64
+NODES_PER_PARTICLE = 4
 LARGEST_INDEX = 2**31 - 1
 
 
