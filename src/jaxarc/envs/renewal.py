@@ -7,7 +7,7 @@ and only the few environments whose episode ended need anything new.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
 from jaxarc.data.augment import random_augmentation
 from jaxarc.envs.episode import begin
@@ -15,6 +15,9 @@ from jaxarc.envs.initialise import initialise
 from jaxarc.envs.params import EnvParams
 from jaxarc.episode import Episode
 from jaxarc.pairs import Augmentation, pair_counts
+
+# On a CPU this share of a batch is renewed in a round, but not fewer rows than eight.
+BLOCKS, SMALLEST_BLOCK = 16, 8
 
 
 def mix(number: UInt[Array, ""]) -> UInt[Array, ""]:
@@ -106,16 +109,95 @@ def start_episode(
     return initialise(tasks, episode, key, config.grid_initialization)
 
 
+@jax.custom_batching.custom_vmap
 def renew(
-    params: EnvParams, episode: Episode, seed: UInt[Array, ""], done: Bool[Array, ""]
+    params: EnvParams,
+    episode: Episode,
+    seed: UInt[Array, "*batch"],
+    done: Bool[Array, "*batch"],
 ) -> Episode:
-    """The episode, or where it is done another one.
+    """The episode, or where it is done another one; any axes may lead.
 
     Records of the past are left where they are, since the length says how many count.
     """
+    axes = done.ndim
+    if axes == 0:
+        return _renew_by_choice(params, episode, seed, done)
+    join = lambda x: x.reshape(done.size, *x.shape[axes:])
+    part = lambda x: x.reshape(*done.shape, *x.shape[1:])
+    rows = jax.tree.map(join, (episode, seed, done))
+    renewed = jax.lax.platform_dependent(
+        params, *rows, cpu=_renew_by_rounds, default=_renew_all
+    )
+    return jax.tree.map(part, renewed)
+
+
+@renew.def_vmap
+def _renew_rule(axis_size, in_batched, params, episode, seed, done):
+    """Mapped once more, it has one more leading axis, and is still one program."""
+    args = (params, episode, seed, done)
+    if any(jax.tree.leaves(in_batched[0])):
+        choose = _renew_by_choice
+        for _ in range(done.ndim - in_batched[3]):
+            choose = jax.vmap(choose, in_axes=(None, 0, 0, 0))
+        axes = jax.tree.map(lambda mapped: 0 if mapped else None, in_batched)
+        renewed = jax.vmap(choose, axes, axis_size=axis_size)(*args)
+    else:
+        spread = lambda x, mapped: (
+            x if mapped else jnp.broadcast_to(x[None], (axis_size, *x.shape))
+        )
+        renewed = renew(params, *jax.tree.map(spread, args[1:], tuple(in_batched[1:])))
+    return renewed, jax.tree.map(lambda _: True, renewed)
+
+
+def _renew_by_choice(
+    params: EnvParams, episode: Episode, seed: UInt[Array, ""], done: Bool[Array, ""]
+) -> Episode:
+    """A start in any case, taken where the episode is done."""
     fresh = start_episode(params, seed, episode.task_row)
     merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), fresh, episode)
-    return eqx.tree_at(lambda e: e.action_history, merged, episode.action_history)
+    return _with_history(merged, episode.action_history)
+
+
+_renew_all = jax.vmap(_renew_by_choice, in_axes=(None, 0, 0, 0))
+
+
+def _renew_by_rounds(
+    params: EnvParams,
+    episodes: Episode,
+    seeds: UInt[Array, " rows"],
+    done: Bool[Array, " rows"],
+) -> Episode:
+    """Starts for the rows that are done alone, a block of them in each round.
+
+    Few episodes end at a step, so there is mostly one round; nothing is lost where all
+    end at once. The loop also keeps XLA from working out the step before it once more
+    for every cell that it chooses.
+    """
+    count = done.shape[0]
+    block = min(count, max(SMALLEST_BLOCK, count // BLOCKS))
+    start = jax.vmap(lambda seed, last_row: start_episode(params, seed, last_row))
+
+    def round_of(carry):
+        episodes, left = carry
+        (rows,) = jnp.nonzero(left, size=block, fill_value=count)
+        take = lambda x: x.at[rows].get(mode="clip")
+        put = lambda x, new: x.at[rows].set(new, mode="drop")
+        fresh = _with_history(
+            start(take(seeds), take(episodes.task_row)), take(episodes.action_history)
+        )
+        return jax.tree.map(put, episodes, fresh), put(left, False)
+
+    # Without its records an episode is small, and they need not go round.
+    bare = _with_history(episodes, episodes.action_history[:, :0])
+    renewed, _ = jax.lax.while_loop(
+        lambda carry: jnp.any(carry[1]), round_of, (bare, done)
+    )
+    return _with_history(renewed, episodes.action_history)
+
+
+def _with_history(episode: Episode, records: Float[Array, "..."]) -> Episode:
+    return eqx.tree_at(lambda e: e.action_history, episode, records)
 
 
 def _key(seed: UInt[Array, ""]) -> PRNGKeyArray:

@@ -23,6 +23,7 @@ from jaxarc.envs.arguments import (
     for_each,
     tasks_or_demo,
 )
+from jaxarc.envs.dispatch import Quick, fields_of, put_together, take_apart, with_fields
 from jaxarc.envs.episode import advance, begin
 from jaxarc.episode import Episode
 from jaxarc.ops.names import FIRST_CONTROL
@@ -31,6 +32,12 @@ from jaxarc.state import ArcEnvState, join_state, shared_tasks
 from jaxarc.types import JaxArcTask
 from jaxarc.validation import ACTION_RULE, action_in_range
 from jaxrig.checks import check
+
+# What a step may change of an episode; where no history is kept, not the last.
+STEPPED = (
+    *("planes", "clipboard", "selection", "counters", "current_example_idx"),
+    *("step_count", "episode_done", "similarity_score", "action_history"),
+)
 
 Observation = Int[Array, "*batch h w"]
 Info = dict[str, Array]
@@ -67,7 +74,18 @@ def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
     """State, observation, reward, done and info after one action."""
     config = as_config(config)
     action, checked = checked_action(action, config)
-    return _complete(state.tasks, *_step(state, action, config, checked))
+    tasks, episode = fields_of(state)["tasks"], fields_of(state)["episode"]
+    task_parts, task_plan = take_apart(tasks)
+    parts, plan = take_apart(episode)
+    action_parts, action_plan = take_apart(action)
+    changed, observation, reward, info = _step(
+        (task_parts, parts, action_parts),
+        (config, checked, task_plan, plan, action_plan),
+    )
+    if "available_demo_pairs" not in info:
+        info["available_demo_pairs"] = fields_of(tasks)["num_train_pairs"]
+        info["available_test_pairs"] = fields_of(tasks)["num_test_pairs"]
+    return _complete(tasks, with_fields(episode, changed), observation, reward, info)
 
 
 def batch_reset(
@@ -157,12 +175,19 @@ def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
     return ArcEnvState(shared, episodes), observe(episodes)
 
 
-@functools.partial(jax.jit, static_argnames=("config", "checked"))
-def _step(state, action, config, checked):
-    episode, reward, more = _advance(
-        state.tasks, state.episode, action, config, checked
-    )
-    return episode, observe(episode), reward, more
+@Quick
+def _step(parts, rules):
+    """What a step changes of an episode by name, observation, reward, and of `info`
+    what neither episode nor task holds: every array that a call takes or gives costs.
+    """
+    config, checked, *plans = rules
+    tasks, episode, action = map(put_together, parts, plans)
+    after, reward, info = _advance(tasks, episode, action, config, checked)
+    names = STEPPED if after.action_history.size else STEPPED[:-1]
+    changed = {name: getattr(after, name) for name in names}
+    if not is_stack(tasks):
+        del info["available_demo_pairs"], info["available_test_pairs"]
+    return changed, observe(after), reward, info
 
 
 @functools.partial(jax.jit, static_argnames=("config", "checked"))
@@ -206,7 +231,7 @@ def _complete(
     Done and half of `info` are parts of the new state, named again here because every
     array that a compiled call returns costs a microsecond or two.
     """
-    parts = vars(episode)
+    parts = fields_of(episode)
     info["similarity"] = parts["similarity_score"]
     info["step_count"] = parts["step_count"]
     info["episode_mode"] = parts["episode_mode"]

@@ -22,6 +22,7 @@ from jaxarc.actions import create_bbox_action, create_mask_action, create_point_
 from jaxarc.data.buffer import stack_task_list
 from jaxarc.data.samples import create_mock_task
 from jaxarc.envs import functional
+from jaxarc.envs.dispatch import take_apart
 from jaxarc.envs.functional import (
     arc_reset,
     arc_step,
@@ -134,7 +135,7 @@ def test_shapes_and_types_of_the_results(state, states):
 
 def test_one_trace_for_each_kind_of_action(tasks):
     config = make_config(SHAPE, steps=31)
-    before = traces(functional._step), traces(functional._reset)
+    before = traces(functional._step.direct), traces(functional._reset)
     mask = np.zeros(SHAPE, bool)
     for task in tasks:
         for pair in (0, None):
@@ -146,7 +147,7 @@ def test_one_trace_for_each_kind_of_action(tasks):
                 corners = (operation, 0, 0, 1, operation)
                 state, *_ = arc_step(state, create_bbox_action(*corners), config)
                 state, *_ = arc_step(state, create_mask_action(operation, mask), config)
-    assert traces(functional._step) - before[0] == 3
+    assert traces(functional._step.direct) - before[0] == 3
     assert traces(functional._reset) - before[1] == 2
 
 
@@ -205,9 +206,11 @@ def test_steps_inside_a_scan(state):
 
 def test_a_step_holds_no_callback(state, states):
     batch = stack([FILL] * BATCH)
+    modules = (state.tasks, state.episode, FILL)
+    parts, plans = zip(*map(take_apart, modules), strict=True)
     step = lambda checked: jax.make_jaxpr(
-        lambda s, a: functional._step(s, a, CONFIG, checked)
-    )(state, FILL)
+        lambda parts: functional._step(parts, (CONFIG, checked, *plans))
+    )(parts)
     assert "callback" not in str(step(False))
     assert "callback" in str(step(True))
     program = jax.make_jaxpr(lambda s, a: functional._step_batch(s, a, CONFIG, False))(

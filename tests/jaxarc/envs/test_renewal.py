@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +21,7 @@ from jaxarc.envs.renewal import (
     scaled,
     start_episode,
 )
+from jaxrig.sharding import gather, make_mesh, shard_batch
 
 WORDS = st.integers(0, 2**32 - 1)
 
@@ -166,3 +168,85 @@ def test_only_what_is_done_begins_anew(history):
     after = go(before, jnp.uint32(9), jnp.asarray(True))
     fresh = start_episode(params, jnp.uint32(9), before.task_row)
     assert_same(after, fresh)
+
+
+COUNT = 40  # five blocks of the fewest rows
+
+
+def renewed(params):
+    """Episodes with records, seeds, and by hand what is renewed of them."""
+    start = jax.jit(jax.vmap(lambda s, row: start_episode(params, s, row)))
+    rows = jnp.arange(COUNT, dtype=jnp.int32) % 4
+    episodes, numbers = start(seeds(COUNT), rows), seeds(COUNT, 1000)
+    records = np.arange(episodes.action_history.size, dtype=np.float32)
+    records = jnp.asarray(records.reshape(episodes.action_history.shape))
+    keep = lambda e: eqx.tree_at(lambda e: e.action_history, e, records)
+    episodes, fresh = keep(episodes), keep(start(numbers, episodes.task_row))
+
+    def wanted(done):
+        pick = lambda new, old: np.where(
+            np.asarray(done).reshape(-1, *(1,) * (old.ndim - 1)), new, old
+        )
+        return jax.tree.map(pick, fresh, episodes)
+
+    return episodes, numbers, wanted
+
+
+@pytest.mark.parametrize("augment", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_batch_is_renewed_row_by_row_however_many_are_done(augment):
+    params = small_params(ordered(), augment=augment)
+    episodes, numbers, wanted = renewed(params)
+    go = jax.jit(jax.vmap(lambda e, s, d: renew(params, e, s, d)))
+    for ended in (0, 1, 8, 9, COUNT):
+        done = jax.random.permutation(jax.random.key(ended), jnp.arange(COUNT) < ended)
+        assert_same(go(episodes, numbers, done), wanted(done))
+
+
+def test_a_map_of_a_map_is_one_batch():
+    params = small_params()
+    episodes, numbers, wanted = renewed(params)
+    done = jnp.arange(COUNT) % 3 == 0
+    square = lambda tree: jax.tree.map(
+        lambda x: x.reshape(5, COUNT // 5, *x.shape[1:]), tree
+    )
+    go = jax.jit(jax.vmap(jax.vmap(lambda e, s, d: renew(params, e, s, d))))
+    found = go(*square((episodes, numbers, done)))
+    assert_same(found, square(wanted(done)))
+
+
+def test_a_batch_over_several_devices_is_renewed_alike():
+    params = small_params()
+    episodes, numbers, wanted = renewed(params)
+    done = jnp.arange(COUNT) % 3 == 0
+    go = jax.jit(jax.vmap(lambda e, s, d: renew(params, e, s, d)))
+    found = go(*shard_batch((episodes, numbers, done), make_mesh()))
+    assert_same(gather(found), wanted(done))
+
+
+@pytest.mark.slow
+def test_an_episode_that_is_not_mapped_is_the_same_for_all():
+    params = small_params()
+    episodes, numbers, _ = renewed(params)
+    done = jnp.arange(COUNT) % 3 == 0
+    one = jax.tree.map(lambda x: x[0], episodes)
+    go = jax.jit(lambda s, d: renew(params, one, s, d))
+    found = jax.jit(jax.vmap(lambda s, d: renew(params, one, s, d)))(numbers, done)
+    for index in range(COUNT):
+        row = jax.tree.map(lambda x, i=index: x[i], found)
+        assert_same(row, go(numbers[index], done[index]))
+
+
+@pytest.mark.slow
+def test_parameters_may_be_mapped_too():
+    params = small_params(subset_indices=[3, 0])
+    episodes, numbers, _ = renewed(params)
+    done = jnp.arange(COUNT) % 3 == 0
+    subsets = jnp.asarray([[3, 0], [2, 1]], jnp.int32)
+
+    def go(rows):
+        chosen = eqx.tree_at(lambda p: p.subset_indices, params, rows)
+        return jax.vmap(lambda e, s, d: renew(chosen, e, s, d))(episodes, numbers, done)
+
+    found = jax.jit(jax.vmap(go))(subsets)
+    for index, rows in enumerate(subsets):
+        assert_same(jax.tree.map(lambda x, i=index: x[i], found), go(rows))

@@ -1,0 +1,120 @@
+"""Quick calls: modules as tuples and back, one program for each way to call."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array, Float
+
+from jaxarc.envs import dispatch
+from jaxarc.envs.dispatch import (
+    ONE_BY_ONE,
+    Quick,
+    knows_one_by_one,
+    put_together,
+    take_apart,
+    with_fields,
+)
+
+
+class Pair(eqx.Module):
+    left: Float[Array, "..."]
+    name: str = eqx.field(static=True)
+    right: Float[Array, "..."] | None
+    size: int = eqx.field(static=True)
+
+
+class Single(eqx.Module):
+    only: Float[Array, "..."]
+
+
+PAIR = Pair(jnp.ones(2), "a", jnp.zeros(3), 4)
+
+
+@pytest.fixture
+def doubled():
+    """A fresh function: twice its parts, and how often it was traced."""
+    traced = []
+
+    def double(parts, rules):
+        traced.append(rules)
+        if rules == "refused":
+            raise ValueError("refused for its own reasons")
+        return jax.tree.map(lambda x: 2 * x, parts)
+
+    return Quick(double), traced
+
+
+@pytest.mark.parametrize("module", [PAIR, Pair(PAIR.left, "b", None, 1)])
+def test_a_module_comes_back_as_it_was(module):
+    parts, plan = take_apart(module)
+    assert parts == (module.left, module.right)
+    assert hash(plan) == hash(take_apart(module)[1])
+    again = put_together(parts, plan)
+    assert jax.tree.structure(again) == jax.tree.structure(module)
+    assert (again.name, again.size) == (module.name, module.size)
+
+
+def test_a_module_with_one_field():
+    parts, plan = take_apart(Single(jnp.ones(2)))
+    assert len(parts) == 1
+    assert plan.static == ()
+    np.testing.assert_array_equal(put_together(parts, plan).only, np.ones(2))
+
+
+def test_static_fields_tell_plans_apart():
+    assert take_apart(PAIR)[1] != take_apart(Pair(PAIR.left, "b", PAIR.right, 4))[1]
+
+
+def test_changed_fields_leave_the_module_alone():
+    changed = with_fields(PAIR, {"left": jnp.full(2, 7.0)})
+    assert changed.left.tolist() == [7.0, 7.0]
+    assert changed.right is PAIR.right
+    assert PAIR.left.tolist() == [1.0, 1.0]
+
+
+def test_direct_calls_have_a_program_of_their_own(doubled):
+    quick, traced = doubled
+    for _ in range(3):
+        assert quick(((jnp.ones(2),), (None,)), "x")[0][0].tolist() == [2.0, 2.0]
+    assert len(traced) == 1
+    assert quick.direct._cache_size() == int(knows_one_by_one())
+
+
+def test_inside_other_functions_calls_are_ordinary(doubled):
+    quick, _ = doubled
+    known = ((jnp.ones(2),),)
+    assert jax.jit(lambda x: quick(((x,),), "x"))(jnp.ones(2))[0][0][0] == 2.0
+    assert jax.vmap(lambda x: quick(((x,),), "x"))(jnp.ones(2))[0][0][1] == 2.0
+    assert quick.direct._cache_size() == 0
+    # Nothing in this call is traced, yet it is part of a larger program.
+    assert jax.jit(lambda x: x + quick(known, "x")[0][0])(jnp.ones(2))[0] == 3.0
+
+
+def test_host_arrays_are_taken(doubled):
+    assert doubled[0](((np.ones(2, np.float32),),), "x")[0][0][0] == 2.0
+
+
+def test_errors_of_the_function_are_its_own(doubled):
+    with pytest.raises(ValueError, match="its own reasons"):
+        doubled[0](((jnp.ones(2),),), "refused")
+
+
+def test_an_option_that_xla_does_not_know_is_not_used(doubled, monkeypatch):
+    monkeypatch.setitem(ONE_BY_ONE, "xla_cpu_no_such_option", "1")
+    knows_one_by_one.cache_clear()
+    try:
+        assert not knows_one_by_one()
+        assert doubled[0](((jnp.ones(2),),), "x")[0][0][0] == 2.0
+    finally:
+        knows_one_by_one.cache_clear()
+
+
+def test_other_devices_are_left_to_xla(monkeypatch):
+    monkeypatch.setattr(dispatch.jax, "default_backend", lambda: "gpu")
+    knows_one_by_one.cache_clear()
+    try:
+        assert not knows_one_by_one()
+    finally:
+        knows_one_by_one.cache_clear()
