@@ -102,10 +102,16 @@ def problems(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     policy, known = load_policy(), proposers()
     systems = {
         "policy": Proposer(policy.surrogate, policy.network),
+        "likeliest": Proposer(policy.surrogate, policy.network, greedy=True),
         **{name: known[name] for name in ("random", "gp", "exact_ei")},
     }
+    chosen_systems = {name: systems[name] for name in chosen.systems or systems}
     report = evaluate_problems(
-        systems, ["toy_graph", "complete_graph", "psa"], runs=20, steps=20
+        chosen_systems,
+        ["toy_graph", "complete_graph", "psa"],
+        runs=chosen.runs,
+        steps=20,
+        seed=chosen.seed,
     )
     return [
         {
@@ -175,6 +181,8 @@ parser.add_argument("--steps", type=int, help="in one compiled call: 10")
 parser.add_argument("--dtype", default="float32", help="float32 or bfloat16")
 parser.add_argument("--graphs", type=int, default=20)
 parser.add_argument("--seed", type=int, default=0, help="of held-out problems")
+parser.add_argument("--runs", type=int, default=20, help="of each problem")
+parser.add_argument("--systems", nargs="*", help="of problems; by default all")
 parser.add_argument("--states", type=int, default=16)
 parser.add_argument("--group", type=int, default=64, dest="group_size")
 arguments = parser.parse_args()

@@ -24,7 +24,8 @@ class DataConfig:
     """Sizes of the data sets of one bucket, and the models they come from.
 
     `observational` and `interventional` bound the numbers of rows; `clipped` is the
-    share of data sets whose variables stay within their ranges.
+    share of data sets whose variables stay within their ranges. With `exact` the
+    surrogate is told the exact posterior of the target's causes, not the truth.
     """
 
     scms: tuple[SCMConfig, ...] = (SCMConfig(),)
@@ -34,6 +35,7 @@ class DataConfig:
     observational: tuple[int, int] = (20, 100)
     interventional: tuple[int, int] = (0, 28)
     clipped: float = 0.3
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if not self.scms:

@@ -19,7 +19,13 @@ from acbo.policy.effects import reach_probs
 from acbo.policy.encode import Outlook, edges_of, look
 from acbo.policy.model import Move, PolicyConfig, PolicyNetwork, Scores
 from acbo.posterior import ParentSetPosterior
-from acbo.surrogate.encode import column_scale, pad_rows, row_bucket, variable_bucket
+from acbo.surrogate.encode import (
+    READING_BUCKETS,
+    column_scale,
+    pad_rows,
+    row_bucket,
+    variable_bucket,
+)
 from acbo.surrogate.predictor import Surrogate, load_surrogate
 from acbo.types import lower_is_better
 from jaxrig.checkpoint import load_tree, read_header, save_tree
@@ -134,7 +140,7 @@ class Policy(eqx.Module):
         posterior: ParentSetPosterior | Mapping[str, float] | None,
     ) -> Advice:
         d = len(history.names)
-        columns = variable_bucket(d)
+        columns = variable_bucket(d, READING_BUCKETS)
         given = np.full(columns, np.nan, np.float32)
         if posterior is not None:
             given[:d] = _marginals(history, posterior)

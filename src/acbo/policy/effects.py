@@ -63,3 +63,20 @@ def reach_probs(
     reached = start.astype(edge_probs.dtype)
     reached = jax.lax.scan(extend, reached, None, edge_probs.shape[0] - 1)[0]
     return jnp.where(start, 0.0, reached)
+
+
+def clear_probs(
+    edge_probs: Float[Array, "d d"], target: Int[Array, ""]
+) -> Float[Array, " d"]:
+    """How likely the target follows a variable that was free as one that was set: no
+    cause of it leads to the target past it, nor does the target lead to it.
+    """
+    d = edge_probs.shape[0]
+
+    def shut(i: Int[Array, ""]) -> Float[Array, ""]:
+        past_it = jnp.where(jnp.arange(d)[None] == i, 0.0, edge_probs)
+        behind = edge_probs[:, i] * reach_probs(past_it, target)
+        return jnp.prod(1 - behind)
+
+    after = reach_probs(edge_probs.T, target)
+    return jax.vmap(shut)(jnp.arange(d)) * (1 - after)

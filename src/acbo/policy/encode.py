@@ -9,21 +9,20 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.environment import Setting
 from acbo.history import History
-from acbo.policy.curves import (
-    Fit,
-    Sight,
-    average_curve,
-    expected_gains,
-    fit_curves,
-    read_curves,
+from acbo.policy.curves import Sight, average_curve, fit_curves
+from acbo.policy.effects import (
+    clear_probs,
+    reach_probs,
+    structural_weights,
+    total_effects,
 )
-from acbo.policy.effects import reach_probs, structural_weights, total_effects
+from acbo.policy.gains import expected_gains
 from acbo.surrogate.encode import column_scale, standardise
 from acbo.surrogate.predictor import Surrogate
 from acbo.surrogate.statistics import squash
 
 CANDIDATES = 17  # values of each variable, both ends of its range among them
-FEATURES = 22
+FEATURES = 19
 FARTHEST = 40.0  # deviations of the target that a line may promise
 BESIDE = 0.1  # of a range: rows farther outside tell nothing about it
 LEAST_GAIN = 1e-3  # in deviations of the target; smaller ones are all alike
@@ -68,17 +67,9 @@ class Lines(NamedTuple):
     """The linear view: outcomes in deviations of the target, lower is better."""
 
     outcome: Float[Array, " n"]
-    rest: Float[Array, " n"]  # of the outcome, beside its causes' linear effects
     scaled: Float[Array, "d m"]  # candidate values in deviations of their variable
     at_rows: Float[Array, "n d"]  # expected outcome by the total effect of a variable
     at_candidates: Float[Array, "d m"]
-
-
-class Curves(NamedTuple):
-    """The bent view: what causes add to the line, and what interventions showed."""
-
-    bend: Fit
-    tried: Fit
 
 
 def _draw_lines(
@@ -93,48 +84,40 @@ def _draw_lines(
     share = jnp.linspace(0.0, 1.0, CANDIDATES)
     values = setting.low[:, None] + (setting.high - setting.low)[:, None] * share[None]
     scaled = (values - mean[:, None]) / spread[:, None]
-    outcome = setting.sign * z[:, target]
     return Lines(
-        outcome,
-        outcome - setting.sign * (z @ weights[:, target]),
+        setting.sign * z[:, target],
         scaled,
         jnp.clip(effect[None] * z, -FARTHEST, FARTHEST),
         jnp.clip(effect[:, None] * scaled, -FARTHEST, FARTHEST),
     )
 
 
-def _draw_curves(
-    history: History, setting: Setting, sure: Float[Array, " d"], lines: Lines
-) -> Curves:
-    """`sure` are the probabilities of the target's causes."""
+def _rows_by_variable(
+    history: History, setting: Setting, clear: Float[Array, " d"], lines: Lines
+) -> Sight:
+    """Rows in which a variable was set tell about its curve, and those in which it was
+    free as far as nothing confounds it, that is with the probability `clear`.
+    """
     width = jnp.where(setting.high > setting.low, setting.high - setting.low, 1.0)
     place = (history.values - setting.low[None]) / width[None]
     there = history.row_mask[:, None] & (place >= -BESIDE) & (place <= 1 + BESIDE)
-    # What the linear causes leave of the outcome, over a variable that was free: a
-    # cause that bends the target shows here before it was ever set.
-    free = Sight(
-        place,
-        lines.rest,
-        jnp.zeros_like(lines.at_rows),
-        there & ~history.intervened,
-    )
-    bend = fit_curves(free, jnp.zeros_like(lines.at_candidates))
-    mean = average_curve(bend).mean
-    model = lines.at_candidates + sure[:, None] * mean
-    expected = lines.at_rows + sure[None] * read_curves(mean, place)
-    acted = Sight(place, lines.outcome, expected, there & history.intervened)
-    return Curves(bend, fit_curves(acted, model))
+    telling = jnp.where(history.intervened, 1.0, clear[None])
+    made = there & history.intervened
+    weight = jnp.where(there, telling, 0.0)
+    return Sight(place, lines.outcome, lines.at_rows, weight, made)
 
 
 def look(
     history: History, setting: Setting, edge_probs: Float[Array, "d d"]
 ) -> Outlook:
     """The outlook from a history and the probabilities of its edges."""
+    target = setting.target
     lines = _draw_lines(history, setting, edge_probs)
-    sure = edge_probs[:, setting.target]
-    curves = _draw_curves(history, setting, sure, lines)
-    bend, tried = average_curve(curves.bend), average_curve(curves.tried)
-    gain = expected_gains(curves.tried, tried)
+    clear = clear_probs(edge_probs, target)
+    sight = _rows_by_variable(history, setting, clear, lines)
+    fit = fit_curves(sight, lines.at_candidates)
+    tried = average_curve(fit, lines.at_candidates)
+    gain = expected_gains(fit, sight, lines.at_candidates)
     acted = history.intervened & history.row_mask[:, None]
     rows = acted.any(axis=1)
     best = _lowest(lines.outcome, rows)
@@ -149,17 +132,14 @@ def look(
         squash(tried.deviation),
         column(tried.straight),
         column(tried.rough),
-        squash(bend.mean),
-        squash(bend.deviation),
-        column(bend.rough),
-        column(sure),
-        column(reach_probs(edge_probs, setting.target)),
+        column(edge_probs[:, target]),
+        column(reach_probs(edge_probs, target)),
+        column(clear),
         whole * (2 * share - 1)[None],
         whole * ((share == 0) | (share == 1)).astype(gain.dtype)[None],
         squash(lines.scaled),
         column(jnp.log1p(acted.sum(axis=0).astype(gain.dtype))),
-        jnp.log1p(curves.tried.near),
-        jnp.log1p(curves.bend.near),
+        jnp.log1p(fit.near),
         whole * squash(best),
         whole * (count(history.row_mask & ~rows) - 3.0),
         whole * count(rows),

@@ -5,16 +5,18 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 VARIABLE_BUCKETS = (4, 8, 16, 32, 64, 128)
+# One data set is read once: a program more is worth less work in each reading.
+READING_BUCKETS = (4, 8, 12, *VARIABLE_BUCKETS[2:])
 ROW_BUCKETS = (32, 128, 512)
 
 
-def variable_bucket(d: int) -> int:
+def variable_bucket(d: int, buckets: tuple[int, ...] = VARIABLE_BUCKETS) -> int:
     """The smallest bucket that holds d variables."""
-    for bucket in VARIABLE_BUCKETS:
+    for bucket in buckets:
         if d <= bucket:
             return bucket
     raise ValueError(
-        f"{d} variables are more than the largest bucket of {VARIABLE_BUCKETS[-1]}: "
+        f"{d} variables are more than the largest bucket of {buckets[-1]}: "
         "leave out variables that cannot matter"
     )
 

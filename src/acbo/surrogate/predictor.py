@@ -18,7 +18,13 @@ from acbo.graphs.parent_sets import (
     enumerate_possible_parent_sets,
 )
 from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
-from acbo.surrogate.encode import pad_rows, row_bucket, standardise, variable_bucket
+from acbo.surrogate.encode import (
+    READING_BUCKETS,
+    pad_rows,
+    row_bucket,
+    standardise,
+    variable_bucket,
+)
 from acbo.surrogate.model import (
     Prediction,
     SurrogateConfig,
@@ -106,7 +112,7 @@ class Padded(NamedTuple):
 
 def _padded(values: np.ndarray, intervened: np.ndarray) -> Padded:
     n, d = values.shape
-    rows, columns = row_bucket(n), variable_bucket(d)
+    rows, columns = row_bucket(n), variable_bucket(d, READING_BUCKETS)
     return Padded(
         jnp.asarray(pad_rows(values.astype(np.float32), rows, columns)),
         jnp.asarray(pad_rows(intervened, rows, columns)),

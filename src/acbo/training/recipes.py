@@ -28,7 +28,8 @@ def shipped_surrogate() -> SurrogateRecipe:
         equal_noise=0.5,
         any_target=0.15,
     )
-    scms = (wide, wide, firm, firm, bent)
+    wavy = SCMConfig(graphs, ("wave",), _NOISES, (0, 1), (0.3, 2), 0.5, 0.15)
+    scms = (wide, wide, firm, firm, bent, wavy)
     return SurrogateRecipe(
         model=SurrogateConfig(
             dim=64,
@@ -42,12 +43,12 @@ def shipped_surrogate() -> SurrogateRecipe:
             compute_dtype="bfloat16",
         ),
         data=(
+            DataConfig((wide, firm), 4, 32, (2, 4), (8, 22), (0, 10), exact=True),
             DataConfig(scms, 8, 32, (3, 8), (8, 22), (0, 10)),
             DataConfig(scms, 8, 128, (3, 8), (20, 100), (0, 28)),
             DataConfig(scms, 16, 128, (6, 16), (20, 100), (0, 28)),
-            DataConfig(scms, 32, 512, (12, 32), (60, 350), (0, 160)),
         ),
-        batches=(256, 192, 96, 12),
+        batches=(128, 256, 192, 96),
         steps=7260,
         steps_per_update=20,
         learning_rate=1e-3,
@@ -64,11 +65,11 @@ def shipped_policy() -> PolicyRecipe:
         graphs,
         ("quadratic", "tanh", "mlp", "rff"),
         weights=(0.3, 2.5),
-        noise=(0.2, 1),
+        noise=(0.3, 3.0),
         equal_noise=0.5,
     )
     wavy = SCMConfig(
-        graphs, ("wave",), weights=(0, 1), noise=(0.3, 2.0), equal_noise=0.5
+        graphs, ("wave",), weights=(0, 1), noise=(0.5, 4.0), equal_noise=0.5
     )
     return PolicyRecipe(
         episodes=EpisodeConfig(
@@ -87,6 +88,6 @@ def shipped_policy() -> PolicyRecipe:
             num_iterations=2,
             learning_rate=7e-4,
             entropy_coeff=0.001,
-            discount=0.95,
+            discount=0.97,
         ),
     )

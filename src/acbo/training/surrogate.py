@@ -1,5 +1,6 @@
 """Training of the surrogate: models, data, loss and update in one compiled scan."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from acbo.surrogate.model import (
     SurrogateNetwork,
     set_logits,
 )
+from acbo.training.targets import Targets, exact_targets, true_targets
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.optimizer import improve, start_optimizer
 
@@ -111,26 +113,26 @@ def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateStat
 
 
 def cross_entropy(
-    logits: Float[Array, "*n"], truth: Bool[Array, "*n"]
+    logits: Float[Array, "*n"], chance: Float[Array, "*n"]
 ) -> Float[Array, "*n"]:
-    """-log p of what is true, in nats; 0 where the logit says that nothing is there."""
+    """-E[log p] in nats; 0 where the logit says that nothing is there."""
     there = jnp.isfinite(logits)
     safe = jnp.where(there, logits, 0.0)
-    return jnp.where(there, jax.nn.softplus(jnp.where(truth, -safe, safe)), 0.0)
+    lost = chance * jax.nn.softplus(-safe) + (1 - chance) * jax.nn.softplus(safe)
+    return jnp.where(there, lost, 0.0)
 
 
 def set_loss(
     prediction: Prediction,
-    causes: Bool[Array, " d"],
+    chances: Float[Array, " k"],
     target: Int[Array, ""],
     var_mask: Bool[Array, " d"],
     max_parents: int,
 ) -> Float[Array, ""]:
-    """-log p of the true set of causes; 0 where it has more than `max_parents`."""
+    """-E[log p] of the set of causes, over all candidates."""
     set_mask, membership = bucket_parent_sets(var_mask, target, max_parents)
     scores = jax.nn.log_softmax(set_logits(prediction, membership, set_mask))
-    same = (membership == causes[None]).all(axis=1) & set_mask
-    return -jnp.where(same, scores, 0.0).sum()
+    return -jnp.where(set_mask, chances * scores, 0.0).sum()
 
 
 class Losses(eqx.Module):
@@ -144,20 +146,20 @@ class Losses(eqx.Module):
 def losses_of(
     network: SurrogateNetwork,
     data: Dataset,
+    wanted: Targets,
     key: PRNGKeyArray | None,
     max_parents: int,
 ) -> Losses:
     """Log loss by variable of the target's causes, of all edges, and of the set."""
     z = standardise(data.values, data.intervened, data.row_mask, data.var_mask)
     found = network(z, data.intervened, data.row_mask, data.var_mask, data.target, key)
-    causes = data.adjacency[:, data.target]
     size = data.var_mask.sum().astype(z.dtype)
-    edges = cross_entropy(found.edge_logits, data.adjacency)
+    edges = cross_entropy(found.edge_logits, wanted.edges)
     others = jnp.maximum(size - 1, 1)
     return Losses(
         edges[:, data.target].sum() / others,
         edges.sum() / (size * others),
-        set_loss(found, causes, data.target, data.var_mask, max_parents),
+        set_loss(found, wanted.sets, data.target, data.var_mask, max_parents),
     )
 
 
@@ -168,8 +170,10 @@ def _step_loss(
     parts = []
     dropping = recipe.model.dropout > 0
 
-    def one(data: Dataset, key: PRNGKeyArray) -> Losses:
-        return losses_of(network, data, key if dropping else None, recipe.max_parents)
+    def one(exact: bool, data: Dataset, key: PRNGKeyArray) -> Losses:
+        wanted = (exact_targets if exact else true_targets)(data, recipe.max_parents)
+        own = key if dropping else None
+        return losses_of(network, data, wanted, own, recipe.max_parents)
 
     for index, (config, count) in enumerate(
         zip(recipe.data, recipe.batches, strict=True)
@@ -179,7 +183,7 @@ def _step_loss(
             batch_keys(named_key(own, "data"), count)
         )
         keys = batch_keys(named_key(own, "dropout"), count)
-        parts.append(jax.vmap(one)(data, keys))
+        parts.append(jax.vmap(functools.partial(one, config.exact))(data, keys))
     joined = jax.tree.map(lambda *each: jnp.concatenate(each).mean(), *parts)
     total = (
         joined.parents

@@ -10,6 +10,7 @@ import pytest
 from acbo.policy.effects import (
     DOUBT,
     LARGEST_EFFECT,
+    clear_probs,
     reach_probs,
     structural_weights,
     total_effects,
@@ -64,6 +65,32 @@ def test_paths_of_a_tree_by_enumeration(tree):
     expected[TARGET] = 0
     found = REACH(single(probs), jnp.asarray(TARGET))
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def clear(graph: np.ndarray, i: int) -> bool:
+    """No cause of i reaches the target past i, and the target does not reach i."""
+    whole = np.linalg.matrix_power(np.eye(D) + graph, D) > 0
+    past = graph.copy()
+    past[:, i] = 0
+    reach = np.linalg.matrix_power(np.eye(D) + past, D)[:, TARGET] > 0
+    return not (whole[TARGET, i] or (reach & (graph[:, i] > 0)).any())
+
+
+def test_what_confounds_by_enumeration():
+    """0 causes 1 and the target 2, 1 causes 2, and 2 causes 3: each edge perhaps."""
+    chances = {(0, 1): 0.5, (0, 2): 0.7, (1, 2): 0.4, (2, 3): 0.8}
+    probs, expected = np.zeros((D, D)), np.zeros(D)
+    for edge, chance in chances.items():
+        probs[edge] = chance
+    for there in itertools.product([False, True], repeat=len(chances)):
+        graph, weight = np.zeros((D, D)), 1.0
+        for (edge, chance), present in zip(chances.items(), there, strict=True):
+            graph[edge] = present
+            weight *= chance if present else 1 - chance
+        expected += weight * np.array([clear(graph, i) for i in range(D)])
+    found = np.asarray(jax.jit(clear_probs)(single(probs), jnp.asarray(TARGET)))
+    others = [0, 1, 3]
+    np.testing.assert_allclose(found[others], expected[others], atol=1e-6)
 
 
 def test_reach_is_a_probability_whatever_the_edges():

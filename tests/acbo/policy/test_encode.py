@@ -52,13 +52,13 @@ def test_plain_columns(seen):
     share = np.linspace(0, 1, CANDIDATES)
     flat = lambda x: np.broadcast_to(x, (D, CANDIDATES))
     close = lambda k, x: np.testing.assert_allclose(features[..., k], x, atol=1e-5)
-    close(8, flat(TRUE[:, TARGET][:, None]))
-    close(10, flat(2 * share - 1))
-    close(11, flat((share == 0) | (share == 1)))
+    close(5, flat(TRUE[:, TARGET][:, None]))
+    close(8, flat(2 * share - 1))
+    close(9, flat((share == 0) | (share == 1)))
     times = np.asarray(HISTORY.intervened).sum(axis=0)
-    close(13, flat(np.log1p(times)[:, None]))
-    close(17, np.log1p(40) - 3)
-    close(18, np.log1p(20))
+    close(11, flat(np.log1p(times)[:, None]))
+    close(14, np.log1p(40) - 3)
+    close(15, np.log1p(20))
 
 
 def test_better_is_lower_in_both_directions(seen):

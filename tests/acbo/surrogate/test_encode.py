@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from acbo.surrogate.encode import (
+    READING_BUCKETS,
     ROW_BUCKETS,
     VARIABLE_BUCKETS,
     column_scale,
@@ -23,6 +24,11 @@ STANDARD = jax.jit(standardise)
 @pytest.mark.parametrize(("d", "bucket"), [(1, 4), (4, 4), (5, 8), (128, 128)])
 def test_variables_go_to_the_smallest_bucket_that_holds_them(d, bucket):
     assert variable_bucket(d) == bucket
+
+
+@pytest.mark.parametrize(("d", "bucket"), [(8, 8), (10, 12), (13, 16), (17, 32)])
+def test_one_data_set_has_a_closer_bucket(d, bucket):
+    assert variable_bucket(d, READING_BUCKETS) == bucket
 
 
 def test_too_many_variables_are_refused():

@@ -28,7 +28,7 @@ def update():
 
 def test_cross_entropy_is_the_log_loss_and_stays_exact_far_out():
     logits = jnp.array([0.0, 2.0, -200.0, 200.0, -jnp.inf])
-    truth = jnp.array([True, False, True, True, False])
+    truth = jnp.array([1.0, 0.0, 1.0, 1.0, 0.0])
     found = cross_entropy(logits, truth)
     wanted = [np.log(2), 2 + np.log1p(np.exp(-2)), 200.0, 0.0, 0.0]
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -46,12 +46,18 @@ def test_the_loss_of_a_set_is_its_share():
         jnp.zeros(11),
     )
     mask, target = jnp.ones(3, bool), jnp.asarray(1)
-    causes = jnp.array([False, False, True])
-    total = np.exp([0.0, 0.0, 1.0, 1.0]).sum()
-    found = set_loss(prediction, causes, target, mask, 3)
+    total = np.exp([0.0, 0.0, 1.0, 1.0]).sum()  # sets {}, {0}, {2}, {0, 2}
+    found = set_loss(prediction, jnp.array([0.0, 0.0, 1.0, 0.0]), target, mask, 3)
     np.testing.assert_allclose(found, -np.log(np.e / total), rtol=1e-6)
-    both = jnp.array([True, False, True])
-    assert set_loss(prediction, both, target, mask, 1) == 0.0
+    half = set_loss(prediction, jnp.array([0.5, 0.0, 0.5, 0.0]), target, mask, 3)
+    np.testing.assert_allclose(half, np.log(total) - 0.5, rtol=1e-6)
+
+
+def test_a_soft_loss_is_least_at_the_chance_itself():
+    chance = jnp.array([0.3, 0.9])
+    at = jnp.log(chance / (1 - chance))
+    slope = jax.grad(lambda x: cross_entropy(x, chance).sum())(at)
+    np.testing.assert_allclose(slope, [0.0, 0.0], atol=1e-6)
 
 
 def test_the_rate_rises_then_falls_to_a_hundredth():
