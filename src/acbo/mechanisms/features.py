@@ -2,7 +2,7 @@
 
 f_j(x) = intercept_j + sum_h outer_jh * act_jh(inner_jh . x + bias_jh): linear with one
 identity unit, quadratic with a square beside it, tanh with one unit, a network with
-many tanh units, random Fourier features with many cosines.
+many tanh units, random Fourier features with many cosines, waves with three of them.
 """
 
 import equinox as eqx
