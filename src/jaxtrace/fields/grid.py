@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, cast, get_args
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes
@@ -21,8 +22,10 @@ Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
 OUTSIDE = get_args(Outside)
 
 # Blending all nodes once is worth it while there are no more than this many per
-# particle: a blend streams through memory, a look-up jumps about in it.
+# particle: a blend streams through memory, a look-up jumps about in it. A GPU has the
+# bandwidth to blend many more.
 NODES_PER_PARTICLE = 4
+NODES_PER_PARTICLE_ON_GPU = 64
 LARGEST_INDEX = 2**31 - 1
 
 
@@ -99,7 +102,9 @@ class GridField(AbstractField):
     def still(self, moment: Moment, particles: int) -> tuple[AbstractField, Moment]:
         """The grid of one instant: every node blended once for all particles."""
         one_slice = self.values.shape[0] == 1
-        costs = self.values.shape[2] > NODES_PER_PARTICLE * max(particles, 1)
+        gpu = jax.default_backend() == "gpu"
+        worth = NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
+        costs = self.values.shape[2] > worth * max(particles, 1)
         if one_slice or costs or moment.time.ndim:
             return self, moment
         blended = _weighted(self.values, moment)[None]
