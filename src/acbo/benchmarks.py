@@ -106,7 +106,7 @@ def step_benchmark(
 
 @dataclass(frozen=True)
 class Training:
-    """Sizes of a surrogate that is trained for a while."""
+    """Sizes of a surrogate that is trained for a while; heads share its width."""
 
     dim: int = 64
     layers: int = 4
@@ -126,8 +126,14 @@ class Training:
             observational=(watched, watched),
             interventional=(self.rows - watched, self.rows - watched),
         )
+        model = replace(
+            self.model,
+            dim=self.dim,
+            layers=self.layers,
+            key_size=max(self.dim // self.model.heads, 1),
+        )
         return SurrogateRecipe(
-            model=replace(self.model, dim=self.dim, layers=self.layers),
+            model=model,
             data=(data,),
             batches=(self.batch,),
             steps=self.steps,

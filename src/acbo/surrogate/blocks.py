@@ -34,13 +34,15 @@ class TurnBlock(eqx.Module):
 
     def __call__(
         self,
-        x: Float[Array, "a b dim"],
-        mask: Bool[Array, " b"],
+        x: Float[Array, "cells dim"],
+        table: tuple[int, int],
+        mask: Bool[Array, " places"],
+        axis: int,
         key: PRNGKeyArray | None,
-    ) -> Float[Array, "a b dim"]:
-        """Along the second axis."""
+    ) -> Float[Array, "cells dim"]:
+        """Along one axis of the table that the cells make up."""
         one, two = (None, None) if key is None else jax.random.split(key)
-        x = x + drop(self.attention(x, mask), self.rate, one)
+        x = x + drop(self.attention(x, table, mask, axis), self.rate, one)
         return x + drop(self.perceptron(x), self.rate, two)
 
 
@@ -65,15 +67,16 @@ class Round(eqx.Module):
 
     def __call__(
         self,
-        x: Float[Array, "n d dim"],
+        x: Float[Array, "cells dim"],
         row_mask: Bool[Array, " n"],
         var_mask: Bool[Array, " d"],
         key: PRNGKeyArray | None,
-    ) -> Float[Array, "n d dim"]:
-        """One exchange in both directions."""
+    ) -> Float[Array, "cells dim"]:
+        """One exchange in both directions; cells by rows, then by variables."""
         one, two = (None, None) if key is None else jax.random.split(key)
-        x = self.variables(x, var_mask, one)
-        return self.rows(x.swapaxes(0, 1), row_mask, two).swapaxes(0, 1)
+        table = row_mask.shape[0], var_mask.shape[0]
+        x = self.variables(x, table, var_mask, 1, one)
+        return self.rows(x, table, row_mask, 0, two)
 
 
 class PairBlock(eqx.Module):
@@ -125,14 +128,20 @@ def fold(
     apply: Callable[[Any, Array, Int[Array, ""]], Array],
     remat: bool,
 ) -> Array:
-    """One block of a stack after the other; compiled once however many there are."""
+    """One block of a stack after the other.
+
+    A loop in the program would copy what the way back needs into stacks and out again,
+    which on a GPU takes longer than the blocks do.
+    """
     if blocks is None:
         return x
     arrays, rest = eqx.partition(blocks, eqx.is_array)
     count = jax.tree.leaves(arrays)[0].shape[0]
 
-    def go(x: Array, item: tuple[Any, Int[Array, ""]]):
-        return apply(eqx.combine(item[0], rest), x, item[1]), None
+    def go(x: Array, arrays: Any, index: Int[Array, ""]) -> Array:
+        return apply(eqx.combine(arrays, rest), x, index)
 
     step = jax.checkpoint(go) if remat else go
-    return jax.lax.scan(step, x, (arrays, jnp.arange(count)))[0]
+    for index in range(count):
+        x = step(x, jax.tree.map(lambda a, i=index: a[i], arrays), jnp.asarray(index))
+    return x

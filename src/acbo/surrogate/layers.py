@@ -4,7 +4,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt32
+
+from acbo.surrogate.attend import attend
 
 EPSILON = 1e-5
 
@@ -64,7 +66,7 @@ class Perceptron(eqx.Module):
 
 
 class Attention(eqx.Module):
-    """Masked self-attention over the last axis but one."""
+    """Masked self-attention along either axis of a table of cells."""
 
     norm: Norm
     project: Linear
@@ -79,18 +81,18 @@ class Attention(eqx.Module):
         self.heads = heads
 
     def __call__(
-        self, x: Float[Array, "*n length dim"], mask: Bool[Array, " length"]
-    ) -> Float[Array, "*n length dim"]:
-        """What is added to the stream; places outside the mask are not looked at."""
-        mixed = self.project(self.norm(x))
-        split = mixed.reshape(*mixed.shape[:-1], 3, self.heads, -1)
-        query, key, value = (split[..., i, :, :] for i in range(3))
-        scale = float(1.0 / np.sqrt(query.shape[-1]))
-        scores = jnp.einsum("...qhc,...khc->...hqk", query, key).astype(jnp.float32)
-        hidden = jnp.broadcast_to(~mask, scores.shape)
-        weights = jax.nn.softmax(jnp.where(hidden, -1e9, scale * scores), axis=-1)
-        seen = jnp.einsum("...hqk,...khc->...qhc", weights.astype(x.dtype), value)
-        return self.out(seen.reshape(*seen.shape[:-2], -1))
+        self,
+        x: Float[Array, "cells dim"],
+        table: tuple[int, int],
+        mask: Bool[Array, " places"],
+        axis: int,
+    ) -> Float[Array, "cells dim"]:
+        """What is added to the stream; along the axis of the table that the cells
+        make up, nothing outside the mask is looked at.
+        """
+        mixed = self.project(self.norm(x)).reshape(*table, 3, -1)
+        seen = attend(mixed, mask, self.heads, axis)
+        return self.out(seen.reshape(x.shape[0], -1))
 
 
 def drop(
@@ -99,8 +101,24 @@ def drop(
     """Dropout while training: None for the key leaves all as it is."""
     if key is None or rate == 0.0:
         return x
-    keep = jax.random.bernoulli(key, 1.0 - rate, x.shape)
-    return jnp.where(keep, x / (1.0 - rate), 0.0).astype(x.dtype)
+    level = np.uint32(round(2**32 * rate))
+    left = scramble(key, x.shape) >= level
+    return jnp.where(left, x * float(1 / (1 - rate)), 0.0).astype(x.dtype)
+
+
+def scramble(key: PRNGKeyArray, shape: tuple[int, ...]) -> UInt32[Array, "*shape"]:
+    """Words that look random, each from its place alone.
+
+    Dropout needs no more than that, and what is so cheap is worked out where it is
+    used; the words of `jax.random` would be written to memory and read again.
+    """
+    seed = jax.random.bits(key, (2,), jnp.uint32)
+    place = jax.lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)
+    word = (place + seed[0]) * np.uint32(0x9E3779B1)
+    for factor, shift in ((0x85EBCA6B, 15), (0xC2B2AE35, 13)):
+        word = (word ^ (word >> np.uint32(shift))) * np.uint32(factor)
+        word = word ^ seed[1]
+    return word ^ (word >> np.uint32(16))
 
 
 def _as_last(vector: Float[Array, " dim"], like: Array) -> Array:

@@ -184,8 +184,10 @@ class SurrogateNetwork(eqx.Module):
             own = None if key is None else jax.random.fold_in(key, index)
             return block(x, row_mask, var_mask, own)
 
-        x = fold(self.rounds, self.embed(cells.astype(kind)), apply, self.config.remat)
-        return self.norm(x)
+        # In one line: what goes cell by cell has no use for the table's two axes.
+        x = self.embed(cells.astype(kind).reshape(-1, CELL_FEATURES))
+        x = self.norm(fold(self.rounds, x, apply, self.config.remat))
+        return x.reshape(*values.shape, -1)
 
     def _meet(
         self, cells: Float[Array, "n d dim"], row_mask: Bool[Array, " n"]

@@ -189,7 +189,8 @@ def create_parent_set_model(
 ) -> ParentSetModel:
     """The surrogate network as a model; `model_kwargs` are fields of `SurrogateConfig`.
 
-    A `max_parent_size` among them goes before the argument of that name.
+    A `max_parent_size` among them goes before the argument of that name. Unless told
+    otherwise, pairs are no wider than cells.
     """
     fields = dict(model_kwargs or {})
     largest = fields.pop("max_parent_size", max_parent_size)
@@ -199,8 +200,11 @@ def create_parent_set_model(
             f"model_kwargs has {unknown[0]!r}, which is not one of: "
             f"{', '.join(sorted(known | {'max_parent_size'}))}"
         )
-    build = functools.partial(SurrogateNetwork, SurrogateConfig(**fields))
-    return ParentSetModel(build, largest)
+    config = SurrogateConfig(**fields)
+    if "pair_dim" not in fields:
+        narrow = min(config.pair_dim, config.dim)
+        config = dataclasses.replace(config, pair_dim=narrow)
+    return ParentSetModel(functools.partial(SurrogateNetwork, config), largest)
 
 
 def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:

@@ -40,6 +40,14 @@ def batch_arrays(batch: tuple[Any, ...]) -> BatchArrays:
     return only.arrays if isinstance(only, TrainingBatchJAX) else only
 
 
+def _strong(tree: PyTree) -> PyTree:
+    """Nothing weakly typed, as fresh states may be; what a step returns stays whole,
+    since taking it apart and together would cost a small step a tenth of its time.
+    """
+    weak = any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(tree))
+    return jax.tree.map(strong, tree) if weak else tree
+
+
 class _Parts(NamedTuple):
     model: ParentSetModel
     optimizer: optax.GradientTransformation
@@ -79,7 +87,7 @@ class TrainStep:
         """The step on arrays; metrics stay on the device, so nothing waits."""
         if self._needs_truth and not isinstance(batch.true_index, Tracer):
             self._check_truth(batch)
-        params, opt_state = jax.tree.map(strong, (params, opt_state))
+        params, opt_state = _strong(params), _strong(opt_state)
         if self._mesh is not None:
             batch = shard_batch(batch, self._mesh)
             params, opt_state, key = replicate((params, opt_state, key), self._mesh)

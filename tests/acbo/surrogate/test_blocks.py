@@ -13,7 +13,8 @@ N, D, DIM = 3, 4, 4
 KEY = jax.random.key(0)
 ROW_MASK = np.array([True, False, True])
 VAR_MASK = np.array([True, True, False, True])
-CELLS = np.random.default_rng(0).normal(size=(N, D, DIM)).astype(np.float32)
+TABLE = N, D
+CELLS = np.random.default_rng(0).normal(size=(N * D, DIM)).astype(np.float32)
 PAIRS = np.random.default_rng(1).normal(size=(D, D, DIM)).astype(np.float32)
 
 
@@ -23,15 +24,13 @@ def results():
 
     def run(block: Round, x, row_mask, var_mask):
         turn: TurnBlock = block.variables
-        middle = x + turn.attention(x, var_mask)
+        middle = x + turn.attention(x, TABLE, var_mask, 1)
         across = middle + turn.perceptron(middle)
-        along = block.rows(jnp.swapaxes(across, 0, 1), row_mask, None)
+        along = across + block.rows.attention(across, TABLE, row_mask, 0)
+        along += block.rows.perceptron(along)
         return {
-            "turn": (turn(x, var_mask, None), across),
-            "round": (
-                block(x, row_mask, var_mask, None),
-                jnp.swapaxes(along, 0, 1),
-            ),
+            "turn": (turn(x, TABLE, var_mask, 1, None), across),
+            "round": (block(x, row_mask, var_mask, None), along),
         }
 
     block = fill(Round, DIM, 2, 2, 2, 0.5, KEY, scale=0.5)
@@ -46,7 +45,9 @@ def test_blocks_are_their_parts_one_after_the_other(results, name):
 
 def test_a_key_drops_and_keys_differ():
     block = fill(TurnBlock, DIM, 2, 2, 2, 0.5, KEY, scale=0.5)
-    run = jax.jit(lambda key: block(jnp.asarray(CELLS), jnp.asarray(VAR_MASK), key))
+    run = jax.jit(
+        lambda key: block(jnp.asarray(CELLS), TABLE, jnp.asarray(VAR_MASK), 1, key)
+    )
     one, again, other = (np.asarray(run(jax.random.key(i))) for i in (0, 0, 1))
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()

@@ -5,7 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.surrogate.layers import EPSILON, Attention, Linear, Norm, Perceptron, drop
+from acbo.surrogate.layers import (
+    EPSILON,
+    Attention,
+    Linear,
+    Norm,
+    Perceptron,
+    drop,
+    scramble,
+)
 from causal_parameters import fill
 
 DIM, HEADS, SIZE, LENGTH = 6, 2, 3, 5
@@ -67,21 +75,27 @@ def naive_attention(layer, x, mask):
 
 
 @pytest.mark.parametrize("hidden", [[], [1], [0, 2, 4]])
-def test_attention_looks_at_the_mask_alone(hidden):
+@pytest.mark.parametrize("axis", [0, 1])
+def test_attention_looks_at_the_mask_alone(hidden, axis):
     layer = fill(Attention, DIM, HEADS, SIZE, KEY)
-    x = rows(2, LENGTH, DIM)
+    lines = rows(2, LENGTH, DIM)
     mask = ~np.isin(np.arange(LENGTH), hidden)
-    found = CALL(layer, x, mask)
+    table = lines if axis == 1 else lines.swapaxes(0, 1)
+    shape = table.shape[:2]
+    run = jax.jit(lambda x, mask: layer(x, shape, mask, axis))
+    found = np.asarray(run(table.reshape(-1, DIM), mask)).reshape(table.shape)
+    found = found if axis == 1 else found.swapaxes(0, 1)
     for i in range(2):
         np.testing.assert_allclose(
-            found[i], naive_attention(layer, x[i], mask), rtol=1e-4, atol=1e-4
+            found[i], naive_attention(layer, lines[i], mask), rtol=1e-4, atol=1e-4
         )
 
 
 def test_layers_keep_the_precision_of_their_input():
     layer = fill(Attention, DIM, HEADS, SIZE, KEY)
     x, mask = jnp.asarray(rows(LENGTH, DIM)), jnp.ones(LENGTH, bool)
-    half = CALL(layer, x.astype(jnp.bfloat16), mask)
+    run = jax.jit(lambda x: layer(x, (1, LENGTH), mask, 1))
+    half = run(x.astype(jnp.bfloat16))
     assert half.dtype == jnp.bfloat16
     expected = naive_attention(layer, np.asarray(x), np.asarray(mask))
     error = abs(np.asarray(half, np.float32) - expected)
@@ -95,3 +109,23 @@ def test_dropout_keeps_the_mean(key):
     assert kept.mean() == pytest.approx(1, abs=0.02)
     assert drop(x, 0.25, None) is x
     assert drop(x, 0.0, key) is x
+
+
+def test_scrambled_words_are_as_good_as_random_ones():
+    shape = (64, 16, 32)
+    keys = jax.random.split(KEY, 4)
+    words = np.asarray(jax.jit(jax.vmap(lambda key: scramble(key, shape)))(keys))
+    assert len(np.unique(words[0])) == words[0].size  # places never share a word
+    bits = np.unpackbits(words.view(np.uint8)).reshape(-1, 32)
+    kept = (words >= np.uint32(0.1 * 2**32)).reshape(4, -1).astype(float)
+    kept -= kept.mean(axis=1, keepdims=True)
+    count = kept.shape[1]
+    slack = 5 / np.sqrt(count)  # standard errors
+    assert abs(bits.mean(axis=0) - 0.5).max() < slack
+    assert abs(np.corrcoef(kept) - np.eye(4)).max() < slack
+    for lag in (1, 2, 32, 512):  # the next number, cell and row
+        together = (kept[:, lag:] * kept[:, :-lag]).mean(axis=1) / kept.var(axis=1)
+        assert abs(together).max() < slack
+    # Sums over a cell's numbers scatter as those of independent draws do.
+    sums = kept.reshape(-1, 32).sum(axis=1)
+    assert sums.var() == pytest.approx(32 * 0.09, rel=0.1)
