@@ -1,6 +1,5 @@
 """Training of the surrogate: models, data, loss and update in one compiled scan."""
 
-import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from acbo.datasets import DataConfig, Dataset, draw_dataset
 from acbo.graphs.parent_sets import bucket_parent_sets
@@ -23,6 +23,9 @@ from acbo.surrogate.model import (
 from acbo.training.targets import Targets, exact_targets, true_targets
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.optimizer import improve, start_optimizer
+
+# Of each data set: what draws it, and what drops parts of the network for it.
+KeyPairs = tuple[Key[Array, " n"], Key[Array, " n"]]
 
 
 @dataclass(frozen=True)
@@ -163,27 +166,72 @@ def losses_of(
     )
 
 
+def _bucket_losses(
+    network: SurrogateNetwork,
+    keys: KeyPairs,
+    config: DataConfig,
+    recipe: SurrogateRecipe,
+) -> Losses:
+    """Fresh data sets of one bucket, one for each key, and what they lose."""
+
+    def one(data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
+        data = draw_dataset(data_key, config)
+        targets = exact_targets if config.exact else true_targets
+        own = key if recipe.model.dropout > 0 else None
+        wanted = targets(data, recipe.max_parents)
+        return losses_of(network, data, wanted, own, recipe.max_parents)
+
+    return jax.vmap(one)(*keys)
+
+
+def _spread_losses(
+    network: SurrogateNetwork,
+    keys: KeyPairs,
+    config: DataConfig,
+    recipe: SurrogateRecipe,
+    mesh: Mesh,
+) -> Losses:
+    """The same with the data sets shared out over devices."""
+    count, axis = keys[0].shape[0], PartitionSpec(mesh.axis_names[0])
+    if count % mesh.size:
+        raise ValueError(
+            f"{count} models in a step do not divide over {mesh.size} devices"
+        )
+    arrays, rest = eqx.partition(network, eqx.is_array)
+
+    def local(arrays: Any, keys: KeyPairs) -> Losses:
+        return _bucket_losses(eqx.combine(arrays, rest), keys, config, recipe)
+
+    spread = jax.shard_map(
+        local,
+        mesh=mesh,
+        in_specs=(PartitionSpec(), axis),
+        out_specs=axis,
+        check_vma=False,
+    )
+    return spread(arrays, keys)
+
+
 def _step_loss(
-    network: SurrogateNetwork, key: PRNGKeyArray, recipe: SurrogateRecipe
+    network: SurrogateNetwork,
+    key: PRNGKeyArray,
+    recipe: SurrogateRecipe,
+    mesh: Mesh | None,
 ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Losses]]:
     """Mean over the batches of all buckets, each weighed by its size, and its parts."""
     parts = []
-    dropping = recipe.model.dropout > 0
-
-    def one(exact: bool, data: Dataset, key: PRNGKeyArray) -> Losses:
-        wanted = (exact_targets if exact else true_targets)(data, recipe.max_parents)
-        own = key if dropping else None
-        return losses_of(network, data, wanted, own, recipe.max_parents)
-
     for index, (config, count) in enumerate(
         zip(recipe.data, recipe.batches, strict=True)
     ):
         own = jax.random.fold_in(key, index)
-        data = jax.vmap(lambda k, c=config: draw_dataset(k, c))(
-            batch_keys(named_key(own, "data"), count)
+        keys = (
+            batch_keys(named_key(own, "data"), count),
+            batch_keys(named_key(own, "dropout"), count),
         )
-        keys = batch_keys(named_key(own, "dropout"), count)
-        parts.append(jax.vmap(functools.partial(one, config.exact))(data, keys))
+        if mesh is None:
+            parts.append(_bucket_losses(network, keys, config, recipe))
+        else:
+            parts.append(_spread_losses(network, keys, config, recipe, mesh))
     joined = jax.tree.map(lambda *each: jnp.concatenate(each).mean(), *parts)
     total = (
         joined.parents
@@ -194,16 +242,19 @@ def _step_loss(
 
 
 def update_surrogate(
-    state: SurrogateState, recipe: SurrogateRecipe
+    state: SurrogateState, recipe: SurrogateRecipe, mesh: Mesh | None = None
 ) -> tuple[SurrogateState, SurrogateMetrics]:
-    """`steps_per_update` steps, each on fresh models; compile it once and call it."""
+    """`steps_per_update` steps, each on fresh models; compile it once and call it.
+
+    With a mesh the models of a step are shared out over its devices.
+    """
     arrays, rest = eqx.partition(state.network, eqx.is_array)
 
     def take_step(carry: tuple[Any, PyTree], step: Int[Array, ""]):
         key = jax.random.fold_in(state.key, step)
         network, memory, (loss, parts), norm = improve(
             make_optimizer(recipe, learning_rate(step, state.total, recipe)),
-            lambda network: _step_loss(network, key, recipe),
+            lambda network: _step_loss(network, key, recipe, mesh),
             eqx.combine(carry[0], rest),
             carry[1],
         )

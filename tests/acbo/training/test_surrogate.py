@@ -18,7 +18,9 @@ from acbo.training.surrogate import (
 from causal_learning import SURROGATE
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.learn import train
+from jaxrig.sharding import make_mesh, replicate
 from jaxrig.testing import assert_trees_close
+from jaxrig.tracing import compile_once
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,23 @@ def test_bad_recipes_are_refused():
         dataclasses.replace(SURROGATE, batches=(1, 2))
     with pytest.raises(ValueError, match="no multiple"):
         dataclasses.replace(SURROGATE, steps=3)
+
+
+def test_eight_devices_agree_with_one(key):
+    recipe = dataclasses.replace(SURROGATE, steps_per_update=1)
+    state = start_surrogate(key, recipe)
+    run = compile_once(update_surrogate, max_traces=None)
+    (one, apart), (eight, together) = (
+        run(state if mesh is None else replicate(state, mesh), recipe, mesh)
+        for mesh in (None, make_mesh())
+    )
+    # Adam's memory after one step is the gradient and its square. (Its step is not
+    # compared: keys' biases have no slope but rounding, which Adam makes large.)
+    for found, wanted in ((eight.optimizer, one.optimizer), (together, apart)):
+        assert_trees_close(*jax.device_get((found, wanted)), rtol=1e-5, atol=1e-6)
+    odd = dataclasses.replace(SURROGATE, batches=(3,))
+    with pytest.raises(ValueError, match="3 models in a step do not divide over 8"):
+        jax.eval_shape(lambda: update_surrogate(state, odd, make_mesh()))
 
 
 @pytest.mark.slow
