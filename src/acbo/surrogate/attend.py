@@ -25,7 +25,7 @@ def attend(
     if known and mixed.dtype == jnp.bfloat16:
         from acbo.surrogate.attend_kernel import attend_by_kernel, fits
 
-        if fits(mixed.shape[axis]):
+        if fits(mixed.shape[axis], mixed.shape[-1] // heads):
             return jax.lax.platform_dependent(
                 mixed,
                 mask,

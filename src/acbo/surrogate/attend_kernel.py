@@ -18,8 +18,8 @@ from jaxtyping import Array, Bool, Float
 # Weights that a block has in registers at a time, on the way forward and back. What
 # is best was tried on one H200; more do not fit, fewer leave it waiting for memory.
 LOOKED, LOOKED_BACK = 128 * 128, 64 * 128
-FEWEST_QUERIES = 16  # of a matrix product on the device
-SHORT = 64  # lines of fewer places share a block
+FEWEST = 16  # rows, columns and sums of a matrix product on the device
+SHORT, LONGEST = 64, 128  # shorter lines share a block, longer ones are slower so
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Shape:
     @property
     def long(self) -> int:
         """Places of a line in a block."""
-        return max(pallas.next_power_of_2(self.places), FEWEST_QUERIES)
+        return max(pallas.next_power_of_2(self.places), FEWEST)
 
     @property
     def together(self) -> int:
@@ -55,7 +55,7 @@ class Shape:
         """Cells of a block whose weights are worked out at a time."""
         if self.together > 1:
             return self.wide
-        return min(self.wide, max(weights // self.wide, FEWEST_QUERIES))
+        return min(self.wide, max(weights // self.wide, FEWEST))
 
     def spec(self, *rest: int) -> pallas.BlockSpec:
         """The block of a line number and a head, in an array of cells and heads."""
@@ -74,9 +74,9 @@ class Shape:
         return number % self.together, first + number // self.together
 
 
-def fits(places: int) -> bool:
-    """Whether a block can hold the weights of a few queries at least."""
-    return pallas.next_power_of_2(places) * FEWEST_QUERIES <= LOOKED
+def fits(places: int, size: int) -> bool:
+    """Whether the kernel takes lines of so many places, and heads of such a size."""
+    return places <= LONGEST and size >= FEWEST and size.bit_count() == 1
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))

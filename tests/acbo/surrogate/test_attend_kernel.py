@@ -59,6 +59,9 @@ def test_the_kernel_lowers_for_the_device(axis, table):
     assert lowered.count("triton") >= 1
 
 
-def test_lines_that_are_too_long_are_left_to_others():
-    assert fits(1024)
-    assert not fits(1025)
+@pytest.mark.parametrize(
+    ("places", "size", "taken"),
+    [(128, 16, True), (3, 64, True), (129, 16, False), (8, 8, False), (8, 24, False)],
+)
+def test_what_the_kernel_cannot_do_well_is_left_to_others(places, size, taken):
+    assert fits(places, size) == taken
