@@ -19,11 +19,17 @@ pytestmark = pytest.mark.skipif(
 
 HEADS, SIZE = 2, 16
 # Lines that share a block, fill one, need several parts of one, and leave some over.
-TABLES = [(3, 20), (5, 8), (2, 16), (1, 70), (2, 130)]
+CASES = [
+    ((3, 20), 0),
+    ((3, 20), 1),
+    ((5, 8), 0),
+    ((2, 16), 1),
+    ((1, 70), 0),
+    ((2, 130), 1),
+]
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize(("table", "axis"), CASES)
 def test_the_kernel_equals_the_weights_written_out(table, axis):
     lines, places = table
     random = np.random.default_rng(places)

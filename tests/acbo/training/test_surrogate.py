@@ -78,6 +78,7 @@ def test_bad_recipes_are_refused():
         dataclasses.replace(SURROGATE, steps=3)
 
 
+@pytest.mark.slow
 def test_eight_devices_agree_with_one(key):
     recipe = dataclasses.replace(SURROGATE, steps_per_update=1)
     state = start_surrogate(key, recipe)
