@@ -41,7 +41,7 @@ def attend_in_full(
     heads: int,
     axis: int,
 ) -> Float[Array, "a b inner"]:
-    """The weights of all pairs of places, one after the other for every head."""
+    """The same with the weights of all pairs of places written out."""
     split = mixed.reshape(*mixed.shape[:-1], heads, -1)
     query, key, value = (split[..., i, :, :] for i in range(3))
     scale = float(1.0 / np.sqrt(query.shape[-1]))
