@@ -1,4 +1,4 @@
-"""PRNG keys: one per batch item, per worker and per name, none used twice.
+"""PRNG keys: one per batch item, per worker and per name, none used twice; a hash.
 
 Every derived key depends on the parent key and its own index or name only, so the
 randomness of item 7 is the same in a batch of 8 and of 8,000. Typed keys
@@ -9,6 +9,7 @@ import zlib
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, UInt32
 
 Keys = Key[Array, "..."] | UInt32[Array, "... 2"]
@@ -27,3 +28,14 @@ def worker_keys(key: PRNGKeyArray, workers: int, items: int) -> Keys:
 def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
     """The key of one purpose; a further purpose changes no existing stream."""
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
+
+
+def mix(word: UInt32[Array, "*n"]) -> UInt32[Array, "*n"]:
+    """A hash of 32 bits, each word its own: the finaliser of MurmurHash3.
+
+    For random choices where a key would cost more than all else.
+    """
+    word = word + np.uint32(0x9E3779B9)  # nought is not its own hash
+    word = (word ^ word >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+    word = (word ^ word >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    return word ^ word >> np.uint32(16)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrig.keys import batch_keys, named_key, worker_keys
+from jaxrig.keys import batch_keys, mix, named_key, worker_keys
 
 
 def data(keys):
@@ -37,3 +37,19 @@ def test_named_keys_are_stable_and_distinct(parent):
     rows = [tuple(data(named_key(parent, n)).tolist()) for n in names]
     assert len(set(rows)) == len(names)
     assert tuple(data(named_key(parent, "init")).tolist()) == rows[0]
+
+
+def murmur(number):
+    """The finaliser of MurmurHash3, in plain integers."""
+    word = 2**32 - 1
+    number = number + 0x9E3779B9 & word
+    number = (number ^ number >> 16) * 0x85EBCA6B & word
+    number = (number ^ number >> 13) * 0xC2B2AE35 & word
+    return number ^ number >> 16
+
+
+def test_mix_is_the_named_hash():
+    numbers = np.random.default_rng(0).integers(0, 2**32, 1000)
+    numbers[:3] = 0, 1, 2**32 - 1
+    found = mix(jnp.asarray(numbers.astype(np.uint32)))
+    assert found.tolist() == [murmur(n) for n in numbers.tolist()]

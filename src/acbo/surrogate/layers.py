@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, UInt32
 
 from acbo.surrogate.attend import attend
+from jaxrig.keys import mix
 
 EPSILON = 1e-5
 
@@ -114,11 +115,7 @@ def scramble(key: PRNGKeyArray, shape: tuple[int, ...]) -> UInt32[Array, "*shape
     """
     seed = jax.random.bits(key, (2,), jnp.uint32)
     place = jax.lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)
-    word = (place + seed[0]) * np.uint32(0x9E3779B1)
-    for factor, shift in ((0x85EBCA6B, 15), (0xC2B2AE35, 13)):
-        word = (word ^ (word >> np.uint32(shift))) * np.uint32(factor)
-        word = word ^ seed[1]
-    return word ^ (word >> np.uint32(16))
+    return mix(place * (seed[0] | np.uint32(1)) + seed[1])
 
 
 def _as_last(vector: Float[Array, " dim"], like: Array) -> Array:

@@ -12,7 +12,7 @@ from jaxarc.actions import MaskAction
 from jaxarc.envs.arguments import as_index, check_choice, checked_action
 from jaxarc.envs.episode import advance
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.renewal import mix, renew, start_episode
+from jaxarc.envs.renewal import renew, start_episode
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
 from jaxarc.envs.stepping import observe
 from jaxarc.envs.timestep import StepType, TimeStep, ended_type
@@ -21,6 +21,7 @@ from jaxarc.pairs import Augmentation
 from jaxarc.state import ArcEnvState
 from jaxarc.validation import ACTION_RULE, action_in_range
 from jaxrig.checks import check
+from jaxrig.keys import mix
 
 NO_OPERATION = -1
 

@@ -15,17 +15,10 @@ from jaxarc.envs.initialise import initialise
 from jaxarc.envs.params import EnvParams
 from jaxarc.episode import Episode
 from jaxarc.pairs import Augmentation, pair_counts
+from jaxrig.keys import mix
 
 # On a CPU this share of a batch is renewed in a round, but not fewer rows than eight.
 BLOCKS, SMALLEST_BLOCK = 16, 8
-
-
-def mix(number: UInt[Array, ""]) -> UInt[Array, ""]:
-    """A hash of 32 bits (the finaliser of MurmurHash3) of the next number."""
-    number = number + jnp.uint32(0x9E3779B9)
-    number = (number ^ number >> jnp.uint32(16)) * jnp.uint32(0x85EBCA6B)
-    number = (number ^ number >> jnp.uint32(13)) * jnp.uint32(0xC2B2AE35)
-    return number ^ number >> jnp.uint32(16)
 
 
 def scaled(number: UInt[Array, ""], count: Int[Array, ""] | int) -> Int[Array, ""]:
