@@ -15,9 +15,9 @@ from jax.experimental import pallas
 from jax.experimental.pallas import triton
 from jaxtyping import Array, Bool, Float
 
-# Weights that a block has in registers at a time, on the way forward and back. What
-# is best was tried on one H200; more do not fit, fewer leave it waiting for memory.
-LOOKED, LOOKED_BACK = 128 * 128, 64 * 128
+# Weights that a block has in registers at a time on the way back, where all that it
+# has forward do not fit; with fewer an H200 was left waiting for memory.
+LOOKED_BACK = 64 * 128
 FEWEST = 16  # rows, columns and sums of a matrix product on the device
 SHORT, LONGEST = 64, 128  # shorter lines share a block, longer ones are slower so
 
@@ -51,11 +51,12 @@ class Shape:
         """Of the products of queries and keys."""
         return float(1.0 / np.sqrt(self.size))
 
-    def queries(self, weights: int) -> int:
-        """Cells of a block whose weights are worked out at a time."""
+    @property
+    def queries(self) -> int:
+        """Cells of a block whose weights are worked out at a time on the way back."""
         if self.together > 1:
             return self.wide
-        return min(self.wide, max(weights // self.wide, FEWEST))
+        return min(self.wide, max(LOOKED_BACK // self.wide, FEWEST))
 
     def spec(self, *rest: int) -> pallas.BlockSpec:
         """The block of a line number and a head, in an array of cells and heads."""
@@ -135,28 +136,22 @@ def _call(
 
 
 def _look(mixed_ref: Any, mask_ref: Any, seen_ref: Any, *, shape: Shape) -> None:
-    rows, left = shape.queries(LOOKED), _left(shape)
-    key, value = (_load(mixed_ref, i, 0, shape.wide, shape, left) for i in (1, 2))
-    hidden = _hidden(mask_ref, shape)
-
-    def look(part: Any, carry: Any) -> Any:
-        first = part * rows
-        query = _load(mixed_ref, 0, first, rows, shape, left)
-        scores = shape.scale * _dot(query, key, 1, 1)
-        scores = _cover(scores, hidden[None, :], shape)
-        risen = jnp.exp(scores - jnp.max(scores, axis=1)[:, None])
-        found = _dot(risen.astype(value.dtype), value)
-        found = found / jnp.sum(risen, axis=1)[:, None]
-        _store(seen_ref, None, first, found, shape, left)
-        return carry
-
-    jax.lax.fori_loop(0, pallas.cdiv(shape.wide, rows), look, None)
+    left = _left(shape)
+    query, key, value = (
+        _load(mixed_ref, i, 0, shape.wide, shape, left) for i in range(3)
+    )
+    scores = shape.scale * _dot(query, key, 1, 1)
+    scores = _cover(scores, _hidden(mask_ref, shape)[None, :], shape)
+    risen = jnp.exp(scores - jnp.max(scores, axis=1)[:, None])
+    found = _dot(risen.astype(value.dtype), value)
+    found = found / jnp.sum(risen, axis=1)[:, None]
+    _store(seen_ref, None, 0, found, shape, left)
 
 
 def _look_back(
     mixed_ref: Any, change_ref: Any, mask_ref: Any, back_ref: Any, *, shape: Shape
 ) -> None:
-    rows, left = shape.queries(LOOKED_BACK), _left(shape)
+    rows, left = shape.queries, _left(shape)
     key, value = (_load(mixed_ref, i, 0, shape.wide, shape, left) for i in (1, 2))
     hidden = _hidden(mask_ref, shape)
 
