@@ -30,7 +30,6 @@ class Collected:
     def __init__(self, times: np.ndarray, count: int, facts: dict[str, Any]):
         self.times, self.count, self.facts = times, count, facts
         self.arrays: Arrays = {}
-        self._waiting: Chunk | None = None
 
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
         """Take frame 0; say from which frame on to go, and with which particles."""
@@ -41,25 +40,17 @@ class Collected:
         return 0, particles
 
     def take(self, chunk: Chunk) -> None:
-        """Fetch the chunk before this one, which has had time to be worked out."""
-        jax.tree.map(lambda x: x.copy_to_host_async(), chunk.record)
-        self._flush()
-        self._waiting = chunk
+        """Fetch a chunk while the next is worked out."""
+        self._put(chunk.first + 1, chunk.record)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """All frames as a trajectory."""
-        self._flush()
         return make_trajectory(
             self.times, self.arrays, particles, self.count, self.facts, fill
         )
 
     def close(self) -> None:
         """Nothing is open."""
-
-    def _flush(self) -> None:
-        if self._waiting is not None:
-            self._put(self._waiting.first + 1, self._waiting.record)
-        self._waiting = None
 
     def _put(self, at: int, record: Record) -> None:
         for name, array in _host(record, self.count).items():
@@ -128,7 +119,6 @@ class Streamed:
 
         What went wrong with the chunk before is raised here.
         """
-        jax.tree.map(lambda x: x.copy_to_host_async(), chunk.record)
         self._wait()
         self._pending = self._writer.submit(self._write, chunk)
 

@@ -135,29 +135,60 @@ def run_chunks(
     first: int = 0,
     mesh: Mesh | None = None,
 ) -> Iterator[Chunk]:
-    """Advance through the schedule from a frame on, one chunk after the other."""
+    """Advance through the schedule from a frame on, one chunk after the other.
+
+    A chunk is handed out while the next is worked out, so that a device need not wait
+    for the host; with a streamed field the next would need a window of its own.
+    """
     uneven = (schedule.frames - first) % pace.frames != 0
     padded = schedule.padded or uneven or windows.streams
-    while first < schedule.frames:
-        last = windows.reach(schedule, first, min(first + pace.frames, schedule.frames))
-        world, offset = windows.cover(*schedule.slices(first, last))
-        part = schedule.part(first, last, pace.frames).rebased(offset)
+    running: Chunk | None = None
+    while running is not None or first < schedule.frames:
+        following = None
         try:
-            after, record = _call(world, particles, part, method, padded, mesh)
-            windows.prefetch(schedule, last)
-            if pace.recover:
-                jax.block_until_ready(after)
+            if first < schedule.frames and not (windows.streams and running):
+                latest = particles if running is None else running.particles
+                following = _start(
+                    windows, latest, schedule, method, pace, padded, first, mesh
+                )
+            if running is not None and pace.recover:
+                jax.block_until_ready(running.particles)
         except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
             smaller = _smaller(error, particles, method, pace)
             if smaller is None:
                 raise
             method, pace = smaller
             padded = True
+            first = first if running is None else running.first
+            running = None
             continue
-        particles = after
-        kept = jax.tree.map(lambda x, n=last - first: x[:n], record)
-        yield Chunk(first, last - first, kept, particles)
-        first = last
+        if running is not None:
+            particles = running.particles
+            yield running
+        running = following
+        first += 0 if following is None else following.frames
+
+
+def _start(
+    windows: Windows,
+    particles: Particles,
+    schedule: Schedule,
+    method: Method,
+    pace: Pace,
+    padded: bool,
+    first: int,
+    mesh: Mesh | None,
+) -> Chunk:
+    """Have the frames from this one on worked out, and fetched when they are there."""
+    last = windows.reach(schedule, first, min(first + pace.frames, schedule.frames))
+    world, offset = windows.cover(*schedule.slices(first, last))
+    part = schedule.part(first, last, pace.frames).rebased(offset)
+    after, record = _call(world, particles, part, method, padded, mesh)
+    windows.prefetch(schedule, last)
+    if last - first < pace.frames:
+        record = jax.tree.map(lambda x: x[: last - first], record)
+    jax.tree.map(lambda x: x.copy_to_host_async(), record)
+    return Chunk(first, last - first, record, after)
 
 
 def _smaller(

@@ -84,6 +84,35 @@ def test_out_of_memory_halves_the_particles_down_to_the_smallest(monkeypatch):
         positions(*parts, Pace(1, smallest_tile=4))
 
 
+def test_a_call_that_fails_behind_another_loses_nothing(monkeypatch):
+    parts = prepared()
+    whole, _ = positions(*parts, Pace(4))
+    call, calls = run._call, []
+
+    def third_fails(world, particles, part, method, padded, mesh):
+        calls.append(part.frames)
+        if len(calls) == 3:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
+        return call(world, particles, part, method, padded, mesh)
+
+    monkeypatch.setattr(run, "_call", third_fails)
+    got, chunks = positions(*parts, Pace(4))
+    np.testing.assert_array_equal(got, whole)
+    # The second, whose turn had not come, is worked out again in smaller pieces.
+    assert [c.frames for c in chunks] == [4, 2, 2, 2]
+
+
+def test_the_next_chunk_is_under_way_when_one_is_handed_out(monkeypatch):
+    world, particles, schedule, method = prepared()
+    call, calls = run._call, []
+    monkeypatch.setattr(run, "_call", lambda *a: calls.append(1) or call(*a))
+    under_way = [
+        len(calls)
+        for _ in run_chunks(Windows(world), particles, schedule, method, Pace(2))
+    ]
+    assert under_way == [2, 3, 4, 5, 5]
+
+
 def test_recovery_can_be_refused(monkeypatch):
     fail_above(monkeypatch, 3)
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
