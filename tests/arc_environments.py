@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from arc_play import make_config, random_puzzle
+from arc_play import make_config, random_puzzle, stack
 from jaxarc.config import JaxArcConfig
-from jaxarc.data.buffer import stack_task_list
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 
@@ -32,7 +31,7 @@ def small_puzzles(count=4, seed=0, shape=SHAPE, **pairs):
 def small_buffer(count=4, seed=0, shape=SHAPE, **pairs):
     """Tasks with 1, 2, 3, 1 and so on demonstrations and 3 tests."""
     puzzles = small_puzzles(count, seed, shape, **pairs)
-    return stack_task_list([puzzle.as_task() for puzzle in puzzles])
+    return stack([puzzle.as_task() for puzzle in puzzles])
 
 
 def clipping(config: JaxArcConfig | None = None, **groups: Any) -> JaxArcConfig:
@@ -80,7 +79,7 @@ def play(env, key, actions):
 
 
 def no_weak_types(tree):
-    return not any(x.aval.weak_type for x in jax.tree.leaves(tree))
+    return not any(x.weak_type for x in jax.tree.leaves(tree))
 
 
 def described(tree):

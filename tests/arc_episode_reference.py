@@ -6,6 +6,7 @@ exist or hold no content, as in `arc_reference`.
 
 from dataclasses import dataclass, field
 
+import jax
 import numpy as np
 
 import arc_reference as operations
@@ -15,6 +16,10 @@ SUBMIT, RESIZE, FIRST_CONTROL, RESET_PAIR = 34, 33, 35, 39
 NUM_OPERATIONS = 42
 # mode -> (next, previous, first unsolved)
 SWITCHES = {0: (35, 36, 40), 1: (37, 38, 41)}
+
+
+# One program for each shape: built eagerly, a task is dozens of them.
+build_task = jax.jit(JaxArcTask)
 
 
 @dataclass
@@ -38,7 +43,7 @@ class Puzzle:
                     grids[slot] = pair[side]
                 arrays += [grids, grids >= 0]
             arrays.append(len(pairs))
-        return JaxArcTask(*arrays)
+        return build_task(*arrays)
 
 
 def nearest_allowed(operation, allowed):

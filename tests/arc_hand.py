@@ -1,5 +1,6 @@
 """Small pictures of grids and one operation applied to them, for tests by hand."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,15 +24,30 @@ def picture_of(grid):
 
 
 def canvas_of(picture):
-    grid = jnp.asarray(grid_of(picture))
+    grid = grid_of(picture)
     mask = grid >= 0
-    size = jnp.stack([mask.any(1).sum(), mask.any(0).sum()]).astype(jnp.int32)
-    return blank_canvas(bits.pack_grid(grid), size, grid.shape[1])
+    size = np.array([mask.any(1).sum(), mask.any(0).sum()], np.int32)
+    planes = jnp.asarray(bits.pack_grid(grid))
+    return blank_canvas(planes, jnp.asarray(size), grid.shape[1])
+
+
+@jax.jit
+def unpacked(canvas):
+    return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
 
 
 def shown(canvas):
-    return picture_of(
-        np.asarray(bits.unpack_grid(canvas.planes, canvas.active(), canvas.width))
+    return picture_of(np.asarray(unpacked(canvas)))
+
+
+# One program for each shape: every operation is in it, and few pictures differ.
+@jax.jit
+def applied(canvas, action, start):
+    shape = (canvas.planes.shape[-1], canvas.width)
+    raw = select_raw(action, shape)
+    selected = select_active(action, raw, canvas.size, canvas.active())
+    return apply_operation(
+        action.operation, canvas, selected, raw, (start.planes, start.size)
     )
 
 
@@ -39,10 +55,4 @@ def act(canvas, operation, selection, given=None):
     """The canvas after an operation on the cells marked 1 in a picture."""
     cells = jnp.asarray(grid_of(selection) == 1)
     action = create_mask_action(operation, cells)
-    shape = (canvas.planes.shape[-1], canvas.width)
-    raw = select_raw(action, shape)
-    selected = select_active(action, raw, canvas.size, canvas.active())
-    start = canvas if given is None else given
-    return apply_operation(
-        action.operation, canvas, selected, raw, (start.planes, start.size)
-    )
+    return applied(canvas, action, canvas if given is None else given)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -149,17 +148,19 @@ def helpful_move(rng, kind, episode):
     return Move(kind, operation, (*cell, *cell), mask)
 
 
-@eqx.filter_jit
+@jax.jit
 def shown(state):
     """Every documented field of a state."""
     return {name: getattr(state, name) for name in FIELDS}
 
 
+@jax.jit
 def row(tree, index):
     """One row of a batch of anything."""
     return jax.tree.map(lambda x: x[index], tree)
 
 
+@jax.jit
 def stack(trees):
     """A batch of things that are alike."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)

@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -65,17 +66,32 @@ def padded(grids, slots, height, width):
     return data, mask
 
 
+PARTS = (
+    "input_{}_examples",
+    "output_{}_examples",
+    "test_input_{}",
+    "true_test_output_{}",
+)
+
+
+# One program for all the properties: read one by one, each of their operations is
+# compiled on its own.
+@jax.jit
+def documented(task):
+    """The documented grids and masks of a task, or of a stack of them."""
+    names = [part.format(what) for part in PARTS for what in ("grids", "masks")]
+    return {name: getattr(task, name) for name in names}
+
+
 def assert_holds(task, raw, room: Dimensions):
     """A task on the device is this one on the host."""
-    parts = (
-        ("input_{}_examples", [p[0] for p in raw.train], room.train_pairs),
-        ("output_{}_examples", [p[1] for p in raw.train], room.train_pairs),
-        ("test_input_{}", [p[0] for p in raw.test], room.test_pairs),
-        ("true_test_output_{}", [p[1] for p in raw.test], room.test_pairs),
-    )
-    for name, grids, slots in parts:
-        data, mask = padded(grids, slots, room.height, room.width)
-        np.testing.assert_array_equal(getattr(task, name.format("grids")), data)
-        np.testing.assert_array_equal(getattr(task, name.format("masks")), mask)
+    grids = [[pair[side] for pair in raw.train] for side in (0, 1)]
+    grids += [[pair[side] for pair in raw.test] for side in (0, 1)]
+    slots = [room.train_pairs] * 2 + [room.test_pairs] * 2
+    held = jax.device_get(documented(task))
+    for name, wanted, count in zip(PARTS, grids, slots, strict=True):
+        data, mask = padded(wanted, count, room.height, room.width)
+        np.testing.assert_array_equal(held[name.format("grids")], data)
+        np.testing.assert_array_equal(held[name.format("masks")], mask)
     assert int(task.num_train_pairs) == len(raw.train)
     assert int(task.num_test_pairs) == len(raw.test)

@@ -1,5 +1,6 @@
 """Small tasks, parsers and states that several tests of jaxarc begin with."""
 
+import functools
 import json
 from typing import Any
 
@@ -7,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from arc_episode_reference import build_task
 from jaxarc.config import (
     ActionConfig,
     DatasetConfig,
@@ -16,7 +18,6 @@ from jaxarc.config import (
 from jaxarc.envs.functional import arc_reset
 from jaxarc.envs.structured_actions import PointAction
 from jaxarc.parsers import ArcAgiParser
-from jaxarc.types import JaxArcTask
 
 SIDE = 6
 
@@ -40,10 +41,18 @@ def small_task(demos=3, tests=2, slots=(4, 2), task_index=-1):
         wanted = given.copy()
         wanted[:used, 0, 0] = np.arange(1, used + 1)
         arrays += [given, mask, wanted, mask, used]
-    return JaxArcTask(*arrays, task_index=task_index)
+    return build_task(*arrays, task_index=task_index)
+
+
+@functools.cache
+def plain_state(mode, pair):
+    """Made once: states never change."""
+    return arc_reset(jax.random.key(0), small_config(), small_task(), mode, pair)[0]
 
 
 def small_state(mode=0, pair=0, config=None, task=None):
+    if config is None and task is None:
+        return plain_state(mode, pair)
     config = config or small_config()
     task = task or small_task()
     return arc_reset(jax.random.key(0), config, task, mode, pair)[0]

@@ -1,7 +1,24 @@
 """What several test files need."""
 
+import contextlib
+import gc
+
 import jax
 import jax.numpy as jnp
+
+
+@contextlib.contextmanager
+def small_heap():
+    """Garbage is looked for only among what is made inside.
+
+    By the end of a session a whole collection goes through millions of objects that
+    JAX keeps, and takes seconds.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def compiled_text(function, *args) -> str:

@@ -11,6 +11,38 @@ SHAPES = [(1, 1), (5, 5), (8, 8), (3, 9), (16, 16), (17, 4), (30, 30), (32, 32)]
 shapes = pytest.mark.parametrize("shape", SHAPES)
 
 
+def rows_and_back(cells):
+    rows = bits.pack_rows(cells)
+    return rows, bits.unpack_rows(rows, cells.shape[-1])
+
+
+def grid_and_back(grid, active):
+    return bits.unpack_grid(bits.pack_grid(grid), active, grid.shape[-1])
+
+
+@jax.jit
+def turned(cells):
+    """Transposed and reversed, the latter with all the bits of a word."""
+    rows, side = bits.pack_rows(cells), cells.shape[-1]
+    length = jnp.iinfo(rows.dtype).bits
+    transposed = bits.unpack_rows(bits.transpose(rows), side)
+    return transposed, bits.unpack_rows(bits.reverse(rows), length)
+
+
+@jax.jit
+def painted(grid, selection, colour):
+    rows, (height, width) = bits.pack_rows(selection), grid.shape
+    written = bits.write(bits.pack_grid(grid), rows, bits.constant(colour, rows))
+    full = jnp.full(height, bits.below(jnp.asarray(width), rows.dtype))
+    return bits.unpack_grid(written, full, width)
+
+
+active_rows = jax.jit(bits.active_rows, static_argnums=(1, 2))
+# On NumPy as it is; on JAX compiled whole, for run eagerly every operation of every
+# shape is a program of its own.
+both = pytest.mark.parametrize("made", [lambda f: f, jax.jit], ids=["numpy", "jax"])
+
+
 def random_cells(shape, seed=0):
     return np.random.default_rng(seed).random((20, *shape)) < 0.5
 
@@ -29,26 +61,24 @@ def test_a_grid_that_no_word_holds_is_refused(shape):
 
 
 @shapes
-@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray])
-def test_packing_is_undone_by_unpacking(shape, convert):
+@both
+def test_packing_is_undone_by_unpacking(shape, made):
     cells = random_cells(shape)
-    rows = bits.pack_rows(convert(cells))
+    rows, found = made(rows_and_back)(cells)
     assert rows.dtype == bits.word_type(*shape)
-    np.testing.assert_array_equal(bits.unpack_rows(rows, shape[1]), cells)
+    np.testing.assert_array_equal(found, cells)
 
 
 @shapes
-@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray])
-def test_a_grid_comes_back_with_its_padding(shape, convert):
+@both
+def test_a_grid_comes_back_with_its_padding(shape, made):
     rng = np.random.default_rng(1)
     grid = np.full((20, *shape), -1, np.int32)
     sizes = rng.integers(1, np.array(shape) + 1, (20, 2)).astype(np.int32)
     for index, (height, width) in enumerate(sizes):
         grid[index, :height, :width] = rng.integers(0, 10, (height, width))
-    active = bits.active_rows(jnp.asarray(sizes), shape[0], bits.word_type(*shape))
-    found = bits.unpack_grid(
-        bits.pack_grid(convert(grid)), convert(np.asarray(active)), shape[1]
-    )
+    active = active_rows(jnp.asarray(sizes), shape[0], bits.word_type(*shape))
+    found = made(grid_and_back)(grid, np.asarray(active))
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, grid)
 
@@ -57,21 +87,16 @@ def test_a_grid_comes_back_with_its_padding(shape, convert):
 def test_transpose_and_reverse_equal_numpy(shape):
     side = max(shape)
     cells = random_cells((side, side))
-    rows = bits.pack_rows(jnp.asarray(cells))
-    transposed = bits.unpack_rows(bits.transpose(rows), side)
+    transposed, reversed_cells = jax.device_get(turned(cells))
     np.testing.assert_array_equal(transposed, np.swapaxes(cells, -1, -2))
-    length = jnp.iinfo(rows.dtype).bits
-    reversed_cells = bits.unpack_rows(bits.reverse(rows), length)
-    np.testing.assert_array_equal(
-        reversed_cells[..., length - side :], cells[..., ::-1]
-    )
+    np.testing.assert_array_equal(reversed_cells[..., -side:], cells[..., ::-1])
 
 
 @pytest.mark.parametrize("dtype", [jnp.uint8, jnp.uint16, jnp.uint32])
 def test_every_span_is_exact(dtype):
     length = jnp.iinfo(dtype).bits
     first, last = np.triu_indices(length)
-    spans = bits.span(jnp.asarray(first), jnp.asarray(last), dtype)
+    spans = jax.jit(bits.span, static_argnums=2)(first, last, dtype)
     expected = (1 << (last + 1).astype(np.uint64)) - (1 << first.astype(np.uint64))
     np.testing.assert_array_equal(np.asarray(spans).astype(np.uint64), expected)
     assert int(bits.below(jnp.asarray(0), dtype)) == 0
@@ -89,16 +114,12 @@ def test_a_rectangle_covers_its_four_sides():
 def test_writing_keeps_what_is_not_selected(shape):
     rng = np.random.default_rng(2)
     grid, selection = rng.integers(0, 10, shape), rng.random(shape) < 0.5
-    rows = bits.pack_rows(jnp.asarray(selection))
-    planes = bits.pack_grid(jnp.asarray(grid))
-    written = bits.write(planes, rows, bits.constant(jnp.asarray(7), rows))
-    full = jnp.full(shape[0], bits.below(jnp.asarray(shape[1]), rows.dtype))
-    found = bits.unpack_grid(written, full, shape[1])
+    found = painted(grid, selection, 7)
     np.testing.assert_array_equal(found, np.where(selection, 7, grid))
 
 
 @shapes
 def test_counting_equals_the_sum(shape):
     cells = random_cells(shape)
-    counted = jax.jit(bits.count)(bits.pack_rows(jnp.asarray(cells)))
+    counted = jax.jit(bits.count)(bits.pack_rows(cells))
     np.testing.assert_array_equal(counted, cells.sum(axis=(1, 2)))

@@ -30,12 +30,16 @@ def puzzles():
     return [random_puzzle(rng, SHAPE, *c, room=ROOM, answered=0.5) for c in counts]
 
 
-def grids_of(pair):
+@jax.jit
+def loaded(tasks, row, mode, index):
+    """Both grids of a pair, and whether it has an answer."""
+    pair = load_pair(tasks, row, slot_of(tasks, mode, index))
     sides = ((pair.given, pair.given_size), (pair.wanted, pair.wanted_size))
-    return [
+    grids = [
         bits.unpack_grid(planes, bits.active_rows(size, SHAPE[0], planes.dtype), 6)
         for planes, size in sides
     ]
+    return grids, has_answer(pair)
 
 
 def every_pair(puzzle):
@@ -60,11 +64,11 @@ def test_pairs_of_a_task_and_of_a_stack(puzzles):
             counts = pair_counts(tasks, jnp.int32(row))
             assert [*map(int, counts)] == [len(puzzle.demos), len(puzzle.tests)]
             for mode, index, wanted in every_pair(puzzle):
-                slot = slot_of(tasks, jnp.int32(mode), jnp.int32(index))
-                pair = load_pair(tasks, jnp.int32(row), slot)
-                for grid, expected in zip(grids_of(pair), wanted, strict=True):
+                place = map(jnp.int32, (row, mode, index))
+                grids, answered = loaded(tasks, *place)
+                for grid, expected in zip(grids, wanted, strict=True):
                     np.testing.assert_array_equal(grid, expected)
-                assert has_answer(pair) == (wanted[1] >= 0).any()
+                assert answered == (wanted[1] >= 0).any()
 
 
 def test_a_start_is_the_input_of_its_pair(puzzles):

@@ -37,11 +37,14 @@ TASK_ARRAYS = (
 )
 
 
+drawn_action = eqx.filter_jit(random_action)
+
+
 def walk(state, config, steps, seed=0):
     """States and rewards of some random steps."""
     seen = []
     for key in jax.random.split(jax.random.key(seed), steps):
-        action = random_action(key, state, config)
+        action = drawn_action(key, state, config)
         state, observation, reward, done, info = arc_step(state, action, config)
         seen.append((state, observation, reward, done, info))
     return seen
@@ -49,9 +52,13 @@ def walk(state, config, steps, seed=0):
 
 def raw_bytes(state):
     """The size of the documented arrays, those of the task included."""
-    arrays = [getattr(state, name) for name in DOCUMENTED]
-    arrays += [getattr(state.task_data, name) for name in TASK_ARRAYS]
-    return sum(array.nbytes for array in arrays)
+
+    def arrays(state):
+        own = [getattr(state, name) for name in DOCUMENTED]
+        return own, [getattr(state.task_data, name) for name in TASK_ARRAYS]
+
+    known = jax.tree.leaves(jax.eval_shape(arrays, state))
+    return sum(array.size * array.dtype.itemsize for array in known)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from arc_play import FIELDS, make_config, random_puzzle, shown
+from arc_play import row as row_of
 from jaxarc.actions import create_point_action
 from jaxarc.data.buffer import stack_task_list
 from jaxarc.data.samples import create_mock_task
@@ -33,7 +34,7 @@ def state(tasks):
 
 
 def test_a_fresh_state_shows_its_pair(state, tasks):
-    pair = tasks[0].get_train_pair(0)
+    pair = jax.jit(lambda task: task.get_train_pair(0))(tasks[0])
     np.testing.assert_array_equal(state.working_grid, pair.input_grid.data)
     np.testing.assert_array_equal(state.working_grid_mask, pair.input_grid.mask)
     np.testing.assert_array_equal(state.target_grid, pair.output_grid.data)
@@ -88,17 +89,16 @@ def test_a_single_task_can_be_replaced(state, tasks):
 
 
 def test_rows_of_a_batch_are_states(tasks):
-    stack = stack_task_list(tasks)
+    stack = jax.jit(stack_task_list)(tasks)
     rows = np.array([2, 0, 1, 1])
     keys = jax.random.split(jax.random.key(1), 4)
     states, _ = batch_reset(keys, CONFIG, stack, task_indices=rows)
     together = jax.device_get(shown(states))
     for index, row in enumerate(rows):
-        one = jax.tree.map(lambda x, index=index: x[index], states.episode)
-        alone = shown(ArcEnvState(stack, one))
+        alone = shown(ArcEnvState(stack, row_of(states.episode, index)))
         for name in FIELDS:
             np.testing.assert_array_equal(together[name][index], alone[name])
-        task = jax.tree.map(lambda x, index=index: x[index], states.task_data)
+        task = row_of(states.task_data, index)
         jax.tree.map(np.testing.assert_array_equal, task, tasks[row])
 
 
@@ -110,7 +110,7 @@ def test_a_batch_holds_its_task_once(tasks):
         sizes.add(bytes_of(states.tasks))
         _, axis = shared_tasks(states)
         assert axis is None
-        row = jax.tree.map(lambda x: x[0], states)
+        row = row_of(states, 0)
         jax.tree.map(np.testing.assert_array_equal, row.task_data, tasks[0])
     assert sizes == {bytes_of(tasks[0])}
 

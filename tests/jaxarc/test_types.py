@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from arc_samples import documented
 from jaxarc.types import Grid, JaxArcTask
 
 
@@ -33,9 +34,12 @@ def random_arrays(seed=0, shape=(7, 9), train=3, test=2, used=(2, 1)) -> dict[st
 def test_documented_arrays_are_read_back():
     arrays = random_arrays()
     task = JaxArcTask(**arrays, task_index=jnp.array(4, jnp.int32))
+    held = jax.device_get(documented(task))
+    held |= {name: getattr(task, name) for name in arrays if name.startswith("num_")}
+    assert held.keys() == arrays.keys()
     for name, value in arrays.items():
-        np.testing.assert_array_equal(getattr(task, name), value, err_msg=name)
-    assert task.input_grids_examples.dtype == jnp.int32
+        np.testing.assert_array_equal(held[name], value, err_msg=name)
+    assert held["input_grids_examples"].dtype == jnp.int32
     assert task.num_train_pairs.dtype == task.task_index.dtype == jnp.int32
     assert task.get_grid_shape() == (7, 9)
     assert (task.get_max_train_pairs(), task.get_max_test_pairs()) == (3, 2)

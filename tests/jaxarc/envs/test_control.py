@@ -39,15 +39,14 @@ def test_every_place_and_operation(demos, tests):
         episode={"allow_demo_switching": demos, "allow_test_switching": tests}
     )
     found = list(cases())
-    mode, operation, count, pair, completed = (
-        jnp.asarray(np.array(column)) for column in zip(*found, strict=True)
-    )
+    columns = map(np.array, zip(*found, strict=True))
+    mode, operation, count, pair, completed = columns
     numbers = [
-        values.astype(jnp.int32)
+        values.astype(np.int32)
         for values in (operation, mode, pair, count, mode * DEMO_SLOTS)
     ]
     step = lambda flags, o, *place: next_pair(o, Place(*place), flags, config)
-    got = jax.vmap(step)(completed, *numbers)
+    got = np.asarray(jax.jit(jax.vmap(step))(completed, *numbers))
     for (mode, operation, count, pair, flags), after in zip(found, got, strict=True):
         solved = np.nonzero(flags[mode * DEMO_SLOTS :])[0]
         allowed = (demos, tests)[mode]

@@ -22,8 +22,10 @@ from arc_environments import (
     small_puzzles,
     step,
 )
-from arc_episode_reference import EpisodeReference
-from arc_play import Move, make_config, random_move, row
+from arc_episode_reference import EpisodeReference, build_task
+from arc_play import Move, make_config, random_move, row, stack
+from arc_play import shown as arc_shown
+from arc_samples import documented
 from arc_states import assert_same
 from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.data.augment import augment_task
@@ -50,8 +52,8 @@ def started(env, key, **start):
     return env.reset(key, **start)
 
 
-@pytest.mark.parametrize("mode", [0, 1])
-def test_an_episode_is_that_of_the_functional_interface(mode):
+@pytest.mark.parametrize(("mode", "kind"), [(0, "point"), (1, "mask")])
+def test_an_episode_is_that_of_the_functional_interface(mode, kind):
     config, buffer = clipping(steps=12), small_buffer()
     env = small_env(config, buffer, episode_mode=mode)
     state, first = started(env, jax.random.key(3), task=2, pair=1)
@@ -60,7 +62,7 @@ def test_an_episode_is_that_of_the_functional_interface(mode):
     np.testing.assert_array_equal(first.observation, observation)
     rng = np.random.default_rng(mode)
     for _ in range(14):
-        action = random_move(rng, (5, 5), str(rng.choice(["point", "mask"]))).action()
+        action = random_move(rng, (5, 5), kind).action()
         over = bool(arc.episode_done)
         state, found = step(env, state, action)
         arc, observation, reward, done, info = arc_step(arc, action, config)
@@ -101,11 +103,12 @@ def test_an_augmentation_can_be_given():
     permutation = jnp.asarray([0, *range(9, 0, -1)], jnp.int32)
     shown = Augmentation(jnp.int32(3), permutation)
     state, first = started(env, jax.random.key(0), task=1, pair=1, augmentation=shown)
-    task = augment_task(puzzles[1].as_task(), 3, permutation)
+    task = jax.jit(augment_task)(puzzles[1].as_task(), 3, permutation)
     assert isinstance(task, JaxArcTask)
-    np.testing.assert_array_equal(first.observation, task.input_grids_examples[1])
-    arc = env.arc_state(state)
-    np.testing.assert_array_equal(arc.target_grid, task.output_grids_examples[1])
+    held = jax.device_get(documented(task))
+    np.testing.assert_array_equal(first.observation, held["input_grids_examples"][1])
+    arc = arc_shown(env.arc_state(state))
+    np.testing.assert_array_equal(arc["target_grid"], held["output_grids_examples"][1])
 
 
 @pytest.mark.parametrize("start", [{"task": 4}, {"task": -1}, {"pair": 1}, {"pair": 9}])
@@ -127,13 +130,11 @@ def solving_task():
     wanted = given.copy()
     wanted[0, 0, 0] = 1
     mask = np.ones_like(given, bool)
-    return JaxArcTask(given, mask, wanted, mask, 1, given, mask, wanted, mask, 1)
+    return build_task(given, mask, wanted, mask, 1, given, mask, wanted, mask, 1)
 
 
 def one_task(**groups):
-    task = solving_task()
-    buffer = jax.tree.map(lambda x: x[None], task)
-    return small_env(clipping(**groups), buffer)
+    return small_env(clipping(**groups), stack([solving_task()]))
 
 
 def test_solving_terminates_with_discount_zero():
@@ -178,12 +179,13 @@ def test_solving_in_the_last_step_terminates():
 
 @pytest.mark.parametrize("augment", [False, True])
 def test_reset_and_step_are_one_carry(augment):
-    env = small_env(augment=augment)
-    first = reset(env, jax.random.key(0))
-    after = step(env, first[0], point(3))
+    env = small_env(augment=augment)  # types are known before anything is compiled
+    first = jax.eval_shape(reset, env, jax.random.key(0))
+    after = jax.eval_shape(step, env, first[0], point(3))
+    renewed = jax.eval_shape(renew, env, first[0], jnp.asarray(True))
     assert described(first) == described(after)
-    assert described(first[0]) == described(renew(env, first[0], jnp.asarray(True)))
-    assert no_weak_types((first, after))
+    assert described(first[0]) == described(renewed)
+    assert no_weak_types((first, after, renewed))
 
 
 def test_other_keys_states_and_tasks_are_no_reason_to_trace_again():
@@ -223,13 +225,19 @@ def test_the_seed_moves_on_with_every_renewal_alone():
 
 def test_other_parameters_can_be_given_for_a_call():
     env, other = small_env(), small_params(buffer=small_buffer(seed=7), episode_mode=1)
-    state, first = env.reset(jax.random.key(0), other)
     alone = Environment(params=other)
-    assert_same((state, first), alone.reset(jax.random.key(0)))
-    found = env.step(state, point(2, 1, 1), other)
-    assert_same(found, alone.step(state, point(2, 1, 1)))
-    renewed = env.renew(state, jnp.asarray(True), other)
-    assert_same(renewed, alone.renew(state, jnp.asarray(True)))
+    key, action, done = jax.random.key(0), point(2, 1, 1), jnp.asarray(True)
+
+    @jax.jit
+    def given(env, other):
+        state, first = env.reset(key, other)
+        stepped = env.step(state, action, other)
+        return (state, first), stepped, env.renew(state, done, other)
+
+    begun, stepped, renewed = given(env, other)
+    assert_same(begun, reset(alone, key))
+    assert_same(stepped, step(alone, begun[0], action))
+    assert_same(renewed, renew(alone, begun[0], done))
 
 
 def test_mapped_rows_equal_single_ones():
@@ -245,8 +253,9 @@ def test_mapped_rows_equal_single_ones():
 
 def test_states_hold_no_tasks():
     small, large = small_env(), small_env(buffer=small_buffer(40))
-    sizes = [described(reset(env, jax.random.key(0))[0]) for env in (small, large)]
-    assert sizes[0] == sizes[1]
+    key = jax.random.key(0)
+    states = [jax.eval_shape(reset, env, key)[0] for env in (small, large)]
+    assert described(states[0]) == described(states[1])
 
 
 def test_a_dictionary_is_a_mask_action():
@@ -291,10 +300,10 @@ def test_the_canonical_action_is_what_was_asked_for():
 def test_the_functions_are_the_methods():
     params = small_params(episode_mode=1)
     env = Environment(params=params)
-    state, first = environment.reset(params, jax.random.key(6))
-    assert_same((state, first), env.reset(jax.random.key(6)))
+    state, first = environment.reset(params, jax.random.key(6))  # not compiled whole
+    assert_same((state, first), reset(env, jax.random.key(6)))
     found = environment.step(params, state, point(2, 1, 1))
-    assert_same(found, env.step(state, point(2, 1, 1)))
+    assert_same(found, step(env, state, point(2, 1, 1)))
 
 
 def test_other_dictionaries_are_refused():
@@ -306,26 +315,27 @@ def test_other_dictionaries_are_refused():
 
 def test_actions_out_of_range_are_refused_or_clipped():
     strict = small_env(make_config((5, 5)))
-    state, _ = strict.reset(jax.random.key(0))
+    state, _ = reset(strict, jax.random.key(0))
     with pytest.raises(CheckError, match="row"):
         strict.step(state, point(1, 7, 0))
     clipped = small_env()
     assert_same(
-        clipped.step(state, point(1, 7, 0)), clipped.step(state, point(1, 4, 0))
+        step(clipped, state, point(1, 7, 0)), step(clipped, state, point(1, 4, 0))
     )
 
 
 def test_samples_of_the_spaces_play_and_are_contained():
     env = small_env(clipping(steps=20))
     actions = sample_actions(env, jax.random.key(0), 40)
-    first, _, steps = play(env, jax.random.key(1), actions)
+    played = play(env, jax.random.key(1), actions)
+    first, _, steps = played[0], *jax.device_get(played[1:])
     space = env.observation_space()
     assert space.contains(first[1].observation)
     assert all(space.contains(one) for one in steps.observation)
     assert all(env.reward_space().contains(one) for one in steps.reward)
     assert all(env.discount_space().contains(one) for one in steps.discount)
-    arc = env.arc_state(first[0])
-    grids = {name: getattr(arc, name) for name in env.state_space().members}
+    arc = arc_shown(env.arc_state(first[0]))
+    grids = {name: arc[name] for name in env.state_space().members}
     assert env.state_space().contains(grids)
 
 
@@ -353,7 +363,11 @@ def test_methods_can_be_handed_to_jax():
     key = jax.random.key(0)
     state, _ = jax.jit(env.reset)(key)
     actions = sample_actions(env, jax.random.key(1), 5)
-    wanted = play(env, key, actions)[1:]
+    wanted, after = [], state
+    for index in range(5):
+        after, told = step(env, after, row(actions, index))
+        wanted.append(told)
+    wanted = (after, stack(wanted))
     assert_same(jax.lax.scan(env.step, state, actions), wanted)
     inside = jax.jit(lambda e, s, a: jax.lax.scan(e.step, s, a))
     assert_same(inside(env, state, actions), wanted)

@@ -3,7 +3,6 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,16 +13,21 @@ from jaxarc.envs.select import select_active, select_raw
 from jaxarc.ops.apply import apply_operation
 from jaxarc.ops.canvas import Canvas
 
-SHAPES = [(1, 7), (5, 5), (6, 13), (16, 16), (30, 30)]
+SHAPES = [(1, 7), (6, 13), (30, 30)]  # one for every length of a word
 CASES = 700
 
 
-def canvas_arrays(grid, clipboard):
-    content = clipboard >= 0
-    origin = reference.box_of(content)[:2] if content.any() else (0, 0)
-    planes = np.concatenate([bits.pack_grid(clipboard), bits.pack_rows(content)[None]])
-    size = np.asarray(reference.size_of(grid), np.int32)
-    return bits.pack_grid(grid), size, planes, np.asarray(origin, np.int32)
+def packed(grids):
+    """Planes and sizes of a batch of grids."""
+    sizes = np.array([reference.size_of(grid) for grid in grids], np.int32)
+    return bits.pack_grid(grids), sizes
+
+
+def packed_clipboards(clipboards):
+    content = clipboards >= 0
+    origins = [reference.box_of(c)[:2] if c.any() else (0, 0) for c in content]
+    layers = [bits.pack_grid(clipboards), bits.pack_rows(content)[:, None]]
+    return np.concatenate(layers, axis=1), np.array(origins, np.int32)
 
 
 def random_case(rng, shape, kind):
@@ -66,24 +70,14 @@ def run(kind, shape, cases):
         grid = bits.unpack_grid(after.planes, after.active(), shape[1])
         return grid, content
 
-    canvases = [canvas_arrays(c["grid"], c["clipboard"]) for c in cases]
-    givens = [
-        (
-            bits.pack_grid(c["given"]),
-            np.asarray(reference.size_of(c["given"]), np.int32),
-        )
-        for c in cases
-    ]
-    plain = [(c["operation"], c["corners"], c["mask"]) for c in cases]
-    batch = jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack(leaves)),
-        *[(*p, c, g) for p, c, g in zip(plain, canvases, givens, strict=True)],
-    )
-    return jax.jit(jax.vmap(one))(*batch)
+    batch = {name: np.stack([case[name] for case in cases]) for name in cases[0]}
+    plain = (batch["operation"], batch["corners"], batch["mask"])
+    canvases = (*packed(batch["grid"]), *packed_clipboards(batch["clipboard"]))
+    return jax.jit(jax.vmap(one))(*plain, canvases, packed(batch["given"]))
 
 
 # Masks are the general case: they alone meet the edges of every word length.
-EDGES = [("mask", shape) for shape in ((1, 1), (8, 8), (32, 32))]
+EDGES = [("mask", shape) for shape in ((1, 1), (5, 5), (8, 8), (16, 16), (32, 32))]
 
 
 @pytest.mark.parametrize(
@@ -102,6 +96,8 @@ def test_every_operation_equals_the_reference(kind, shape):
             case["mask"],
             case["given"],
         )
+        if np.array_equal(grid, wanted) and np.array_equal(clipboard, copied):
+            continue  # large grids take milliseconds to print: only where they differ
         message = f"operation {case['operation']}\n{case['grid']}\n{case['mask']}"
         np.testing.assert_array_equal(grid, wanted, err_msg=message)
         np.testing.assert_array_equal(clipboard, copied, err_msg=message)

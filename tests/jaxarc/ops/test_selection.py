@@ -8,12 +8,18 @@ from jaxarc import bits
 from jaxarc.ops.selection import or_everything, select_rectangle, select_rows
 
 
+def with_box(rows):
+    selection = select_rows(rows)
+    return selection, selection.box()
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (5, 5), (9, 16), (30, 30), (32, 32)])
 def test_box_and_count_equal_numpy(shape):
     rng = np.random.default_rng(0)
     cells = rng.random((300, *shape)) < rng.choice([0.003, 0.05, 0.7], (300, 1, 1))
-    found = jax.jit(jax.vmap(select_rows))(jnp.asarray(bits.pack_rows(cells)))
-    boxes = bits.unpack_rows(jax.vmap(lambda s: s.box())(found), shape[1])
+    rows = bits.pack_rows(cells)
+    found, boxes = jax.device_get(jax.jit(jax.vmap(with_box))(rows))
+    boxes = bits.unpack_rows(boxes, shape[1])
     for index, selected in enumerate(cells):
         assert found.count[index] == selected.sum()
         if not selected.any():

@@ -1,5 +1,7 @@
 """Oracle: values computed by hand, a naive float64 loss, exact optima."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -28,6 +30,8 @@ from jaxrig.learn.tabular import (
     uniform_policy,
 )
 from jaxrig.tracing import compile_once
+
+single_update = eqx.filter_jit(grpo_update)
 
 
 def test_advantages_by_hand():
@@ -79,6 +83,9 @@ def test_small_drift_costs_nothing():
     assert float(drift(0.02)) > 0.0
 
 
+masked_loss = jax.jit(functools.partial(grpo_loss, kl_coeff=0.5))
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 2**31 - 1))
 def test_masked_loss_equals_a_loop_over_what_counts(seed):
@@ -99,10 +106,7 @@ def test_masked_loss_equals_a_loop_over_what_counts(seed):
         - 0.01 * np.mean(entropies)
         + 0.5 * max(0.0, np.mean(drifts) - 0.01)
     )
-    new, old, advantage, entropy = map(jnp.asarray, (new, old, advantage, entropy))
-    found = grpo_loss(
-        *(new, old, advantage, entropy), kl_coeff=0.5, counts=jnp.asarray(counts)
-    )
+    found = masked_loss(new, old, advantage, entropy, counts=counts)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -124,8 +128,14 @@ def bandit(states=4, arms=5, seed=0):
     )
 
 
+@functools.cache
+def updates_of(config):
+    """One for each configuration: other seeds are no reason to trace again."""
+    return compile_once(grpo_update)
+
+
 def learn(problem, config, seed, updates):
-    update = compile_once(grpo_update)
+    update = updates_of(config)
     state = grpo_init(jax.random.key(seed), problem, uniform_policy(problem), config)
     state, metrics = update(state, problem, config)
     for _ in range(updates - 1):
@@ -164,19 +174,19 @@ def test_first_gradient_is_the_policy_gradient(key):
     config = GRPOConfig(states=8, group_size=8, num_iterations=1, entropy_coeff=0.0)
     policy = uniform_policy(problem)
     state = grpo_init(key, problem, policy, config)
-    _, metrics = grpo_update(state, problem, config)
+    _, metrics = single_update(state, problem, config)
     keys = batch_keys(named_key(jax.random.fold_in(state.key, 0), "group"), 8)
-    group, _ = jax.vmap(sample_group, (0, None, None, 0, None))(
-        keys, problem, policy, (state.state, state.observation), config
-    )
+    sample = eqx.filter_jit(jax.vmap(sample_group, (0, None, None, 0, None)))
+    starts = (state.state, state.observation)
+    group, _ = sample(keys, problem, policy, starts, config)
+    group, places = jax.device_get((group, state.observation))
     reward = np.asarray(group.reward, np.float64)
     advantage = (reward - reward.mean(1, keepdims=True)) / reward.std(1, keepdims=True)
     gradient = np.zeros((5, 5))
     for s in range(8):
         for g in range(8):
-            place = int(state.observation[s])
-            pull = np.eye(5)[int(group.first.action[s, g])] - 0.2
-            gradient[place] -= advantage[s, g] * pull / 64
+            pull = np.eye(5)[group.first.action[s, g]] - 0.2
+            gradient[places[s]] -= advantage[s, g] * pull / 64
     assert float(metrics.grad_norm) == pytest.approx(np.linalg.norm(gradient), rel=1e-4)
     assert float(metrics.policy_loss) == pytest.approx(0.0, abs=1e-5)
     assert float(metrics.approx_kl) == 0.0
@@ -195,9 +205,9 @@ def test_best_member_is_where_the_next_update_starts(key):
     )
     config = GRPOConfig(states=4, group_size=32, horizon=3, advance="best")
     state = grpo_init(key, problem, uniform_policy(problem), config)
-    state, _ = grpo_update(state, problem, config)
+    state, _ = single_update(state, problem, config)
     np.testing.assert_array_equal(state.observation, 8)  # three rewarded steps right
-    state, _ = grpo_update(state, problem, config)
+    state, _ = single_update(state, problem, config)
     np.testing.assert_array_equal(state.observation, 11)
 
 
@@ -215,7 +225,7 @@ def test_the_best_member_is_best_before_scaling(key):
     )
     policy = uniform_policy(problem.problem)
     state = grpo_init(key, problem, policy, config)
-    state, _ = grpo_update(state, problem, config)
+    state, _ = single_update(state, problem, config)
     np.testing.assert_array_equal(state.state[1], 1)  # the last action taken
 
 
@@ -334,7 +344,7 @@ def test_reward_scaling(scaling, expected, key):
     )
     config = GRPOConfig(states=2, group_size=2, reward_scaling=scaling)
     state = grpo_init(key, problem, uniform_policy(problem), config)
-    _, metrics = grpo_update(state, problem, config)
+    _, metrics = single_update(state, problem, config)
     assert float(metrics.group_baseline) == pytest.approx(expected, rel=1e-5)
     assert float(metrics.mean_reward) == 50.0
 

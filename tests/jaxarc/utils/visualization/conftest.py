@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.types import JaxArcTask
+from arc_episode_reference import build_task
 from jaxarc.utils.visualization.episodes import EpisodeFrame
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,7 +37,7 @@ def task(pairs):
     given, wanted = zip(*pairs, strict=True)
     inputs, outputs = (padded_stack(grids, 3, (6, 7)) for grids in (given, wanted))
     tests, answers = padded_stack([given[0]], 1, (6, 7)), padded_stack([], 1, (6, 7))
-    return JaxArcTask(*inputs, *outputs, 2, *tests, *answers, 1)
+    return build_task(*inputs, *outputs, 2, *tests, *answers, 1)
 
 
 @pytest.fixture
