@@ -27,6 +27,7 @@ from acbo import benchmarks
 from acbo.baselines import proposers
 from acbo.baselines.structure import exact_predictor
 from acbo.evaluation import evaluate_problems
+from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.heldout import Cell, draw_scm, draw_task, task_keys
 from acbo.families import SCMConfig
 from acbo.graphs.parent_sets import bucket_parent_sets
@@ -98,12 +99,15 @@ def grpo(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     return records("grpo", found)
 
 
+PROPOSERS = ("random", "random_pairs", "gp", "gp_pairs", "exact_ei")
+
+
 def problems(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     policy, known = load_policy(), proposers()
     systems = {
         "policy": Proposer(policy.surrogate, policy.network),
         "likeliest": Proposer(policy.surrogate, policy.network, greedy=True),
-        **{name: known[name] for name in ("random", "gp", "exact_ei")},
+        **{name: known[name] for name in PROPOSERS},
     }
     chosen_systems = {name: systems[name] for name in chosen.systems or systems}
     report = evaluate_problems(
@@ -142,7 +146,7 @@ def agreement(chosen: argparse.Namespace) -> list[dict[str, Any]]:
         return apart, jnp.abs(by_sets - found.parent_probs).mean()
 
     made = []
-    for size, family in itertools.product((3, 4), ("chain", "fork", "er1", "er2")):
+    for size, family in itertools.product((3, 4), FAMILIES):
         cell = Cell(family, size, 20, 10)
         keys = task_keys(chosen.seed, family, size, 200)
         apart, heads = jax.jit(jax.vmap(lambda key, c=cell: compare(key, c)))(keys)

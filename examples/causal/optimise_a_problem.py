@@ -35,8 +35,8 @@ for name, proposer in proposers.items():
         for seed in range(options.runs)
     ]
     shares = np.stack([run.shares for run in runs])
-    first = runs[0]
-    made = f"{first.variables[first.best]} = {first.values[first.best]:.2f}"
+    best = runs[0].interventions[runs[0].best]
+    made = ", ".join(f"{variable} = {value:.2f}" for variable, value in best.items())
     print(f"{name}: best of the first run {made}")
     for step in sorted({1, (options.steps + 1) // 2, options.steps}):
         at = shares[:, step - 1]

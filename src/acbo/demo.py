@@ -68,7 +68,8 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
     surrogate = policy.surrogate
     probs = np.array(surrogate.edge_probs(*data), np.float64)
     posterior = surrogate.posterior(*data, target, names=names)
-    best = f"{run.variables[run.best]} = {run.values[run.best]:.3g}"
+    made = run.interventions[run.best].items()
+    best = ", ".join(f"{name} = {value:.3g}" for name, value in made)
     (goal, at), *_ = problem.optimum.intervention.items()
     return [
         Heading(f"A problem optimised live: {problem.name}"),

@@ -1,7 +1,7 @@
 """The experimenter's side of an episode: what is known, what may be done, what follows.
 
-An episode starts from rows already seen; each of its steps sets one variable, sees one
-row, and adds it to the history.
+An episode starts from rows already seen; each of its steps sets one variable, or
+several, sees one row, and adds it to the history.
 """
 
 from typing import Any, Protocol, runtime_checkable
@@ -37,11 +37,14 @@ class Action(eqx.Module):
 
 @runtime_checkable
 class Proposer(Protocol):
-    """Chooses the next experiment; only an oracle may look at `truth`."""
+    """Chooses the next experiment; only an oracle may look at `truth`.
+
+    What sets more than one variable gives an `Intervention`.
+    """
 
     def propose(
         self, key: PRNGKeyArray, history: History, setting: Setting, truth: Any
-    ) -> Action:
+    ) -> Action | Intervention:
         """The next intervention; pure, so that it can be compiled and mapped."""
         ...
 
@@ -49,7 +52,7 @@ class Proposer(Protocol):
 class Record(eqx.Module):
     """What an episode did: its actions, the rows they led to, and all that was seen."""
 
-    action: Action
+    action: Action | Intervention
     rows: Float[Array, "*batch steps d"]
     history: History
 
@@ -94,15 +97,22 @@ def first_history(
     return start_history(values, interventions.mask, capacity)
 
 
+def as_intervention(action: Action | Intervention, d: int) -> Intervention:
+    """Which of d variables one action sets, and to what."""
+    if isinstance(action, Intervention):
+        return action
+    return set_variable(action.variable, action.value, d)
+
+
 def perform(
     key: PRNGKeyArray,
     scm: AbstractSCM,
     history: History,
-    action: Action,
+    action: Action | Intervention,
     clip_to_range: bool = True,
 ) -> tuple[History, Float[Array, " d"]]:
     """Do the experiment once: one row, added to the history."""
-    intervention: Intervention = set_variable(action.variable, action.value, scm.size)
+    intervention = as_intervention(action, scm.size)
     row = scm.respond(scm.draw(key), intervention, clip_to_range)
     return append(history, row, intervention.mask), row
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.interventions import set_variable
+from acbo.interventions import Intervention, set_variable
 from acbo.scm import SCM, AbstractSCM
 from acbo.types import lower_is_better
 from jaxrig.keys import batch_keys
@@ -48,8 +48,15 @@ def mean_outcome(
     clip_to_range: bool = True,
 ) -> Float[Array, ""]:
     """Mean of the target over rows of given noise under do(X_variable = value)."""
-    intervention = set_variable(variable, value, scm.size)
-    respond = lambda each: scm.respond(each, intervention, clip_to_range)[scm.target]
+    done = set_variable(variable, value, scm.size)
+    return mean_under(scm, noise, done, clip_to_range)
+
+
+def mean_under(
+    scm: AbstractSCM, noise: Any, done: Intervention, clip_to_range: bool = True
+) -> Float[Array, ""]:
+    """Mean of the target over rows of given noise under any intervention."""
+    respond = lambda each: scm.respond(each, done, clip_to_range)[scm.target]
     return jax.vmap(respond)(noise).mean()
 
 

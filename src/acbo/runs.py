@@ -1,7 +1,7 @@
 """Interventions on a named problem, and what is true of them."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, PRNGKeyArray
 
-from acbo.environment import Record, first_history, run_episode
+from acbo.environment import Action, Record, first_history, run_episode
+from acbo.interventions import Intervention
 from acbo.problems import Problem
 from jaxrig.keys import named_key
 
@@ -19,8 +20,7 @@ class Run:
     """The interventions made, one entry for each step; `record` has all rows."""
 
     problem: Problem
-    variables: tuple[str, ...]
-    values: Float[np.ndarray, " steps"]
+    interventions: tuple[dict[str, float], ...]  # what was set, and to what
     outcomes: Float[np.ndarray, " steps"]  # as seen, with noise
     expected: Float[np.ndarray, " steps"]  # true means
     shares: Float[np.ndarray, " steps"]  # of the way to the optimum, best so far
@@ -35,21 +35,35 @@ class Run:
 def run_problem(
     problem: Problem, proposer: Any, *, steps: int, rows: int, seed: int = 0
 ) -> Run:
-    """Give a proposer `rows` observational rows, then `steps` single interventions.
+    """Give a proposer `rows` observational rows, then `steps` interventions.
 
     A share of 1 is the optimum over single variables, 0 no better than doing nothing,
-    by true expected outcomes. Nothing is clipped, as in the problem's equations.
+    by true expected outcomes; pairs of variables may lead farther. Nothing is clipped,
+    as in the problem's equations.
     """
     scm = problem.scm
     play = _compiled_player(problem, rows, steps)
     record = jax.device_get(play(jax.random.key(seed), proposer))
-    chosen = tuple(scm.names[int(i)] for i in record.action.variable)
-    values = np.asarray(record.action.value, np.float64)
-    pairs = zip(chosen, values.tolist(), strict=True)
-    expected = np.array([problem.expected_outcome({n: v}) for n, v in pairs])
+    made = tuple(interventions_of(record.action, scm.names))
+    expected = np.array([problem.expected_outcome(each) for each in made])
     shares = shares_of_the_way(problem, expected)
     seen = np.asarray(record.rows[:, scm.names.index(problem.target)], np.float64)
-    return Run(problem, chosen, values, seen, expected, shares, record)
+    return Run(problem, made, seen, expected, shares, record)
+
+
+def interventions_of(
+    action: Action | Intervention, names: Sequence[str]
+) -> list[dict[str, float]]:
+    """What each of a row of actions sets by name, or each of a table of them."""
+    if isinstance(action, Intervention):
+        width = len(names)
+        masks = np.reshape(action.mask, (-1, width))
+        values = np.reshape(action.values, (-1, width)).tolist()
+        picked = [np.flatnonzero(mask).tolist() for mask in masks]
+        rows = zip(picked, values, strict=True)
+        return [{names[i]: row[i] for i in chosen} for chosen, row in rows]
+    pairs = zip(np.ravel(action.variable), np.ravel(action.value), strict=True)
+    return [{names[int(i)]: float(value)} for i, value in pairs]
 
 
 def player(

@@ -13,6 +13,7 @@ from acbo.environment import (
     run_episode,
     setting_of,
 )
+from acbo.interventions import set_variables
 from causal_linear import edges, linear_scm
 
 D, STEPS, START, CAPACITY = 4, 3, 5, 7
@@ -105,6 +106,25 @@ def test_an_episode_adds_its_rows_to_the_history(episode):
     np.testing.assert_array_equal(flags.sum(axis=1), 1)
     rows = np.asarray(record.rows)
     np.testing.assert_array_equal(rows[np.arange(STEPS), expected], record.action.value)
+
+
+class Pair(eqx.Module):
+    """Sets the first and the last variable at once."""
+
+    def propose(self, key, history, setting, truth):
+        mask = jnp.asarray([True, False, False, True])
+        return set_variables(mask, jnp.asarray([0.5, 9.0, 9.0, -0.25]))
+
+
+def test_two_variables_are_set_at_once():
+    history = first_history(KEY, SCM, 3, 0, CAPACITY)
+    record = jax.jit(lambda: run_episode(KEY, SCM, Pair(), history, 2))()
+    np.testing.assert_array_equal(record.history.intervened[3:5].sum(0), [2, 0, 0, 2])
+    np.testing.assert_array_equal(record.rows[:, 0], 0.5)
+    np.testing.assert_array_equal(record.rows[:, 3], -0.25)
+    noise = record.rows[:, 1] - 0.8 * 0.5  # the second follows the first, with noise
+    assert (abs(noise) > 0).all()
+    assert (abs(noise) < 3).all()
 
 
 def test_rows_stay_within_their_ranges_and_the_target_is_free(episode):

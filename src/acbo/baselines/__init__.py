@@ -2,6 +2,7 @@
 
 from acbo.baselines.exact import ExactImprovement, ExactThompson
 from acbo.baselines.gaussian import GaussianProcess
+from acbo.baselines.pairs import GaussianPairs, RandomPairs
 from acbo.baselines.parent_scale import ParentScale
 from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
 from acbo.baselines.structure import (
@@ -20,6 +21,7 @@ __all__ = [
     "Everything",
     "ExactImprovement",
     "ExactThompson",
+    "GaussianPairs",
     "GaussianProcess",
     "Greedy",
     "Nothing",
@@ -27,6 +29,7 @@ __all__ = [
     "ParentOracle",
     "ParentScale",
     "Random",
+    "RandomPairs",
     "Regression",
     "SetPosterior",
     "exact_predictor",

@@ -14,10 +14,10 @@ from acbo.baselines.choices import highest, observational, value_grid, weighted_
 from acbo.environment import Action, Setting
 from acbo.history import History
 
-Kernel = Callable[[Array, Array], Array]  # [n], [m] -> [n, m]
+Kernel = Callable[[Array, Array], Array]  # of n and of m places -> [n, m]
 
 
-def matern(amplitude: Float[Array, ""], length: float) -> Kernel:
+def matern(amplitude: Float[Array, ""] | float, length: float) -> Kernel:
     """Matern covariance of smoothness 5/2; the amplitude is a variance."""
 
     def covariance(a: Float[Array, " n"], b: Float[Array, " m"]) -> Array:
@@ -31,8 +31,8 @@ def matern(amplitude: Float[Array, ""], length: float) -> Kernel:
 def condition(
     kernel: Kernel,
     prior: Callable[[Array], Array],
-    seen: tuple[Float[Array, " n"], Float[Array, " n"], Bool[Array, " n"]],
-    points: Float[Array, " m"],
+    seen: tuple[Float[Array, "n ..."], Float[Array, " n"], Bool[Array, " n"]],
+    points: Float[Array, "m ..."],
     noise: Float[Array, ""],
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
     """Mean and variance at points, given places, outcomes and which of them count."""
@@ -96,13 +96,9 @@ class GaussianProcess(eqx.Module):
     ) -> Action:
         """The next intervention."""
         outcome = setting.sign * history.values[:, setting.target]
-        resting = observational(history)
-        mean = weighted_mean(outcome, resting)
-        noise = weighted_mean(jnp.square(outcome - mean), resting) + 1e-6
-        acted = history.row_mask & setting_rows(history, setting)
-        moved = weighted_mean(jnp.square(outcome - mean), acted.astype(jnp.float32))
-        kernel = matern(jnp.maximum(moved, noise), self.length)
-        prior = lambda points: jnp.full_like(points, 1.0) * mean
+        mean, noise, amplitude = prior_scales(outcome, history, setting)
+        kernel = matern(amplitude, self.length)
+        prior = lambda points: jnp.broadcast_to(mean, points.shape)
 
         def posterior(i: Int[Array, ""], values: Float[Array, " m"]):
             share = lambda v: (v - setting.low[i]) / width(setting, i)
@@ -111,6 +107,20 @@ class GaussianProcess(eqx.Module):
             return condition(kernel, prior, seen, share(values), noise)
 
         return improve(posterior, setting, self.grid)
+
+
+def prior_scales(
+    outcome: Float[Array, " rows"], history: History, setting: Setting
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """What a process begins with: mean and variance of the outcome where nothing was
+    set, and how far interventions have moved it so far, squared.
+    """
+    resting = observational(history)
+    mean = weighted_mean(outcome, resting)
+    noise = weighted_mean(jnp.square(outcome - mean), resting) + 1e-6
+    acted = history.row_mask & setting_rows(history, setting)
+    moved = weighted_mean(jnp.square(outcome - mean), acted.astype(jnp.float32))
+    return mean, noise, jnp.maximum(moved, noise)
 
 
 def width(setting: Setting, i: Int[Array, ""]) -> Float[Array, ""]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from acbo.baselines.exact import ExactImprovement, ExactThompson
 from acbo.baselines.gaussian import GaussianProcess
+from acbo.baselines.pairs import GaussianPairs, RandomPairs
 from acbo.baselines.parent_scale import ParentScale
 from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
 from acbo.baselines.structure import (
@@ -26,6 +27,8 @@ def proposers(exact: bool = True) -> dict[str, Any]:
         "parent_oracle": ParentOracle(),
         "greedy": Greedy(Regression().predict),
         "gp": GaussianProcess(),
+        "gp_pairs": GaussianPairs(),
+        "random_pairs": RandomPairs(),
         "parent_scale": ParentScale(),
     }
     if exact:

@@ -1,5 +1,6 @@
 """`jaxrig causal optimise` and `problems`: interventions on problems of the field."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from acbo.cli.inputs import SeedOption, refusing
 from acbo.cli.output import make_table, percent, show_json, signed, write_pictures
 from acbo.pictures import draw_graph, draw_parent_probs, draw_shares
 from acbo.policy.advisor import Proposer, load_policy
-from acbo.problems import Problem, get, names
+from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.console import make_console, say
@@ -40,7 +41,8 @@ def optimise(
     ] = 20,
     seed: SeedOption = 0,
     by: Annotated[
-        str, typer.Option("--with", help="policy, or a baseline such as gp.")
+        str,
+        typer.Option("--with", help="policy, or a baseline: gp, gp_pairs."),
     ] = POLICY,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     out: Annotated[
@@ -69,11 +71,11 @@ def show_run(console: Console, run: Run, by: str) -> None:
     """A line for each step, and how far it got."""
     problem = run.problem
     best, seen = run.best, []
-    for step, name in enumerate(run.variables):
+    for step, made in enumerate(run.interventions):
         seen.append(
             (
                 str(step + 1),
-                f"{name} = {signed(run.values[step])}",
+                settings(made),
                 signed(run.outcomes[step]),
                 signed(run.expected[step]),
                 percent(run.shares[step]),
@@ -84,16 +86,16 @@ def show_run(console: Console, run: Run, by: str) -> None:
     rest, top = problem.observational_mean, problem.optimum.outcome
     say(
         console,
-        f"{by}: {run.variables[best]} = {signed(run.values[best])} leads to "
+        f"{by}: {settings(run.interventions[best])} leads to "
         f"{problem.target} = {signed(run.expected[best])} on average, "
         f"{percent(run.shares[-1])} of the way from {signed(rest)} (nothing set) to "
-        f"{signed(top)} (the optimum, {_settings(problem)})",
+        f"{signed(top)} (the best of one variable, {settings(problem.optimum.intervention)})",
     )
 
 
-def _settings(problem: Problem) -> str:
-    pairs = problem.optimum.intervention.items()
-    return ", ".join(f"{name} = {signed(value)}" for name, value in pairs)
+def settings(intervention: Mapping[str, float]) -> str:
+    """What is set, in one line."""
+    return ", ".join(f"{name} = {signed(v)}" for name, v in intervention.items())
 
 
 def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
@@ -111,12 +113,12 @@ def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
         "share": float(run.shares[-1]),
         "steps": [
             {
-                "set": {name: float(run.values[i])},
+                "set": made,
                 "outcome": float(run.outcomes[i]),
                 "expected": float(run.expected[i]),
                 "share": float(run.shares[i]),
             }
-            for i, name in enumerate(run.variables)
+            for i, made in enumerate(run.interventions)
         ],
     }
 
@@ -148,7 +150,7 @@ def list_problems() -> None:
                 str(len(problem.scm.names)),
                 signed(problem.observational_mean),
                 signed(problem.optimum.outcome),
-                _settings(problem),
+                settings(problem.optimum.intervention),
             )
         )
     columns = ("problem", "target", "direction", "variables", "nothing set", "optimum")

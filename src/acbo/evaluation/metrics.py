@@ -7,7 +7,7 @@ the areas under curves are NaN, so that they drop out of means.
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from acbo.evaluation.calibration import reliability
 from acbo.types import lower_is_better
@@ -154,9 +154,7 @@ def cumulative_regret(
     return jnp.cumsum(gap, axis=-1)
 
 
-def parent_selection_rate(
-    variables: Int[Array, "*batch steps"], parents: Flags
-) -> Score:
-    """Share of the interventions made on true parents of the target."""
-    hit = jnp.take_along_axis(parents, variables, axis=-1)
-    return hit.astype(jnp.float32).mean(-1)
+def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -> Score:
+    """Share of true parents of the target among all that was set."""
+    count = lambda flags: flags.sum((-2, -1)).astype(jnp.float32)
+    return count(done & parents[..., None, :]) / jnp.maximum(count(done), 1.0)

@@ -6,11 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from acbo.environment import Action
 from acbo.evaluation.heldout import Cell
 from acbo.evaluation.report import Report, Result
 from acbo.problems import Problem, get
-from acbo.runs import player, shares_of_the_way
+from acbo.runs import interventions_of, player, shares_of_the_way
 from jaxrig.batching import map_chunked
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.progress import Meter
@@ -30,12 +29,13 @@ def evaluate_problems(
     chunk_size: int = 64,
     meter: Meter | None = None,
 ) -> Report:
-    """Let every proposer make `steps` single interventions on every problem, `runs`
+    """Let every proposer make `steps` interventions on every problem, `runs`
     times from as many sets of observational rows, the same for all proposers.
 
     "share" is how much of the way from the observational mean to the optimum over
     single variables the best intervention made covers, by true expected outcomes: 1 is
-    the optimum, 0 no better than doing nothing, below 0 worse.
+    the optimum, 0 no better than doing nothing, below 0 worse; a proposer of pairs may
+    get above 1.
     """
     unknown = [name for name in references if name not in systems]
     if unknown or min(runs, steps, observational) < 1:
@@ -63,12 +63,11 @@ def evaluate_problems(
     return Report(tuple(results), tuple(references), seed, settings)
 
 
-def _judge(problem: Problem, cell: Cell, system: str, actions: Action) -> Result:
+def _judge(problem: Problem, cell: Cell, system: str, actions: Any) -> Result:
     """True expected outcomes of all actions, and how far the best of them is."""
-    names = problem.scm.names
-    pairs = zip(actions.variable.ravel(), actions.value.ravel(), strict=True)
-    means = [problem.expected_outcome({names[int(i)]: float(v)}) for i, v in pairs]
-    outcomes = np.reshape(means, actions.value.shape)
+    made = interventions_of(actions, problem.scm.names)
+    means = [problem.expected_outcome(each) for each in made]
+    outcomes = np.reshape(means, jax.tree.leaves(actions)[0].shape[:2])
     rest, best = problem.observational_mean, problem.optimum.outcome
     share = shares_of_the_way(problem, outcomes)
     reached = rest - share * (rest - best)

@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from acbo.environment import run_episode
+from acbo.environment import as_intervention, run_episode
 from acbo.evaluation import metrics
 from acbo.evaluation.calibration import Reliability, reliability
 from acbo.evaluation.heldout import Protocol, Task
-from acbo.optimum import best_on_noise, common_noise, mean_outcome
+from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.types import lower_is_better
 
 PARENT_SCORES = {
@@ -89,18 +89,16 @@ def score_episode(
     """How well a proposer does in `steps` interventions.
 
     Regret is measured by mean outcomes without luck, against the optimum over single
-    interventions on the same noise; an action between the points of the grid that beats
-    it becomes the optimum, so that regret is never negative.
+    interventions on the same noise; an action between the points of the grid, or on
+    several variables, that beats it becomes the optimum: regret is never negative.
     """
     (task, optimum), direction = task_and_optimum, protocol.direction
     scm, clip = task.scm, protocol.clip_episodes
     play = jax.random.fold_in(task.key, 1)
     record = run_episode(play, scm, proposer, task.history, steps, direction, clip)
     noise = common_noise(task.key, scm, protocol.draws)
-    made = jax.lax.map(
-        lambda action: mean_outcome(scm, noise, action.variable, action.value, clip),
-        record.action,
-    )
+    done = jax.vmap(lambda each: as_intervention(each, scm.size))(record.action)
+    made = jax.lax.map(lambda each: mean_under(scm, noise, each, clip), done)
     sign = lower_is_better(direction)
     optimum = sign * jnp.minimum(sign * optimum, (sign * made).min())
     seen = record.rows[:, scm.target]
@@ -111,5 +109,5 @@ def score_episode(
     }
     parents, _ = _parents(task)
     single = {name: curve[-1] for name, curve in curves.items()}
-    rate = metrics.parent_selection_rate(record.action.variable, parents)
+    rate = metrics.parent_selection_rate(done.mask, parents)
     return Scores({**single, "parent_rate": rate}, curves, None)

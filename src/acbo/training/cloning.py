@@ -84,6 +84,11 @@ def update_cloning(
         episode, outlook = environment.reset(start)
         setting = setting_of(episode.scm)
         action = expert.propose(choose, episode.history, setting, episode.scm)
+        if not isinstance(action, Action):
+            raise TypeError(
+                f"{type(expert).__qualname__} sets several variables at once, and the "
+                "policy one: give an expert that proposes an Action"
+            )
         return outlook, as_move(action, outlook)
 
     outlooks, moves = jax.vmap(ask)(batch_keys(key, recipe.batch_size))

@@ -27,7 +27,10 @@ def test_a_run_with_a_baseline(call):
     words = ("optimise", "simple", "--steps", "3", "--rows", "5", "--with", "random")
     done = call(*words)
     assert done.exit_code == 0, done.output
-    assert "of the way from 0 (nothing set) to -10 (the optimum, X = -5)" in done.output
+    assert (
+        "of the way from 0 (nothing set) to -10 (the best of one variable, X = -5)"
+        in done.output
+    )
     record = json.loads(call(*words, "--json").output)
     shares = [step["share"] for step in record["steps"]]
     assert len(shares) == 3

@@ -132,4 +132,8 @@ def test_regret_counts_from_the_best_so_far(direction, sign):
 def test_parent_selection_rate():
     parents = jnp.array([[True, False, True], [False, False, True]])
     chosen = jnp.array([[0, 1, 2, 2], [0, 1, 1, 2]])
-    assert metrics.parent_selection_rate(chosen, parents).tolist() == [0.75, 0.25]
+    single = chosen[..., None] == jnp.arange(3)[None, None]
+    assert metrics.parent_selection_rate(single, parents).tolist() == [0.75, 0.25]
+    pairs = single | jnp.array([False, False, True])[None, None]
+    found = metrics.parent_selection_rate(pairs, parents)
+    np.testing.assert_allclose(found, [5 / 6, 4 / 7], rtol=1e-6)

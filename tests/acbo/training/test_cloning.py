@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.baselines import Oracle
+from acbo.baselines import Oracle, RandomPairs
 from acbo.environment import Action
 from acbo.policy.encode import CANDIDATES, FEATURES, Outlook
 from acbo.policy.model import PolicyConfig, place
@@ -57,3 +57,9 @@ def test_the_policy_comes_to_choose_as_the_expert(key):
 def test_an_empty_batch_is_refused():
     with pytest.raises(ValueError, match="batch_size=0"):
         dataclasses.replace(RECIPE, batch_size=0)
+
+
+def test_an_expert_of_pairs_is_refused(key):
+    state = start_cloning(key, RECIPE)
+    with pytest.raises(TypeError, match="RandomPairs sets several"):
+        update_cloning(state, RECIPE, small_surrogate(), RandomPairs())
