@@ -84,12 +84,13 @@ def show_run(console: Console, run: Run, by: str) -> None:
     columns = ("step", "set", f"{problem.target} seen", "expected", "share")
     console.print(make_table(columns, seen, left=2, title=f"{problem.name}, {by}"))
     rest, top = problem.observational_mean, problem.optimum.outcome
+    goal = settings(problem.optimum.intervention)
     say(
         console,
         f"{by}: {settings(run.interventions[best])} leads to "
         f"{problem.target} = {signed(run.expected[best])} on average, "
         f"{percent(run.shares[-1])} of the way from {signed(rest)} (nothing set) to "
-        f"{signed(top)} (the best of one variable, {settings(problem.optimum.intervention)})",
+        f"{signed(top)} (the best of one variable, {goal})",
     )
 
 
