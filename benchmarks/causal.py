@@ -49,16 +49,20 @@ def records(name: str, found: list[Measurement]) -> list[dict[str, Any]]:
 def step(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     steps = benchmarks.document_steps()
     found = benchmarks.step_benchmark(chosen.repeats, eager=True, steps=steps)
-    compiled, eager = (m.timing for m in found)
+    wall, cpu = (
+        [take(m) / m.items for m in found]
+        for take in (
+            lambda m: m.timing.median,
+            lambda m: float(np.median(m.timing.cpu_seconds)),
+        )
+    )
     losses = steps.losses(chosen.steps or 5)
     gap = float(np.abs(losses["compiled"] - losses["eager"]).max())
     ratio = {
         "benchmark": "causal.step",
         "case": "compiled over eager",
-        "wall_ratio": eager.median / compiled.median,
-        "cpu_ratio": float(
-            np.median(eager.cpu_seconds) / np.median(compiled.cpu_seconds)
-        ),
+        "wall_ratio": wall[1] / wall[0],
+        "cpu_ratio": cpu[1] / cpu[0],
         "steps_compared": len(losses["eager"]),
         "largest_loss_difference": gap,
     }
