@@ -244,7 +244,7 @@ def job_group(particles: list[int]) -> list[Measurement]:
             progress_callback=lambda fraction: None, output=True
         )
     shapes = {"grid": list(GRID), "slices": SLICES, "particles": 7500, "frames": 1500}
-    repeats = 15 if jax.default_backend() == "gpu" else 3  # a fifth of a second each
+    repeats = 15 if jax.default_backend() == "gpu" else 8
     return measurements(runs, 7_500 * 1_499, shapes, repeats)
 
 
