@@ -101,7 +101,7 @@ class GaussianProcess(eqx.Module):
         prior = lambda points: jnp.broadcast_to(mean, points.shape)
 
         def posterior(i: Int[Array, ""], values: Float[Array, " m"]):
-            share = lambda v: (v - setting.low[i]) / width(setting, i)
+            share = lambda v: (v - setting.low[i]) / widths(setting)[i]
             used = history.row_mask & history.intervened[:, i]
             seen = (share(history.values[:, i]), outcome, used)
             return condition(kernel, prior, seen, share(values), noise)
@@ -123,9 +123,9 @@ def prior_scales(
     return mean, noise, jnp.maximum(moved, noise)
 
 
-def width(setting: Setting, i: Int[Array, ""]) -> Float[Array, ""]:
-    """Width of a variable's range, never 0."""
-    return jnp.maximum(setting.high[i] - setting.low[i], 1e-6)
+def widths(setting: Setting) -> Float[Array, " d"]:
+    """Width of each variable's range, never 0."""
+    return jnp.maximum(setting.high - setting.low, 1e-6)
 
 
 def setting_rows(history: History, setting: Setting) -> Bool[Array, " rows"]:

@@ -13,7 +13,7 @@ from acbo.baselines.gaussian import (
     expected_improvement,
     matern,
     prior_scales,
-    width,
+    widths,
 )
 from acbo.environment import Setting
 from acbo.history import History
@@ -78,7 +78,7 @@ class GaussianPairs(eqx.Module):
         along, across = matern(amplitude, self.length), matern(1.0, self.length)
         kernel = lambda a, b: along(a[:, 0], b[:, 0]) * across(a[:, 1], b[:, 1])
         prior = lambda points: jnp.broadcast_to(mean, points.shape[:1])
-        shares = (history.values - setting.low[None]) / _widths(setting)[None]
+        shares = (history.values - setting.low[None]) / widths(setting)[None]
 
         def posterior(arm: Arm, points: Float[Array, "m 2"]):
             columns = jnp.arange(setting.mask.shape[0])
@@ -101,10 +101,6 @@ class GaussianPairs(eqx.Module):
         finer = jnp.concatenate([finer, middle])
         gain = expected_improvement(*posterior(arms[chosen], finer), best)
         return set_arm(arms[chosen], finer[jnp.argmax(gain)], setting)
-
-
-def _widths(setting: Setting) -> Float[Array, " d"]:
-    return jax.vmap(lambda i: width(setting, i))(jnp.arange(setting.low.shape[0]))
 
 
 def _alone(arm: Arm, points: Float[Array, "m 2"]) -> Float[Array, "m 2"]:

@@ -11,7 +11,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.baselines.choices import observational, weighted_mean
-from acbo.baselines.gaussian import condition, improve, matern, width
+from acbo.baselines.gaussian import condition, improve, matern, widths
 from acbo.environment import Action, Setting
 from acbo.graphs.parent_sets import bucket_parent_sets
 from acbo.history import History
@@ -79,7 +79,7 @@ class ParentScale(eqx.Module):
         matern_part = matern(jnp.asarray(1.0), self.length)
 
         def posterior(i: Int[Array, ""], values: Float[Array, " m"]):
-            share = lambda v: (v - setting.low[i]) / width(setting, i)
+            share = lambda v: (v - setting.low[i]) / widths(setting)[i]
             effect = lambda v: do_effect(beliefs, i, (v - centre[i]) / spread[i])
 
             def kernel(a: Float[Array, " n"], b: Float[Array, " m"]) -> Array:
