@@ -1,4 +1,4 @@
-"""Measure causal optimisation and print JSON.
+"""Measure causal optimization and print JSON.
 
 python benchmarks/causal.py step > step.json
 python benchmarks/causal.py surrogate --dim 128 --layers 8 --variables 20 --rows 128

@@ -129,7 +129,7 @@ def clock(places, rates):
 
 
 def between(places, times, rates, after, time):
-    """The cubic that has both neighbours' places and velocities."""
+    """The cubic that has both neighbors' places and velocities."""
     h = times[after] - times[after - 1]
     s = (time - times[after - 1]) / h
     (a, b), (u, v) = places[after - 1 : after + 1], rates[after - 1 : after + 1] * h

@@ -73,8 +73,8 @@ class Oracle(Scripted):
         last = there.size - 1 - jnp.argmax(there.reshape(-1)[::-1])
         wrong = jnp.argmax((grid != answer).reshape(-1))
         cell = jnp.where(resized, wrong, last).astype(jnp.int32)
-        colour = jnp.maximum(answer.reshape(-1)[cell], 0).astype(jnp.int32)
-        operation = jnp.where(resized, colour, jnp.int32(Op.RESIZE))
+        color = jnp.maximum(answer.reshape(-1)[cell], 0).astype(jnp.int32)
+        operation = jnp.where(resized, color, jnp.int32(Op.RESIZE))
         return PointAction(operation, cell // width, cell % width)
 
 

@@ -37,7 +37,7 @@ def _steps():
 
 
 def step_logs(number=0):
-    """Steps that paint a wrong colour, nothing, and the right colour."""
+    """Steps that paint a wrong color, nothing, and the right color."""
     return [create_step_log(*step, episode_num=number) for step in _steps()]
 
 

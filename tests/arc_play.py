@@ -61,10 +61,10 @@ def make_config(shape=(5, 5), *, steps=100, action: Any = None, **groups):
 
 def random_pair(rng, shape, answered=True):
     """An input and an output that differs from it in few cells, or in size."""
-    given = operations.random_grid(rng, shape, colours=int(rng.integers(1, 11)))
+    given = operations.random_grid(rng, shape, colors=int(rng.integers(1, 11)))
     wanted = given.copy()
     if rng.random() < 0.3:
-        wanted = operations.random_grid(rng, shape, colours=2)
+        wanted = operations.random_grid(rng, shape, colors=2)
     for _ in range(rng.integers(0, 4)):
         row, column = rng.integers(0, operations.size_of(wanted))
         wanted[row, column] = rng.integers(10)

@@ -21,12 +21,12 @@ def box_of(selection):
     return rows.min(), columns.min(), rows.max() + 1, columns.max() + 1
 
 
-def flood(grid, row, column, colour):
+def flood(grid, row, column, color):
     result, old = grid.copy(), grid[row, column]
     queue, seen = deque([(row, column)]), {(row, column)}
     while queue:
         r, c = queue.popleft()
-        result[r, c] = colour
+        result[r, c] = color
         for near in ((r - 1, c), (r + 1, c), (r, c - 1), (r, c + 1)):
             inside = 0 <= near[0] < grid.shape[0] and 0 <= near[1] < grid.shape[1]
             if inside and near not in seen and grid[near] == old:
@@ -129,11 +129,11 @@ def similarity(working, target):
     return np.float32(matches.sum()) / np.float32(union.sum())
 
 
-def random_grid(rng, shape, colours=10):
-    """A grid of random size and content; few colours make large components."""
+def random_grid(rng, shape, colors=10):
+    """A grid of random size and content; few colors make large components."""
     grid = np.full(shape, -1, np.int32)
     height, width = rng.integers(1, np.array(shape) + 1)
-    used = rng.integers(1, colours + 1)
+    used = rng.integers(1, colors + 1)
     grid[:height, :width] = rng.integers(0, used, (height, width))
     return grid
 

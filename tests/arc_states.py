@@ -32,7 +32,7 @@ def small_config(selection_format="point", steps=8, **groups):
 
 
 def small_task(demos=3, tests=2, slots=(4, 2), task_index=-1):
-    """Demonstration i paints cell (0, 0) of a black 4x5 grid in colour i + 1."""
+    """Demonstration i paints cell (0, 0) of a black 4x5 grid in color i + 1."""
     arrays = []
     for used, room in zip((demos, tests), slots, strict=True):
         mask = np.zeros((room, SIDE, SIDE), bool)
@@ -63,11 +63,11 @@ def point(operation, row=0, col=0):
 
 
 def folder_parser(folder, ids=("aa", "bb", "cc"), **dataset):
-    """A parser over small task files; the tasks differ by colour."""
+    """A parser over small task files; the tasks differ by color."""
     target = folder / "data" / "training"
     target.mkdir(parents=True, exist_ok=True)
-    for colour, task_id in enumerate(ids, start=1):
-        given, wanted = np.zeros((4, 5), int), np.full((4, 5), colour)
+    for color, task_id in enumerate(ids, start=1):
+        given, wanted = np.zeros((4, 5), int), np.full((4, 5), color)
         pair = {"input": given.tolist(), "output": wanted.tolist()}
         text = json.dumps({"train": [pair, pair], "test": [pair]})
         (target / f"{task_id}.json").write_text(text)

@@ -113,7 +113,7 @@ def situations(cases, seed=0, **options):
 
 
 def random_cases(count=3, target=2):
-    """Models of four variables whose target is no sink, to be minimised."""
+    """Models of four variables whose target is no sink, to be minimized."""
     weights = [random_weights(seed) for seed in range(count)]
     return [(linear_scm(weight, target), "MINIMIZE") for weight in weights]
 

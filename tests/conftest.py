@@ -9,7 +9,7 @@ import pytest
 
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
-# Tests compile much and compute little: half the compile time is LLVM's optimising.
+# Tests compile much and compute little: half the compile time is LLVM's optimizing.
 # (Without the fusion emitters another third would go, and with it that results do not
 # depend on the batch, bit for bit.)
 os.environ["XLA_FLAGS"] = " ".join(

@@ -76,8 +76,8 @@ def check_compiled(names):
     assert dataclasses.is_dataclass(names["tracker"].options)
 
 
-def optimise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the one long computation the optimising back that conftest spares."""
+def optimize(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the one long computation the optimizing back that conftest spares."""
     run = jaxtrace.tracking.run
     with monkeypatch.context() as patch:
         level = {"xla_backend_optimization_level": 1}
@@ -90,7 +90,7 @@ def optimise(monkeypatch: pytest.MonkeyPatch) -> None:
 def tracking_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
     for name in ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION"):
         monkeypatch.setenv(name, "set by the document")
-    optimise(monkeypatch)
+    optimize(monkeypatch)
     names = {
         "pattern": write_flow(folder),
         **{"bounds": [[0, 0, 0], [2, 1, 1]]},

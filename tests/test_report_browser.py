@@ -58,18 +58,18 @@ UNREACHABLE = """[...document.body.querySelectorAll("*")].filter((e) =>
   getComputedStyle(e).overflowX === "auto" && e.scrollWidth > e.clientWidth
   && e.tabIndex < 0).map((e) => e.outerHTML.slice(0, 99))"""
 
-# Words, with the contrast between their colour and what is painted behind them.
+# Words, with the contrast between their color and what is painted behind them.
 CONTRASTS = """(() => {
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = (colour) => {
-    const [r, g, b] = numbers(colour).map((v) => v / 255)
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = (color) => {
+    const [r, g, b] = numbers(color).map((v) => v / 255)
       .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const paper = (e) => {
     for (; e; e = e.parentElement) {
-      const colour = getComputedStyle(e).backgroundColor;
-      if (numbers(colour)[3] !== 0) return colour;
+      const color = getComputedStyle(e).backgroundColor;
+      if (numbers(color)[3] !== 0) return color;
     }
     return "rgb(255, 255, 255)";
   };
@@ -153,7 +153,7 @@ def sample_report():
                 Axis("x", 0, 1),
                 Axis("y", 0, 1),
                 background=png_from_array(np.full((4, 4, 4), 40, np.uint8)),
-                colours=["#ff0000"],
+                colors=["#ff0000"],
                 radius=5,
                 trail=1,
                 captions=list("abc"),

@@ -44,7 +44,7 @@ def naive_adaptive_lengths(positions, n):
     return 1.2 * np.sort(apart, axis=1)[:, n]
 
 
-def naive_neighbours(positions, points, radius):
+def naive_neighbors(positions, points, radius):
     """A set of indices per point."""
     apart = np.linalg.norm(points[:, None] - positions[None], axis=-1)
     return [set(np.flatnonzero(row <= radius).tolist()) for row in apart]

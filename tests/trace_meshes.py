@@ -62,10 +62,10 @@ def split(cells, pattern):
 
 
 def pyramids(points, cells):
-    """Hexahedra cut into six pyramids about their centres."""
-    centres = np.arange(len(cells)) + len(points)
+    """Hexahedra cut into six pyramids about their centers."""
+    centers = np.arange(len(cells)) + len(points)
     bases = split(cells, [*FACES, [1, 2, 6, 5]])
-    cut = np.concatenate([bases, np.repeat(centres, 6)[:, None]], 1)
+    cut = np.concatenate([bases, np.repeat(centers, 6)[:, None]], 1)
     return np.concatenate([points, points[cells].mean(1)]), cut
 
 
@@ -90,7 +90,7 @@ def quadratic(points, cells):
 def mixed(shape=(4, 4, 4)):
     """Points and VTK cells of all linear solids, joined face to face.
 
-    From low to high x: hexahedra, pyramids about a centre, prisms; two tetrahedra
+    From low to high x: hexahedra, pyramids about a center, prisms; two tetrahedra
     replace the pyramid whose base the prisms cut.
     """
     points, cells = lattice(shape)
@@ -101,10 +101,10 @@ def mixed(shape=(4, 4, 4)):
             rows.append(cell)
             kinds.append(12)
         elif index < 2 * layer:
-            centre = len(points)
+            center = len(points)
             points.append(np.mean([points[c] for c in cell], 0))
-            rows += [[*cell[face], centre] for face in FACES]
-            rows += [[*cell[part], centre] for part in CUT]
+            rows += [[*cell[face], center] for face in FACES]
+            rows += [[*cell[part], center] for part in CUT]
             kinds += [14] * len(FACES) + [10] * len(CUT)
         else:
             rows += [cell[part] for part in ALONG]

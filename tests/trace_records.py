@@ -37,7 +37,7 @@ def absorbing_channel(speed, length, starts, times):
 def recycling_channel(speed, length, starts, times):
     """Particles that flow along x and enter anew at 0 when they reach `length`."""
     starts, times = np.asarray(starts, float), np.asarray(times, float)
-    travelled = starts + speed * times[:, None]
-    positions = np.zeros((*travelled.shape, 3))
-    positions[..., 0] = np.mod(travelled, length)
-    return Trajectory(positions, times, generation=travelled // length)
+    traveled = starts + speed * times[:, None]
+    positions = np.zeros((*traveled.shape, 3))
+    positions[..., 0] = np.mod(traveled, length)
+    return Trajectory(positions, times, generation=traveled // length)

@@ -1,4 +1,4 @@
-"""What causal optimisation costs: training steps, posteriors, and experiments.
+"""What causal optimization costs: training steps, posteriors, and experiments.
 
 Data are made inside what is measured wherever training makes them itself.
 """

@@ -149,9 +149,9 @@ def draw_rows(
     )
     nothing = no_intervention(scm.size)
     seen = sample_rows(watch, sampled, capacity, nothing, clip_to_range=True)
-    # Experimenters favour some variables: from all alike to mostly one.
-    favour = 3.0 * jax.random.uniform(taste) * jax.random.normal(which, (scm.size,))
-    logits = jnp.where(scm.allowed, favour, -jnp.inf)
+    # Experimenters favor some variables: from all alike to mostly one.
+    favor = 3.0 * jax.random.uniform(taste) * jax.random.normal(which, (scm.size,))
+    logits = jnp.where(scm.allowed, favor, -jnp.inf)
     chosen = jax.random.categorical(act, logits, shape=(capacity,))
     values = _choose_values(value, scm, chosen, seen.std(axis=0))
     mask = chosen[:, None] == jnp.arange(scm.size)[None, :]

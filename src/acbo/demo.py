@@ -1,4 +1,4 @@
-"""The causal part of the demo: a problem optimised live, regret, and rates."""
+"""The causal part of the demo: a problem optimized live, regret, and rates."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,13 +34,13 @@ SETS = 16  # of a posterior whose loss is measured
 
 
 def causal_section(meter: Meter) -> Section:
-    """Everything that causal optimisation shows of itself."""
+    """Everything that causal optimization shows of itself."""
     policy = load_policy()
     proposer = Proposer(policy.surrogate, policy.network, greedy=True)
-    meter.start("causal optimisation", 3)
+    meter.start("causal optimization", 3)
     # Most of the time goes into compiling, which two threads do at once.
     with ThreadPoolExecutor(2) as pool:
-        live = pool.submit(optimise_live, policy, proposer)
+        live = pool.submit(optimize_live, policy, proposer)
         compared = pool.submit(held_out, proposer)
         problem = live.result()
         meter.show(1)
@@ -50,11 +50,11 @@ def causal_section(meter: Meter) -> Section:
     meter.show(3)
     meter.stop()
     return Section(
-        "Causal optimisation", *problem, *regret_parts(report), *rates, id="causal"
+        "Causal optimization", *problem, *regret_parts(report), *rates, id="causal"
     )
 
 
-def optimise_live(policy: Policy, proposer: Proposer) -> list[Part]:
+def optimize_live(policy: Policy, proposer: Proposer) -> list[Part]:
     """One problem from its first rows to its pictures."""
     run = run_problem(get(PROBLEM), proposer, steps=STEPS, rows=ROWS, seed=SEED)
     return problem_parts(run, policy)
@@ -72,7 +72,7 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
     best = ", ".join(f"{name} = {value:.3g}" for name, value in made)
     (goal, at), *_ = problem.optimum.intervention.items()
     return [
-        Heading(f"A problem optimised live: {problem.name}"),
+        Heading(f"A problem optimized live: {problem.name}"),
         Text(
             f"The policy sees {ROWS} rows of `{', '.join(names)}` and makes {STEPS} "
             f"experiments, one variable each, to lower `{target}`. Setting {best} "

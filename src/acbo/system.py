@@ -1,4 +1,4 @@
-"""What causal optimisation plugs into the front door."""
+"""What causal optimization plugs into the front door."""
 
 from acbo.benchmarks import BENCHMARKS
 from acbo.cli import app
@@ -7,7 +7,7 @@ from jaxrig.systems import System
 
 SYSTEM = System(
     "causal",
-    "Causal optimisation",
+    "Causal optimization",
     demo=causal_section,
     benchmarks=BENCHMARKS,
     app=app,

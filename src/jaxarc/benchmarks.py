@@ -28,7 +28,7 @@ from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.ops.names import FIRST_CONTROL
 from jaxarc.registration import make
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers import AutoReset, PointActionWrapper, Vectorise
+from jaxarc.wrappers import AutoReset, PointActionWrapper, Vectorize
 from jaxrig.bench import Benchmark, Measurement
 from jaxrig.memory import tree_bytes
 from jaxrig.timing import Timing, compare
@@ -103,7 +103,7 @@ def scan_benchmark(
     keys = jax.random.split(jax.random.key(1), steps)
     runs, states = {}, {}
     for name, way in ways.items():
-        many = Vectorise(way)
+        many = Vectorize(way)
         starts = jax.random.split(jax.random.key(0), batch)
         states[name] = jax.jit(lambda env, keys: env.reset(keys))(many, starts)
         run = jax.jit(functools.partial(_scan, batch))

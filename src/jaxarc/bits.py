@@ -1,8 +1,8 @@
-"""Grids as bits: a row of cells is one word, a colour four bit planes.
+"""Grids as bits: a row of cells is one word, a color four bit planes.
 
 Bit `c` of a word is column `c`, so a column shift is a word shift, a selection costs
 one word a row, and a 30x30 grid 480 bytes. Planes are ordered from the lowest bit of
-the colour; cells outside a grid's size hold zeros. Every function works on any number
+the color; cells outside a grid's size hold zeros. Every function works on any number
 of leading axes unless it says otherwise, and on NumPy and JAX arrays alike where both
 can reach it.
 """
@@ -55,7 +55,7 @@ def unpack_rows(rows: UInt[Any, "*batch h"], width: int) -> Bool[Any, "*batch h 
 
 
 def pack_grid(grid: Int[Any, "*batch h w"]) -> UInt[Any, "*batch planes h"]:
-    """Colours as planes; padding becomes zeros."""
+    """Colors as planes; padding becomes zeros."""
     planes = [
         pack_rows((grid >= 0) & ((grid >> bit) & 1 == 1)) for bit in range(PLANES)
     ]
@@ -66,16 +66,16 @@ def pack_grid(grid: Int[Any, "*batch h w"]) -> UInt[Any, "*batch planes h"]:
 def unpack_grid(
     planes: UInt[Any, "*batch planes h"], active: UInt[Any, "*batch h"], width: int
 ) -> Int[Any, "*batch h w"]:
-    """Planes as int32 colours, with -1 where the active bits are zero."""
+    """Planes as int32 colors, with -1 where the active bits are zero."""
     xp = np if isinstance(planes, np.ndarray) else jnp
     dtype = planes.dtype.type
     columns = _along_last(xp.arange(width, dtype=planes.dtype), planes.ndim)
-    colours = dtype(0)
+    colors = dtype(0)
     for bit in range(PLANES):
         cell = planes[..., bit, :, None] >> columns & dtype(1)
-        colours = colours | cell << dtype(bit)
+        colors = colors | cell << dtype(bit)
     inside = active[..., None] >> columns & dtype(1)
-    return xp.where(inside == 1, colours.astype(xp.int32), xp.int32(PADDING))
+    return xp.where(inside == 1, colors.astype(xp.int32), xp.int32(PADDING))
 
 
 def below(count: Int[Array, "*batch"], dtype: Any) -> UInt[Array, "*batch"]:
@@ -117,12 +117,10 @@ def active_rows(
     return jnp.where(row < size[..., 0:1], filled, words(0, dtype))
 
 
-def constant(
-    colour: Int[Array, ""], rows: UInt[Array, " h"]
-) -> UInt[Array, "planes h"]:
-    """Planes that hold one colour on the cells of `rows` and zeros elsewhere."""
+def constant(color: Int[Array, ""], rows: UInt[Array, " h"]) -> UInt[Array, "planes h"]:
+    """Planes that hold one color on the cells of `rows` and zeros elsewhere."""
     bit = jnp.arange(PLANES, dtype=jnp.int32)
-    present = (colour.astype(jnp.int32) >> bit) & 1 == 1
+    present = (color.astype(jnp.int32) >> bit) & 1 == 1
     return jnp.where(present[:, None], rows[None], words(0, rows.dtype))
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int
 from jaxarc import bits
 from jaxarc.episode import Episode, pack_flags, repack
 from jaxarc.ops.canvas import Canvas
-from jaxarc.types import COLOUR_RANGE, JaxArcTask
+from jaxarc.types import COLOR_RANGE, JaxArcTask
 
 _GRIDS = ("working_grid", "working_grid_mask", "clipboard", "clipboard_mask")
 _FLAGS = ("demo_completion_status", "test_completion_status")
@@ -142,15 +142,15 @@ def _check_working(grid: Any, mask: Any, size: Any) -> None:
     if isinstance(grid, Tracer):
         return
     content = np.asarray(grid)[np.asarray(mask)]
-    if content.min() < 0 or content.max() > COLOUR_RANGE[1]:
+    if content.min() < 0 or content.max() > COLOR_RANGE[1]:
         raise ValueError(
             f"working_grid holds {content.min()} to {content.max()} inside its mask: "
-            "colours are 0 to 9"
+            "colors are 0 to 9"
         )
 
 
 def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
-    """Layers and the corner of the content; without a mask all colours but 0 are."""
+    """Layers and the corner of the content; without a mask all colors but 0 are."""
     grid = jnp.asarray(values.get("clipboard", state.clipboard))
     mask = values.get("clipboard_mask", grid > 0)
     planes = bits.pack_grid(jnp.where(mask, grid, bits.PADDING))

@@ -10,10 +10,10 @@ from jaxarc.types import JaxArcTask
 
 
 class Augmentation(eqx.Module):
-    """How the pairs of a task are shown: one of eight symmetries, colours renamed."""
+    """How the pairs of a task are shown: one of eight symmetries, colors renamed."""
 
     symmetry: Int[Array, "*batch"]
-    permutation: Int[Array, "*batch colours"]
+    permutation: Int[Array, "*batch colors"]
 
 
 class Pair(eqx.Module):

@@ -1,4 +1,4 @@
-"""Questions to a state: sizes, modes, counts and neighbouring pairs.
+"""Questions to a state: sizes, modes, counts and neighboring pairs.
 
 Everything but the sizes and cropped grids works on batches and in compiled functions.
 """
@@ -87,19 +87,19 @@ class StateQueries:
 
     def get_next_available_demo_index(self) -> Int[Array, "*batch"]:
         """The demonstration after the current pair, going round; -1 without any."""
-        return _neighbour(self, self.get_available_demo_count(), 1)
+        return _neighbor(self, self.get_available_demo_count(), 1)
 
     def get_prev_available_demo_index(self) -> Int[Array, "*batch"]:
         """The demonstration before the current pair, going round; -1 without any."""
-        return _neighbour(self, self.get_available_demo_count(), -1)
+        return _neighbor(self, self.get_available_demo_count(), -1)
 
     def get_next_available_test_index(self) -> Int[Array, "*batch"]:
         """The test pair after the current pair, going round; -1 without any."""
-        return _neighbour(self, self.get_available_test_count(), 1)
+        return _neighbor(self, self.get_available_test_count(), 1)
 
     def get_prev_available_test_index(self) -> Int[Array, "*batch"]:
         """The test pair before the current pair, going round; -1 without any."""
-        return _neighbour(self, self.get_available_test_count(), -1)
+        return _neighbor(self, self.get_available_test_count(), -1)
 
     def get_first_unsolved_demo_index(self) -> Int[Array, "*batch"]:
         """The first demonstration not solved in this episode; -1 if all are."""
@@ -124,7 +124,7 @@ def _count(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
     return jnp.sum(flags, axis=-1, dtype=jnp.int32)
 
 
-def _neighbour(state: Any, count: Int[Array, "*batch"], step: int) -> Any:
+def _neighbor(state: Any, count: Int[Array, "*batch"], step: int) -> Any:
     index = (state.episode.current_example_idx + step) % jnp.maximum(count, 1)
     return jnp.where(count > 0, index, NONE)
 

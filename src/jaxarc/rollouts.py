@@ -19,7 +19,7 @@ from jaxarc.wrappers import (
     BboxActionWrapper,
     MetricsWrapper,
     PointActionWrapper,
-    Vectorise,
+    Vectorize,
     Wrapper,
 )
 from jaxrig.progress import Meter, scan_with_progress
@@ -93,7 +93,7 @@ def random_rollout(
         raise ValueError(
             f"{environments} environments and {steps} steps: both are at least 1"
         )
-    many = Vectorise(AutoReset(MetricsWrapper(wrap_actions(env, form))))
+    many = Vectorize(AutoReset(MetricsWrapper(wrap_actions(env, form))))
     start_key, run_key = jax.random.split(jax.random.key(seed))
     keys = jax.random.split(start_key, environments)
     reset = jax.jit(lambda env, keys: env.reset(keys)[0])

@@ -12,19 +12,19 @@ from jaxtyping import Array, Bool, Float, Int, UInt
 from jaxarc import bits
 from jaxarc.similarity import similarity
 
-COLOUR_RANGE = (bits.PADDING, 9)
+COLOR_RANGE = (bits.PADDING, 9)
 
 
 class Grid(eqx.Module):
-    """Colours 0 to 9 on the True cells of `mask`, -1 elsewhere."""
+    """Colors 0 to 9 on the True cells of `mask`, -1 elsewhere."""
 
     data: Int[Array, "h w"]
     mask: Bool[Array, "h w"]
 
     def __check_init__(self):
-        if not _is_traced(self.data) and not _within_colours(np.asarray(self.data)):
+        if not _is_traced(self.data) and not _within_colors(np.asarray(self.data)):
             raise ValueError(
-                f"a grid holds {np.min(self.data)} to {np.max(self.data)}: colours are "
+                f"a grid holds {np.min(self.data)} to {np.max(self.data)}: colors are "
                 "0 to 9, and -1 marks padding"
             )
 
@@ -257,8 +257,8 @@ def _is_traced(value: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
-def _within_colours(grid: np.ndarray) -> bool:
-    low, high = COLOUR_RANGE
+def _within_colors(grid: np.ndarray) -> bool:
+    low, high = COLOR_RANGE
     return grid.size == 0 or bool(low <= grid.min() and grid.max() <= high)
 
 
@@ -283,7 +283,7 @@ def _check_shapes(named: dict[str, tuple[Any, Any]]) -> None:
             )
         if not jnp.issubdtype(grids.dtype, jnp.integer):
             raise TypeError(
-                f"{name} is of type {grids.dtype}: colours are whole numbers, pass "
+                f"{name} is of type {grids.dtype}: colors are whole numbers, pass "
                 "int32 (for instance grids.astype(jnp.int32))"
             )
         if masks.dtype != bool:
@@ -329,9 +329,9 @@ def _check_content(
             "content starts at row 0, column 0, padding follows"
         )
     content = grids[masks]
-    if content.size and (content.min() < 0 or content.max() > COLOUR_RANGE[1]):
+    if content.size and (content.min() < 0 or content.max() > COLOR_RANGE[1]):
         raise ValueError(
-            f"{name} holds {content.min()} to {content.max()} inside its mask: colours "
+            f"{name} holds {content.min()} to {content.max()} inside its mask: colors "
             "are 0 to 9"
         )
 

@@ -31,7 +31,7 @@ def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
 
 
 def mix(word: UInt32[Array, "*n"]) -> UInt32[Array, "*n"]:
-    """A hash of 32 bits, each word its own: the finaliser of MurmurHash3.
+    """A hash of 32 bits, each word its own: the finalizer of MurmurHash3.
 
     For random choices where a key would cost more than all else.
     """

@@ -34,14 +34,14 @@ from jaxtrace.tracking.boundary import (
 from jaxtrace.tracking.seed_shapes import random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.tracking.trajectory import Trajectory
-from jaxtrace.visualization.canvas import blend_colours, particle_canvas
+from jaxtrace.visualization.canvas import blend_colors, particle_canvas
 
 GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
 GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500
 GYRE_NODES, GYRE_SLICES = (129, 65), 61
 FTLE_NODES = (200, 100)
 DENSITY_FRAMES = 16
-SHOWN = (1, 99.5)  # percentiles at which the colours of a map end
+SHOWN = (1, 99.5)  # percentiles at which the colors of a map end
 GYRE_SHOWN, CHANNEL_SHOWN = 400, 600  # particles on a canvas
 PIXELS = 3  # of a node of a map, each way
 CHANNEL_BOX = np.array([[-2.0, -1.0, 0.0], [4.0, 1.0, 0.0]])
@@ -49,8 +49,8 @@ CYLINDER = 0.4  # radius, about the origin
 CHANNEL_SPAN, CHANNEL_FRAMES = (0.0, 12.0), 241
 CHANNEL_LANES = {"x": 60, "y": 30, "z": 1}
 SPEED, PULSE = 1.0, 0.5  # of the channel, and how much the speed sways
-# Dark blue over green to yellow: even in lightness, also without colours.
-MAP_COLOURS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")
+# Dark blue over green to yellow: even in lightness, also without colors.
+MAP_COLORS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")
 DOCUMENTED = 187_500  # particle-steps per second that users were promised, on a GPU
 
 
@@ -185,7 +185,7 @@ def gyre_parts(run: Run) -> list[Part]:
             f"{run.trajectory.N:,} particles of the double gyre, whose two cells sway "
             f"from side to side, tracked through {GYRE_SLICES} slices on a grid of "
             f"{GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them are shown, "
-            "coloured by where along x they began. Behind them is the finite-time "
+            "colored by where along x they began. Behind them is the finite-time "
             "Lyapunov exponent: particles on the two sides of a ridge part."
         ),
         particle_canvas(
@@ -197,7 +197,7 @@ def gyre_parts(run: Run) -> list[Part]:
             alt="Particles of the double gyre over the Lyapunov exponent",
         ),
         Figure(
-            colour_map(shown),
+            color_map(shown),
             caption=f"The finite-time Lyapunov exponent from t = {start:g} over "
             f"{end - start:g} units of time, blue up to {low:.2f} and yellow from "
             f"{high:.2f} on.",
@@ -224,7 +224,7 @@ def density_parts(trajectory: Trajectory) -> list[Part]:
             f"and yellow {high:.1f}."
         ),
         Player(
-            [colour_map(density, 0.0, high) for density in densities],
+            [color_map(density, 0.0, high) for density in densities],
             [f"{now}, {most}" for now, most in zip(clock, highest, strict=True)],
             frames_per_second=4,
             alt="Density of the particles from the left third",
@@ -257,14 +257,14 @@ def channel_parts(run: Run) -> list[Part]:
             f"{found.N:,} particles in a pulsing flow past a cylinder, on triangles. "
             "Whoever leaves on the right makes room for a particle that enters on the "
             f"left in the same lane: {entered:,} did. {CHANNEL_SHOWN} slots are shown; "
-            "colour is age, from orange to blue. The grey behind is the mean speed, "
+            "color is age, from orange to blue. The gray behind is the mean speed, "
             "the disc the cylinder."
         ),
         particle_canvas(
             found,
             bounds=CHANNEL_BOX,
             background=channel_shade(),
-            colour="age",
+            color="age",
             max_particles=CHANNEL_SHOWN,
             trail=5,
             alt="Particles in a channel with a cylinder",
@@ -308,19 +308,19 @@ def rate_parts(runs: Sequence[Run]) -> list[Part]:
     ]
 
 
-def colour_map(
+def color_map(
     values: Float[np.ndarray, "across up"],
     low: float | None = None,
     high: float | None = None,
 ) -> bytes:
-    """Values as a PNG in colours, y upwards; what is not finite is white.
+    """Values as a PNG in colors, y upwards; what is not finite is white.
 
-    The colours end at `low` and `high`, by default the least and the largest value.
+    The colors end at `low` and `high`, by default the least and the largest value.
     """
     palette = np.array(
         [
-            [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-            for colour in blend_colours(MAP_COLOURS, 60)
+            [int(color[at : at + 2], 16) for at in (1, 3, 5)]
+            for color in blend_colors(MAP_COLORS, 60)
         ],
         np.uint8,
     )

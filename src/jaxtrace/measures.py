@@ -123,7 +123,7 @@ def memory_mb(record: PathRecord) -> float:
     return sum(array.nbytes for array in arrays if array is not None) / BYTES_PER_MB
 
 
-def summarise(values: Float[np.ndarray, "*shape"]) -> dict[str, float]:
+def summarize(values: Float[np.ndarray, "*shape"]) -> dict[str, float]:
     """Mean, standard deviation and extremes of the finite values, NaN if none."""
     finite = values[np.isfinite(values)]
     if not finite.size:

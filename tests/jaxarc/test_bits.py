@@ -30,9 +30,9 @@ def turned(cells):
 
 
 @jax.jit
-def painted(grid, selection, colour):
+def painted(grid, selection, color):
     rows, (height, width) = bits.pack_rows(selection), grid.shape
-    written = bits.write(bits.pack_grid(grid), rows, bits.constant(colour, rows))
+    written = bits.write(bits.pack_grid(grid), rows, bits.constant(color, rows))
     full = jnp.full(height, bits.below(jnp.asarray(width), rows.dtype))
     return bits.unpack_grid(written, full, width)
 

@@ -114,7 +114,7 @@ def test_wrong_values_are_refused():
         state.replace(working_grid_mask=hole)
     with pytest.raises(ValueError, match="filled rectangle"):
         state.replace(working_grid=np.full((SIDE, SIDE), -1))
-    with pytest.raises(ValueError, match="colours are 0 to 9"):
+    with pytest.raises(ValueError, match="colors are 0 to 9"):
         state.replace(working_grid=np.full((SIDE, SIDE), 12))
     with pytest.raises(ValueError, match=r"selected has shape \(2,\)"):
         state.replace(selected=np.ones(2, bool))

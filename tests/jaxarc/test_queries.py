@@ -46,7 +46,7 @@ def questioned(state, **held):
     st.integers(0, 1),
     st.integers(0, 1),
 )
-def test_counts_and_neighbours(demos, tests, mode, pair):
+def test_counts_and_neighbors(demos, tests, mode, pair):
     state = small_state()
     assert isinstance(state, StateQueries)
     answers = questioned(
@@ -73,7 +73,7 @@ def test_counts_and_neighbours(demos, tests, mode, pair):
     }
 
 
-def test_a_task_without_demonstrations_has_no_neighbours():
+def test_a_task_without_demonstrations_has_no_neighbors():
     state = small_state(mode=1, task=small_task(demos=0))
     assert int(state.get_next_available_demo_index()) == -1
     assert int(state.get_prev_available_demo_index()) == -1

@@ -24,9 +24,9 @@ def mini(tmp_path, monkeypatch):
     monkeypatch.setenv("JAXRIG_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "data" / "MiniARC"
     folder.mkdir(parents=True)
-    for colour, name in enumerate(("aa", "bb", "cc"), start=1):
+    for color, name in enumerate(("aa", "bb", "cc"), start=1):
         given = np.zeros((3, 3), int)
-        wanted = given + colour
+        wanted = given + color
         pair = {"input": given.tolist(), "output": wanted.tolist()}
         text = json.dumps({"train": [pair, pair], "test": [pair]})
         (folder / f"{name}.json").write_text(text)

@@ -225,7 +225,7 @@ def test_another_configuration_is_warned_of(parser, tmp_path):
 
 
 def test_the_recipe_of_the_guide_runs(parser, tmp_path):
-    """Plain equinox serialisation, and `tree_at` on the documented attribute."""
+    """Plain equinox serialization, and `tree_at` on the documented attribute."""
     config = small_config()
     state, _ = arc_reset(jax.random.key(0), config, parser.get_task_by_id("aa"))
     dummy, _ = arc_reset(jax.random.key(1), config, parser.get_task_by_id("cc"))

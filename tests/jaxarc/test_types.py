@@ -115,7 +115,7 @@ def broken(**changes):
         ),
         (
             broken(input_grids_examples=lambda a: a["input_grids_examples"] + 10),
-            "colours are 0 to 9",
+            "colors are 0 to 9",
         ),
     ],
 )
@@ -131,6 +131,6 @@ def test_the_wrong_type_of_number_is_refused(name):
         JaxArcTask(**arrays | {name: arrays[name].astype(jnp.float32)})
 
 
-def test_a_grid_of_impossible_colours_is_refused():
-    with pytest.raises(ValueError, match="colours are"):
+def test_a_grid_of_impossible_colors_is_refused():
+    with pytest.raises(ValueError, match="colors are"):
         Grid(jnp.full((2, 2), 11), jnp.ones((2, 2), bool))

@@ -155,7 +155,7 @@ def test_other_errors_are_not_retried(monkeypatch):
     assert not is_out_of_memory(ValueError("shape"))
 
 
-def test_a_real_out_of_memory_error_is_recognised():
+def test_a_real_out_of_memory_error_is_recognized():
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
         # 256 TiB: more than any address space, so no machine starts to fill it.
         jax.block_until_ready(jnp.zeros((2**24, 2**24), jnp.int8))

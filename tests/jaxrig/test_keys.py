@@ -40,7 +40,7 @@ def test_named_keys_are_stable_and_distinct(parent):
 
 
 def murmur(number):
-    """The finaliser of MurmurHash3, in plain integers."""
+    """The finalizer of MurmurHash3, in plain integers."""
     word = 2**32 - 1
     number = number + 0x9E3779B9 & word
     number = (number ^ number >> 16) * 0x85EBCA6B & word

@@ -99,7 +99,7 @@ def _fail():
     raise jax.errors.JaxRuntimeError("INTERNAL")
 
 
-def test_best_throughput_honours_a_budget():
+def test_best_throughput_honors_a_budget():
     def run(size):
         batch = np.ones(size * 30 * 2**20, np.uint8)
         return lambda: batch[:10].sum()

@@ -28,17 +28,17 @@ def test_the_flow_goes_around_the_cylinder():
     assert np.abs(through).max() < 0.05 * demo.SPEED
 
 
-def test_a_map_of_colours_is_as_large_as_its_values():
+def test_a_map_of_colors_is_as_large_as_its_values():
     values = np.array([[0.0, 1.0, 2.0], [np.nan, 1.0, 0.0]])
-    assert png_size(demo.colour_map(values)) == (2 * demo.PIXELS, 3 * demo.PIXELS)
+    assert png_size(demo.color_map(values)) == (2 * demo.PIXELS, 3 * demo.PIXELS)
 
 
-def test_maps_of_one_scale_have_one_colour_for_one_value():
+def test_maps_of_one_scale_have_one_color_for_one_value():
     least, most = np.zeros((4, 4)), np.full((4, 4), 2.0)
-    alone = demo.colour_map(np.array([[0.0, 2.0]]))
-    assert demo.colour_map(least, 0.0, 2.0) != demo.colour_map(most, 0.0, 2.0)
-    assert demo.colour_map(most, 0.0, 2.0) == demo.colour_map(2 * most, 0.0, 2.0)
-    assert demo.colour_map(np.array([[0.0, 2.0]]), 0.0, 2.0) == alone
+    alone = demo.color_map(np.array([[0.0, 2.0]]))
+    assert demo.color_map(least, 0.0, 2.0) != demo.color_map(most, 0.0, 2.0)
+    assert demo.color_map(most, 0.0, 2.0) == demo.color_map(2 * most, 0.0, 2.0)
+    assert demo.color_map(np.array([[0.0, 2.0]]), 0.0, 2.0) == alone
 
 
 def test_the_cylinder_is_shaded_round_and_the_speed_less():

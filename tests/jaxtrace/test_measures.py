@@ -124,9 +124,9 @@ def test_bounds_leave_out_what_is_not_alive():
 
 
 def test_a_summary_speaks_of_finite_values():
-    summary = measures.summarise(np.array([1.0, np.nan, 3.0]))
+    summary = measures.summarize(np.array([1.0, np.nan, 3.0]))
     assert summary == {"mean": 2.0, "std": 1.0, "min": 1.0, "max": 3.0}
-    assert all(np.isnan(list(measures.summarise(np.array([np.nan])).values())))
+    assert all(np.isnan(list(measures.summarize(np.array([np.nan])).values())))
 
 
 def test_memory_counts_generations_only_when_they_are_held():

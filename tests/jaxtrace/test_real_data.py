@@ -123,9 +123,9 @@ class Vessels:
     def __init__(self, file):
         pyvista = pytest.importorskip("pyvista")
         pieces = [pyvista.read(f) for f in sorted(file.with_suffix("").glob("*.vtu"))]
-        centres = np.concatenate([p.cell_centers().points for p in pieces])
+        centers = np.concatenate([p.cell_centers().points for p in pieces])
         values = np.concatenate([p.cell_data["velocity"] for p in pieces])
-        self.cubes = np.floor(centres).astype(int)
+        self.cubes = np.floor(centers).astype(int)
         self.low = self.cubes.min(0)
         shape = np.ptp(self.cubes, axis=0) + 1
         self.there = np.zeros(shape, bool)

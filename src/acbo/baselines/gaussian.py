@@ -1,4 +1,4 @@
-"""Bayesian optimisation without causes: a Gaussian process for every variable."""
+"""Bayesian optimization without causes: a Gaussian process for every variable."""
 
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +81,7 @@ def improve(
 
 
 class GaussianProcess(eqx.Module):
-    """Plain Bayesian optimisation that ignores all structure.
+    """Plain Bayesian optimization that ignores all structure.
 
     Each variable has a process of its own over its range, seen at the rows in which it
     was set. The prior is the observational mean; the noise is the observational

@@ -60,7 +60,7 @@ class RandomPairs(eqx.Module):
 
 
 class GaussianPairs(eqx.Module):
-    """Plain Bayesian optimisation that ignores all structure, over sets of one or two
+    """Plain Bayesian optimization that ignores all structure, over sets of one or two
     variables: each set has a process over its ranges, as in `GaussianProcess`.
     """
 

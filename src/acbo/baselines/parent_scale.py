@@ -1,4 +1,4 @@
-"""Causal Bayesian optimisation with an unknown graph: beliefs about the parent set, and
+"""Causal Bayesian optimization with an unknown graph: beliefs about the parent set, and
 a causal Gaussian process for every variable that may be in it.
 """
 
@@ -44,7 +44,7 @@ class ParentScale(eqx.Module):
     of best BIC and not the outcome of cross-fitted doubly robust tests; only
     observational rows are resampled and every interventional row is an update;
     regressions are linear, and the other parents stay at their observational means
-    under an intervention; improvement is maximised on a grid and a finer one, not by
+    under an intervention; improvement is maximized on a grid and a finer one, not by
     gradient.
     """
 
@@ -75,12 +75,12 @@ class ParentScale(eqx.Module):
     ) -> Action:
         """The next intervention."""
         beliefs = self.believe(key, history, setting)
-        design, (centre, spread) = _design(history, setting)
+        design, (center, spread) = _design(history, setting)
         matern_part = matern(jnp.asarray(1.0), self.length)
 
         def posterior(i: Int[Array, ""], values: Float[Array, " m"]):
             share = lambda v: (v - setting.low[i]) / widths(setting)[i]
-            effect = lambda v: do_effect(beliefs, i, (v - centre[i]) / spread[i])
+            effect = lambda v: do_effect(beliefs, i, (v - center[i]) / spread[i])
 
             def kernel(a: Float[Array, " n"], b: Float[Array, " m"]) -> Array:
                 known = jnp.sqrt(effect(a)[1])[:, None] * jnp.sqrt(effect(b)[1])[None]
@@ -120,20 +120,20 @@ def do_effect(
 def _design(
     history: History, setting: Setting
 ) -> tuple[Design, tuple[Float[Array, " d"], Float[Array, " d"]]]:
-    """Rows as z-scores of the observational ones, and their centre and spread; lower
+    """Rows as z-scores of the observational ones, and their center and spread; lower
     outcomes are better.
     """
     resting = observational(history)
     filled = history.row_mask.astype(jnp.float32)
     mean = lambda x: weighted_mean(x, resting)
-    centre = jax.vmap(mean, 1)(history.values)
-    off = history.values - centre[None]
+    center = jax.vmap(mean, 1)(history.values)
+    off = history.values - center[None]
     spread = jnp.sqrt(jax.vmap(mean, 1)(off**2))
     spread = jnp.where(spread > 1e-6, spread, 1.0)
     scores = off / spread[None] * filled[:, None]
     inputs = jnp.concatenate([filled[:, None], scores], axis=1)
     outcome = setting.sign * scores[:, setting.target]
-    return Design(inputs, outcome, resting, filled), (centre, spread)
+    return Design(inputs, outcome, resting, filled), (center, spread)
 
 
 def _moments(

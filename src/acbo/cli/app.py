@@ -5,7 +5,7 @@ import typer
 from acbo.benchmarks import BENCHMARKS
 from acbo.cli.evaluate import evaluate_models
 from acbo.cli.graph import graph
-from acbo.cli.optimise import list_problems, optimise
+from acbo.cli.optimize import list_problems, optimize
 from acbo.cli.suggest import suggest
 from acbo.cli.train import train
 from jaxrig.bench_command import bench_command
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("suggest")(suggest)
-app.command("optimise")(optimise)
+app.command("optimize")(optimize)
 app.command("problems")(list_problems)
 app.command("graph")(graph)
 app.command("train")(train)

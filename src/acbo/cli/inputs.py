@@ -75,7 +75,7 @@ def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
 def read_experiments(
     path: Path,
     target: str,
-    maximise: bool,
+    maximize: bool,
     ranges: Sequence[str],
     settable: str,
 ) -> Given:
@@ -100,7 +100,7 @@ def read_experiments(
         table.names,
         target,
         chosen,
-        "MAXIMIZE" if maximise else "MINIMIZE",
+        "MAXIMIZE" if maximize else "MINIMIZE",
     )
     return Given(experiments, tuple(name for name in names if name not in given))
 

@@ -16,8 +16,8 @@ from jaxrig.console import make_console, say
 def suggest(
     data: DataArgument,
     target: Annotated[str, typer.Option("--target", help="The variable to move.")],
-    maximise: Annotated[
-        bool, typer.Option("--maximise", help="Higher is better; default: lower.")
+    maximize: Annotated[
+        bool, typer.Option("--maximize", help="Higher is better; default: lower.")
     ] = False,
     ranges: Annotated[
         list[str] | None,
@@ -39,7 +39,7 @@ def suggest(
     """
     console = make_console()
     with refusing():
-        given = read_experiments(data, target, maximise, ranges or [], settable)
+        given = read_experiments(data, target, maximize, ranges or [], settable)
         found = load_policy().explain(given.experiments)
     if json:
         show_json(console, as_record(given, found))

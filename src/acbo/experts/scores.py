@@ -68,8 +68,8 @@ def location_and_scale(
     weight = chosen.astype(values.dtype)
     total = jnp.maximum(weight.sum(), 1)
     mean = jnp.where(chosen, values, 0).sum(axis=0) / total
-    centred = jnp.where(chosen, values - mean[None, :], 0)
-    deviation = jnp.sqrt((centred**2).sum(axis=0) / total)
+    centered = jnp.where(chosen, values - mean[None, :], 0)
+    deviation = jnp.sqrt((centered**2).sum(axis=0) / total)
     return mean, jnp.where(deviation > 0, deviation, 1)
 
 

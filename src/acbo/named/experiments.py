@@ -1,4 +1,4 @@
-"""All that is known in the middle of an optimisation, by name: rows, target, ranges."""
+"""All that is known in the middle of an optimization, by name: rows, target, ranges."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

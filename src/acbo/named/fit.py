@@ -51,7 +51,7 @@ def _regress(
             f"{name!r} was left alone in {count} row(s): with {len(names)} cause(s) at "
             f"least {needed} are needed"
         )
-    # Centred and scaled, so that units do not decide what counts as dependent.
+    # Centered and scaled, so that units do not decide what counts as dependent.
     middle, spread = causes.mean(0), causes.std(0)
     spread = np.where(spread == 0, 1.0, spread)
     scaled = np.column_stack([np.ones(count), (causes - middle) / spread])

@@ -1,4 +1,4 @@
-"""Samples as the network's tensor, and standardised values with an exact way back."""
+"""Samples as the network's tensor, and standardized values with an exact way back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def samples_to_avici_data(
     variable_order: Sequence[str] | None,
     target_variable: str | None = None,
 ) -> Float[Array, "n d 3"]:
-    """`samples_to_avici_format`, standardised; without a target, none is flagged."""
+    """`samples_to_avici_format`, standardized; without a target, none is flagged."""
     return samples_to_avici_format(samples, variable_order, target_variable)
 
 

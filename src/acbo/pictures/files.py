@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from acbo.pictures.graph import (
-    LABELLED,
+    LABELED,
     LEAST,
     TARGET,
     TRUE,
@@ -71,25 +71,25 @@ def graph_png(
         ) from error
     given = check_probs(names, probs)
     stage = set_stage(names, given)
-    size = np.ptp(stage.centres, axis=0) + np.array([stage.widths.max() + 60, 160])
+    size = np.ptp(stage.centers, axis=0) + np.array([stage.widths.max() + 60, 160])
     figure = Figure(figsize=tuple(size / PIXELS_PER_INCH), dpi=2 * PIXELS_PER_INCH)
     axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
     pairs = list(shown_edges(given, least))
     arcs = {pair: edge_arc(stage, given, least, *pair) for pair in pairs}
-    taken = list(stage.centres)
+    taken = list(stage.centers)
     for pair, arc in arcs.items():
         prob = float(given[pair])
         _add_edge(axes, arc, prob)
-        if prob >= LABELLED:
+        if prob >= LABELED:
             x, y = label_spot(arc, taken, other_lines(arcs, pair))
             axes.text(x, y, f"{prob:.2f}", ha="center", va="center", fontsize=8)
     for place, name in enumerate(names):
-        colour = TARGET if name == target else "black"
-        shape = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": colour}
-        x, y = stage.centres[place]
+        color = TARGET if name == target else "black"
+        shape = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": color}
+        x, y = stage.centers[place]
         axes.text(x, y, name, ha="center", va="center", bbox=shape, parse_math=False)
-    (left, top), (right, low) = stage.centres.min(0), stage.centres.max(0)
+    (left, top), (right, low) = stage.centers.min(0), stage.centers.max(0)
     side = (size[0] - (right - left)) / 2
     axes.set_xlim(left - side, right + side)
     axes.set_ylim(low + 80, top - 80)  # downwards, as in SVG

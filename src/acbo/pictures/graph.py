@@ -11,7 +11,7 @@ from jaxrig.report.axes import PALETTE, document, label, pixel, shorten, text_wi
 from jaxrig.report.markup import escape
 
 LEAST = 0.1  # edges less likely than this are left out
-LABELLED = 0.2  # fainter ones say their number only when pointed at
+LABELED = 0.2  # fainter ones say their number only when pointed at
 NODE_HEIGHT, NODE_WIDTH, WIDEST_NODE = 36.0, 54.0, 160.0
 GAP_ACROSS, PITCH_DOWN = 96.0, 84.0
 MANY, WIDER = 8, 1.5  # more variables than this get more room
@@ -28,7 +28,7 @@ TRUE, WRONG, TARGET = PALETTE[0], PALETTE[1], PALETTE[1]
 class Stage:
     """Where the variables are, in pixels, and how large."""
 
-    centres: Float[np.ndarray, "d two"]
+    centers: Float[np.ndarray, "d two"]
     widths: Float[np.ndarray, " d"]
 
 
@@ -53,14 +53,14 @@ def draw_graph(
     missed = np.zeros_like(given, bool) if truth is None else truth & (given < least)
     pairs = [*zip(*map(np.ndarray.tolist, np.nonzero(missed)), strict=True)]
     body = [_missed(edge_arc(stage, given, least, i, j)) for i, j in pairs]
-    arcs, taken = {}, list(stage.centres)
+    arcs, taken = {}, list(stage.centers)
     for i, j in shown_edges(given, least):
         arcs[i, j] = edge_arc(stage, given, least, i, j)
         wrong = truth is not None and not truth[i, j]
         words = f"{names[i]} to {names[j]}: {given[i, j]:.3f}"
         body.append(_edge(arcs[i, j], float(given[i, j]), wrong, words))
     for pair, arc in reversed(arcs.items()):  # the likeliest choose their place first
-        if given[pair] >= LABELLED:
+        if given[pair] >= LABELED:
             spot = label_spot(arc, taken, other_lines(arcs, pair))
             body.append(_edge_label(spot, float(given[pair])))
     for place, name in enumerate(names):
@@ -112,7 +112,7 @@ def _extent(
 ) -> tuple[Float[np.ndarray, " two"], tuple[float, float]]:
     """How far to shift everything to the right and down, and the size it takes."""
     half = np.stack([stage.widths / 2, np.full(len(stage.widths), NODE_HEIGHT / 2)], 1)
-    inside = [stage.centres - half, stage.centres + half, np.stack(labels) - 9]
+    inside = [stage.centers - half, stage.centers + half, np.stack(labels) - 9]
     inside += [arc.at(SAMPLES) for arc in arcs]
     points = np.concatenate([*inside, np.stack(labels) + 9])
     low, high = points.min(axis=0) - MARGIN, points.max(axis=0) + MARGIN
@@ -125,9 +125,9 @@ def edge_arc(
     stage: Stage, probs: Float[np.ndarray, "d d"], least: float, i: int, j: int
 ) -> Arc:
     """The way of an edge, from border to border; both ways at once never overlap."""
-    others = np.delete(stage.centres, [i, j], axis=0)
+    others = np.delete(stage.centers, [i, j], axis=0)
     room = np.array([stage.widths.max() / 2 + 8, NODE_HEIGHT / 2 + 8])
-    ends = stage.centres[i], stage.centres[j]
+    ends = stage.centers[i], stage.centers[j]
     whole = choose_arc(*ends, others, room, straight=bool(probs[j, i] < least))
     points = whole.at(SAMPLES)
     left = np.flatnonzero(_outside(stage, i, points, 2.0))
@@ -140,7 +140,7 @@ def _outside(
 ) -> Bool[np.ndarray, " n"]:
     """Which points lie outside the box of a node and a gap around it."""
     half = np.array([stage.widths[place] / 2, NODE_HEIGHT / 2]) + gap
-    return (np.abs(points - stage.centres[place]) > half).any(axis=1)
+    return (np.abs(points - stage.centers[place]) > half).any(axis=1)
 
 
 def _curve(arc: Arc) -> str:
@@ -149,7 +149,7 @@ def _curve(arc: Arc) -> str:
 
 
 def _edge(arc: Arc, prob: float, wrong: bool, name: str) -> str:
-    colour = WRONG if wrong else TRUE
+    color = WRONG if wrong else TRUE
     opacity, width = 0.35 + 0.65 * prob, 1.0 + 2.5 * prob
     dash = ' stroke-dasharray="7 5"' if wrong else ""
     along = arc.stop - arc.control
@@ -161,9 +161,9 @@ def _edge(arc: Arc, prob: float, wrong: bool, name: str) -> str:
     line = Arc(arc.start, arc.control, back)
     return (
         f'<g data-edge="{prob:.3f}" opacity="{opacity:.2f}"><title>{escape(name)}'
-        f'</title><path d="{_curve(line)}" fill="none" stroke="{colour}" '
+        f'</title><path d="{_curve(line)}" fill="none" stroke="{color}" '
         f'stroke-width="{width:.2f}"{dash}/><polygon points="{head}" '
-        f'fill="{colour}"/></g>'
+        f'fill="{color}"/></g>'
     )
 
 
@@ -221,8 +221,8 @@ def _edge_label(spot: Float[np.ndarray, " two"], prob: float) -> str:
 
 
 def _node(stage: Stage, place: int, name: str, is_target: bool) -> str:
-    (x, y), width = stage.centres[place], float(stage.widths[place])
-    colour = TARGET if is_target else "currentColor"
+    (x, y), width = stage.centers[place], float(stage.widths[place])
+    color = TARGET if is_target else "currentColor"
     fill = 0.22 if is_target else 0.06
     stroke = 2.5 if is_target else 1.2
     words = shorten(name, width - 16)
@@ -231,7 +231,7 @@ def _node(stage: Stage, place: int, name: str, is_target: bool) -> str:
         f'<g data-node="{escape(name)}"><title>{escape(name)}</title>'
         f'<rect x="{pixel(x - width / 2)}" y="{pixel(y - NODE_HEIGHT / 2)}" '
         f'width="{pixel(width)}" height="{pixel(NODE_HEIGHT)}" '
-        f'rx="{pixel(NODE_HEIGHT / 2)}" fill="{colour}" fill-opacity="{fill}" '
-        f'stroke="{colour}" stroke-width="{stroke}" stroke-opacity="0.8"/>'
+        f'rx="{pixel(NODE_HEIGHT / 2)}" fill="{color}" fill-opacity="{fill}" '
+        f'stroke="{color}" stroke-width="{stroke}" stroke-opacity="0.8"/>'
         f"{label(float(x), float(y), words, 'middle', bold)}</g>"
     )

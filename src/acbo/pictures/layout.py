@@ -15,7 +15,7 @@ SAMPLES = np.linspace(0.0, 1.0, 65)
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Column and height of every variable, in steps; heights are centred on 0."""
+    """Column and height of every variable, in steps; heights are centered on 0."""
 
     column: Int[np.ndarray, " d"]
     height: Float[np.ndarray, " d"]

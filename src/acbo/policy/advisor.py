@@ -120,7 +120,7 @@ class Policy(eqx.Module):
                 continue
             cell = int(np.argmax(logits[column]))
             low, high = history.ranges[name]
-            share = (cell + advice.scores.centre[column, cell]) / (logits.shape[1] - 1)
+            share = (cell + advice.scores.center[column, cell]) / (logits.shape[1] - 1)
             found.append(
                 Suggestion(
                     name,

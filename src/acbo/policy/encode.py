@@ -17,7 +17,7 @@ from acbo.policy.effects import (
     total_effects,
 )
 from acbo.policy.gains import expected_gains
-from acbo.surrogate.encode import column_scale, standardise
+from acbo.surrogate.encode import column_scale, standardize
 from acbo.surrogate.predictor import Surrogate
 from acbo.surrogate.statistics import squash
 
@@ -77,7 +77,7 @@ def _draw_lines(
 ) -> Lines:
     seen, target = history.row_mask, setting.target
     mean, spread = column_scale(history.values, history.intervened, seen)
-    z = standardise(history.values, history.intervened, seen, setting.mask)
+    z = standardize(history.values, history.intervened, seen, setting.mask)
     free = (seen[:, None] & ~history.intervened).astype(z.dtype)
     weights = structural_weights(z, free, edge_probs)
     effect = setting.sign * total_effects(weights, target)

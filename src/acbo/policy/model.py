@@ -48,7 +48,7 @@ class Scores(eqx.Module):
     """What the network says: logits of cells, and where beside each the value goes."""
 
     logits: Float[Array, "*batch d m"]
-    centre: Float[Array, "*batch d m"]
+    center: Float[Array, "*batch d m"]
     log_width: Float[Array, "*batch d m"]
 
     @property
@@ -111,7 +111,7 @@ class PolicyNetwork(eqx.Module):
         """The likeliest experiment."""
         scores = self(outlook)
         cell = jnp.argmax(scores.logits.reshape(-1))
-        return place(outlook, cell, scores.centre.reshape(-1)[cell])
+        return place(outlook, cell, scores.center.reshape(-1)[cell])
 
     def evaluate(self, observation: Outlook, action: Move) -> Evaluation:
         """How likely an experiment is now, and how open the choice."""
@@ -123,9 +123,9 @@ def draw(key: PRNGKeyArray, scores: Scores, outlook: Outlook) -> Choice:
     which, where = jax.random.split(key)
     flat = scores.logits.reshape(-1)
     cell = jax.random.categorical(which, flat)
-    centre = scores.centre.reshape(-1)[cell]
+    center = scores.center.reshape(-1)[cell]
     width = jnp.exp(scores.log_width.reshape(-1)[cell])
-    offset = centre + width * jax.random.normal(where)
+    offset = center + width * jax.random.normal(where)
     move = place(outlook, cell, offset)
     return Choice(move, _log_prob(scores, move), jnp.asarray(0.0))
 
@@ -147,9 +147,9 @@ def place(outlook: Outlook, cell: Int[Array, ""], offset: Float[Array, ""]) -> M
 
 def _log_prob(scores: Scores, move: Move) -> Float[Array, ""]:
     chosen = jax.nn.log_softmax(scores.logits.reshape(-1))[move.cell]
-    centre = scores.centre.reshape(-1)[move.cell]
+    center = scores.center.reshape(-1)[move.cell]
     log_width = scores.log_width.reshape(-1)[move.cell]
-    unit = (move.offset - centre) / jnp.exp(log_width)
+    unit = (move.offset - center) / jnp.exp(log_width)
     density = -0.5 * jnp.square(unit) - log_width - float(0.5 * np.log(2 * np.pi))
     return chosen + density
 

@@ -10,7 +10,7 @@ VARIABLES = (
 
 
 def reef_linear() -> Problem:
-    """Calcification of a reef, in standardised units; maximise.
+    """Calcification of a reef, in standardized units; maximize.
 
     The equations are ours, made for tests in the manner of linear reef models; they
     describe no real reef. Every variable adds noise of standard deviation 0.5.

@@ -20,7 +20,7 @@ YOUNGEST, OLDEST = 55.0, 75.0  # years
 
 
 def psa() -> Problem:
-    """Prostate antigen Y under aspirin A and statin S, each within 0 and 1; minimise.
+    """Prostate antigen Y under aspirin A and statin S, each within 0 and 1; minimize.
 
     s is the logistic function, N(m, c) has standard deviation c. age U(55, 75);
     bmi N(27 - 0.01 age, 0.7); A = s(-8 + 0.10 age + 0.03 bmi);
@@ -96,7 +96,7 @@ _BASE = {"growth": 0.2}
 
 
 def epidemic_static() -> Problem:
-    """Cost of an epidemic at one moment, in standardised units; minimise.
+    """Cost of an epidemic at one moment, in standardized units; minimize.
 
     The equations are ours, made for tests; they describe no real epidemic. e is
     N(0, 1). risk = e; vaccines = 0.5 risk + 0.5 e;

@@ -1,4 +1,4 @@
-"""Protein signalling in human immune cells: measured data and the accepted network.
+"""Protein signaling in human immune cells: measured data and the accepted network.
 
 Data: flow cytometry of 11 molecules under five drugs (Sachs and others, Science, 2005),
 as logarithms of intensities, in the archive of a public causal-discovery benchmark.

@@ -22,7 +22,7 @@ DAMP = float(np.exp(-1 / 2))  # E cos(m + e) = DAMP cos m, and the same for sin
 
 
 def complete_graph() -> Problem:
-    """Seven variables and two hidden causes U1, U2; B, D, E and F may be set; minimise.
+    """Seven variables and two hidden causes U1, U2; B, D, E and F may be set; minimize.
 
     F = e; A = F^2 + U1 + e; B = U2 + e; C = exp(-B) + e; D = exp(-C)/10 + e;
     E = cos A + C/10 + e; Y = cos D - D/5 + sin E - E/4 + U1 + exp(-U2) + e.
@@ -45,7 +45,7 @@ def complete_graph() -> Problem:
 
 
 def synthetic2() -> Problem:
-    """Six variables of which A, D and E may be set; minimise.
+    """Six variables of which A, D and E may be set; minimize.
 
     A, B = e; C = exp(-A)/5 + e; D = cos B + C/10 + e; E = exp(-C)/10 + e;
     Y = cos D - D/5 + sin E - E/4 + e.

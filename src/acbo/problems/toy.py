@@ -1,4 +1,4 @@
-"""Small nonlinear problems of the causal optimisation literature, in closed form."""
+"""Small nonlinear problems of the causal optimization literature, in closed form."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ Values = dict[str, Array]
 
 
 def toy_graph() -> Problem:
-    """X = e; Z = exp(-X) + e; Y = cos Z - exp(-Z/20) + e, e from N(0, 1); minimise.
+    """X = e; Z = exp(-X) + e; Y = cos Z - exp(-Z/20) + e, e from N(0, 1); minimize.
 
     Local minima of do(Z) lie near 3.10, 9.39 and 15.69, the global one at -3.20.
     """
@@ -49,7 +49,7 @@ def _toy_mean(do: Mapping[str, float]) -> float:
 
 
 def two_bumps() -> Problem:
-    """X, Z = e; Y = -2 exp(-(X-1)^2 - (Z-1)^2) - exp(-(X+1)^2 - Z^2) + e; minimise.
+    """X, Z = e; Y = -2 exp(-(X-1)^2 - (Z-1)^2) - exp(-(X+1)^2 - Z^2) + e; minimize.
 
     The ranges (-3, 3) are ours. No single variable reaches the deeper bump.
     """
@@ -76,8 +76,8 @@ def _bumps_mean(do: Mapping[str, float]) -> float:
     return -deep - _bump(do.get("X"), -1.0) * _bump(do.get("Z"), 0.0)
 
 
-def _bump(value: float | None, centre: float) -> float:
-    """exp(-(x - centre)^2), or its mean over N(0, 1) where nothing is set."""
+def _bump(value: float | None, center: float) -> float:
+    """exp(-(x - center)^2), or its mean over N(0, 1) where nothing is set."""
     if value is None:
-        return float(np.exp(-(centre**2) / 3) / np.sqrt(3))
-    return float(np.exp(-((value - centre) ** 2)))
+        return float(np.exp(-(center**2) / 3) / np.sqrt(3))
+    return float(np.exp(-((value - center) ** 2)))

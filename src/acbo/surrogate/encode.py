@@ -53,7 +53,7 @@ def column_scale(
     return mean, jnp.where(spread > 1e-6 * (1 + jnp.abs(mean)), spread, 1.0)
 
 
-def standardise(
+def standardize(
     values: Float[Array, "n d"],
     intervened: Bool[Array, "n d"],
     row_mask: Bool[Array, " n"],

@@ -42,9 +42,9 @@ class Norm(eqx.Module):
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
         """Statistics are taken in single precision."""
         wide = x.astype(jnp.float32)
-        centred = wide - wide.mean(axis=-1, keepdims=True)
-        variance = jnp.square(centred).mean(axis=-1, keepdims=True)
-        unit = (centred * jax.lax.rsqrt(variance + EPSILON)).astype(x.dtype)
+        centered = wide - wide.mean(axis=-1, keepdims=True)
+        variance = jnp.square(centered).mean(axis=-1, keepdims=True)
+        unit = (centered * jax.lax.rsqrt(variance + EPSILON)).astype(x.dtype)
         return unit * _as_last(self.scale, x) + _as_last(self.shift, x)
 
 

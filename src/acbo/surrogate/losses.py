@@ -32,7 +32,7 @@ def distribution_entropy(probs: Float[Array, "*batch K"]) -> Float[Array, "*batc
     return -jax.scipy.special.xlogy(probs, probs).sum(axis=-1)
 
 
-def _normalised(
+def _normalized(
     probs: Array, set_mask: Bool[Array, " K"] | None, dtype: Any
 ) -> Float[Array, " K"]:
     known = probs if set_mask is None else jnp.where(set_mask, probs, 0.0)
@@ -54,11 +54,11 @@ def kl_divergence_loss_jax(
     temperature: float = 1.0,
     set_mask: Bool[Array, " K"] | None = None,
 ) -> Float[Array, ""]:
-    """KL(p || softmax(logits / temperature)), p normalised over the sets that are
+    """KL(p || softmax(logits / temperature)), p normalized over the sets that are
     there. `parent_sets` only keeps the place it has in the other form.
     """
     logits = masked_logits(predicted_logits, set_mask)
-    p = _normalised(expert_probs, set_mask, logits.dtype)
+    p = _normalized(expert_probs, set_mask, logits.dtype)
     return _divergence(p, logits / temperature)
 
 
@@ -71,7 +71,7 @@ def uncertainty_weighted_loss_jax(
 ) -> Float[Array, ""]:
     """exp(-weight_scale H(p)) KL(p || q): sure experts count more."""
     logits = masked_logits(predicted_logits, set_mask)
-    p = _normalised(expert_probs, set_mask, logits.dtype)
+    p = _normalized(expert_probs, set_mask, logits.dtype)
     return jnp.exp(-weight_scale * distribution_entropy(p)) * _divergence(p, logits)
 
 
@@ -89,7 +89,7 @@ def calibrated_loss_jax(
     expectation it is least when q is the true distribution.
     """
     logits = masked_logits(predicted_logits, set_mask)
-    p = _normalised(expert_probs, set_mask, logits.dtype)
+    p = _normalized(expert_probs, set_mask, logits.dtype)
     q = jax.nn.softmax(logits)
     truth = jnp.arange(len(q)) == true_index
     brier = jnp.square(q - truth.astype(q.dtype)).sum()
@@ -99,7 +99,7 @@ def calibrated_loss_jax(
 def expert_vector(
     expert_posterior: Any, parent_sets: ParentSets
 ) -> Float[np.ndarray, " K"]:
-    """The expert's probabilities of these sets, normalised; 0 for sets it leaves out.
+    """The expert's probabilities of these sets, normalized; 0 for sets it leaves out.
 
     `expert_posterior` is a `ParentSetPosterior` or a mapping of sets to probabilities.
     """

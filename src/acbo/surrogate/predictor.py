@@ -22,7 +22,7 @@ from acbo.surrogate.encode import (
     READING_BUCKETS,
     pad_rows,
     row_bucket,
-    standardise,
+    standardize,
     variable_bucket,
 )
 from acbo.surrogate.model import (
@@ -63,7 +63,7 @@ class Surrogate(eqx.Module):
         target: Int[Array, ""],
     ) -> Prediction:
         """All that the network says about one data set in its own units."""
-        z = standardise(values, intervened, row_mask, var_mask)
+        z = standardize(values, intervened, row_mask, var_mask)
         return self.network(z, intervened, row_mask, var_mask, target)
 
     def posterior(

@@ -1,4 +1,4 @@
-"""Behavioural cloning: the policy learns to choose as an expert does."""
+"""Behavioral cloning: the policy learns to choose as an expert does."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Examples from samples: data as the surrogate takes it, labelled by the exact expert.
+"""Examples from samples: data as the surrogate takes it, labeled by the exact expert.
 
 The expert averages over all graphs of a linear-Gaussian model, so its posterior is
 what a surrogate would best learn to give in one pass.

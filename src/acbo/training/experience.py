@@ -69,7 +69,7 @@ class PolicyParams(eqx.Module):
 class Trajectories(eqx.Module):
     """Episodes on fresh models, and the state of the learner they start from.
 
-    `data` are the histories at the end, each labelled by the true causes.
+    `data` are the histories at the end, each labeled by the true causes.
     """
 
     state: GRPOState

@@ -1,4 +1,4 @@
-"""Training a surrogate on demonstrations: examples that an expert has labelled."""
+"""Training a surrogate on demonstrations: examples that an expert has labeled."""
 
 import functools
 from collections.abc import Callable, Sequence

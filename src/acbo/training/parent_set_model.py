@@ -20,7 +20,7 @@ from acbo.graphs.parent_sets import (
     parent_set_membership,
 )
 from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
-from acbo.surrogate.encode import row_bucket, standardise, variable_bucket
+from acbo.surrogate.encode import row_bucket, standardize, variable_bucket
 from acbo.surrogate.model import SurrogateConfig, SurrogateNetwork, set_logits
 from acbo.training.codec import FLAG, Example, encode_names, pad_data
 from acbo.types import CHANNELS, INTERVENED, VALUE
@@ -134,7 +134,7 @@ def score_sets(
 ) -> Float[Array, " k"]:
     """Logits of the candidate sets of one example, from its values in any unit."""
     data = (example.intervened, example.row_mask, example.var_mask)
-    z = standardise(example.values, *data)
+    z = standardize(example.values, *data)
     prediction = network(z, *data, example.target_idx, key=key)
     return set_logits(prediction, example.membership, example.set_mask)
 

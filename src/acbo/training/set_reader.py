@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from acbo.graphs.parent_sets import bucket_parent_sets
-from acbo.surrogate.encode import standardise
+from acbo.surrogate.encode import standardize
 from acbo.surrogate.model import Prediction, set_logits
 from acbo.surrogate.predictor import Surrogate
 
@@ -30,7 +30,7 @@ class SetReader(Surrogate):
     ) -> Prediction:
         """All that the network says about one data set in its own units."""
         network, rest = self.network, (intervened, row_mask, var_mask)
-        pairs = network.pairs(standardise(values, *rest), *rest)
+        pairs = network.pairs(standardize(values, *rest), *rest)
         found = network.read(pairs, var_mask, target)
         columns = jnp.arange(var_mask.shape[0])
         members = lambda column: network.read(pairs, var_mask, column).member_logits

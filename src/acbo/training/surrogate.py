@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from acbo.datasets import DataConfig, Dataset, draw_dataset
 from acbo.graphs.parent_sets import bucket_parent_sets
-from acbo.surrogate.encode import standardise
+from acbo.surrogate.encode import standardize
 from acbo.surrogate.model import (
     Prediction,
     SurrogateConfig,
@@ -154,7 +154,7 @@ def losses_of(
     max_parents: int,
 ) -> Losses:
     """Log loss by variable of the target's causes, of all edges, and of the set."""
-    z = standardise(data.values, data.intervened, data.row_mask, data.var_mask)
+    z = standardize(data.values, data.intervened, data.row_mask, data.var_mask)
     found = network(z, data.intervened, data.row_mask, data.var_mask, data.target, key)
     size = data.var_mask.sum().astype(z.dtype)
     edges = cross_entropy(found.edge_logits, wanted.edges)

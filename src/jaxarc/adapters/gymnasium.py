@@ -14,7 +14,7 @@ from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
 from jaxarc.wrappers.base import has_wrapper
 from jaxarc.wrappers.endings import AutoReset
-from jaxarc.wrappers.vectorise import Vectorise
+from jaxarc.wrappers.vectorize import Vectorize
 from jaxrig.machine import install_command
 
 try:
@@ -105,7 +105,7 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
                 "environment.auto_reset is off, and a vector environment resets in the "
                 "step that ends an episode: switch it on, or use GymEnv"
             )
-        self.env, self.render_mode = Vectorise(AutoReset(env)), render_mode
+        self.env, self.render_mode = Vectorize(AutoReset(env)), render_mode
         self.num_envs = num_envs
         self.single_observation_space = as_gym_space(env.observation_space())
         self.single_action_space = as_gym_space(env.action_space())
@@ -255,9 +255,9 @@ def _masked(info: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
 
 
 def _check(env: Any, render_mode: str | None) -> None:
-    if has_wrapper(env, AutoReset, Vectorise):
+    if has_wrapper(env, AutoReset, Vectorize):
         raise ValueError(
-            "the environment has AutoReset or Vectorise around it: pass the inner one, "
+            "the environment has AutoReset or Vectorize around it: pass the inner one, "
             "since Gymnasium resets and batches by its own rules"
         )
     if render_mode is not None and render_mode not in RENDER_MODES:

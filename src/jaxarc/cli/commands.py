@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from jaxarc.ops.names import COLOURS, NUM_OPERATIONS
+from jaxarc.ops.names import COLORS, NUM_OPERATIONS
 from jaxarc.ops.names import ARCLEOperationType as Op
 from jaxarc.player import Box
 
 HELP = """\
 Cells are rows and columns from 0; two corners make a rectangle; without cells an
-operation takes the whole grid. Colours are 0 to 9.
+operation takes the whole grid. Colors are 0 to 9.
 
 fill C [cells]             paint cells: fill 3, fill 3 0 0, fill 3 0 0 2 2
-flood C R C                paint the area of one colour around a cell
+flood C R C                paint the area of one color around a cell
 move up|down|left|right [cells]
 rotate cw|ccw [cells]      flip h|v [cells]
 copy [cells]               cut [cells]      clear [cells]
@@ -129,12 +129,12 @@ def _op(name: str, rest: Words) -> Act:
 def _paint(first: int, only_one: bool) -> Callable[[str, Words], Act]:
     def read(name: str, rest: Words) -> Act:
         example = f"{name} 3 0 1"
-        colour = _whole(rest[0]) if rest else None
-        if colour is None or not 0 <= colour < COLOURS:
-            raise ValueError(f"{name} needs a colour from 0 to 9: {example}")
+        color = _whole(rest[0]) if rest else None
+        if color is None or not 0 <= color < COLORS:
+            raise ValueError(f"{name} needs a color from 0 to 9: {example}")
         if only_one and len(rest) != 3:
-            raise ValueError(f"{name} needs a colour and one cell: {example}")
-        return Act(first + colour, _cells(name, rest[1:]))
+            raise ValueError(f"{name} needs a color and one cell: {example}")
+        return Act(first + color, _cells(name, rest[1:]))
 
     return read
 

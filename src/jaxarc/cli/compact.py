@@ -1,4 +1,4 @@
-"""Small pictures for a terminal: two rows of cells in a line, and a colour legend."""
+"""Small pictures for a terminal: two rows of cells in a line, and a color legend."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from jaxarc.ops.names import COLOURS
+from jaxarc.ops.names import COLORS
 from jaxarc.utils.visualization.cells import Cells, GridLike, read_cells
 from jaxarc.utils.visualization.console import BORDERS
 from jaxarc.utils.visualization.palette import cell_color, ink_on
@@ -17,7 +17,7 @@ UPPER_HALF = "▀"
 
 
 class CompactGrid:
-    """A grid with square cells of half a line; digits where colours are too few."""
+    """A grid with square cells of half a line; digits where colors are too few."""
 
     def __init__(self, grid: GridLike):
         self.cells: Cells = read_cells(grid)
@@ -25,7 +25,7 @@ class CompactGrid:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[Text]:
-        """Half as many lines as rows, in colour."""
+        """Half as many lines as rows, in color."""
         if is_distinct(console):
             yield from (self._halves(row) for row in range(0, self.cells.height, 2))
         else:
@@ -57,14 +57,14 @@ def framed(grid: GridLike, title: str, border: str) -> Panel:
 
 
 def is_distinct(console: Console) -> bool:
-    """Whether the console has enough colours to tell cells apart."""
+    """Whether the console has enough colors to tell cells apart."""
     return not console.no_color and console.color_system in ("256", "truecolor")
 
 
 def legend() -> Text:
-    """The number of every colour, on that colour."""
-    line = Text("colours ")
-    for colour in range(COLOURS):
-        shade = cell_color(colour)
-        line.append(f" {colour} ", Style(color=ink_on(shade), bgcolor=shade))
+    """The number of every color, on that color."""
+    line = Text("colors ")
+    for color in range(COLORS):
+        shade = cell_color(color)
+        line.append(f" {color} ", Style(color=ink_on(shade), bgcolor=shade))
     return line

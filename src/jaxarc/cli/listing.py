@@ -51,7 +51,7 @@ def list_tasks(
 
 DATASET_COLUMNS = ("name", "title", "train", "evaluation", "all", "where")
 PART_COLUMNS = ("selector", "kind", "tasks")
-TASK_COLUMNS = ("task", "demonstrations", "tests", "inputs", "outputs", "colours")
+TASK_COLUMNS = ("task", "demonstrations", "tests", "inputs", "outputs", "colors")
 
 
 def describe_dataset(kind: str) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def describe_parts(dataset: str, path: str) -> list[dict[str, Any]]:
 
 
 def describe_tasks(dataset: str, selector: str, path: str) -> list[dict[str, Any]]:
-    """The tasks of a selector: pairs, sizes of grids, colours."""
+    """The tasks of a selector: pairs, sizes of grids, colors."""
     parser = open_dataset(dataset, path)
     ids = resolve_selector(dataset, selector, parser.config).ids
     rows = {task_id: row for row, task_id in enumerate(parser.tasks.ids)}
@@ -99,7 +99,7 @@ def _describe_task(parser: TaskParser, row: int) -> dict[str, Any]:
         "tests": tests,
         "inputs": _span(sizes[0::2]),
         "outputs": _span(sizes[1::2]),
-        "colours": int(tasks.colours[grids].max()) + 1,
+        "colors": int(tasks.colors[grids].max()) + 1,
     }
 
 

@@ -59,7 +59,7 @@ def replay(
         write_svg(draw_episode_summary_svg(frames, title), svg, console)
     if html is None and svg is None:
         _show_frames(frames, speed, console)
-    console.print(summarise(recording, frames), highlight=False)
+    console.print(summarize(recording, frames), highlight=False)
 
 
 def episode_report(
@@ -67,14 +67,14 @@ def episode_report(
 ) -> Report:
     """One page: the task, and the episode to play."""
     title = f"Task {recording.task}"
-    report = Report(title, summarise(recording, frames))
+    report = Report(title, summarize(recording, frames))
     picture = draw_parsed_task_data_svg(task, include_test=recording.mode == 1)
     report.add(Section("Task", Figure(picture.as_svg(), alt=title)))
     report.add(episode_section("Episode", frames))
     return report
 
 
-def summarise(recording: Recording, frames: list[EpisodeFrame]) -> str:
+def summarize(recording: Recording, frames: list[EpisodeFrame]) -> str:
     """The whole episode in a sentence."""
     kind = "test" if recording.mode else "demonstration"
     total = sum(recording.rewards)

@@ -28,7 +28,7 @@ def show(
         bool, typer.Option("--answer", help="Show the answers of the tests too.")
     ] = False,
     numbers: Annotated[
-        bool, typer.Option("--numbers", help="Write the colours as digits too.")
+        bool, typer.Option("--numbers", help="Write the colors as digits too.")
     ] = False,
 ) -> None:
     """Show the demonstrations and tests of a task."""

@@ -20,7 +20,7 @@ from jaxarc.config import (
     VisualizationConfig,
     WandbConfig,
 )
-from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarise
+from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarize
 from jaxarc.learning.policy import RandomPolicy
 from jaxarc.learning.runs import load_agent, read_metrics, save_config
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
@@ -49,7 +49,7 @@ def train(
         int, typer.Option("--context", min=0, help="Show so many demonstrations.")
     ] = 0,
     augment: Annotated[
-        bool, typer.Option("--augment", help="Turn and recolour tasks.")
+        bool, typer.Option("--augment", help="Turn and recolor tasks.")
     ] = False,
     tasks: Annotated[
         int, typer.Option("--tasks", min=0, help="Only the first so many; 0: all.")
@@ -148,7 +148,7 @@ def evaluate_run(
                 seed: evaluate(player, env, jax.random.key(seed), attempts)
                 for seed in range(seeds)
             }
-            summary = summarise(results)
+            summary = summarize(results)
             figures[f"{name}/{kind}"] = summary
             rates = ("pair_rate", "first_attempt_rate", "task_rate")
             count = f"{summary['pairs'][0]:.0f}"

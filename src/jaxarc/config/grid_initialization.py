@@ -12,7 +12,7 @@ from jaxarc.config.rules import INFINITY, items, number, one_of
 class GridInitializationConfig(Config):
     """How often an episode starts from which kind of grid.
 
-    A demonstration's input as it is, one that is rotated, reflected or recoloured, an
+    A demonstration's input as it is, one that is rotated, reflected or recolored, an
     empty grid, or a random one; the weights need not add up to one.
     """
 

@@ -1,4 +1,4 @@
-"""Augmentation: the symmetries of the square and permutations of the colours.
+"""Augmentation: the symmetries of the square and permutations of the colors.
 
 Symmetry `s` is `np.rot90(np.fliplr(grid) if s >= 4 else grid, s % 4)`:
 
@@ -24,7 +24,7 @@ from jaxarc.types import JaxArcTask
 from jaxrig.checks import check
 
 SYMMETRIES = 8
-COLOURS = 10
+COLORS = 10
 # Columns: transpose first, then exchange rows, then exchange columns.
 _STEPS = np.array(
     [
@@ -44,9 +44,9 @@ _STEPS = np.array(
 def augment_task(
     task: JaxArcTask, symmetry: Int[ArrayLike, ""], permutation: Int[ArrayLike, " ten"]
 ) -> JaxArcTask:
-    """Inputs and outputs of every pair moved by a symmetry and recoloured alike.
+    """Inputs and outputs of every pair moved by a symmetry and recolored alike.
 
-    `permutation[c]` is what colour `c` becomes. For a stack of tasks use `jax.vmap`.
+    `permutation[c]` is what color `c` becomes. For a stack of tasks use `jax.vmap`.
     """
     grid = lambda planes, size: augment_planes(
         planes, size, symmetry, permutation, task.width
@@ -70,7 +70,7 @@ def augment_planes(
     permutation: Int[ArrayLike, " ten"],
     width: int,
 ) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
-    """One grid, as bit planes and its size, moved and recoloured."""
+    """One grid, as bit planes and its size, moved and recolored."""
     symmetry = _checked_symmetry(symmetry, planes.shape[-1], width)
     permutation = _checked_permutation(permutation)
     return transform_planes(planes, size, symmetry, permutation, width)
@@ -84,7 +84,7 @@ def transform_planes(
     width: int,
 ) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
     """What `augment_planes` does, for values known to be right: no checks in a step."""
-    planes = _recolour(planes, size, permutation)
+    planes = _recolor(planes, size, permutation)
     turned, flipped, mirrored = jnp.asarray(_STEPS)[symmetry]
     if planes.shape[-1] == width:
         planes = jnp.where(turned, bits.transpose(planes), planes)
@@ -97,25 +97,25 @@ def transform_planes(
 def random_augmentation(
     key: PRNGKeyArray,
     symmetries: bool = True,
-    colours: bool = True,
+    colors: bool = True,
     keep_background: bool = True,
     transposing: bool = True,
 ) -> tuple[Int[Array, ""], Int[Array, "10"]]:
     """A symmetry and a permutation drawn uniformly from those allowed.
 
-    `keep_background` leaves colour 0 as it is; `transposing=False` draws from the four
+    `keep_background` leaves color 0 as it is; `transposing=False` draws from the four
     symmetries that keep height and width, for padded shapes that are not square.
     """
-    symmetry_key, colour_key = jax.random.split(key)
+    symmetry_key, color_key = jax.random.split(key)
     symmetry = jnp.zeros((), jnp.int32)
     if symmetries:
         step = 1 if transposing else 2
         drawn = jax.random.randint(symmetry_key, (), 0, SYMMETRIES // step, jnp.int32)
         symmetry = drawn * step
-    permutation = jnp.arange(COLOURS, dtype=jnp.int32)
-    if colours:
+    permutation = jnp.arange(COLORS, dtype=jnp.int32)
+    if colors:
         first = 1 if keep_background else 0
-        shuffled = jax.random.permutation(colour_key, permutation[first:])
+        shuffled = jax.random.permutation(color_key, permutation[first:])
         permutation = jnp.concatenate([permutation[:first], shuffled])
     return symmetry, permutation
 
@@ -139,33 +139,33 @@ def _checked_symmetry(
 
 
 def _checked_permutation(permutation: Int[ArrayLike, " ten"]) -> Int[Array, "10"]:
-    if jnp.shape(permutation) != (COLOURS,):
+    if jnp.shape(permutation) != (COLORS,):
         raise ValueError(
-            f"permutation of shape {jnp.shape(permutation)}: it gives a colour "
-            f"for each of the {COLOURS} colours"
+            f"permutation of shape {jnp.shape(permutation)}: it gives a color "
+            f"for each of the {COLORS} colors"
         )
     if not isinstance(permutation, Tracer):
         values = np.asarray(permutation)
-        if sorted(values.tolist()) != list(range(COLOURS)):
+        if sorted(values.tolist()) != list(range(COLORS)):
             raise ValueError(
-                f"{values.tolist()} is no permutation of the colours 0 to 9"
+                f"{values.tolist()} is no permutation of the colors 0 to 9"
             )
     return jnp.asarray(permutation, jnp.int32)
 
 
-def _recolour(
+def _recolor(
     planes: UInt[Array, "planes h"],
     size: Int[Array, " two"],
     permutation: Int[Array, "10"],
 ) -> UInt[Array, "planes h"]:
     active = bits.active_rows(size, planes.shape[-1], planes.dtype)
-    recoloured = jnp.zeros_like(planes)
-    for colour in range(COLOURS):
+    recolored = jnp.zeros_like(planes)
+    for color in range(COLORS):
         cells = active
         for bit in range(bits.PLANES):
-            cells = cells & (planes[bit] if colour >> bit & 1 else ~planes[bit])
-        recoloured = recoloured | bits.constant(permutation[colour], cells)
-    return recoloured
+            cells = cells & (planes[bit] if color >> bit & 1 else ~planes[bit])
+        recolored = recolored | bits.constant(permutation[color], cells)
+    return recolored
 
 
 def _exchange_rows(

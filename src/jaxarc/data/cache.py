@@ -14,8 +14,8 @@ from jaxrig.compilation import cache_folder
 from jaxrig.container import ContainerError
 from jaxrig.storage import BlobStore
 
-SCHEMA = 1
-ARRAYS = ("counts", "planes", "sizes", "colours")
+SCHEMA = 2
+ARRAYS = ("counts", "planes", "sizes", "colors")
 
 logger = logging.getLogger(__name__)
 

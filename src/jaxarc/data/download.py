@@ -116,7 +116,7 @@ class DatasetDownloader:
 
     def _clone(self, name: str, url: str, folder: Path) -> None:
         command = ["git", "clone", "--depth", "1", "--quiet", "--", url, str(folder)]
-        # A private or misspelt address must fail, not wait for a password.
+        # A private or misspelled address must fail, not wait for a password.
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
         try:
             done = subprocess.run(

@@ -33,7 +33,7 @@ def join_tasks(parts: Iterable[PackedTasks]) -> PackedTasks:
         return parts[0]
     arrays = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("counts", "planes", "sizes", "colours")
+        for name in ("counts", "planes", "sizes", "colors")
     }
     return PackedTasks(ids=tuple(i for part in parts for i in part.ids), **arrays)
 

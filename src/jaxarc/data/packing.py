@@ -40,7 +40,7 @@ class PackedTasks:
     counts: np.ndarray  # int32 (tasks, 2): demonstrations and tests
     planes: np.ndarray  # uint32 (grids, planes, SIDE)
     sizes: np.ndarray  # int32 (grids, 2)
-    colours: np.ndarray  # int8 (grids,): the largest colour, -1 for a missing answer
+    colors: np.ndarray  # int8 (grids,): the largest color, -1 for a missing answer
 
     def __post_init__(self):
         grids = 2 * int(self.counts.sum())
@@ -48,7 +48,7 @@ class PackedTasks:
             "counts": (self.counts, np.int32, (len(self.ids), 2)),
             "planes": (self.planes, np.uint32, (grids, bits.PLANES, SIDE)),
             "sizes": (self.sizes, np.int32, (grids, 2)),
-            "colours": (self.colours, np.int8, (grids,)),
+            "colors": (self.colors, np.int8, (grids,)),
         }
         for name, (array, dtype, shape) in expected.items():
             if array.shape != shape or array.dtype != dtype:
@@ -77,13 +77,13 @@ def pack_tasks(tasks: Sequence[RawTask]) -> PackedTasks:
     counts = np.array([(len(t.train), len(t.test)) for t in tasks], np.int32)
     sizes = np.array([(0, 0) if g is None else g.shape for g in grids], np.int32)
     packed = [_pack_chunk(grids[at : at + CHUNK]) for at in range(0, len(grids), CHUNK)]
-    planes, colours = zip(*packed, strict=True) if packed else ((), ())
+    planes, colors = zip(*packed, strict=True) if packed else ((), ())
     return PackedTasks(
         ids=tuple(task.id for task in tasks),
         counts=counts.reshape(-1, 2),
         planes=_joined(planes, (bits.PLANES, SIDE), np.uint32),
         sizes=sizes.reshape(-1, 2),
-        colours=_joined(colours, (), np.int8),
+        colors=_joined(colors, (), np.int8),
     )
 
 
@@ -109,13 +109,13 @@ def select_tasks(tasks: PackedTasks, rows: Sequence[int]) -> PackedTasks:
         counts=tasks.counts[chosen],
         planes=tasks.planes[grids],
         sizes=tasks.sizes[grids],
-        colours=tasks.colours[grids],
+        colors=tasks.colors[grids],
     )
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a task must keep to, beside having room: smallest grid and colours."""
+    """What a task must keep to, beside having room: smallest grid and colors."""
 
     min_height: int = 1
     min_width: int = 1
@@ -141,7 +141,7 @@ def find_misfits(
         ("max_grid_width", width, most, room.width, "columns in a grid"),
         ("min_grid_height", height, least, limits.min_height, "rows in a grid"),
         ("min_grid_width", width, least, limits.min_width, "columns in a grid"),
-        ("max_colors", tasks.colours, too_many, limits.max_colors, "as a colour"),
+        ("max_colors", tasks.colors, too_many, limits.max_colors, "as a color"),
     )
     reasons: dict[int, str] = {}
     for name, values, breaks, limit, unit in rules:

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxarc import bits
 
-MAX_COLOUR = 9
+MAX_COLOR = 9
 MAX_SIDE = bits.LARGEST_SIDE
 MAX_FILE_BYTES = 16 * 2**20  # a hundred times the text of the largest ARC task
 SHOWN = 60  # characters of a bad value that an error repeats
@@ -119,7 +119,7 @@ def _grid(pair: dict[str, Any], side: str, at: str) -> GridArray:
         rows = rows.tolist()
     height, width = _shape(rows, at)
     cells = list(chain.from_iterable(rows))
-    if set(map(type, cells)) != {int} or min(cells) < 0 or max(cells) > MAX_COLOUR:
+    if set(map(type, cells)) != {int} or min(cells) < 0 or max(cells) > MAX_COLOR:
         raise _bad_cell(rows, at)
     return np.frombuffer(bytes(cells), np.int8).reshape(height, width)
 
@@ -166,11 +166,11 @@ def _bad_cell(rows: Sequence[Sequence[Any]], at: str) -> TaskError:
         (r, c, cell)
         for r, row in enumerate(rows)
         for c, cell in enumerate(row)
-        if type(cell) is not int or not 0 <= cell <= MAX_COLOUR
+        if type(cell) is not int or not 0 <= cell <= MAX_COLOR
     )
     return TaskError(
         f"{at}[{row}][{column}] is {_shown(cell)}; a cell is a whole number from 0 to "
-        f"{MAX_COLOUR}, correct it or remove the task"
+        f"{MAX_COLOR}, correct it or remove the task"
     )
 
 

@@ -257,7 +257,7 @@ class TaskParser(ABC):
         )
 
     def get_grid_config(self) -> dict[str, int]:
-        """The configured sizes and colours of grids."""
+        """The configured sizes and colors of grids."""
         names = ("max_grid_height", "max_grid_width", "min_grid_height")
         names += ("min_grid_width", "max_colors", "background_color")
         return {name: getattr(self.config, name) for name in names}

@@ -13,7 +13,7 @@ def create_demo_task(
     max_train_pairs: int = 1,
     max_test_pairs: int = 1,
 ) -> JaxArcTask:
-    """Recolour a centred 3x3 block from 1 to 2: one demonstration, one test.
+    """Recolor a centered 3x3 block from 1 to 2: one demonstration, one test.
 
     The block is cut to grids that are smaller.
     """

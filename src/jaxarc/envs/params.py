@@ -17,7 +17,7 @@ class EnvParams(eqx.Module):
     """Tasks (arrays, held once) and rules (static).
 
     `subset_indices` are the rows of the buffer that episodes draw from; None: all.
-    `augment` shows every episode's task in one of eight symmetries with its colours
+    `augment` shows every episode's task in one of eight symmetries with its colors
     renamed (black stays black).
     """
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
 from jaxarc.data.augment import random_augmentation
 from jaxarc.envs.episode import begin
-from jaxarc.envs.initialise import initialise
+from jaxarc.envs.initialize import initialize
 from jaxarc.envs.params import EnvParams
 from jaxarc.episode import Episode
 from jaxarc.pairs import Augmentation, pair_counts
@@ -99,7 +99,7 @@ def start_episode(
     if config.grid_initialization is None:
         return episode
     key = _key(seed ^ jnp.uint32(0x27D4EB2F))
-    return initialise(tasks, episode, key, config.grid_initialization)
+    return initialize(tasks, episode, key, config.grid_initialization)
 
 
 @jax.custom_batching.custom_vmap

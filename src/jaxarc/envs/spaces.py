@@ -119,7 +119,7 @@ class DictSpace(Space):
 
 
 def grid_space(height: int, width: int) -> Bounded:
-    """Grids: colours 0 to 9, and -1 for cells that do not exist."""
+    """Grids: colors 0 to 9, and -1 for cells that do not exist."""
     return Bounded((height, width), -1, 9, jnp.int32)
 
 

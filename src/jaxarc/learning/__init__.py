@@ -1,6 +1,6 @@
 """Learning to solve tasks: a policy network, training and honest evaluation."""
 
-from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarise
+from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarize
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
 from jaxarc.learning.training import Agent, AgentConfig, make_agent, train_agent
 
@@ -12,6 +12,6 @@ __all__ = [
     "RandomPolicy",
     "evaluate",
     "make_agent",
-    "summarise",
+    "summarize",
     "train_agent",
 ]

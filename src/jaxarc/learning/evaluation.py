@@ -100,7 +100,7 @@ def every_pair(env: Any) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
     return jnp.asarray(both[:, 0]), jnp.asarray(both[:, 1])
 
 
-def summarise(
+def summarize(
     results: Mapping[Any, EvaluationResult],
 ) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation of every figure over seeds."""

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from jaxarc.actions import PointAction
-from jaxarc.data.augment import COLOURS
+from jaxarc.data.augment import COLORS
 from jaxrig.learn import Choice, Evaluation
 
-CLASSES = COLOURS + 1  # every colour, and "no cell"
+CLASSES = COLORS + 1  # every color, and "no cell"
 
 
 class Block(eqx.Module):
@@ -33,7 +33,7 @@ class Block(eqx.Module):
 class PointPolicy(eqx.Module):
     """Probabilities of `operation`, then of a cell given the operation; and a value.
 
-    Grids come in as classes (colours and "no cell") on every channel, with two channels
+    Grids come in as classes (colors and "no cell") on every channel, with two channels
     that say where a cell lies. `operations` are the operations it may choose.
     """
 

@@ -28,8 +28,8 @@ def apply_operation(
     active = canvas.active()
     area = or_everything(selection, canvas.size, active)
     painted = _painted(effect, canvas, selection, area, active)
-    colour = bits.constant(effect.colour, painted)
-    planes = bits.write(canvas.planes, painted, colour)
+    color = bits.constant(effect.color, painted)
+    planes = bits.write(canvas.planes, painted, color)
     landed, cells = _carried(effect, canvas, selection, area)
     planes = bits.write(planes, cells & active, landed)
     size = _resized(effect, canvas.size, raw, given[1])
@@ -46,7 +46,7 @@ def _painted(
     area: Selection,
     active: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
-    """The cells that take the effect's colour."""
+    """The cells that take the effect's color."""
     floods = (effect.paint == Cells.COMPONENT) & (selection.count == 1)
     nothing = bits.words(0, active.dtype)
     start = jnp.where(floods, selection.rows, nothing)
@@ -58,7 +58,7 @@ def _painted(
 def _carried(
     effect: LookedUp, canvas: Canvas, selection: Selection, area: Selection
 ) -> tuple[UInt[Array, "planes h"], UInt[Array, " h"]]:
-    """What lands where: the carried colours, and the cells they are written on."""
+    """What lands where: the carried colors, and the cells they are written on."""
     height, size = canvas.planes.shape[-1], canvas.size
     sides = [area.top, area.left, area.bottom, area.right]
     origin = [canvas.origin[0], canvas.origin[1]]
@@ -84,17 +84,17 @@ def _carried(
 def _layers(
     effect: LookedUp, canvas: Canvas, area: Selection
 ) -> UInt[Array, "layers rows"]:
-    """What is carried: four planes of colour and the cells that travel.
+    """What is carried: four planes of color and the cells that travel.
 
     A transposed grid has a row for every column, so there may be more rows than before.
     """
     planes = canvas.planes
-    coloured = planes[0] | planes[1] | planes[2] | planes[3]
+    colored = planes[0] | planes[1] | planes[2] | planes[3]
     beyond = max(canvas.width - planes.shape[-1], 0)
     padded = lambda layers: jnp.pad(layers, ((0, 0), (0, beyond)))
     turned = bits.transpose(padded(planes))
-    colours = jnp.where(effect.source == Source.TRANSPOSED, turned, padded(planes))
-    layers = jnp.concatenate([colours, padded((area.rows & coloured)[None])])
+    colors = jnp.where(effect.source == Source.TRANSPOSED, turned, padded(planes))
+    layers = jnp.concatenate([colors, padded((area.rows & colored)[None])])
     copied = padded(canvas.clipboard)
     return jnp.where(effect.source == Source.CLIPBOARD, copied, layers)
 

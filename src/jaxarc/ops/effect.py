@@ -1,4 +1,4 @@
-"""What an operation can do, as data: a colour painted, cells carried, a size changed.
+"""What an operation can do, as data: a color painted, cells carried, a size changed.
 
 Under `vmap` every branch of a switch would run, so there are none: each operation is a
 row of numbers, looked up once, and one mechanism (`jaxarc.ops.apply`) serves them all.
@@ -16,7 +16,7 @@ TERMS = ("top", "left", "bottom", "right", "origin_row", "origin_column", "const
 
 
 class Cells(enum.IntEnum):
-    """Cells that take the colour; the area is everything where nothing is selected."""
+    """Cells that take the color; the area is everything where nothing is selected."""
 
     NONE = 0
     SELECTION = 1
@@ -69,7 +69,7 @@ class Effect:
     """Everything an operation does to a canvas."""
 
     paint: Cells = Cells.NONE
-    colour: int = 0
+    color: int = 0
     landing: Landing = Landing.NONE
     source: Source = Source.GRID
     row: Axis = dataclasses.field(default_factory=Axis)
@@ -83,7 +83,7 @@ class Effect:
         """The effect as a row of a table, in the order `LookedUp` reads it."""
         flags = (self.row.reverse, self.column.reverse, self.wraps)
         acts = (self.copies, self.resizes, self.restores)
-        kinds = (self.paint, self.colour, self.landing, self.source)
+        kinds = (self.paint, self.color, self.landing, self.source)
         numbers = [*kinds, *flags, *acts, *self.row.terms(), *self.column.terms()]
         return [int(number) for number in numbers]
 
@@ -92,7 +92,7 @@ class LookedUp(eqx.Module):
     """One row of the table, traced."""
 
     paint: Int[Array, ""]
-    colour: Int[Array, ""]
+    color: Int[Array, ""]
     landing: Int[Array, ""]
     source: Int[Array, ""]
     row_reverse: Bool[Array, ""]
@@ -108,7 +108,7 @@ def read_row(row: Int[Array, " numbers"]) -> LookedUp:
     """A row of the table by name."""
     return LookedUp(
         paint=row[0],
-        colour=row[1],
+        color=row[1],
         landing=row[2],
         source=row[3],
         row_reverse=row[4] == 1,

@@ -16,7 +16,7 @@ def component(
     active: UInt[Array, " h"],
     start: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
-    """The active cells joined to the one cell of `start` and of its colour.
+    """The active cells joined to the one cell of `start` and of its color.
 
     Nothing where `start` is empty.
     """
@@ -28,7 +28,7 @@ def alike(
     active: UInt[Array, " h"],
     start: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
-    """The active cells of the colour of the one cell in `start`."""
+    """The active cells of the color of the one cell in `start`."""
     same = active
     for plane in planes:
         present = jnp.any((plane & start) != 0)

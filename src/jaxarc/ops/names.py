@@ -6,7 +6,7 @@ a task.
 
 import enum
 
-COLOURS = 10
+COLORS = 10
 
 
 class ARCLEOperationType(enum.IntEnum):
@@ -78,8 +78,8 @@ _SINGLE_NAMES = (
 )
 OPERATION_NAMES: dict[int, str] = dict(
     enumerate(
-        [f"Fill {colour}" for colour in range(COLOURS)]
-        + [f"Flood Fill {colour}" for colour in range(COLOURS)]
+        [f"Fill {color}" for color in range(COLORS)]
+        + [f"Flood Fill {color}" for color in range(COLORS)]
         + list(_SINGLE_NAMES)
     )
 )

@@ -16,7 +16,7 @@ from jaxarc.wrappers.observations import (
     ObservationWrapper,
 )
 from jaxarc.wrappers.pictures import StepVisualizationWrapper
-from jaxarc.wrappers.vectorise import Vectorise
+from jaxarc.wrappers.vectorize import Vectorize
 
 __all__ = [
     "AnswerObservationWrapper",
@@ -33,6 +33,6 @@ __all__ = [
     "PointActionWrapper",
     "StepLimit",
     "StepVisualizationWrapper",
-    "Vectorise",
+    "Vectorize",
     "Wrapper",
 ]

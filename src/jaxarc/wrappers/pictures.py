@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxarc.ops.names import FIRST_CONTROL
 from jaxarc.wrappers.base import KeepingWrapper, has_wrapper
 from jaxarc.wrappers.endings import AutoReset
-from jaxarc.wrappers.vectorise import Vectorise
+from jaxarc.wrappers.vectorize import Vectorize
 
 
 class Transition(eqx.Module):
@@ -44,9 +44,9 @@ class StepVisualizationWrapper(KeepingWrapper):
     """
 
     def __check_init__(self):
-        if has_wrapper(self.env, AutoReset, Vectorise):
+        if has_wrapper(self.env, AutoReset, Vectorize):
             raise ValueError(
-                "StepVisualizationWrapper is above AutoReset or Vectorise: put it "
+                "StepVisualizationWrapper is above AutoReset or Vectorize: put it "
                 "below them, where it sees how episodes end"
             )
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 
-def standardise(
+def standardize(
     values: Float[Array, "*n"], axis: int | None = None, scale: bool = True
 ) -> Float[Array, "*n"]:
     """(x - mean) / (std + 1e-8), population std; without `scale`, x - mean.
@@ -18,9 +18,9 @@ def standardise(
         values.reshape(-1) if axis is None else values, 0, axis or 0
     )
     shifted = values - (first.reshape((1,) * values.ndim) if axis is None else first)
-    centred = shifted - shifted.mean(axis=axis, keepdims=True)
+    centered = shifted - shifted.mean(axis=axis, keepdims=True)
     return (
-        centred / (shifted.std(axis=axis, keepdims=True) + 1e-8) if scale else centred
+        centered / (shifted.std(axis=axis, keepdims=True) + 1e-8) if scale else centered
     )
 
 
@@ -41,7 +41,7 @@ def advantages(
     discount: float,
     trace_decay: float,
 ) -> Float[Array, "time batch"]:
-    """Generalised advantage estimation (Schulman et al. 2016), within episodes:
+    """Generalized advantage estimation (Schulman et al. 2016), within episodes:
     A_t = d_t + discount * trace_decay * A_{t+1}, d_t = r_t + discount * V_{t+1} - V_t.
     """
     surprise = reward + discount * next_value - value

@@ -1,4 +1,4 @@
-"""Group-relative policy optimisation: no value function, a baseline per state.
+"""Group-relative policy optimization: no value function, a baseline per state.
 
 From each state a group of actions (or short episodes) is drawn; an outcome is good
 when it is better than the mean of its own group, never of another state's.
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.advantages import clipped_gain, standardise
+from jaxrig.learn.advantages import clipped_gain, standardize
 from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
 from jaxrig.learn.protocol import Environment, Policy, Step, check_protocol
 from jaxrig.learn.ranges import require, require_positive
@@ -141,7 +141,7 @@ def grpo_advantages(
     """A = (r - mean) / (std + 1e-8) along the last axis, one group per state;
     population std. Without `scale`, r - mean.
     """
-    return standardise(rewards, axis=-1, scale=scale)
+    return standardize(rewards, axis=-1, scale=scale)
 
 
 def grpo_terms(

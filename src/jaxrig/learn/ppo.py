@@ -1,4 +1,4 @@
-"""Proximal policy optimisation (Schulman et al. 2017), one compiled update at a time.
+"""Proximal policy optimization (Schulman et al. 2017), one compiled update at a time.
 
 Collecting, estimating advantages and every epoch of minibatches are one pure function
 of the learner's state.
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.advantages import advantages, clipped_gain, standardise
+from jaxrig.learn.advantages import advantages, clipped_gain, standardize
 from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
 from jaxrig.learn.protocol import Environment, Policy, check_protocol
 from jaxrig.learn.ranges import require, require_positive
@@ -91,9 +91,9 @@ class _Batch(eqx.Module):
 
 
 def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
-    """Clipped policy loss, squared value error and entropy; advantages normalised."""
+    """Clipped policy loss, squared value error and entropy; advantages normalized."""
     now = jax.vmap(policy.evaluate)(batch.observation, batch.action)
-    advantage = standardise(batch.advantage)
+    advantage = standardize(batch.advantage)
     log_ratio = now.log_prob - batch.log_prob
     ratio = jnp.exp(log_ratio)
     policy_loss = -clipped_gain(ratio, advantage, config.clip_ratio).mean()

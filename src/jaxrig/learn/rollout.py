@@ -161,10 +161,10 @@ def rollout(
         record.reward,
         record.done,
     )
-    return runner, trajectory, summarise(record.done, record.total, record.length)
+    return runner, trajectory, summarize(record.done, record.total, record.length)
 
 
-def summarise(
+def summarize(
     done: Bool[Array, "time batch"],
     totals: Float[Array, "time batch"],
     lengths: Int[Array, "time batch"],

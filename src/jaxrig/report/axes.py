@@ -1,4 +1,4 @@
-"""What charts stand on: data to pixels, text on the drawing, axes and colours."""
+"""What charts stand on: data to pixels, text on the drawing, axes and colors."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from jaxrig.report.numerals import format_number, linear_ticks, tick_labels
 # At least 3:1 against the light and the dark page, and apart for eyes without red or
 # green cones; that leaves room for five, further curves differ by their dashes.
 PALETTE = ("#0077bb", "#d55e00", "#009e73", "#b55a98", "#6644ff")
-# Attributes that tell curves of the same colour apart.
+# Attributes that tell curves of the same color apart.
 DASHES = ("", *(f' stroke-dasharray="{d}"' for d in ("6 4", "2 4", "9 4 2 4")))
 FONT_SIZE = 16
 MOST_X_TICKS = (7, 6, 5, 4, 3, 2)
@@ -79,7 +79,7 @@ def label(x: float, y: float, text: str, anchor: str = "start", extra: str = "")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, opacity: float = 0.15) -> str:
-    """A rule in the colour of the text."""
+    """A rule in the color of the text."""
     ends = f'x1="{pixel(x1)}" y1="{pixel(y1)}" x2="{pixel(x2)}" y2="{pixel(y2)}"'
     return f'<line {ends} stroke="currentColor" stroke-opacity="{opacity}"/>'
 
@@ -133,7 +133,7 @@ def y_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[s
 def document(
     width: float, height: float, name: str, heading: str, body: Sequence[str]
 ) -> str:
-    """A stand-alone SVG that takes its text colour from where it is shown."""
+    """A stand-alone SVG that takes its text color from where it is shown."""
     w, h = pixel(width), pixel(height)
     if heading:
         words = shorten(heading, width, FONT_SIZE + 1)

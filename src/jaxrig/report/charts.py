@@ -160,8 +160,8 @@ def _band(curve: Curve, across: Scale, up: Scale) -> str:
         for run in _runs(seen)
     )
     return (
-        f'<path data-band="{escape(curve.name)}" d="{outline}" fill="{curve.colour}" '
-        f'fill-opacity="0.18" stroke="{curve.colour}" stroke-opacity="0.25"/>'
+        f'<path data-band="{escape(curve.name)}" d="{outline}" fill="{curve.color}" '
+        f'fill-opacity="0.18" stroke="{curve.color}" stroke-opacity="0.25"/>'
     )
 
 
@@ -174,12 +174,12 @@ def _stroke(curve: Curve, across: Scale, up: Scale) -> str:
         if x.size == 1
     )
     stroke = (
-        f'<path d="{path}" fill="none" stroke="{curve.colour}" stroke-width="2" '
+        f'<path d="{path}" fill="none" stroke="{curve.color}" stroke-width="2" '
         f'stroke-linejoin="round" stroke-linecap="round"{curve.dash}/>'
     )
     name = escape(curve.name)
     return (
-        f'<g data-series="{name}" fill="{curve.colour}"><title>{name}</title>'
+        f'<g data-series="{name}" fill="{curve.color}"><title>{name}</title>'
         f"{stroke if path else ''}{dots}</g>"
     )
 
@@ -194,7 +194,7 @@ def _legend(
             np.array([4, 10, 18, 24]) + box.right, np.array([end, end, at, at])
         )
         drawn.append(
-            f'<path d="{lead}" fill="none" stroke="{curve.colour}" '
+            f'<path d="{lead}" fill="none" stroke="{curve.color}" '
             f'stroke-width="1.5"{curve.dash}/>'
         )
         drawn.append(label(box.right + 28, at, names[curve.name]))

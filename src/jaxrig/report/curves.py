@@ -1,4 +1,4 @@
-"""Series and intervals as given by the user, checked and given their colours."""
+"""Series and intervals as given by the user, checked and given their colors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Curve:
     y: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    colour: str
+    color: str
     dash: str
 
     @property
@@ -43,9 +43,9 @@ def read_curves(
         low, high = bands.get(name, (ys, ys))
         lows = _numbers(low, f"bands[{name!r}] low")
         highs = _numbers(high, f"bands[{name!r}] high")
-        colour = PALETTE[index % len(PALETTE)]
+        color = PALETTE[index % len(PALETTE)]
         dash = DASHES[index // len(PALETTE) % len(DASHES)]
-        curve = Curve(name, xs, ys, lows, highs, colour, dash)
+        curve = Curve(name, xs, ys, lows, highs, color, dash)
         _check_curve(curve, log_y)
         curves.append(curve)
     return curves

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-COLOUR_TYPE = {1: 0, 3: 2, 4: 6}  # channels -> PNG colour type: grey, RGB, RGBA
+COLOR_TYPE = {1: 0, 3: 2, 4: 6}  # channels -> PNG color type: gray, RGB, RGBA
 
 
 def png_from_array(pixels: np.ndarray) -> bytes:
@@ -32,7 +32,7 @@ def png_from_array(pixels: np.ndarray) -> bytes:
     height, width = pixels.shape[:2]
     rows = np.ascontiguousarray(pixels).reshape(height, -1)
     unfiltered = np.pad(rows, ((0, 0), (1, 0)))  # each row starts with filter type 0
-    header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPE[channels], 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, COLOR_TYPE[channels], 0, 0, 0)
     return SIGNATURE + b"".join(
         (
             _chunk(b"IHDR", header),

@@ -67,7 +67,7 @@ def log_ticks(low: Number, high: Number, count: int = 7) -> tuple[float, ...]:
 
 
 def tick_labels(ticks: Sequence[float]) -> tuple[str, ...]:
-    """Labels with equal decimals, precise enough to tell neighbours apart."""
+    """Labels with equal decimals, precise enough to tell neighbors apart."""
     step = min(abs(b - a) for a, b in pairwise(ticks))
     largest = max(abs(tick) for tick in ticks)
     fine, coarse = _power(step), _power(largest)

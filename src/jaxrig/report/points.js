@@ -19,7 +19,7 @@ const pointStage = (() => {
     const points = Number(facts.points);
     const trail = Number(facts.trail);
     const radius = Number(facts.radius);
-    const colours = facts.colours.split(",");
+    const colors = facts.colors.split(",");
     const captions = JSON.parse(facts.captions);
     const packed = new Uint16Array(bytes(facts.packed).buffer);
     const shades = bytes(facts.shades);
@@ -31,8 +31,8 @@ const pointStage = (() => {
     const x = (at) => ((packed[2 * at] & PLACES) / PLACES) * canvas.width;
     const y = (at) => (1 - packed[2 * at + 1] / PLACES) * canvas.height;
 
-    function byColour(frame) {
-      const groups = colours.map(() => []);
+    function byColor(frame) {
+      const groups = colors.map(() => []);
       for (let point = 0; point < points; point += 1) {
         const at = frame * points + point;
         groups[shades[changing ? at : point]].push(at);
@@ -44,29 +44,29 @@ const pointStage = (() => {
       context.lineWidth = radius * scale;
       for (let back = Math.min(trail, current); back > 0; back -= 1) {
         context.globalAlpha = TRAIL_OPACITY * (1 - back / (trail + 1));
-        byColour(current - back + 1).forEach((group, colour) => {
+        byColor(current - back + 1).forEach((group, color) => {
           context.beginPath();
           for (const at of group) {
             if (isAbsent(at) || isAbsent(at - points) || packed[2 * at] & FLAG) continue;
             context.moveTo(x(at - points), y(at - points));
             context.lineTo(x(at), y(at));
           }
-          context.strokeStyle = colours[colour];
+          context.strokeStyle = colors[color];
           context.stroke();
         });
       }
       context.globalAlpha = 1;
     }
 
-    function drawDots(groups, size, colourOf) {
-      groups.forEach((group, colour) => {
+    function drawDots(groups, size, colorOf) {
+      groups.forEach((group, color) => {
         context.beginPath();
         for (const at of group) {
           if (isAbsent(at)) continue;
           context.moveTo(x(at) + size, y(at));
           context.arc(x(at), y(at), size, 0, 2 * Math.PI);
         }
-        context.fillStyle = colourOf(colour);
+        context.fillStyle = colorOf(color);
         context.fill();
       });
     }
@@ -78,10 +78,10 @@ const pointStage = (() => {
       const share = canvas.clientWidth / FULL_WIDTH;
       const scale = ratio * Math.min(1, Math.max(SMALLEST, share));
       drawTrails(scale);
-      const groups = byColour(current);
+      const groups = byColor(current);
       const page = getComputedStyle(document.body).backgroundColor;
       drawDots(groups, (radius + HALO) * scale, () => page);
-      drawDots(groups, radius * scale, (colour) => colours[colour]);
+      drawDots(groups, radius * scale, (color) => colors[color]);
     }
 
     new ResizeObserver(draw).observe(canvas);

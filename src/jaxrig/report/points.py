@@ -15,13 +15,13 @@ from jaxrig.report.pictures import Image, image_element, image_size
 from jaxrig.report.playback import check_playback, player_box
 
 STAGE_WIDTH = 640
-MOST_COLOURS = 256  # a point's colour is one byte
+MOST_COLORS = 256  # a point's color is one byte
 # Orange to blue over violet: about 3:1 against the light and the dark page, and in
 # order for eyes without red or green cones.
 SPECTRUM = ("#d55e00", "#d2506c", "#b55a98", "#8d5fd0", "#5a6fe8", "#0077bb")
 # Two bytes a coordinate: fifteen bits of place and one bit of news.
 PLACES, FLAG = 0x7FFF, 0x8000
-_COLOUR = re.compile("#[0-9a-fA-F]{6}")
+_COLOR = re.compile("#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Points:
         positions: (frames, points, 2); NaN where a point is absent, and what lies
             outside the axes is not drawn.
         background: SVG or PNG stretched from corner to corner of the axes.
-        shades: index into `colours` of each point, (points,) or (frames, points).
+        shades: index into `colors` of each point, (points,) or (frames, points).
         starts: (frames, points), True where a point did not come from where it was in
             the frame before, so that no trail leads there.
         trail: how many frames back a trail reaches.
@@ -63,7 +63,7 @@ class Points:
     y_axis: Axis
     background: Image | None = None
     shades: np.ndarray | None = None
-    colours: Sequence[str] = SPECTRUM
+    colors: Sequence[str] = SPECTRUM
     starts: np.ndarray | None = None
     trail: int = 0
     radius: Number = 2.5
@@ -78,7 +78,7 @@ class Points:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, np.array(given))
-        object.__setattr__(self, "colours", tuple(self.colours))
+        object.__setattr__(self, "colors", tuple(self.colors))
         object.__setattr__(self, "captions", tuple(self.captions))
         shape = self.positions.shape
         if len(shape) != 3 or shape[2] != 2 or 0 in shape:
@@ -103,12 +103,12 @@ class Points:
         )
 
     def _check_shades(self) -> None:
-        for colour in self.colours:
-            if not _COLOUR.fullmatch(colour):
-                raise ValueError(f"colours has {colour!r}: write colours as #rrggbb")
-        if not 1 <= len(self.colours) <= MOST_COLOURS:
+        for color in self.colors:
+            if not _COLOR.fullmatch(color):
+                raise ValueError(f"colors has {color!r}: write colors as #rrggbb")
+        if not 1 <= len(self.colors) <= MOST_COLORS:
             raise ValueError(
-                f"colours has {len(self.colours)} entries: give 1 to {MOST_COLOURS}"
+                f"colors has {len(self.colors)} entries: give 1 to {MOST_COLORS}"
             )
         shape = self.positions.shape[:2]
         if self.shades is None:
@@ -120,11 +120,11 @@ class Points:
             )
         if self.shades.dtype.kind not in "iu" or (
             self.shades.size
-            and not 0 <= self.shades.min() <= self.shades.max() < len(self.colours)
+            and not 0 <= self.shades.min() <= self.shades.max() < len(self.colors)
         ):
             raise ValueError(
-                f"shades must be whole numbers from 0 to {len(self.colours) - 1}, one "
-                "for each of the colours"
+                f"shades must be whole numbers from 0 to {len(self.colors) - 1}, one "
+                "for each of the colors"
             )
 
     def html(self, scope: str) -> str:
@@ -157,7 +157,7 @@ class Points:
             "points": points,
             "packed": _encode(self._packed()),
             "shades": _encode(shades.astype(np.uint8)),
-            "colours": ",".join(self.colours),
+            "colors": ",".join(self.colors),
             "trail": self.trail,
             "radius": f"{float(self.radius):g}",
             "captions": json.dumps(self.captions, ensure_ascii=False),

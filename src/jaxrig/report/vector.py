@@ -53,12 +53,12 @@ class Drawing:
 
     def inline(self, scope: str) -> str:
         """Markup for the body of a page; ids start with the scope."""
-        return _serialise(self.root, scope)
+        return _serialize(self.root, scope)
 
     def uri(self) -> str:
         """The drawing as the address of an image, sealed off from the page."""
         themed = self.themed and "color" not in self.root.attrib
-        text = _serialise(self.root, None, _THEME if themed else "")
+        text = _serialize(self.root, None, _THEME if themed else "")
         return data_uri(text.encode(), "image/svg+xml")
 
     def size(self) -> tuple[float, float]:
@@ -158,7 +158,7 @@ def _pixels(length: re.Match[str]) -> float:
     return float(length[1]) * (POINT if length[2] == "pt" else 1)
 
 
-def _serialise(root: Element, scope: str | None, first: str = "") -> str:
+def _serialize(root: Element, scope: str | None, first: str = "") -> str:
     """Plain markup, valid as XML and as HTML; a scope keeps ids apart on a page."""
 
     def open_tag(node: Element) -> str:

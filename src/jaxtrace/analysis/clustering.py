@@ -50,7 +50,7 @@ def analyze_particle_clustering(
 def cluster_points(
     points: Float[np.ndarray, "points 3"], n_clusters: int, seed: int = 0
 ) -> tuple[Float[np.ndarray, "clusters 3"], Int[np.ndarray, " points"]]:
-    """Centres and labels of the best of several k-means runs from k-means++ starts.
+    """Centers and labels of the best of several k-means runs from k-means++ starts.
 
     Lloyd's rounds run until no label changes, 300 at most. There are fewer clusters
     than asked for where there are fewer distinct points.
@@ -59,55 +59,55 @@ def cluster_points(
     count = min(n_clusters, len(np.unique(points, axis=0)))
     rng = np.random.default_rng(seed)
     runs = [_lloyd(points, _spread_start(points, count, rng)) for _ in range(RESTARTS)]
-    _, centres, labels = min(runs, key=lambda run: run[0])
-    return centres, labels
+    _, centers, labels = min(runs, key=lambda run: run[0])
+    return centers, labels
 
 
 def _spread_start(
     points: Float[np.ndarray, "points 3"], count: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "clusters 3"]:
-    """k-means++: each next centre drawn with weight distance^2 to the nearest one."""
-    centres = [points[rng.integers(len(points))]]
+    """k-means++: each next center drawn with weight distance^2 to the nearest one."""
+    centers = [points[rng.integers(len(points))]]
     nearest = np.full(len(points), np.inf)
-    while len(centres) < count:
-        nearest = np.minimum(nearest, np.sum((points - centres[-1]) ** 2, axis=-1))
-        centres.append(points[rng.choice(len(points), p=nearest / nearest.sum())])
-    return np.stack(centres)
+    while len(centers) < count:
+        nearest = np.minimum(nearest, np.sum((points - centers[-1]) ** 2, axis=-1))
+        centers.append(points[rng.choice(len(points), p=nearest / nearest.sum())])
+    return np.stack(centers)
 
 
 def _lloyd(
-    points: Float[np.ndarray, "points 3"], centres: Float[np.ndarray, "clusters 3"]
+    points: Float[np.ndarray, "points 3"], centers: Float[np.ndarray, "clusters 3"]
 ) -> tuple[float, Float[np.ndarray, "clusters 3"], Int[np.ndarray, " points"]]:
-    """Sum of squared distances, centres and labels once no point changes cluster."""
-    total, labels = _nearest(points, centres)
+    """Sum of squared distances, centers and labels once no point changes cluster."""
+    total, labels = _nearest(points, centers)
     for _ in range(MAX_ROUNDS):
-        centres = _means(points, labels, centres)
-        total, moved = _nearest(points, centres)
+        centers = _means(points, labels, centers)
+        total, moved = _nearest(points, centers)
         if np.array_equal(moved, labels):
             break
         labels = moved
-    return total, centres, labels
+    return total, centers, labels
 
 
 def _nearest(
-    points: Float[np.ndarray, "points 3"], centres: Float[np.ndarray, "clusters 3"]
+    points: Float[np.ndarray, "points 3"], centers: Float[np.ndarray, "clusters 3"]
 ) -> tuple[float, Int[np.ndarray, " points"]]:
-    """Sum of squared distances to the nearest centres, and which those are."""
-    distance, labels = KDTree(centres).query(points)
+    """Sum of squared distances to the nearest centers, and which those are."""
+    distance, labels = KDTree(centers).query(points)
     return float(np.sum(np.square(distance))), np.asarray(labels)
 
 
 def _means(
     points: Float[np.ndarray, "points 3"],
     labels: Int[np.ndarray, " points"],
-    centres: Float[np.ndarray, "clusters 3"],
+    centers: Float[np.ndarray, "clusters 3"],
 ) -> Float[np.ndarray, "clusters 3"]:
-    """Mean of each cluster; one that lost all its points keeps its centre."""
-    size = np.bincount(labels, minlength=len(centres))[:, None]
+    """Mean of each cluster; one that lost all its points keeps its center."""
+    size = np.bincount(labels, minlength=len(centers))[:, None]
     total = np.stack(
-        [np.bincount(labels, axis, minlength=len(centres)) for axis in points.T], axis=1
+        [np.bincount(labels, axis, minlength=len(centers)) for axis in points.T], axis=1
     )
-    return np.where(size > 0, total / np.maximum(size, 1), centres)
+    return np.where(size > 0, total / np.maximum(size, 1), centers)
 
 
 def _clusters_at(
@@ -115,18 +115,18 @@ def _clusters_at(
 ) -> dict[str, Any]:
     alive = trajectory.alive[frame]
     points = trajectory.positions[frame, alive].astype(np.float64)
-    centres, labels = cluster_points(points, n_clusters, seed)
-    sizes = np.bincount(labels, minlength=len(centres))
+    centers, labels = cluster_points(points, n_clusters, seed)
+    sizes = np.bincount(labels, minlength=len(centers))
     every = np.full(alive.shape, -1, np.int64)
     every[alive] = labels
     return {
         "frame": frame,
-        "n_clusters": len(centres),
+        "n_clusters": len(centers),
         "cluster_labels": every,
-        "cluster_centers": centres,
+        "cluster_centers": centers,
         "cluster_sizes": sizes,
         "mean_intra_distance": float(
-            np.linalg.norm(points - centres[labels], axis=-1).mean()
+            np.linalg.norm(points - centers[labels], axis=-1).mean()
         ),
         "cluster_size_variance": float(sizes.var()),
     }

@@ -1,7 +1,7 @@
 """The flow map - where particles end that start here - and its exact gradient.
 
 The gradient is the forward-mode derivative of the very steps that particles take, so
-neighbouring seeds are not needed and no distance has to be chosen.
+neighboring seeds are not needed and no distance has to be chosen.
 """
 
 import math

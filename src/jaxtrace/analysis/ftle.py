@@ -1,4 +1,4 @@
-"""Finite-time Lyapunov exponents: the rate at which neighbouring particles part."""
+"""Finite-time Lyapunov exponents: the rate at which neighboring particles part."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How well a flow mixes: variance growth, returns and the parting of neighbours."""
+"""How well a flow mixes: variance growth, returns and the parting of neighbors."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ RETURN_FRACTION = 0.1
 
 
 def compute_mixing_metrics(
-    trajectory: PathRecord, pair_fraction: float = 0.1, neighbours: int = 8
+    trajectory: PathRecord, pair_fraction: float = 0.1, neighbors: int = 8
 ) -> dict[str, float]:
     """Measures of mixing; all but the variances do not depend on the unit of length.
 
@@ -23,7 +23,7 @@ def compute_mixing_metrics(
     the mean initial spread of where it began, whole periods apart or not.
     `lyapunov_approximation` is the mean over close pairs of log(end / start distance)
     per unit of time, up to the last frame both are there; a pair is closer at frame 0
-    than `pair_fraction` of the mean initial spread, among its `neighbours` nearest.
+    than `pair_fraction` of the mean initial spread, among its `neighbors` nearest.
     `mixing_efficiency` is the summed displacement per unit of time and particle.
     A measure of nothing is NaN.
     """
@@ -40,7 +40,7 @@ def compute_mixing_metrics(
     size = float(cloud_spread(trajectory, 0).mean())
     metrics |= _variance_growth(trajectory, last)
     metrics["poincare_return_ratio"] = _return_ratio(trajectory, last, size)
-    rates = _parting_rates(trajectory, last, pair_fraction * size, neighbours)
+    rates = _parting_rates(trajectory, last, pair_fraction * size, neighbors)
     if rates.size:
         metrics["lyapunov_approximation"] = float(rates.mean())
     return metrics
@@ -73,9 +73,9 @@ def _return_ratio(trajectory: PathRecord, last: np.ndarray, size: float) -> floa
 
 
 def _parting_rates(
-    trajectory: PathRecord, last: np.ndarray, radius: float, neighbours: int
+    trajectory: PathRecord, last: np.ndarray, radius: float, neighbors: int
 ) -> Float[np.ndarray, " pairs"]:
-    pairs = close_pairs(trajectory, radius, neighbours)
+    pairs = close_pairs(trajectory, radius, neighbors)
     common = last[pairs].min(axis=1)
     pairs, common = pairs[common > 0], common[common > 0]
     moved = [

@@ -9,21 +9,21 @@ from jaxtrace.types import PathRecord
 
 
 def close_pairs(
-    trajectory: PathRecord, radius: float, neighbours: int
+    trajectory: PathRecord, radius: float, neighbors: int
 ) -> Int[np.ndarray, "pairs 2"]:
     """Particles closer than `radius` at frame 0 (but not at one point), lower first.
 
-    Each particle is paired with its nearest `neighbours` at most, so that the number of
+    Each particle is paired with its nearest `neighbors` at most, so that the number of
     pairs grows with the number of particles however dense the cloud is.
     """
     (present,) = np.nonzero(trajectory.alive[:1].all(axis=0))
-    if present.size < 2 or not trajectory.alive.size or neighbours < 1:
+    if present.size < 2 or not trajectory.alive.size or neighbors < 1:
         return np.zeros((0, 2), np.int64)
     points = trajectory.positions[0, present].astype(np.float64)
     period = paths.read_period(trajectory.metadata)
     tree = KDTree(_into_box(points, period), boxsize=period)
     distance, found = tree.query(
-        tree.data, k=neighbours + 1, distance_upper_bound=radius
+        tree.data, k=neighbors + 1, distance_upper_bound=radius
     )
     distance, found = np.asarray(distance), np.asarray(found)
     apart = np.isfinite(distance) & (distance > 0)

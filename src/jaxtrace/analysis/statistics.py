@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
-    """Size of the record, and mean, deviation and extremes of what was travelled.
+    """Size of the record, and mean, deviation and extremes of what was traveled.
 
     Sections `basic`, `displacement`, `path_length`, `speed` and `bounds`; particles
     that were never alive count nowhere, and figures of nothing are NaN.
@@ -35,9 +35,9 @@ def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
                 np.sum(trajectory.generation[-1:] - trajectory.generation[:1])
             ),
         },
-        "displacement": measures.summarise(measures.displacements(trajectory)),
-        "path_length": measures.summarise(measures.path_lengths(trajectory)),
-        "speed": measures.summarise(measures.speeds(trajectory)),
+        "displacement": measures.summarize(measures.displacements(trajectory)),
+        "path_length": measures.summarize(measures.path_lengths(trajectory)),
+        "speed": measures.summarize(measures.speeds(trajectory)),
         "bounds": {
             "min": lowest.tolist(),
             "max": highest.tolist(),

@@ -36,7 +36,7 @@ def dispersion(
     """
     frames = len(trajectory.times)
     if pairs is None:
-        pairs = close_pairs(trajectory, radius=np.inf, neighbours=1)
+        pairs = close_pairs(trajectory, radius=np.inf, neighbors=1)
     total, count = np.zeros(frames), np.zeros(frames, np.int64)
     for block in paths.column_blocks(frames, len(pairs)):
         sides = pairs[block].T

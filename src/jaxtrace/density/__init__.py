@@ -1,8 +1,8 @@
-"""Particle densities: kernel estimates, smoothed particles and neighbour search."""
+"""Particle densities: kernel estimates, smoothed particles and neighbor search."""
 
 from jaxtrace.density.kde import KDEEstimator
 from jaxtrace.density.kernels import KERNELS, Kernel, get_kernel
-from jaxtrace.density.neighbours import HashGridNeighbors
+from jaxtrace.density.neighbors import HashGridNeighbors
 from jaxtrace.density.sph import SPHDensityEstimator
 
 __all__ = [

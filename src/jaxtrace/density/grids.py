@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from jaxtrace.bounds import AXES, box_bounds
 
 PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
-NORMALISATIONS = ("pdf", "relative", "count")
+NORMALIZATIONS = ("pdf", "relative", "count")
 
 # Coordinates and density at every node of a grid, in a plane or in space.
 _Plane = Float[np.ndarray, "ny nx"]
@@ -163,13 +163,13 @@ def grid_counts(
     return counts
 
 
-def check_normalisation(normalize: Any) -> str | None:
-    """The name of a normalisation: True is "pdf", False is None, the raw sum."""
+def check_normalization(normalize: Any) -> str | None:
+    """The name of a normalization: True is "pdf", False is None, the raw sum."""
     if isinstance(normalize, bool | np.bool_):
         return "pdf" if normalize else None
-    if normalize not in NORMALISATIONS:
+    if normalize not in NORMALIZATIONS:
         raise ValueError(
-            f"normalize is {normalize!r}: use one of {list(NORMALISATIONS)}, True for "
+            f"normalize is {normalize!r}: use one of {list(NORMALIZATIONS)}, True for "
             "pdf or False for the raw sum"
         )
     return normalize

@@ -13,7 +13,7 @@ from jaxtrace.density.grids import (
     PlaneGrid,
     SpaceGrid,
     as_points,
-    check_normalisation,
+    check_normalization,
     finite_particles,
     make_domain,
     pdf_factor,
@@ -90,7 +90,7 @@ class KDEEstimator:
         self._particles = finite_particles(positions)
         self._bandwidth = bandwidth
         self._rule = bandwidth_rule
-        self._mode = check_normalisation(normalize)
+        self._mode = check_normalization(normalize)
         self._plane_axes = plane_axes(plane, self._particles.positions.shape[1])
         self._slab = (plane, slab_position, slab_thickness)
         self._resolution = resolution
@@ -126,8 +126,8 @@ class KDEEstimator:
         queries = as_points(points).astype(np.float64)
         sample = self._sample(queries.shape[1])
         h = self._bandwidth_of(sample)
-        centre, sources = _scaled(sample, h)
-        places = ((queries - centre) / h).astype(sample.dtype)
+        center, sources = _scaled(sample, h)
+        places = ((queries - center) / h).astype(sample.dtype)
         sums = DirectSum(sources)(NORMAL.profile, places, self._limit)
         return rescale(sums, _pdf_scale(sample, h))
 
@@ -150,10 +150,10 @@ class KDEEstimator:
         h = self._bandwidth_of(sample)
         domain = make_domain(sample.positions, self._bounds, space_axes)
         axes = domain.grid_axes(self._resolution)
-        centre, sources = _scaled(sample, h)
+        center, sources = _scaled(sample, h)
         scaled = [
             ((axis - c) / h).astype(sample.dtype)
-            for axis, c in zip(axes, centre, strict=True)
+            for axis, c in zip(axes, center, strict=True)
         ]
         sums = separable_sum(sources, scaled, self._limit)
         density = rescale(sums, self._grid_scale(sample, h, domain))
@@ -167,12 +167,12 @@ class KDEEstimator:
 
 
 def _scaled(sample: Particles, h: float) -> tuple[np.ndarray, Sources]:
-    """The particles around their centre in bandwidths, and that centre."""
+    """The particles around their center in bandwidths, and that center."""
     positions = sample.positions
-    centre = (positions.min(axis=0) + positions.max(axis=0)) / 2
+    center = (positions.min(axis=0) + positions.max(axis=0)) / 2
     ones = np.ones(len(positions), sample.dtype)
-    places = ((positions - centre) / h).astype(sample.dtype)
-    return centre, Sources(places, ones, ones)
+    places = ((positions - center) / h).astype(sample.dtype)
+    return center, Sources(places, ones, ones)
 
 
 def _pdf_scale(sample: Particles, h: float) -> float:

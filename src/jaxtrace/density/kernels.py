@@ -51,7 +51,7 @@ class Kernel:
         return self.constants[dimensions - 2]
 
     def inside(self, q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """1 within the support and 0 beyond: summed, it counts neighbours."""
+        """1 within the support and 0 beyond: summed, it counts neighbors."""
         return (q < self.support).astype(q.dtype)
 
     def __call__(

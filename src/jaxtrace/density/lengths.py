@@ -1,4 +1,4 @@
-"""Smoothing lengths: one for all particles, or one each from its neighbours."""
+"""Smoothing lengths: one for all particles, or one each from its neighbors."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import KDTree
 
-_ADAPTIVE_FACTOR = 1.2  # of the distance to the n-th neighbour
+_ADAPTIVE_FACTOR = 1.2  # of the distance to the n-th neighbor
 _LARGEST_SHARE = 0.1  # of the mean extent, for the default smoothing length
 
 
@@ -38,7 +38,7 @@ def adaptive_lengths(
     limit_bytes: float = 1e9,
 ) -> Float[np.ndarray, " particles"]:
     """1.2 times the distance from each particle to its n-th nearest other one."""
-    distances = nth_neighbour_distances(
+    distances = nth_neighbor_distances(
         positions, n, exhaustive=exhaustive, limit_bytes=limit_bytes
     )
     if not distances.min() > 0:
@@ -49,7 +49,7 @@ def adaptive_lengths(
     return _ADAPTIVE_FACTOR * distances
 
 
-def nth_neighbour_distances(
+def nth_neighbor_distances(
     positions: Float[np.ndarray, "particles dims"],
     n: int,
     *,

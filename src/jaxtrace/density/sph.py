@@ -12,7 +12,7 @@ from jaxtrace.density.grids import (
     PlaneGrid,
     SpaceGrid,
     as_points,
-    check_normalisation,
+    check_normalization,
     finite_particles,
     make_domain,
     pdf_factor,
@@ -21,18 +21,18 @@ from jaxtrace.density.grids import (
 )
 from jaxtrace.density.kernels import get_kernel
 from jaxtrace.density.lengths import adaptive_lengths, fixed_length
-from jaxtrace.density.neighbours import check_cell_cap
+from jaxtrace.density.neighbors import check_cell_cap
 from jaxtrace.density.sums import (
     DEFAULT_MEMORY_LIMIT_GB,
     DirectSum,
-    NeighbourSum,
+    NeighborSum,
     Sources,
     check_memory_limit,
     rescale,
 )
 
 DIMENSIONS = {"2d": 2, "3d": 3}
-NEIGHBOUR_SEARCHES = ("hashgrid", "bruteforce")
+NEIGHBOR_SEARCHES = ("hashgrid", "bruteforce")
 
 
 class SPHDensityEstimator:
@@ -45,7 +45,7 @@ class SPHDensityEstimator:
     particle. In two dimensions 3-D particles are those within `slab_thickness` / 2 of
     `position`, or all if there are none, seen in the plane.
 
-    Both neighbour searches find every neighbour and need no cap. Limits of your own,
+    Both neighbor searches find every neighbor and need no cap. Limits of your own,
     `max_particles_for_adaptive`, `per_cell_cap` and `max_neighbors`, raise when there
     are more.
     """
@@ -73,10 +73,10 @@ class SPHDensityEstimator:
         memory_limit_gb: float = DEFAULT_MEMORY_LIMIT_GB,
     ):
         _check_choice("dimensions", dimensions, DIMENSIONS)
-        _check_choice("neighbor_search", neighbor_search, NEIGHBOUR_SEARCHES)
+        _check_choice("neighbor_search", neighbor_search, NEIGHBOR_SEARCHES)
         self._dims, self._search = DIMENSIONS[dimensions], neighbor_search
         self._kernel = get_kernel(kernel_type)
-        self._mode = check_normalisation(normalize)
+        self._mode = check_normalization(normalize)
         self._slab = (plane, position, slab_thickness)
         self._masses = masses
         self._caps = (max_particles_for_adaptive, per_cell_cap, max_neighbors)
@@ -118,12 +118,12 @@ class SPHDensityEstimator:
         """
         self.h = self._smoothing_lengths()
         places = self._sample.positions
-        self._centre = (places.min(axis=0) + places.max(axis=0)) / 2
+        self._center = (places.min(axis=0) + places.max(axis=0)) / 2
         self._unit = float(np.median(self.h))
         self._sources = self._scaled_sources()
         self._sum = self._summed(self._sources)
         per_cell_cap = self._caps[1]
-        if per_cell_cap is not None and isinstance(self._sum, NeighbourSum):
+        if per_cell_cap is not None and isinstance(self._sum, NeighborSum):
             check_cell_cap(self._sum.largest_cell, per_cell_cap)
 
     def _smoothing_lengths(self) -> float | Float[np.ndarray, " particles"]:
@@ -144,21 +144,21 @@ class SPHDensityEstimator:
         )
 
     def _scaled_sources(self) -> Sources:
-        """Particles around their centre, lengths in units of the median length."""
+        """Particles around their center, lengths in units of the median length."""
         sample, unit = self._sample, self._unit
         count, dims = sample.positions.shape
         lengths = np.broadcast_to(np.asarray(self.h) / unit, count)
         arrays = (
-            (sample.positions - self._centre) / unit,
+            (sample.positions - self._center) / unit,
             self._mass / self._mass.sum() * count / lengths**dims,
             lengths,
         )
         return Sources(*(a.astype(sample.dtype) for a in arrays))
 
-    def _summed(self, sources: Sources) -> DirectSum | NeighbourSum:
+    def _summed(self, sources: Sources) -> DirectSum | NeighborSum:
         if self._search == "bruteforce":
             return DirectSum(sources)
-        return NeighbourSum(sources, self._kernel.support)
+        return NeighborSum(sources, self._kernel.support)
 
     def evaluate(self, points: Any) -> Float[np.ndarray, " points"]:
         """The density at points in rows, scaled as `normalize` says.
@@ -172,13 +172,13 @@ class SPHDensityEstimator:
             )
         if queries.shape[1] > self._dims:
             queries = queries[:, list(self._axes)]
-        places = ((queries - self._centre) / self._unit).astype(self._sample.dtype)
-        self._check_neighbours(places)
+        places = ((queries - self._center) / self._unit).astype(self._sample.dtype)
+        self._check_neighbors(places)
         sums = self._sum(self._kernel.profile, places, self._limit)
         sums[np.isnan(places).any(axis=1)] = np.nan
         return rescale(sums, self._scale())
 
-    def _check_neighbours(self, places: np.ndarray) -> None:
+    def _check_neighbors(self, places: np.ndarray) -> None:
         most = self._caps[2]
         if most is None or len(places) == 0:
             return
@@ -187,7 +187,7 @@ class SPHDensityEstimator:
         found = int(counted(self._kernel.inside, places, self._limit).max())
         if found > most:
             raise ValueError(
-                f"a point has {found} neighbours, max_neighbors is {most}: raise it to "
+                f"a point has {found} neighbors, max_neighbors is {most}: raise it to "
                 f"{found} or leave it out, nothing needs a cap"
             )
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int32
 
 from jaxrig.batching import ChunkedMap, axis_length, map_chunked, pad_axis
-from jaxtrace.density.neighbours import CellGrid
+from jaxtrace.density.neighbors import CellGrid
 
 DEFAULT_MEMORY_LIMIT_GB = 1.0
 _DIRECT_BLOCK = 256  # particles looked at together, in a sum over all
@@ -193,7 +193,7 @@ class DirectSum:
         return _run(run, points, self._shared)
 
 
-class NeighbourSum:
+class NeighborSum:
     """Sums over the particles whose support reaches a point, found by cells.
 
     Particles are put into levels of lengths within a factor of two, each with cells of

@@ -115,7 +115,7 @@ class Vortex(AnalyticFlow):
         """Circulation over the radius, smoothed to solid rotation in the core."""
         dx, dy = x - self.x0, y - self.y0
         q = (dx * dx + dy * dy) / (self.core * self.core)
-        # (1 - exp(-q)) / q tends to 1 - q/2 at the centre, where 0/0 would be.
+        # (1 - exp(-q)) / q tends to 1 - q/2 at the center, where 0/0 would be.
         small = q < 1e-3
         safe = jnp.where(small, jnp.ones_like(q), q)
         shape = jnp.where(small, 1 - q / 2 + q * q / 6, -jnp.expm1(-safe) / safe)

@@ -211,8 +211,8 @@ def _catmull_rom(
 ) -> tuple[Any, Any]:
     """Four slices and weights of the cubic through the middle two.
 
-    Slopes are those of the parabola through each slice and its neighbours, so that
-    uneven spacing is honoured; at the ends of a record that does not repeat they are
+    Slopes are those of the parabola through each slice and its neighbors, so that
+    uneven spacing is honored; at the ends of a record that does not repeat they are
     those of the end intervals.
     """
     count = times.shape[0]

@@ -41,7 +41,7 @@ class Locator(eqx.Module):
     """All that is needed to find the cell of a place."""
 
     records: Records
-    neighbours: Int[Array | np.ndarray, "*batch cells faces"]
+    neighbors: Int[Array | np.ndarray, "*batch cells faces"]
     tree: Tree
     walls: Walls
 
@@ -72,7 +72,7 @@ def make_locator(
     high = np.nextafter(high.astype(dtype), dtype.type(np.inf))
     return Locator(
         make_records(mesh, points, dtype),
-        mesh.neighbours,
+        mesh.neighbors,
         build_parts(low, high, part),
         make_walls(mesh, points, dtype, part),
     )
@@ -224,7 +224,7 @@ def walk(
     def hop(carry: tuple) -> tuple:
         cell, found, moving, hops = carry
         _, inside, faces = _probe(locator, x, cell, moving)
-        beyond = rows(locator.neighbours, cell)
+        beyond = rows(locator.neighbors, cell)
         worst, onward = jnp.zeros_like(faces[0]), jnp.full_like(cell, -1)
         for i, face in enumerate(faces):
             better = (face < worst) & (beyond[:, i] >= 0)

@@ -20,7 +20,7 @@ STEP = 1e-3  # how far beyond a face to look, in sizes of the face
 def close_seams(
     locator: Locator, mesh: Mesh, part: Int[np.ndarray, " cells"] | None = None
 ) -> Locator:
-    """The locator with seams marked, and cells on both sides made neighbours."""
+    """The locator with seams marked, and cells on both sides made neighbors."""
     beyond = _beyond(locator)
     _, face = split_faces(mesh.boundary.nodes)
     behind = mesh.boundary.cells[face]
@@ -33,11 +33,11 @@ def close_seams(
         return locator
     cell, found = _holding(locator, beyond, within, piece.astype(np.int32))
     seam = np.asarray(found) & within & (np.asarray(cell) != behind)
-    neighbours = mesh.neighbours.copy()
+    neighbors = mesh.neighbors.copy()
     places = mesh.boundary.places[face]
-    neighbours[behind[seam], places[seam]] = np.asarray(cell)[seam]
+    neighbors[behind[seam], places[seam]] = np.asarray(cell)[seam]
     return eqx.tree_at(
-        lambda l: (l.neighbours, l.walls.gaps), locator, (neighbours, seam)
+        lambda l: (l.neighbors, l.walls.gaps), locator, (neighbors, seam)
     )
 
 

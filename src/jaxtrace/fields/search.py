@@ -40,7 +40,7 @@ class Tree(eqx.Module):
 def build_tree(
     low: Float[np.ndarray, "items dim"], high: Float[np.ndarray, "items dim"]
 ) -> Tree:
-    """A balanced tree over boxes, halved along the longest spread of their centres."""
+    """A balanced tree over boxes, halved along the longest spread of their centers."""
     count, dimension = low.shape
     depth = max(int(np.ceil(np.log2(max(count, 1)))), 0)
     order = _halved(0.5 * (low + high), depth)
@@ -53,16 +53,16 @@ def build_tree(
     return _depth_first(lows, highs, np.where(order == count, -1, order))
 
 
-def _halved(centres: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
+def _halved(centers: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
     """Items in leaf order; places left over hold the number of items."""
-    count = len(centres)
+    count = len(centers)
     order = np.full(2**depth, count)
     order[:count] = np.arange(count)
-    centres = np.concatenate([centres, np.full((1, centres.shape[1]), np.nan)])
+    centers = np.concatenate([centers, np.full((1, centers.shape[1]), np.nan)])
     for level in range(depth):
         rows = order.reshape(2**level, -1)
         with np.errstate(invalid="ignore"):
-            here = centres[rows]
+            here = centers[rows]
             spread = np.fmax.reduce(here, 1) - np.fmin.reduce(here, 1)
         axis = np.argmax(np.nan_to_num(spread, nan=-1.0), 1)
         along = np.take_along_axis(here, axis[:, None, None], 2)[..., 0]

@@ -22,19 +22,19 @@ class BoundaryFaces:
     places: Int[np.ndarray, " faces"]  # which face of its cell each one is
     areas: Float[np.ndarray, " faces"]
     normals: Float[np.ndarray, "faces 3"]
-    centres: Float[np.ndarray, "faces 3"]
+    centers: Float[np.ndarray, "faces 3"]
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Cells as padded rows: spare nodes repeat the first, spare neighbours are -1."""
+    """Cells as padded rows: spare nodes repeat the first, spare neighbors are -1."""
 
     points: Float[np.ndarray, "points 3"]
     axes: tuple[int, ...]  # the coordinates that vary: three, or two in a plane
     kinds: tuple[str, ...]
     kind: Int[np.ndarray, " cells"]  # index into kinds
     nodes: Nodes
-    neighbours: Int[np.ndarray, "cells faces"]
+    neighbors: Int[np.ndarray, "cells faces"]
     boundary: BoundaryFaces
 
     @property
@@ -65,10 +65,10 @@ def make_mesh(
     sizes = [len(nodes) for nodes in blocks.values()]
     number = np.repeat(np.arange(len(kinds), dtype=np.int32), sizes)
     same = np.arange(len(points)) if same is None else same
-    neighbours, faces, owners, places = _join([KINDS[k] for k in kinds], blocks, same)
+    neighbors, faces, owners, places = _join([KINDS[k] for k in kinds], blocks, same)
     nodes = _padded_nodes(blocks)
     boundary = _boundary(points, axes, nodes, faces, owners, places)
-    return Mesh(points, axes, kinds, number, nodes, neighbours, boundary)
+    return Mesh(points, axes, kinds, number, nodes, neighbors, boundary)
 
 
 def coincident(
@@ -102,7 +102,7 @@ def _padded_nodes(blocks: dict[str, Nodes]) -> Nodes:
 def _join(
     kinds: list[Kind], blocks: dict[str, Nodes], same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Neighbours of cells across faces; faces without one, their cells and places."""
+    """Neighbors of cells across faces; faces without one, their cells and places."""
     most = max(len(kind.faces) for kind in kinds)
     corners = max(len(face) for kind in kinds for face in kind.faces)
     faces, owners, places, first = [], [], [], 0
@@ -116,10 +116,10 @@ def _join(
         first += len(nodes)
     face, owner = np.concatenate(faces), np.concatenate(owners)
     other, alone = pair_faces(np.where(face < 0, -1, same[face]), len(same))
-    neighbours = np.full((first, most), -1, np.int32)
+    neighbors = np.full((first, most), -1, np.int32)
     place = np.concatenate(places)
-    neighbours[owner, place] = np.where(alone, -1, owner[other])
-    return neighbours, face[alone], owner[alone], place[alone]
+    neighbors[owner, place] = np.where(alone, -1, owner[other])
+    return neighbors, face[alone], owner[alone], place[alone]
 
 
 def pair_faces(
@@ -163,13 +163,13 @@ def _boundary(
     areas = np.zeros(len(faces))
     np.add.at(areas, face, np.linalg.norm(crossed, axis=1))
     known = (faces >= 0)[..., None]
-    centres = (points[faces] * known).sum(1) / known.sum(1)
-    inward = points[nodes[owners]].mean(1) - centres
+    centers = (points[faces] * known).sum(1) / known.sum(1)
+    inward = points[nodes[owners]].mean(1) - centers
     vectors *= np.sign((vectors * inward).sum(1, keepdims=True))
     size = np.linalg.norm(vectors, axis=1, keepdims=True)
     normals = vectors / np.where(size > 0, size, 1)
     cells = owners.astype(np.int32)
-    return BoundaryFaces(faces, cells, places, areas, normals, centres)
+    return BoundaryFaces(faces, cells, places, areas, normals, centers)
 
 
 def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"]]:

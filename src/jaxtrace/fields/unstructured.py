@@ -31,7 +31,7 @@ class UnstructuredField(Sampled):
     `outside` says: "nearest_element", "zero", "nan" or "extrapolate".
 
     A mesh without elements is interpolated on Delaunay's simplices of its nodes, or by
-    the nearest node if `knn_k` is 1; other numbers of neighbours make no difference.
+    the nearest node if `knn_k` is 1; other numbers of neighbors make no difference.
     Elements are always searched exactly, with `use_element_search` or without.
     """
 

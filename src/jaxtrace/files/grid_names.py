@@ -1,4 +1,4 @@
-"""Which variables and dimensions of a labelled grid mean velocity, time and space."""
+"""Which variables and dimensions of a labeled grid mean velocity, time and space."""
 
 from collections.abc import Sequence
 from typing import Any

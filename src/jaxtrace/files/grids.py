@@ -1,4 +1,4 @@
-"""Labelled grids - xarray datasets, netCDF files, zarr stores - as velocity series."""
+"""Labeled grids - xarray datasets, netCDF files, zarr stores - as velocity series."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _LAND = ("zero", "nan", "error")
 
 
 class GridSlices:
-    """The velocity on a labelled grid, one slice per call.
+    """The velocity on a labeled grid, one slice per call.
 
     `labels` name the source of each slice; times are seconds since the first instant
     where the file has dates, and its own numbers otherwise.
@@ -179,7 +179,7 @@ def open_grid(
 
 
 def read_grid(source: Any, *args: Any, **options: Any) -> GridSeries:
-    """Read a labelled grid into memory; arguments are those of `open_grid`."""
+    """Read a labeled grid into memory; arguments are those of `open_grid`."""
     series = load(open_grid(source, *args, **options))
     assert isinstance(series, GridSeries)
     return series
@@ -190,7 +190,7 @@ def _open(source: Any, engine: str | None) -> tuple[list[Any], list[str]]:
         import xarray
     except ImportError as error:
         raise ImportError(
-            'reading labelled grids needs xarray: pip install "jaxrig[trace]"'
+            'reading labeled grids needs xarray: pip install "jaxrig[trace]"'
         ) from error
     if isinstance(source, xarray.Dataset):
         return [source], [str(source.encoding.get("source", "the dataset"))]
@@ -218,7 +218,7 @@ def _open_file(xarray: Any, path: Path, engine: str | None) -> Any:
         return xarray.open_dataset(path, **options)
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise ValueError(
-            f"{path}: cannot be read as a labelled grid: {error}"
+            f"{path}: cannot be read as a labeled grid: {error}"
         ) from error
 
 

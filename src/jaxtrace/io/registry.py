@@ -49,7 +49,7 @@ FORMATS: dict[str, FileFormat] = {
             "grid",
             (*NETCDF_EXTENSIONS, ZARR_EXTENSION),
             ("xarray",),
-            "labelled grids: netCDF files and zarr stores",
+            "labeled grids: netCDF files and zarr stores",
         ),
     )
 }

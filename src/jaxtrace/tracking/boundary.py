@@ -122,8 +122,8 @@ def cylindrical_boundary(
 ) -> RoundBoundary:
     """A cylinder along an axis, reflective, absorbing or clamping.
 
-    The centre is given across the axis; the ends are at half the height to both sides
-    of 0, or of a third coordinate of the centre. Without a height there are no ends.
+    The center is given across the axis; the ends are at half the height to both sides
+    of 0, or of a third coordinate of the center. Without a height there are no ends.
     """
     return cylinder(axis_number(axis), center, radius, height, condition)
 

@@ -27,7 +27,7 @@ from jaxtrace.tracking.step import Method, World
 
 logger = logging.getLogger(__name__)
 
-# Neighbours in space that are neighbours in memory share the loads of a look-up; with
+# Neighbors in space that are neighbors in memory share the loads of a look-up; with
 # fewer particles than this the field's tables stay in fast memory anyway.
 WORTH_SORTING = 50_000
 

@@ -189,7 +189,7 @@ def every(schedule: Schedule, interval: int) -> Schedule:
     whole = schedule.part(0, count, count + missing)
 
     def join(x: Any) -> Any:
-        # The count is spelt out: a flow without slices has arrays of no size.
+        # The count is spelled out: a flow without slices has arrays of no size.
         joined = x.shape[0] // interval
         return x.reshape(joined, interval * x.shape[1], *x.shape[2:])
 

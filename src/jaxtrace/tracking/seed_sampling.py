@@ -99,7 +99,7 @@ def field_informed_seeds(
     """Seeds where a field at time `t` diverges, turns ("vorticity") or is fast.
 
     The box is cut into cells; a cell is drawn with probability proportional to the
-    size of the metric at its centre, by central differences, and the seed lies
+    size of the metric at its center, by central differences, and the seed lies
     anywhere in it. Cells where the field is not finite get none.
     """
     if metric not in METRICS:
@@ -111,8 +111,8 @@ def field_informed_seeds(
     if n <= 0:
         return as_seeds(np.zeros((0, 3)), dtype)
     cells = np.arange(np.prod(counts))
-    centres = _within_cells(None, cells, counts, box)
-    velocity = _sample(field, centres, t).reshape(*counts, 3)
+    centers = _within_cells(None, cells, counts, box)
+    velocity = _sample(field, centers, t).reshape(*counts, 3)
     weights = _metric(velocity, box.size / counts, metric).ravel()
     if not weights.any():
         raise ValueError(
@@ -127,7 +127,7 @@ def field_informed_seeds(
 def _within_cells(
     generator: np.random.Generator | None, which: np.ndarray, counts: Any, box: Box
 ) -> Float64[np.ndarray, "rows 3"]:
-    """A random point of each of the cells, or its centre; z counts fastest."""
+    """A random point of each of the cells, or its center; z counts fastest."""
     corner = np.stack(np.unravel_index(which, tuple(counts)), axis=1)
     inside = 0.5 if generator is None else generator.random(corner.shape)
     return box.lo + (corner + inside) / counts * box.size

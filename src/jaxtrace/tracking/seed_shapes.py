@@ -215,7 +215,7 @@ def boundary_seeds(
 def gaussian_cluster_seeds(
     centers: Any, std: Any, n_per_cluster: int, rng_seed: int = 0, dtype: Any = None
 ) -> Seeds:
-    """Normal clouds of seeds around centres, cluster after cluster.
+    """Normal clouds of seeds around centers, cluster after cluster.
 
     `std` is one number, one per cluster, or one per cluster and axis. Clusters given
     in two dimensions stay in their plane.
@@ -225,8 +225,8 @@ def gaussian_cluster_seeds(
     spread = np.asarray(std, np.float64)
     if spread.shape not in ((), (len(rows),), rows.shape):
         raise ValueError(
-            f"std of shape {spread.shape} for {len(rows)} centres: give one number, "
-            "one per centre, or one per centre and axis"
+            f"std of shape {spread.shape} for {len(rows)} centers: give one number, "
+            "one per center, or one per center and axis"
         )
     if not (spread >= 0).all():
         raise ValueError(f"std={spread.tolist()} must not be negative")

@@ -135,7 +135,7 @@ def _statistics(rows: Seeds, size: int) -> dict[str, Any]:
 
 
 def seed_density_analysis(positions: Any, bins: int = 50) -> dict[str, Any]:
-    """How seeds are spread: density, histograms along the axes, nearest neighbours.
+    """How seeds are spread: density, histograms along the axes, nearest neighbors.
 
     The mean density is per volume of the box around the seeds, per area where they
     lie in a plane, per length where they lie on a line along an axis.
@@ -156,7 +156,7 @@ def seed_density_analysis(positions: Any, bins: int = 50) -> dict[str, Any]:
         "bounds": {"min": lo.tolist(), "max": hi.tolist()},
         "mean_density": float(len(rows) / np.prod(extent)) if extent.size else None,
         "densities_1d": histograms,
-        "nearest_neighbor": _neighbours(rows),
+        "nearest_neighbor": _neighbors(rows),
     }
 
 
@@ -165,7 +165,7 @@ def _histogram(values: np.ndarray, bins: int) -> dict[str, Any]:
     return {"histogram": counts.tolist(), **_summary(counts, ("mean", "std", "max"))}
 
 
-def _neighbours(rows: Seeds) -> dict[str, float] | None:
+def _neighbors(rows: Seeds) -> dict[str, float] | None:
     """Distances to the nearest other seed; None for a single seed."""
     if len(rows) == 1:
         return None

@@ -291,8 +291,8 @@ class Trajectory:
         """Final and furthest distance of the latest lives from their starts."""
         if self.T < 2:
             return {"status": "insufficient_data", "num_timesteps": self.T}
-        reached = measures.summarise(measures.displacements(self))
-        furthest = measures.summarise(measures.furthest_distances(self))
+        reached = measures.summarize(measures.displacements(self))
+        furthest = measures.summarize(measures.furthest_distances(self))
         return {
             "status": "success",
             "num_timesteps": self.T,

@@ -1,4 +1,4 @@
-"""Memory tracking that may stay in the code: until initialised it does nothing."""
+"""Memory tracking that may stay in the code: until initialized it does nothing."""
 
 import functools
 import os
@@ -36,7 +36,7 @@ def stop_memory_tracking() -> None:
 
 
 def get_memory_tracker() -> GPUMemoryTracker | None:
-    """The tracker in use, None before tracking is initialised."""
+    """The tracker in use, None before tracking is initialized."""
     return _running[0] if _running else None
 
 

@@ -22,10 +22,10 @@ from jaxtrace.visualization.lines import joined_steps
 
 MAX_PARTICLES, MAX_FRAMES = 300, 150  # about 240 kB of page
 FLATTEST, TALLEST = 0.25, 1.25  # heights of a stage per unit of its width
-COLOURS = ("position", "age")
-# Grey over any page, light or dark; the value is its opacity.
-MAP_GREY, MAP_OPACITY = 128, 0.45
-# Colours between those of the spectrum.
+COLORS = ("position", "age")
+# Gray over any page, light or dark; the value is its opacity.
+MAP_GRAY, MAP_OPACITY = 128, 0.45
+# Colors between those of the spectrum.
 BLENDS = 4
 
 
@@ -51,7 +51,7 @@ def particle_canvas(
     plane: str = "xy",
     bounds: Any = None,
     background: Any = None,
-    colour: str = "position",
+    color: str = "position",
     max_particles: int = MAX_PARTICLES,
     max_frames: int = MAX_FRAMES,
     trail: int = 8,
@@ -66,7 +66,7 @@ def particle_canvas(
         bounds: ends of the axes; without them what holds every particle.
         background: values (across, up) spread evenly over the axes, such as a speed,
             a density or FTLE; or a PNG or SVG.
-        colour: "position" for where across the particle began, or "age".
+        color: "position" for where across the particle began, or "age".
         max_particles, max_frames: at most so many, spread evenly.
         trail: how many of the frames shown a trail reaches back.
     """
@@ -77,8 +77,8 @@ def particle_canvas(
         Axis(names[0], *view.limits[0]),
         Axis(names[1], *view.limits[1]),
         _background(background),
-        _shades(view, colour),
-        blend_colours(SPECTRUM, BLENDS),
+        _shades(view, color),
+        blend_colors(SPECTRUM, BLENDS),
         _starts(view),
         trail,
         radius,
@@ -95,7 +95,7 @@ def trajectory_section(
     positions_over_time: Any,
     text: str = "",
     plane: str = "xy",
-    colour: str = "position",
+    color: str = "position",
     **options: Any,
 ) -> Section:
     """A section that plays particles; a sentence says what of them it shows.
@@ -103,11 +103,11 @@ def trajectory_section(
     `options` are those of `particle_canvas`.
     """
     part = particle_canvas(
-        positions_over_time, plane=plane, colour=colour, alt=title, **options
+        positions_over_time, plane=plane, color=color, alt=title, **options
     )
     paths = read_paths(positions_over_time, options.get("times"))
     parts: list[Part] = [Text(text)] if text else []
-    parts += [Text(_describe(part, paths, plane, colour)), part]
+    parts += [Text(_describe(part, paths, plane, color)), part]
     return Section(title, *parts)
 
 
@@ -119,16 +119,16 @@ def shade_map(values: Float[np.ndarray, "across up"]) -> bytes:
     low, high = values[finite].min(), values[finite].max()
     shares = np.where(finite, values - low, 0) / ((high - low) or 1)
     pixels: UInt8[np.ndarray, "up across 4"] = np.full(
-        (*values.T.shape, 4), MAP_GREY, np.uint8
+        (*values.T.shape, 4), MAP_GRAY, np.uint8
     )
     pixels[..., 3] = np.round(255 * MAP_OPACITY * shares.T[::-1]).astype(np.uint8)
     return png_from_array(pixels)
 
 
-def blend_colours(stops: Sequence[str], between: int) -> list[str]:
-    """The colours and so many steps from each to the next.
+def blend_colors(stops: Sequence[str], between: int) -> list[str]:
+    """The colors and so many steps from each to the next.
 
-    >>> blend_colours(["#000000", "#0000ff"], 2)
+    >>> blend_colors(["#000000", "#0000ff"], 2)
     ['#000000', '#000080', '#0000ff']
     """
     channels = [[int(stop[at : at + 2], 16) for at in (1, 3, 5)] for stop in stops]
@@ -185,15 +185,15 @@ def _starts(view: _View) -> Bool[np.ndarray, "frames particles"]:
 
 
 def _shades(
-    view: _View, colour: str
+    view: _View, color: str
 ) -> Int[np.ndarray, " particles"] | Int[np.ndarray, "frames particles"]:
-    if colour not in COLOURS:
-        raise ValueError(f"colour is {colour!r}: choose one of {', '.join(COLOURS)}")
+    if color not in COLORS:
+        raise ValueError(f"color is {color!r}: choose one of {', '.join(COLORS)}")
     paths, most = view.paths, (len(SPECTRUM) - 1) * BLENDS
     begun = life_starts(paths, view.particles)
     frames = np.arange(len(begun))[:, None]
     first = np.maximum.accumulate(np.where(begun, frames, 0), axis=0)[view.frames]
-    if colour == "age":
+    if color == "age":
         ages = np.abs(paths.times[view.frames, None] - paths.times[first])
         return np.round(most * ages / (ages.max() or 1)).astype(int)
     low, high = view.limits[0]
@@ -215,7 +215,7 @@ def _background(background: Any) -> Any:
     return shade_map(values)
 
 
-def _describe(part: Points, paths: Paths, plane: str, colour: str) -> str:
+def _describe(part: Points, paths: Paths, plane: str, color: str) -> str:
     frames, particles = paths.alive.shape
     shown, count, _ = part.positions.shape
     some = lambda few, all: f"{few:,}" if few == all else f"{few:,} of {all:,}"
@@ -223,10 +223,10 @@ def _describe(part: Points, paths: Paths, plane: str, colour: str) -> str:
     said = {
         "position": f"where along {across.name} it began, from orange to blue",
         "age": "how long it has been there, from orange to blue",
-    }[colour]
+    }[color]
     words = (
         f"{some(count, particles)} particles at {some(shown, frames)} instants in the "
-        f"{plane} plane; the colour of each is {said}."
+        f"{plane} plane; the color of each is {said}."
     )
     shape = (up.high - up.low) / (across.high - across.low)
     if not FLATTEST <= shape <= TALLEST:

@@ -28,12 +28,12 @@ def plot_density_2d(
     save_path: Any = None,
     figsize: Size = None,
 ) -> Any:
-    """A density over a plane as colours with a colour bar.
+    """A density over a plane as colors with a color bar.
 
     Arguments:
         X, Y, D: as `evaluate_2d` of an estimator returns them.
-        levels: so many filled contours in place of continuous colours.
-        cutoff: percentiles of the values at which the colours end.
+        levels: so many filled contours in place of continuous colors.
+        cutoff: percentiles of the values at which the colors end.
     """
     across, up, values = (np.asarray(part, np.float64) for part in (X, Y, D))
     if not across.shape == up.shape == values.shape or values.ndim != 2:
@@ -42,7 +42,7 @@ def plot_density_2d(
             "give three arrays of one 2-D shape"
         )
     axes = axes_of(plane)
-    low, high = _colour_range(values, cutoff)
+    low, high = _color_range(values, cutoff)
     drawn = open_axes(ax, figsize, show)
     shown = _draw_map(drawn, across, up, values, levels, low, high, cmap)
     bar = drawn.figure.colorbar(shown, ax=drawn, label=label, shrink=0.8)
@@ -60,7 +60,7 @@ def plot_field_2d(
     label: str = "",
     **options: Any,
 ) -> Any:
-    """Values on a grid, such as FTLE, as colours with a colour bar.
+    """Values on a grid, such as FTLE, as colors with a color bar.
 
     `grid` holds the coordinates along both axes of the plane and `values[i, j]` belongs
     to the i-th across and the j-th up; `options` are those of `plot_density_2d`.
@@ -95,7 +95,7 @@ def plot_slice_yz(
     return plot_density_2d(Y, Z, D, "yz", levels=levels, cutoff=cutoff, **options)
 
 
-def _colour_range(
+def _color_range(
     values: Float[np.ndarray, "rows columns"], cutoff: tuple[float, float]
 ) -> tuple[float, float]:
     if not 0 <= cutoff[0] < cutoff[1] <= 100:
@@ -106,7 +106,7 @@ def _colour_range(
     low, high = (float(end) for end in np.percentile(finite, cutoff))
     if low < high:
         return low, high
-    # One value everywhere: any range around it gives one colour.
+    # One value everywhere: any range around it gives one color.
     room = abs(low) or 1.0
     return low - room, low + room
 

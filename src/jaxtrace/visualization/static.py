@@ -26,7 +26,7 @@ from jaxtrace.visualization.packages import load_package
 
 Size = tuple[float, float] | None
 SPACE = (0, 1, 2)
-COLOUR_MAP = "viridis"
+COLOR_MAP = "viridis"
 PATH_WIDTH, PATH_OPACITY = 0.9, 0.7  # the width in points
 
 
@@ -50,8 +50,8 @@ def plot_particles_2d(
 
     Arguments:
         bounds: ends of the axes, as a box in space or as a rectangle in the plane.
-        color: one colour, or an array with a value or a colour for each particle;
-            values get a colour bar.
+        color: one color, or an array with a value or a color for each particle;
+            values get a color bar.
         s: area of a dot in square points.
         max_points: at most so many, spread evenly over the particles.
     """
@@ -121,9 +121,9 @@ def plot_trajectory_2d(
     if show_paths or show_arrows:
         stretches = scene.stretches()
         if show_paths:
-            _draw_lines(drawn, stretches, scene.colour_of, axes)
+            _draw_lines(drawn, stretches, scene.color_of, axes)
         if show_arrows:
-            _draw_arrows(drawn, stretches, scene.colour_of, axes)
+            _draw_arrows(drawn, stretches, scene.color_of, axes)
     plot_particles_2d(scene.points, plane=plane, ax=drawn, **scene.options)
     finish(drawn, save_path, show and ax is None)
     return drawn
@@ -150,14 +150,14 @@ def plot_trajectory_3d(
     scene = _Scene(positions_over_time, times, frame_index, particle_indices, options)
     drawn = _open_space(ax, figsize, show, elev, azim)
     if show_paths:
-        _draw_lines(drawn, scene.stretches(), scene.colour_of, SPACE)
+        _draw_lines(drawn, scene.stretches(), scene.color_of, SPACE)
     plot_particles_3d(scene.points, ax=drawn, elev=elev, azim=azim, **scene.options)
     finish(drawn, save_path, show and ax is None)
     return drawn
 
 
 class _Scene:
-    """The chosen particles of a frame, the paths to it, and one colour for both."""
+    """The chosen particles of a frame, the paths to it, and one color for both."""
 
     def __init__(
         self,
@@ -180,16 +180,16 @@ class _Scene:
         )
         self.points = self.paths.at(self.frame, self.chosen)
         self.options = {"s": 12.0, "title": self.paths.clock(self.frame), **options}
-        self.colours = self._choose_colours(self.options.pop("color", None), particles)
-        self.options["color"] = self.colours
+        self.colors = self._choose_colors(self.options.pop("color", None), particles)
+        self.options["color"] = self.colors
         rows = {particle: row for row, particle in enumerate(self.chosen.tolist())}
-        self.colour_of = lambda particle: self.colours[rows[particle]]
+        self.color_of = lambda particle: self.colors[rows[particle]]
 
     def stretches(self) -> list[Stretch]:
         """Lines up to the frame."""
         return find_stretches(self.paths, self.chosen, self.frame)
 
-    def _choose_colours(
+    def _choose_colors(
         self, color: Any, particles: int
     ) -> Float[np.ndarray, "chosen 4"]:
         load_package("matplotlib", "Plots")
@@ -198,13 +198,13 @@ class _Scene:
 
         count = len(self.chosen)
         if color is None:
-            return colormaps[COLOUR_MAP](np.linspace(0, 0.9, count))
+            return colormaps[COLOR_MAP](np.linspace(0, 0.9, count))
         values = _per_particle(color, particles)
         if values is None:
             return np.tile(to_rgba(color), (count, 1))
         if values.ndim == 1 and values.dtype.kind in "fiub":
             scaled = Normalize()(values[self.chosen].astype(np.float64))
-            return colormaps[COLOUR_MAP](scaled)
+            return colormaps[COLOR_MAP](scaled)
         return to_rgba_array(values[self.chosen])
 
 
@@ -254,13 +254,13 @@ def _scatter(
 
 
 def _per_particle(color: Any, count: int) -> np.ndarray | None:
-    """The values or colours of all particles; None where one colour serves all."""
+    """The values or colors of all particles; None where one color serves all."""
     if color is None or isinstance(color, str | tuple):
         return None
     values = np.asarray(color)
     if len(values) != count:
         raise ValueError(
-            f"color has {len(values)} entries: give one colour, or one entry for each "
+            f"color has {len(values)} entries: give one color, or one entry for each "
             f"of the {count} particles"
         )
     return values
@@ -269,7 +269,7 @@ def _per_particle(color: Any, count: int) -> np.ndarray | None:
 def _draw_lines(
     drawn: Any,
     stretches: Sequence[Stretch],
-    colour_of: Callable[[int], Any],
+    color_of: Callable[[int], Any],
     axes: Sequence[int],
 ) -> None:
     from matplotlib.collections import LineCollection
@@ -282,7 +282,7 @@ def _draw_lines(
     drawn.add_collection(
         collection(
             lines,
-            colors=[colour_of(stretch.particle) for stretch in stretches],
+            colors=[color_of(stretch.particle) for stretch in stretches],
             linewidths=PATH_WIDTH,
             alpha=PATH_OPACITY,
         )
@@ -296,7 +296,7 @@ def _draw_lines(
 def _draw_arrows(
     drawn: Any,
     stretches: Sequence[Stretch],
-    colour_of: Callable[[int], Any],
+    color_of: Callable[[int], Any],
     axes: Sequence[int],
 ) -> None:
     """An arrow head in the middle of each stretch that moves within the plane."""
@@ -306,15 +306,15 @@ def _draw_arrows(
         middle = (len(points) - 1) // 2
         step = points[middle + 1] - points[middle]
         if step.any():
-            moving.append((points[middle], step, colour_of(stretch.particle)))
+            moving.append((points[middle], step, color_of(stretch.particle)))
     if not moving:
         return
-    places, steps, colours = (np.array(part) for part in zip(*moving, strict=True))
+    places, steps, colors = (np.array(part) for part in zip(*moving, strict=True))
     steps = steps / np.linalg.norm(steps, axis=1, keepdims=True)
     drawn.quiver(
         *places.T,
         *steps.T,
-        color=colours,
+        color=colors,
         angles="xy",
         pivot="mid",
         units="dots",

@@ -134,7 +134,7 @@ def _anchored(case: Case, folder: Path) -> Case:
 
 
 def write_case(case: Case, path: str | os.PathLike[str]) -> Path:
-    """Write a case with every value spelt out, whole or not at all."""
+    """Write a case with every value spelled out, whole or not at all."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:

@@ -19,8 +19,8 @@ from jaxtrace.tracking.trajectory import Trajectory
 
 Progress = Callable[[int, int], None]
 FRAMES_AT_ONCE = 64
-LABELLED = (".nc", ".zarr")
-SERIES_TARGETS = (".pvd", *LABELLED)
+LABELED = (".nc", ".zarr")
+SERIES_TARGETS = (".pvd", *LABELED)
 
 
 def quiet(done: int, total: int) -> None:
@@ -72,7 +72,7 @@ def convert(
     slices = open_slices(str(source))
     if target.suffix.lower() == ".pvd":
         return _write_vtk(slices, target, progress)
-    return [_write_labelled(slices, target, progress)]
+    return [_write_labeled(slices, target, progress)]
 
 
 def _convert_paths(source: Path, target: Path, progress: Progress) -> list[Path]:
@@ -126,12 +126,12 @@ def _write_slice(
     return write_vtu(path, geometry.points, cells, point_data=data, field_data=facts)
 
 
-def _write_labelled(slices: Any, target: Path, progress: Progress) -> Path:
+def _write_labeled(slices: Any, target: Path, progress: Progress) -> Path:
     try:
         import xarray
     except ImportError as error:
         raise ImportError(
-            'writing labelled grids needs xarray: pip install "jaxrig[trace]"'
+            'writing labeled grids needs xarray: pip install "jaxrig[trace]"'
         ) from error
     geometry, first = slices.read_slice(0)
     if not isinstance(geometry, GridAxes):

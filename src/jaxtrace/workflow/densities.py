@@ -71,7 +71,7 @@ def estimate(
         methods.remove("sph")
         notes = [
             f"no sph density in the {plane} plane: {len(points)} particles have no "
-            f"{table.sph_n_neighbors} neighbours each, lower sph_n_neighbors"
+            f"{table.sph_n_neighbors} neighbors each, lower sph_n_neighbors"
         ]
     return [_map(table, m, points, bounds, plane) for m in methods], notes
 

@@ -45,14 +45,14 @@ def moving_section(
     words = (
         f"Behind them: the density at the end ({behind[0].method})." if behind else ""
     )
-    colour = "age" if trajectory.generation.any() else "position"
+    color = "age" if trajectory.generation.any() else "position"
     corners = np.stack([domain.lo, domain.hi])
     return trajectory_section(
         "Particles",
         trajectory,
         words,
         plane,
-        colour,
+        color,
         bounds=corners,
         background=shade,
     )

@@ -82,7 +82,7 @@ plane = "xy"
 max_paths = 50                 # drawn
 # slice_x0 = 0.7               # of the yz slice, else at 0.7 of the domain
 slice_levels = 20
-slice_cutoff_min = 0           # percentiles at which its colours end
+slice_cutoff_min = 0           # percentiles at which its colors end
 slice_cutoff_max = 95
 
 [ftle]

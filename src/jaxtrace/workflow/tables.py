@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 from jaxrig.devices import KINDS
 from jaxrig.static import freeze, thaw
-from jaxtrace.density.grids import NORMALISATIONS, PLANES
+from jaxtrace.density.grids import NORMALIZATIONS, PLANES
 from jaxtrace.density.kde import BANDWIDTH_RULES
 from jaxtrace.density.kernels import KERNELS
 from jaxtrace.fields.analytic import FLOWS
@@ -24,7 +24,7 @@ from jaxtrace.workflow.values import flag, maybe, number, one_of, some_of, text,
 
 Triple = tuple[Any, Any, Any]
 Box = tuple[Triple, Triple]
-Normalise = bool | str
+Normalize = bool | str
 T = TypeVar("T", bound="Table")
 NO_OPTIONS = freeze({})
 STORES = ("zarr", "h5", "pvd")
@@ -37,10 +37,10 @@ BOUNDARIES["walls"] = FACTORIES["wall"]
 NOT_WRITTEN = ("inlet_particle_generator", "domain_bounds")
 
 
-def _normalise(value: Any, name: str) -> Normalise:
+def _normalize(value: Any, name: str) -> Normalize:
     if isinstance(value, bool):
         return value
-    return one_of(*NORMALISATIONS)(value, name)
+    return one_of(*NORMALIZATIONS)(value, name)
 
 
 @dataclass(frozen=True)
@@ -237,12 +237,12 @@ class Density(Table):
     resolution: Annotated[int, whole(2)] = 100
     kde_bandwidth: Annotated[float | None, maybe(number(0))] = None
     kde_bandwidth_rule: Annotated[str, one_of(*BANDWIDTH_RULES)] = "scott"
-    kde_normalize: Annotated[Normalise, _normalise] = True
+    kde_normalize: Annotated[Normalize, _normalize] = True
     sph_smoothing_length: Annotated[float | None, maybe(number(0))] = None
     sph_adaptive: Annotated[bool, flag] = False
     sph_n_neighbors: Annotated[int, whole()] = 32
     sph_kernel_type: Annotated[str, one_of(*KERNELS)] = "cubic_spline"
-    sph_normalize: Annotated[Normalise, _normalise] = True
+    sph_normalize: Annotated[Normalize, _normalize] = True
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from acbo.cli.app import app
 
 def test_help_names_every_command():
     text = CliRunner().invoke(app, ["--help"]).output
-    commands = ("suggest", "optimise", "problems", "graph", "train", "eval", "bench")
+    commands = ("suggest", "optimize", "problems", "graph", "train", "eval", "bench")
     assert all(f" {word} " in text for word in commands)
 
 

@@ -7,8 +7,8 @@ from acbo.cli.inputs import parse_ranges, read_experiments, refusing, split_name
 from causal_tables import chain_lines, write_table
 
 
-def read(path, target="Y", maximise=False, ranges=(), settable=""):
-    return read_experiments(path, target, maximise, list(ranges), settable)
+def read(path, target="Y", maximize=False, ranges=(), settable=""):
+    return read_experiments(path, target, maximize, list(ranges), settable)
 
 
 def test_ranges_by_name():
@@ -51,7 +51,7 @@ def test_ranges_that_are_not_given_are_observed(tmp_path):
 
 
 def test_only_some_may_be_set(tmp_path):
-    given = read(write_table(tmp_path), settable="Z", maximise=True)
+    given = read(write_table(tmp_path), settable="Z", maximize=True)
     assert list(given.experiments.ranges) == ["Z"]
     assert given.experiments.direction == "MAXIMIZE"
 

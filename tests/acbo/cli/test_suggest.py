@@ -46,7 +46,7 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     quiet = call(path, "--target", "Y", "--ranges-from-data")
     assert "no range was given" not in quiet.output
 
-    record = json.loads(call(path, "--target", "Y", "--maximise", "--json").output)
+    record = json.loads(call(path, "--target", "Y", "--maximize", "--json").output)
     assert record["direction"] == "MAXIMIZE"
     assert record["ranges_from_data"] == ["X", "Z"]
     ((name, value),) = record["suggestion"].items()

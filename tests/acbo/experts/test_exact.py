@@ -165,7 +165,7 @@ def test_padding_and_batches(prior):
         assert (chances[~allowed] == 0).all()
 
 
-def test_an_orientation_is_learnt_from_interventions_only():
+def test_an_orientation_is_learned_from_interventions_only():
     rng = np.random.default_rng(3)
     cause = rng.standard_normal(300)
     effect = cause + rng.standard_normal(300)

@@ -32,7 +32,7 @@ def test_the_way_back_is_exact(kind):
 def test_channels_are_value_intervened_target():
     tensor = samples_to_avici_format(SAMPLES, ["x", "y", "z"], "y")
     assert tensor.shape == (2, 3, 3)
-    # Population standard deviation; a constant column is centred and left alone.
+    # Population standard deviation; a constant column is centered and left alone.
     np.testing.assert_allclose(tensor[..., 0], [[-1, -1, 0], [1, 1, 0]])
     assert tensor[..., 1].tolist() == [[0, 0, 0], [1, 0, 0]]
     assert tensor[..., 2].tolist() == [[0, 1, 0], [0, 1, 0]]

@@ -110,10 +110,10 @@ def test_both_ends_can_be_reached():
 def test_chances_of_moves_sum_to_one(scores, evaluate):
     """Every allowed cell, the density beside it integrated by trapezia."""
     width = np.exp(np.asarray(scores.log_width)).reshape(-1)
-    centre = np.asarray(scores.centre).reshape(-1)
+    center = np.asarray(scores.center).reshape(-1)
     cells = np.flatnonzero(np.isfinite(np.asarray(scores.logits).reshape(-1)))
     steps = np.linspace(-6, 6, 41)
-    offsets = centre[cells, None] + width[cells, None] * steps
+    offsets = center[cells, None] + width[cells, None] * steps
     grid = moves(np.repeat(cells, 41), offsets.reshape(-1))
     log_prob = np.asarray(evaluate(OUTLOOK, grid).log_prob).reshape(len(cells), 41)
     mass = trapezoid(np.exp(log_prob), offsets, axis=1)
@@ -152,7 +152,7 @@ def test_the_best_move_is_the_likeliest(network, scores):
     cell = int(np.argmax(np.asarray(scores.logits)))
     assert int(move.cell) == cell
     assert float(move.offset) == pytest.approx(
-        float(scores.centre.reshape(-1)[cell]), abs=1e-6
+        float(scores.center.reshape(-1)[cell]), abs=1e-6
     )
 
 

@@ -12,13 +12,13 @@ from acbo.surrogate.encode import (
     column_scale,
     pad_rows,
     row_bucket,
-    standardise,
+    standardize,
     variable_bucket,
 )
 
 N, D = 8, 4
 SCALE = jax.jit(column_scale)
-STANDARD = jax.jit(standardise)
+STANDARD = jax.jit(standardize)
 
 
 @pytest.mark.parametrize(("d", "bucket"), [(1, 4), (4, 4), (5, 8), (128, 128)])

@@ -23,8 +23,8 @@ CALL = jax.jit(lambda layer, *given: layer(*given))
 
 
 def normed(norm, x):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    unit = centred / np.sqrt(x.var(axis=-1, keepdims=True) + EPSILON)
+    centered = x - x.mean(axis=-1, keepdims=True)
+    unit = centered / np.sqrt(x.var(axis=-1, keepdims=True) + EPSILON)
     return unit * np.asarray(norm.scale) + np.asarray(norm.shift)
 
 

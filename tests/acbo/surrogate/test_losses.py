@@ -106,7 +106,7 @@ def test_calibration_is_proper():
     np.testing.assert_allclose(jax.grad(expected)(jnp.log(PROBS)), 0.0, atol=1e-6)
 
 
-def test_experts_are_aligned_and_renormalised():
+def test_experts_are_aligned_and_renormalized():
     half = {frozenset("X"): 0.3, frozenset("XZ"): 0.1, frozenset("W"): 0.6}
     np.testing.assert_allclose(expert_vector(half, SETS), [0, 0.75, 0, 0.25])
     with pytest.raises(ValueError, match="none of the 1 candidate sets"):

@@ -26,7 +26,7 @@ from causal_surrogates import stand_in
 pytestmark = pytest.mark.slow  # the guide's test plays it too
 
 
-def test_episodes_are_played_and_labelled():
+def test_episodes_are_played_and_labeled():
     seen = experience()
     start, example = seen.state.state, seen.data.example
     grown = np.asarray(example.row_mask.sum(-1) - start.history.count)

@@ -13,7 +13,7 @@ from jaxarc.wrappers import (
     InputGridObservationWrapper,
     MetricsWrapper,
     PointActionWrapper,
-    Vectorise,
+    Vectorize,
 )
 
 pytestmark = pytest.mark.slow  # many programs to compile
@@ -97,13 +97,13 @@ def test_wrong_use_is_refused():
     env = adapter.GymEnv(wrapped("plain"))
     with pytest.raises(RuntimeError, match="reset first"):
         env.step(env.action_space.sample())
-    with pytest.raises(ValueError, match="no option colour; it has task, pair"):
-        env.reset(options={"colour": 1})
+    with pytest.raises(ValueError, match="no option color; it has task, pair"):
+        env.reset(options={"color": 1})
     with pytest.raises(ValueError, match="there are 4 tasks"):
         env.reset(options={"task": 4})
     with pytest.raises(ValueError, match="rgb_array, ansi"):
         adapter.GymEnv(wrapped("plain"), render_mode="human")
-    for outer in (AutoReset, Vectorise):
+    for outer in (AutoReset, Vectorize):
         with pytest.raises(ValueError, match="inner one"):
             adapter.GymEnv(outer(small_env()))
         with pytest.raises(ValueError, match="inner one"):

@@ -1,4 +1,4 @@
-"""Oracle: colours of the palette, read back from what a console was given."""
+"""Oracle: colors of the palette, read back from what a console was given."""
 
 import io
 
@@ -12,11 +12,11 @@ from jaxarc.utils.visualization.palette import cell_color
 GRID = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.int32)
 
 
-def console(colours):
+def console(colors):
     return Console(
         file=io.StringIO(),
         force_terminal=True,
-        color_system=colours,
+        color_system=colors,
         no_color=False,
         width=40,
         _environ={},
@@ -36,9 +36,9 @@ def test_two_rows_share_a_line():
     ]
 
 
-def test_few_colours_give_digits():
-    for colours in (None, "standard"):
-        target = console(colours)
+def test_few_colors_give_digits():
+    for colors in (None, "standard"):
+        target = console(colors)
         assert not is_distinct(target)
         with target.capture() as capture:
             target.print(CompactGrid(GRID))
@@ -55,7 +55,7 @@ def test_a_panel_is_named_and_as_wide_as_its_cells():
     assert len(text[0].strip()) == 7
 
 
-def test_the_legend_has_every_colour():
+def test_the_legend_has_every_color():
     spans = legend().spans
     assert [str(span.style).split("on ")[1] for span in spans] == [
         cell_color(value).lower() for value in range(10)

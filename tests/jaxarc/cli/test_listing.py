@@ -62,7 +62,7 @@ def test_tasks_with_their_sizes():
             "tests": 1,
             "inputs": "6-20 x 6-20",
             "outputs": "6-20 x 6-20",
-            "colours": 5,
+            "colors": 5,
         }
     ]
     assert "400 tasks" in run("AGI1", "-s", "train").output
@@ -73,7 +73,7 @@ def test_long_ids_hide_no_column(tmp_path):
     write_task(tmp_path / f"{name}.json")
     text = run("Mini", "-s", "all", "--path", str(tmp_path)).output
     assert "2 x 3" in text
-    assert all(word in text for word in ("demonstrations", "outputs", "colours"))
+    assert all(word in text for word in ("demonstrations", "outputs", "colors"))
     letters = [line.split()[0] for line in text.splitlines() if "_" in line]
     assert "".join(letters) == name
 

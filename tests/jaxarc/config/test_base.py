@@ -23,10 +23,10 @@ class Wheel(Config):
 @dataclass(frozen=True)
 class Car(Config):
     section: ClassVar[str] = "car"
-    renamed: ClassVar[Mapping[str, str]] = {"hue": "colour", "closed": "not open"}
+    renamed: ClassVar[Mapping[str, str]] = {"hue": "color", "closed": "not open"}
     without_effect: ClassVar[frozenset[str]] = frozenset({"spoiler"})
 
-    colour: Annotated[str, one_of("red", "blue", "off")] = "red"
+    color: Annotated[str, one_of("red", "blue", "off")] = "red"
     doors: Annotated[tuple[int, ...], items(whole(0))] = (1, 2)
     open: bool = False
     price: float = 1.5
@@ -105,7 +105,7 @@ def test_unusual_values_are_legal_and_logged(caplog):
 
 def test_every_field_has_a_rule():
     assert list(rules_of(Car)) == [
-        *("colour", "doors", "open", "price", "owner", "wheel", "spare")
+        *("color", "doors", "open", "price", "owner", "wheel", "spare")
     ]
     assert rules_of(Car)["spare"].wanted == "null or a Wheel"
 
@@ -121,16 +121,16 @@ def test_mappings_are_read(wrap):
 def test_other_names_are_read():
     assert Car.from_hydra({"hue": "blue", "closed": False}) == Car("blue", open=True)
     assert Car.from_hydra({"closed": "no"}).validate() != ()
-    assert Car.from_hydra({"colour": False}).colour == "off"
+    assert Car.from_hydra({"color": False}).color == "off"
 
 
 @pytest.mark.parametrize(
     ("mapping", "sentence"),
     [
-        ({"colur": 1}, "car.colur is no setting of car; did you mean one of: colour"),
-        ({7: 1}, "car.7 is no setting of car; did you mean one of: colour, doors"),
+        ({"colur": 1}, "car.colur is no setting of car; did you mean one of: color"),
+        ({7: 1}, "car.7 is no setting of car; did you mean one of: color, doors"),
         ({"spoiler": True}, "car.spoiler has no effect here; remove it"),
-        ({"colour": "red", "hue": "red"}, "car.colour is given twice, once as 'hue'"),
+        ({"color": "red", "hue": "red"}, "car.color is given twice, once as 'hue'"),
         ({"wheel": {"sise": 1}}, "car.wheel.sise is no setting of car.wheel"),
         ({"wheel": [1]}, r"car.wheel is \[1\]; it must be a mapping of settings"),
         ({"owner": {"a": 1}}, "car.owner is .* not hashable"),
@@ -150,7 +150,7 @@ def test_reading_does_not_check_values():
 def test_omegaconf_is_resolved():
     omegaconf = pytest.importorskip("omegaconf")
     node = omegaconf.OmegaConf.create(
-        {"paint": "blue", "car": {"colour": "${paint}", "doors": [4], "wheel": {}}}
+        {"paint": "blue", "car": {"color": "${paint}", "doors": [4], "wheel": {}}}
     )
     assert Car.from_hydra(node.car) == Car("blue", doors=(4,))
     assert Car.from_hydra({"doors": node.car.doors}).doors == (4,)

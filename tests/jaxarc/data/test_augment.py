@@ -50,7 +50,7 @@ def one_task(raw, room, index=0):
 
 @pytest.mark.parametrize("side", [32, 16, 5])
 @pytest.mark.parametrize("symmetry", range(8))
-def test_symmetries_and_colours_on_squares(side, symmetry):
+def test_symmetries_and_colors_on_squares(side, symmetry):
     rng = np.random.default_rng(symmetry)
     room = Dimensions(side, side, 4, 3)
     raw = random_raw_task(rng, "t", side, answers=symmetry % 2 == 0)
@@ -136,6 +136,6 @@ def test_random_augmentations_cover_what_is_allowed(key):
 
 
 def test_nothing_asked_for_is_the_identity(key):
-    symmetry, permutation = random_augmentation(key, symmetries=False, colours=False)
+    symmetry, permutation = random_augmentation(key, symmetries=False, colors=False)
     assert int(symmetry) == 0
     np.testing.assert_array_equal(permutation, IDENTITY)

@@ -11,7 +11,7 @@ from jaxarc.data import cache
 from jaxarc.data.cache import load_source, parse_source
 from jaxarc.data.sources import mini_folder_source
 
-ARRAYS = ("counts", "planes", "sizes", "colours")
+ARRAYS = ("counts", "planes", "sizes", "colors")
 
 
 @pytest.fixture

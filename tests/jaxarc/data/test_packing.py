@@ -66,7 +66,7 @@ def test_packing_in_chunks_changes_nothing(monkeypatch):
     whole = pack_tasks(raw)
     monkeypatch.setattr(packing, "CHUNK", 3)
     parts = pack_tasks(raw)
-    for name in ("counts", "planes", "sizes", "colours"):
+    for name in ("counts", "planes", "sizes", "colors"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
 
 
@@ -120,5 +120,5 @@ def test_arrays_that_do_not_belong_together_are_refused():
     packed = pack_tasks(some_tasks())
     with pytest.raises(ValueError, match="sizes is int32"):
         PackedTasks(
-            packed.ids, packed.counts, packed.planes, packed.sizes[1:], packed.colours
+            packed.ids, packed.counts, packed.planes, packed.sizes[1:], packed.colors
         )

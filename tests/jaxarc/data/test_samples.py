@@ -13,7 +13,7 @@ mock_task = jax.jit(create_mock_task)
 
 
 @pytest.mark.parametrize("shape", [(30, 30), (5, 5), (12, 7), (3, 4)])
-def test_the_demo_task_recolours_a_centred_block(shape):
+def test_the_demo_task_recolors_a_centered_block(shape):
     task = demo_task(*shape)
     held = jax.device_get(documented(task))
     given = held["input_grids_examples"][0]

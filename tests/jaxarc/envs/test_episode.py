@@ -64,7 +64,7 @@ SCENES = {
         (3, 3),
         900,
     ),
-    "delayed, penalised, in context": (
+    "delayed, penalized, in context": (
         (10, 10),
         {
             "steps": 25,

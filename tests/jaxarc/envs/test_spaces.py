@@ -1,4 +1,4 @@
-"""Spaces: samples are members, members are recognised, equal spaces are equal."""
+"""Spaces: samples are members, members are recognized, equal spaces are equal."""
 
 import jax
 import jax.numpy as jnp

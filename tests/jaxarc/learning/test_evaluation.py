@@ -17,7 +17,7 @@ from jaxarc.learning.evaluation import (
     EvaluationResult,
     evaluate,
     every_pair,
-    summarise,
+    summarize,
 )
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
 from jaxarc.learning.training import PAINTING
@@ -169,7 +169,7 @@ def test_figures_and_their_summary():
         "mean_similarity": pytest.approx(0.7),
         "mean_steps": 0.0,
     }
-    assert summarise({0: one, 1: two})["pair_rate"] == pytest.approx((0.75, 0.25))
+    assert summarize({0: one, 1: two})["pair_rate"] == pytest.approx((0.75, 0.25))
 
 
 def test_what_cannot_be_played_is_refused(folder):

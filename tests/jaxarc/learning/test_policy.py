@@ -129,11 +129,11 @@ def test_a_plain_grid_is_one_channel():
         np.testing.assert_array_equal(one, other)
 
 
-def test_colours_and_padding_all_look_different():
+def test_colors_and_padding_all_look_different():
     policy = make_policy(channels=1)
     values = [
-        float(distribution(policy, jnp.full(SHAPE, colour, jnp.int32))[2])
-        for colour in range(-1, 10)
+        float(distribution(policy, jnp.full(SHAPE, color, jnp.int32))[2])
+        for color in range(-1, 10)
     ]
     assert len(set(values)) == 11
 

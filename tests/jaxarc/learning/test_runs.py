@@ -59,7 +59,7 @@ def test_a_folder_without_a_run(tmp_path):
         "{}",
         '{"operations": 3, "ppo": {}}',
         '{"operations": [], "ppo": {"speed": 1}}',
-        '{"operations": [], "ppo": {}, "colour": "red"}',
+        '{"operations": [], "ppo": {}, "color": "red"}',
     ],
 )
 def test_a_broken_configuration_is_named(tmp_path, text):

@@ -44,9 +44,9 @@ def _equal(one, other):
     return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=False)
 
 
-def test_painting_is_every_colour_and_a_size():
+def test_painting_is_every_color_and_a_size():
     names = [OPERATION_NAMES[operation] for operation in PAINTING]
-    assert names == [f"Fill {colour}" for colour in range(10)] + ["Resize"]
+    assert names == [f"Fill {color}" for color in range(10)] + ["Resize"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from jaxarc.ops.effect import TERMS, Axis, Cells, Effect, Landing, Source, read_
 def test_a_row_of_the_table_reads_back_as_the_effect():
     effect = Effect(
         paint=Cells.AREA,
-        colour=7,
+        color=7,
         landing=Landing.BOX,
         source=Source.CLIPBOARD,
         row=Axis(reverse=True, top=1, constant=-3),
@@ -16,7 +16,7 @@ def test_a_row_of_the_table_reads_back_as_the_effect():
         resizes=True,
     )
     row = read_row(jnp.asarray(effect.numbers()))
-    assert [int(x) for x in (row.paint, row.colour, row.landing, row.source)] == [
+    assert [int(x) for x in (row.paint, row.color, row.landing, row.source)] == [
         *(Cells.AREA, 7, Landing.BOX, Source.CLIPBOARD)
     ]
     flags = (row.row_reverse, row.column_reverse, row.wraps)

@@ -20,6 +20,6 @@ GRID = "1120 1020 0022 ...."
         (Op.CLEAR, "0000 0000 0000 0001", "0000 0000 0000 ...."),
     ],
 )
-def test_one_colour_on_the_cells_meant(operation, selection, expected):
+def test_one_color_on_the_cells_meant(operation, selection, expected):
     after = hand.act(hand.canvas_of(GRID), operation, selection)
     assert hand.shown(after) == expected

@@ -70,7 +70,7 @@ def test_maps_nest_and_share_what_is_not_mapped():
     np.testing.assert_array_equal(shared, jnp.stack(each))
 
 
-def test_a_component_has_one_colour_and_stays_in_the_active_area():
+def test_a_component_has_one_color_and_stays_in_the_active_area():
     grid = np.array([[3, 3, 0], [5, 3, 3], [3, 0, 3]], np.int32)
     planes = bits.pack_grid(jnp.asarray(grid))
     size = jnp.array([3, 2], jnp.int32)

@@ -15,4 +15,4 @@ def test_every_operation_but_submit_and_control_has_an_effect(operation):
     wanted = EFFECTS.get(operation, Effect())
     assert int(found.paint) == wanted.paint
     assert int(found.landing) == wanted.landing
-    assert int(found.colour) == wanted.colour
+    assert int(found.color) == wanted.color

@@ -10,7 +10,7 @@ from arc_environments import reset, small_env, small_params, step
 from arc_states import assert_same, point
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.timestep import StepType
-from jaxarc.wrappers import AutoReset, MetricsWrapper, StepLimit, Vectorise
+from jaxarc.wrappers import AutoReset, MetricsWrapper, StepLimit, Vectorize
 from jaxarc.wrappers.base import Wrapper, has_wrapper, replace_step
 
 SPACES = (
@@ -59,7 +59,7 @@ def test_wrappers_are_found_in_any_depth():
     env = StepLimit(MetricsWrapper(small_env()), max_steps=3)
     assert has_wrapper(env, MetricsWrapper)
     assert has_wrapper(env, AutoReset, StepLimit)
-    assert not has_wrapper(env, AutoReset, Vectorise)
+    assert not has_wrapper(env, AutoReset, Vectorize)
     assert not has_wrapper(small_env(), Wrapper)
 
 
@@ -70,4 +70,4 @@ def test_a_step_with_some_fields_changed():
     assert int(changed.step_type) == StepType.FIRST
     assert changed.observation is first.observation
     with pytest.raises(TypeError):
-        replace_step(first, colour=1)
+        replace_step(first, color=1)

@@ -27,7 +27,7 @@ from jaxarc.wrappers import (
     ContextualObservationWrapper,
     InputGridObservationWrapper,
     MetricsWrapper,
-    Vectorise,
+    Vectorize,
 )
 
 pytestmark = pytest.mark.slow  # many programs to compile
@@ -169,7 +169,7 @@ def test_channels_come_from_the_parameters_of_the_call():
 
 def test_wrappers_above_and_vectors_see_the_channels_too():
     inner = MetricsWrapper(InputGridObservationWrapper(small_env()))
-    env = Vectorise(inner)
+    env = Vectorize(inner)
     keys = jax.random.split(jax.random.key(0), 3)
     states, first = reset(env, keys)
     assert first.observation.shape == (3, 5, 5, 2)

@@ -18,7 +18,7 @@ from jaxarc.wrappers import (
     AutoReset,
     InputGridObservationWrapper,
     StepVisualizationWrapper,
-    Vectorise,
+    Vectorize,
 )
 
 pytestmark = pytest.mark.slow  # many programs to compile
@@ -81,14 +81,14 @@ def test_the_end_of_an_episode_can_be_seen_after_a_reset():
     assert env.render(state, "detailed").startswith("<svg")
 
 
-@pytest.mark.parametrize("outer", [AutoReset, Vectorise])
+@pytest.mark.parametrize("outer", [AutoReset, Vectorize])
 def test_it_goes_below_resets_and_vectors(outer):
     with pytest.raises(ValueError, match="below them"):
         StepVisualizationWrapper(outer(small_env()))
 
 
 def test_many_at_once():
-    env = Vectorise(StepVisualizationWrapper(small_env()))
+    env = Vectorize(StepVisualizationWrapper(small_env()))
     states, _ = reset(env, jax.random.split(jax.random.key(0), 2))
     actions = jax.tree.map(lambda x: jnp.stack([x, x]), point(4, 0, 0))
     states, _ = step(env, states, actions)

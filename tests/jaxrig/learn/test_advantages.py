@@ -6,25 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from jaxrig.learn.advantages import advantages, clipped_gain, standardise
+from jaxrig.learn.advantages import advantages, clipped_gain, standardize
 
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(-100, 100, width=32)))
-def test_standardised_values_equal_the_definition_in_float64(values):
+def test_standardized_values_equal_the_definition_in_float64(values):
     exact = values.astype(np.float64)
     for axis in (None, -1):
         spread = exact.std(axis=axis, keepdims=True)
         if (spread > 1e-2).all():
-            centred = exact - exact.mean(axis=axis, keepdims=True)
-            found = standardise(jnp.asarray(values), axis=axis)
-            np.testing.assert_allclose(found, centred / spread, atol=2e-3)
-            unscaled = standardise(jnp.asarray(values), axis=axis, scale=False)
-            np.testing.assert_allclose(unscaled, centred, atol=1e-3)
+            centered = exact - exact.mean(axis=axis, keepdims=True)
+            found = standardize(jnp.asarray(values), axis=axis)
+            np.testing.assert_allclose(found, centered / spread, atol=2e-3)
+            unscaled = standardize(jnp.asarray(values), axis=axis, scale=False)
+            np.testing.assert_allclose(unscaled, centered, atol=1e-3)
 
 
 @given(st.floats(-1e6, 1e6, width=32), st.sampled_from([2, 3, 64]))
 def test_equal_values_give_exactly_zero(value, size):
-    found = standardise(jnp.full((2, size), value, jnp.float32))
+    found = standardize(jnp.full((2, size), value, jnp.float32))
     np.testing.assert_array_equal(found, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Scales hit their ends, text is cut to its room, colours can be seen."""
+"""Scales hit their ends, text is cut to its room, colors can be seen."""
 
 import itertools
 
@@ -58,15 +58,15 @@ def test_tick_labels_never_touch(low, extent, room):
     assert apart > 16
 
 
-def luminance(colour: str) -> float:
-    channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+def luminance(color: str) -> float:
+    channels = np.array([int(color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
     linear = np.where(
         channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
     )
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize(("colour", "page"), [*itertools.product(PALETTE, PAGES)])
-def test_colours_stand_out_on_both_pages(colour, page):
-    darker, lighter = sorted((luminance(colour), luminance(page)))
+@pytest.mark.parametrize(("color", "page"), [*itertools.product(PALETTE, PAGES)])
+def test_colors_stand_out_on_both_pages(color, page):
+    darker, lighter = sorted((luminance(color), luminance(page)))
     assert (lighter + 0.05) / (darker + 0.05) >= 3

@@ -23,7 +23,7 @@ def test_points_with_nan_are_not_seen():
 def test_looks_differ_for_many_curves():
     series = {str(index): ([0, 1], [0, 1]) for index in range(16)}
     curves = read_curves(series, {}, False)
-    assert len({(curve.colour, curve.dash) for curve in curves}) == 16
+    assert len({(curve.color, curve.dash) for curve in curves}) == 16
 
 
 @pytest.mark.parametrize(

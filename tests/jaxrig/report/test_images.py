@@ -31,9 +31,9 @@ def decode(png: bytes) -> np.ndarray:
         chunks[kind] = content
         rest = rest[12 + length :]
     assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
-    width, height, depth, colour, *methods = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    width, height, depth, color, *methods = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
     assert (depth, methods) == (8, [0, 0, 0])
-    channels = {0: 1, 2: 3, 6: 4}[colour]
+    channels = {0: 1, 2: 3, 6: 4}[color]
     raw = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8)
     rows = raw.reshape(height, 1 + width * channels)
     assert not rows[:, 0].any()

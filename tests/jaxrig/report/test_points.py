@@ -73,11 +73,11 @@ def test_shades_are_one_byte_each(parse, shades):
         X,
         Y,
         shades=np.array(shades),
-        colours=["#000000", "#111111", "#222222"],
+        colors=["#000000", "#111111", "#222222"],
     )
     read = np.frombuffer(base64.b64decode(canvas.attributes["data-shades"]), np.uint8)
     np.testing.assert_array_equal(read, np.ravel(shades))
-    assert canvas.attributes["data-colours"] == "#000000,#111111,#222222"
+    assert canvas.attributes["data-colors"] == "#000000,#111111,#222222"
 
 
 def test_the_stage_has_its_picture_axes_captions_and_controls(parse):
@@ -119,8 +119,8 @@ def test_parts_do_not_change_with_what_they_were_made_from():
         ({"shades": np.zeros(3, int)}, r"shades has shape \(3,\)"),
         ({"shades": np.array([0.5])}, "whole numbers"),
         ({"shades": np.array([6])}, "0 to 5"),
-        ({"colours": ["red"]}, "#rrggbb"),
-        ({"colours": []}, "1 to 256"),
+        ({"colors": ["red"]}, "#rrggbb"),
+        ({"colors": []}, "1 to 256"),
         ({"starts": np.zeros((1, 1), bool)}, "starts has shape"),
         ({"trail": -1}, "trail is -1"),
         ({"radius": 0}, "radius is 0"),

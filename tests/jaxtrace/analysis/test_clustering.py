@@ -5,23 +5,23 @@ from jaxtrace.analysis import analyze_particle_clustering, cluster_points
 from jaxtrace.tracking.trajectory import Trajectory
 from trace_records import absorbing_channel
 
-CENTRES = np.array([[0, 0, 0], [5, 0, 0], [0, 5, 0], [0, 0, 5], [5, 5, 5]], float)
+CENTERS = np.array([[0, 0, 0], [5, 0, 0], [0, 5, 0], [0, 0, 5], [5, 5, 5]], float)
 
 
 def blobs(seed=0, size=40, scale=1.0):
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(5), size)
-    return scale * (CENTRES[owner] + rng.normal(size=(5 * size, 3)) * 0.2), owner
+    return scale * (CENTERS[owner] + rng.normal(size=(5 * size, 3)) * 0.2), owner
 
 
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 1e5])
 def test_separated_blobs_are_found(scale):
     points, owner = blobs(scale=scale)
-    centres, labels = cluster_points(points, 5)
+    centers, labels = cluster_points(points, 5)
     means = np.stack([points[owner == i].mean(axis=0) for i in range(5)])
     for i in range(5):
         (label,) = np.unique(labels[owner == i])
-        np.testing.assert_allclose(centres[label], means[i])
+        np.testing.assert_allclose(centers[label], means[i])
 
 
 def test_the_same_seed_gives_the_same_clusters():
@@ -31,20 +31,20 @@ def test_the_same_seed_gives_the_same_clusters():
     np.testing.assert_array_equal(first[1], second[1])
 
 
-def test_every_point_is_with_its_nearest_centre_and_centres_are_means():
+def test_every_point_is_with_its_nearest_center_and_centers_are_means():
     points = np.random.default_rng(2).random((300, 3))
-    centres, labels = cluster_points(points, 6)
-    distance = np.linalg.norm(points[:, None] - centres, axis=-1)
+    centers, labels = cluster_points(points, 6)
+    distance = np.linalg.norm(points[:, None] - centers, axis=-1)
     np.testing.assert_array_equal(labels, distance.argmin(axis=1))
     for i in range(6):
-        np.testing.assert_allclose(centres[i], points[labels == i].mean(axis=0))
+        np.testing.assert_allclose(centers[i], points[labels == i].mean(axis=0))
 
 
 def test_fewer_places_than_clusters():
     points = np.repeat(np.eye(3), 4, axis=0)
-    centres, labels = cluster_points(points, 5)
-    assert len(centres) == 3
-    np.testing.assert_allclose(centres[labels], points)
+    centers, labels = cluster_points(points, 5)
+    assert len(centers) == 3
+    np.testing.assert_allclose(centers[labels], points)
 
 
 def test_a_cloud_that_moves_as_one_keeps_its_clusters():

@@ -54,7 +54,7 @@ def test_abc_flow_ends_and_volume():
 
 
 @pytest.mark.usefixtures("double")
-def test_the_gradient_is_that_of_neighbours():
+def test_the_gradient_is_that_of_neighbors():
     seeds = np.random.default_rng(0).uniform(1, 5, (5, 3))
     gradient = flow_map_gradient(ABCFlow(), seeds, 0.0, 2.0, n_steps=100)
     for axis, step in enumerate(1e-5 * np.eye(3)):

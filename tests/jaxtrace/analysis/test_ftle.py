@@ -46,7 +46,7 @@ def test_the_number_of_steps_is_found():
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("span", [3.0, -3.0])
 def test_a_saddle_parts_at_its_rate(span):
-    # The centre stands still, and its neighbours part all the same.
+    # The center stands still, and its neighbors part all the same.
     found = ftle(
         Saddle(rate=number(0.5)), ([-0.2, 0, 0.1], [0, 0.3]), 1.0, span, n_steps=400
     )

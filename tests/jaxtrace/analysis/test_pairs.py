@@ -23,7 +23,7 @@ def naive_pairs(points, radius, period):
 @pytest.mark.parametrize("period", [(0, 0, 0), (1, 1, 1), (1, 0, 0)])
 def test_all_pairs_within_the_radius_are_found(period):
     trajectory = uniform([0, 0, 0], SEEDS, [0.0, 1.0], period)
-    pairs = close_pairs(trajectory, radius=0.2, neighbours=60)
+    pairs = close_pairs(trajectory, radius=0.2, neighbors=60)
     assert list(map(tuple, pairs)) == naive_pairs(SEEDS, 0.2, np.array(period))
     apart = np.linalg.norm(start_separations(trajectory, pairs), axis=-1)
     assert (apart < 0.2).all()
@@ -35,7 +35,7 @@ def test_periodic_seeds_may_lie_anywhere():
     np.testing.assert_array_equal(close_pairs(trajectory, 0.1, 2), [[0, 1]])
 
 
-def test_neighbours_bound_the_number_of_pairs():
+def test_neighbors_bound_the_number_of_pairs():
     trajectory = uniform([0, 0, 0], SEEDS, [0.0, 1.0])
     assert len(close_pairs(trajectory, np.inf, 2)) <= 2 * len(SEEDS)
 

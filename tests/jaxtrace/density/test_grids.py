@@ -4,7 +4,7 @@ import pytest
 
 from jaxtrace.density.grids import (
     Domain,
-    check_normalisation,
+    check_normalization,
     finite_particles,
     grid_counts,
     make_domain,
@@ -110,13 +110,13 @@ def test_grids_have_their_ends_and_counts():
         grid_counts((3, 4), (0, 1, 2))
 
 
-def test_normalisations():
-    assert check_normalisation(True) == "pdf"
-    assert check_normalisation(False) is None
-    assert check_normalisation("count") == "count"
+def test_normalizations():
+    assert check_normalization(True) == "pdf"
+    assert check_normalization(False) is None
+    assert check_normalization("count") == "count"
     for wrong in ("mass", None, 1):
         with pytest.raises(ValueError, match="relative"):
-            check_normalisation(wrong)
+            check_normalization(wrong)
     domain = lambda: Domain((0, 0), (2, 3), (0, 1))
     factors = [pdf_factor(m, 50, domain) for m in ("pdf", "relative", "count")]
     assert factors == [1, 6, 50]

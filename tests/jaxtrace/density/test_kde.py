@@ -44,9 +44,9 @@ def test_evaluate_equals_the_double_loop(dims):
 def test_matches_scipy_where_bandwidths_coincide(rule, dims):
     # SciPy scales by the whole covariance: whiten, so that all standard deviations
     # are 1, there is no correlation, and both have the same isotropic kernel.
-    centred = CLOUD[:, :dims] - CLOUD[:, :dims].mean(axis=0)
-    factor = np.linalg.cholesky(np.linalg.inv(np.cov(centred.T)))
-    white = centred @ factor
+    centered = CLOUD[:, :dims] - CLOUD[:, :dims].mean(axis=0)
+    factor = np.linalg.cholesky(np.linalg.inv(np.cov(centered.T)))
+    white = centered @ factor
     points = RNG.standard_normal((40, dims))
     peer = gaussian_kde(white.T, bw_method=rule)
     with jax.enable_x64(True):
@@ -118,7 +118,7 @@ def test_an_empty_slab_projects_everything():
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_grid_normalisations():
+def test_grid_normalizations():
     bounds = [0, 6, -7, 5]
 
     def grid(normalize):

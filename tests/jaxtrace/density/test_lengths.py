@@ -5,7 +5,7 @@ from jaxtrace.density.lengths import (
     adaptive_lengths,
     default_smoothing_length,
     fixed_length,
-    nth_neighbour_distances,
+    nth_neighbor_distances,
 )
 from trace_densities import clustered, naive_adaptive_lengths
 
@@ -31,17 +31,17 @@ def test_adaptive_lengths_equal_the_naive_ones(dims, limit_bytes, exhaustive):
     np.testing.assert_allclose(lengths, naive_adaptive_lengths(positions, 7))
 
 
-def test_the_farthest_neighbour_may_be_asked_for():
+def test_the_farthest_neighbor_may_be_asked_for():
     positions = clustered(6, 2)
     apart = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
-    np.testing.assert_allclose(nth_neighbour_distances(positions, 5), apart.max(axis=1))
+    np.testing.assert_allclose(nth_neighbor_distances(positions, 5), apart.max(axis=1))
 
 
 def test_wrong_use_raises():
     positions = clustered(6, 2)
     for n in (0, 6):
         with pytest.raises(ValueError, match="choose 1 to 5"):
-            nth_neighbour_distances(positions, n)
+            nth_neighbor_distances(positions, n)
     with pytest.raises(ValueError, match="share one place"):
         adaptive_lengths(np.zeros((6, 2)), 3)
     with pytest.raises(ValueError, match="at one place"):

@@ -133,7 +133,7 @@ def test_the_pdf_of_a_volume_integrates_to_one():
     assert integral(axes, density) == pytest.approx(1, rel=5e-3)
 
 
-def test_normalisations_are_by_the_domain():
+def test_normalizations_are_by_the_domain():
     positions = clustered(90, 2)
     masses = RNG.uniform(1, 3, 90)
     points = positions[:7]
@@ -270,7 +270,7 @@ def test_limits_of_the_user_raise_with_the_number_found():
     points = [[0.0, 0.1], [1.0, 1.0]]
     np.testing.assert_array_equal(estimator.evaluate(points), free.evaluate(points))
     tight = SPHDensityEstimator(positions, max_neighbors=29, **options)
-    with pytest.raises(ValueError, match="has 30 neighbours, max_neighbors is 29"):
+    with pytest.raises(ValueError, match="has 30 neighbors, max_neighbors is 29"):
         tight.evaluate(points)
     with pytest.raises(ValueError, match="cell holds 30 particles"):
         SPHDensityEstimator(positions, per_cell_cap=29, **options)

@@ -13,7 +13,7 @@ from jaxrig.memory import compiled_memory
 from jaxtrace.density.kernels import KERNELS, normal
 from jaxtrace.density.sums import (
     DirectSum,
-    NeighbourSum,
+    NeighborSum,
     Sources,
     bucket,
     check_memory_limit,
@@ -45,7 +45,7 @@ def expected(profile, given, points):
     return (values * given.weights[None]).sum(axis=1)
 
 
-@pytest.mark.parametrize("kind", ["direct", "neighbours"])
+@pytest.mark.parametrize("kind", ["direct", "neighbors"])
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_sums_equal_the_table_of_all_pairs(name, dims, kind):
@@ -53,7 +53,7 @@ def test_sums_equal_the_table_of_all_pairs(name, dims, kind):
     with jax.enable_x64(True):
         given = sources(700, dims, np.float64)
         points = 3 * clustered(90, dims, seed=1)
-        near = NeighbourSum(given, kernel.support)
+        near = NeighborSum(given, kernel.support)
         summed = DirectSum(given) if kind == "direct" else near
         found = summed(kernel.profile, points, LIMIT)
         np.testing.assert_allclose(
@@ -75,7 +75,7 @@ def test_separable_sums_equal_direct_ones(dims):
     np.testing.assert_allclose(rows, whole, rtol=1e-6)
 
 
-@pytest.mark.parametrize("make", [DirectSum, lambda s: NeighbourSum(s, 2.0)])
+@pytest.mark.parametrize("make", [DirectSum, lambda s: NeighborSum(s, 2.0)])
 def test_the_memory_limit_does_not_change_the_answer(make):
     given = sources(600, 3)
     points = given.positions[:100]
@@ -86,7 +86,7 @@ def test_the_memory_limit_does_not_change_the_answer(make):
     np.testing.assert_allclose(parts, whole, rtol=1e-5)
 
 
-@pytest.mark.parametrize("make", [DirectSum, lambda s: NeighbourSum(s, 2.0)])
+@pytest.mark.parametrize("make", [DirectSum, lambda s: NeighborSum(s, 2.0)])
 def test_one_compilation_serves_all_data_of_a_shape(make):
     profile = KERNELS["cubic_spline"].profile
     first, second = (sources(500, 2, seed=seed) for seed in (3, 4))
@@ -142,4 +142,4 @@ def test_no_points_no_sums():
     none = np.zeros((0, 2), np.float32)
     profile = KERNELS["wendland"].profile
     assert DirectSum(given)(profile, none, LIMIT).shape == (0,)
-    assert NeighbourSum(given, 2.0)(profile, none, LIMIT).shape == (0,)
+    assert NeighborSum(given, 2.0)(profile, none, LIMIT).shape == (0,)

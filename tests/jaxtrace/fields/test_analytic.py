@@ -127,7 +127,7 @@ def test_other_parameters_are_not_compiled_again(name):
     assert_one_trace(ask, (flow, flow.moment(0.5)), (other, flow.moment(2.5)))
 
 
-def test_a_vortex_is_smooth_at_its_centre():
+def test_a_vortex_is_smooth_at_its_center():
     flow = Vortex(2.0, 0.2)
     near = 0.2 * np.sqrt(1e-3) * np.array([[0.999, 0, 0], [1.001, 0, 0], [0, 0, 0]])
     speed = np.asarray(flow.sample(near))[:, 1]

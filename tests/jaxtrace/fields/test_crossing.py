@@ -151,5 +151,5 @@ def test_paths_that_are_no_numbers_are_let_through():
 def test_boundary_faces_cover_the_box():
     faces = box("tetra").boundary_faces
     assert faces.areas.sum() == pytest.approx(2 * (2 + 0.5 + 1), rel=1e-5)
-    centres = faces.corners.mean(1)
-    assert np.all(((SIZE / 2 - centres) * faces.normals).sum(1) > 0)
+    centers = faces.corners.mean(1)
+    assert np.all(((SIZE / 2 - centers) * faces.normals).sum(1) > 0)

@@ -19,8 +19,8 @@ def test_elements_are_used_even_where_nodes_form_a_grid():
     data = np.random.default_rng(0).standard_normal((4, len(points), 3))
     field = FEMTimeSeriesField(data, TIMES, points, tets, fem_grid_resolution=8)
     assert field.interpolation_scheme == "tetrahedra"
-    centre = points[tets].mean(1)
-    found = field.sample_at_positions(centre, 0.0)
+    center = points[tets].mean(1)
+    found = field.sample_at_positions(center, 0.0)
     assert np.allclose(found, data[0][tets].mean(1), atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Scattered points against SciPy's own interpolation and nearest neighbours."""
+"""Scattered points against SciPy's own interpolation and nearest neighbors."""
 
 import jax
 import jax.numpy as jnp

@@ -22,7 +22,7 @@ def shared_faces(rows, faces_of):
 
 
 @pytest.mark.parametrize("name", ["tetra", "hexahedron", "triangle", "quad"])
-def test_neighbours_share_a_face(name):
+def test_neighbors_share_a_face(name):
     points, cells = lattice((3, 4, 3))
     if name in ("triangle", "quad"):
         points, cells = plane_lattice((4, 5))
@@ -37,7 +37,7 @@ def test_neighbours_share_a_face(name):
         for place, face in enumerate(faces):
             others = owners[frozenset(int(row[i]) for i in face)]
             expected = [c for c in others if c != cell] or [-1]
-            assert mesh.neighbours[cell, place] == expected[0]
+            assert mesh.neighbors[cell, place] == expected[0]
     assert len(mesh.boundary.cells) == sum(len(o) == 1 for o in owners.values())
 
 
@@ -46,8 +46,8 @@ def test_boundary_of_a_box_has_its_area_and_looks_inward():
     for kind, rows in (("hexahedron", cells), ("tetra", split(cells, SIX))):
         boundary = make_mesh(points, rows, kind=kind).boundary
         assert boundary.areas.sum() == pytest.approx(2 * (2 * 1 + 1 * 0.5 + 2 * 0.5))
-        centre = np.array([1.0, 0.5, 0.25])
-        inward = ((centre - boundary.centres) * boundary.normals).sum(1)
+        center = np.array([1.0, 0.5, 0.25])
+        inward = ((center - boundary.centers) * boundary.normals).sum(1)
         assert np.all(inward > 0)
         np.testing.assert_allclose(np.linalg.norm(boundary.normals, axis=1), 1)
 
@@ -60,7 +60,7 @@ def test_mixed_cells_join_without_gaps():
     assert mesh.boundary.areas.sum() == pytest.approx(6)
     # Ends of cells alone, as .vtu files store them, are as good.
     ends = make_mesh(points, connectivity, offsets[1:], codes)
-    np.testing.assert_array_equal(ends.neighbours, mesh.neighbours)
+    np.testing.assert_array_equal(ends.neighbors, mesh.neighbors)
 
 
 def test_seams_between_pieces_are_closed_unless_values_differ():

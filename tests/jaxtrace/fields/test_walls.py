@@ -40,7 +40,7 @@ def triangles():
 
 
 def naive(x, corners):
-    """The point of a triangle closest to a place, by minimisation."""
+    """The point of a triangle closest to a place, by minimization."""
     a, b, c = corners
     gap = lambda p: np.sum((a + p[0] * (b - a) + p[1] * (c - a) - x) ** 2)
     found = minimize(

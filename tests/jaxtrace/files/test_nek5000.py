@@ -28,7 +28,7 @@ def test_the_dumps_of_a_case_are_found(tmp_path):
     ("text", "message"),
     [
         ("nonsense\n", "unknown line 'nonsense'"),
-        ("colour: red\n", "unknown line 'colour: red'"),
+        ("color: red\n", "unknown line 'color: red'"),
         ("", "needs filetemplate"),
         ("filetemplate: a%01d.f%05d\nfirsttimestep: x\n", "needs filetemplate.*'x'"),
         ("filetemplate: a\nfirsttimestep: 1\n", "not like name%01d"),

@@ -34,7 +34,7 @@ def test_grid_order_of_stored_points_is_the_index_of_each_axis():
     np.testing.assert_array_equal(storage_order(values), grid.points())
 
 
-def test_equal_geometry_is_recognised():
+def test_equal_geometry_is_recognized():
     assert triangle().same_as(triangle())
     assert not triangle().same_as(triangle(x=np.nextafter(1, 2)))
     assert axes().same_as(axes())

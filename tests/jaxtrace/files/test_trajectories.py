@@ -16,9 +16,9 @@ from jaxtrace.files.trajectories import (
 def channel(frames=12, particles=3):
     """Particles that move along x, recycled at x = 1; one dies at frame 7."""
     times = np.linspace(0.0, 2.0, frames)
-    travelled = np.linspace(0.0, 0.9, particles) + times[:, np.newaxis]
+    traveled = np.linspace(0.0, 0.9, particles) + times[:, np.newaxis]
     positions = np.zeros((frames, particles, 3), np.float32)
-    positions[..., 0] = np.mod(travelled, 1.0)
+    positions[..., 0] = np.mod(traveled, 1.0)
     positions[..., 1] = np.arange(particles)
     alive = np.ones((frames, particles), bool)
     alive[7:, 1] = False
@@ -28,7 +28,7 @@ def channel(frames=12, particles=3):
         times,
         velocities=np.ones_like(positions),
         alive=alive,
-        generation=(travelled // 1.0).astype(int),
+        generation=(traveled // 1.0).astype(int),
     )
 
 

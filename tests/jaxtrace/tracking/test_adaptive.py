@@ -58,7 +58,7 @@ def test_a_particle_is_alone_in_its_steps(frames):
         np.testing.assert_array_equal(alone[:, 0], whole[:, i])
 
 
-def test_fast_neighbours_do_not_slow_a_particle_down():
+def test_fast_neighbors_do_not_slow_a_particle_down():
     """What step a particle would take next is its own affair."""
 
     def flow(positions, t):

@@ -121,13 +121,13 @@ def test_lines():
 
 @pytest.mark.parametrize(("plane", "normal"), [("xy", 2), ("xz", 1), ("yz", 0)])
 def test_circles(plane, normal):
-    centre = np.array([1.0, 2.0, 3.0])
-    seeds = circle_seeds(centre, 2.0, 8, plane, 0.5, np.float64)
-    np.testing.assert_allclose(np.linalg.norm(seeds - centre, axis=1), 2)
-    np.testing.assert_array_equal(seeds[:, normal], centre[normal])
+    center = np.array([1.0, 2.0, 3.0])
+    seeds = circle_seeds(center, 2.0, 8, plane, 0.5, np.float64)
+    np.testing.assert_allclose(np.linalg.norm(seeds - center, axis=1), 2)
+    np.testing.assert_array_equal(seeds[:, normal], center[normal])
     gaps = np.linalg.norm(seeds - np.roll(seeds, 1, axis=0), axis=1)
     np.testing.assert_allclose(gaps, 4 * np.sin(np.pi / 8))  # equal, the last too
-    first = np.delete(seeds[0] - centre, normal)
+    first = np.delete(seeds[0] - center, normal)
     np.testing.assert_allclose(first, [2 * np.cos(0.5), 2 * np.sin(0.5)])
 
 
@@ -140,20 +140,20 @@ def test_wrong_circles():
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_spheres(scale):
-    centre = np.array([1.0, 2.0, 3.0]) * scale
-    ball = sphere_seeds(centre, 2 * scale, 4000, rng_seed=3, dtype=np.float64)
-    radius = np.linalg.norm(ball - centre, axis=1) / (2 * scale)
+    center = np.array([1.0, 2.0, 3.0]) * scale
+    ball = sphere_seeds(center, 2 * scale, 4000, rng_seed=3, dtype=np.float64)
+    radius = np.linalg.norm(ball - center, axis=1) / (2 * scale)
     assert radius.max() <= 1 + 1e-9
     np.testing.assert_allclose((radius**3).mean(), 0.5, atol=0.02)  # even in volume
-    shell = sphere_seeds(centre, 2 * scale, 4000, "surface", 3, np.float64)
-    directions = (shell - centre) / (2 * scale)
+    shell = sphere_seeds(center, 2 * scale, 4000, "surface", 3, np.float64)
+    directions = (shell - center) / (2 * scale)
     np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1)
     np.testing.assert_allclose(directions.mean(axis=0), 0, atol=0.03)
     np.testing.assert_allclose((directions**2).mean(axis=0), 1 / 3, atol=0.02)
-    again = sphere_seeds(centre, 2 * scale, 4000, rng_seed=4, dtype=np.float64)
+    again = sphere_seeds(center, 2 * scale, 4000, rng_seed=4, dtype=np.float64)
     assert not np.array_equal(ball, again)
     with pytest.raises(ValueError, match="uniform, surface"):
-        sphere_seeds(centre, 1.0, 3, "middle")
+        sphere_seeds(center, 1.0, 3, "middle")
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -219,10 +219,10 @@ def test_boundaries_of_other_things():
 
 
 def test_clusters():
-    centres = np.array([[0.0, 0, 0], [10, 20, 30]])
-    seeds = gaussian_cluster_seeds(centres, [1.0, 2.0], 3000, 1, np.float64)
+    centers = np.array([[0.0, 0, 0], [10, 20, 30]])
+    seeds = gaussian_cluster_seeds(centers, [1.0, 2.0], 3000, 1, np.float64)
     clouds = seeds.reshape(2, 3000, 3)
-    np.testing.assert_allclose(clouds.mean(axis=1), centres, atol=0.15)
+    np.testing.assert_allclose(clouds.mean(axis=1), centers, atol=0.15)
     np.testing.assert_allclose(clouds[0].std(axis=0), 1, atol=0.05)
     np.testing.assert_allclose(clouds[1].std(axis=0), 2, atol=0.1)
     stretched = gaussian_cluster_seeds([[0, 0, 0]], [[1, 0, 3]], 500)
@@ -231,10 +231,10 @@ def test_clusters():
     plane = gaussian_cluster_seeds([[0, 0], [5, 5]], 1.0, 4)
     assert plane.shape == (8, 3)
     assert set(plane[:, 2]) == {0}
-    with pytest.raises(ValueError, match="one per centre"):
-        gaussian_cluster_seeds(centres, [1, 2, 3], 4)
+    with pytest.raises(ValueError, match="one per center"):
+        gaussian_cluster_seeds(centers, [1, 2, 3], 4)
     with pytest.raises(ValueError, match="not be negative"):
-        gaussian_cluster_seeds(centres, -1.0, 4)
+        gaussian_cluster_seeds(centers, -1.0, 4)
 
 
 def test_rows_become_seeds():

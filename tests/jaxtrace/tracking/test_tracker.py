@@ -273,7 +273,7 @@ def test_wrong_parts_are_named():
             np.zeros((1, 3)),
             (0, 1),
             2,
-            colour="red",  # pyright: ignore[reportCallIssue]
+            color="red",  # pyright: ignore[reportCallIssue]
         )
     with pytest.raises(ValueError, match="finite"):
         create_tracker("rk4", UniformFlow(), None).track_particles(

@@ -1,4 +1,4 @@
-"""Tracking does nothing until it is initialised, and everything after."""
+"""Tracking does nothing until it is initialized, and everything after."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ def called(x):
     return x + 2
 
 
-def test_before_it_is_initialised_nothing_happens():
+def test_before_it_is_initialized_nothing_happens():
     assert get_memory_tracker() is None
     assert work() == 7
     assert (bare(1), called(1)) == (2, 3)

@@ -1,4 +1,4 @@
-"""A canvas shows the particles it says, in colours that mean what it says."""
+"""A canvas shows the particles it says, in colors that mean what it says."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from jaxrig.report import Points, Report, Text, png_from_array
 from jaxtrace.visualization.canvas import (
-    blend_colours,
+    blend_colors,
     particle_canvas,
     shade_map,
     trajectory_section,
@@ -66,24 +66,24 @@ def test_absent_particles_are_not_drawn():
     )
 
 
-def test_colours_by_where_particles_began():
+def test_colors_by_where_particles_began():
     part = particle_canvas(uniform([0.1, 0, 0], SEEDS, TIMES), bounds=[0, 0.9, 0, 1])
     shades = shades_of(part)
     assert shades.shape == (10,)
     assert (np.diff(shades) > 0).all()
-    assert (shades[0], shades[-1]) == (0, len(part.colours) - 1)
+    assert (shades[0], shades[-1]) == (0, len(part.colors) - 1)
 
 
-def test_a_recycled_particle_takes_the_colour_of_its_own_beginning():
+def test_a_recycled_particle_takes_the_color_of_its_own_beginning():
     record = recycling_channel(0.5, 1.0, [0.9], TIMES)
     part = particle_canvas(record, bounds=[0, 1, 0, 1])
-    assert shades_of(part)[0, 0] > 0.8 * len(part.colours)
+    assert shades_of(part)[0, 0] > 0.8 * len(part.colors)
     assert shades_of(part)[-1, 0] == 0
 
 
-def test_colours_by_age_start_again_with_a_new_life():
+def test_colors_by_age_start_again_with_a_new_life():
     record = recycling_channel(0.5, 1.0, [0.0], TIMES[:30])
-    shades = shades_of(particle_canvas(record, colour="age"))[:, 0]
+    shades = shades_of(particle_canvas(record, color="age"))[:, 0]
     (again,) = np.nonzero(np.diff(record.generation[:, 0]))
     assert shades[0] == shades[again + 1] == 0
     assert shades[again] == shades.max() > 10
@@ -107,9 +107,9 @@ def test_backgrounds(background):
     assert "<img" in part.html("s--")
 
 
-def test_colours_are_blended_from_stop_to_stop():
-    colours = blend_colours(("#000000", "#804020", "#ffffff"), 2)
-    assert colours == ["#000000", "#402010", "#804020", "#c0a090", "#ffffff"]
+def test_colors_are_blended_from_stop_to_stop():
+    colors = blend_colors(("#000000", "#804020", "#ffffff"), 2)
+    assert colors == ["#000000", "#402010", "#804020", "#c0a090", "#ffffff"]
 
 
 def test_the_page_keeps_within_its_size():
@@ -117,7 +117,7 @@ def test_the_page_keeps_within_its_size():
         [0.1, 0, 0], np.random.default_rng(0).random((400, 3)), np.arange(200.0)
     )
     report = Report("Flow")
-    report.add(trajectory_section("Flow", record, colour="age", background=np.eye(60)))
+    report.add(trajectory_section("Flow", record, color="age", background=np.eye(60)))
     assert len(report.html()) < 400_000
 
 
@@ -146,7 +146,7 @@ def test_axes_hold_the_particles_at_any_scale(scale):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"colour": "mood"}, "colour is 'mood'"),
+        ({"color": "mood"}, "color is 'mood'"),
         ({"background": np.zeros(3)}, "background has shape"),
         ({"background": np.full((2, 2), np.nan)}, "finite"),
         ({"plane": "zz"}, "plane"),

@@ -12,7 +12,7 @@ from trace_records import absorbing_channel, uniform
 FLOW = uniform([1, 0, 0], np.zeros((1, 3)), np.linspace(0, 1, 5))
 
 
-def red_centre(path):
+def red_center(path):
     """Column and row of the red dot, as shares of the picture; NaN without one."""
     pixels = imread(path)[..., :3]
     red = (np.abs(pixels - (1, 0, 0)) < 0.1).all(axis=-1)
@@ -28,7 +28,7 @@ def test_the_dot_moves_from_file_to_file(tmp_path):
         FLOW, tmp_path, figsize=(3, 2), dpi=50, s=40, alpha=1, marker_color="red"
     )
     assert [file.name for file in files] == [f"frame_{k:04d}.png" for k in range(5)]
-    across = np.array([red_centre(file) for file in files])
+    across = np.array([red_center(file) for file in files])
     assert (np.diff(across[:, 0]) > 0.1).all()
     np.testing.assert_allclose(
         np.diff(across[:, 0]), across[1, 0] - across[0, 0], atol=0.02
@@ -37,7 +37,7 @@ def test_the_dot_moves_from_file_to_file(tmp_path):
     assert {imread(file).shape[:2] for file in files} == {(100, 150)}
 
 
-def test_stride_prefix_and_colours(tmp_path):
+def test_stride_prefix_and_colors(tmp_path):
     files = render_frames_2d(
         FLOW.positions,
         tmp_path / "deep" / "er",
@@ -57,7 +57,7 @@ def test_an_absorbed_particle_leaves_the_picture(tmp_path):
     record = absorbing_channel(1.0, 1.0, [0.0, 0.7], [0.0, 0.5, 2.0])
     style = {"s": 40, "alpha": 1, "marker_color": "red", "figsize": (2, 2), "dpi": 50}
     files = render_frames_2d(record, tmp_path, **style)
-    seen = np.array([red_centre(file) for file in files])
+    seen = np.array([red_center(file) for file in files])
     np.testing.assert_array_equal(np.isfinite(seen[:, 0]), [True, True, False])
 
 
@@ -65,6 +65,6 @@ def test_frames_in_space(tmp_path):
     style = {"s": 60, "alpha": 1, "marker_color": "red", "figsize": (3, 3), "dpi": 60}
     files = render_frames_3d(FLOW, tmp_path, frame_stride=2, azim=-90, **style)
     assert [file.name for file in files] == [f"frame3d_{k:04d}.png" for k in range(3)]
-    across = [red_centre(file)[0] for file in files]
+    across = [red_center(file)[0] for file in files]
     assert across == sorted(across)
     assert across[-1] - across[0] > 0.2

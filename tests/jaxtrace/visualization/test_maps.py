@@ -1,4 +1,4 @@
-"""Maps show each value at its place in its colour."""
+"""Maps show each value at its place in its color."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_values_that_are_not_finite_are_left_blank():
     assert mesh.norm.vmin < 1 < mesh.norm.vmax
 
 
-def test_a_slice_cuts_the_colours_at_its_percentiles():
+def test_a_slice_cuts_the_colors_at_its_percentiles():
     density = np.arange(X.size, dtype=float).reshape(X.shape)
     axes = plot_slice_yz(X, Y, density, x0=0.7, levels=10, cutoff_max=50)
     (contours,) = axes.collections

@@ -66,7 +66,7 @@ def test_absent_particles_are_skipped():
     np.testing.assert_allclose(dots.get_offsets(), [[0.5, 0.0], [0.8, 0.0]])
 
 
-def test_values_colour_their_particles_and_get_a_bar():
+def test_values_color_their_particles_and_get_a_bar():
     points = POINTS.copy()
     points[1] = np.nan
     drawn = plot_particles_2d(points, color=np.array([1.0, 2.0, 4.0]))
@@ -100,14 +100,14 @@ def test_no_line_crosses_the_domain_when_particles_are_recycled():
     assert min(np.diff(part[:, 0]).min() for part in lines.get_segments()) > 0
 
 
-def test_a_line_has_the_colour_of_its_dot():
+def test_a_line_has_the_color_of_its_dot():
     drawn = plot_trajectory_2d(FLOW[:4], particle_indices=[2, 0], alpha=0.7)
     lines, dots = drawn.collections
     np.testing.assert_allclose(lines.get_colors(), dots.get_facecolors())
 
 
 @pytest.mark.parametrize("color", ["red", RED, [RED] * 3, np.array([0.0, 1.0, 2.0])])
-def test_colours_of_paths(color):
+def test_colors_of_paths(color):
     drawn = plot_trajectory_2d(FLOW[:4], color=color, particle_indices=[0, 1])
     lines, _ = drawn.collections
     assert len(lines.get_colors()) == 2

@@ -62,7 +62,7 @@ def test_without_a_map_there_is_a_reason(positions, box, words):
     assert words in notes[0]
 
 
-def test_too_few_neighbours_are_said():
+def test_too_few_neighbors_are_said():
     table = Density(sph_adaptive=True, sph_n_neighbors=50)
     maps, notes = estimate(table, CLOUD[:20], BOX, "xy")
     assert [one.method for one in maps] == ["kde"]

@@ -71,7 +71,7 @@ def full_grid(
     values = host_array(data, "grid")
     if values.dtype.kind not in "iub":
         raise TypeError(
-            f"the grid is of type {values.dtype}: colours are whole numbers; convert "
+            f"the grid is of type {values.dtype}: colors are whole numbers; convert "
             "it with .astype(np.int32)"
         )
     values = values.astype(np.int64)
@@ -85,7 +85,7 @@ def full_grid(
 
 
 def detect_changed_cells(before: GridLike, after: GridLike) -> Bool[np.ndarray, "h w"]:
-    """True where two grids differ, in colour or in being part of the grid.
+    """True where two grids differ, in color or in being part of the grid.
 
     Grids of different shapes are compared from the top left; the result covers both.
     """

@@ -1,4 +1,4 @@
-"""Grids and tasks in a terminal: coloured blocks, or digits without colour."""
+"""Grids and tasks in a terminal: colored blocks, or digits without color."""
 
 import io
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ WIDEST = 1000  # columns, more than any task of ours takes
 class GridCells:
     """The cells of a grid for a rich console, without a frame.
 
-    A console without colour (a file, a pipe, NO_COLOR) gets digits; one of 16 colours,
+    A console without color (a file, a pipe, NO_COLOR) gets digits; one of 16 colors,
     where some of ours fall together, gets both.
     """
 
@@ -175,7 +175,7 @@ def render_ansi(
     show_numbers: bool = False,
     scheme: str = "default",
 ) -> str:
-    """A grid as text with true-colour ANSI codes, a line for each row."""
+    """A grid as text with true-color ANSI codes, a line for each row."""
     cells = GridCells(read_cells(grid, mask), False, show_numbers, scheme=scheme)
     console = Console(
         file=io.StringIO(),
@@ -217,7 +217,7 @@ def _pair(
 
 
 def _ways(console: Console) -> tuple[bool, bool]:
-    """Whether there is colour, and enough of it to tell cells apart."""
+    """Whether there is color, and enough of it to tell cells apart."""
     colored = not console.no_color and console.color_system is not None
     return colored, console.color_system in ("256", "truecolor")
 

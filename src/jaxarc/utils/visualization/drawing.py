@@ -17,7 +17,7 @@ INK = "#1b1f24"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture in pixels. Text takes the colour of the page it is shown on."""
+    """A picture in pixels. Text takes the color of the page it is shown on."""
 
     width: float
     height: float
@@ -45,7 +45,7 @@ class Drawing:
 
 
 def beside(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
-    """Pictures in a row, centred on one line."""
+    """Pictures in a row, centered on one line."""
     height = max(part.height for part in parts)
     x, body = 0.0, []
     for part in parts:
@@ -55,7 +55,7 @@ def beside(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawi
 
 
 def stacked(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
-    """Pictures in a column, centred on one line."""
+    """Pictures in a column, centered on one line."""
     width = max(part.width for part in parts)
     y, body = 0.0, []
     for part in parts:
@@ -70,7 +70,7 @@ def padded(part: Drawing, margin: float, below: float = 0.0) -> Drawing:
     return Drawing(width, height, part.as_group(margin, margin), part.title)
 
 
-def centred(part: Drawing, width: float, height: float) -> Drawing:
+def centered(part: Drawing, width: float, height: float) -> Drawing:
     """A picture in the middle of an area at least as large as itself."""
     width, height = max(width, part.width), max(height, part.height)
     at = (width - part.width) / 2, (height - part.height) / 2

@@ -1,4 +1,4 @@
-"""What colour each cell value has on a screen, in three schemes."""
+"""What color each cell value has on a screen, in three schemes."""
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -6,7 +6,7 @@ from jaxtyping import Int, UInt8
 PADDING = 10  # the entry of a scheme for cells outside the grid
 UNKNOWN_COLOR = "#808080"
 
-# Colours 0 to 9, then padding.
+# Colors 0 to 9, then padding.
 COLOR_SCHEMES: dict[str, tuple[str, ...]] = {
     "default": (
         *("#252525", "#0074D9", "#FF4136", "#37D449", "#FFDC00"),
@@ -29,16 +29,16 @@ ARC_COLOR_PALETTE: dict[int, str] = dict(enumerate(COLOR_SCHEMES["default"]))
 
 
 def get_color_scheme(name: str) -> tuple[str, ...]:
-    """The colours of a scheme as `#RRGGBB`: 0 to 9, then padding."""
+    """The colors of a scheme as `#RRGGBB`: 0 to 9, then padding."""
     if name not in COLOR_SCHEMES:
         raise ValueError(
-            f"colour scheme {name!r} is not one of: {', '.join(COLOR_SCHEMES)}"
+            f"color scheme {name!r} is not one of: {', '.join(COLOR_SCHEMES)}"
         )
     return COLOR_SCHEMES[name]
 
 
 def cell_color(value: int, scheme: str = "default") -> str:
-    """The colour of one cell value: -1 is padding, unknown values are grey."""
+    """The color of one cell value: -1 is padding, unknown values are gray."""
     colors = get_color_scheme(scheme)
     return colors[value] if -1 <= value <= PADDING else UNKNOWN_COLOR
 
@@ -54,7 +54,7 @@ def cell_pixels(
 
 
 def ink_on(color: str) -> str:
-    """Black or white, whichever reads better on the colour."""
+    """Black or white, whichever reads better on the color."""
     # Above this relative luminance black has the higher contrast (WCAG 2).
     return "#000000" if _luminance(color) > 0.179 else "#FFFFFF"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxarc.utils.visualization.cells import read_cells
-from jaxarc.utils.visualization.drawing import Drawing, beside, centred, stacked
+from jaxarc.utils.visualization.drawing import Drawing, beside, centered, stacked
 from jaxarc.utils.visualization.episodes import (
     EpisodeFrame,
     check_frames,
@@ -61,10 +61,10 @@ def frame_picture(
     """The grid in an area that is the same for all frames, and the target."""
     cells = read_cells(frame.grid)
     tile = grid_tile(cells, side, INPUT, scheme, selection=frame.selection)
-    shown = [captioned(centred(tile, *area), f"Working grid ({cells.size})")]
+    shown = [captioned(centered(tile, *area), f"Working grid ({cells.size})")]
     if frame.target is not None:
         target = read_cells(frame.target)
         tall = max(area[1], target.height * side + 2 * FRAME)
-        wanted = centred(grid_tile(target, side, OUTPUT, scheme), 0.0, tall)
+        wanted = centered(grid_tile(target, side, OUTPUT, scheme), 0.0, tall)
         shown.append(captioned(wanted, f"Target ({target.size})"))
     return beside(shown, GAP, "Working grid and target")

@@ -1,4 +1,4 @@
-"""One grid as SVG: squares of colour, lines between them, marks upon them."""
+"""One grid as SVG: squares of color, lines between them, marks upon them."""
 
 import numpy as np
 from jaxtyping import Bool
@@ -11,7 +11,7 @@ from jaxrig.report.axes import label, pixel
 
 NEUTRAL, INPUT, OUTPUT = "#7d8590", "#2f81f7", "#2da44e"  # borders
 FRAME = 2.0  # width of a border
-DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every colour
+DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every color
 
 
 def grid_tile(
@@ -38,7 +38,7 @@ def grid_tile(
 
 
 def framed(inside: Drawing, border: str, dash: str = "") -> Drawing:
-    """A picture in a border of this colour."""
+    """A picture in a border of this color."""
     part = padded(inside, FRAME)
     width, height = part.width - FRAME, part.height - FRAME
     frame = (
@@ -116,7 +116,7 @@ def draw_grid_svg(
 
 
 def _squares(cells: Cells, side: float, scheme: str) -> list[str]:
-    """One path for each colour: many times smaller than an element for each cell."""
+    """One path for each color: many times smaller than an element for each cell."""
     shape = f"h{pixel(side)}v{pixel(side)}h-{pixel(side)}z"
     paths = []
     for value in np.unique(cells.values):

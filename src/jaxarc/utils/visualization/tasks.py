@@ -12,7 +12,7 @@ from jaxarc.utils.visualization.drawing import (
     Drawing,
     arrow,
     beside,
-    centred,
+    centered,
     padded,
     stacked,
     words,
@@ -108,8 +108,8 @@ def _column(
     scheme: str,
 ) -> Drawing:
     given, wanted = pair
-    above = centred(grid_tile(given, side, INPUT, scheme), 0.0, areas[0])
-    below = centred(_answer(wanted, side, scheme), 0.0, areas[1])
+    above = centered(grid_tile(given, side, INPUT, scheme), 0.0, areas[0])
+    below = centered(_answer(wanted, side, scheme), 0.0, areas[1])
     parts = [
         words(name, bold=True),
         captioned(above, given.size),

@@ -72,15 +72,15 @@ class RoundBoundary(AbstractBoundary):
         return {axis: (center - half, center + half)}
 
     def _offsets(self, positions: Array) -> list[Float[Array, " n"]]:
-        """Coordinates along the round axes, from the centre."""
+        """Coordinates along the round axes, from the center."""
         center = jnp.asarray(self.center, positions.dtype)
         return [positions[:, axis] - center[axis] for axis in self.axes]
 
     def _distance(self, positions: Array) -> Float[Array, " n"]:
-        """Distances from the centre or the axis."""
+        """Distances from the center or the axis."""
         offsets = self._offsets(positions)
         square = _inner(offsets, offsets)
-        # The root has no slope at the centre, where nobody asks for it.
+        # The root has no slope at the center, where nobody asks for it.
         at = square == 0
         root = jnp.sqrt(jnp.where(at, jnp.ones_like(square), square))
         return jnp.where(at, square, root)
@@ -143,7 +143,7 @@ def positive(name: str, value: Any) -> Float[np.ndarray, ""]:
 
 
 def ball(center: Any, radius: Any, condition: str) -> RoundBoundary:
-    """A ball; a centre of two coordinates lies at z = 0."""
+    """A ball; a center of two coordinates lies at z = 0."""
     place = np.zeros(3)
     given = np.asarray(center, np.float64)
     if given.shape not in ((2,), (3,)):
@@ -158,7 +158,7 @@ def cylinder(
 ) -> RoundBoundary:
     """A cylinder along an axis.
 
-    The centre is two coordinates across the axis, in the order x, y, z, or all three.
+    The center is two coordinates across the axis, in the order x, y, z, or all three.
     """
     across = tuple(a for a in range(3) if a != axis)
     place = np.zeros(3)

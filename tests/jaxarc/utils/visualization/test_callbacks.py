@@ -82,8 +82,8 @@ def test_options_reach_the_console(capsys):
     jax.effects_barrier()
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].strip("│ ") == "0 1"
-    with pytest.raises(TypeError, match="colour"):
-        jax_log_grid(GRIDS[0], colour=True)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match="color"):
+        jax_log_grid(GRIDS[0], color=True)  # pyright: ignore[reportCallIssue]
 
 
 def test_wrong_shapes_are_refused_while_tracing():

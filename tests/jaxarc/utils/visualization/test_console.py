@@ -1,4 +1,4 @@
-"""What a terminal shows, with and without colour."""
+"""What a terminal shows, with and without color."""
 
 import io
 import re
@@ -37,7 +37,7 @@ def inside(text):
     return [line.strip("│ \n") for line in text.splitlines()[1:-1]]
 
 
-def test_without_colour_there_are_digits_and_dots():
+def test_without_color_there_are_digits_and_dots():
     text = shown(visualize_grid_rich(GRID, MASK, "Input"))
     assert "Input (3x3)" in text
     assert inside(text) == ["1 2··", "3 4 1", "·· 2 3"]
@@ -54,14 +54,14 @@ def test_no_color_gets_digits_on_a_terminal_too():
     assert "█" not in text
 
 
-def test_with_colour_there_are_blocks_of_it():
+def test_with_color_there_are_blocks_of_it():
     text = colored(visualize_grid_rich(GRID, MASK))
     assert text.count("██") == MASK.sum()
     assert text.count("··") == (~MASK).sum()
     assert "38;2;0;116;217m██" in text
 
 
-def test_sixteen_colours_are_too_few_without_digits():
+def test_sixteen_colors_are_too_few_without_digits():
     text = colored(visualize_grid_rich(np.array([[1, 8]])), "standard")
     assert "█" not in text
     assert re.search(r"m 1\x1b.*m 8\x1b", text)
@@ -95,7 +95,7 @@ def test_column_numbers_of_two_digits_stay_apart(double_width):
     assert row == "0" + " " + gap + gap.join("55555")
 
 
-def test_values_that_are_no_colours_are_shown():
+def test_values_that_are_no_colors_are_shown():
     assert inside(shown(visualize_grid_rich(np.array([[12, 345]])))) == ["12 ?"]
 
 

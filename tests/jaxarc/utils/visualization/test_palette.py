@@ -1,4 +1,4 @@
-"""Colours as documented, and apart for eyes of three kinds."""
+"""Colors as documented, and apart for eyes of three kinds."""
 
 import itertools
 
@@ -89,7 +89,7 @@ def test_pixels_are_the_colors(scheme):
     assert found == [cell_color(int(value), scheme) for value in values]
 
 
-def test_padding_is_white_and_the_unknown_grey():
+def test_padding_is_white_and_the_unknown_gray():
     assert cell_color(-1) == cell_color(10) == "#FFFFFF"
     assert cell_color(-2) == cell_color(11) == "#808080"
 

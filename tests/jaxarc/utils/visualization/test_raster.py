@@ -9,7 +9,7 @@ from jaxarc.utils.visualization.raster import render_rgb
 
 
 @pytest.mark.parametrize("scheme", ["default", "high_contrast", "colorblind"])
-def test_every_pixel_has_the_colour_of_its_cell(scheme):
+def test_every_pixel_has_the_color_of_its_cell(scheme):
     grid = np.array([[0, 9, -1], [5, 11, 3]])
     image = render_rgb(grid, 3, scheme)
     assert image.shape == (6, 9, 3)

@@ -33,7 +33,7 @@ def test_padding_is_left_out_and_holes_are_dotted(read_svg):
 
 
 @pytest.mark.parametrize("scheme", COLOR_SCHEMES)
-def test_squares_have_the_colours_of_the_scheme(scheme):
+def test_squares_have_the_colors_of_the_scheme(scheme):
     drawing = draw_grid_svg(np.arange(10)[None], scheme=scheme)
     for value, color in enumerate(COLOR_SCHEMES[scheme][:10]):
         assert f'data-value="{value}" fill="{color}"' in drawing.body

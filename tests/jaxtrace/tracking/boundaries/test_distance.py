@@ -29,7 +29,7 @@ def domain(outside, inside="clamping", function=from_origin):
 
 
 @pytest.mark.parametrize("condition", ["reflective", "clamping", "absorbing"])
-def test_the_distance_from_a_centre_is_a_ball(condition):
+def test_the_distance_from_a_center_is_a_ball(condition):
     found = cross(domain(condition), START, END)
     expected = cross(ball((0, 0, 0), 1.0, condition), START, END)
     np.testing.assert_allclose(found.positions, expected.positions, atol=2e-6)

@@ -64,7 +64,7 @@ def test_a_mirror_returns_what_went_beyond():
     np.testing.assert_allclose(found, [[0.75, 0, 0], [0, 0, 0.5]], atol=1e-6)
 
 
-def test_the_centre_stays_and_has_a_slope():
+def test_the_center_stays_and_has_a_slope():
     shape = ball((0, 0, 0), 1.0, "reflective")
     slope = jax.jacobian(lambda x: shape(x)[0])(jnp.zeros((1, 3)))[:, 0]
     np.testing.assert_array_equal(slope, np.eye(3))

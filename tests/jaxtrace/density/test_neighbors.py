@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.density import HashGridNeighbors
-from jaxtrace.density.neighbours import CellGrid
-from trace_densities import clustered, naive_neighbours
+from jaxtrace.density.neighbors import CellGrid
+from trace_densities import clustered, naive_neighbors
 
 pytestmark = pytest.mark.slow  # compiles many programs
 
@@ -19,12 +19,12 @@ def sets(indices):
 
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("radius", [0.0, 0.01, 0.3, 0.5, 0.77, 2.0, 100.0])
-def test_neighbours_are_exact_for_any_radius(radius, dims):
+def test_neighbors_are_exact_for_any_radius(radius, dims):
     positions = clustered(150, dims)
     points = np.concatenate([positions[:20], 3 * RNG.standard_normal((40, dims))])
     search = HashGridNeighbors(positions, 0.3)
     indices, distances = search.query_many(points, radius)
-    expected = naive_neighbours(positions, points, radius)
+    expected = naive_neighbors(positions, points, radius)
     assert sets(indices) == expected
     assert indices.shape[1] == max(len(row) for row in expected)
     for row, at, point in zip(indices, distances, points, strict=True):
@@ -43,7 +43,7 @@ def test_neighbours_are_exact_for_any_radius(radius, dims):
     st.floats(0.01, 3),
     st.floats(0.01, 3),
 )
-def test_neighbours_are_exact_at_any_scale(seed, dims, scale, cell, radius):
+def test_neighbors_are_exact_at_any_scale(seed, dims, scale, cell, radius):
     rng = np.random.default_rng(seed)
     # Lattice points: many pairs lie exactly at, or one rounding from, the radius.
     positions = rng.integers(0, 5, (40, dims)) * 0.25 * scale
@@ -51,7 +51,7 @@ def test_neighbours_are_exact_at_any_scale(seed, dims, scale, cell, radius):
     search = HashGridNeighbors(positions, cell * scale)
     for reach in (radius * scale, 0.25 * scale):
         found = sets(search.query_many(points, reach)[0])
-        assert found == naive_neighbours(positions, points, reach)
+        assert found == naive_neighbors(positions, points, reach)
 
 
 def test_the_memory_limit_does_not_change_the_answer():
@@ -66,19 +66,19 @@ def test_a_far_particle_costs_nothing_and_hides_nobody():
     positions = np.concatenate([clustered(50, 3), [[1e12, 0, -1e12]]])
     search = HashGridNeighbors(positions, 0.1)
     found = sets(search.query_many(positions, 0.1)[0])
-    assert found == naive_neighbours(positions, positions, 0.1)
+    assert found == naive_neighbors(positions, positions, 0.1)
     found = sets(search.query_many([[np.nan, 0, 0], [np.inf, 0, 0]], 0.1)[0])
     assert found == [set(), set()]
 
 
-def test_absorbed_particles_are_nobodys_neighbours():
+def test_absorbed_particles_are_nobodys_neighbors():
     positions = np.array([[0, 0], [np.nan, np.nan], [1, 0], [0.1, 0]])
     indices, distances = HashGridNeighbors(positions, 1.0).query_many([[0, 0]], 0.5)
     assert indices.tolist() == [[0, 3]]
     np.testing.assert_allclose(distances, [[0, 0.1]], rtol=1e-6)
 
 
-def test_no_neighbours_at_all():
+def test_no_neighbors_at_all():
     search = HashGridNeighbors([[0.0, 0.0]], 1.0)
     assert search.query_many([[5.0, 5.0]], 1.0)[0].shape == (1, 0)
     assert search.query_many(np.zeros((0, 2)), 1.0)[0].shape == (0, 0)
@@ -87,7 +87,7 @@ def test_no_neighbours_at_all():
 def test_limits_of_the_user_raise_with_the_number_found():
     positions = np.zeros((7, 2)) + np.arange(7)[:, None] * 0.01
     search = HashGridNeighbors(positions, 1.0, per_cell_cap=7)
-    with pytest.raises(ValueError, match=r"has 7 neighbours.*max_neighbors is 5"):
+    with pytest.raises(ValueError, match=r"has 7 neighbors.*max_neighbors is 5"):
         search.query_many(positions, 1.0, max_neighbors=5)
     indices, distances = search.query_many([[0.0, 0.0]], 0.02, max_neighbors=4)
     assert indices.tolist() == [[0, 1, -1, -1]]
@@ -106,11 +106,11 @@ def test_distances_have_the_dtype_of_the_positions():
 
 
 @pytest.mark.parametrize("dims", [2, 3])
-def test_ranges_hold_every_neighbour_once(dims):
+def test_ranges_hold_every_neighbor_once(dims):
     positions = clustered(80, dims)
     grid = CellGrid(positions, 0.2)
     starts, counts = grid.ranges(positions)
-    expected = naive_neighbours(positions, positions, 0.2)
+    expected = naive_neighbors(positions, positions, 0.2)
     for row in range(len(positions)):
         held = [
             grid.order[s : s + c] for s, c in zip(starts[row], counts[row], strict=True)

@@ -9,7 +9,7 @@ from jaxarc.state import ArcEnvState
 from jaxarc.wrappers.base import Wrapper
 
 
-class Vectorise(Wrapper):
+class Vectorize(Wrapper):
     """Maps an environment over leading axes of keys, states and actions.
 
     The tasks are not mapped: however many environments, they are held once. Equal keys

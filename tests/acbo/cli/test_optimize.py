@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from acbo.cli import optimise as command
+from acbo.cli import optimize as command
 from acbo.cli.app import app
 from acbo.problems import names
 from causal_policies import small_policy, small_surrogate
@@ -24,7 +24,7 @@ def test_all_problems_are_listed(call):
 
 
 def test_a_run_with_a_baseline(call):
-    words = ("optimise", "simple", "--steps", "3", "--rows", "5", "--with", "random")
+    words = ("optimize", "simple", "--steps", "3", "--rows", "5", "--with", "random")
     done = call(*words)
     assert done.exit_code == 0, done.output
     assert (
@@ -41,7 +41,7 @@ def test_a_run_with_a_baseline(call):
 @pytest.mark.slow
 def test_a_run_with_the_policy_and_pictures(call, tmp_path):
     out = tmp_path / "pictures"
-    done = call("optimise", "simple", "--steps", "2", "--out", out, "--json")
+    done = call("optimize", "simple", "--steps", "2", "--out", out, "--json")
     assert done.exit_code == 0, done.output
     files = {path.name for path in out.iterdir()}
     assert files == {"shares.svg", "graph.svg", "causes.svg"}
@@ -55,6 +55,6 @@ def test_a_run_with_the_policy_and_pictures(call, tmp_path):
     ],
 )
 def test_wrong_names(call, words, message):
-    done = call("optimise", *words)
+    done = call("optimize", *words)
     assert done.exit_code == 2
     assert message in " ".join(done.output.replace("│", " ").split())

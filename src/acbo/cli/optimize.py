@@ -1,4 +1,4 @@
-"""`jaxrig causal optimise` and `problems`: interventions on problems of the field."""
+"""`jaxrig causal optimize` and `problems`: interventions on problems of the field."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ def find_proposer(name: str) -> Any:
     return known[name]
 
 
-def optimise(
+def optimize(
     name: Annotated[str, typer.Argument(help="See `jaxrig causal problems`.")],
     steps: Annotated[int, typer.Option("--steps", min=1, help="Interventions.")] = 20,
     rows: Annotated[
@@ -49,7 +49,7 @@ def optimise(
         Path | None, typer.Option("--out", help="Folder for pictures.")
     ] = None,
 ) -> None:
-    """Optimise a problem whose true optimum is known, one intervention at a time.
+    """Optimize a problem whose true optimum is known, one intervention at a time.
 
     The share is how much of the way from doing nothing to the best single
     intervention the best one so far covers, by true expected outcomes.

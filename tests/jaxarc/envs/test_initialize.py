@@ -13,7 +13,7 @@ from arc_reference import size_of
 from arc_states import assert_same
 from jaxarc import bits
 from jaxarc.config import GridInitializationConfig
-from jaxarc.envs.initialise import draw_grid, permuted_grid, random_grid
+from jaxarc.envs.initialize import draw_grid, permuted_grid, random_grid
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -90,7 +90,7 @@ def test_permutations_move_the_content_alone(kind, results):
     assert len(seen) == (3 if kind == "rotate" else 2)
 
 
-def test_colours_are_renamed_one_to_one_and_black_stays():
+def test_colors_are_renamed_one_to_one_and_black_stays():
     grid = example()
     found = draws(only("permutation", permutation_types=("color_remap",)), grid)
     for one in found:
@@ -127,7 +127,7 @@ def test_random_grids_fill_about_their_share(dense):
     cells = found[:, :, :5]
     assert set(np.unique(cells).tolist()) == set(range(10))
     share = (cells > 0).mean()
-    # Dense: scattered 0.28, and 0.3 of the empty cells with a filled neighbour.
+    # Dense: scattered 0.28, and 0.3 of the empty cells with a filled neighbor.
     assert abs(share - 0.4) < 0.02 if not dense else 0.36 < share < 0.46
 
 
@@ -143,7 +143,7 @@ def test_weights_are_shares():
     assert copies + sum(np.array_equal(one, empty) for one in found) == 800
 
 
-def initialised(config, **kw):
+def initialized(config, **kw):
     whole = dataclasses.replace(clipping(), grid_initialization=config)
     return small_env(whole, **kw)
 
@@ -156,7 +156,7 @@ def likeness(grid, wanted):
 @pytest.mark.parametrize("kind", ["demo", "permutation", "empty", "random"])
 @pytest.mark.parametrize("augment", [False, True])
 def test_a_start_is_as_similar_as_its_grid(kind, augment):
-    env = initialised(only(kind), augment=augment)
+    env = initialized(only(kind), augment=augment)
     for number in range(6):
         state, step = reset(env, jax.random.key(number))
         arc = env.arc_state(state)
@@ -168,20 +168,20 @@ def test_a_start_is_as_similar_as_its_grid(kind, augment):
 
 
 def test_in_test_mode_the_similarity_stays_hidden():
-    env = initialised(only("demo"), episode_mode=1)
+    env = initialized(only("demo"), episode_mode=1)
     state, step = env.reset(jax.random.key(0))
     assert float(step.extras["similarity"]) == 0.0
     assert float(env.arc_state(state).similarity_score) == 0.0
 
 
 def test_copies_change_nothing_but_the_way_there():
-    plain, copied = small_env(), initialised(only("demo"))
+    plain, copied = small_env(), initialized(only("demo"))
     key = jax.random.key(4)
     assert_same(plain.reset(key), copied.reset(key))
 
 
 def test_renewed_episodes_begin_with_a_drawn_grid_too():
-    env = initialised(only("empty"), buffer=small_buffer())
+    env = initialized(only("empty"), buffer=small_buffer())
     state, _ = env.reset(jax.random.key(0))
     after = env.renew(state, jnp.asarray(True))
     grid = np.asarray(env.observe(after))

@@ -23,7 +23,7 @@ from jaxarc.wrappers import (
     FlattenActionWrapper,
     MetricsWrapper,
     PointActionWrapper,
-    Vectorise,
+    Vectorize,
 )
 from jaxrig.testing import assert_one_trace
 
@@ -41,7 +41,7 @@ def layered(**kw):
 @pytest.mark.parametrize("augment", [False, True])
 def test_rows_equal_single_environments(augment):
     one = layered(augment=augment)
-    env = Vectorise(one)
+    env = Vectorize(one)
     keys = jax.random.split(jax.random.key(0), COUNT)
     states, steps = reset(env, keys)
     singles = [reset(one, key) for key in keys]
@@ -57,7 +57,7 @@ def test_rows_equal_single_environments(augment):
 
 
 def test_equal_keys_make_equal_starts():
-    env = Vectorise(small_env())
+    env = Vectorize(small_env())
     keys = jnp.stack([jax.random.key(3)] * COUNT)
     states, _ = reset(env, keys)
     for index in range(1, COUNT):
@@ -65,7 +65,7 @@ def test_equal_keys_make_equal_starts():
 
 
 def test_a_start_has_a_value_for_each():
-    env = Vectorise(small_env())
+    env = Vectorize(small_env())
     keys = jax.random.split(jax.random.key(0), 3)
     tasks, pairs = jnp.asarray([2, 1, 0]), jnp.asarray([2, 1, 0])
     states, _ = env.reset(keys, task=tasks, pair=pairs)
@@ -78,7 +78,7 @@ def test_a_start_has_a_value_for_each():
 
 
 def test_only_those_that_are_done_begin_anew():
-    env = Vectorise(small_env())
+    env = Vectorize(small_env())
     states, _ = reset(env, jax.random.split(jax.random.key(0), 3))
     done = jnp.asarray([False, True, False])
     after = renew(env, states, done)
@@ -90,7 +90,7 @@ def test_only_those_that_are_done_begin_anew():
 def test_the_tasks_exist_once():
     """The compiled step takes the buffer as it is and returns nothing of its size."""
     buffer = small_buffer(64)
-    env = Vectorise(small_env(buffer=buffer))
+    env = Vectorize(small_env(buffer=buffer))
     keys = jax.random.split(jax.random.key(0), 256)
     states, _ = reset(env, keys)
     actions = sample_actions(env, jax.random.key(0), 256)
@@ -104,7 +104,7 @@ def test_the_tasks_exist_once():
 
 
 def test_documented_views_of_a_batch():
-    env = Vectorise(MetricsWrapper(small_env()))
+    env = Vectorize(MetricsWrapper(small_env()))
     states, first = reset(env, jax.random.split(jax.random.key(0), 3))
     arc = env.arc_state(states)
     np.testing.assert_array_equal(arc.working_grid, first.observation)
@@ -120,7 +120,7 @@ def test_documented_views_of_a_batch():
 
 
 def test_one_trace_for_all_steps():
-    env = Vectorise(layered())
+    env = Vectorize(layered())
     states, _ = reset(env, jax.random.split(jax.random.key(0), COUNT))
     calls = [
         (env, states, sample_actions(env, jax.random.key(n), COUNT)) for n in range(3)

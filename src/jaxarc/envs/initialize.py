@@ -1,4 +1,4 @@
-"""Other grids to begin with: the input, moved or recoloured, an empty or random one."""
+"""Other grids to begin with: the input, moved or recolored, an empty or random one."""
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +15,13 @@ from jaxarc.similarity import similarity
 from jaxarc.types import JaxArcTask
 
 MODES = ("demo", "permutation", "empty", "random")
-# Of a dense pattern: the share that is scattered, and how likely its neighbours join.
+# Of a dense pattern: the share that is scattered, and how likely its neighbors join.
 SCATTERED, GROWTH = 0.7, 0.3
 
 Grid = tuple[UInt[Array, "planes h"], Int[Array, " two"]]
 
 
-def initialise(
+def initialize(
     tasks: JaxArcTask,
     episode: Episode,
     key: PRNGKeyArray,
@@ -78,14 +78,14 @@ def permuted_grid(
     width: int,
     kinds: tuple[str, ...],
 ) -> Grid:
-    """The grid turned, mirrored or recoloured, one of them drawn; black stays black.
+    """The grid turned, mirrored or recolored, one of them drawn; black stays black.
 
     Turns that exchange height and width need a square padded shape; without one only
     half turns are drawn.
     """
     if not kinds:
         return planes, size
-    kind_key, turn_key, colour_key = jax.random.split(key, 3)
+    kind_key, turn_key, color_key = jax.random.split(key, 3)
     kind = jax.random.randint(kind_key, (), 0, len(kinds), jnp.int32)
     turns = (1, 2, 3) if planes.shape[-1] == width else (2,)
     symmetries = {"rotate": turns, "reflect": (4, 6), "color_remap": (0,)}
@@ -93,10 +93,10 @@ def permuted_grid(
         jax.random.choice(turn_key, jnp.asarray(symmetries[name], jnp.int32))
         for name in kinds
     ]
-    _, permutation = random_augmentation(colour_key, symmetries=False)
-    recolours = jnp.asarray([name == "color_remap" for name in kinds])[kind]
+    _, permutation = random_augmentation(color_key, symmetries=False)
+    recolors = jnp.asarray([name == "color_remap" for name in kinds])[kind]
     unchanged = jnp.arange(permutation.shape[0], dtype=jnp.int32)
-    permutation = jnp.where(recolours, permutation, unchanged)
+    permutation = jnp.where(recolors, permutation, unchanged)
     symmetry = jnp.stack(drawn)[kind]
     return transform_planes(planes, size, symmetry, permutation, width)
 
@@ -109,19 +109,19 @@ def random_grid(
     density: float,
     dense: bool,
 ) -> Grid:
-    """Colours 1 to 9 on a share of the cells, on the rest black.
+    """Colors 1 to 9 on a share of the cells, on the rest black.
 
-    A dense pattern scatters fewer of them and lets them grow to their neighbours.
+    A dense pattern scatters fewer of them and lets them grow to their neighbors.
     """
     shape = (planes.shape[-1], width)
-    cell_key, colour_key, growth_key = jax.random.split(key, 3)
+    cell_key, color_key, growth_key = jax.random.split(key, 3)
     share = density * SCATTERED if dense else density
     filled = jax.random.bernoulli(cell_key, share, shape)
     if dense:
         grows = jax.random.bernoulli(growth_key, GROWTH, shape)
         filled = filled | (_beside(filled) & grows)
-    colours = jax.random.randint(colour_key, shape, 1, 10, jnp.int32)
-    drawn = bits.pack_grid(jnp.where(filled, colours, 0))
+    colors = jax.random.randint(color_key, shape, 1, 10, jnp.int32)
+    drawn = bits.pack_grid(jnp.where(filled, colors, 0))
     active = bits.active_rows(size, shape[0], planes.dtype)
     return drawn & active[None], size
 

@@ -1,4 +1,4 @@
-"""Exact search for neighbours within a radius, among particles sorted by cell."""
+"""Exact search for neighbors within a radius, among particles sorted by cell."""
 
 import itertools
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from jaxtrace.density.grids import as_points, working_dtype
 
 # Cells are this much wider than the reach, so that no rounding of a distance on the
-# device can find a neighbour two cells away.
+# device can find a neighbor two cells away.
 _MARGIN = 2.0**-14
 # Cells per axis, so that the key of a cell fits 64 bits.
 _MOST_CELLS = {2: 2**30, 3: 2**20}
@@ -20,7 +20,7 @@ _CANDIDATE_BYTES = 96  # of one candidate pair while it is looked at on the host
 class CellGrid:
     """Particles sorted by cell; all within `reach` of a point lie in few ranges.
 
-    Cells are at least `reach` wide, so that neighbours lie in the cells around that of
+    Cells are at least `reach` wide, so that neighbors lie in the cells around that of
     the point; along the last axis those are adjacent in the sorted order, which leaves
     3 ranges in 2-D and 9 in 3-D. Only occupied cells take space.
     """
@@ -51,7 +51,7 @@ class CellGrid:
     def ranges(
         self, points: Float[np.ndarray, "points dims"]
     ) -> tuple[Int[np.ndarray, "points rows"], Int[np.ndarray, "points rows"]]:
-        """Starts and lengths of the ranges of `order` that hold every neighbour."""
+        """Starts and lengths of the ranges of `order` that hold every neighbor."""
         cells = self._cells(points)
         first = np.maximum(cells[:, -1] - 1, 0)
         last = np.minimum(cells[:, -1] + 1, self._shape[-1] - 1)
@@ -71,11 +71,11 @@ class CellGrid:
 
 
 class HashGridNeighbors:
-    """Fixed-radius neighbour search, exact for every radius.
+    """Fixed-radius neighbor search, exact for every radius.
 
     `cell_size` is the width of the cells; a larger radius sorts the particles anew.
     Nothing is capped: `per_cell_cap`, if given, only raises when a cell holds more.
-    Particles with a NaN are nobody's neighbours.
+    Particles with a NaN are nobody's neighbors.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class HashGridNeighbors:
         """Indices and distances of all particles within `radius`, nearest first.
 
         Rows are filled up with -1 and inf. There are as many columns as the fullest row
-        needs, or `max_neighbors`; more neighbours than that raise.
+        needs, or `max_neighbors`; more neighbors than that raise.
         """
         points = self._check(queries, radius)
         within = radius <= self.cell_size
@@ -117,7 +117,7 @@ class HashGridNeighbors:
         most = max((int(own.max(initial=0)) for _, _, own in found), default=0)
         if max_neighbors is not None and most > max_neighbors:
             raise ValueError(
-                f"a point has {most} neighbours within {radius}, max_neighbors is "
+                f"a point has {most} neighbors within {radius}, max_neighbors is "
                 f"{max_neighbors}: raise it to {most} or leave it out"
             )
         columns = most if max_neighbors is None else max_neighbors
@@ -142,7 +142,7 @@ class HashGridNeighbors:
         grid: CellGrid,
         radius: float,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Particles, distances and numbers of neighbours of a block, row after row."""
+        """Particles, distances and numbers of neighbors of a block, row after row."""
         lengths = counts.ravel()
         ends = np.cumsum(lengths)
         within = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)

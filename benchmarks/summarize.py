@@ -1,6 +1,6 @@
 """Turn benchmark JSON into the tables of docs/performance.md.
 
-python benchmarks/summarise.py cpu.json gpu.json
+python benchmarks/summarize.py cpu.json gpu.json
 """
 
 import json
