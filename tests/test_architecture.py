@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxrig import __version__
+
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MAX_FILE_LINES = 500  # 400 is the soft edge
@@ -43,7 +45,9 @@ def test_file_follows_the_house_style(path):
 def test_package_files_only_reexport(path):
     body = ast.parse(path.read_text()).body
     allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.Expr)
-    assert all(isinstance(node, allowed) for node in body)
+    for node in body:
+        lazy = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        assert lazy or isinstance(node, allowed)
 
 
 def test_the_design_page_shows_the_contract():
@@ -67,5 +71,4 @@ def test_the_design_page_shows_the_contract():
 
 
 def test_one_version_number():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()

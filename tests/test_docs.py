@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxrig import __version__
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -41,7 +43,7 @@ def test_the_citation_is_of_this_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lines = (ROOT / "CITATION.cff").read_text().splitlines()
     assert {"cff-version: 1.2.0", "type: software"} <= set(lines)
-    assert f"version: {project['version']}" in lines
+    assert f"version: {__version__}" in lines
     assert f"license: {project['license']}" in lines
 
 

@@ -1,14 +1,11 @@
-"""What causal optimization plugs into the front door."""
+"""What the package plugs into the command `jaxrig`; each part is loaded on use."""
 
-from acbo.benchmarks import BENCHMARKS
-from acbo.cli import app
-from acbo.demo import causal_section
 from jaxrig.systems import System
 
 SYSTEM = System(
     "causal",
     "Causal optimization",
-    demo=causal_section,
-    benchmarks=BENCHMARKS,
-    app=app,
+    demo="acbo.demo:causal_section",
+    benchmarks="acbo.benchmarks:BENCHMARKS",
+    app="acbo.cli:app",
 )

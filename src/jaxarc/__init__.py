@@ -1,7 +1,5 @@
 """ARC puzzles as compiled reinforcement-learning environments."""
 
-from importlib.metadata import version
-
 from jaxarc.actions import (
     BboxAction,
     MaskAction,
@@ -36,8 +34,7 @@ from jaxarc.envs.timestep import StepType, TimeStep
 from jaxarc.factories import create_arc_env_state, create_arc_env_state_with_format
 from jaxarc.registration import make, register
 from jaxarc.types import Grid, JaxArcTask, TaskPair
-
-__version__ = version("jaxrig")
+from jaxrig import __version__
 
 __all__ = [
     "ARCLEAction",

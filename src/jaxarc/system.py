@@ -1,14 +1,11 @@
-"""What the ARC environments plug into the front door."""
+"""What the package plugs into the command `jaxrig`; each part is loaded on use."""
 
-from jaxarc.benchmarks import BENCHMARKS
-from jaxarc.cli import app
-from jaxarc.demo import arc_section
 from jaxrig.systems import System
 
 SYSTEM = System(
     "arc",
     "ARC environments",
-    demo=arc_section,
-    benchmarks=BENCHMARKS,
-    app=app,
+    demo="jaxarc.demo:arc_section",
+    benchmarks="jaxarc.benchmarks:BENCHMARKS",
+    app="jaxarc.cli:app",
 )

@@ -1,57 +1,64 @@
 """The shared core: knows arrays, devices and hosts; knows no domain.
 
+Names are loaded on first use, so that the command line starts without JAX.
 `jaxrig.learn`, `jaxrig.report` and `jaxrig.testing` are imported by name.
 """
 
-from jaxrig.batching import map_chunked, map_workers, pad_axis
-from jaxrig.caching import ByteCache, LazyLoader
-from jaxrig.callbacks import (
-    callback_report,
-    callback_statistics,
-    host_callback,
-    reset_callback_statistics,
-)
-from jaxrig.checkpoint import (
-    CheckpointManager,
-    CheckpointMismatch,
-    load_tree,
-    read_header,
-    save_tree,
-)
-from jaxrig.checks import (
-    CheckError,
-    check,
-    error_mode,
-    get_error_mode,
-    set_error_mode,
-    tally,
-)
-from jaxrig.compilation import keep_compilations, record_compilations
-from jaxrig.devices import pick_devices, place, set_accelerator_memory
-from jaxrig.dtypes import shrink, smallest_dtype
-from jaxrig.hosts import is_main, start_hosts, stop_hosts, wait_for_all
-from jaxrig.keys import batch_keys, named_key, worker_keys
-from jaxrig.memory import (
-    compiled_memory,
-    detect_memory_leaks,
-    device_memory,
-    host_memory,
-    tree_bytes,
-)
-from jaxrig.planning import (
-    BatchSizeController,
-    best_throughput,
-    largest_batch,
-    next_batch_size,
-)
-from jaxrig.profiling import profile, region
-from jaxrig.progress import Meter, make_meter, scan_with_progress
-from jaxrig.sharding import constrain, gather, make_mesh, replicate, shard_batch
-from jaxrig.static import freeze, thaw
-from jaxrig.storage import BlobStore
-from jaxrig.throttle import Interval, SlowCalls
-from jaxrig.timing import PerformanceMonitor, Timing, compare, measure
-from jaxrig.tracing import RetraceError, adaptive, compile_once
+from typing import TYPE_CHECKING
+
+from jaxrig.lazy import lazy_attributes
+from jaxrig.machine import __version__
+
+if TYPE_CHECKING:
+    from jaxrig.batching import map_chunked, map_workers, pad_axis
+    from jaxrig.caching import ByteCache, LazyLoader
+    from jaxrig.callbacks import (
+        callback_report,
+        callback_statistics,
+        host_callback,
+        reset_callback_statistics,
+    )
+    from jaxrig.checkpoint import (
+        CheckpointManager,
+        CheckpointMismatch,
+        load_tree,
+        read_header,
+        save_tree,
+    )
+    from jaxrig.checks import (
+        CheckError,
+        check,
+        error_mode,
+        get_error_mode,
+        set_error_mode,
+        tally,
+    )
+    from jaxrig.compilation import keep_compilations, record_compilations
+    from jaxrig.devices import pick_devices, place, set_accelerator_memory
+    from jaxrig.dtypes import shrink, smallest_dtype
+    from jaxrig.hosts import is_main, start_hosts, stop_hosts, wait_for_all
+    from jaxrig.keys import batch_keys, named_key, worker_keys
+    from jaxrig.memory import (
+        compiled_memory,
+        detect_memory_leaks,
+        device_memory,
+        host_memory,
+        tree_bytes,
+    )
+    from jaxrig.planning import (
+        BatchSizeController,
+        best_throughput,
+        largest_batch,
+        next_batch_size,
+    )
+    from jaxrig.profiling import profile, region
+    from jaxrig.progress import Meter, make_meter, scan_with_progress
+    from jaxrig.sharding import constrain, gather, make_mesh, replicate, shard_batch
+    from jaxrig.static import freeze, thaw
+    from jaxrig.storage import BlobStore
+    from jaxrig.throttle import Interval, SlowCalls
+    from jaxrig.timing import PerformanceMonitor, Timing, compare, measure
+    from jaxrig.tracing import RetraceError, adaptive, compile_once
 
 __all__ = [
     "BatchSizeController",
@@ -67,6 +74,7 @@ __all__ = [
     "RetraceError",
     "SlowCalls",
     "Timing",
+    "__version__",
     "adaptive",
     "batch_keys",
     "best_throughput",
@@ -120,3 +128,5 @@ __all__ = [
     "wait_for_all",
     "worker_keys",
 ]
+
+__getattr__ = lazy_attributes(__name__, __file__)

@@ -1,17 +1,32 @@
-"""Measurements with everything needed to judge them, as a table and as JSON."""
+"""Measurements with everything needed to judge them, as a table and as JSON.
+
+The command `bench` is the same for `jaxrig` and for every system's own.
+"""
 
 import datetime
 import json
+import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
+import typer
+from rich import box
+from rich.table import Table
 
 from jaxrig.atomic import atomic_write
+from jaxrig.console import (
+    JsonOption,
+    ListOption,
+    check_writable,
+    make_console,
+    say,
+)
 from jaxrig.machine import describe_machine, package_versions
 from jaxrig.memory import device_memory, host_memory
+from jaxrig.report.numerals import format_number
 from jaxrig.timing import Timing
 
 SCHEMA = "jaxrig.bench/1"
@@ -98,3 +113,73 @@ def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write(json.dumps(content, indent=1).encode())
+
+
+def run_benchmarks(
+    known: Sequence[Benchmark],
+    names: Sequence[str],
+    json: Path | None = None,
+    list_only: bool = False,
+) -> None:
+    """Run the benchmarks of these names, show tables, and write JSON if asked to."""
+    console = make_console()
+    try:
+        chosen = choose(known, names)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if list_only:
+        for benchmark in chosen:
+            say(console, f"{benchmark.name}: {benchmark.summary}")
+        return
+    check_writable(json)
+    results = []
+    for benchmark in chosen:
+        say(console, f"{benchmark.name}: {benchmark.summary}")
+        records = run_benchmark(benchmark)
+        console.print(bench_table(records))
+        results += records
+        if json is not None:  # after each one, so that an interrupted run loses nothing
+            write_results(json, results)
+    if json is not None:
+        say(console, f"wrote {json}")
+
+
+def bench_command(
+    system: str, benchmarks: str
+) -> Callable[[list[str] | None, Path | None, bool], None]:
+    """Return a system's own command `bench`.
+
+    `benchmarks` says where they are (`"package.module:NAME"`), so that the system's
+    other commands need not import them. Their names go with or without the system's.
+    """
+    prefix = f"{system}."
+
+    def run_bench(
+        names: Annotated[
+            list[str] | None, typer.Argument(help="Names, see --list; default: all.")
+        ] = None,
+        json: JsonOption = None,
+        list_only: ListOption = False,
+    ) -> None:
+        chosen = [f"{prefix}{name.removeprefix(prefix)}" for name in names or []]
+        run_benchmarks(pkgutil.resolve_name(benchmarks), chosen, json, list_only)
+
+    run_bench.__doc__ = f"Measure this machine; the same as `jaxrig bench {system}`."
+    return run_bench
+
+
+def bench_table(records: Sequence[dict]) -> Table:
+    """Rates of all cases with their spread and compile time."""
+    table = Table(box=box.SIMPLE)
+    table.add_column("case", overflow="fold")
+    for column in ("per second", "per CPU-s", "spread", "compile"):
+        table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+    for record in records:
+        table.add_row(
+            f"{record['case']}: {record['unit']}",
+            format_number(record["per_second"]),
+            format_number(record["per_cpu_second"]),
+            f"{record['spread']:.0%}",
+            f"{record['compile_seconds']:.2f} s",
+        )
+    return table

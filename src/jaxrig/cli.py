@@ -1,24 +1,43 @@
-"""The command `jaxrig`: doctor, bench, demo, and a sub-command for each system."""
+"""The command `jaxrig`: doctor, bench, demo, and a sub-command for each system.
+
+JAX and the systems are imported when a command needs them, not before: help, the
+version and the answer to a typo come at once.
+"""
 
 import enum
+import re
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
-from jaxrig import compilation, doctor, machine
-from jaxrig.bench_command import JsonOption, ListOption, run_benchmarks
-from jaxrig.console import WIDE
-from jaxrig.outputs import check_writable
-from jaxrig.progress import Meter, make_meter
-from jaxrig.report import Report, Section, Text
-from jaxrig.report import Table as ReportTable
-from jaxrig.systems import System, find_systems
+from jaxrig.console import JsonOption, ListOption, complain, make_console
+from jaxrig.machine import __version__, package_summary, system_entries
+
+# British spellings in commands and options are understood, though not shown.
+AMERICAN = {
+    "behaviour": "behavior",
+    "centre": "center",
+    "colour": "color",
+    "grey": "gray",
+    "labelled": "labeled",
+    "neighbour": "neighbor",
+} | {
+    f"{stem}is": f"{stem}iz"
+    for stem in (
+        *("discret", "initial", "maxim", "minim", "normal", "optim", "random"),
+        *("regular", "standard", "summar", "vector", "visual"),
+    )
+}
+BRITISH = re.compile("|".join(AMERICAN))
+
+
+def _american(word: str) -> str:
+    return BRITISH.sub(lambda found: AMERICAN[found.group()], word)
+
 
 app = typer.Typer(
     name="jaxrig",
@@ -26,9 +45,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"token_normalize_func": _american},
 )
-console = Console(soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
-complaints = Console(stderr=True, soft_wrap=True)
 
 
 class Progress(enum.StrEnum):
@@ -40,12 +58,27 @@ class Progress(enum.StrEnum):
     silent = "silent"
 
 
+class SystemCommands(TyperGroup):
+    """A system's commands, loaded when one of them is used."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Load the system and hand over to its own commands."""
+        from jaxrig.systems import load_system
+
+        app = load_system(str(self.name)).load_app()
+        if app is None:
+            raise typer.BadParameter(f"{self.name} has no commands")
+        command = typer.main.get_command(app)
+        return command.make_context(info_name, args, parent, **extra)
+
+
 def _show_error(
     kind: type[BaseException], error: BaseException, _: TracebackType | None
-):
-    """One line instead of a traceback: what went wrong is in the message."""
-    text = str(error) or kind.__name__
-    complaints.print(f"error: {text}", style="red", markup=False)
+) -> None:
+    """Print one line instead of a traceback: what went wrong is in the message."""
+    complain(f"error: {str(error) or kind.__name__}")
 
 
 @app.callback()
@@ -54,26 +87,30 @@ def configure(
         bool, typer.Option("--debug", help="Show the full traceback of an error.")
     ] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and stop.")
+        bool, typer.Option("--version", help="Show the version and exit.")
     ] = False,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Keep no compiled programs on disk.")
+        bool, typer.Option("--no-cache", help="Do not keep compiled programs on disk.")
     ] = False,
 ) -> None:
     """One compiled JAX core and the research systems on it."""
     if version:
-        console.print(f"jaxrig {machine.package_versions(['jaxrig'])['jaxrig']}")
+        typer.echo(f"jaxrig {__version__}")
         raise typer.Exit
     if not debug:
         sys.excepthook = _show_error
     if not no_cache:
-        compilation.keep_compilations()
+        from jaxrig.compilation import keep_compilations
+
+        keep_compilations()
 
 
 @app.command("doctor")
 def run_doctor() -> None:
     """Show versions, devices, memory, extras, and whether compiling works here."""
-    if not doctor.examine(console):
+    from jaxrig import doctor
+
+    if not doctor.examine(make_console()):
         raise typer.Exit(1)
 
 
@@ -87,8 +124,14 @@ def run_bench(
     list_only: ListOption = False,
 ) -> None:
     """Measure this machine; every figure comes with its spread and compile time."""
-    known = [b for system in find_systems()[0] for b in system.benchmarks]
-    run_benchmarks(known, names or [], json, list_only, console)
+    from jaxrig.bench import run_benchmarks
+    from jaxrig.systems import load_systems
+
+    systems, problems = load_systems()
+    for problem in problems.values():
+        complain(f"warning: {problem}")
+    known = [b for system in systems for b in system.load_benchmarks()]
+    run_benchmarks(known, names or [], json, list_only)
 
 
 @app.command("demo")
@@ -104,63 +147,16 @@ def run_demo(
     ] = Progress.auto,
 ) -> None:
     """Run the main job of every installed system and write one page about it."""
-    report = Report("jaxrig demo", "Every figure on this page comes from one run.")
-    chosen = _with_demo(only or [])
-    check_writable(out / "report.html")
-    for system, demo in chosen:
-        report.add(_run_one(system.title, demo, progress, bool(only)))
-    report.add(_machine_section())
-    path = report.write(out / "report.html")
-    console.print(f"open {path}", markup=False)
+    from jaxrig.demo import run_demos
 
-
-def _run_one(
-    title: str, demo: Callable[[Meter], Section], progress: Progress, asked: bool
-) -> Section:
-    """What a demo shows; unless asked for by name, it may lack an extra."""
-    console.print(f"{title} ...", markup=False)
-    start, meter = time.perf_counter(), make_meter(progress)
-    try:
-        section = demo(meter)
-    except ImportError as error:
-        if asked:
-            raise
-        complaints.print(f"{title}: left out, {error}", style="red", markup=False)
-        return Section(title, Text(f"Left out: {error}."))
-    finally:  # also when interrupted: a bar left drawn hides the cursor
-        meter.stop()
-    seconds = time.perf_counter() - start
-    console.print(f"{title}: {seconds:.1f} s", markup=False)
-    return section
-
-
-def _with_demo(only: list[str]) -> list[tuple[System, Callable[[Meter], Section]]]:
-    systems = [(s, s.demo) for s in find_systems()[0] if s.demo is not None]
-    unknown = set(only) - {s.name for s, _ in systems}
-    if unknown:
-        there = ", ".join(s.name for s, _ in systems)
-        raise typer.BadParameter(f"no demo {sorted(unknown)[0]!r}; there are: {there}")
-    return [(s, demo) for s, demo in systems if not only or s.name in only]
-
-
-def _machine_section() -> Section:
-    facts = machine.describe_machine()
-    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
-    facts |= machine.package_versions()
-    rows = [
-        (name, ", ".join(value) if isinstance(value, list) else str(value))
-        for name, value in facts.items()
-    ]
-    text = Text("What this page was made on.")
-    return Section("Machine", text, ReportTable(("what", "value"), rows))
+    run_demos(out / "report.html", only or [], progress)
 
 
 def main() -> None:
-    """Entry point of the command `jaxrig`."""
-    systems, broken = find_systems()
-    for system in systems:
-        if system.app is not None:
-            app.add_typer(system.app, name=system.name, help=system.title)
-    for name, why in broken.items():
-        complaints.print(f"warning: {name} does not load: {why}", markup=False)
-    app()
+    """Run the command `jaxrig` with the sub-commands of all installed systems."""
+    command = typer.main.get_group(app)
+    for entry in system_entries():
+        if entry.name != "core":
+            help = package_summary(entry)
+            command.add_command(SystemCommands(name=entry.name, help=help))
+    command()

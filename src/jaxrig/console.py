@@ -1,23 +1,39 @@
-"""What commands write to: a console, lines as they are, and warnings as lines."""
+"""What commands share: where they write to, and options that several of them have."""
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", help="Write the results to this file.")
+]
+ListOption = Annotated[
+    bool, typer.Option("--list", help="List the benchmarks and exit.")
+]
+
 
 def make_console() -> Console:
-    """The console to show things on, wide when nobody watches."""
+    """Return the console to show things on, wide where the output is not a terminal."""
     return Console(width=None if sys.stdout.isatty() else WIDE)
 
 
 def say(console: Console, line: str) -> None:
-    """One line as it is: names of files hold brackets and colons."""
+    """Print a line as it is: names of files hold brackets and colons."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def complain(line: str) -> None:
+    """Print a line in red to the standard error."""
+    Console(stderr=True).print(line, style="red", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -31,3 +47,17 @@ def warnings_as_lines(console: Console) -> Iterator[None]:
         warnings.simplefilter("default")
         warnings.showwarning = show
         yield
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse a file that cannot be written, before the work; make its folder."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder, not a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot make {path.parent}: {error}") from error
+    if not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"cannot write to {path.parent}")

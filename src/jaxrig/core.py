@@ -1,7 +1,10 @@
-"""What the core itself plugs into the front door."""
+"""What the core itself plugs into the command line."""
 
-from jaxrig.benchmarks import BENCHMARKS
-from jaxrig.demo import core_section
 from jaxrig.systems import System
 
-SYSTEM = System("core", "The core", demo=core_section, benchmarks=BENCHMARKS)
+SYSTEM = System(
+    "core",
+    "The core",
+    demo="jaxrig.demo:core_section",
+    benchmarks="jaxrig.benchmarks:BENCHMARKS",
+)

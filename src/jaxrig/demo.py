@@ -1,17 +1,22 @@
-"""The core's own demo: the compile guard, batching, and a learner with a known optimum.
+"""The command `demo`, and the core's own part of it.
 
-Each part runs the real thing and shows what came out.
+The core shows the compile guard, batching, and a learner with a known optimum; each
+part runs the real thing and shows what came out.
 """
 
 import functools
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import typer
 
 from jaxrig.batching import map_chunked
+from jaxrig.console import check_writable, complain, make_console, say
 from jaxrig.keys import batch_keys
 from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
 from jaxrig.learn.tabular import (
@@ -21,19 +26,22 @@ from jaxrig.learn.tabular import (
     policy_values,
     uniform_policy,
 )
-from jaxrig.progress import Meter
+from jaxrig.machine import describe_machine, package_versions
+from jaxrig.progress import Meter, make_meter
 from jaxrig.report import (
     Code,
     Figure,
     Heading,
     Part,
     Player,
+    Report,
     Section,
     Table,
     Text,
     line_chart,
     png_from_array,
 )
+from jaxrig.systems import Demo, System, load_systems
 from jaxrig.timing import compare
 from jaxrig.tracing import RetraceError, compile_once
 
@@ -47,6 +55,59 @@ CONFIG = PPOConfig(
     discount=0.95,
     entropy_coeff=0.003,
 )
+
+
+def run_demos(path: Path, only: Sequence[str], progress: str) -> None:
+    """Run the demos of all systems, or of `only` some, and write one page."""
+    report = Report("jaxrig demo", "Every figure on this page comes from one run.")
+    chosen = _with_demo(only)
+    check_writable(path)
+    for system, demo in chosen:
+        report.add(_run_demo(system.title, demo, progress, bool(only)))
+    report.add(_machine_section())
+    say(make_console(), f"open {report.write(path)}")
+
+
+def _with_demo(only: Sequence[str]) -> list[tuple[System, Demo]]:
+    systems, problems = load_systems()
+    for problem in problems.values():
+        complain(f"warning: {problem}")
+    demos = [(system, system.load_demo()) for system in systems]
+    there = {system.name: (system, demo) for system, demo in demos if demo is not None}
+    for name in only:
+        if name not in there:
+            raise typer.BadParameter(f"no demo {name!r}; there are: {', '.join(there)}")
+    return [pair for name, pair in there.items() if not only or name in only]
+
+
+def _run_demo(title: str, demo: Demo, progress: str, asked: bool) -> Section:
+    """Return what a demo shows; unless asked for by name, it may lack an extra."""
+    console = make_console()
+    say(console, f"{title} ...")
+    start, meter = time.perf_counter(), make_meter(progress)
+    try:
+        section = demo(meter)
+    except ImportError as error:
+        if asked:
+            raise
+        complain(f"{title}: left out, {error}")
+        return Section(title, Text(f"Left out: {error}."))
+    finally:  # also when interrupted: a bar left drawn hides the cursor
+        meter.stop()
+    say(console, f"{title}: {time.perf_counter() - start:.1f} s")
+    return section
+
+
+def _machine_section() -> Section:
+    facts = describe_machine()
+    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
+    facts |= package_versions()
+    rows = [
+        (name, ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in facts.items()
+    ]
+    text = Text("The machine and the versions this page was made with.")
+    return Section("Machine", text, Table(("what", "value"), rows))
 
 
 def core_section(meter: Meter) -> Section:

@@ -20,7 +20,7 @@ from jaxrig.machine import (
     package_versions,
 )
 from jaxrig.memory import device_memory, host_memory
-from jaxrig.systems import find_systems
+from jaxrig.systems import load_systems
 
 GIB = 1024**3
 
@@ -63,9 +63,9 @@ def _extras() -> list[tuple[str, str]]:
 
 
 def _systems() -> list[tuple[str, str]]:
-    found, broken = find_systems()
-    rows = [(system.name, system.title) for system in found]
-    return rows + [(name, f"does not load: {why}") for name, why in broken.items()]
+    systems, problems = load_systems()
+    rows = [(system.name, system.title) for system in systems]
+    return [*rows, *problems.items()]
 
 
 def _cache() -> tuple[str, str]:

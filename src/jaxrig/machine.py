@@ -1,16 +1,18 @@
-"""What this machine and this installation are: for reports, benchmarks and doctor."""
+"""What this machine and this installation are: version, extras, systems, processor.
 
-import importlib.metadata
+Importing it imports neither JAX nor a system: `jaxrig --help` needs only this much.
+"""
+
+import ast
 import importlib.util
 import os
 import platform
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import jax
-
-from jaxrig.memory import host_memory
+__version__ = "0.1.0"
 
 CORE_PACKAGES = (
     "jaxrig",
@@ -33,35 +35,62 @@ EXTRAS = {  # extra: the modules it brings
     "stoa": ("stoa",),
     "wandb": ("wandb",),
 }
+SYSTEMS = "jaxrig.systems"  # the entry-point group
 
 
 def package_versions(names: Sequence[str] = CORE_PACKAGES) -> dict[str, str]:
-    """Versions of Python and of packages, by default those the core stands on."""
+    """Return the versions of Python and of packages, by default the core's own."""
     found = {"python": platform.python_version()}
     for name in names:
         try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
+            found[name] = __version__ if name == "jaxrig" else metadata.version(name)
+        except metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
 
 
 def install_command(extra: str) -> str:
-    """How to get an extra: from the checkout, or by name where there is none."""
-    direct = importlib.metadata.distribution("jaxrig").read_text("direct_url.json")
-    editable = direct is not None and '"editable": true' in direct
-    return (
-        f'pip install -e ".[{extra}]"' if editable else f'pip install "jaxrig[{extra}]"'
-    )
+    """Return the command that installs an extra, to be run in the checkout."""
+    return f'pip install -e ".[{extra}]"'
+
+
+def missing_extra(sentence: str, extra: str) -> ModuleNotFoundError:
+    """Return the error to raise where an optional library is missing.
+
+    >>> raise missing_extra("grid files need xarray", "trace")
+    Traceback (most recent call last):
+    ModuleNotFoundError: grid files need xarray: pip install -e ".[trace]"
+    """
+    return ModuleNotFoundError(f"{sentence}: {install_command(extra)}")
 
 
 def missing_modules(extra: str) -> list[str]:
-    """The modules of an extra that are not installed."""
+    """Return the modules of an extra that are not installed."""
     return [name for name in EXTRAS[extra] if importlib.util.find_spec(name) is None]
 
 
+def system_entries() -> list[metadata.EntryPoint]:
+    """Return the entry points of all systems, the core first, without loading them."""
+    entries = metadata.entry_points(group=SYSTEMS)
+    return sorted(entries, key=lambda entry: (entry.name != "core", entry.name))
+
+
+def package_summary(entry: metadata.EntryPoint) -> str:
+    """Return the first line of a package's docstring, without importing the package."""
+    package = entry.module.partition(".")[0]
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return f"not installed: there is no package {package}"
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text())) or package
+    return text.partition("\n")[0]
+
+
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores, memory, system and JAX devices."""
+    """Return processor, cores, memory, system and JAX devices."""
+    import jax
+
+    from jaxrig.memory import host_memory
+
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0))

@@ -4,56 +4,73 @@ A package names its own in the entry-point group `jaxrig.systems`; what it offer
 appears in `jaxrig demo`, `jaxrig bench` and as a sub-command.
 """
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from typing import Any
 
 import typer
 
 from jaxrig.bench import Benchmark
+from jaxrig.machine import system_entries
 from jaxrig.progress import Meter
 from jaxrig.report import Section
 
-GROUP = "jaxrig.systems"
-LOADING_ERRORS = (  # what running a broken module raises
-    ImportError,
-    AttributeError,
-    NameError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    LookupError,
-    OSError,
-    RuntimeError,
-)
+Demo = Callable[[Meter], Section]
 
 
 @dataclass(frozen=True)
 class System:
-    """What a system gives to the front door; leave out what it does not have."""
+    """What a system gives to the command line; leave out what it does not have.
+
+    A part is the object itself or, so that one part does not import the others, where
+    to find it: `"package.module:name"`.
+    """
 
     name: str
     title: str
-    demo: Callable[[Meter], Section] | None = None
-    benchmarks: tuple[Benchmark, ...] = ()
-    app: typer.Typer | None = None
+    demo: Demo | str | None = None
+    benchmarks: tuple[Benchmark, ...] | str = ()
+    app: typer.Typer | str | None = None
+
+    def load_demo(self) -> Demo | None:
+        """Return the demo, if there is one."""
+        return _resolve(self.demo)
+
+    def load_benchmarks(self) -> tuple[Benchmark, ...]:
+        """Return all benchmarks."""
+        return _resolve(self.benchmarks)
+
+    def load_app(self) -> typer.Typer | None:
+        """Return the commands, if there are any."""
+        return _resolve(self.app)
 
 
-def find_systems() -> tuple[list[System], dict[str, str]]:
-    """Installed systems, the core first, and why others cannot be loaded, by name.
+def _resolve(part: Any) -> Any:
+    return pkgutil.resolve_name(part) if isinstance(part, str) else part
 
-    One system that does not import must not take the command line with it.
-    """
-    found, broken = [], {}
-    for entry in entry_points(group=GROUP):
+
+def load_system(name: str) -> System:
+    """Return an installed system; ImportError says why it cannot be had."""
+    entry = next((entry for entry in system_entries() if entry.name == name), None)
+    if entry is None:
+        raise ImportError(f"no system {name!r} is installed")
+    try:
+        system = entry.load()
+    except (ImportError, AttributeError) as error:  # no such module, no such name
+        reason = f"{type(error).__name__}: {error}"
+        raise ImportError(f"{name} does not load: {reason}") from error
+    if not isinstance(system, System):
+        raise ImportError(f"{name} does not load: {entry.value} is not a jaxrig System")
+    return system
+
+
+def load_systems() -> tuple[list[System], dict[str, str]]:
+    """Return the installed systems, the core first, and why others do not load."""
+    systems, problems = [], {}
+    for entry in system_entries():
         try:
-            system = entry.load()
-        except LOADING_ERRORS as error:
-            broken[entry.name] = f"{type(error).__name__}: {error}"
-            continue
-        if isinstance(system, System):
-            found.append(system)
-        else:
-            broken[entry.name] = f"{entry.value} is no jaxrig System"
-    found.sort(key=lambda system: (system.name != "core", system.name))
-    return found, broken
+            systems.append(load_system(entry.name))
+        except ImportError as error:
+            problems[entry.name] = str(error)
+    return systems, problems

@@ -1,7 +1,6 @@
 """Lagrangian particle tracking in unsteady flows on grids and meshes."""
 
-from importlib.metadata import version
-
+from jaxrig import __version__
 from jaxtrace.analysis import (
     analyze_trajectory_results,
     ftle,
@@ -54,7 +53,6 @@ from jaxtrace.visualization import (
     save_gif_from_frames,
 )
 
-__version__ = version("jaxrig")
 JAX_AVAILABLE = True
 
 __all__ = [

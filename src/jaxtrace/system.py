@@ -1,14 +1,11 @@
-"""What particle tracking plugs into the front door."""
+"""What the package plugs into the command `jaxrig`; each part is loaded on use."""
 
 from jaxrig.systems import System
-from jaxtrace.benchmarks import BENCHMARKS
-from jaxtrace.cli import app
-from jaxtrace.demo import trace_section
 
 SYSTEM = System(
     "trace",
     "Particle tracking",
-    demo=trace_section,
-    benchmarks=BENCHMARKS,
-    app=app,
+    demo="jaxtrace.demo:trace_section",
+    benchmarks="jaxtrace.benchmarks:BENCHMARKS",
+    app="jaxtrace.cli:app",
 )

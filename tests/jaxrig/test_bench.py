@@ -1,11 +1,25 @@
-"""Oracle: records computed by hand from a known timing."""
+"""Oracle: records computed by hand from a known timing; each benchmark runs."""
 
 import json
+import sys
+import types
 
+import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from jaxrig.bench import Benchmark, Measurement, choose, run_benchmark, write_results
-from jaxrig.timing import Timing
+from jaxrig import benchmarks
+from jaxrig.bench import (
+    Benchmark,
+    Measurement,
+    bench_command,
+    choose,
+    run_benchmark,
+    write_results,
+)
+from jaxrig.benchmarks import BENCHMARKS
+from jaxrig.timing import Timing, compare
 
 TIMING = Timing(2.0, (1.0, 2.0, 3.0), (2.0, 4.0, 6.0))
 KNOWN = Benchmark(
@@ -14,6 +28,14 @@ KNOWN = Benchmark(
     lambda: [Measurement("case", TIMING, 100, "items", {"x": [3]}, state_bytes=12)],
 )
 OTHERS = [KNOWN, Benchmark("core.other", "", list), Benchmark("arc.step", "", list)]
+
+CASES = {
+    "core.dispatch": ["jax.jit", "compile_once", "equinox.filter_jit"],
+    "core.chunks": ["one batch", "chunks of 2,000", "chunks of 20,000"],
+    "core.progress": ["silent", "text"],
+    "core.checkpoints": ["save", "load"],
+    "core.learners": ["PPO", "GRPO"],
+}
 
 
 def test_record_holds_what_is_needed_to_judge_it():
@@ -55,3 +77,49 @@ def test_names_and_prefixes_choose():
     assert names("arc.step", "core.known") == ["core.known", "arc.step"]
     with pytest.raises(ValueError, match=r"no benchmark 'cor'; there are: core\.known"):
         names("cor")
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Run a system's own command `bench`, with two benchmarks."""
+    sea = types.ModuleType("sea")
+    known = [Benchmark(f"sea.{n}", f"about {n}", KNOWN.run) for n in "ab"]
+    vars(sea)["BENCHMARKS"] = known
+    monkeypatch.setitem(sys.modules, "sea", sea)
+    app = typer.Typer()
+    app.command()(bench_command("sea", "sea:BENCHMARKS"))
+    return lambda *words: CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [((), "ab"), (("b",), "b"), (("sea.b",), "b")],
+)
+def test_a_systems_own_bench_takes_names_with_and_without_the_system(
+    run, names, listed
+):
+    lines = [f"sea.{name}: about {name}\n" for name in listed]
+    assert run(*names, "--list").output == "".join(lines)
+
+
+def test_a_systems_own_bench_shows_and_writes_results(run, tmp_path):
+    path = tmp_path / "deep" / "b.json"
+    done = run("a", "--json", str(path))
+    assert "case: items" in done.output
+    assert f"wrote {path}" in done.output
+    (record,) = json.loads(path.read_text())["results"]
+    assert (record["benchmark"], record["per_second"]) == ("sea.a", 50.0)
+    wrong = run("nothing")
+    assert wrong.exit_code == 2
+    assert "no benchmark 'sea.nothing'" in wrong.output
+    assert "jaxrig bench sea" in run("--help").output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda b: b.name)
+def test_benchmark_runs(benchmark, monkeypatch):
+    once = lambda ways, **_: compare(ways, repeats=1, warmup=0)
+    monkeypatch.setattr(benchmarks, "compare", once)
+    records = run_benchmark(benchmark)
+    assert [r["case"] for r in records] == CASES[benchmark.name]
+    assert all(np.isfinite(r["per_second"]) and r["per_second"] > 0 for r in records)

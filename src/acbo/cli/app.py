@@ -2,13 +2,12 @@
 
 import typer
 
-from acbo.benchmarks import BENCHMARKS
 from acbo.cli.evaluate import evaluate_models
 from acbo.cli.graph import graph
 from acbo.cli.optimize import list_problems, optimize
 from acbo.cli.suggest import suggest
 from acbo.cli.train import train
-from jaxrig.bench_command import bench_command
+from jaxrig.bench import bench_command
 
 app = typer.Typer(
     name="causal",
@@ -23,4 +22,4 @@ app.command("problems")(list_problems)
 app.command("graph")(graph)
 app.command("train")(train)
 app.command("eval")(evaluate_models)
-app.command("bench")(bench_command("causal", BENCHMARKS))
+app.command("bench")(bench_command("causal", "acbo.benchmarks:BENCHMARKS"))

@@ -19,8 +19,7 @@ from acbo.pictures import draw_calibration, draw_regret
 from acbo.policy.advisor import Proposer, load_policy
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.atomic import atomic_write
-from jaxrig.console import make_console, say
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console, say
 from jaxrig.progress import make_meter
 
 STRUCTURE = ("f1", "auprc", "log_loss", "calibration_error")

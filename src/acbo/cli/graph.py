@@ -12,8 +12,7 @@ from acbo.named.tables import read_csv
 from acbo.pictures.files import FORMATS, save_graph
 from acbo.pictures.layout import shown_edges
 from acbo.surrogate.predictor import load_surrogate
-from jaxrig.console import make_console, say
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console, say
 
 
 def graph(

@@ -22,10 +22,9 @@ from acbo.training.surrogate import (
     update_surrogate,
 )
 from jaxrig.checkpoint import CheckpointManager
-from jaxrig.console import make_console, say
+from jaxrig.console import check_writable, make_console, say
 from jaxrig.learn.train import JsonLines, Metrics
 from jaxrig.learn.train import train as train_loop
-from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
 from jaxrig.tracing import compile_once
 

@@ -2,7 +2,6 @@
 
 import typer
 
-from jaxarc.benchmarks import BENCHMARKS
 from jaxarc.cli.download import download
 from jaxarc.cli.listing import list_tasks
 from jaxarc.cli.play import play
@@ -10,7 +9,7 @@ from jaxarc.cli.replay import replay
 from jaxarc.cli.rollout import rollout
 from jaxarc.cli.show import show
 from jaxarc.cli.train import evaluate_run, train
-from jaxrig.bench_command import bench_command
+from jaxrig.bench import bench_command
 
 app = typer.Typer(
     name="arc",
@@ -27,4 +26,4 @@ app.command("train")(train)
 app.command("eval")(evaluate_run)
 app.command("replay")(replay)
 app.command("download")(download)
-app.command("bench")(bench_command("arc", BENCHMARKS))
+app.command("bench")(bench_command("arc", "jaxarc.benchmarks:BENCHMARKS"))

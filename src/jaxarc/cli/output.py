@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from jaxarc.utils.visualization.drawing import Drawing, save_svg_drawing
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable
 
 PICTURES = (".svg", ".png", ".pdf")
 UNBOUNDED = 1000  # columns, more than two grids take

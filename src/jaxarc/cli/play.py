@@ -21,8 +21,7 @@ from jaxarc.recording import save_recording
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask
 from jaxarc.utils.visualization import visualize_grid_rich
-from jaxrig.console import make_console
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console
 
 
 def play(

@@ -20,8 +20,7 @@ from jaxarc.utils.visualization import (
     visualize_grid_rich,
 )
 from jaxarc.utils.visualization.steps import describe_step
-from jaxrig.console import make_console
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console
 from jaxrig.report import Figure, Report, Section
 
 

@@ -17,8 +17,7 @@ from jaxarc.recording import save_recording
 from jaxarc.registration import make
 from jaxarc.rollouts import RolloutResult, random_rollout
 from jaxarc.utils.logging import ExperimentLogger
-from jaxrig.console import make_console
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console
 from jaxrig.progress import make_meter
 from jaxrig.report.numerals import format_number
 

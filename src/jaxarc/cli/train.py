@@ -26,9 +26,8 @@ from jaxarc.learning.runs import load_agent, read_metrics, save_config
 from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxarc.utils.logging import ExperimentLogger
 from jaxrig.atomic import atomic_write
-from jaxrig.console import make_console
+from jaxrig.console import check_writable, make_console
 from jaxrig.learn import PPOConfig
-from jaxrig.outputs import check_writable
 from jaxrig.progress import make_meter
 from jaxrig.report import line_chart
 

@@ -2,8 +2,7 @@
 
 import typer
 
-from jaxrig.bench_command import bench_command
-from jaxtrace.benchmarks import BENCHMARKS
+from jaxrig.bench import bench_command
 from jaxtrace.cli.convert import convert_files
 from jaxtrace.cli.ftle import run_ftle
 from jaxtrace.cli.info import show_info
@@ -24,5 +23,5 @@ app.command("new")(write_starter)
 app.command("info")(show_info)
 app.command("convert")(convert_files)
 app.command("ftle")(run_ftle)
-app.command("bench")(bench_command("trace", BENCHMARKS))
+app.command("bench")(bench_command("trace", "jaxtrace.benchmarks:BENCHMARKS"))
 app.command("test")(run_trials)

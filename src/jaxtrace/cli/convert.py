@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from jaxrig.console import make_console, say, warnings_as_lines
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console, say, warnings_as_lines
 from jaxrig.progress import make_meter
 from jaxtrace.workflow.conversion import convert
 

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from jaxrig.console import make_console, say, warnings_as_lines
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console, say, warnings_as_lines
 from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.workflow.case import Case, load_case
 from jaxtrace.workflow.stretching import save_stretching, stretch

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from jaxrig.atomic import atomic_write
-from jaxrig.console import make_console, say
-from jaxrig.outputs import check_writable
+from jaxrig.console import check_writable, make_console, say
 from jaxtrace.workflow.starter import starter
 
 
