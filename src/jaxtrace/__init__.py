@@ -9,10 +9,7 @@ from jaxtrace.analysis import (
 )
 from jaxtrace.config import (
     configure,
-    configure_package,
-    ensure_consistent_arrays,
     get_config,
-    get_package_config,
     reset_config,
 )
 from jaxtrace.density import KDEEstimator, SPHDensityEstimator
@@ -23,6 +20,17 @@ from jaxtrace.fields import (
 )
 from jaxtrace.integrators import euler_step, rk2_step, rk4_step
 from jaxtrace.io import load_optimized_dataset, open_dataset
+from jaxtrace.memory import memory_report
+from jaxtrace.plot import (
+    animate_trajectory,
+    encode_video_from_frames,
+    plot_particles_2d,
+    plot_particles_3d,
+    plot_trajectory_2d,
+    plot_trajectory_3d,
+    render_frames,
+    save_gif_from_frames,
+)
 from jaxtrace.reports import generate_summary_report
 from jaxtrace.tracking import (
     ParticleTracker,
@@ -40,23 +48,8 @@ from jaxtrace.tracking import (
     simulate,
     uniform_grid_seeds,
 )
-from jaxtrace.utils import check_system_requirements, memory_report
-from jaxtrace.visualization import (
-    animate_trajectory_plotly_2d,
-    encode_video_from_frames,
-    plot_particles_2d,
-    plot_particles_3d,
-    plot_trajectory_2d,
-    plot_trajectory_3d,
-    render_frames_2d,
-    render_frames_3d,
-    save_gif_from_frames,
-)
-
-JAX_AVAILABLE = True
 
 __all__ = [
-    "JAX_AVAILABLE",
     "KDEEstimator",
     "ParticleTracker",
     "SPHDensityEstimator",
@@ -67,21 +60,17 @@ __all__ = [
     "UnstructuredField",
     "__version__",
     "analyze_trajectory_results",
-    "animate_trajectory_plotly_2d",
-    "check_system_requirements",
+    "animate_trajectory",
     "clamp_to_bounds",
     "clamping_boundary",
     "configure",
-    "configure_package",
     "continuous_inlet_boundary_factory",
     "create_tracker",
     "encode_video_from_frames",
-    "ensure_consistent_arrays",
     "euler_step",
     "ftle",
     "generate_summary_report",
     "get_config",
-    "get_package_config",
     "inlet_outlet_boundary_factory",
     "load_optimized_dataset",
     "mean_squared_displacement",
@@ -95,8 +84,7 @@ __all__ = [
     "random_seeds",
     "reflect_boundary",
     "reflective_boundary",
-    "render_frames_2d",
-    "render_frames_3d",
+    "render_frames",
     "reset_config",
     "residence_times",
     "rk2_step",

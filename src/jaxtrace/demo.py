@@ -27,6 +27,7 @@ from jaxtrace.fields.analytic import DoubleGyre
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
+from jaxtrace.plot.canvas import blend_colors, particle_canvas
 from jaxtrace.tracking.boundary import (
     continuous_inlet_boundary_factory,
     reflective_boundary,
@@ -34,7 +35,6 @@ from jaxtrace.tracking.boundary import (
 from jaxtrace.tracking.seed_shapes import random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.tracking.trajectory import Trajectory
-from jaxtrace.visualization.canvas import blend_colors, particle_canvas
 
 GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
 GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500

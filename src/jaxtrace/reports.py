@@ -10,8 +10,8 @@ import numpy as np
 from jaxrig.atomic import atomic_write
 from jaxtrace.analysis.statistics import compute_trajectory_statistics
 from jaxtrace.measures import memory_mb
+from jaxtrace.memory import memory_report
 from jaxtrace.types import PathRecord
-from jaxtrace.utils.usage import memory_report
 
 WIDTH = 28  # of the column of names
 LISTED = 6  # longer arrays are given by their shape and extremes

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from jaxrig import record_compilations
-from jaxrig.memory import tree_bytes
+from jaxrig.memory import host_memory, tree_bytes
 from jaxrig.timing import measure
 from jaxtrace.bounds import box_bounds
 from jaxtrace.config import working_device, working_dtype
@@ -17,7 +17,6 @@ from jaxtrace.integrators.tableau import METHODS
 from jaxtrace.settings import GIB
 from jaxtrace.tracking.options import STATE_BYTES, TrackerOptions
 from jaxtrace.tracking.seed_shapes import random_seeds
-from jaxtrace.utils.usage import memory_info
 
 MIB = 1024**2
 REPEATS = 3
@@ -191,7 +190,7 @@ def get_memory_info(tracker: Tracker) -> dict[str, Any]:
         "max_memory_gb": tracker.options.max_memory_gb,
         "batch_size": tracker.options.batch_size,
         "device": str(working_device()),
-        **memory_info(),
+        "rss_mb": host_memory().resident / MIB,
     }
 
 

@@ -12,7 +12,7 @@ from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.fields.base import AbstractField, Corner, Memory
 from jaxtrace.fields.clock import Moment, Numbers
 from jaxtrace.fields.function import as_field
-from jaxtrace.utils.names import known_only
+from jaxtrace.settings import known_only
 
 
 class Bounded(AbstractField):

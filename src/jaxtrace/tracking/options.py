@@ -161,7 +161,7 @@ def _meter(options: TrackerOptions) -> Meter:
     """Silent unless asked: by a style, or by a verbose configuration."""
     settings = get_config()
     kinds = {"tqdm": "rich", "simple": "text", "none": "silent"}
-    quiet = not (settings.verbose and settings.show_progress)
+    quiet = not settings.show_progress
     kinds["auto"] = "silent" if quiet else "auto"
     return make_meter(kinds[options.progress_style])
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxrig.timing import PerformanceMonitor
 from jaxtrace.bounds import box_bounds
+from jaxtrace.settings import known_only
 from jaxtrace.tracking.boundary import (
     clamping_boundary,
     create_boundary_from_config,
@@ -20,7 +21,6 @@ from jaxtrace.tracking.options import TrackerOptions
 from jaxtrace.tracking.seeding import combine_seed_strategies
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.tracking.trajectory import Trajectory
-from jaxtrace.utils.names import known_only
 
 MARGIN = 0.1  # of the box around the seeds, where no bounds are given
 BOXES = {

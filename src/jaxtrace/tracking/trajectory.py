@@ -342,7 +342,7 @@ class Trajectory:
         figsize: tuple[float, float] = (10, 8),
     ) -> Any:
         """Draw paths in a plane; without `particle_indices` those of the first 20."""
-        from jaxtrace.visualization.static import plot_trajectory_2d
+        from jaxtrace.plot.static import plot_trajectory_2d
 
         if particle_indices is None:
             particle_indices = range(min(self.N, PLOTTED_PARTICLES))

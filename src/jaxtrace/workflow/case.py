@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.utils.names import nearest
+from jaxtrace.settings import Checked, nearest, readers
 from jaxtrace.workflow.tables import (
     Boundary,
     Data,
@@ -21,10 +21,8 @@ from jaxtrace.workflow.tables import (
     Particles,
     Pictures,
     Stretching,
-    Table,
     Time,
     Tracking,
-    readers,
 )
 
 CASE_FILE = "case_as_run.toml"
@@ -73,7 +71,7 @@ class Case:
         return Path(self.output.folder)
 
 
-TABLES: dict[str, type[Table]] = {
+TABLES: dict[str, type[Checked]] = {
     kind.section: kind
     for kind in (
         *(Data, Flow, Particles, Time, Tracking, Boundary),
@@ -114,7 +112,7 @@ def load_case(path: str | os.PathLike[str]) -> Case:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is no TOML: {error}") from error
+        raise ValueError(f"{path} is not valid TOML: {error}") from error
     try:
         case = read_case(content)
     except (TypeError, ValueError) as error:

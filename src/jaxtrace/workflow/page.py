@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxrig.report import Heading, Part, Report, Section, Table, Text
 from jaxtrace.bounds import Box
+from jaxtrace.plot.canvas import trajectory_section
 from jaxtrace.tracking.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
-from jaxtrace.visualization.canvas import trajectory_section
 from jaxtrace.workflow.densities import DensityMap
 
 

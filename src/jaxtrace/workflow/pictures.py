@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jaxtrace.bounds import Box
+from jaxtrace.plot.maps import plot_density_2d, plot_slice_yz
+from jaxtrace.plot.static import plot_particles_2d, plot_trajectory_2d
 from jaxtrace.tracking.trajectory import Trajectory
-from jaxtrace.visualization.maps import plot_density_2d, plot_slice_yz
-from jaxtrace.visualization.static import plot_particles_2d, plot_trajectory_2d
 from jaxtrace.workflow.densities import DensityMap
 from jaxtrace.workflow.tables import Pictures
 

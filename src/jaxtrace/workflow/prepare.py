@@ -52,7 +52,7 @@ class Plan:
 @contextlib.contextmanager
 def working(case: Case) -> Iterator[None]:
     """The precision, device and memory of a case; those before come back after."""
-    before = get_config().settings
+    before = get_config()
     table = case.tracking
     configure(
         dtype=table.dtype, device=table.device, memory_limit_gb=table.memory_limit_gb

@@ -1,31 +1,40 @@
 """The tables of a case and their defaults: what to track, through what, to where."""
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar
 
 from jaxrig.devices import KINDS
 from jaxrig.static import freeze, thaw
+from jaxtrace import settings
 from jaxtrace.density.grids import NORMALIZATIONS, PLANES
 from jaxtrace.density.kde import BANDWIDTH_RULES
 from jaxtrace.density.kernels import KERNELS
 from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
 from jaxtrace.integrators.tableau import METHODS
-from jaxtrace.settings import DTYPES
+from jaxtrace.settings import (
+    DTYPES,
+    Checked,
+    flag,
+    known_only,
+    maybe,
+    nearest,
+    number,
+    one_of,
+    per_axis,
+    some_of,
+    text,
+    whole,
+)
 from jaxtrace.tracking.boundary import FACTORIES
 from jaxtrace.tracking.diffusion import SCHEMES
-from jaxtrace.utils.names import known_only, nearest
-from jaxtrace.workflow import values
-from jaxtrace.workflow.values import flag, maybe, number, one_of, some_of, text, whole
 
 Triple = tuple[Any, Any, Any]
 Box = tuple[Triple, Triple]
 Normalize = bool | str
-T = TypeVar("T", bound="Table")
 NO_OPTIONS = freeze({})
 STORES = ("zarr", "h5", "pvd")
 EXPORTS = ("vtp", "series")
@@ -44,41 +53,7 @@ def _normalize(value: Any, name: str) -> Normalize:
 
 
 @dataclass(frozen=True)
-class Table:
-    """One table of a case; every value is checked and converted when it is made."""
-
-    section: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        for name, read in readers(type(self)).items():
-            value = read(getattr(self, name), f"{self.section}.{name}")
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    def from_mapping(cls: type[T], given: Mapping[str, Any]) -> T:
-        """The table of a file; unknown and missing keys are errors."""
-        known = known_only(given, list(readers(cls)), f"key in [{cls.section}]")
-        for field in dataclasses.fields(cls):
-            if field.default is dataclasses.MISSING and field.name not in known:
-                raise ValueError(f"[{cls.section}] needs {field.name}: add it")
-        table = readers(cls)
-        return cls(**{k: table[k](v, f"{cls.section}.{k}") for k, v in known.items()})
-
-    def to_mapping(self) -> dict[str, Any]:
-        """The table as a file would hold it; None is left out."""
-        found = {name: getattr(self, name) for name in readers(type(self))}
-        return {name: value for name, value in found.items() if value is not None}
-
-
-@functools.cache
-def readers(kind: type[Table]) -> dict[str, values.Reader]:
-    """The reader of every key, in the order of the keys."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {f.name: hints[f.name].__metadata__[0] for f in dataclasses.fields(kind)}
-
-
-@dataclass(frozen=True)
-class Data(Table):
+class Data(Checked):
     """Files with the velocity: a pattern, a folder, a collection or one file."""
 
     section: ClassVar[str] = "data"
@@ -86,20 +61,20 @@ class Data(Table):
     max_timesteps_to_load: Annotated[int, whole()] = 40
     skip_initial_timesteps: Annotated[int, whole(0)] = 0
     use_stable_mesh_only: Annotated[bool, flag] = True
-    velocity_name: Annotated[Any, maybe(values.name_or_names)] = None
-    time_range: Annotated[tuple[float, float] | None, maybe(values.rising)] = None
+    velocity_name: Annotated[Any, maybe(settings.name_or_names)] = None
+    time_range: Annotated[tuple[float, float] | None, maybe(settings.rising)] = None
     interpolation: Annotated[str, one_of(*INTERPOLATIONS)] = "linear"
     extrapolation: Annotated[str, one_of(*EXTRAPOLATIONS)] = "constant"
     outside: Annotated[str | None, maybe(text)] = None
 
 
 @dataclass(frozen=True)
-class Flow(Table):
+class Flow(Checked):
     """A flow given by a formula, in place of files; other keys are its parameters."""
 
     section: ClassVar[str] = "flow"
     name: Annotated[str, one_of(*FLOWS)]
-    parameters: Annotated[Any, values.options] = NO_OPTIONS
+    parameters: Annotated[Any, settings.options] = NO_OPTIONS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,15 +97,15 @@ class Flow(Table):
 
 
 @dataclass(frozen=True)
-class Particles(Table):
+class Particles(Checked):
     """Where particles start: counts per axis, how they are spread, and in what box."""
 
     section: ClassVar[str] = "particles"
-    concentrations: Annotated[Triple, values.per_axis(whole())] = (60, 50, 15)
+    concentrations: Annotated[Triple, per_axis(whole())] = (60, 50, 15)
     distribution: Annotated[str, one_of("uniform", "gaussian", "random")] = "uniform"
-    gaussian_std: Annotated[Triple, values.per_axis(number(0))] = (0.2, 0.2, 0.2)
-    bounds: Annotated[Box | None, maybe(values.box)] = None
-    bounds_fraction: Annotated[Triple | None, maybe(values.axis_parts)] = None
+    gaussian_std: Annotated[Triple, per_axis(number(0))] = (0.2, 0.2, 0.2)
+    bounds: Annotated[Box | None, maybe(settings.box)] = None
+    bounds_fraction: Annotated[Triple | None, maybe(settings.axis_fractions)] = None
     seed: Annotated[int, whole(0)] = 0
 
     def __post_init__(self) -> None:
@@ -140,14 +115,14 @@ class Particles(Table):
 
 
 @dataclass(frozen=True)
-class Time(Table):
+class Time(Checked):
     """The frames: how many over which span, and the longest step between them."""
 
     section: ClassVar[str] = "time"
     n_timesteps: Annotated[int | None, maybe(whole(2))] = None
     dt: Annotated[float | None, maybe(number(0))] = None
     use_data_dt: Annotated[bool, flag] = False
-    time_span: Annotated[tuple[float, float] | None, maybe(values.pair)] = None
+    time_span: Annotated[tuple[float, float] | None, maybe(settings.pair)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,7 +134,7 @@ class Time(Table):
 
 
 @dataclass(frozen=True)
-class Tracking(Table):
+class Tracking(Checked):
     """How particles are moved: the integrator, batches, precision and device."""
 
     section: ClassVar[str] = "tracking"
@@ -176,12 +151,12 @@ class Tracking(Table):
 
 
 @dataclass(frozen=True)
-class Boundary(Table):
+class Boundary(Checked):
     """What happens at the ends of the domain: a type, and the arguments it takes."""
 
     section: ClassVar[str] = "boundary"
     type: Annotated[str, one_of(*BOUNDARIES)] = "channel"
-    options: Annotated[Any, values.options] = NO_OPTIONS
+    options: Annotated[Any, settings.options] = NO_OPTIONS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,7 +169,7 @@ class Boundary(Table):
                     f"{nearest(key, names)}"
                 )
         if "bounds" in given:
-            given["bounds"] = values.box(given["bounds"], "boundary.bounds")
+            given["bounds"] = settings.box(given["bounds"], "boundary.bounds")
         object.__setattr__(self, "options", freeze(given))
 
     def arguments(self) -> list[str]:
@@ -215,18 +190,18 @@ class Boundary(Table):
 
 
 @dataclass(frozen=True)
-class Motion(Table):
+class Motion(Checked):
     """More than going with the flow: a random walk, or inertia with drag."""
 
     section: ClassVar[str] = "motion"
-    diffusivity: Annotated[Triple | None, maybe(values.per_axis(number()))] = None
+    diffusivity: Annotated[Triple | None, maybe(per_axis(number()))] = None
     scheme: Annotated[str, one_of(*SCHEMES)] = "euler-maruyama"
     response_time: Annotated[float | None, maybe(number(0))] = None
-    gravity: Annotated[Triple, values.per_axis(number())] = (0.0, 0.0, 0.0)
+    gravity: Annotated[Triple, per_axis(number())] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Density(Table):
+class Density(Checked):
     """Where particles are at the end: kernel estimates over a plane."""
 
     section: ClassVar[str] = "density"
@@ -246,7 +221,7 @@ class Density(Table):
 
 
 @dataclass(frozen=True)
-class Pictures(Table):
+class Pictures(Checked):
     """Which pictures to draw, and how the density across the flow is shown."""
 
     section: ClassVar[str] = "pictures"
@@ -255,8 +230,8 @@ class Pictures(Table):
     max_paths: Annotated[int, whole()] = 50
     slice_x0: Annotated[float | None, maybe(number())] = None
     slice_levels: Annotated[int, whole()] = 20
-    slice_cutoff_min: Annotated[float, values.percent] = 0.0
-    slice_cutoff_max: Annotated[float, values.percent] = 95.0
+    slice_cutoff_min: Annotated[float, settings.percent] = 0.0
+    slice_cutoff_max: Annotated[float, settings.percent] = 95.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -268,20 +243,20 @@ class Pictures(Table):
 
 
 @dataclass(frozen=True)
-class Stretching(Table):
+class Stretching(Checked):
     """The Lyapunov exponent of the flow over a plane, for `jaxrig trace ftle`."""
 
     section: ClassVar[str] = "ftle"
     t0: Annotated[float | None, maybe(number())] = None
     T: Annotated[float | None, maybe(number())] = None
     resolution: Annotated[int, whole(2)] = 200
-    bounds: Annotated[Box | None, maybe(values.box)] = None
+    bounds: Annotated[Box | None, maybe(settings.box)] = None
     level: Annotated[float | None, maybe(number())] = None
     dt: Annotated[float | None, maybe(number(0))] = None
 
 
 @dataclass(frozen=True)
-class Output(Table):
+class Output(Checked):
     """Where results go: the folder, the store that frames stream to, and exports."""
 
     section: ClassVar[str] = "output"

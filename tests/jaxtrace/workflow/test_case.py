@@ -87,7 +87,7 @@ def test_what_is_no_table(content, words):
 def test_errors_name_the_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         load_case(tmp_path / "missing.toml")
-    with pytest.raises(ValueError, match=r"case\.toml is no TOML"):
+    with pytest.raises(ValueError, match=r"case\.toml is not valid TOML"):
         load_case(write_small(tmp_path, "config = {'a': 1}"))
     with pytest.raises(TypeError, match=r"case\.toml: no key in \[time\] 'spam'"):
         load_case(write_small(tmp_path, SMALL.replace("[time]", "[time]\nspam = 1")))

@@ -4,9 +4,10 @@ import tomllib
 
 import pytest
 
+from jaxtrace.settings import readers
 from jaxtrace.workflow.case import TABLES, read_case
 from jaxtrace.workflow.starter import starter
-from jaxtrace.workflow.tables import Boundary, Flow, readers
+from jaxtrace.workflow.tables import Boundary, Flow
 
 BOTH = starter() + starter("x")
 

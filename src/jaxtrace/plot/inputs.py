@@ -1,14 +1,18 @@
-"""What pictures are given: positions or recorded paths, read into one form."""
+"""Inputs of plots: positions or recorded paths in one form, and lines that break.
+
+A line ends where its particle wraps around a period or its slot is used again.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from jaxtrace.bounds import AXES, box_bounds
 from jaxtrace.density.grids import plane_axes
+from jaxtrace.paths import Columns, minimum_image, moving_steps, read_period
 from jaxtrace.types import PathRecord
 
 Limits = tuple[float, float] | None  # of one axis; None where the data decide
@@ -120,6 +124,11 @@ def axes_of(plane: str) -> tuple[int, int]:
     return plane_axes(plane.lower(), 3)
 
 
+def view_axes(plane: str) -> tuple[int, ...]:
+    """Return the axes to draw: the two of a plane, or all three for "xyz"."""
+    return (0, 1, 2) if plane.lower() == "xyz" else axes_of(plane)
+
+
 def axis_limits(bounds: Any, axes: Sequence[int]) -> list[Limits]:
     """Ends of the axes from the bounds of a box, or of a plane in its own two axes."""
     if bounds is None:
@@ -175,3 +184,38 @@ def _finite(
     positions: Float[np.ndarray, "frames particles 3"],
 ) -> Bool[np.ndarray, "frames particles"]:
     return np.asarray(np.isfinite(positions).all(axis=-1))
+
+
+class Stretch(NamedTuple):
+    """Positions on consecutive frames that one line may join."""
+
+    particle: int
+    points: Float[np.ndarray, "points 3"]
+
+
+def joined_steps(
+    record: PathRecord, columns: Columns = slice(None)
+) -> Bool[np.ndarray, "steps columns"]:
+    """True where a particle went from frame to frame without a wrap or a new life."""
+    period = read_period(record.metadata)
+    joined = moving_steps(record, columns)
+    if not period.any():
+        return joined
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(record.positions[:, columns], axis=0)
+        wrapped = minimum_image(steps, period) != steps
+    return joined & ~wrapped.any(axis=-1)
+
+
+def find_stretches(
+    record: PathRecord, chosen: Int[np.ndarray, " chosen"], last: int
+) -> list[Stretch]:
+    """The stretches of chosen particles up to a frame, in the order chosen."""
+    joined = joined_steps(record, chosen)[:last]
+    found = []
+    for column, particle in enumerate(chosen.tolist()):
+        (cuts,) = np.nonzero(~joined[:, column])
+        path = record.positions[: last + 1, particle]
+        pieces = np.split(path, cuts + 1)
+        found += [Stretch(particle, piece) for piece in pieces if len(piece) > 1]
+    return found

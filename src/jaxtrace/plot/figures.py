@@ -1,10 +1,26 @@
-"""Matplotlib figures that no global state holds: made, shown where one can, saved."""
+"""Matplotlib figures outside pyplot's global state: made, saved, shown on demand."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.visualization.packages import load_package
+from jaxrig.machine import install_command
+
+
+def load_package(module: str, purpose: str) -> Any:
+    """Import a module that a kind of picture needs.
+
+    RuntimeError names it where it is missing, with the command that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise RuntimeError(
+            f"{purpose} need {module.partition('.')[0]}, which is not installed: "
+            f"{install_command('viz')}"
+        ) from error
+
 
 DPI = 150  # of saved pictures
 # Those that only write files; every other backend has somewhere to show a figure.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxrig.report import Points, Report, Text, png_from_array
-from jaxtrace.visualization.canvas import (
+from jaxtrace.plot.canvas import (
     blend_colors,
     particle_canvas,
     shade_map,

@@ -1,9 +1,9 @@
-"""Videos and animated GIFs from picture files, through imageio."""
+"""Films of recorded paths: one picture per frame, and videos and GIFs of pictures."""
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,99 @@ import numpy as np
 from jaxtyping import UInt8
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.visualization.packages import load_package
+from jaxtrace.plot.figures import load_package, new_figure, save_figure
+from jaxtrace.plot.inputs import (
+    Paths,
+    choose,
+    choose_frames,
+    path_limits,
+    read_paths,
+    view_axes,
+)
+from jaxtrace.plot.static import label_axes
+
+MARKER = "tab:blue"
+FEWEST_DIGITS = 4  # of the number in a file's name
+
+
+def render_frames(
+    positions_over_time: Any,
+    out_dir: Any,
+    *,
+    times: Any = None,
+    plane: str = "xy",
+    every_kth: int = 1,
+    frame_stride: int = 1,
+    max_points: int | None = None,
+    figsize: tuple[float, float] = (6.0, 6.0),
+    dpi: float = 120,
+    s: float = 2.0,
+    alpha: float = 0.9,
+    title: str | None = None,
+    bg_color: str = "white",
+    marker_color: Any = None,
+    file_prefix: str = "frame",
+    elev: float = 20,
+    azim: float = 45,
+) -> list[Path]:
+    """Write one PNG per frame, `frame_0000.png`, ..., all of the same size.
+
+    `plane` is "xy", "xz", "yz", or "xyz" for a view from `elev` and `azim`, in degrees.
+    Each title ends with the time of its frame.
+    """
+    axes = view_axes(plane)
+    paths = read_paths(positions_over_time, times)
+    chosen = choose(paths.positions.shape[1], every_kth, max_points)
+    figure = new_figure(figsize, show=False)
+    style = {"alpha": alpha, "color": marker_color or MARKER}
+    if len(axes) == 2:
+        drawn = figure.add_subplot()
+        dots = drawn.scatter([], [], s=s, linewidths=0, **style)
+        place = lambda points: dots.set_offsets(points)
+    else:
+        drawn = figure.add_subplot(projection="3d")
+        drawn.view_init(elev=elev, azim=azim)
+        # Markers of a line: a 3-D scatter cannot be given another number of points.
+        (line,) = drawn.plot(
+            *np.empty((3, 0)), linestyle="none", marker=".", ms=2 * s**0.5, **style
+        )
+        place = lambda points: line.set_data_3d(*points.T)
+    figure.set_facecolor(bg_color)
+    drawn.set_facecolor(bg_color)
+    label_axes(drawn, axes, path_limits(paths, axes), None, equal=True)
+
+    def move(frame: int) -> None:
+        points = paths.at(frame, chosen)[:, list(axes)]
+        place(points[np.isfinite(points).all(axis=1)])
+        clock = paths.clock(frame)
+        drawn.set_title(f"{title}, {clock}" if title else clock)
+
+    return _write_frames(figure, paths, frame_stride, move, out_dir, file_prefix, dpi)
+
+
+def _write_frames(
+    figure: Any,
+    paths: Paths,
+    frame_stride: int,
+    move: Callable[[int], None],
+    out_dir: Any,
+    prefix: str,
+    dpi: float,
+) -> list[Path]:
+    folder = Path(out_dir)
+    frames = choose_frames(len(paths.positions), frame_stride)
+    digits = max(FEWEST_DIGITS, len(str(len(frames) - 1)))
+    files = []
+    move(0)
+    # Laid out once: a layout that follows each title would make the picture twitch.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for number, frame in enumerate(frames):
+        move(frame)
+        path = folder / f"{prefix}_{number:0{digits}d}.png"
+        files.append(save_figure(figure, path, dpi))
+    return files
+
 
 VIDEOS = (".mp4", ".mov", ".mkv")
 COARSEST = 51  # of the scale on which H.264 measures what it may lose

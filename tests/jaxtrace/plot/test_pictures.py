@@ -1,16 +1,18 @@
-"""Dots are where particles are, lines where they went, on axes nobody else holds."""
+"""Pictures show each particle, path and value at its place, and files are whole."""
 
 import sys
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib")
 from matplotlib import pyplot
 from matplotlib.image import imread
 
-from jaxtrace.visualization.figures import DPI, new_figure
-from jaxtrace.visualization.static import (
+from jaxrig.machine import install_command
+from jaxtrace.density import KDEEstimator
+from jaxtrace.plot import figures
+from jaxtrace.plot.figures import DPI, load_package, new_figure
+from jaxtrace.plot.maps import plot_density_2d, plot_field_2d, plot_slice_yz
+from jaxtrace.plot.static import (
     plot_particles_2d,
     plot_particles_3d,
     plot_trajectory_2d,
@@ -167,3 +169,125 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
     for plot in (plot_particles_2d, plot_trajectory_2d):
         with pytest.raises(RuntimeError, match=r"matplotlib.*pip install"):
             plot(POINTS[None])
+
+
+X, Y = np.meshgrid(np.linspace(0, 2, 21), np.linspace(0, 1, 11))
+
+
+@pytest.mark.slow
+def test_a_density_as_its_estimator_returns_it(tmp_path):
+    points = np.random.default_rng(0).normal(size=(50, 3))
+    path = tmp_path / "density.png"
+    grid = KDEEstimator(points, resolution=20).evaluate_2d()
+    drawn = plot_density_2d(*grid, title="KDE", save_path=path)
+    (mesh,) = drawn.collections
+    np.testing.assert_allclose(np.ravel(mesh.get_array()), np.ravel(grid[2]))
+    assert drawn.get_title() == "KDE"
+    assert drawn.figure.axes[1].get_ylabel() == "density"
+    assert len(np.unique(imread(path).reshape(-1, 4), axis=0)) > 50
+    assert pyplot.get_fignums() == []
+
+
+def test_a_field_goes_across_by_its_first_index():
+    values = np.zeros((5, 3))
+    values[4, 0] = 1.0
+    axes = plot_field_2d(values, (np.arange(5), np.arange(3)), "xz", label="FTLE")
+    (mesh,) = axes.collections
+    np.testing.assert_allclose(mesh.get_array(), values.T)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x", "z")
+    assert axes.figure.axes[1].get_ylabel() == "FTLE"
+
+
+def test_values_that_are_not_finite_are_left_blank():
+    values = np.ones((3, 3))
+    values[1, 1] = np.nan
+    (mesh,) = plot_field_2d(values, (range(3), range(3))).collections
+    assert mesh.get_array().mask.sum() == 1
+    assert mesh.norm.vmin < 1 < mesh.norm.vmax
+
+
+def test_a_slice_cuts_the_colors_at_its_percentiles():
+    density = np.arange(X.size, dtype=float).reshape(X.shape)
+    axes = plot_slice_yz(X, Y, density, x0=0.7, levels=10, cutoff_max=50)
+    (contours,) = axes.collections
+    np.testing.assert_allclose(contours.levels, np.linspace(0, 115, 11))
+    assert contours.extend == "max"
+    assert (axes.get_title(), axes.get_xlabel()) == ("x = 0.7", "y")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot_density_2d(X, Y, X[:3]), "one 2-D shape"),
+        (lambda: plot_density_2d(X, Y, X, cutoff=(50, 50)), "cutoff"),
+        (lambda: plot_density_2d(X, Y, X, levels=0), "levels"),
+        (lambda: plot_density_2d(X, Y, X * np.nan), "finite"),
+        (lambda: plot_density_2d(X, Y, X, plane="zz"), "plane"),
+        (lambda: plot_field_2d(X, (range(3), range(3))), "this grid needs"),
+        (lambda: plot_field_2d(X, (range(3),)), "two"),
+    ],
+)
+def test_refusals_of_maps(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """As in a window: what pyplot is asked to show."""
+    calls = []
+    monkeypatch.setattr(figures, "can_show", lambda: True)
+    monkeypatch.setattr(pyplot, "show", lambda: calls.append(pyplot.get_fignums()))
+    yield calls
+    pyplot.close("all")
+
+
+def test_without_a_window_pyplot_knows_of_no_figure():
+    figure = figures.open_axes(None, (2, 2), show=True).figure
+    figures.finish(figure.add_subplot(), None, show=True)
+    assert pyplot.get_fignums() == []
+
+
+def test_with_a_window_the_figure_is_shown(shown):
+    figure = figures.new_figure((2, 2), show=True)
+    figures.finish(figure.add_subplot(), None, show=True)
+    assert shown == [[figure.number]]
+
+
+def test_what_is_not_to_be_shown_is_not(shown):
+    figure = figures.new_figure((2, 2), show=False)
+    figures.finish(figure.add_subplot(), None, show=True)
+    assert shown == []
+
+
+def test_given_axes_are_used():
+    axes = figures.new_figure(None, show=False).add_subplot()
+    assert figures.open_axes(axes, None, show=True) is axes
+
+
+@pytest.mark.parametrize(
+    ("ending", "opening"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("SVG", b"<?xml")]
+)
+def test_the_ending_decides_the_format(tmp_path, ending, opening):
+    path = tmp_path / "made" / f"a.{ending}"
+    figure = figures.new_figure((1, 1), show=False)
+    assert figures.save_figure(figure, path) == path
+    assert path.read_bytes().startswith(opening)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_unknown_endings_are_refused(tmp_path):
+    figure = figures.new_figure((1, 1), show=False)
+    with pytest.raises(ValueError, match=r"'a\.xyz'.*png"):
+        figures.save_figure(figure, tmp_path / "a.xyz")
+
+
+def test_a_package_that_is_there_is_returned():
+    assert load_package("os.path", "Tests").join("a", "b") == "a/b"
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "absent", None)
+    with pytest.raises(RuntimeError, match="Plots need absent, ") as caught:
+        load_package("absent.part", "Plots")
+    assert install_command("viz") in str(caught.value)

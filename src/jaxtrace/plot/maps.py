@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxtrace.visualization.figures import finish, open_axes
-from jaxtrace.visualization.inputs import axes_of
-from jaxtrace.visualization.packages import load_package
-from jaxtrace.visualization.static import Size, label_axes
+from jaxtrace.plot.figures import finish, load_package, open_axes
+from jaxtrace.plot.inputs import axes_of
+from jaxtrace.plot.static import Size, label_axes
 
 
 def plot_density_2d(

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from jaxtrace.visualization.figures import finish, open_axes
-from jaxtrace.visualization.inputs import (
+from jaxtrace.plot.figures import finish, load_package, open_axes
+from jaxtrace.plot.inputs import (
     Limits,
     Paths,
+    Stretch,
     axes_of,
     axis_limits,
     axis_names,
     choose,
+    find_stretches,
     read_paths,
     read_points,
 )
-from jaxtrace.visualization.lines import Stretch, find_stretches
-from jaxtrace.visualization.packages import load_package
 
 Size = tuple[float, float] | None
 SPACE = (0, 1, 2)

@@ -9,16 +9,16 @@ from jaxtyping import Bool, Float, Int, UInt8
 from jaxrig.report import Axis, Part, Points, Section, Text, png_from_array
 from jaxrig.report.points import SPECTRUM
 from jaxtrace.paths import life_starts
-from jaxtrace.visualization.inputs import (
+from jaxtrace.plot.inputs import (
     Paths,
     axes_of,
     axis_limits,
     axis_names,
     choose,
+    joined_steps,
     path_limits,
     read_paths,
 )
-from jaxtrace.visualization.lines import joined_steps
 
 MAX_PARTICLES, MAX_FRAMES = 300, 150  # about 240 kB of page
 FLATTEST, TALLEST = 0.25, 1.25  # heights of a stage per unit of its width

@@ -1,4 +1,4 @@
-"""Pages to turn, zoom and play in a browser, made with Plotly."""
+"""Interactive pages, made with Plotly: play, zoom and turn in a browser."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,20 +8,20 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.visualization.inputs import (
-    axes_of,
+from jaxtrace.plot.figures import load_package
+from jaxtrace.plot.inputs import (
     axis_names,
     choose,
     choose_frames,
     path_limits,
     read_paths,
+    view_axes,
 )
-from jaxtrace.visualization.packages import load_package
 
 MILLISECONDS = 50  # a frame is shown for
 
 
-def animate_trajectory_plotly_2d(
+def animate_trajectory(
     positions_over_time: Any,
     times: Any = None,
     plane: str = "xy",
@@ -34,60 +34,52 @@ def animate_trajectory_plotly_2d(
     title: str | None = None,
     marker_color: Any = None,
 ) -> Any:
-    """A Plotly figure that plays particles in a plane."""
-    plotly = load_package("plotly.graph_objects", "Interactive pages")
-    axes = axes_of(plane)
-    make = lambda points, marker: plotly.Scattergl(
-        x=points[:, 0], y=points[:, 1], mode="markers", marker=marker
-    )
-    marker = {"size": marker_size, "color": marker_color}
-    frames, limits = _read_frames(
-        positions_over_time, times, axes, every_kth, frame_stride, max_points
-    )
-    figure = _assemble(plotly, frames, lambda points: make(points, marker))
-    names = axis_names(axes)
-    figure.update_layout(
-        xaxis={"title": names[0], "range": limits[0], "constrain": "domain"},
-        yaxis={"title": names[1], "range": limits[1], "scaleanchor": "x"},
-        **_frame_of_page(width, height, title),
-    )
-    return figure
+    """Return a Plotly figure that plays particles.
 
-
-def animate_trajectory_plotly_3d(
-    positions_over_time: Any,
-    times: Any = None,
-    every_kth: int = 1,
-    frame_stride: int = 1,
-    max_points: int | None = None,
-    marker_size: float = 2.5,
-    width: int = 900,
-    height: int = 700,
-    title: str | None = None,
-    marker_color: Any = None,
-) -> Any:
-    """A Plotly figure that plays particles in space and can be turned."""
+    `plane` is "xy", "xz", "yz", or "xyz" for a view in space that can be turned.
+    """
     plotly = load_package("plotly.graph_objects", "Interactive pages")
+    axes = view_axes(plane)
+    flat = len(axes) == 2
+    paths = read_paths(positions_over_time, times)
+    chosen = choose(paths.positions.shape[1], every_kth, max_points)
+    frames = [
+        (paths.clock(index), paths.at(index, chosen)[:, list(axes)])
+        for index in choose_frames(len(paths.positions), frame_stride)
+    ]
+    scatter = plotly.Scattergl if flat else plotly.Scatter3d
     marker = {"size": marker_size, "color": marker_color}
-    make = lambda points: plotly.Scatter3d(
-        x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="markers", marker=marker
-    )
-    frames, limits = _read_frames(
-        positions_over_time, times, (0, 1, 2), every_kth, frame_stride, max_points
+    make = lambda points: scatter(
+        **dict(zip("xyz", points.T, strict=False)), mode="markers", marker=marker
     )
     figure = _assemble(plotly, frames, make)
-    scene: dict[str, Any] = {
-        f"{letter}axis": {"title": letter, "range": ends}
-        for letter, ends in zip("xyz", limits, strict=True)
-    }
+    ends = path_limits(paths, axes)
+    named = [
+        {"title": name, "range": end}
+        for name, end in zip(axis_names(axes), ends, strict=True)
+    ]
+    if flat:
+        across, up = named
+        layout = {
+            "xaxis": {**across, "constrain": "domain"},
+            "yaxis": {**up, "scaleanchor": "x"},
+        }
+    else:
+        scene = {f"{a}axis": axis for a, axis in zip("xyz", named, strict=True)}
+        layout = {"scene": {**scene, "aspectmode": "data"}}
     figure.update_layout(
-        scene={**scene, "aspectmode": "data"}, **_frame_of_page(width, height, title)
+        **layout,
+        width=width,
+        height=height,
+        title=title,
+        showlegend=False,
+        template="plotly_white",
     )
     return figure
 
 
 def save_html(figure: Any, path: Any) -> Path:
-    """Write a Plotly figure as one page that needs no network."""
+    """Write a Plotly figure as one page that needs no network access."""
     path = Path(path)
     page = figure.to_html(include_plotlyjs=True, full_html=True, auto_play=False)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,23 +89,6 @@ def save_html(figure: Any, path: Any) -> Path:
 
 
 _Frame = tuple[str, Float[np.ndarray, "chosen axes"]]
-
-
-def _read_frames(
-    given: Any,
-    times: Any,
-    axes: Sequence[int],
-    every_kth: int,
-    frame_stride: int,
-    max_points: int | None,
-) -> tuple[list[_Frame], list[tuple[float, float]]]:
-    paths = read_paths(given, times)
-    chosen = choose(paths.positions.shape[1], every_kth, max_points)
-    frames = [
-        (paths.clock(index), paths.at(index, chosen)[:, list(axes)])
-        for index in choose_frames(len(paths.positions), frame_stride)
-    ]
-    return frames, path_limits(paths, axes)
 
 
 def _assemble(
@@ -165,13 +140,3 @@ def _assemble(
         sliders=[{"steps": steps, "x": 0.2, "len": 0.8, "pad": {"t": 40}}],
     )
     return figure
-
-
-def _frame_of_page(width: int, height: int, title: str | None) -> dict[str, Any]:
-    return {
-        "width": width,
-        "height": height,
-        "title": title,
-        "showlegend": False,
-        "template": "plotly_white",
-    }
