@@ -39,7 +39,7 @@ report.write("episode.html")
 try:
     import imageio.v3 as imageio  # of the extra `viz`
 except ImportError:
-    print('an animation needs imageio: pip install "jaxrig[viz]"')
+    print('an animation needs imageio: pip install -e ".[viz]"')
 else:
     pictures = np.stack([render_rgb(frame.grid, cell_size=16) for frame in frames])
     imageio.imwrite("episode.gif", pictures, duration=600, loop=0)

@@ -7,6 +7,7 @@ from acbo.named.digraph import Edge, check_edges, check_names, sort_names
 from acbo.named.frozen_map import as_float
 from acbo.named.linear import create_linear_scm, is_linear, linear_form
 from acbo.named.model import NamedSCM, Ranges
+from jaxrig.machine import missing_extra
 
 
 def to_networkx(scm: NamedSCM) -> Any:
@@ -90,9 +91,7 @@ def import_networkx() -> Any:
     try:
         import networkx
     except ImportError as error:
-        raise ImportError(
-            'graphs as digraphs need networkx: pip install "jaxrig[causal]"'
-        ) from error
+        raise missing_extra("graphs as digraphs need networkx", "causal") from error
     return networkx
 
 

@@ -18,6 +18,7 @@ from acbo.named.codec import Codec
 from acbo.named.digraph import check_known, check_names
 from acbo.named.mechanisms import plain_numbers
 from jaxrig.atomic import atomic_write
+from jaxrig.machine import missing_extra
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -116,7 +117,7 @@ def import_pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError('tables need pandas: pip install "jaxrig[causal]"') from error
+        raise missing_extra("tables need pandas", "causal") from error
     return pandas
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrig.machine import missing_extra
+
 ParentSet = frozenset[str]
 
 SUM_TOLERANCE = 0.05
@@ -113,7 +115,7 @@ class ParentSetPosterior:
         try:
             import networkx as nx
         except ImportError as error:
-            raise ImportError('graphs need: pip install "jaxrig[causal]"') from error
+            raise missing_extra("graphs need networkx", "causal") from error
         graph = nx.DiGraph()
         chances = self.parent_probs()
         graph.add_nodes_from([*chances, self.target_variable])

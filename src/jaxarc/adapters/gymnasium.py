@@ -15,7 +15,7 @@ from jaxarc.registration import make
 from jaxarc.wrappers.base import has_wrapper
 from jaxarc.wrappers.endings import AutoReset
 from jaxarc.wrappers.vectorize import Vectorize
-from jaxrig.machine import install_command
+from jaxrig.machine import missing_extra
 
 try:
     import gymnasium
@@ -24,9 +24,7 @@ try:
     from gymnasium.vector import AutoresetMode
     from gymnasium.vector.utils import batch_space
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"jaxarc.adapters.gymnasium needs gymnasium: {install_command('arc')}"
-    ) from error
+    raise missing_extra("jaxarc.adapters.gymnasium needs gymnasium", "arc") from error
 
 RENDER_MODES = ("rgb_array", "ansi")
 OPTIONS = ("task", "pair")

@@ -29,7 +29,7 @@ from jaxarc.wrappers.observations import (
     ContextualObservationWrapper,
     InputGridObservationWrapper,
 )
-from jaxrig.machine import install_command
+from jaxrig.machine import missing_extra
 
 ACTION_MODES = ("point", "bbox", "mask")
 
@@ -157,9 +157,7 @@ def _stoa(module: str = "stoa") -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"jaxarc.adapters.stoa needs stoa-env: {install_command('stoa')}"
-        ) from error
+        raise missing_extra("jaxarc.adapters.stoa needs stoa-env", "stoa") from error
 
 
 def _as_stoa_step(stoa: Any, step: TimeStep) -> Any:

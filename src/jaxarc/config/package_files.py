@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from jaxrig.machine import missing_extra
+
 MERGE_STRATEGIES = ("custom_overrides_jaxarc", "jaxarc_overrides_custom")
 
 _TEMPLATE = {
@@ -158,7 +160,7 @@ def _hydra() -> Any:
         import hydra
         import hydra.core.global_hydra
     except ImportError as error:
-        raise ImportError(
-            'composing configuration files needs Hydra: pip install "jaxrig[hydra]"'
+        raise missing_extra(
+            "composing configuration files needs Hydra", "hydra"
         ) from error
     return hydra

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxarc.config.base import ConfigValidationError, as_mapping
+from jaxrig.machine import missing_extra
 
 MAX_DEPTH = 20  # levels; the deepest setting lies at four
-_NEED = 'YAML needs PyYAML: pip install "jaxrig[arc]"'
 
 
 def read_yaml(text: str) -> dict[Any, Any]:
@@ -77,5 +77,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError as error:
-        raise ImportError(_NEED) from error
+        raise missing_extra("YAML needs PyYAML", "arc") from error
     return yaml

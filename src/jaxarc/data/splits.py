@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jaxarc.config.dataset import DatasetConfig
 from jaxarc.data.corpora import ConceptArcParser, create_parser
 from jaxarc.data.sources import DATASETS, SPLITS, dataset_kind
-from jaxrig.machine import install_command
+from jaxrig.machine import missing_extra
 
 EVALUATION_SELECTORS = ("eval", "evaluation", "test", "corpus")
 OPTIONS_SHOWN = 8
@@ -145,9 +145,7 @@ def _read_yaml(path: Path) -> Any:
     try:
         import yaml
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"subsets in YAML need pyyaml: {install_command('arc')}"
-        ) from error
+        raise missing_extra("subsets in YAML need pyyaml", "arc") from error
     try:
         return yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

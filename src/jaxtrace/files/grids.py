@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxrig.machine import missing_extra
 from jaxtrace.files.grid_names import dimension_roles, velocity_variables
 from jaxtrace.files.patterns import PathSpec, find_files, pick_evenly
 from jaxtrace.files.series import GridSeries, in_range, load
@@ -189,9 +190,7 @@ def _open(source: Any, engine: str | None) -> tuple[list[Any], list[str]]:
     try:
         import xarray
     except ImportError as error:
-        raise ImportError(
-            'reading labeled grids needs xarray: pip install "jaxrig[trace]"'
-        ) from error
+        raise missing_extra("reading labeled grids needs xarray", "trace") from error
     if isinstance(source, xarray.Dataset):
         return [source], [str(source.encoding.get("source", "the dataset"))]
     files = _grid_files(source)

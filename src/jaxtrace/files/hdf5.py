@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from jaxrig.machine import missing_extra
 from jaxtrace.files.hdf5_store import append_h5_trajectories, write_h5_trajectories
 from jaxtrace.files.patterns import PathSpec, find_files
 
@@ -130,9 +131,7 @@ def _reading(path: Path) -> Iterator[Any]:
     try:
         import h5py
     except ImportError as error:
-        raise ImportError(
-            'reading HDF5 files needs h5py: pip install "jaxrig[trace]"'
-        ) from error
+        raise missing_extra("reading HDF5 files needs h5py", "trace") from error
     try:
         with h5py.File(path, "r") as root:
             yield root

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxrig.atomic import atomic_write
+from jaxrig.machine import missing_extra
 from jaxtrace.files.frame_store import (
     FORMAT_VERSION,
     RESERVED,
@@ -250,5 +251,5 @@ def import_h5py() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise ImportError('HDF5 files need: pip install "jaxrig[trace]"') from error
+        raise missing_extra("HDF5 files need h5py", "trace") from error
     return h5py

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from jaxrig.machine import missing_extra
 from jaxtrace.files.vtk_messages import captured
 from jaxtrace.files.vtk_snapshot import GHOSTS
 
@@ -15,9 +16,7 @@ def vtk_class(module: str, name: str) -> Any:
     try:
         return getattr(importlib.import_module(f"vtkmodules.{module}"), name)
     except ImportError as error:
-        raise ImportError(
-            'reading VTK files needs vtk: pip install "jaxrig[trace]"'
-        ) from error
+        raise missing_extra("reading VTK files needs vtk", "trace") from error
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrig.machine import missing_extra
 from jaxtrace.files.frame_store import (
     FORMAT_VERSION,
     Frames,
@@ -131,5 +132,5 @@ def import_zarr() -> Any:
     try:
         import zarr
     except ImportError as error:
-        raise ImportError('.zarr files need: pip install "jaxrig[trace]"') from error
+        raise missing_extra(".zarr files need zarr", "trace") from error
     return zarr

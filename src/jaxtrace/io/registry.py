@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxrig.machine import install_command, missing_extra
 from jaxtrace.files.grids import NETCDF_EXTENSIONS, ZARR_EXTENSION
 from jaxtrace.files.hdf5 import HDF5_EXTENSIONS
 from jaxtrace.files.patterns import KNOWN_EXTENSIONS, PathSpec, find_files
 
-EXTRA = "jaxrig[trace]"
+EXTRA = "trace"
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,7 @@ def require_format(name: str) -> FileFormat:
     entry = find_format(name)
     missing = [package for package in entry.packages if not has_package(package)]
     if missing:
-        raise ImportError(
-            f'{name} files need {", ".join(missing)}: pip install "{EXTRA}"'
-        )
+        raise missing_extra(f"{name} files need {', '.join(missing)}", EXTRA)
     return entry
 
 
@@ -145,7 +144,7 @@ def validate_file_access(spec: PathSpec) -> dict[str, Any]:
         errors.append(str(error))
     supported = name is not None and FORMATS[name].available
     if name is not None and not supported:
-        errors.append(f'{name} files cannot be read here: pip install "{EXTRA}"')
+        errors.append(f"{name} files cannot be read here: {install_command(EXTRA)}")
     return {
         "valid": bool(found) and not errors,
         "files_found": found,

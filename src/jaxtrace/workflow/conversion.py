@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrig.machine import missing_extra
 from jaxtrace.files.collection import write_collection
 from jaxtrace.files.columns import Cells as Columns
 from jaxtrace.files.columns import column
@@ -130,9 +131,7 @@ def _write_labeled(slices: Any, target: Path, progress: Progress) -> Path:
     try:
         import xarray
     except ImportError as error:
-        raise ImportError(
-            'writing labeled grids needs xarray: pip install "jaxrig[trace]"'
-        ) from error
+        raise missing_extra("writing labeled grids needs xarray", "trace") from error
     geometry, first = slices.read_slice(0)
     if not isinstance(geometry, GridAxes):
         raise ValueError(

@@ -130,7 +130,7 @@ def test_without_wandb_the_extra_is_named(tasks, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     done = run("train", "--out", tmp_path, "--path", tasks, "--wandb", *SMALL)
     assert isinstance(done.exception, ImportError)
-    assert 'pip install "jaxrig[wandb]"' in str(done.exception)
+    assert 'pip install -e ".[wandb]"' in str(done.exception)
 
 
 def test_wrong_words_are_explained(tmp_path):

@@ -183,7 +183,7 @@ def test_a_template_replaces_nothing(tmp_path):
 
 def test_a_missing_hydra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "hydra", None)
-    with pytest.raises(ImportError, match=r'pip install "jaxrig\[hydra\]"'):
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[hydra\]"'):
         load_jaxarc_config()
 
 

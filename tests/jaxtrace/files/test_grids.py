@@ -160,5 +160,5 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 def test_without_xarray_the_error_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(ImportError, match=r'pip install "jaxrig\[trace\]"'):
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[trace\]"'):
         read_grid(tmp_path / "a.nc")

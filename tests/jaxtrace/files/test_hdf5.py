@@ -98,5 +98,5 @@ def test_steps_outside_and_files_not_there(tmp_path):
 def test_without_h5py_the_error_names_the_extra(tmp_path, monkeypatch):
     path = write(tmp_path / "a.h5", velocity=VALUES)
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(ImportError, match=r'pip install "jaxrig\[trace\]"'):
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[trace\]"'):
         H5Series(path)

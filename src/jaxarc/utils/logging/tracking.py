@@ -9,6 +9,7 @@ from typing import Any
 from jaxarc.config import JaxArcConfig
 from jaxarc.utils.logging.handler import Handler, Log
 from jaxarc.utils.visualization.episodes import EpisodeFrame
+from jaxrig.machine import missing_extra
 
 
 class WandbHandler(Handler):
@@ -24,8 +25,8 @@ class WandbHandler(Handler):
         try:
             wandb = importlib.import_module("wandb")
         except ImportError as error:
-            raise ImportError(
-                'logging to Weights & Biases needs: pip install "jaxrig[wandb]"'
+            raise missing_extra(
+                "logging to Weights & Biases needs wandb", "wandb"
             ) from error
         rules = config.wandb
         kept = dataclasses.asdict(config if settings is None else settings)

@@ -81,5 +81,5 @@ def test_figures_are_sent_now_and_then(service):
 
 def test_without_the_extra_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(ImportError, match=r'pip install "jaxrig\[wandb\]"'):
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[wandb\]"'):
         handler()
