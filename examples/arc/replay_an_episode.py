@@ -4,16 +4,21 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxarc.ops.names import ARCLEOperationType as Op
-from jaxarc.player import TaskPlayer, player_config
-from jaxarc.recording import load_recording, run_again, save_recording
-from jaxarc.tasks import open_dataset
-from jaxarc.utils.visualization import (
-    draw_episode_summary_svg,
+from jaxarc.draw import (
+    draw_episode,
     episode_section,
     render_rgb,
-    save_svg_drawing,
+    save_drawing,
 )
+from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.recording import (
+    TaskPlayer,
+    load_recording,
+    player_config,
+    run_again,
+    save_recording,
+)
+from jaxarc.tasks import open_dataset
 from jaxrig.report import Report
 
 # Areas enclosed by green turn yellow: one flood fill for each, in demonstration 5.
@@ -32,7 +37,7 @@ frames = run_again(recording, recording.load_task())
 print(f"{path}: {path.stat().st_size:,} bytes, {len(frames) - 1} steps run again")
 
 title = f"Task {recording.task}"
-save_svg_drawing(draw_episode_summary_svg(frames, title), "episode.svg")
+save_drawing(draw_episode(frames, title), "episode.svg")
 report = Report(title)
 report.add(episode_section("Episode", frames))
 report.write("episode.html")

@@ -17,6 +17,7 @@ from jaxarc.config import (
 )
 from jaxarc.data.packing import Dimensions, find_misfits, select_tasks, stack_tasks
 from jaxarc.data.parsers import TaskParser
+from jaxarc.draw import draw_task, episode_section
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.params import EnvParams
@@ -24,11 +25,10 @@ from jaxarc.learning.evaluation import evaluate
 from jaxarc.learning.policy import PointPolicy
 from jaxarc.learning.training import PAINTING, Agent, AgentConfig, train_agent
 from jaxarc.ops.names import ARCLEOperationType as Op
-from jaxarc.player import Box, TaskPlayer, player_config
+from jaxarc.recording import Box, TaskPlayer, player_config
 from jaxarc.registration import make
 from jaxarc.rollouts import FORMS, RolloutResult, random_rollout
 from jaxarc.tasks import open_dataset
-from jaxarc.utils.visualization import draw_parsed_task_data_svg, episode_section
 from jaxarc.wrappers import AnswerObservationWrapper
 from jaxrig.learn import PPOConfig, ppo_init
 from jaxrig.memory import tree_bytes
@@ -206,7 +206,7 @@ def episode_parts(tasks: TaskParser) -> list[Part]:
     """Two tasks solved by hand, to play step by step."""
     mirrored = solve(tasks, MIRRORED, MIRRORED_STEPS, mode=1, pair=0)
     enclosed = solve(tasks, ENCLOSED, ENCLOSED_STEPS, mode=0, pair=4)
-    picture = draw_parsed_task_data_svg(mirrored.task)
+    picture = draw_task(mirrored.task)
     return [
         Heading("A task"),
         Figure(

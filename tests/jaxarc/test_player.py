@@ -9,7 +9,7 @@ from jaxarc.config import DatasetConfig
 from jaxarc.data import create_demo_task
 from jaxarc.envs import arc_reset, arc_step
 from jaxarc.ops.names import ARCLEOperationType as Op
-from jaxarc.player import TaskPlayer, player_config
+from jaxarc.recording import TaskPlayer, player_config
 
 pytestmark = pytest.mark.slow  # many programs to compile
 

@@ -9,12 +9,13 @@ import pytest
 from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
 from jaxarc.config import DatasetConfig
 from jaxarc.data import create_demo_task
-from jaxarc.player import TaskPlayer, player_config
 from jaxarc.recording import (
+    TaskPlayer,
     action_form,
     action_numbers,
     action_of,
     load_recording,
+    player_config,
     run_again,
     save_recording,
 )

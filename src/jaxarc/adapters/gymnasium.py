@@ -12,9 +12,7 @@ import numpy as np
 from jaxarc.envs.arguments import check_choice
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
-from jaxarc.wrappers.base import has_wrapper
-from jaxarc.wrappers.endings import AutoReset
-from jaxarc.wrappers.vectorize import Vectorize
+from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper
 from jaxrig.machine import missing_extra
 
 try:

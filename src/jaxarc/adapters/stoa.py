@@ -23,7 +23,7 @@ from jaxarc.wrappers.actions import (
     FlattenActionWrapper,
     PointActionWrapper,
 )
-from jaxarc.wrappers.metrics import MetricsWrapper
+from jaxarc.wrappers.episodes import MetricsWrapper
 from jaxarc.wrappers.observations import (
     AnswerObservationWrapper,
     ContextualObservationWrapper,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from jaxarc.ops.names import COLORS, NUM_OPERATIONS
 from jaxarc.ops.names import ARCLEOperationType as Op
-from jaxarc.player import Box
+from jaxarc.recording import Box
 
 HELP = """\
 Cells are rows and columns from 0; two corners make a rectangle; without cells an

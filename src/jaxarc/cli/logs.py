@@ -9,9 +9,9 @@ import typer
 
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.log import ExperimentLogger, create_start_log, create_step_log
 from jaxarc.recording import Recording, action_of
 from jaxarc.types import JaxArcTask
-from jaxarc.utils.logging import ExperimentLogger, create_start_log, create_step_log
 
 GROUPS = ("visualization", "storage", "logging", "wandb")
 

@@ -4,12 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
-from rich.panel import Panel
-from rich.table import Table
+from rich.console import Console
 
-from jaxarc.utils.visualization.drawing import Drawing, save_svg_drawing
+from jaxarc.draw.svg import Drawing, save_drawing
 from jaxrig.console import check_writable
 
 PICTURES = (".svg", ".png", ".pdf")
@@ -29,19 +26,6 @@ PathOption = Annotated[
 ]
 
 
-def beside(
-    panels: list[Panel], console: Console, smaller: list[Panel] | None = None
-) -> RenderableType:
-    """Panels side by side; without room, smaller ones, or one below another."""
-    for choice in (panels, smaller or panels):
-        row = Table.grid(padding=(0, 2))
-        row.add_row(*choice)
-        options = console.options.update(max_width=UNBOUNDED)
-        if Measurement.get(console, options, row).maximum <= console.width:
-            return row
-    return Group(*(smaller or panels))
-
-
 def count_steps(steps: int) -> str:
     """How many steps, in words."""
     return f"{steps} step" if steps == 1 else f"{steps} steps"
@@ -56,5 +40,5 @@ def check_picture(path: Path | None) -> None:
 
 def write_svg(drawing: Drawing, path: Path, console: Console) -> None:
     """Save a picture and say where it is."""
-    save_svg_drawing(drawing, path)
+    save_drawing(drawing, path)
     console.print(f"wrote {path}", markup=False, highlight=False)

@@ -13,14 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli.commands import HELP, Act, Command, Order, parse_command
-from jaxarc.cli.compact import framed, legend
-from jaxarc.cli.output import DatasetOption, PathOption, beside, count_steps
+from jaxarc.cli.output import DatasetOption, PathOption, count_steps
+from jaxarc.draw import grid_panel
+from jaxarc.draw.terminal import beside, compact_panel, legend
 from jaxarc.ops.names import get_operation_name
-from jaxarc.player import STEPS, TaskPlayer, player_config
-from jaxarc.recording import save_recording
+from jaxarc.recording import STEPS, TaskPlayer, player_config, save_recording
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask
-from jaxarc.utils.visualization import visualize_grid_rich
 from jaxrig.console import check_writable, make_console
 
 
@@ -147,7 +146,7 @@ class PlayTable:
     def show(self) -> None:
         """The working grid, the target where it is known, and how things stand."""
         frame = self.player.frame
-        grid = visualize_grid_rich(
+        grid = grid_panel(
             frame.grid,
             title="Working grid",
             show_coordinates=True,
@@ -156,13 +155,13 @@ class PlayTable:
         if frame.target is None:
             self.console.print(grid)
         else:
-            target = visualize_grid_rich(
+            target = grid_panel(
                 frame.target,
                 title="Target",
                 show_coordinates=True,
                 border_style="output",
             )
-            small = framed(frame.target, "Target", "output")
+            small = compact_panel(frame.target, "Target", "output")
             view = beside([grid, target], self.console, [grid, small])
             self.console.print(view)
         self._say(self.status(), "dim")
@@ -205,8 +204,8 @@ def show_demonstrations(task: JaxArcTask, console: Console) -> None:
         pair = task.get_train_pair(index)
         row = Table.grid(padding=(0, 1))
         row.add_row(
-            framed(pair.input_grid, f"{index + 1}", "input"),
-            framed(pair.output_grid, "→", "output"),
+            compact_panel(pair.input_grid, f"{index + 1}", "input"),
+            compact_panel(pair.output_grid, "→", "output"),
         )
         shown.append(row)
     console.print(Columns(shown, padding=(0, 3)))

@@ -9,17 +9,18 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from jaxarc.cli.output import PathOption, beside, check_picture, count_steps, write_svg
+from jaxarc.cli.output import PathOption, check_picture, count_steps, write_svg
+from jaxarc.draw import (
+    EpisodeFrame,
+    draw_episode,
+    draw_task,
+    episode_section,
+    grid_panel,
+)
+from jaxarc.draw.episodes import describe_step
+from jaxarc.draw.terminal import beside
 from jaxarc.recording import Recording, load_recording, run_again
 from jaxarc.types import JaxArcTask
-from jaxarc.utils.visualization import (
-    EpisodeFrame,
-    draw_episode_summary_svg,
-    draw_parsed_task_data_svg,
-    episode_section,
-    visualize_grid_rich,
-)
-from jaxarc.utils.visualization.steps import describe_step
 from jaxrig.console import check_writable, make_console
 from jaxrig.report import Figure, Report, Section
 
@@ -55,7 +56,7 @@ def replay(
         written = episode_report(recording, task, frames).write(html)
         console.print(f"open {written}", markup=False, highlight=False)
     if svg is not None:
-        write_svg(draw_episode_summary_svg(frames, title), svg, console)
+        write_svg(draw_episode(frames, title), svg, console)
     if html is None and svg is None:
         _show_frames(frames, speed, console)
     console.print(summarize(recording, frames), highlight=False)
@@ -67,7 +68,7 @@ def episode_report(
     """One page: the task, and the episode to play."""
     title = f"Task {recording.task}"
     report = Report(title, summarize(recording, frames))
-    picture = draw_parsed_task_data_svg(task, include_test=recording.mode == 1)
+    picture = draw_task(task, include_test=recording.mode == 1)
     report.add(Section("Task", Figure(picture.as_svg(), alt=title)))
     report.add(episode_section("Episode", frames))
     return report
@@ -89,11 +90,9 @@ def frame_view(number: int, frame: EpisodeFrame, console: Console) -> Renderable
     words = (
         f"{number}: {describe_step(frame.operation, frame.reward, frame.similarity)}"
     )
-    panels = [visualize_grid_rich(frame.grid, title="Working grid")]
+    panels = [grid_panel(frame.grid, title="Working grid")]
     if frame.target is not None:
-        target = visualize_grid_rich(
-            frame.target, title="Target", border_style="output"
-        )
+        target = grid_panel(frame.target, title="Target", border_style="output")
         panels.append(target)
     return Group(Text(words, "bold"), beside(panels, console))
 

@@ -13,10 +13,10 @@ from rich.table import Table
 from jaxarc.cli.logs import LogOption, log_recording, read_log_settings
 from jaxarc.cli.output import PathOption
 from jaxarc.config import JaxArcConfig
+from jaxarc.log import ExperimentLogger
 from jaxarc.recording import save_recording
 from jaxarc.registration import make
 from jaxarc.rollouts import RolloutResult, random_rollout
-from jaxarc.utils.logging import ExperimentLogger
 from jaxrig.console import check_writable, make_console
 from jaxrig.progress import make_meter
 from jaxrig.report.numerals import format_number

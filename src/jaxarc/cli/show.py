@@ -7,13 +7,11 @@ import typer
 from rich.text import Text
 
 from jaxarc.cli.output import DatasetOption, PathOption, check_picture, write_svg
-from jaxarc.tasks import open_dataset
-from jaxarc.types import JaxArcTask
-from jaxarc.utils.visualization import (
-    draw_parsed_task_data_svg,
-    visualize_parsed_task_data_rich,
-    visualize_task_pair_rich,
+from jaxarc.draw import (
+    draw_task,
+    print_task,
 )
+from jaxarc.tasks import open_dataset
 from jaxrig.console import make_console
 
 
@@ -36,37 +34,7 @@ def show(
     console = make_console()
     shown = open_dataset(dataset, path).get_task_by_id(task)
     console.print(Text(f"{task} ({dataset})", "bold"))
-    if answer:
-        visualize_parsed_task_data_rich(shown, show_numbers=numbers, console=console)
-    else:
-        visualize_parsed_task_data_rich(
-            shown, show_test=False, show_numbers=numbers, console=console
-        )
-        for index in range(int(shown.num_test_pairs)):
-            given = shown.get_test_pair(index).input_grid
-            title = f"Test {index + 1}"
-            visualize_task_pair_rich(
-                given, None, title, show_numbers=numbers, console=console
-            )
+    print_task(shown, show_numbers=numbers, console=console, answers=answer)
     if svg is not None:
         label = f"{task} ({dataset})"
-        pictured = shown if answer else without_answers(shown)
-        write_svg(draw_parsed_task_data_svg(pictured, label=label), svg, console)
-
-
-def without_answers(task: JaxArcTask) -> JaxArcTask:
-    """The task with the outputs of its tests unknown."""
-    hidden = task.true_test_output_masks & False
-    return JaxArcTask(
-        task.input_grids_examples,
-        task.input_masks_examples,
-        task.output_grids_examples,
-        task.output_masks_examples,
-        task.num_train_pairs,
-        task.test_input_grids,
-        task.test_input_masks,
-        task.true_test_output_grids * 0 - 1,
-        hidden,
-        task.num_test_pairs,
-        task_index=task.task_index,
-    )
+        write_svg(draw_task(shown, label=label, answers=answer), svg, console)

@@ -22,9 +22,15 @@ from jaxarc.config import (
 )
 from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarize
 from jaxarc.learning.policy import RandomPolicy
-from jaxarc.learning.runs import load_agent, read_metrics, save_config
-from jaxarc.learning.training import AgentConfig, make_agent, train_agent
-from jaxarc.utils.logging import ExperimentLogger
+from jaxarc.learning.training import (
+    AgentConfig,
+    load_agent,
+    make_agent,
+    read_metrics,
+    save_config,
+    train_agent,
+)
+from jaxarc.log import ExperimentLogger
 from jaxrig.atomic import atomic_write
 from jaxrig.console import check_writable, make_console
 from jaxrig.learn import PPOConfig

@@ -182,12 +182,12 @@ class Environment(eqx.Module):
 
     def render(self, state: State, mode: str | None = None) -> Any:
         """The working grid as an RGB array, text for a terminal, or SVG."""
-        from jaxarc.utils.visualization import draw_grid_svg, render_ansi, render_rgb
+        from jaxarc.draw import draw_grid, render_ansi, render_rgb
 
         drawers = {
             "rgb_array": render_rgb,
             "ansi": render_ansi,
-            "svg": lambda grid: draw_grid_svg(grid).as_svg(),
+            "svg": lambda grid: draw_grid(grid).as_svg(),
         }
         mode = self.params.config.environment.render_mode if mode is None else mode
         if mode not in drawers:

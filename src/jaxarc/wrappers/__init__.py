@@ -5,9 +5,15 @@ from jaxarc.wrappers.actions import (
     FlattenActionWrapper,
     PointActionWrapper,
 )
-from jaxarc.wrappers.base import Wrapper
-from jaxarc.wrappers.endings import AutoReset, StepLimit
-from jaxarc.wrappers.metrics import EpisodeMetrics, ExtendedMetrics, MetricsWrapper
+from jaxarc.wrappers.episodes import (
+    AutoReset,
+    EpisodeMetrics,
+    ExtendedMetrics,
+    MetricsWrapper,
+    StepLimit,
+    Vectorize,
+    Wrapper,
+)
 from jaxarc.wrappers.observations import (
     AnswerObservationWrapper,
     ClipboardObservationWrapper,
@@ -15,8 +21,6 @@ from jaxarc.wrappers.observations import (
     InputGridObservationWrapper,
     ObservationWrapper,
 )
-from jaxarc.wrappers.pictures import StepVisualizationWrapper
-from jaxarc.wrappers.vectorize import Vectorize
 
 __all__ = [
     "AnswerObservationWrapper",
@@ -32,7 +36,6 @@ __all__ = [
     "ObservationWrapper",
     "PointActionWrapper",
     "StepLimit",
-    "StepVisualizationWrapper",
     "Vectorize",
     "Wrapper",
 ]

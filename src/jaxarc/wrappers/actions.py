@@ -8,7 +8,7 @@ from jaxtyping import Array, Int
 
 from jaxarc.actions import BboxAction, PointAction
 from jaxarc.envs.spaces import DictSpace, Discrete
-from jaxarc.wrappers.base import Wrapper
+from jaxarc.wrappers.episodes import Wrapper
 
 
 class PointActionWrapper(Wrapper):

@@ -14,7 +14,7 @@ from jaxarc.envs.timestep import TimeStep
 from jaxarc.episode import Episode
 from jaxarc.pairs import load_pair, pair_counts, slot_of
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers.base import Wrapper, replace_step
+from jaxarc.wrappers.episodes import Wrapper, replace_step
 
 Channels = Int[Array, "h w channels"]
 

@@ -8,9 +8,9 @@ import typer
 from arc_logs import files, log_config
 from jaxarc.cli.logs import log_recording, read_log_settings
 from jaxarc.config import EnvironmentConfig, JaxArcConfig, RewardConfig
-from jaxarc.player import TaskPlayer, player_config
+from jaxarc.log import ExperimentLogger
+from jaxarc.recording import TaskPlayer, player_config
 from jaxarc.tasks import open_dataset
-from jaxarc.utils.logging import ExperimentLogger
 
 
 def test_the_groups_of_a_log_are_read(tmp_path):

@@ -4,8 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxarc.cli.app import app
-from jaxarc.player import TaskPlayer, player_config
-from jaxarc.recording import save_recording
+from jaxarc.recording import TaskPlayer, player_config, save_recording
 from jaxarc.tasks import open_dataset
 
 pytestmark = pytest.mark.slow  # many programs to compile

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from arc_agents import write_small_tasks
 from arc_logs import log_config
 from jaxarc.cli.train import evaluate_run, train
-from jaxarc.learning.runs import load_config, read_metrics
+from jaxarc.learning.training import load_config, read_metrics
 
 pytestmark = pytest.mark.slow  # many programs to compile
 

@@ -7,14 +7,16 @@ import jax.numpy as jnp
 import pytest
 
 from arc_agents import tiny_config, write_small_tasks
-from jaxarc.learning.runs import (
+from jaxarc.learning.training import (
     CONFIG_FILE,
+    AgentConfig,
     load_agent,
     load_config,
+    make_agent,
     read_metrics,
     save_config,
+    train_agent,
 )
-from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxrig.learn import PPOConfig
 
 pytestmark = pytest.mark.slow  # many programs to compile

@@ -11,8 +11,13 @@ import pytest
 from arc_agents import TINY_PPO, tiny_config, write_small_tasks
 from arc_samples import DATA, needs_data
 from jaxarc.learning.evaluation import evaluate, every_pair
-from jaxarc.learning.runs import read_metrics
-from jaxarc.learning.training import PAINTING, AgentConfig, make_agent, train_agent
+from jaxarc.learning.training import (
+    PAINTING,
+    AgentConfig,
+    make_agent,
+    read_metrics,
+    train_agent,
+)
 from jaxarc.ops.names import OPERATION_NAMES
 from jaxrig.learn import PPOConfig
 

@@ -11,7 +11,7 @@ from arc_states import assert_same, point
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.timestep import StepType
 from jaxarc.wrappers import AutoReset, MetricsWrapper, StepLimit, Vectorize
-from jaxarc.wrappers.base import Wrapper, has_wrapper, replace_step
+from jaxarc.wrappers.episodes import Wrapper, has_wrapper, replace_step
 
 SPACES = (
     "observation_space",

@@ -1,0 +1,319 @@
+"""One step of an agent as SVG: before and after, what was selected, what changed.
+
+An episode as data and as one SVG: its curves and its most telling moments.
+
+An episode as a section of a report: a player of its grids, and its curves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat, SupportsInt
+
+import numpy as np
+from jaxtyping import Bool, Int
+from numpy.typing import ArrayLike
+
+from jaxarc.draw.cells import GridLike, detect_changed_cells, full_grid, read_cells
+from jaxarc.draw.svg import (
+    FRAME,
+    INPUT,
+    NEUTRAL,
+    OUTPUT,
+    UNIT,
+    Drawing,
+    arrow,
+    beside,
+    captioned,
+    centered,
+    fit_side,
+    grid_tile,
+    numbered,
+    padded,
+    stacked,
+    words,
+)
+from jaxarc.ops.names import get_operation_display_text, get_operation_name
+from jaxrig.report import Figure, Part, Player, Section, Text, line_chart
+
+GAP = 16.0
+
+
+def draw_step(
+    before_grid: GridLike,
+    after_grid: GridLike,
+    action: Any = None,
+    reward: SupportsFloat | None = None,
+    similarity: SupportsFloat | None = None,
+    step_num: SupportsInt | None = None,
+    *,
+    before_mask: ArrayLike | None = None,
+    after_mask: ArrayLike | None = None,
+    selection: ArrayLike | None = None,
+    operation: SupportsInt | None = None,
+    changed_cells: ArrayLike | None = None,
+    previous_similarity: SupportsFloat | None = None,
+    label: str = "",
+    scheme: str = "default",
+    show_coordinates: bool = False,
+    highlight_changes: bool = True,
+    show_metrics: bool = True,
+    max_width: float = 10.0,
+    max_height: float = 10.0,
+) -> Drawing:
+    """The grid before and after a step, with what the agent did and got.
+
+    A structured action brings its own operation and selection; without one give them
+    as `operation` and `selection`, a mask over the uncropped grid. The selection is
+    outlined on the left, cells that changed are ringed on the right; reward,
+    similarity and the number of changes stand below. Sizes are of one grid, in units
+    of 40 pixels.
+    """
+    before, after = (
+        full_grid(before_grid, before_mask),
+        full_grid(after_grid, after_mask),
+    )
+    operation, selection = read_action(action, operation, selection, before[0].shape)
+    if changed_cells is None:
+        changed_cells = detect_changed_cells(before[0], after[0])
+    left, right = read_cells(*before), read_cells(*after)
+    area = max_width * UNIT, max_height * UNIT
+    side = min(fit_side(left, *area), fit_side(right, *area), UNIT)
+    ringed = changed_cells if highlight_changes else None
+    one = grid_tile(left, side, INPUT, scheme, selection=selection)
+    other = grid_tile(right, side, OUTPUT, scheme, changed=ringed)
+    if show_coordinates:
+        one, other = numbered(one, left, side), numbered(other, right, side)
+    pictures = [
+        captioned(one, f"Before ({left.size})"),
+        arrow(),
+        captioned(other, f"After ({right.size})"),
+    ]
+    title = _heading(label, step_num, operation)
+    lines = [words(title, bold=True)] if title else []
+    lines.append(beside(pictures, GAP))
+    if show_metrics:
+        count = int(np.asarray(changed_cells).sum())
+        lines.append(words(_results(reward, previous_similarity, similarity, count)))
+    return padded(stacked(lines, 6.0, title or "Step"), GAP)
+
+
+def read_action(
+    action: Any,
+    operation: SupportsInt | None,
+    selection: ArrayLike | None,
+    shape: tuple[int, ...],
+) -> tuple[SupportsInt | None, ArrayLike | None]:
+    """Operation and selected cells of a structured action or a dictionary of both."""
+    if isinstance(action, dict):
+        return action["operation"], action["selection"]
+    if action is None:
+        return operation, selection
+    return action.operation, action.to_selection_mask(shape)
+
+
+def describe_step(
+    operation: SupportsInt | None, reward: SupportsFloat, similarity: SupportsFloat
+) -> str:
+    """One step in words: operation, reward, similarity."""
+    name = "Start" if operation is None else get_operation_display_text(int(operation))
+    return f"{name}, reward {float(reward):+.3f}, similarity {float(similarity):.3f}"
+
+
+def _heading(
+    label: str, step: SupportsInt | None, operation: SupportsInt | None
+) -> str:
+    number = "" if step is None else f"Step {int(step)}"
+    name = "" if operation is None else get_operation_display_text(int(operation))
+    return " · ".join(filter(None, [label, number, name]))
+
+
+def _results(
+    reward: SupportsFloat | None,
+    previous: SupportsFloat | None,
+    similarity: SupportsFloat | None,
+    count: int,
+) -> str:
+    parts = [] if reward is None else [f"reward {float(reward):+.3f}"]
+    if similarity is not None:
+        earlier = "" if previous is None else f"{float(previous):.3f} → "
+        parts.append(f"similarity {earlier}{float(similarity):.3f}")
+    parts.append(f"{count} cell{'' if count == 1 else 's'} changed")
+    return " · ".join(parts)
+
+
+CHART = (440.0, 220.0)
+KEY_FRAME = 104.0  # pixels that a key frame may be wide and high
+SUMMARY_GAP = 18.0
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeFrame:
+    """The grid after one step, cropped, and how it came about.
+
+    The frame of the reset has no operation and no selection. The selection is over
+    the same cells as the grid.
+    """
+
+    grid: Int[np.ndarray, "h w"]
+    selection: Bool[np.ndarray, "h2 w2"] | None = None
+    operation: int | None = None
+    reward: float = 0.0
+    similarity: float = 0.0
+    target: Int[np.ndarray, "h3 w3"] | None = None
+
+
+def draw_episode(
+    frames: Sequence[EpisodeFrame],
+    title: str = "Episode",
+    max_key_frames: int = 6,
+    scheme: str = "default",
+    show_metrics: bool = True,
+) -> Drawing:
+    """Reward and similarity over the steps, above key frames and the target.
+
+    Key frames are the first, the last, and those where similarity changed most.
+    Without `show_metrics` there are only they and the target.
+    """
+    check_frames(frames)
+    tiles = [
+        captioned(_tile(frames[i], scheme), _moment(i, frames[i]))
+        for i in key_frames([f.similarity for f in frames], max_key_frames)
+    ]
+    if frames[-1].target is not None:
+        target = read_cells(frames[-1].target)
+        side = fit_side(target, KEY_FRAME, KEY_FRAME)
+        tiles.append(captioned(grid_tile(target, side, OUTPUT, scheme), "target"))
+    figures = [words(_result(frames)), beside(episode_charts(frames), SUMMARY_GAP)]
+    parts = [
+        words(title, bold=True),
+        *(figures if show_metrics else []),
+        *(beside(row, SUMMARY_GAP) for row in _rows(tiles)),
+    ]
+    return padded(stacked(parts, 10.0, title), SUMMARY_GAP)
+
+
+def key_frames(similarities: Sequence[float], most: int) -> list[int]:
+    """First, last and those after the largest changes of similarity, in order."""
+    if most < 2:
+        raise ValueError(f"max_key_frames={most}: the first and the last are shown")
+    last = len(similarities) - 1
+    jumps = np.abs(np.diff(np.asarray(similarities, np.float64)))
+    between = np.argsort(-jumps[:-1], kind="stable")[: most - 2] + 1
+    return sorted({0, last, *(int(i) for i in between)})
+
+
+def episode_charts(
+    frames: Sequence[EpisodeFrame], size: tuple[float, float] = CHART
+) -> list[Drawing]:
+    """Reward of each step and similarity after it, each in a picture of this size."""
+    steps = np.arange(len(frames))
+    curves = {
+        "reward": [float(frame.reward) for frame in frames],
+        "similarity": [float(frame.similarity) for frame in frames],
+    }
+    return [
+        Drawing(*size, _chart(name, steps, values, size), name)
+        for name, values in curves.items()
+    ]
+
+
+def check_frames(frames: Sequence[EpisodeFrame]) -> None:
+    """Refuse an episode without frames."""
+    if not frames:
+        raise ValueError("frames is empty: an episode has at least its first grid")
+
+
+def _result(frames: Sequence[EpisodeFrame]) -> str:
+    total = sum(float(frame.reward) for frame in frames)
+    return (
+        f"{len(frames) - 1} steps · total reward {total:+.3f} · "
+        f"final similarity {float(frames[-1].similarity):.3f}"
+    )
+
+
+def _chart(
+    name: str, steps: np.ndarray, values: Sequence[float], size: tuple[float, float]
+) -> str:
+    width, height = size
+    series = {name: (steps, np.asarray(values))}
+    return line_chart(series, x_label="step", width=width, height=height)
+
+
+def _tile(frame: EpisodeFrame, scheme: str) -> Drawing:
+    cells = read_cells(frame.grid)
+    side = fit_side(cells, KEY_FRAME, KEY_FRAME)
+    return grid_tile(cells, side, NEUTRAL, scheme, selection=frame.selection)
+
+
+def _moment(index: int, frame: EpisodeFrame) -> str:
+    if frame.operation is None:
+        return "start" if index == 0 else f"{index}"
+    return f"{index}: {get_operation_name(int(frame.operation))}"
+
+
+def _rows(tiles: Sequence[Drawing]) -> list[list[Drawing]]:
+    """Break the tiles into rows about as wide as the charts."""
+    rows: list[list[Drawing]] = [[]]
+    width = 0.0
+    for tile in tiles:
+        if rows[-1] and width + tile.width > 2 * CHART[0] + SUMMARY_GAP:
+            rows.append([])
+            width = 0.0
+        rows[-1].append(tile)
+        width += tile.width + SUMMARY_GAP
+    return rows
+
+
+STAGE = 400.0  # pixels that the largest grid of an episode is wide or high
+LARGEST_CELL = 100.0
+STAGE_GAP = 24.0
+STAGE_CHART = (356.0, 200.0)  # a page on a telephone shows it unscaled
+
+
+def episode_section(
+    title: str,
+    frames: Sequence[EpisodeFrame],
+    text: str = "",
+    frames_per_second: float = 2.0,
+    scheme: str = "default",
+    show_metrics: bool = True,
+) -> Section:
+    """A section that plays the episode step by step, the target beside it if known.
+
+    Without `show_metrics` there are no curves.
+    """
+    check_frames(frames)
+    largest = np.max([f.grid.shape for f in frames], axis=0)
+    shown = [f.target.shape for f in frames if f.target is not None]
+    side = min(STAGE / max(float(np.max([largest, *shown])), 1.0), LARGEST_CELL)
+    area = float(largest[1]) * side + 2 * FRAME, float(largest[0]) * side + 2 * FRAME
+    pictures = [frame_picture(frame, side, area, scheme).as_svg() for frame in frames]
+    captions = [
+        f"{index}: {describe_step(f.operation, f.reward, f.similarity)}"
+        for index, f in enumerate(frames)
+    ]
+    parts: list[Part] = [Text(text)] if text else []
+    parts.append(Player(pictures, captions, frames_per_second, alt=title))
+    if show_metrics:
+        curves = Figure(
+            stacked(episode_charts(frames, STAGE_CHART), STAGE_GAP).as_svg(),
+            caption="Reward of each step and similarity to the target after it.",
+            alt="Reward and similarity over the episode",
+        )
+        parts.append(curves)
+    return Section(title, *parts)
+
+
+def frame_picture(
+    frame: EpisodeFrame, side: float, area: tuple[float, float], scheme: str = "default"
+) -> Drawing:
+    """The grid in an area that is the same for all frames, and the target."""
+    cells = read_cells(frame.grid)
+    tile = grid_tile(cells, side, INPUT, scheme, selection=frame.selection)
+    shown = [captioned(centered(tile, *area), f"Working grid ({cells.size})")]
+    if frame.target is not None:
+        target = read_cells(frame.target)
+        tall = max(area[1], target.height * side + 2 * FRAME)
+        wanted = centered(grid_tile(target, side, OUTPUT, scheme), 0.0, tall)
+        shown.append(captioned(wanted, f"Target ({target.size})"))
+    return beside(shown, STAGE_GAP, "Working grid and target")

@@ -1,0 +1,303 @@
+"""Pieces of SVG with a size, set beside and above one another, and saved as files.
+
+One grid as SVG: squares of color, lines between them, marks upon them.
+"""
+
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool
+from numpy.typing import ArrayLike
+
+from jaxarc.draw.cells import PADDING, Cells, GridLike, cell_color, read_cells
+from jaxrig.atomic import atomic_write
+from jaxrig.report.axes import document, label, pixel, text_width
+
+UNIT = 40.0  # pixels per unit of the documented sizes
+TEXT_SIZE = 15
+LINE_HEIGHT = 22
+INK = "#1b1f24"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture in pixels. Text takes the color of the page it is shown on."""
+
+    width: float
+    height: float
+    body: str
+    title: str = "Drawing"
+
+    def as_svg(self, background: str = "") -> str:
+        """A whole SVG document; on a background of its own, with dark text."""
+        if not background:
+            return document(self.width, self.height, self.title, "", [self.body])
+        sheet = f'<rect width="100%" height="100%" fill="{background}"/>'
+        body = [sheet, self.body]
+        text = document(self.width, self.height, self.title, "", body)
+        return text.replace('"currentColor"', f'"{INK}"')
+
+    def as_group(self, x: float = 0.0, y: float = 0.0) -> str:
+        """The picture as an SVG group, to be part of a larger one."""
+        return f'<g transform="translate({pixel(x)} {pixel(y)})">{self.body}</g>'
+
+    def _repr_svg_(self) -> str:
+        return self.as_svg()
+
+    def _repr_html_(self) -> str:
+        return self.as_svg()
+
+
+def beside(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
+    """Pictures in a row, centered on one line."""
+    height = max(part.height for part in parts)
+    x, body = 0.0, []
+    for part in parts:
+        body.append(part.as_group(x, (height - part.height) / 2))
+        x += part.width + gap
+    return Drawing(x - gap, height, "\n".join(body), title or parts[0].title)
+
+
+def stacked(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
+    """Pictures in a column, centered on one line."""
+    width = max(part.width for part in parts)
+    y, body = 0.0, []
+    for part in parts:
+        body.append(part.as_group((width - part.width) / 2, y))
+        y += part.height + gap
+    return Drawing(width, y - gap, "\n".join(body), title or parts[0].title)
+
+
+def padded(part: Drawing, margin: float, below: float = 0.0) -> Drawing:
+    """A picture with room around it, and some more below."""
+    width, height = part.width + 2 * margin, part.height + 2 * margin + below
+    return Drawing(width, height, part.as_group(margin, margin), part.title)
+
+
+def centered(part: Drawing, width: float, height: float) -> Drawing:
+    """A picture in the middle of an area at least as large as itself."""
+    width, height = max(width, part.width), max(height, part.height)
+    at = (width - part.width) / 2, (height - part.height) / 2
+    return Drawing(width, height, part.as_group(*at), part.title)
+
+
+def words(text: str, bold: bool = False) -> Drawing:
+    """A line of text."""
+    width = text_width(text, TEXT_SIZE)
+    weight = ' font-weight="600"' if bold else ""
+    extra = f' font-size="{TEXT_SIZE}"{weight}'
+    body = label(width / 2, LINE_HEIGHT / 2, text, "middle", extra)
+    return Drawing(width, LINE_HEIGHT, body, text)
+
+
+def arrow(turn: int = 0) -> Drawing:
+    """An arrow to the right, turned clockwise by so many degrees."""
+    body = (
+        f'<path transform="rotate({turn} 14 14)" d="M2 14h22m-8-8l8 8-8 8" fill="none" '
+        'stroke="currentColor" stroke-width="2.5" stroke-opacity="0.7"/>'
+    )
+    return Drawing(28.0, 28.0, body, "arrow")
+
+
+def save_drawing(drawing: Drawing, filename: str | os.PathLike[str]) -> Path:
+    """Write a picture on white, as svg, png or pdf by the suffix of the name.
+
+    Missing folders are created; png and pdf need the package `cairosvg`.
+    """
+    path = Path(filename)
+    kind = path.suffix.lower()
+    if kind not in (".svg", ".png", ".pdf"):
+        raise ValueError(f"{path.name!r} ends in {kind!r}: use .svg, .png or .pdf")
+    content = drawing.as_svg("#ffffff").encode()
+    if kind != ".svg":
+        content = _convert(content, kind.removeprefix("."))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(content)
+    return path
+
+
+def _convert(svg: bytes, kind: str) -> bytes:
+    try:
+        cairosvg = importlib.import_module("cairosvg")
+    except ImportError as error:
+        raise ImportError(
+            f"{kind} files need cairosvg: pip install cairosvg, or save as .svg"
+        ) from error
+    return getattr(cairosvg, f"svg2{kind}")(bytestring=svg)
+
+
+NEUTRAL, INPUT, OUTPUT = "#7d8590", "#2f81f7", "#2da44e"  # borders
+FRAME = 2.0  # width of a border
+DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every color
+
+
+def grid_tile(
+    cells: Cells,
+    side: float,
+    border: str = NEUTRAL,
+    scheme: str = "default",
+    selection: ArrayLike | None = None,
+    changed: ArrayLike | None = None,
+) -> Drawing:
+    """The cells as squares of `side` pixels, selection outlined, changes ringed."""
+    if cells.height == 0:
+        return empty_tile("empty", border)
+    width, height = cells.width * side, cells.height * side
+    body = [
+        *_squares(cells, side, scheme),
+        _lines(cells, side),
+        _dots(cells, side),
+        _rings(cells.crop(changed), side),
+        _outline(cells.crop(selection), side),
+    ]
+    inside = Drawing(width, height, "\n".join(filter(None, body)), f"Grid {cells.size}")
+    return framed(inside, border)
+
+
+def framed(inside: Drawing, border: str, dash: str = "") -> Drawing:
+    """A picture in a border of this color."""
+    part = padded(inside, FRAME)
+    width, height = part.width - FRAME, part.height - FRAME
+    frame = (
+        f'<rect x="{FRAME / 2}" y="{FRAME / 2}" width="{pixel(width)}" '
+        f'height="{pixel(height)}" fill="none" stroke="{border}" '
+        f'stroke-width="{FRAME}"{dash}/>'
+    )
+    return Drawing(part.width, part.height, part.body + frame, part.title)
+
+
+def empty_tile(text: str, border: str = NEUTRAL) -> Drawing:
+    """A dashed box with a word in it, where there is no grid to draw."""
+    words_in_box = label(1.5 * UNIT / 2, UNIT / 2, text, "middle", ' font-size="13"')
+    inside = Drawing(1.5 * UNIT, UNIT, words_in_box, text)
+    return framed(inside, border, ' stroke-dasharray="5 4"')
+
+
+def numbered(tile: Drawing, cells: Cells, side: float) -> Drawing:
+    """A tile with the numbers of its columns above it and of its rows on the left."""
+    size = min(12.0, 0.55 * side)
+    margin, extra = 2 * size, f' font-size="{pixel(size)}" data-mark="number"'
+    middle = lambda index: margin + FRAME + (index + 0.5) * side
+    columns = [
+        label(middle(c), size, str(cells.left + c), "middle", extra)
+        for c in range(cells.width)
+    ]
+    rows = [
+        label(size, middle(r), str(cells.top + r), "middle", extra)
+        for r in range(cells.height)
+    ]
+    body = "".join([tile.as_group(margin, margin), *columns, *rows])
+    # As much room on the right, so that captions stay below the middle of the grid.
+    return Drawing(tile.width + 2 * margin, tile.height + margin, body, tile.title)
+
+
+def fit_side(cells: Cells, width: float, height: float) -> float:
+    """The side of a cell with which the grid just fits into an area."""
+    return min(width / max(cells.width, 1), height / max(cells.height, 1))
+
+
+def captioned(tile: Drawing, text: str) -> Drawing:
+    """A picture with a line of text below."""
+    return stacked([tile, words(text)], 4.0, text) if text else tile
+
+
+def draw_grid(
+    grid: GridLike,
+    mask: ArrayLike | None = None,
+    max_width: float = 10.0,
+    max_height: float = 10.0,
+    padding: float = 0.5,
+    extra_bottom_padding: float = 0.5,
+    label: str = "",
+    border_color: str = NEUTRAL,
+    show_size: bool = True,
+    as_group: bool = False,
+    scheme: str = "default",
+    selection: ArrayLike | None = None,
+    changed: ArrayLike | None = None,
+) -> Drawing:
+    """A grid, cropped to its real cells, with its label and size below.
+
+    Lengths are in units of 40 pixels. `selection` and `changed` are masks over the
+    uncropped grid. `as_group` leaves the padding out: the drawing is then meant to be
+    placed in a larger one, with its method `as_group`.
+    """
+    cells = read_cells(grid, mask)
+    side = fit_side(cells, max_width * UNIT, max_height * UNIT)
+    tile = grid_tile(cells, side, border_color, scheme, selection, changed)
+    caption = f"{label} ({cells.size})" if label else cells.size
+    shown = captioned(tile, caption if show_size else label)
+    if as_group:
+        return shown
+    return padded(shown, padding * UNIT, extra_bottom_padding * UNIT)
+
+
+def _squares(cells: Cells, side: float, scheme: str) -> list[str]:
+    """One path for each color: many times smaller than an element for each cell."""
+    shape = f"h{pixel(side)}v{pixel(side)}h-{pixel(side)}z"
+    paths = []
+    for value in np.unique(cells.values):
+        found = np.argwhere(cells.values == value).tolist()
+        steps = [f"M{pixel(c * side)} {pixel(r * side)}{shape}" for r, c in found]
+        color = cell_color(int(value) if value >= 0 else PADDING, scheme)
+        paths.append(
+            f'<path data-value="{value}" fill="{color}" d="{"".join(steps)}"/>'
+        )
+    return paths
+
+
+def _lines(cells: Cells, side: float) -> str:
+    across = pixel(cells.width * side)
+    down = pixel(cells.height * side)
+    rows = [f"M0 {pixel(r * side)}h{across}" for r in range(1, cells.height)]
+    columns = [f"M{pixel(c * side)} 0v{down}" for c in range(1, cells.width)]
+    steps = "".join(rows + columns)
+    return steps and f'<path d="{steps}" stroke="#6e6e6e"/>'
+
+
+def _dots(cells: Cells, side: float) -> str:
+    """What is not part of the grid, though inside its box, gets a dot."""
+    radius = pixel(side / 10)
+    return "".join(
+        f'<circle cx="{pixel((c + 0.5) * side)}" cy="{pixel((r + 0.5) * side)}" '
+        f'r="{radius}" fill="#808080"/>'
+        for r, c in np.argwhere(~cells.active).tolist()
+    )
+
+
+def _rings(changed: Bool[np.ndarray, "h w"], side: float) -> str:
+    inset, inner = 0.2 * side, pixel(0.6 * side)
+    shape = f"h{inner}v{inner}h-{inner}z"
+    steps = "".join(
+        f"M{pixel(c * side + inset)} {pixel(r * side + inset)}{shape}"
+        for r, c in np.argwhere(changed).tolist()
+    )
+    return _two_tone("changed", steps, max(side / 20, 1.0), "")
+
+
+def _outline(selected: Bool[np.ndarray, "h w"], side: float) -> str:
+    """The edges between selected cells and the others."""
+    room = np.pad(selected, 1)
+    flat = np.argwhere(room[1:, 1:-1] != room[:-1, 1:-1]).tolist()
+    upright = np.argwhere(room[1:-1, 1:] != room[1:-1, :-1]).tolist()
+    steps = [f"M{pixel(c * side)} {pixel(r * side)}h{pixel(side)}" for r, c in flat]
+    steps += [f"M{pixel(c * side)} {pixel(r * side)}v{pixel(side)}" for r, c in upright]
+    dash = pixel(side / 5)
+    dashes = f' stroke-dasharray="{dash}"'
+    return _two_tone("selection", "".join(steps), max(side / 12, 1.5), dashes)
+
+
+def _two_tone(kind: str, steps: str, width: float, dashes: str) -> str:
+    if not steps:
+        return ""
+    common = f'fill="none" stroke-linecap="square" d="{steps}"'
+    return (
+        f'<path data-mark="{kind}" {common} stroke="{DARK}" '
+        f'stroke-width="{pixel(2.2 * width)}"/>'
+        f'<path {common} stroke="{LIGHT}" stroke-width="{pixel(width)}"{dashes}/>'
+    )

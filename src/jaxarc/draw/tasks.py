@@ -1,0 +1,140 @@
+"""Draw whole tasks as SVG, every cell of one picture equally large."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from jaxarc.draw.cells import Cells, GridLike, read_cells
+from jaxarc.draw.svg import (
+    FRAME,
+    INPUT,
+    LINE_HEIGHT,
+    OUTPUT,
+    UNIT,
+    Drawing,
+    arrow,
+    beside,
+    captioned,
+    centered,
+    empty_tile,
+    grid_tile,
+    padded,
+    stacked,
+    words,
+)
+
+GAP = 16.0
+MARGIN = 16.0
+ARROW = 28.0
+
+
+class NamedPair(NamedTuple):
+    """A pair of a task; the output is None where it is unknown or not to be shown."""
+
+    name: str
+    given: Cells
+    wanted: Cells | None
+
+
+def task_pairs(task: Any, tests: bool = True, answers: bool = True) -> list[NamedPair]:
+    """Return the pairs of a JaxArcTask or a RawTask, demonstrations first."""
+    if hasattr(task, "train"):
+        found = {"Train": task.train, "Test": task.test if tests else ()}
+    else:
+        train, test = int(task.num_train_pairs), int(task.num_test_pairs)
+        found = {
+            "Train": [_grids(task.get_train_pair(i)) for i in range(train)],
+            "Test": [_grids(task.get_test_pair(i)) for i in range(tests * test)],
+        }
+    return [
+        NamedPair(
+            f"{part} {number}",
+            read_cells(given),
+            _known(wanted) if answers or part == "Train" else None,
+        )
+        for part, pairs in found.items()
+        for number, (given, wanted) in enumerate(pairs, 1)
+    ]
+
+
+def draw_task(
+    task: Any,
+    width: float = 30.0,
+    height: float = 20.0,
+    include_test: bool = True,
+    label: str = "",
+    scheme: str = "default",
+    answers: bool = True,
+) -> Drawing:
+    """Draw a task: a column for each pair, inputs above outputs, tests on the right.
+
+    Width and height are in units of 40 pixels. A test output is a "?" where it is not
+    known, or without `answers`.
+    """
+    pairs = task_pairs(task, include_test, answers)
+    if not pairs:
+        raise ValueError("the task has no pairs to draw: num_train_pairs is 0")
+    across = sum(max(p.given.width, p.wanted.width if p.wanted else 0) for p in pairs)
+    tallest = [
+        max(pair.given.height for pair in pairs),
+        max(pair.wanted.height if pair.wanted else 0 for pair in pairs),
+    ]
+    fixed = 3 * LINE_HEIGHT + ARROW + 40 + 4 * FRAME + 2 * MARGIN
+    room = width * UNIT - len(pairs) * (GAP + 2 * FRAME) - 2 * MARGIN
+    side = _side(room, across, height * UNIT - fixed, sum(tallest))
+    areas = [max(rows, 1) * side + 2 * FRAME for rows in tallest]
+    columns = [_column(pair, side, areas, scheme) for pair in pairs]
+    train = sum(pair.name.startswith("Train") for pair in pairs)
+    whole = beside(_divided(columns, train), GAP)
+    parts = [words(label, bold=True), whole] if label else [whole]
+    return padded(stacked(parts, 8.0, label or "Task"), MARGIN)
+
+
+def _column(
+    pair: NamedPair,
+    side: float,
+    areas: Sequence[float],
+    scheme: str,
+) -> Drawing:
+    name, given, wanted = pair
+    above = centered(grid_tile(given, side, INPUT, scheme), 0.0, areas[0])
+    below = centered(_answer(wanted, side, scheme), 0.0, areas[1])
+    parts = [
+        words(name, bold=True),
+        captioned(above, given.size),
+        arrow(90),
+        captioned(below, wanted.size if wanted else "unknown"),
+    ]
+    return stacked(parts, 6.0, name)
+
+
+def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
+    """Put a dashed line between demonstrations and tests."""
+    if not 0 < train < len(columns):
+        return list(columns)
+    height = max(column.height for column in columns)
+    line = (
+        f'<path d="M1 0v{height:.0f}" stroke="currentColor" stroke-opacity="0.4" '
+        'stroke-width="2" stroke-dasharray="6 5"/>'
+    )
+    return [*columns[:train], Drawing(2.0, height, line), *columns[train:]]
+
+
+def _grids(pair: Any) -> tuple[GridLike, GridLike]:
+    return pair.input_grid, pair.output_grid
+
+
+def _known(grid: GridLike | None) -> Cells | None:
+    cells = None if grid is None else read_cells(grid)
+    return cells if cells and cells.height else None
+
+
+def _answer(wanted: Cells | None, side: float, scheme: str) -> Drawing:
+    if wanted is None:
+        return empty_tile("?", OUTPUT)
+    return grid_tile(wanted, side, OUTPUT, scheme)
+
+
+def _side(width: float, columns: int, height: float, rows: int) -> float:
+    """Return the largest side of a cell that fits, between 4 and 40 pixels."""
+    fit = min(width / max(columns, 1), height / max(rows, 1))
+    return float(min(max(fit, 4.0), UNIT))

@@ -1,0 +1,330 @@
+"""Describe what happens in a run as plain host data, for any destination.
+
+Logs are dictionaries of NumPy arrays and Python numbers; a `Handler` takes them.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxarc.config import JaxArcConfig, VisualizationConfig
+from jaxarc.config.storage import POLICIES
+from jaxarc.config.visualization import LEVELS, MemoryConfig
+from jaxarc.data.buffer import gather_task
+from jaxarc.data.identity import extract_task_id_from_index
+from jaxarc.draw.cells import read_cells
+from jaxarc.draw.episodes import EpisodeFrame, read_action
+from jaxarc.draw.memory import MemoryManager, optimize_array_memory
+from jaxarc.state import ArcEnvState
+from jaxarc.types import JaxArcTask
+from jaxrig.memory import MIB
+
+Log = Mapping[str, Any]
+
+
+class Handler:
+    """One destination: a terminal, files, pictures, a tracking service.
+
+    What a method raises is logged and counted under the handler's name, and neither
+    stops the run nor the other handlers.
+    """
+
+    name = "handler"
+
+    def start(self, log: Log) -> None:
+        """An episode begins."""
+
+    def step(self, log: Log) -> None:
+        """One step was taken."""
+
+    def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
+        """An episode has ended; its frames, where some handler asked for them."""
+
+    def batch(self, number: int, figures: Mapping[str, float]) -> None:
+        """An update of a learner, or a step of many environments, in figures."""
+
+    def evaluation(self, summary: Log) -> None:
+        """What an evaluation found."""
+
+    def warning(self, text: str) -> None:
+        """Something could not be kept or shown."""
+
+    def close(self) -> None:
+        """Nothing follows."""
+
+
+def aggregate(data: Mapping[str, Any]) -> dict[str, float]:
+    """Mean, standard deviation, least and greatest of arrays; single numbers as are.
+
+    Of an array of truths, such as `success_mask`, the share of True (`success_rate`).
+
+    >>> aggregate({"policy_loss": 0.5, "success_mask": jnp.array([True, False])})
+    {'policy_loss': 0.5, 'success_rate': 0.5}
+    """
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        array = jnp.asarray(value)
+        if array.size == 0:
+            raise ValueError(f"{name} has shape {array.shape}: there is nothing in it")
+        if array.ndim == 0:
+            found[name] = array
+        elif array.dtype == bool:
+            found[f"{name.removesuffix('_mask')}_rate"] = jnp.mean(array)
+        else:
+            numbers = array.astype(jnp.float32)
+            found |= {
+                f"{name}_mean": jnp.mean(numbers),
+                f"{name}_std": jnp.std(numbers),
+                f"{name}_min": jnp.min(numbers),
+                f"{name}_max": jnp.max(numbers),
+            }
+    return {name: value.item() for name, value in jax.device_get(found).items()}
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The level of pictures and the policy of files that hold for a run.
+
+    `environment.debug_level` is the most that either may be. The level of the `debug`
+    block goes before `visualization.level` where there is one.
+    """
+
+    level: str
+    policy: str
+    step_pictures: bool
+    frequency: int
+
+    @classmethod
+    def of(cls, config: JaxArcConfig) -> "Detail":
+        """What a configuration asks for."""
+        pictures, rules = config.visualization, config.environment
+        wanted = pictures.debug.level if pictures.debug else pictures.level
+        level = _lower(LEVELS, wanted, rules.computed_visualization_level)
+        policy = _lower(POLICIES, config.storage.policy, rules.computed_storage_policy)
+        return cls(
+            level if pictures.enabled else "off",
+            policy,
+            pictures.step_visualizations,
+            config.logging.log_frequency,
+        )
+
+    def shows_step(self, log: Any) -> bool:
+        """Whether a step is drawn: some (standard), all that change a grid, or all."""
+        if not self.step_pictures or self.level in ("off", "minimal"):
+            return False
+        if self.level == "standard":
+            return log["step_num"] % self.frequency == 0
+        return self.level == "full" or not np.array_equal(
+            log["before_grid"], log["grid"]
+        )
+
+
+def _lower(scale: tuple[str, ...], one: str, other: str) -> str:
+    return min(one, other, key=scale.index)
+
+
+Payload = dict[str, Any]
+
+
+def create_start_log(
+    params: Any, task_idx: Any = None, state: Any = None, episode_num: int = 0
+) -> Payload:
+    """The beginning of an episode: its task, and where the state stands.
+
+    `params` is a task, a stack of tasks, or what holds one as `buffer`; of a stack
+    `task_idx` is the row, or the state's.
+    """
+    tasks = getattr(params, "buffer", params)
+    if state is not None and not isinstance(state, ArcEnvState):
+        state = ArcEnvState(tasks, state.episode)
+    if task_idx is None and state is not None:
+        task_idx = state.episode.task_row
+    task = _task(tasks, task_idx)
+    log = {
+        "episode_num": int(episode_num),
+        "task": task,
+        "task_id": extract_task_id_from_index(task.task_index),
+    }
+    if state is None:
+        return log
+    return log | _seen(state) | {"episode_mode": int(state.episode_mode)}
+
+
+def create_step_log(
+    before_state: ArcEnvState,
+    action: Any,
+    after_state: ArcEnvState,
+    reward: Any,
+    info: Mapping[str, Any] | None = None,
+    episode_num: int = 0,
+) -> Payload:
+    """One step: the grids around it, what was done, what it brought.
+
+    States are those of `arc_step`, or `env.arc_state(state)`; of a batch take one row.
+    """
+    before = _seen(before_state)
+    shape = before["grid"].shape
+    operation, selection = read_action(action, None, None, shape)
+    after = _seen(after_state)
+    solved = after["similarity"] >= 1.0 if info is None else bool(info["success"])
+    return after | {
+        "episode_num": int(episode_num),
+        "step_num": int(after_state.step_count),
+        "operation": int(np.asarray(operation)),
+        "selection": np.asarray(selection),
+        "before_grid": before["grid"],
+        "previous_similarity": before["similarity"],
+        "reward": float(reward),
+        "success": solved,
+    }
+
+
+def create_episode_summary(
+    episode_num: int, step_logs: Sequence[Mapping[str, Any]]
+) -> Payload:
+    """The figures of an episode, and its steps without their grids."""
+    similarities = [float(log["similarity"]) for log in step_logs]
+    names = ("step_num", "operation", "reward", "similarity", "pair_index")
+    return {
+        "episode_num": int(episode_num),
+        "total_steps": len(step_logs),
+        "total_reward": float(sum(log["reward"] for log in step_logs)),
+        "final_similarity": similarities[-1] if similarities else 0.0,
+        "best_similarity": max(similarities, default=0.0),
+        "success": any(bool(log["success"]) for log in step_logs),
+        "step_data": [{name: log[name] for name in names} for log in step_logs],
+    }
+
+
+def _seen(state: ArcEnvState) -> Payload:
+    if state.step_count.ndim:
+        raise ValueError(
+            "a batch of states was given: log one of them, "
+            "jax.tree.map(lambda x: x[i], states)"
+        )
+    grid, target, similarity, pair = jax.device_get(
+        (
+            state.working_grid,
+            state.target_grid,
+            state.similarity_score,
+            state.current_example_idx,
+        )
+    )
+    return {
+        "grid": grid,
+        "target": target,
+        "similarity": float(similarity),
+        "pair_index": int(pair),
+    }
+
+
+def _task(tasks: Any, row: Any) -> JaxArcTask:
+    if not isinstance(tasks, JaxArcTask):
+        raise TypeError(
+            f"a {type(tasks).__name__} was given: pass a JaxArcTask, or the parameters "
+            "of an environment"
+        )
+    if tasks.pairs.ndim == 4:
+        return tasks
+    if row is None:
+        raise ValueError(
+            "a stack of tasks was given: say which with task_idx, or give the state"
+        )
+    return gather_task(tasks, row)
+
+
+MOST = 2**31  # frames; memory is what bounds them
+
+
+class FrameStore:
+    """Frames in the order they came, at most `visualization.max_memory_mb` in memory.
+
+    With a `debug` block, at most its `max_cache_mb`, and above `max_total_mb` of the
+    whole process everything that can be loaded again is let go between episodes.
+    What does not fit goes to temporary files (`lazy_loading`), compressed or not, or
+    is forgotten.
+    """
+
+    def __init__(self, config: VisualizationConfig):
+        memory = config.debug.memory_management if config.debug else MemoryConfig()
+        limit = config.max_memory_mb
+        if config.debug is not None:
+            limit = min(limit, memory.max_cache_mb)
+        self._files = None
+        if memory.lazy_loading:
+            self._files = tempfile.TemporaryDirectory(prefix="jaxarc-frames-")
+        self.manager = MemoryManager(
+            limit,
+            memory.max_total_mb,
+            None if self._files is None else self._files.name,
+            max_items=MOST,
+            compression_level=6 if memory.compression else 0,
+        )
+        self._watched = config.debug is not None
+        self._count = 0
+
+    def begin(self) -> str:
+        """Forget the last episode; a sentence if the process holds too much memory."""
+        self.manager.cache.clear()
+        self._count = 0
+        if not self._watched or not self.manager.check_memory_usage():
+            return ""
+        used = self.manager.get_memory_report()["monitor_stats"]["current_mb"]
+        return (
+            f"the process holds {used * MIB / 1e6:.0f} MB, above "
+            "visualization.debug.memory_management.max_total_mb: loaded data was let go"
+        )
+
+    def add(self, frame: EpisodeFrame) -> None:
+        """Keep one more frame."""
+        self.manager.cache.put(str(self._count), _small(frame))
+        self._count += 1
+
+    def frames(self) -> tuple[list[EpisodeFrame], str]:
+        """All frames that are still there; a sentence if some are not."""
+        found = []
+        for number in range(self._count):
+            try:
+                found.append(EpisodeFrame(**self.manager.cache.get(str(number))))
+            except KeyError:  # forgotten, since it did not fit
+                continue
+        missing = self._count - len(found)
+        if not missing:
+            return found, ""
+        return found, (
+            f"{missing} of {self._count} frames of the episode did not fit into memory "
+            "and are not drawn: raise visualization.max_memory_mb, or switch on "
+            "visualization.debug.memory_management.lazy_loading"
+        )
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self.manager.cache.clear()
+        if self._files is not None:
+            self._files.cleanup()
+
+
+def frame_of_log(log: Any, named: bool = True) -> EpisodeFrame:
+    """The frame that a start or a step leaves; `named` keeps its operation."""
+    cells, target = read_cells(log["grid"]), read_cells(log["target"])
+    selection = log.get("selection")
+    return EpisodeFrame(
+        cells.values,
+        None if selection is None else cells.crop(selection),
+        log.get("operation") if named else None,
+        log.get("reward", 0.0),
+        log["similarity"],
+        target.values if target.height else None,
+    )
+
+
+def _small(frame: EpisodeFrame) -> dict[str, Any]:
+    return {
+        name: optimize_array_memory(value) if isinstance(value, np.ndarray) else value
+        for name, value in vars(frame).items()
+    }

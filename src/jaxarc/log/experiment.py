@@ -1,0 +1,213 @@
+"""One logger for a run: it hands what happens to a terminal, files, pictures, wandb."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.draw.callbacks import monitored_name
+from jaxarc.envs.arguments import checked_config
+from jaxarc.log.events import (
+    Detail,
+    FrameStore,
+    Handler,
+    Log,
+    aggregate,
+    create_episode_summary,
+    frame_of_log,
+)
+from jaxarc.log.files import FileHandler, RunFolder
+from jaxarc.log.handlers import (
+    ConsoleHandler,
+    PictureHandler,
+    WandbHandler,
+)
+from jaxrig.callbacks import run_guarded
+
+logger = logging.getLogger(__name__)
+
+PENDING = 1000  # logs that may wait for the thread that writes them
+
+
+class ExperimentLogger:
+    """What a run does, as its configuration wants it told.
+
+    `environment.debug_level` "off" tells nothing. Otherwise `storage` and `logging`
+    say what goes to files, `visualization` which pictures are made and whether the
+    terminal shows them ("console" among the formats), `wandb` what is sent. A
+    destination that fails is logged and counted among the callbacks, and stops
+    nothing. `settings` is a dataclass kept with the run at wandb instead of the
+    configuration.
+
+        with ExperimentLogger(config) as log:
+            log.log_task_start(create_start_log(task, state=state))
+            log.log_step(create_step_log(state, action, after, reward, info))
+            log.log_episode_summary()
+    """
+
+    def __init__(
+        self,
+        config: Any,
+        *,
+        console: Console | None = None,
+        settings: Any = None,
+        clock: Callable[[], datetime] = datetime.now,
+    ):
+        self.config = checked_config(config)
+        self.detail = Detail.of(self.config)
+        self.folder: RunFolder | None = None
+        silent = self.config.environment.debug_name == "off"
+        if not silent and self.detail.policy != "none":
+            self.folder = RunFolder(self.config.storage, clock)
+        self.handlers: tuple[Handler, ...] = ()
+        if not silent:
+            self.handlers = _handlers(
+                self.config, self.detail, self.folder, console, settings, clock
+            )
+        self._frames = FrameStore(self.config.visualization) if self._draws() else None
+        debug = self.config.visualization.debug
+        self._monitored = debug is None or debug.performance_monitoring
+        threaded = bool(self.handlers) and debug is not None and debug.async_logging
+        self._pool = ThreadPoolExecutor(1, "jaxarc-log") if threaded else None
+        self._room = threading.BoundedSemaphore(PENDING)
+        self._episode, self._steps = 0, []
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the run, if it writes files."""
+        return None if self.folder is None else self.folder.path
+
+    def log_task_start(self, log: Log) -> None:
+        """An episode begins; `log` is what `create_start_log` gives."""
+        if not self.handlers:
+            return
+        self.flush()
+        self._episode, self._steps = log["episode_num"], []
+        if self.folder is not None:
+            self._warn(self.folder.begin_episode())
+        self._tell("start", log)
+        if self._frames is not None:
+            self._warn(self._frames.begin())
+            if "grid" in log:
+                self._run(partial(self._frames.add, frame_of_log(log)), "frames")
+
+    def log_step(self, log: Log) -> None:
+        """One step was taken; `log` is what `create_step_log` gives."""
+        if not self.handlers:
+            return
+        names = ("step_num", "operation", "reward", "similarity", "pair_index")
+        self._steps.append({n: log[n] for n in (*names, "success")})
+        self._tell("step", log)
+        if self._frames is not None:
+            named = self.config.visualization.show_operation_names
+            self._run(partial(self._frames.add, frame_of_log(log, named)), "frames")
+
+    def log_episode_summary(self, summary: Log | None = None) -> None:
+        """The episode has ended; without a summary, in figures of the steps logged."""
+        if not self.handlers:
+            return
+        if summary is None:
+            summary = create_episode_summary(self._episode, self._steps)
+        frames = []
+        if self._frames is not None:
+            self.flush()
+            frames, problem = self._frames.frames()
+            self._warn(problem)
+        self._tell("episode", summary, frames)
+
+    def log_batch_step(self, data: Mapping[str, Any]) -> None:
+        """A batch in figures: `update_step`, and numbers or arrays over environments.
+
+        Only with `logging.batched_logging_enabled`, every `logging.log_frequency`-th
+        update. Arrays are reduced where they are before anything is copied.
+        """
+        rules, number = self.config.logging, int(data["update_step"])
+        due = rules.batched_logging_enabled and number % rules.log_frequency == 0
+        if self.handlers and due:
+            rest = {k: v for k, v in data.items() if k != "update_step"}
+            self._tell("batch", number, aggregate(rest))
+
+    def log_evaluation_summary(self, summary: Log) -> None:
+        """What an evaluation found: figures by name, which may be nested."""
+        self._tell("evaluation", summary)
+
+    def clean_up(self) -> list[int]:
+        """Remove episodes until the run's folder is not full; their numbers."""
+        self.flush()
+        return [] if self.folder is None else self.folder.clean_up()
+
+    def flush(self) -> None:
+        """Wait until everything logged so far is written."""
+        if self._pool is not None:
+            self._pool.submit(lambda: None).result()
+
+    def close(self) -> None:
+        """Write what is left and let go of files and threads."""
+        self._tell("close")
+        self.flush()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+        if self._frames is not None:
+            self._frames.close()
+            self._frames = None
+        self.handlers = ()
+
+    def __enter__(self) -> "ExperimentLogger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _draws(self) -> bool:
+        """Whether somebody will ask for the frames of an episode."""
+        pictures = any(isinstance(h, PictureHandler) for h in self.handlers)
+        if pictures and self.config.visualization.episode_summaries:
+            return True
+        return bool(self.handlers) and self.detail.policy == "research"
+
+    def _tell(self, what: str, *values: Any) -> None:
+        for handler in self.handlers:
+            self._run(partial(getattr(handler, what), *values), handler.name)
+
+    def _run(self, call: Callable[[], Any], name: str) -> None:
+        label = monitored_name(f"experiment_{name}", self._monitored)
+        if self._pool is None:
+            run_guarded(call, label)
+            return
+        self._room.acquire()
+        waiting = self._pool.submit(run_guarded, call, label)
+        waiting.add_done_callback(lambda _: self._room.release())
+
+    def _warn(self, problem: str) -> None:
+        if problem:
+            logger.warning(problem)
+            self._tell("warning", problem)
+
+
+def _handlers(
+    config: JaxArcConfig,
+    detail: Detail,
+    folder: RunFolder | None,
+    console: Console | None,
+    settings: Any,
+    clock: Callable[[], datetime],
+) -> tuple[Handler, ...]:
+    found: list[Handler] = []
+    formats = set(config.visualization.output_formats)
+    if detail.level != "off" and "console" in formats:
+        found.append(ConsoleHandler(config, detail, console))
+    if folder is not None:
+        found.append(FileHandler(config, folder, detail.policy, clock))
+        if detail.level != "off" and formats - {"console"}:
+            found.append(PictureHandler(config.visualization, detail, folder))
+    if config.wandb.enabled:
+        found.append(WandbHandler(config, settings))
+    return tuple(found)

@@ -1,0 +1,306 @@
+"""What every wrapper does unless it says otherwise: ask the environment inside.
+
+How episodes end and begin again: step limits, automatic resets.
+
+What happened in an episode, counted as it goes.
+
+Many environments at once.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxarc.envs.arguments import check_choice
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.spaces import Space
+from jaxarc.envs.timestep import TimeStep, ended_type
+from jaxarc.state import ArcEnvState
+
+
+class Wrapper(eqx.Module):
+    """An environment around another one."""
+
+    env: Any
+
+    # Arrays have no hash, and JAX asks for one where a method is handed to it, as in
+    # jax.lax.scan(env.step, ...).
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def unwrapped(self) -> Environment:
+        """The environment at the heart."""
+        return self.env.unwrapped
+
+    @property
+    def params(self) -> Any:
+        """Tasks and rules of the environment at the heart."""
+        return self.env.params
+
+    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+        """A fresh episode."""
+        return self.env.reset(key, env_params, **start)
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows an action."""
+        return self.env.step(state, action, env_params)
+
+    def renew(self, state: Any, done: Any, env_params: Any = None) -> Any:
+        """The state, or where its episode is done the start of another one."""
+        return self.env.renew(state, done, env_params)
+
+    def observe(self, state: Any, env_params: Any = None) -> Any:
+        """What an agent sees of a state."""
+        return self.env.observe(state, env_params)
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """The state with all its documented views."""
+        return self.env.arc_state(state)
+
+    def observation_space(self, env_params: Any = None) -> Space:
+        """What observations may be."""
+        return self.env.observation_space(env_params)
+
+    def action_space(self, env_params: Any = None) -> Space:
+        """What actions may be."""
+        return self.env.action_space(env_params)
+
+    def reward_space(self, env_params: Any = None) -> Space:
+        """What rewards may be."""
+        return self.env.reward_space(env_params)
+
+    def discount_space(self, env_params: Any = None) -> Space:
+        """What discounts may be."""
+        return self.env.discount_space(env_params)
+
+    def state_space(self, env_params: Any = None) -> Space:
+        """What the grids of a state may be."""
+        return self.env.state_space(env_params)
+
+    def render(self, state: Any, mode: str | None = None) -> Any:
+        """A picture of a state."""
+        return self.env.render(state, mode)
+
+    def close(self) -> None:
+        """Close the environment inside."""
+        self.env.close()
+
+
+class KeepingWrapper(Wrapper):
+    """A wrapper that keeps something itself: its state holds the inside one's as
+    `inner`.
+    """
+
+    def observe(self, state: Any, env_params: Any = None) -> Any:
+        """What an agent sees of a state."""
+        return self.env.observe(state.inner, env_params)
+
+    def render(self, state: Any, mode: str | None = None) -> Any:
+        """A picture of a state."""
+        return self.env.render(state.inner, mode)
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """The state with all its documented views."""
+        return self.env.arc_state(state.inner)
+
+
+def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
+    """Whether one of these wrappers is somewhere around an environment."""
+    while isinstance(env, Wrapper):
+        if isinstance(env, kinds):
+            return True
+        env = env.env
+    return False
+
+
+def replace_step(step: TimeStep, **changes: Any) -> TimeStep:
+    """A time step with some of its fields changed."""
+    names = ("step_type", "reward", "discount", "observation", "extras")
+    values = {name: getattr(step, name) for name in names} | changes
+    return TimeStep(**values)
+
+
+class Counted(eqx.Module):
+    """A state and the steps since its reset."""
+
+    inner: Any
+    steps: Int[Array, "*batch"]
+
+
+class StepLimit(KeepingWrapper):
+    """Truncates episodes after `max_steps`, on top of the environment's own limit."""
+
+    max_steps: int = eqx.field(default=100, static=True)
+
+    def __check_init__(self):
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps is {self.max_steps}: allow at least one step")
+
+    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+        """A fresh episode."""
+        state, step = self.env.reset(key, env_params, **start)
+        return Counted(state, jnp.zeros((), jnp.int32)), step
+
+    def step(self, state: Counted, action: Any, env_params: Any = None) -> Any:
+        """What follows an action, truncated at the limit."""
+        inner, step = self.env.step(state.inner, action, env_params)
+        steps = state.steps + 1
+        truncated = step.truncated() | (steps >= self.max_steps)
+        kind = ended_type(step.terminated(), truncated)
+        return Counted(inner, steps), replace_step(step, step_type=kind)
+
+    def renew(self, state: Counted, done: Any, env_params: Any = None) -> Counted:
+        """The state, or where its episode is done the start of another one."""
+        steps = jnp.where(done, 0, state.steps)
+        return Counted(self.env.renew(state.inner, done, env_params), steps)
+
+
+class AutoReset(Wrapper):
+    """Starts another episode in the step that ends one.
+
+    That step keeps its kind, reward and discount; its observation is already the first
+    of the next episode, and `extras["final_observation"]` the last of the one that
+    ended. Starts come from a hash, so that no key is split at every step. With
+    `environment.auto_reset` off it begins nothing: a finished episode stays finished.
+    """
+
+    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+        """A fresh episode."""
+        state, step = self.env.reset(key, env_params, **start)
+        extras = step.extras | {"final_observation": step.observation}
+        return state, replace_step(step, extras=extras)
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows an action."""
+        after, step = self.env.step(state, action, env_params)
+        extras = step.extras | {"final_observation": step.observation}
+        params = self.params if env_params is None else env_params
+        if not params.config.environment.auto_reset:
+            return after, replace_step(step, extras=extras)
+        renewed = self.env.renew(after, step.last(), env_params)
+        seen = self.env.observe(renewed, env_params)
+        return renewed, replace_step(step, observation=seen, extras=extras)
+
+
+class EpisodeMetrics(eqx.Module):
+    """Figures of the episode so far; `steps_to_solve` is -1 until it is solved."""
+
+    episode_return: Float[Array, "*batch"]
+    episode_length: Int[Array, "*batch"]
+    best_similarity: Float[Array, "*batch"]
+    final_similarity: Float[Array, "*batch"]
+    solved: Bool[Array, "*batch"]
+    steps_to_solve: Int[Array, "*batch"]
+    was_truncated: Bool[Array, "*batch"]
+
+
+class Measured(eqx.Module):
+    """A state and the figures of its episode."""
+
+    inner: Any
+    metrics: EpisodeMetrics
+
+
+class MetricsWrapper(KeepingWrapper):
+    """Puts the figures of the episode in `extras["episode_metrics"]`.
+
+    On the last step of an episode they are those of the whole episode.
+    """
+
+    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+        """A fresh episode."""
+        state, step = self.env.reset(key, env_params, **start)
+        measured = Measured(state, _blank(step.extras["similarity"]))
+        return measured, _with_metrics(step, measured.metrics)
+
+    def step(self, state: Measured, action: Any, env_params: Any = None) -> Any:
+        """What follows an action."""
+        inner, step = self.env.step(state.inner, action, env_params)
+        before = state.metrics
+        length = before.episode_length + 1
+        similarity, now = step.extras["similarity"], step.extras["solved"]
+        first = now & ~before.solved
+        metrics = EpisodeMetrics(
+            episode_return=before.episode_return + step.reward,
+            episode_length=length,
+            best_similarity=jnp.maximum(before.best_similarity, similarity),
+            final_similarity=similarity,
+            solved=before.solved | now,
+            steps_to_solve=jnp.where(first, length, before.steps_to_solve),
+            was_truncated=step.truncated(),
+        )
+        return Measured(inner, metrics), _with_metrics(step, metrics)
+
+    def renew(self, state: Measured, done: Any, env_params: Any = None) -> Measured:
+        """The state, or where its episode is done the start of another one."""
+        inner = self.env.renew(state.inner, done, env_params)
+        begun = _blank(self.env.arc_state(inner).episode.similarity_score)
+        merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
+        return Measured(inner, merged)
+
+
+ExtendedMetrics = MetricsWrapper
+
+
+def _blank(similarity: Float[Array, ""]) -> EpisodeMetrics:
+    zero = jnp.zeros((), jnp.int32)
+    return EpisodeMetrics(
+        episode_return=jnp.zeros(()),
+        episode_length=zero,
+        best_similarity=similarity,
+        final_similarity=similarity,
+        solved=jnp.zeros((), bool),
+        steps_to_solve=zero - 1,
+        was_truncated=jnp.zeros((), bool),
+    )
+
+
+def _with_metrics(step: TimeStep, metrics: EpisodeMetrics) -> TimeStep:
+    return replace_step(step, extras=step.extras | {"episode_metrics": metrics})
+
+
+class Vectorize(Wrapper):
+    """Maps an environment over leading axes of keys, states and actions.
+
+    The tasks are not mapped: however many environments, they are held once. Equal keys
+    make equal starts, which is how a group of environments begins alike.
+    """
+
+    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+        """A fresh episode for every key; what of a start is given has one for each."""
+        params = self.params if env_params is None else env_params
+        pair, task = start.get("pair"), start.get("task")
+        check_choice(params.buffer, params.episode_mode, pair, task)
+        one = lambda k, s: self.env.reset(k, env_params, **s)
+        return jax.vmap(one)(key, start)
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """What follows every action."""
+        return jax.vmap(lambda s, a: self.env.step(s, a, env_params))(state, action)
+
+    def renew(self, state: Any, done: Any, env_params: Any = None) -> Any:
+        """The states, with another start for those that are done."""
+        return jax.vmap(lambda s, d: self.env.renew(s, d, env_params))(state, done)
+
+    def observe(self, state: Any, env_params: Any = None) -> Any:
+        """What agents see of the states."""
+        return jax.vmap(lambda s: self.env.observe(s, env_params))(state)
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """The states with all their documented views, and the tasks once."""
+        states = self.env.arc_state(state)
+        shared = jax.tree.map(lambda x: x[None], states.tasks)
+        return ArcEnvState(shared, states.episode)
+
+    def render(self, state: Any, mode: str | None = None) -> tuple[Any, ...]:
+        """A picture of every state."""
+        count = self.arc_state(state).step_count.shape[0]
+        rows = [jax.tree.map(lambda x, i=i: x[i], state) for i in range(count)]
+        return tuple(self.env.render(row, mode) for row in rows)

@@ -1,0 +1,266 @@
+"""Logging from compiled code: what is shown, counted and kept from harm."""
+
+import gc
+import logging
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc.draw import callbacks
+from jaxarc.draw.callbacks import (
+    adaptive_visualization_callback,
+    get_callback_performance_stats,
+    jax_log_episode_summary,
+    jax_log_grid,
+    print_callback_performance_report,
+    reset_callback_performance_stats,
+)
+from jaxarc.types import Grid
+from jaxarc.utils import visualization
+from jaxrig.throttle import SlowCalls
+
+KEYS = {
+    *("total_calls", "error_count", "skipped_calls"),
+    *("avg_time_ms", "max_time_ms", "min_time_ms", "total_time_ms"),
+}
+GRIDS = jnp.arange(12, dtype=jnp.int32).reshape(3, 2, 2) % 10
+
+
+@pytest.fixture(autouse=True)
+def fresh_statistics():
+    reset_callback_performance_stats()
+
+
+def logged(grid, mask=None):
+    jax_log_grid(grid, mask, "seen")
+    return grid * 2
+
+
+def scanned(grids):
+    return jax.lax.scan(lambda carry, grid: (carry, logged(grid)), 0, grids)[1]
+
+
+@pytest.mark.parametrize(
+    ("transform", "calls"),
+    [
+        (lambda x: logged(x[0]), 1),
+        (jax.jit(lambda x: logged(x[0])), 1),
+        (jax.jit(jax.vmap(logged)), 3),
+        (jax.jit(scanned), 3),
+        (jax.jit(lambda x: jax.vmap(logged)(x, x > 1)), 3),
+    ],
+    ids=["eager", "jit", "vmap", "scan", "vmap with mask"],
+)
+def test_grids_are_shown_under_every_transformation(transform, calls, capsys):
+    result = transform(GRIDS)
+    stats = get_callback_performance_stats()["log_grid_seen"]
+    assert (stats["total_calls"], stats["error_count"]) == (calls, 0)
+    assert set(stats) == KEYS
+    assert capsys.readouterr().out.count("seen (") == calls
+    expected = GRIDS * 2 if calls == 3 else GRIDS[0] * 2
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_masks_and_grids_crop(capsys):
+    mask = jnp.array([[True, False], [False, False]])
+    jax.jit(lambda g: jax_log_grid(g, mask))(GRIDS[1])
+    jax.jit(jax_log_grid)(Grid(GRIDS[1], mask))
+    jax.effects_barrier()
+    assert capsys.readouterr().out.count("Grid (1x1)") == 2
+
+
+def test_options_reach_the_console(capsys):
+    jax.jit(lambda g: jax_log_grid(g, show_coordinates=True, show_numbers=True))(
+        GRIDS[0]
+    )
+    jax.effects_barrier()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].strip("│ ") == "0 1"
+    with pytest.raises(TypeError, match="color"):
+        jax_log_grid(GRIDS[0], color=True)  # pyright: ignore[reportCallIssue]
+
+
+def test_wrong_shapes_are_refused_while_tracing():
+    with pytest.raises(ValueError, match=r"jax\.vmap"):
+        jax.jit(jax_log_grid)(GRIDS)
+    with pytest.raises(ValueError, match="mask has shape"):
+        jax_log_grid(GRIDS[0], jnp.ones((1, 2), bool))
+
+
+@jax.jit
+def finish(episode, steps, reward):
+    similarity = jnp.tanh(reward / 10.0)
+    jax_log_episode_summary(episode, steps, reward, similarity, similarity > 0.8)
+    return similarity
+
+
+def test_episodes_are_summed_up_in_one_line(capsys):
+    finish(7, 12, 20.0)
+    finish(8, 3, -1.0)
+    stats = get_callback_performance_stats()
+    assert stats["log_episode_summary"]["total_calls"] == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "Episode 7: SUCCESS, 12 steps, reward 20.000, similarity 0.964",
+        "Episode 8: FAILED, 3 steps, reward -1.000, similarity -0.100",
+    ]
+
+
+def test_a_listening_logger_gets_the_line_instead(capsys, caplog):
+    with caplog.at_level(logging.INFO, logger=callbacks.__name__):
+        finish(7, 12, 20.0)
+        jax.effects_barrier()
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert "SUCCESS" in record.getMessage()
+    assert capsys.readouterr().out == ""
+
+
+def broken(x):
+    raise RuntimeError("no picture")
+
+
+def test_errors_are_counted_and_logged_and_go_no_further(caplog):
+    @jax.jit
+    def compute(x):
+        adaptive_visualization_callback(broken, x)
+        adaptive_visualization_callback(broken, x, callback_name="named")
+        return x + 1
+
+    with caplog.at_level(logging.ERROR, logger="jaxrig.callbacks"):
+        assert compute(jnp.float32(1)) == 2
+        stats = get_callback_performance_stats()
+    assert {name: s["error_count"] for name, s in stats.items()} == {
+        "broken": 1,
+        "named": 1,
+    }
+    assert "no picture" in caplog.text
+
+
+def test_keywords_are_the_functions_own():
+    seen = []
+
+    def note(*args, **kwargs):
+        seen.append((args, kwargs))
+
+    jax.jit(lambda x: adaptive_visualization_callback(note, x, name="a", enabled=x))(
+        jnp.int32(4)
+    )
+    jax.effects_barrier()
+    ((args, kwargs),) = seen
+    assert args == (4,)
+    assert kwargs == {"name": "a", "enabled": 4}
+
+
+def adaptive(limit, seen):
+    @jax.jit
+    def step(x):
+        adaptive_visualization_callback(
+            seen.append, x, callback_name="viz", max_avg_time_ms=limit
+        )
+        return x + 1
+
+    return step
+
+
+def test_slow_callbacks_run_every_tenth_time_and_skips_are_counted():
+    seen = []
+    step = adaptive(0.0, seen)  # everything is slower than this
+    for _ in range(21):
+        step(jnp.int32(0))
+    stats = get_callback_performance_stats()["viz"]
+    assert len(seen) == stats["total_calls"] == 3
+    assert stats["skipped_calls"] == 18
+
+
+def test_quick_callbacks_run_every_time():
+    seen = []
+    step = adaptive(1e9, seen)
+    for _ in range(12):
+        step(jnp.int32(0))
+    assert get_callback_performance_stats()["viz"]["skipped_calls"] == 0
+    assert len(seen) == 12
+
+
+def test_the_decision_belongs_to_the_name_not_to_the_trace():
+    seen = []
+    for _ in range(11):
+        adaptive_visualization_callback(
+            seen.append, jnp.int32(0), callback_name="viz", max_avg_time_ms=0.0
+        )
+    assert get_callback_performance_stats()["viz"]["total_calls"] == 2
+
+
+def test_a_reset_forgets_that_a_callback_was_slow():
+    seen = []
+    step = adaptive(0.0, seen)
+    step(jnp.int32(0))
+    reset_callback_performance_stats()
+    step(jnp.int32(0))
+    assert get_callback_performance_stats()["viz"]["total_calls"] == 1
+
+
+def test_a_wrong_limit_is_refused_while_tracing():
+    with pytest.raises(ValueError, match="max_mean_ms=-1"):
+        adaptive(-1.0, [])(jnp.int32(0))
+
+
+def test_the_report_lists_names_or_says_there_are_none(capsys):
+    print_callback_performance_report()
+    assert "No callback data" in capsys.readouterr().out
+    adaptive_visualization_callback(lambda: None, callback_name="[b]one")
+    print_callback_performance_report()
+    out = capsys.readouterr().out
+    assert "[b]one" in out
+    assert "mean ms" in out
+
+
+def test_throttles_of_many_names_stay_bounded():
+    found = {id(callbacks._slow_calls(f"n{i}", 1.0)) for i in range(3)}
+    assert len(found) == 3
+    assert callbacks._slow_calls.cache_info().maxsize is not None
+    assert isinstance(callbacks._slow_calls("n0", 1.0), SlowCalls)
+
+
+def test_importing_changes_no_settings_and_needs_no_other_package():
+    code = (
+        "import gc, logging, sys\n"
+        "before = gc.get_threshold(), logging.root.handlers[:]\n"
+        "import jaxarc.utils.visualization\n"
+        "assert before == (gc.get_threshold(), logging.root.handlers)\n"
+        "assert not {'drawsvg', 'loguru', 'cairosvg', 'IPython'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_run_with_logging_and_managed_memory(tmp_path, capsys):
+    visualization.reset_callback_performance_stats()
+
+    @jax.jit
+    def process(grid, mask):
+        visualization.jax_log_grid(grid, mask, "Input Grid")
+        done = jnp.where(mask, grid + 1, 0)
+        visualization.jax_log_grid(done, mask, "Processed Grid")
+        return done
+
+    grid = jnp.array([[1, 2, 0], [3, 4, 1]], jnp.int32)
+    before = gc.get_threshold()
+    with visualization.MemoryManager(100.0, 500.0, tmp_path / "cache") as manager:
+        loader = visualization.LazyLoader(lambda: np.asarray(process(grid, grid > 0)))
+        manager.register_lazy_loader(loader)
+        small = visualization.optimize_array_memory(loader.get().astype(np.int64))
+        assert small.dtype == np.int8
+        storage = visualization.CompressedStorage(tmp_path / "episodes")
+        storage.save({"grids": [small], "id": "a"}, "episode_001")
+        stats = visualization.get_callback_performance_stats()
+    assert gc.get_threshold() == before
+    assert not loader.is_loaded()
+    assert list(stats) == ["log_grid_Input Grid", "log_grid_Processed Grid"]
+    np.testing.assert_array_equal(
+        storage.load("episode_001")["grids"][0], [[2, 3, 0], [4, 5, 2]]
+    )
+    assert "Processed Grid (2x3)" in capsys.readouterr().out

@@ -1,0 +1,241 @@
+"""What a terminal shows, with and without color."""
+
+import io
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rich.color import Color
+from rich.console import Console
+from rich.panel import Panel
+
+from jaxarc.data.parse import RawTask
+from jaxarc.draw.cells import cell_color
+from jaxarc.draw.terminal import (
+    CompactGrid,
+    beside,
+    compact_panel,
+    grid_panel,
+    is_distinct,
+    legend,
+    log_grid_to_console,
+    print_task,
+    render_ansi,
+)
+from jaxarc.types import Grid
+
+GRID = np.array([[1, 2, 0], [3, 4, 1], [0, 2, 3]])
+MASK = np.array([[True, True, False], [True, True, True], [False, True, True]])
+BLUE, GREEN = "\x1b[34m", "\x1b[32m"
+
+
+def shown(renderable, width=80, **console):
+    out = Console(file=io.StringIO(), width=width, _environ={}, **console)
+    with out.capture() as capture:
+        out.print(renderable)
+    return capture.get()
+
+
+def colored(renderable, system="truecolor"):
+    return shown(renderable, force_terminal=True, color_system=system)
+
+
+def inside(text):
+    return [line.strip("│ \n") for line in text.splitlines()[1:-1]]
+
+
+def test_without_color_there_are_digits_and_dots():
+    text = shown(grid_panel(GRID, MASK, "Input"))
+    assert "Input (3x3)" in text
+    assert inside(text) == ["1 2··", "3 4 1", "·· 2 3"]
+
+
+def test_no_color_gets_digits_on_a_terminal_too():
+    text = shown(
+        grid_panel(GRID, title="g"),
+        force_terminal=True,
+        color_system="truecolor",
+        no_color=True,
+    )
+    assert "3 4 1" in text
+    assert "█" not in text
+
+
+def test_with_color_there_are_blocks_of_it():
+    text = colored(grid_panel(GRID, MASK))
+    assert text.count("██") == MASK.sum()
+    assert text.count("··") == (~MASK).sum()
+    assert "38;2;0;116;217m██" in text
+
+
+def test_sixteen_colors_are_too_few_without_digits():
+    text = colored(grid_panel(np.array([[1, 8]])), "standard")
+    assert "█" not in text
+    assert re.search(r"m 1\x1b.*m 8\x1b", text)
+
+
+def test_single_width_and_numbers():
+    text = shown(grid_panel(GRID, double_width=False))
+    assert inside(text) == ["120", "341", "023"]
+    assert "█" not in colored(grid_panel(GRID, show_numbers=True))
+
+
+def test_coordinates_are_those_of_the_whole_array():
+    grid = np.full((4, 4), -1)
+    grid[2, 1:3] = 7
+    text = shown(grid_panel(grid, show_coordinates=True))
+    assert "(1x2)" in text
+    assert inside(text) == ["1 2", "2  7 7"]
+
+
+@pytest.mark.parametrize("double_width", [True, False])
+def test_column_numbers_of_two_digits_stay_apart(double_width):
+    grid = np.full((1, 13), -1)
+    grid[0, 8:] = 5
+    panel = grid_panel(
+        grid, show_coordinates=True, double_width=double_width, title="g"
+    )
+    gap = " " if double_width else ""
+    tens, ones, row = (line.rstrip() for line in inside(shown(panel)))
+    assert tens == gap.join("111")
+    assert ones == gap.join("89012")
+    assert row == "0" + " " + gap + gap.join("55555")
+
+
+def test_values_that_are_no_colors_are_shown():
+    assert inside(shown(grid_panel(np.array([[12, 345]])))) == ["12 ?"]
+
+
+def test_an_empty_grid_says_so():
+    assert "empty" in shown(grid_panel(np.full((2, 2), -1)))
+
+
+def test_titles_are_not_markup(capsys):
+    assert log_grid_to_console(GRID, title="[bold]x[/bold]") is None
+    assert "[bold]x[/bold] (3x3)" in capsys.readouterr().out
+
+
+def test_wide_grids_are_never_cut(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    log_grid_to_console(jnp.full((2, 30), 7, jnp.int32))
+    assert capsys.readouterr().out.count("7") == 60
+
+
+def test_inputs_are_blue_and_outputs_green():
+    assert BLUE in colored(grid_panel(GRID, border_style="input"))
+    assert GREEN in colored(grid_panel(GRID, border_style="output"))
+    assert "\x1b[35m" in colored(grid_panel(GRID, border_style="magenta"))
+
+
+@pytest.mark.parametrize(("width", "sign"), [(80, "→"), (20, "↓")])
+def test_pairs_stand_side_by_side_where_there_is_room(width, sign):
+    task = RawTask("a", ((GRID, GRID),), ())
+    console = Console(file=io.StringIO(), width=width, _environ={})
+    with console.capture() as capture:
+        print_task(task, console=console)
+    text = capture.get()
+    assert all(word in text for word in ("Train 1", "Input", "Output", sign))
+
+
+def test_answers_of_tests_can_be_hidden():
+    task = RawTask("a", ((GRID, GRID),), ((GRID, GRID), (GRID, None)))
+    console = Console(file=io.StringIO(), width=100, _environ={})
+    for answers, unknown in ((True, 1), (False, 2)):
+        with console.capture() as capture:
+            print_task(task, console=console, answers=answers)
+        assert capture.get().count("?") == unknown
+
+
+def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
+    console = Console(file=io.StringIO(), width=100, _environ={})
+    with console.capture() as capture:
+        print_task(task, console=console)
+    text = capture.get()
+    assert [w for w in re.findall(r"(?:Train|Test) \d", text)] == [
+        "Train 1",
+        "Train 2",
+        "Test 1",
+    ]
+    assert text.count("?") == 1
+    for row in pairs[1][1]:
+        assert " ".join(map(str, row)) in text
+    with console.capture() as capture:
+        print_task(task, show_test=False, console=console)
+    assert "Test" not in capture.get()
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR"])
+def test_ansi_text_does_not_depend_on_the_terminal(variable, monkeypatch):
+    monkeypatch.setenv(variable, "1")
+    grid = Grid(jnp.array([[1, 2]], jnp.int32), jnp.array([[True, False]]))
+    assert render_ansi(grid) == "\x1b[38;2;0;116;217m██\x1b[0m\n"
+
+
+COMPACT = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.int32)
+
+
+def console(colors):
+    return Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system=colors,
+        no_color=False,
+        width=40,
+        _environ={},
+    )
+
+
+def test_two_rows_share_a_line():
+    lines = console("truecolor").render_lines(CompactGrid(COMPACT), pad=False)
+    seen = [
+        [(s.style.color, s.style.bgcolor) for s in line if s.style and s.text == "▀"]
+        for line in lines
+    ]
+    shade = lambda value: Color.parse(cell_color(int(value)))
+    assert seen == [
+        [(shade(a), shade(b)) for a, b in zip(COMPACT[0], COMPACT[1], strict=True)],
+        [(shade(a), None) for a in COMPACT[2]],
+    ]
+
+
+def test_few_colors_give_digits():
+    for colors in (None, "standard"):
+        target = console(colors)
+        assert not is_distinct(target)
+        with target.capture() as capture:
+            target.print(CompactGrid(COMPACT))
+        assert capture.get().split() == ["123", "456", "789"]
+
+
+def test_a_panel_is_named_and_as_wide_as_its_cells():
+    target = console(None)
+    lines = target.render_lines(compact_panel(COMPACT, "1", "input"), pad=False)
+    text = ["".join(segment.text for segment in line) for line in lines]
+    assert len(text) == 5
+    assert "1" in text[0]
+    assert "123" in text[1]
+    assert len(text[0].strip()) == 7
+
+
+def test_the_legend_has_every_color():
+    spans = legend().spans
+    assert [str(span.style).split("on ")[1] for span in spans] == [
+        cell_color(value).lower() for value in range(10)
+    ]
+
+
+def test_panels_are_stacked_where_there_is_no_room():
+    panels = [Panel("x" * 20, expand=False), Panel("y" * 20, expand=False)]
+    for width, lines in ((60, 3), (40, 6)):
+        console = Console(width=width)
+        shown = console.render_lines(beside(panels, console))
+        assert len(shown) == lines
+
+
+def test_smaller_panels_come_before_stacking():
+    large, small = Panel("x" * 20, expand=False), Panel("y", expand=False)
+    for width, lines in ((60, 3), (40, 3), (25, 6)):
+        console = Console(width=width)
+        shown = console.render_lines(beside([large, large], console, [large, small]))
+        assert len(shown) == lines

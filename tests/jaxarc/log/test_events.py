@@ -1,0 +1,246 @@
+"""Figures of batches against NumPy.
+
+The debug level is the most that the other groups may ask for.
+
+Logs hold what the states say, as plain data.
+
+Frames come back as they went in, however little memory there is.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arc_environments import reset, small_buffer, small_env, step
+from arc_logs import MOVES, log_config, start_log, step_logs
+from arc_states import point, small_config, small_state, small_task
+from jaxarc.config import DebugConfig, MemoryConfig, VisualizationConfig
+from jaxarc.data.buffer import gather_task
+from jaxarc.draw.episodes import EpisodeFrame
+from jaxarc.envs.functional import batch_reset
+from jaxarc.log.events import (
+    Detail,
+    FrameStore,
+    aggregate,
+    create_episode_summary,
+    create_start_log,
+    create_step_log,
+    frame_of_log,
+)
+
+
+def test_arrays_become_four_figures():
+    returns = np.array([1.0, 4.0, -2.0], np.float32)
+    lengths = jnp.array([3, 5, 10])
+    found = aggregate({"returns": returns, "lengths": lengths, "loss": 0.25})
+    for name, values in (("returns", returns), ("lengths", np.array([3, 5, 10]))):
+        assert found[f"{name}_mean"] == pytest.approx(values.mean())
+        assert found[f"{name}_std"] == pytest.approx(values.std())
+        assert found[f"{name}_min"] == values.min()
+        assert found[f"{name}_max"] == values.max()
+    assert found["loss"] == 0.25
+    assert all(type(value) is float for value in found.values())
+
+
+def test_truths_become_a_rate():
+    mask = jnp.array([True, False, False, False])
+    assert aggregate({"success_mask": mask}) == {"success_rate": 0.25}
+
+
+def test_nothing_has_no_figures():
+    with pytest.raises(ValueError, match=r"returns has shape \(0,\)"):
+        aggregate({"returns": jnp.zeros(0)})
+
+
+def detail(debug_level, level="full", policy="research", **pictures):
+    config = log_config(
+        "out",
+        debug_level,
+        visualization={"level": level, **pictures},
+        storage={"policy": policy},
+        logging={"log_frequency": 2},
+    )
+    return Detail.of(config)
+
+
+@pytest.mark.parametrize(
+    ("debug_level", "level", "policy"),
+    [
+        ("off", "off", "none"),
+        ("minimal", "minimal", "minimal"),
+        ("standard", "standard", "standard"),
+        ("verbose", "verbose", "research"),
+        ("research", "full", "research"),
+    ],
+)
+def test_the_debug_level_caps(debug_level, level, policy):
+    found = detail(debug_level)
+    assert (found.level, found.policy) == (level, policy)
+    lower = detail(debug_level, "off", "none")
+    assert (lower.level, lower.policy) == ("off", "none")
+
+
+def test_the_debug_block_goes_before_the_level():
+    assert detail("research", debug=DebugConfig(level="minimal")).level == "minimal"
+    assert detail("research", enabled=False).level == "off"
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [
+        ("minimal", []),
+        ("standard", [2]),
+        ("verbose", [1, 3]),
+        ("full", [1, 2, 3]),
+    ],
+)
+def test_steps_by_level(level, shown):
+    found = detail("research", level)
+    assert [log["step_num"] for log in step_logs() if found.shows_step(log)] == shown
+    assert not any(
+        map(
+            detail("research", level, step_visualizations=False).shows_step, step_logs()
+        )
+    )
+
+
+def test_a_start_is_the_task_and_the_first_grid():
+    log, state = start_log(7), small_state()
+    assert (log["episode_num"], log["pair_index"], log["episode_mode"]) == (7, 0, 0)
+    assert log["task_id"] is None
+    np.testing.assert_array_equal(log["grid"], state.working_grid)
+    np.testing.assert_array_equal(log["target"], state.target_grid)
+
+
+def test_of_a_stack_the_row_of_the_state_is_taken():
+    env, buffer = small_env(), small_buffer()
+    state, _ = reset(env, jax.random.key(1))
+    log = create_start_log(env.params, state=state)
+    task = gather_task(buffer, state.episode.task_row)
+    np.testing.assert_array_equal(log["task"].pairs, task.pairs)
+    second = create_start_log(buffer, 1)
+    np.testing.assert_array_equal(second["task"].pairs, gather_task(buffer, 1).pairs)
+    assert "grid" not in second
+    with pytest.raises(ValueError, match="say which with task_idx"):
+        create_start_log(buffer)
+    with pytest.raises(TypeError, match="a dict was given"):
+        create_start_log({})
+
+
+def test_steps_tell_what_happened():
+    logs = step_logs(4)
+    assert [log["operation"] for log in logs] == [move[0] for move in MOVES]
+    assert [log["step_num"] for log in logs] == [1, 2, 3]
+    assert [log["success"] for log in logs] == [False, False, True]
+    assert logs[0]["grid"][0, 0] == 2
+    assert logs[0]["before_grid"][0, 0] == 0
+    assert np.argwhere(logs[0]["selection"]).tolist() == [[0, 0]]
+    assert logs[1]["previous_similarity"] == logs[0]["similarity"]
+    assert all(type(log["reward"]) is float for log in logs)
+
+
+def test_states_of_an_environment_are_logged_through_their_view():
+    env = small_env()
+    state, _ = reset(env, jax.random.key(1))
+    after, seen = step(env, state, point(3, 1, 1))
+    views = env.arc_state(state), env.arc_state(after)
+    log = create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
+    np.testing.assert_array_equal(log["grid"], seen.observation)
+    assert log["success"] == (log["similarity"] >= 1.0)
+
+
+def test_a_batch_is_refused():
+    keys = jax.random.split(jax.random.key(0), 2)
+    states, _ = batch_reset(keys, small_config(), small_task())
+    with pytest.raises(ValueError, match="log one of them"):
+        create_start_log(small_task(), 0, states)
+
+
+def test_a_summary_adds_up():
+    logs = step_logs(3)
+    summary = create_episode_summary(3, logs)
+    assert summary["total_steps"] == 3
+    assert summary["total_reward"] == sum(log["reward"] for log in logs)
+    assert summary["final_similarity"] == logs[-1]["similarity"] == 1.0
+    assert summary["success"] is True
+    assert all("grid" not in row for row in summary["step_data"])
+    assert create_episode_summary(0, [])["total_reward"] == 0.0
+
+
+MANY = 40
+
+
+def frames():
+    for number in range(MANY):
+        yield EpisodeFrame(np.full((30, 30), number % 10), None, number, 0.5, 0.25)
+
+
+def filled(**memory):
+    debug = DebugConfig(memory_management=MemoryConfig(**memory)) if memory else None
+    limit = 0.01 if memory else 500
+    store = FrameStore(VisualizationConfig(max_memory_mb=limit, debug=debug))
+    for frame in frames():
+        store.add(frame)
+    return store
+
+
+@pytest.mark.parametrize("compression", [True, False])
+def test_what_does_not_fit_is_loaded_again(compression):
+    store = filled(compression=compression)
+    assert store.manager.cache.statistics().spilled > 0
+    found, problem = store.frames()
+    assert problem == ""
+    assert [frame.operation for frame in found] == list(range(MANY))
+    for frame, wanted in zip(found, frames(), strict=True):
+        np.testing.assert_array_equal(frame.grid, wanted.grid)
+        assert (frame.reward, frame.similarity) == (0.5, 0.25)
+    store.close()
+
+
+def test_compressed_files_are_smaller():
+    sizes = []
+    for compression in (True, False):
+        store = filled(compression=compression)
+        storage = store.manager.storage
+        assert storage is not None
+        names = storage.names()
+        sizes.append(sum(storage.size_bytes(name) for name in names) / len(names))
+        store.close()
+    assert sizes[0] < sizes[1]
+
+
+def test_without_files_the_oldest_are_forgotten_and_it_is_said():
+    store = filled(lazy_loading=False)
+    found, problem = store.frames()
+    assert 0 < len(found) < MANY
+    assert found[-1].operation == MANY - 1
+    assert f"{MANY - len(found)} of {MANY} frames" in problem
+    store.close()
+
+
+def test_an_episode_begins_empty_and_memory_is_watched():
+    store = filled()
+    assert store.begin() == ""
+    assert store.frames() == ([], "")
+    store.close()
+    watched = filled(max_total_mb=1.0, max_cache_mb=0.5)
+    assert "above visualization.debug.memory_management.max_total_mb" in watched.begin()
+    watched.close()
+    roomy = filled(max_total_mb=1e6)
+    assert roomy.begin() == ""
+    roomy.close()
+
+
+def test_a_log_becomes_a_frame():
+    first = frame_of_log(start_log())
+    assert first.grid.shape == (4, 5)
+    assert first.operation is first.selection is None
+    last = step_logs()[-1]
+    frame = frame_of_log(last)
+    assert (frame.operation, frame.similarity) == (1, 1.0)
+    assert frame.selection is not None
+    assert np.argwhere(frame.selection).tolist() == [[0, 0]]
+    np.testing.assert_array_equal(frame.grid, frame.target)
+    assert frame_of_log(last, named=False).operation is None
+    assert frame_of_log(last | {"target": np.full((6, 6), -1)}).target is None
