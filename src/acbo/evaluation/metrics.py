@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from acbo.evaluation.calibration import reliability
 from acbo.types import lower_is_better
 
 SMALLEST = 1e-7  # the least probability taken a logarithm of
@@ -114,16 +113,6 @@ def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
     """Mean squared error of the parent probabilities."""
     each = jnp.square(probs - parents.astype(probs.dtype))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
-
-
-def expected_calibration_error(
-    probs: Float[Array, "*n"],
-    parents: Bool[Array, "*n"],
-    mask: Bool[Array, "*n"],
-    bins: int = 10,
-) -> Float[Array, ""]:
-    """Gap between probability and frequency over equal bins, all variables pooled."""
-    return reliability(probs, parents, mask, bins).error
 
 
 def best_so_far(

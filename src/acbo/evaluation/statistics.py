@@ -1,7 +1,6 @@
 """Paired comparisons of two systems on the same problems: tests, effects, intervals."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ from scipy import stats
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -117,46 +115,3 @@ def percentile_interval(
     tail = (1 - confidence) / 2
     low, high = np.quantile(resampled, [tail, 1 - tail])
     return Interval(mean, float(low), float(high))
-
-
-def correct_p_values(p_values: Sequence[float], method: str = "holm") -> list[float]:
-    """p-values of several tests made safe to read together: holm or bonferroni."""
-    found = np.asarray(p_values, np.float64)
-    if method == "bonferroni":
-        return np.minimum(found * found.size, 1.0).tolist()
-    if method != "holm":
-        raise ValueError(f"method={method!r} is not one of: holm, bonferroni")
-    order = np.argsort(found, kind="stable")
-    steps = found[order] * np.arange(found.size, 0, -1)
-    corrected = np.empty_like(found)
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return corrected.tolist()
-
-
-def power_of_paired_test(effect: float, pairs: int, alpha: float = ALPHA) -> float:
-    """Chance that a two-sided paired t-test finds an effect of this Cohen's d."""
-    if pairs < 2:
-        raise ValueError(f"pairs={pairs}: a paired test needs at least 2")
-    freedom, shift = pairs - 1, abs(effect) * math.sqrt(pairs)
-    critical = stats.t.ppf(1 - alpha / 2, freedom)
-    below = stats.nct.cdf(-critical, freedom, shift)
-    above = stats.nct.sf(critical, freedom, shift)
-    return float(below + above)
-
-
-def pairs_needed(effect: float, power: float = 0.8, alpha: float = ALPHA) -> int:
-    """Smallest number of pairs at which a paired t-test has this power."""
-    if effect == 0 or not alpha < power < 1:
-        raise ValueError(
-            f"effect={effect}, power={power}: need an effect that is not 0 and a "
-            f"power between alpha={alpha} and 1"
-        )
-    high = 2
-    while power_of_paired_test(effect, high, alpha) < power:
-        high *= 2
-    low = max(2, high // 2)
-    while low < high:
-        middle = (low + high) // 2
-        enough = power_of_paired_test(effect, middle, alpha) >= power
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return low

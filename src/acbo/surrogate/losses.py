@@ -7,7 +7,7 @@ probabilities with the candidate sets and hand over to the array forms (`_jax`).
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -154,32 +154,6 @@ def calibrated_loss(
     probs = jnp.asarray(expert_vector(expert_posterior, sets))
     place = sets.index(true_parent_set)
     return calibrated_loss_jax(predicted_logits, probs, sets, place, calibration_weight)
-
-
-def multi_target_loss(
-    predictions: Mapping[str, Float[Array, " _"]],
-    expert_posteriors: Mapping[str, Any],
-    parent_sets_per_target: Mapping[str, ParentSets],
-    target_weights: Mapping[str, float] | None = None,
-) -> Float[Array, ""]:
-    """Weighted mean of the KL loss over targets that have prediction and expert."""
-    targets = [name for name in predictions if name in expert_posteriors]
-    if not targets:
-        raise ValueError(
-            f"no target has both a prediction ({sorted(predictions)}) and an expert "
-            f"({sorted(expert_posteriors)})"
-        )
-    weights = [(target_weights or {}).get(name, 1.0) for name in targets]
-    if not sum(weights) > 0:
-        raise ValueError(f"target_weights sum to {sum(weights)}; they must be above 0")
-    losses = [
-        kl_divergence_loss(
-            predictions[name], expert_posteriors[name], parent_sets_per_target[name]
-        )
-        for name in targets
-    ]
-    terms = [weight * loss for weight, loss in zip(weights, losses, strict=True)]
-    return functools.reduce(jnp.add, terms) / sum(weights)
 
 
 _ARRAY_FORMS: dict[Any, Callable[..., Any]] = {

@@ -2,13 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import jax
-import numpy as np
-from jaxtyping import PRNGKeyArray
-
-from acbo.training.examples import TrainingBatch, TrainingExample
 
 DIFFICULTIES = ("easy", "medium", "hard")
 MAX_ATTEMPTS = 3
@@ -84,64 +77,3 @@ def classify_difficulty(n_nodes: int, expert_accuracy: float = 1.0) -> str:
     if n_nodes <= 5 and expert_accuracy > 0.9:
         return "easy"
     return "medium" if n_nodes <= 8 and expert_accuracy > 0.7 else "hard"
-
-
-@dataclass(frozen=True)
-class Mix:
-    """Shares of easy, medium and hard examples up to a training step."""
-
-    until: float
-    shares: tuple[float, float, float]
-
-    def __post_init__(self) -> None:
-        if min(self.shares) < 0 or abs(sum(self.shares) - 1) > 1e-6:
-            raise ValueError(f"shares={self.shares} must be at least 0 and sum to 1")
-
-
-CURRICULUM_SCHEDULE = (
-    Mix(500, (0.8, 0.2, 0.0)),
-    Mix(1500, (0.5, 0.4, 0.1)),
-    Mix(float("inf"), (0.3, 0.4, 0.3)),
-)
-
-
-def progressive_curriculum_sampling(
-    examples: Sequence[TrainingExample],
-    batch_size: int,
-    training_step: int,
-    curriculum_schedule: Sequence[Any] | None,
-    key: PRNGKeyArray,
-    max_parent_size: int = 3,
-) -> TrainingBatch:
-    """A batch mixed as the schedule says for this step, without repetition.
-
-    The schedule is a list of `Mix` or (until_step, (easy, medium, hard)), by default
-    `CURRICULUM_SCHEDULE`. Where a class has too few examples the others fill up, so a
-    batch is short only when there are fewer examples altogether.
-    """
-    schedule = [
-        entry if isinstance(entry, Mix) else Mix(entry[0], tuple(entry[1]))
-        for entry in (curriculum_schedule or CURRICULUM_SCHEDULE)
-    ]
-    mix = next((m for m in schedule if training_step < m.until), schedule[-1])
-    order = np.asarray(jax.random.permutation(key, len(examples)))
-    pools = {
-        name: [i for i in order if examples[i].problem_difficulty == name]
-        for name in DIFFICULTIES
-    }
-    total = min(batch_size, len(examples))
-    chosen = []
-    for name, count in zip(DIFFICULTIES, _counts(mix.shares, total), strict=True):
-        chosen += pools[name][:count]
-    taken = set(chosen)
-    chosen += [i for i in order if i not in taken][: total - len(chosen)]
-    return TrainingBatch([examples[i] for i in chosen], max_parent_size)
-
-
-def _counts(shares: tuple[float, float, float], total: int) -> list[int]:
-    """Whole numbers nearest to the shares that sum to the total."""
-    exact = np.asarray(shares) * total
-    counts = np.floor(exact + 1e-9).astype(int)
-    for place in np.argsort(counts - exact, kind="stable")[: total - counts.sum()]:
-        counts[place] += 1
-    return counts.tolist()

@@ -6,14 +6,13 @@ what a surrogate would best learn to give in one pass.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from acbo.experts.exact import LARGEST, exact_parent_posterior
 from acbo.named import FrozenMap, NamedSCM, Sample, samples_to_avici_format
-from acbo.named.codec import Codec
 from acbo.named.relations import get_parents
 from acbo.posterior import ParentSetPosterior
 from acbo.training.codec import FLAG
@@ -77,54 +76,11 @@ def example_from_samples(
     )
 
 
-@overload
 def create_training_batch(
-    scm: Sequence[Sample],
-    samples: None = None,
-    target_variable: str | None = None,
-    standardize: bool = True,
-    is_count_data: bool = False,
-) -> TrainingBatch: ...
-@overload
-def create_training_batch(
-    scm: NamedSCM,
-    samples: Sequence[Sample],
-    target_variable: str | None = None,
-    standardize: bool = True,
-    is_count_data: bool = False,
-) -> dict[str, Any]: ...
-def create_training_batch(
-    scm: Any,
-    samples: Sequence[Sample] | None = None,
-    target_variable: str | None = None,
-    standardize: bool = True,
-    is_count_data: bool = False,
-) -> TrainingBatch | dict[str, Any]:
-    """Two things by its arguments, as the guides use it.
-
-    `create_training_batch(samples)` labels the samples by the exact expert and gives
-    a `TrainingBatch` of one example, for `convert_to_jax_batch`.
-    `create_training_batch(scm, samples, target)` gives a dictionary of the data tensor
-    `x`, the true adjacency `g`, and what they are of.
-    """
-    if samples is None:
-        return TrainingBatch([example_from_samples(scm, target_variable)])
-    target = target_variable or scm.target_name
-    names = list(scm.names)
-    kind = "count" if is_count_data else "default"
-    x = samples_to_avici_format(samples, names, target, standardize, kind)
-    return {
-        "x": x,
-        "g": Codec(tuple(names)).adjacency(scm.edges),
-        "is_count_data": is_count_data,
-        "target_variable": target,
-        "variable_order": names,
-        "metadata": {
-            "n_samples": len(samples),
-            "n_variables": len(names),
-            "standardization_type": kind if standardize else "none",
-        },
-    }
+    samples: Sequence[Sample], target_variable: str | None = None
+) -> TrainingBatch:
+    """Return a batch of one example: the samples, labeled by the exact expert."""
+    return TrainingBatch([example_from_samples(samples, target_variable)])
 
 
 def with_notes(samples: Sequence[Sample], scm: NamedSCM) -> list[Sample]:

@@ -15,15 +15,12 @@ from acbo.named import (
     Sample,
     create_linear_scm,
     sample_from_scm,
-    samples_to_avici_format,
 )
-from acbo.named.relations import get_parents
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.training.batches import convert_to_jax_batch
 from acbo.training.config import SurrogateTrainingConfig
 from acbo.training.curriculum import DIFFICULTIES, LEVELS, classify_difficulty
 from acbo.training.demonstrations import (
-    create_training_batch,
     example_from_samples,
     with_notes,
 )
@@ -31,7 +28,6 @@ from acbo.training.examples import TrainingBatch
 from acbo.training.parent_set_model import (
     ParentSetModel,
     create_parent_set_model,
-    predict_parent_posterior,
 )
 from acbo.training.steps import TrainStep, create_jax_surrogate_train_step
 from jaxrig.keys import named_key
@@ -41,7 +37,6 @@ logger = logging.getLogger(__name__)
 MAX_PARENTS = 3
 COEFFICIENTS = (0.5, 2.0)  # magnitudes; either sign
 RANGE = (-3.0, 3.0)
-CALLED = 0.5  # marginal probability from which a variable counts as a parent
 
 
 def generate_scm_for_difficulty(difficulty: str, seed: int = 0) -> NamedSCM:
@@ -85,18 +80,6 @@ def collect_observational_data(
     return with_notes(sample_from_scm(scm, n_samples, seed), scm)
 
 
-def train_on_difficulty_level(
-    step: TrainStep,
-    samples: Sequence[Sample],
-    params: PyTree,
-    *,
-    epochs: int = 10,
-    seed: int = 0,
-) -> tuple[PyTree, list[float]]:
-    """Parameters after `epochs` steps on these samples, and the loss of each step."""
-    return _train(step, create_training_batch(samples), params, epochs, seed)
-
-
 def _train(
     step: TrainStep, batch: TrainingBatch, params: PyTree, epochs: int, seed: int
 ) -> tuple[PyTree, list[float]]:
@@ -107,35 +90,6 @@ def _train(
         params, state, metrics = step.run(params, state, arrays, own)
         found.append(metrics["total_loss"])
     return params, [float(loss) for loss in jax.device_get(found)]
-
-
-def evaluate_on_held_out_set(
-    params: PyTree,
-    scms: Sequence[NamedSCM],
-    model: ParentSetModel | None = None,
-    *,
-    n_samples: int = 50,
-    seed: int = 1,
-) -> dict[str, float]:
-    """Mean F1 of the parents found, by difficulty and over all models.
-
-    A difficulty is that of the model's size; one without models is left out. `model`
-    is the one that the parameters are of, by default `create_parent_set_model()`.
-    """
-    net = create_parent_set_model() if model is None else model
-    scores: dict[str, list[float]] = {}
-    for scm in scms:
-        samples = collect_observational_data(scm, n_samples, seed)
-        target, names = samples[0].metadata["target"], list(scm.names)
-        x = samples_to_avici_format(samples, names, target)
-        posterior = predict_parent_posterior(net, params, x, names, target)
-        called = {n for n, p in posterior.parent_probs().items() if p > CALLED}
-        truth = set(get_parents(scm, target))
-        total = len(called) + len(truth)
-        f1 = 2 * len(called & truth) / total if total else 0.0
-        for name in (classify_difficulty(len(names)), "overall"):
-            scores.setdefault(name, []).append(f1)
-    return {name: float(np.mean(each)) for name, each in scores.items()}
 
 
 def optimized_progressive_learning(

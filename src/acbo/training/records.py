@@ -40,28 +40,6 @@ class TrainingMetrics(_Record):
     step_time: float
 
 
-@dataclass(frozen=True)
-class ValidationResults(_Record):
-    """How a model compares with the expert on examples it was not trained on.
-
-    Divergences and distances are means over examples. `calibration_error` is of the
-    marginal parent probabilities, against the true parents where they are known and
-    the expert's marginals else. Accuracies are exact matches of the likeliest set;
-    those of a difficulty without examples are NaN.
-    """
-
-    posterior_kl_divergence: float
-    reverse_kl_divergence: float
-    total_variation_distance: float
-    calibration_error: float
-    uncertainty_correlation: float
-    accuracy_drop: float
-    inference_speedup: float
-    easy_accuracy: float
-    medium_accuracy: float
-    hard_accuracy: float
-
-
 STEP_KEYS = (
     *("total_loss", "kl_loss", "regularization_loss", "mean_expert_accuracy"),
     *("gradient_norm", "learning_rate"),

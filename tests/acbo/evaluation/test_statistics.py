@@ -5,7 +5,6 @@ from scipy import stats
 from acbo.evaluation.statistics import (
     bootstrap_interval,
     cohens_d,
-    correct_p_values,
     paired_t_test,
     pairs_needed,
     power_of_paired_test,
@@ -53,25 +52,6 @@ def test_bootstrap_interval_covers_as_often_as_it_says():
     assert again.low < again.mean < again.high
     wider = bootstrap_interval(FIRST, confidence=0.99)
     assert wider.low < again.low
-
-
-def test_corrections_of_several_tests():
-    given = [0.01, 0.04, 0.03, 0.5]
-    assert correct_p_values(given, "bonferroni") == [0.04, 0.16, 0.12, 1.0]
-    assert correct_p_values(given) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    with pytest.raises(ValueError, match="'fdr' is not one of: holm, bonferroni"):
-        correct_p_values(given, "fdr")
-
-
-def test_power_matches_simulation_and_its_inverse():
-    random = np.random.default_rng(3)
-    samples = random.normal(0.5, 1.0, size=(4000, 20))
-    found = np.asarray(stats.ttest_1samp(samples, 0.0, axis=1)[1]) < 0.05
-    assert power_of_paired_test(0.5, 20) == pytest.approx(found.mean(), abs=0.02)
-    count = pairs_needed(0.5)
-    assert power_of_paired_test(0.5, count) >= 0.8
-    assert power_of_paired_test(0.5, count - 1) < 0.8
-    assert pairs_needed(5.0) >= 2
 
 
 @pytest.mark.parametrize(

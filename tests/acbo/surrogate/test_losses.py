@@ -16,7 +16,6 @@ from acbo.surrogate.losses import (
     expert_vector,
     kl_divergence_loss,
     kl_divergence_loss_jax,
-    multi_target_loss,
     takes_truth,
     uncertainty_weighted_loss,
     uncertainty_weighted_loss_jax,
@@ -113,18 +112,6 @@ def test_experts_are_aligned_and_renormalized():
         expert_vector(half, [frozenset("Q")])
     with pytest.raises(ValueError, match="not a candidate"):
         calibrated_loss(LOGITS, EXPERT, SETS, frozenset("W"))
-
-
-def test_many_targets():
-    predictions = {"Y": LOGITS, "V": 2 * LOGITS, "U": LOGITS}
-    experts, sets = {"Y": EXPERT, "V": EXPERT}, dict.fromkeys("YVU", SETS)
-    one, two = (kl_divergence_loss(k * LOGITS, EXPERT, SETS) for k in (1, 2))
-    found = multi_target_loss(predictions, experts, sets)
-    np.testing.assert_allclose(found, (one + two) / 2, rtol=1e-6)
-    found = multi_target_loss(predictions, experts, sets, {"V": 3.0})
-    np.testing.assert_allclose(found, (one + 3 * two) / 4, rtol=1e-6)
-    with pytest.raises(ValueError, match="no target has both"):
-        multi_target_loss({"U": LOGITS}, experts, sets)
 
 
 def test_array_forms():

@@ -54,20 +54,6 @@ def test_the_guides_form_feeds_the_compiled_step(samples):
         create_training_batch(sample_from_scm(SCM, 5))
 
 
-def test_the_form_with_a_model_gives_the_true_graph(samples):
-    found = create_training_batch(SCM, samples, "Y")
-    assert isinstance(found, dict)
-    np.testing.assert_array_equal(found["g"], [[0, 0, 1], [0, 0, 0], [0, 1, 0]])
-    np.testing.assert_allclose(found["x"][..., 0].mean(axis=0), 0.0, atol=1e-5)
-    assert found["variable_order"] == ["A", "B", "Y"]
-    assert found["metadata"] == {
-        **{"n_samples": 30, "n_variables": 3, "standardization_type": "default"}
-    }
-    raw = create_training_batch(SCM, samples, standardize=False)
-    assert raw["target_variable"] == "Y"
-    assert raw["metadata"]["standardization_type"] == "none"
-
-
 def test_the_exact_expert_has_a_limit():
     names = [f"X{i}" for i in range(17)]
     data = np.random.default_rng(0).normal(size=(20, 17, 3))
