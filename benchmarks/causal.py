@@ -28,7 +28,7 @@ from acbo.baselines import proposers
 from acbo.baselines.structure import exact_predictor
 from acbo.evaluation import evaluate_problems
 from acbo.evaluation.evaluate import FAMILIES
-from acbo.evaluation.heldout import Cell, draw_scm, draw_task, task_keys
+from acbo.evaluation.scoring import Cell, draw_scm, draw_task, task_keys
 from acbo.families import SCMConfig
 from acbo.graphs.parent_sets import bucket_parent_sets
 from acbo.policy.advisor import Proposer, load_policy

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import integrate, stats
 
-from acbo.policy.curves import HEIGHTS, LINE, NOISE, SLOPE, WIDTHS, Sight
+from acbo.policy.curves import HEIGHTS, LINE, NOISE, SLOPE, WIDTHS, RegressionRows
 
 N, D, M = 9, 4, 5
 KINDS = list(itertools.product(range(2), range(len(WIDTHS)), range(len(HEIGHTS))))
@@ -26,12 +26,12 @@ def single(x):
     return jnp.asarray(x, jnp.float32)
 
 
-SIGHT = Sight(
+DATA = RegressionRows(
     single(PLACE), single(OUTCOME), single(AT_ROWS), single(WEIGHT), jnp.asarray(MADE)
 )
 
 
-def bumps(x, width):
+def rbf_basis(x, width):
     made = np.exp(-0.5 * ((np.asarray(x)[:, None] - GRID) / width) ** 2)
     return made / np.linalg.norm(made, axis=1, keepdims=True)
 
@@ -43,8 +43,8 @@ def naive(i: int, around: int, width: float, height: float):
     """
     used = WEIGHT[:, i] > 0
     share = WEIGHT[used, i]
-    rows = bumps(PLACE[used, i], width)
-    at = bumps(np.concatenate([GRID, PLACE[:, i]]), width)
+    rows = rbf_basis(PLACE[used, i], width)
+    at = rbf_basis(np.concatenate([GRID, PLACE[:, i]]), width)
     left = (OUTCOME - around * AT_ROWS[:, i])[used]
     line = np.concatenate([LINES[i], AT_ROWS[:, i]])
     seen = AT_ROWS[used, i]  # the line, whose factor is uncertain too

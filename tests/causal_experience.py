@@ -12,8 +12,7 @@ from acbo.training.config import (
     SurrogateTrainingConfig,
     TrainingConfig,
 )
-from acbo.training.course import episodes_of
-from acbo.training.curriculum import CurriculumLevel
+from acbo.training.curriculum import CurriculumLevel, episodes_of
 from acbo.training.experience import (
     ExperienceRecipe,
     PolicyParams,

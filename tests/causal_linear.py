@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.environment import Setting
+from acbo.environment import ProblemSpec
 from acbo.history import History
 from acbo.mechanisms.features import IDENTITY, Features
 from acbo.scm import SCM
@@ -91,10 +91,10 @@ def draw_history(scm, seed=0, observational=12, interventional=8, capacity=24):
     return History(jnp.asarray(values), jnp.asarray(flags), jnp.asarray(rows))
 
 
-def setting_for(scm, direction="MINIMIZE"):
+def spec_for(scm, direction="MINIMIZE"):
     """What may be known of a model."""
     sign = jnp.asarray(1.0 if direction == "MINIMIZE" else -1.0)
-    return Setting(scm.target, scm.low, scm.high, scm.mask, scm.allowed, sign)
+    return ProblemSpec(scm.target, scm.low, scm.high, scm.mask, scm.allowed, sign)
 
 
 def stack(items):
@@ -106,7 +106,7 @@ def stack(items):
 def situations(cases, seed=0, **options):
     """Keys, histories, settings and models for (scm, direction) pairs, stacked."""
     scms = [scm for scm, _ in cases]
-    given = [setting_for(scm, direction) for scm, direction in cases]
+    given = [spec_for(scm, direction) for scm, direction in cases]
     seen = [draw_history(scm, seed, **options) for scm in scms]
     keys = jax.random.split(jax.random.key(seed), len(cases))
     return keys, stack(seen), stack(given), stack(scms)

@@ -3,7 +3,7 @@
 from acbo import acquisition, evaluation, problems, training
 from acbo.environment import (
     Action,
-    Setting,
+    ProblemSpec,
     run_episode,
 )
 from acbo.experts import (
@@ -147,9 +147,9 @@ __all__ = [
     "NamedSCM",
     "ParentSetPosterior",
     "Policy",
+    "ProblemSpec",
     "SCMConfig",
     "Sample",
-    "Setting",
     "StandardizationParams",
     "Surrogate",
     "acquisition",

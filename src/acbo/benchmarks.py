@@ -19,10 +19,9 @@ from acbo.posterior import create_parent_set_posterior
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateConfig
 from acbo.surrogate.predictor import Surrogate, load_surrogate
-from acbo.training.batches import convert_to_jax_batch
-from acbo.training.examples import TrainingBatch, TrainingExample
+from acbo.training.examples import TrainingBatch, TrainingExample, convert_to_jax_batch
 from acbo.training.policy import PolicyRecipe, start_policy, update_policy
-from acbo.training.samples import create_test_batch, create_test_model, test_config
+from acbo.training.progressive import create_test_batch, create_test_model, test_config
 from acbo.training.steps import (
     TrainStep,
     create_jax_surrogate_train_step,

@@ -75,7 +75,7 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
         Heading(f"A problem optimized live: {problem.name}"),
         Text(
             f"The policy sees {ROWS} rows of `{', '.join(names)}` and makes {STEPS} "
-            f"experiments, one variable each, to lower `{target}`. Setting {best} "
+            f"experiments, one variable each, to lower `{target}`. ProblemSpec {best} "
             f"leads to {run.expected[run.best]:.3f} on average, "
             f"{run.shares[-1]:.0%} of the way from {problem.observational_mean:.3f}, "
             f"where nothing is set, to {problem.optimum.outcome:.3f}, the optimum at "

@@ -17,7 +17,7 @@ from acbo.scm import AbstractSCM, sample_each
 from acbo.types import lower_is_better
 
 
-class Setting(eqx.Module):
+class ProblemSpec(eqx.Module):
     """What an experimenter knows beside the data: target, ranges and direction."""
 
     target: Int[Array, "*batch"]
@@ -43,7 +43,7 @@ class Proposer(Protocol):
     """
 
     def propose(
-        self, key: PRNGKeyArray, history: History, setting: Setting, truth: Any
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action | Intervention:
         """The next intervention; pure, so that it can be compiled and mapped."""
         ...
@@ -57,10 +57,10 @@ class Record(eqx.Module):
     history: History
 
 
-def setting_of(scm: AbstractSCM, direction: str = "MINIMIZE") -> Setting:
+def problem_spec(scm: AbstractSCM, direction: str = "MINIMIZE") -> ProblemSpec:
     """What may be known of a model without its mechanisms."""
     allowed = scm.allowed
-    return Setting(
+    return ProblemSpec(
         scm.target,
         # What cannot be set may have no range at all; keep the numbers finite.
         jnp.where(jnp.isfinite(scm.low), scm.low, 0.0),
@@ -84,11 +84,11 @@ def first_history(
     nothing = no_intervention(scm.size)
     rows = observational + interventional
     which, value = jax.random.split(act)
-    setting = setting_of(scm)
-    logits = jnp.where(setting.allowed, 0.0, -jnp.inf)
+    spec = problem_spec(scm)
+    logits = jnp.where(spec.allowed, 0.0, -jnp.inf)
     chosen = jax.random.categorical(which, logits, shape=(rows,))
     share = jax.random.uniform(value, (rows,))
-    values = setting.low[chosen] + share * (setting.high - setting.low)[chosen]
+    values = spec.low[chosen] + share * (spec.high - spec.low)[chosen]
     done = jax.vmap(lambda i, v: set_variable(i, v, scm.size))(chosen, values)
     seen = jnp.arange(rows) < observational
     pick = lambda a, b: jnp.where(seen[:, None], a[None], b)
@@ -127,11 +127,11 @@ def run_episode(
     clip_to_range: bool = True,
 ) -> Record:
     """`steps` interventions in a row, each chosen from all that was seen before it."""
-    setting = setting_of(scm, direction)
+    spec = problem_spec(scm, direction)
 
     def go(history: History, index: Int[Array, ""]):
         choose, draw = jax.random.split(jax.random.fold_in(key, index))
-        action = proposer.propose(choose, history, setting, scm)
+        action = proposer.propose(choose, history, spec, scm)
         history, row = perform(draw, scm, history, action, clip_to_range)
         return history, (action, row)
 

@@ -10,8 +10,8 @@ from acbo.environment import (
     Action,
     Proposer,
     first_history,
+    problem_spec,
     run_episode,
-    setting_of,
 )
 from acbo.interventions import set_variables
 from causal_linear import edges, linear_scm
@@ -51,11 +51,11 @@ def episode():
 def test_what_may_be_known_of_a_model():
     unbounded = jnp.asarray([-0.5, -0.5, -jnp.inf, -0.5])
     scm = eqx.tree_at(lambda m: m.low, SCM, unbounded)
-    known = setting_of(scm, "maximize")
+    known = problem_spec(scm, "maximize")
     np.testing.assert_array_equal(known.allowed, [True, True, False, True])
     np.testing.assert_array_equal(known.low, [-0.5, -0.5, 0.0, -0.5])
     assert (int(known.target), float(known.sign)) == (2, -1.0)
-    assert float(setting_of(SCM).sign) == 1.0
+    assert float(problem_spec(SCM).sign) == 1.0
 
 
 def test_the_proposer_follows_the_protocol():

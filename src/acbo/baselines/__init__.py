@@ -1,10 +1,15 @@
 """Proposers and predictors to compare with: chance, truth, and the known methods."""
 
-from acbo.baselines.exact import ExactImprovement, ExactThompson
-from acbo.baselines.gaussian import GaussianProcess
-from acbo.baselines.pairs import GaussianPairs, RandomPairs
+from acbo.baselines.gaussian import GaussianPairs, GaussianProcess, RandomPairs
 from acbo.baselines.parent_scale import ParentScale
-from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
+from acbo.baselines.proposers import (
+    ExactImprovement,
+    ExactThompson,
+    Greedy,
+    Oracle,
+    ParentOracle,
+    Random,
+)
 from acbo.baselines.structure import (
     Correlation,
     Everything,

@@ -1,4 +1,7 @@
-"""Bayesian optimization without causes: a Gaussian process for every variable."""
+"""Bayesian optimization without causes: a Gaussian process for every variable.
+
+Interventions on one variable or on two at once, by chance and by processes.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +9,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.baselines.choices import highest, observational, value_grid, weighted_mean
-from acbo.environment import Action, Setting
+from acbo.baselines.proposers import highest, observational, value_grid, weighted_mean
+from acbo.environment import Action, ProblemSpec
 from acbo.history import History
+from acbo.interventions import Intervention, set_variables
 
 Kernel = Callable[[Array, Array], Array]  # of n and of m places -> [n, m]
 
@@ -60,7 +65,7 @@ def expected_improvement(
 
 def improve(
     posterior: Callable[[Int[Array, ""], Array], tuple[Array, Array]],
-    setting: Setting,
+    spec: ProblemSpec,
     grid: int,
 ) -> Action:
     """The action of highest expected improvement, on a grid and then on a finer one
@@ -68,11 +73,11 @@ def improve(
 
     Outcomes are noisy, so improvement counts from the best mean, not the best row.
     """
-    values = value_grid(setting, grid)
+    values = value_grid(spec, grid)
     mean, variance = jax.vmap(posterior)(jnp.arange(values.shape[0]), values)
-    best = jnp.where(setting.allowed[:, None], mean, jnp.inf).min()
-    coarse = highest(expected_improvement(mean, variance, best), values, setting)
-    low, high = setting.low[coarse.variable], setting.high[coarse.variable]
+    best = jnp.where(spec.allowed[:, None], mean, jnp.inf).min()
+    coarse = highest(expected_improvement(mean, variance, best), values, spec)
+    low, high = spec.low[coarse.variable], spec.high[coarse.variable]
     step = (high - low) / (grid - 1)
     near = coarse.value + step * jnp.linspace(-1.0, 1.0, grid)
     fine = jnp.append(jnp.clip(near, low, high), coarse.value)
@@ -92,25 +97,25 @@ class GaussianProcess(eqx.Module):
     length: float = eqx.field(static=True, default=0.4)  # in widths of the range
 
     def propose(
-        self, key: PRNGKeyArray, history: History, setting: Setting, truth: Any
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
         """The next intervention."""
-        outcome = setting.sign * history.values[:, setting.target]
-        mean, noise, amplitude = prior_scales(outcome, history, setting)
+        outcome = spec.sign * history.values[:, spec.target]
+        mean, noise, amplitude = prior_scales(outcome, history, spec)
         kernel = matern(amplitude, self.length)
         prior = lambda points: jnp.broadcast_to(mean, points.shape)
 
         def posterior(i: Int[Array, ""], values: Float[Array, " m"]):
-            share = lambda v: (v - setting.low[i]) / widths(setting)[i]
+            share = lambda v: (v - spec.low[i]) / widths(spec)[i]
             used = history.row_mask & history.intervened[:, i]
             seen = (share(history.values[:, i]), outcome, used)
             return condition(kernel, prior, seen, share(values), noise)
 
-        return improve(posterior, setting, self.grid)
+        return improve(posterior, spec, self.grid)
 
 
 def prior_scales(
-    outcome: Float[Array, " rows"], history: History, setting: Setting
+    outcome: Float[Array, " rows"], history: History, spec: ProblemSpec
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """What a process begins with: mean and variance of the outcome where nothing was
     set, and how far interventions have moved it so far, squared.
@@ -118,16 +123,111 @@ def prior_scales(
     resting = observational(history)
     mean = weighted_mean(outcome, resting)
     noise = weighted_mean(jnp.square(outcome - mean), resting) + 1e-6
-    acted = history.row_mask & setting_rows(history, setting)
+    acted = history.row_mask & acted_rows(history, spec)
     moved = weighted_mean(jnp.square(outcome - mean), acted.astype(jnp.float32))
     return mean, noise, jnp.maximum(moved, noise)
 
 
-def widths(setting: Setting) -> Float[Array, " d"]:
+def widths(spec: ProblemSpec) -> Float[Array, " d"]:
     """Width of each variable's range, never 0."""
-    return jnp.maximum(setting.high - setting.low, 1e-6)
+    return jnp.maximum(spec.high - spec.low, 1e-6)
 
 
-def setting_rows(history: History, setting: Setting) -> Bool[Array, " rows"]:
+def acted_rows(history: History, spec: ProblemSpec) -> Bool[Array, " rows"]:
     """Rows in which something that may be set was set."""
-    return (history.intervened & setting.allowed[None, :]).any(axis=1)
+    return (history.intervened & spec.allowed[None, :]).any(axis=1)
+
+
+# A set of variables: two columns, the same one twice where it has one member.
+Arm = Int[Array, "2"]
+
+
+def all_arms(d: int) -> Int[np.ndarray, "arms 2"]:
+    """Every set of one or two of d variables."""
+    return np.stack(np.triu_indices(d), axis=1).astype(np.int32)
+
+
+def allowed_arms(spec: ProblemSpec) -> Bool[Array, " arms"]:
+    """Which of `all_arms` may be set."""
+    first, second = all_arms(spec.mask.shape[0]).T
+    return spec.allowed[first] & spec.allowed[second]
+
+
+def set_arm(arm: Arm, shares: Float[Array, "2"], spec: ProblemSpec) -> Intervention:
+    """Set the variables of a set to values at shares of the way through their ranges;
+    one that is alone goes by the first share.
+    """
+    columns = jnp.arange(spec.mask.shape[0])
+    first, second = columns == arm[0], columns == arm[1]
+    share = jnp.where(first, shares[0], shares[1])
+    value = spec.low + share * (spec.high - spec.low)
+    return set_variables(first | second, jnp.clip(value, spec.low, spec.high))
+
+
+class RandomPairs(eqx.Module):
+    """Any one or two allowed variables, any values of their ranges."""
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Intervention:
+        """The next intervention."""
+        which, where = jax.random.split(key)
+        logits = jnp.where(allowed_arms(spec), 0.0, -jnp.inf)
+        arm = jax.random.categorical(which, logits)
+        arms = jnp.asarray(all_arms(spec.mask.shape[0]))
+        return set_arm(arms[arm], jax.random.uniform(where, (2,)), spec)
+
+
+class GaussianPairs(eqx.Module):
+    """Plain Bayesian optimization that ignores all structure, over sets of one or two
+    variables: each set has a process over its ranges, as in `GaussianProcess`.
+    """
+
+    grid: int = eqx.field(static=True, default=17)
+    length: float = eqx.field(static=True, default=0.4)  # in widths of the ranges
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Intervention:
+        """The intervention of highest expected improvement, on a grid and then on a
+        finer one around the best of it.
+        """
+        outcome = spec.sign * history.values[:, spec.target]
+        mean, noise, amplitude = prior_scales(outcome, history, spec)
+        along, across = matern(amplitude, self.length), matern(1.0, self.length)
+        kernel = lambda a, b: along(a[:, 0], b[:, 0]) * across(a[:, 1], b[:, 1])
+        prior = lambda points: jnp.broadcast_to(mean, points.shape[:1])
+        shares = (history.values - spec.low[None]) / widths(spec)[None]
+
+        def posterior(arm: Arm, points: Float[Array, "m 2"]):
+            columns = jnp.arange(spec.mask.shape[0])
+            members = (columns == arm[0]) | (columns == arm[1])
+            used = (history.intervened == members[None]).all(axis=1)
+            seen = (shares[:, arm], outcome, used & history.row_mask)
+            return condition(kernel, prior, seen, _alone(arm, points), noise)
+
+        arms, allowed = jnp.asarray(all_arms(shares.shape[1])), allowed_arms(spec)
+        ends = jnp.linspace(0.0, 1.0, self.grid)
+        points = _product(ends, ends)
+        found, spread = jax.vmap(lambda arm: posterior(arm, points))(arms)
+        best = jnp.where(allowed[:, None], found, jnp.inf).min()
+        gain = expected_improvement(found, spread, best)
+        gain = jnp.where(allowed[:, None], gain, -jnp.inf)
+        chosen, place = jnp.divmod(jnp.argmax(gain), gain.shape[1])
+        near = jnp.linspace(-1.0, 1.0, self.grid) / (self.grid - 1)
+        middle = points[place][None]
+        finer = jnp.clip(middle + _product(near, near), 0.0, 1.0)
+        finer = jnp.concatenate([finer, middle])
+        gain = expected_improvement(*posterior(arms[chosen], finer), best)
+        return set_arm(arms[chosen], finer[jnp.argmax(gain)], spec)
+
+
+def _alone(arm: Arm, points: Float[Array, "m 2"]) -> Float[Array, "m 2"]:
+    """Points as they are set: of one variable alone, by the first share."""
+    same = jnp.stack([points[:, 0], points[:, 0]], axis=1)
+    return jnp.where(arm[0] == arm[1], same, points)
+
+
+def _product(a: Float[Array, " n"], b: Float[Array, " m"]) -> Float[Array, "nm 2"]:
+    first, second = jnp.meshgrid(a, b, indexing="ij")
+    return jnp.stack([first.ravel(), second.ravel()], axis=1)

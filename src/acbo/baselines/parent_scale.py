@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.baselines.choices import observational, weighted_mean
 from acbo.baselines.gaussian import condition, improve, matern, widths
-from acbo.environment import Action, Setting
+from acbo.baselines.proposers import observational, weighted_mean
+from acbo.environment import Action, ProblemSpec
 from acbo.graphs.parent_sets import bucket_parent_sets
 from acbo.history import History
 from jaxrig.keys import batch_keys
@@ -54,12 +54,12 @@ class ParentScale(eqx.Module):
     length: float = eqx.field(static=True, default=0.4)  # in widths of the range
     least: float = eqx.field(static=True, default=1e-4)  # rarer sets are dropped
 
-    def believe(self, key: PRNGKeyArray, history: History, setting: Setting) -> Beliefs:
+    def believe(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec
+    ) -> Beliefs:
         """What the rows say about the parent sets of the target."""
-        candidates, held = bucket_parent_sets(
-            setting.mask, setting.target, self.max_parents
-        )
-        design, _ = _design(history, setting)
+        candidates, held = bucket_parent_sets(spec.mask, spec.target, self.max_parents)
+        design, _ = _design(history, spec)
         ones = jnp.ones((held.shape[0], 1), bool)
         columns = jnp.concatenate([ones, held], axis=1)
         first = _bootstrap(key, design, columns, candidates, self.resamples)
@@ -71,15 +71,15 @@ class ParentScale(eqx.Module):
         return Beliefs(probability, coefficients, covariance, columns)
 
     def propose(
-        self, key: PRNGKeyArray, history: History, setting: Setting, truth: Any
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
         """The next intervention."""
-        beliefs = self.believe(key, history, setting)
-        design, (center, spread) = _design(history, setting)
+        beliefs = self.believe(key, history, spec)
+        design, (center, spread) = _design(history, spec)
         matern_part = matern(jnp.asarray(1.0), self.length)
 
         def posterior(i: Int[Array, ""], values: Float[Array, " m"]):
-            share = lambda v: (v - setting.low[i]) / widths(setting)[i]
+            share = lambda v: (v - spec.low[i]) / widths(spec)[i]
             effect = lambda v: do_effect(beliefs, i, (v - center[i]) / spread[i])
 
             def kernel(a: Float[Array, " n"], b: Float[Array, " m"]) -> Array:
@@ -92,7 +92,7 @@ class ParentScale(eqx.Module):
             return condition(kernel, prior, seen, values, jnp.asarray(1.0))
 
         inside = beliefs.columns[:, 1:] & (beliefs.probability > 0)[:, None]
-        worth = eqx.tree_at(lambda s: s.mask, setting, inside.any(axis=0))
+        worth = eqx.tree_at(lambda s: s.mask, spec, inside.any(axis=0))
         return improve(posterior, worth, self.grid)
 
 
@@ -118,7 +118,7 @@ def do_effect(
 
 
 def _design(
-    history: History, setting: Setting
+    history: History, spec: ProblemSpec
 ) -> tuple[Design, tuple[Float[Array, " d"], Float[Array, " d"]]]:
     """Rows as z-scores of the observational ones, and their center and spread; lower
     outcomes are better.
@@ -132,7 +132,7 @@ def _design(
     spread = jnp.where(spread > 1e-6, spread, 1.0)
     scores = off / spread[None] * filled[:, None]
     inputs = jnp.concatenate([filled[:, None], scores], axis=1)
-    outcome = setting.sign * scores[:, setting.target]
+    outcome = spec.sign * scores[:, spec.target]
     return Design(inputs, outcome, resting, filled), (center, spread)
 
 

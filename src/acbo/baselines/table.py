@@ -2,11 +2,16 @@
 
 from typing import Any
 
-from acbo.baselines.exact import ExactImprovement, ExactThompson
-from acbo.baselines.gaussian import GaussianProcess
-from acbo.baselines.pairs import GaussianPairs, RandomPairs
+from acbo.baselines.gaussian import GaussianPairs, GaussianProcess, RandomPairs
 from acbo.baselines.parent_scale import ParentScale
-from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
+from acbo.baselines.proposers import (
+    ExactImprovement,
+    ExactThompson,
+    Greedy,
+    Oracle,
+    ParentOracle,
+    Random,
+)
 from acbo.baselines.structure import (
     Correlation,
     Everything,

@@ -2,10 +2,8 @@
 
 import typer
 
-from acbo.cli.evaluate import evaluate_models
-from acbo.cli.graph import graph
-from acbo.cli.optimize import list_problems, optimize
-from acbo.cli.suggest import suggest
+from acbo.cli.evaluate import evaluate_models, list_problems, optimize
+from acbo.cli.suggest import graph, suggest
 from acbo.cli.train import train
 from jaxrig.bench import bench_command
 

@@ -1,16 +1,33 @@
-"""`jaxrig causal suggest`: the next experiment, and why."""
+"""`jaxrig causal suggest`: the next experiment, and why.
+
+`jaxrig causal graph`: which variables cause which, from a table.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
-from acbo.cli.inputs import DataArgument, Given, read_experiments, refusing
-from acbo.cli.output import make_table, percent, show_json, signed
+from acbo.cli.common import (
+    DataArgument,
+    Given,
+    make_table,
+    percent,
+    read_experiments,
+    refusing,
+    show_json,
+    signed,
+)
+from acbo.named.tables import read_csv
+from acbo.pictures.files import FORMATS, save_graph
+from acbo.pictures.layout import shown_edges
 from acbo.policy.advisor import Suggestion, load_policy
-from jaxrig.console import make_console, say
+from acbo.surrogate.predictor import load_surrogate
+from jaxrig.console import check_writable, make_console, say
 
 
 def suggest(
@@ -35,7 +52,7 @@ def suggest(
     """Suggest the next experiment from a table of those already made.
 
     One variable is set at a time. Expected outcomes are in the units of the table;
-    the doubt is one standard deviation.
+    the std is one standard deviation.
     """
     console = make_console()
     with refusing():
@@ -60,9 +77,9 @@ def sentence(given: Given, best: Suggestion) -> str:
     goal = "lower" if seen.direction == "MINIMIZE" else "raise"
     return (
         f"to {goal} {seen.target}, set {best.variable} to {signed(best.value)}: "
-        f"{seen.target} is expected at {signed(best.expected)} ± {signed(best.doubt)}, "
+        f"{seen.target} is expected at {signed(best.expected)} ± {signed(best.std)}, "
         f"and {best.variable} is a cause of it with probability "
-        f"{percent(best.reach_probability)} (a direct one: "
+        f"{percent(best.ancestor_probability)} (a direct one: "
         f"{percent(best.parent_probability)})"
     )
 
@@ -78,17 +95,17 @@ def show_suggestions(
             (
                 each.variable,
                 percent(each.parent_probability),
-                percent(each.reach_probability),
+                percent(each.ancestor_probability),
                 signed(each.value),
                 f"{signed(low)} to {signed(high)}",
                 signed(each.expected),
-                signed(each.doubt),
+                signed(each.std),
                 percent(each.probability),
             )
         )
     columns = (
         *("variable", "direct cause", "cause", "set to", "range"),
-        *(f"expected {given.experiments.target}", "doubt", "chosen"),
+        *(f"expected {given.experiments.target}", "std", "chosen"),
     )
     console.print(make_table(columns, rows))
 
@@ -105,3 +122,47 @@ def as_record(given: Given, found: Sequence[Suggestion]) -> dict[str, Any]:
         "suggestion": {found[0].variable: found[0].value},
         "variables": [asdict(each) for each in found],
     }
+
+
+def graph(
+    data: DataArgument,
+    target: Annotated[
+        str | None, typer.Option("--target", help="A variable to mark.")
+    ] = None,
+    least: Annotated[
+        float,
+        typer.Option("--least", min=0, max=1, help="Leave out less likely edges."),
+    ] = 0.1,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Draw it: a .svg or .png file.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show how likely each variable causes each other one directly."""
+    if out is not None and out.suffix.lower() not in FORMATS:
+        raise typer.BadParameter(f"{out.name} does not end in {' or '.join(FORMATS)}")
+    check_writable(out)
+    console = make_console()
+    with refusing():
+        table = read_csv(data, target=target)
+        found = load_surrogate().edge_probs(
+            np.asarray(table.values), np.asarray(table.intervened)
+        )
+        probs = np.asarray(found, np.float64)
+        np.fill_diagonal(probs, 0.0)
+        if out is not None:
+            save_graph(out, table.names, probs, target, least)
+    edges = [
+        (table.names[i], table.names[j], float(probs[i, j]))
+        for i, j in reversed(list(shown_edges(probs, least)))
+    ]
+    if json:
+        keys = ("cause", "effect", "probability")
+        show_json(console, [dict(zip(keys, edge, strict=True)) for edge in edges])
+    elif edges:
+        rows = [(cause, effect, f"{chance:.3f}") for cause, effect, chance in edges]
+        console.print(make_table(("cause", "effect", "probability"), rows, left=2))
+    else:
+        say(console, f"no edge has a probability of {least:g} or more")
+    if out is not None and not json:
+        say(console, f"wrote {out}")

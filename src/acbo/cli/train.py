@@ -9,13 +9,20 @@ from typing import Annotated, Any
 import jax
 import typer
 
-from acbo.cli.inputs import SeedOption, refusing
+from acbo.cli.common import SeedOption, refusing
 from acbo.datasets import DataConfig
 from acbo.policy.advisor import save_policy
 from acbo.surrogate.predictor import load_surrogate, save_surrogate
-from acbo.training.joint import JointRecipe, start_joint, update_joint
-from acbo.training.policy import PolicyRecipe, start_policy, update_policy
-from acbo.training.recipes import shipped_policy, shipped_surrogate
+from acbo.training.policy import (
+    JointRecipe,
+    PolicyRecipe,
+    shipped_policy,
+    shipped_surrogate,
+    start_joint,
+    start_policy,
+    update_joint,
+    update_policy,
+)
 from acbo.training.surrogate import (
     SurrogateRecipe,
     start_surrogate,

@@ -1,8 +1,7 @@
 """How well systems do: measures, statistics, held-out problems and reports."""
 
-from acbo.evaluation.evaluate import evaluate
-from acbo.evaluation.heldout import Cell, Protocol
-from acbo.evaluation.problems import evaluate_problems
+from acbo.evaluation.evaluate import evaluate, evaluate_problems
 from acbo.evaluation.report import Report, Result
+from acbo.evaluation.scoring import Cell, Protocol
 
 __all__ = ["Cell", "Protocol", "Report", "Result", "evaluate", "evaluate_problems"]

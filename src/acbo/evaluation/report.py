@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from acbo.evaluation.heldout import Cell
+from acbo.evaluation.scoring import Cell
 from acbo.evaluation.statistics import (
     Interval,
     bootstrap_interval,

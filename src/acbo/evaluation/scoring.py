@@ -1,34 +1,224 @@
-"""Scores of one system on one held-out problem, for mapping over many.
+"""How good a parent prediction or a run of experiments is, one number each.
+
+Arrays of variables or steps lie on the last axis; `mask` leaves out the target and
+padding. Where a ratio has nothing below the line, precision, recall and F1 are 0 and
+the areas under curves are NaN, so that they drop out of means.
+
+Do probabilities mean what they say: reliability curves.
+
+Scores of one system on one held-out problem, for mapping over many.
 
 A predictor has `predict(values, intervened, row_mask, var_mask, target)`, which gives
 parent probabilities [d] and None or, for beliefs over whole sets, a pair of log
 probabilities [K] and members [K, d]. A proposer has `propose`; see `acbo.environment`.
 """
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.environment import as_intervention, run_episode
-from acbo.evaluation import metrics
-from acbo.evaluation.calibration import Reliability, reliability
-from acbo.evaluation.heldout import Protocol, Task
+from acbo.environment import as_intervention, first_history, run_episode
+from acbo.families import SCMConfig, random_scm
+from acbo.history import History
 from acbo.optimum import best_on_noise, common_noise, mean_under
-from acbo.types import lower_is_better
+from acbo.scm import SCM
+from acbo.surrogate.encode import VARIABLE_BUCKETS
+from acbo.types import check_direction, lower_is_better
+from jaxrig.keys import Keys, batch_keys, named_key
+
+SMALLEST = 1e-7  # the least probability taken a logarithm of
+
+Probs = Float[Array, "*batch d"]
+Flags = Bool[Array, "*batch d"]
+Score = Float[Array, "*batch"]
+
+
+def _count(flags: Bool[Array, "*batch d"]) -> Float[Array, "*batch"]:
+    return flags.sum(-1).astype(jnp.float32)
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    return jnp.where(below > 0, above / jnp.maximum(below, 1e-30), 0.0)
+
+
+def precision(
+    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+) -> Score:
+    """Share of the variables called parents that are."""
+    called = (probs > threshold) & mask
+    return _ratio(_count(called & parents), _count(called))
+
+
+def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) -> Score:
+    """Share of the parents that are called so."""
+    called = (probs > threshold) & mask
+    return _ratio(_count(called & parents), _count(parents & mask))
+
+
+def parent_f1(
+    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+) -> Score:
+    """Harmonic mean of precision and recall of {i : P(i is a parent) > threshold}."""
+    called = (probs > threshold) & mask
+    total = _count(called) + _count(parents & mask)
+    return _ratio(2.0 * _count(called & parents), total)
+
+
+def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
+    """[.., i, j]: whether j is there and scores at least as high as i."""
+    return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
+
+
+def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
+    """Average precision; variables of equal score share one threshold. NaN without
+    parents.
+    """
+    true = parents & mask
+    reached = _at_least(probs, mask)
+    hits = _count(reached & true[..., None, :])
+    at_rank = jnp.where(true, _ratio(hits, _count(reached)), 0.0)
+    found = _count(true)
+    return jnp.where(found > 0, _ratio(at_rank.sum(-1), found), jnp.nan)
+
+
+def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
+    """Chance that a parent scores above another variable, ties counted half. NaN
+    unless both kinds are there.
+    """
+    true, false = parents & mask, ~parents & mask
+    mine, other = probs[..., :, None], probs[..., None, :]
+    above = jnp.where(mine > other, 1.0, jnp.where(mine == other, 0.5, 0.0))
+    pairs = true[..., :, None] & false[..., None, :]
+    count = pairs.sum((-2, -1)).astype(jnp.float32)
+    won = jnp.where(pairs, above, 0.0).sum((-2, -1))
+    return jnp.where(count > 0, _ratio(won, count), jnp.nan)
+
+
+def shd(
+    predicted: Bool[Array, "*batch d d"],
+    adjacency: Bool[Array, "*batch d d"],
+    mask: Bool[Array, "*batch d"],
+) -> Score:
+    """Structural Hamming distance sum|A - B|: a reversed edge counts twice."""
+    both = mask[..., :, None] & mask[..., None, :]
+    return ((predicted != adjacency) & both).sum((-2, -1)).astype(jnp.float32)
+
+
+def parent_shd(
+    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+) -> Score:
+    """Structural Hamming distance of the target's own column."""
+    return _count(((probs > threshold) != parents) & mask)
+
+
+def exact_set(
+    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
+) -> Score:
+    """1 where the predicted parent set is the true one, else 0."""
+    return (parent_shd(probs, parents, mask, threshold) == 0).astype(jnp.float32)
+
+
+def log_loss(probs: Probs, parents: Flags, mask: Flags) -> Score:
+    """Mean negative log probability of each variable being a parent or not, nats."""
+    each = -jnp.log(jnp.maximum(jnp.where(parents, probs, 1.0 - probs), SMALLEST))
+    return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
+
+
+def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
+    """Mean squared error of the parent probabilities."""
+    each = jnp.square(probs - parents.astype(probs.dtype))
+    return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
+
+
+def best_so_far(
+    outcomes: Float[Array, "*batch steps"], direction: str = "MINIMIZE"
+) -> Float[Array, "*batch steps"]:
+    """The best outcome up to each step."""
+    sign = lower_is_better(direction)
+    return sign * jax.lax.cummin(sign * outcomes, axis=outcomes.ndim - 1)
+
+
+def simple_regret(
+    outcomes: Float[Array, "*batch steps"],
+    optimum: Float[Array, "*batch"],
+    direction: str = "MINIMIZE",
+) -> Float[Array, "*batch steps"]:
+    """How far the best outcome up to each step is from the optimum, 0 at best."""
+    gap = best_so_far(outcomes, direction) - optimum[..., None]
+    return lower_is_better(direction) * gap
+
+
+def cumulative_regret(
+    outcomes: Float[Array, "*batch steps"],
+    optimum: Float[Array, "*batch"],
+    direction: str = "MINIMIZE",
+) -> Float[Array, "*batch steps"]:
+    """Sum of the distances of all outcomes up to each step from the optimum."""
+    gap = lower_is_better(direction) * (outcomes - optimum[..., None])
+    return jnp.cumsum(gap, axis=-1)
+
+
+def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -> Score:
+    """Share of true parents of the target among all that was set."""
+    count = lambda flags: flags.sum((-2, -1)).astype(jnp.float32)
+    return count(done & parents[..., None, :]) / jnp.maximum(count(done), 1.0)
+
+
+class Reliability(eqx.Module):
+    """Sums over equally wide bins of predicted probability, lowest bin first."""
+
+    count: Float[Array, "*batch bins"]
+    predicted: Float[Array, "*batch bins"]  # sum of probabilities
+    happened: Float[Array, "*batch bins"]  # number of true labels
+
+    @property
+    def confidence(self) -> Float[Array, "*batch bins"]:
+        """Mean probability of each bin; 0 where it is empty."""
+        return self.predicted / jnp.maximum(self.count, 1.0)
+
+    @property
+    def accuracy(self) -> Float[Array, "*batch bins"]:
+        """Share of true labels in each bin; 0 where it is empty."""
+        return self.happened / jnp.maximum(self.count, 1.0)
+
+    @property
+    def error(self) -> Float[Array, "*batch"]:
+        """Expected calibration error: mean gap of the bins, weighted by their count."""
+        gap = jnp.abs(self.predicted - self.happened).sum(-1)
+        return gap / jnp.maximum(self.count.sum(-1), 1.0)
+
+
+def reliability(
+    probs: Float[Array, "*n"],
+    labels: Bool[Array, "*n"],
+    mask: Bool[Array, "*n"],
+    bins: int = 10,
+) -> Reliability:
+    """Reliability curve of probabilities of yes/no events, all pooled."""
+    place = jnp.clip((probs * bins).astype(jnp.int32), 0, bins - 1)
+    inside = (place.reshape(-1, 1) == jnp.arange(bins)[None]) & mask.reshape(-1, 1)
+    weight = inside.astype(probs.dtype)
+    return Reliability(
+        weight.sum(0),
+        probs.reshape(-1) @ weight,
+        labels.reshape(-1).astype(probs.dtype) @ weight,
+    )
+
 
 PARENT_SCORES = {
-    "f1": metrics.parent_f1,
-    "precision": metrics.precision,
-    "recall": metrics.recall,
-    "auprc": metrics.auprc,
-    "auroc": metrics.auroc,
-    "log_loss": metrics.log_loss,
-    "brier": metrics.brier,
-    "shd": metrics.parent_shd,
-    "exact_set": metrics.exact_set,
+    "f1": parent_f1,
+    "precision": precision,
+    "recall": recall,
+    "auprc": auprc,
+    "auroc": auroc,
+    "log_loss": log_loss,
+    "brier": brier,
+    "shd": parent_shd,
+    "exact_set": exact_set,
 }
 
 
@@ -38,6 +228,100 @@ class Scores(eqx.Module):
     single: dict[str, Float[Array, "*batch"]]
     curves: dict[str, Float[Array, "*batch steps"]]
     reliability: Reliability | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of problem: family of graphs, number of variables, rows given."""
+
+    family: str
+    size: int
+    observational: int
+    interventional: int
+
+    def __post_init__(self) -> None:
+        if self.size < 2 or min(self.observational, self.interventional) < 0:
+            raise ValueError(f"{self}: need 2 variables or more and no negative rows")
+
+    @property
+    def name(self) -> str:
+        """In short, for tables."""
+        rows = f"{self.observational}+{self.interventional}"
+        return f"{self.family} d={self.size} rows={rows}"
+
+    @property
+    def rows(self) -> int:
+        """Rows given in all."""
+        return self.observational + self.interventional
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How problems are drawn and judged.
+
+    `clip_data` keeps the rows for parent prediction within the ranges, `clip_episodes`
+    all of an episode and its optimum; the target is never clipped. `grid` and `draws`
+    are those of `acbo.optimum`.
+    """
+
+    scms: SCMConfig = field(default_factory=SCMConfig)
+    direction: str = "MINIMIZE"
+    clip_data: bool = False
+    clip_episodes: bool = True
+    grid: int = 33
+    draws: int = 512
+    bins: int = 10
+    chunk_size: int = 64
+    buckets: tuple[int, ...] = VARIABLE_BUCKETS
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+
+    def bucket(self, size: int) -> int:
+        """Number of columns in which models of this size are held."""
+        room = [d for d in self.buckets if d >= size]
+        if not room:
+            raise ValueError(
+                f"size={size} does not fit into buckets={self.buckets}: give a larger"
+            )
+        return min(room)
+
+
+class Task(eqx.Module):
+    """A held-out problem: the model, the rows given, and a key for what follows."""
+
+    scm: SCM
+    history: History  # with room for the steps of an episode
+    key: Any
+
+
+def task_keys(seed: int, family: str, size: int, count: int) -> Keys:
+    """The keys of the first `count` problems of a family and size."""
+    key = named_key(jax.random.key(seed), family)
+    return batch_keys(jax.random.fold_in(key, size), count)
+
+
+def draw_scm(
+    key: PRNGKeyArray, size: Int[Array, ""], family: str, config: SCMConfig, d: int
+) -> SCM:
+    """The model of a problem's key."""
+    only = replace(config, families=(family,))
+    return random_scm(named_key(key, "model"), only, size, d)
+
+
+def draw_task(
+    key: PRNGKeyArray, scm: SCM, cell: Cell, steps: int, clip_to_range: bool
+) -> Task:
+    """The problem of a key and its model, with room for `steps` more rows."""
+    history = first_history(
+        named_key(key, "data"),
+        scm,
+        cell.observational,
+        cell.interventional,
+        cell.rows + steps,
+        clip_to_range,
+    )
+    return Task(scm, history, named_key(key, "episode"))
 
 
 def _parents(task: Task) -> tuple[Bool[Array, " d"], Bool[Array, " d"]]:
@@ -62,7 +346,7 @@ def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> 
         right = (members == parents[None]).all(axis=1)
         single["exact_set"] = right[jnp.argmax(log_probs)].astype(jnp.float32)
         loss = -jnp.where(right, log_probs, -jnp.inf).max()
-        single["set_log_loss"] = jnp.minimum(loss, -jnp.log(metrics.SMALLEST))
+        single["set_log_loss"] = jnp.minimum(loss, -jnp.log(SMALLEST))
     return Scores(single, {}, reliability(*given, protocol.bins))
 
 
@@ -103,11 +387,11 @@ def score_episode(
     optimum = sign * jnp.minimum(sign * optimum, (sign * made).min())
     seen = record.rows[:, scm.target]
     curves = {
-        "simple_regret": metrics.simple_regret(made, optimum, direction),
-        "cumulative_regret": metrics.cumulative_regret(made, optimum, direction),
-        "best_outcome": metrics.best_so_far(seen, direction),
+        "simple_regret": simple_regret(made, optimum, direction),
+        "cumulative_regret": cumulative_regret(made, optimum, direction),
+        "best_outcome": best_so_far(seen, direction),
     }
     parents, _ = _parents(task)
     single = {name: curve[-1] for name, curve in curves.items()}
-    rate = metrics.parent_selection_rate(done.mask, parents)
+    rate = parent_selection_rate(done.mask, parents)
     return Scores({**single, "parent_rate": rate}, curves, None)

@@ -12,12 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from acbo.environment import Action, Setting
+from acbo.environment import Action, ProblemSpec
 from acbo.history import History
 from acbo.named.experiments import Experiments
-from acbo.policy.effects import reach_probs
-from acbo.policy.encode import Outlook, edges_of, look
-from acbo.policy.model import Move, PolicyConfig, PolicyNetwork, Scores
+from acbo.policy.features import (
+    PolicyObservation,
+    ancestor_probs,
+    edges_of,
+    policy_features,
+)
+from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
 from acbo.posterior import ParentSetPosterior
 from acbo.surrogate.encode import (
     READING_BUCKETS,
@@ -36,25 +40,25 @@ SHIPPED = Path(__file__).parent / "policy.ckpt"
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What the policy thinks of setting one variable; outcomes in the user's units."""
+    """What the policy thinks of spec one variable; outcomes in the user's units."""
 
     variable: str
     value: float
     probability: float  # that the policy sets this variable next
     parent_probability: float  # that it causes the target directly
-    reach_probability: float  # that it causes the target at all
+    ancestor_probability: float  # that it causes the target at all
     expected: float
-    doubt: float
+    std: float
 
 
 class Advice(eqx.Module):
-    """What one look at a history gives: scores, the outlook behind them, and edges."""
+    """Hold what the policy makes of a history: scores, features and edges."""
 
     scores: Scores
-    outlook: Outlook
+    observation: PolicyObservation
     edges: Float[Array, "d d"]
-    reach: Float[Array, " d"]
-    best: Move
+    ancestors: Float[Array, " d"]
+    best: PolicyAction
 
 
 class Proposer(eqx.Module):
@@ -68,13 +72,15 @@ class Proposer(eqx.Module):
     greedy: bool = eqx.field(static=True, default=False)
 
     def propose(
-        self, key: PRNGKeyArray, history: History, setting: Setting, truth: Any
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
         """The next intervention."""
-        outlook = look(history, setting, edges_of(self.surrogate, history, setting))
+        observation = policy_features(
+            history, spec, edges_of(self.surrogate, history, spec)
+        )
         if self.greedy:
-            return self.network.best(outlook).action
-        return self.network.sample(key, outlook).action.action
+            return self.network.best(observation).action
+        return self.network.sample(key, observation).action.action
 
 
 class Policy(eqx.Module):
@@ -93,14 +99,14 @@ class Policy(eqx.Module):
 
         `posterior` replaces what the surrogate says about the target's causes.
         """
-        outlook_of = self._advise(history, posterior)
+        advice = self._advise(history, posterior)
         if key is None:
-            move = outlook_of.best
+            action = advice.best
         else:
-            move = _compiled_sample(self.network, key, outlook_of.outlook).action
-        name = history.names[int(move.variable)]
+            action = _compiled_sample(self.network, key, advice.observation).action
+        name = history.names[int(action.variable)]
         low, high = history.ranges[name]
-        return name, float(np.clip(float(move.value), low, high))
+        return name, float(np.clip(float(action.value), low, high))
 
     def explain(
         self,
@@ -127,9 +133,11 @@ class Policy(eqx.Module):
                     float(low + np.clip(share, 0, 1) * (high - low)),
                     float(variables[column]),
                     float(advice.edges[column, target]),
-                    float(advice.reach[column]),
-                    float(shift + scale * sign * advice.outlook.guess[column, cell]),
-                    float(scale * advice.outlook.doubt[column, cell]),
+                    float(advice.ancestors[column]),
+                    float(
+                        shift + scale * sign * advice.observation.guess[column, cell]
+                    ),
+                    float(scale * advice.observation.std[column, cell]),
                 )
             )
         return sorted(found, key=lambda each: -each.probability)
@@ -161,7 +169,7 @@ def _marginals(
     return np.array([posterior.get(name, 0.0) for name in history.names], np.float32)
 
 
-def _on_device(history: Experiments, columns: int) -> tuple[History, Setting]:
+def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec]:
     n, d = history.values.shape
     rows = row_bucket(n)
     low, high, allowed = history.bounds
@@ -172,7 +180,7 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, Setting]:
             jnp.asarray(pad_rows(history.intervened, rows, columns)),
             jnp.asarray(n),
         ),
-        Setting(
+        ProblemSpec(
             jnp.asarray(history.names.index(history.target)),
             wide(low),
             wide(high),
@@ -194,20 +202,26 @@ def _target_scale(history: Experiments) -> tuple[float, float]:
 
 
 def _advice(
-    policy: Policy, history: History, setting: Setting, given: Float[Array, " d"]
+    policy: Policy, history: History, spec: ProblemSpec, given: Float[Array, " d"]
 ) -> Advice:
-    edges = edges_of(policy.surrogate, history, setting)
-    column = jnp.where(jnp.isnan(given), edges[:, setting.target], given)
-    edges = edges.at[:, setting.target].set(column)
-    outlook = look(history, setting, edges)
-    reach = reach_probs(edges, setting.target)
+    edges = edges_of(policy.surrogate, history, spec)
+    column = jnp.where(jnp.isnan(given), edges[:, spec.target], given)
+    edges = edges.at[:, spec.target].set(column)
+    observation = policy_features(history, spec, edges)
+    ancestors = ancestor_probs(edges, spec.target)
     return Advice(
-        policy.network(outlook), outlook, edges, reach, policy.network.best(outlook)
+        policy.network(observation),
+        observation,
+        edges,
+        ancestors,
+        policy.network.best(observation),
     )
 
 
-def _sample(network: PolicyNetwork, key: PRNGKeyArray, outlook: Outlook) -> Any:
-    return network.sample(key, outlook)
+def _sample(
+    network: PolicyNetwork, key: PRNGKeyArray, observation: PolicyObservation
+) -> Any:
+    return network.sample(key, observation)
 
 
 _compiled_advice = compile_once(_advice, max_traces=None)

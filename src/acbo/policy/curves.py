@@ -1,8 +1,15 @@
 """Curves of E[Y | do(X_i = v)] through rows, one for each variable.
 
-How wide its bumps are, how high it rises, how loud the noise is, and whether it departs
-from a line or from 0 is unknown; curves of all of these are averaged by evidence. The
-slope of the line is uncertain too: beyond the rows it is only a guess.
+Length scale, amplitude and noise of a curve are unknown, and so is whether its prior
+mean is a line or 0: curves of all of these are averaged by their evidence (Bayesian
+model averaging). The slope of the line is uncertain too, so beyond the rows it is only
+a guess.
+
+What an experiment may gain over all those made, by curves drawn from what is known.
+
+The best experiment made is itself unknown while outcomes are noisy. In every draw it is
+the lowest of the curves where something was tried, so that trying the same again gains
+nothing, and trying beside it little.
 """
 
 from typing import NamedTuple
@@ -11,9 +18,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from acbo.surrogate.statistics import sweep_out
+from acbo.surrogate.encode import sweep_out
 
-WIDTHS = (0.05, 0.1, 0.2, 0.4)  # of the bumps of a curve, as shares of the range
+WIDTHS = (0.05, 0.1, 0.2, 0.4)  # of the rbf_basis of a curve, as shares of the range
 HEIGHTS = (0.3, 2.0, 12.0)  # variances of a curve, in variances of its noise
 LINE = 0.7  # prior probability that a curve departs from the line, not from 0
 SLOPE = 4.0  # variance of what the line is multiplied by, in variances of the noise
@@ -26,7 +33,7 @@ class Fit(NamedTuple):
     """
 
     share: Float[Array, "t d w h"]  # posterior probability, over t, w and h
-    weights: Float[Array, "t d w h b"]  # expected, of the bumps and the line
+    weights: Float[Array, "t d w h b"]  # expected, of the rbf_basis and the line
     mean: Float[Array, "t d w h m"]
     noise: Float[Array, "t d w h"]  # expected variance
     inverse: Float[Array, "d w h b b"]  # covariance of the weights over it
@@ -42,7 +49,7 @@ class Curve(NamedTuple):
     rough: Float[Array, " d"]  # mean logarithm of 1 over its width
 
 
-class Sight(NamedTuple):
+class RegressionRows(NamedTuple):
     """Rows as a curve sees them; `place` runs from 0 to 1 over the range."""
 
     place: Float[Array, "n d"]
@@ -52,7 +59,7 @@ class Sight(NamedTuple):
     made: Bool[Array, "n d"]  # the variable was set there
 
 
-def bumps(x: Float[Array, "*n"], candidates: int) -> Float[Array, "*n w m"]:
+def rbf_basis(x: Float[Array, "*n"], candidates: int) -> Float[Array, "*n w m"]:
     """One bump at each candidate, of every width, scaled to the length 1 together: a
     curve is then as uncertain at the ends of the range as in its middle.
     """
@@ -67,8 +74,8 @@ def bumps(x: Float[Array, "*n"], candidates: int) -> Float[Array, "*n w m"]:
 def parts_at(
     place: Float[Array, "n d"], line: Float[Array, "n d"], candidates: int
 ) -> Float[Array, "n d w b"]:
-    """What curves are made of at some places: the bumps, and the line."""
-    made = bumps(place, candidates)
+    """What curves are made of at some places: the rbf_basis, and the line."""
+    made = rbf_basis(place, candidates)
     straight = jnp.broadcast_to(line[..., None, None], (*made.shape[:-1], 1))
     return jnp.concatenate([made, straight], axis=-1)
 
@@ -80,27 +87,27 @@ def parts_at_candidates(line: Float[Array, "d m"]) -> Float[Array, "m d w b"]:
     return parts_at(jnp.broadcast_to(grid, (m, d)), line.T, m)
 
 
-def fit_curves(sight: Sight, line: Float[Array, "d m"]) -> Fit:
-    """Bayesian regression on bumps with unknown noise, for every width and height,
+def fit_curves(data: RegressionRows, line: Float[Array, "d m"]) -> Fit:
+    """Bayesian regression on rbf_basis with unknown noise, for every width and height,
     around 0 and around `line`, the linear model's expectation at the candidates.
     """
     m = line.shape[1]
     high = jnp.broadcast_to(jnp.array(HEIGHTS)[:, None], (len(HEIGHTS), m))
     prior = jnp.concatenate([high, jnp.full((len(HEIGHTS), 1), SLOPE)], axis=1)
-    root = jnp.sqrt(sight.weight)
-    rows = root[..., None, None] * parts_at(sight.place, sight.line, m)
+    root = jnp.sqrt(data.weight)
+    rows = root[..., None, None] * parts_at(data.place, data.line, m)
     gram = jnp.einsum("niwa,niwb->iwab", rows, rows)
     full = gram[:, :, None] + jax.vmap(jnp.diag)(1 / prior)[None, None]
     inverse, log_det = sweep_out(full)  # [variable, width, height, ...]
 
-    rest = root * sight.outcome[:, None]
-    bent = root * (sight.outcome[:, None] - sight.line)
+    rest = root * data.outcome[:, None]
+    bent = root * (data.outcome[:, None] - data.line)
     left = jnp.stack([rest, bent])  # what a curve around 0 or the line explains
     aim = jnp.einsum("niwa,tni->tiwa", rows, left)
     weights = jnp.einsum("iwhab,tiwb->tiwha", inverse, aim)
     total = jnp.square(left).sum(axis=1)[:, :, None, None]
     misfit = total - jnp.einsum("tiwa,tiwha->tiwh", aim, weights)
-    count = sight.weight.sum(axis=0)[None, :, None, None]
+    count = data.weight.sum(axis=0)[None, :, None, None]
     shape = NOISE[0] + count / 2
     scale = NOISE[1] + jnp.maximum(misfit, 0.0) / 2
     volume = jnp.log(prior).sum(axis=1)[None, None] + log_det
@@ -137,3 +144,55 @@ def average_curve(fit: Fit, line: Float[Array, "d m"]) -> Curve:
         fit.share[1].sum(axis=(1, 2)),
         -jnp.einsum("tiwh,w->i", fit.share, jnp.log(jnp.array(WIDTHS))),
     )
+
+
+DRAWS = 256
+
+
+def _kinds(share: Float[Array, "t d w h"], draws: int) -> Float[Array, "k d t w h"]:
+    """One kind of curve for each draw and variable, as often as it is likely: even
+    steps through the sum of their probabilities. 1 for the kind, 0 for the rest.
+    """
+    t, d, w, h = share.shape
+    total = jnp.cumsum(share.swapaxes(0, 1).reshape(d, -1), axis=1)
+    level = (jnp.arange(draws).astype(share.dtype) + 0.5) / draws
+    passed = (level[:, None, None] > total[None]).sum(axis=-1)
+    kind = jnp.minimum(passed, t * w * h - 1)  # rounding may keep the sum below 1
+    return jax.nn.one_hot(kind, t * w * h).reshape(draws, d, t, w, h)
+
+
+def expected_improvement(
+    fit: Fit, data: RegressionRows, line: Float[Array, "d m"], draws: int = DRAWS
+) -> Float[Array, "d m"]:
+    """E[max(best made - E[Y | do(X_i = v)], 0)] at every candidate, where the best made
+    is that of all variables, or doing nothing, at 0.
+    """
+    m = line.shape[1]
+    pick = _kinds(fit.share, draws)
+    straight, wide = pick.sum(axis=(3, 4))[:, :, 1], pick.sum(axis=(2, 4))
+    noise = jnp.sqrt(jnp.einsum("kitwh,tiwh->ki", pick, fit.noise))
+    # The same numbers for every variable and each time: neither the order of the
+    # variables nor a second look may change what is chosen.
+    unit = jax.random.normal(jax.random.key(0), (draws, fit.weights.shape[-1]))
+    root = jnp.linalg.cholesky(fit.inverse)
+    away = jnp.einsum("iwhab,kiwh,kb->kia", root, pick.sum(axis=2), unit)
+    mean = jnp.einsum("tiwha,kitwh->kia", fit.weights, pick)
+    weights = mean + noise[..., None] * away
+
+    bent = jnp.einsum("miwa,kia,kiw->kim", parts_at_candidates(line), weights, wide)
+    curve = straight[..., None] * line[None] + bent
+    parts = parts_at(data.place, data.line, m)
+    bent = jnp.einsum("niwa,kia,kiw->kin", parts, weights, wide)
+    at_rows = straight[..., None] * data.line.T[None] + bent
+    own = jnp.where(data.made.T[None], at_rows, jnp.inf).min(axis=2)
+    best = jnp.minimum(jnp.minimum(own, _of_others(own)), 0.0)
+    return jnp.maximum(best[..., None] - curve, 0.0).mean(axis=0)
+
+
+def _of_others(own: Float[Array, "k d"]) -> Float[Array, "k d"]:
+    """The lowest of the other variables, of another draw: what is not known of two
+    variables has nothing in common.
+    """
+    far = jnp.roll(own, len(own) // 2, axis=0)
+    same = jnp.eye(own.shape[1], dtype=bool)[None]
+    return jnp.where(same, jnp.inf, far[:, None, :]).min(axis=2)

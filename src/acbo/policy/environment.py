@@ -1,7 +1,7 @@
-"""Episodes of experiments as the learners of the house see them.
+"""Episodes of experiments as the environment of a reinforcement learner.
 
-A state is a model with its history; an observation is the outlook that surrogate and
-history give; the reward is that of `acbo.acquisition`.
+A state is a model with its history; an observation is what surrogate and history give
+the policy; the reward is that of `acbo.acquisition`.
 """
 
 from dataclasses import dataclass, field
@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from acbo.acquisition.rewards import AcquisitionState, RewardWeights, compute_rewards
+from acbo.acquisition import AcquisitionState, RewardWeights, compute_rewards
 from acbo.datasets import draw_model, draw_rows
-from acbo.environment import Setting, perform, setting_of
+from acbo.environment import ProblemSpec, perform, problem_spec
 from acbo.families import SCMConfig
 from acbo.history import History
 from acbo.interventions import Intervention, no_intervention, set_variable
-from acbo.policy.encode import Outlook, edges_of, look
-from acbo.policy.model import Move
+from acbo.policy.features import PolicyObservation, edges_of, policy_features
+from acbo.policy.model import PolicyAction
 from acbo.scm import SCM
 from acbo.surrogate.encode import column_scale
 from acbo.surrogate.predictor import Surrogate
@@ -69,7 +69,7 @@ class ExperimentEnvironment(eqx.Module):
     surrogate: Surrogate
     config: EpisodeConfig = eqx.field(static=True)
 
-    def reset(self, key: PRNGKeyArray) -> tuple[Episode, Outlook]:
+    def reset(self, key: PRNGKeyArray) -> tuple[Episode, PolicyObservation]:
         """A fresh model with rows already seen."""
         model, rows, noise = jax.random.split(key, 3)
         config = self.config
@@ -84,17 +84,17 @@ class ExperimentEnvironment(eqx.Module):
         )
         _, spread = column_scale(history.values, history.intervened, history.row_mask)
         draws = jax.vmap(scm.draw)(batch_keys(noise, max(config.draws, 1)))
-        setting = setting_of(scm)
-        edges = edges_of(self.surrogate, history, setting)
+        spec = problem_spec(scm)
+        edges = edges_of(self.surrogate, history, spec)
         start = self._expected(scm, draws, no_intervention(scm.size))
         counts = (history.intervened & history.row_mask[:, None]).sum(axis=0)
-        summary = _summary(start, edges, setting, counts)
+        summary = _summary(start, edges, spec, counts)
         episode = Episode(
             scm, history, draws, summary, spread[scm.target], jnp.asarray(0)
         )
-        return episode, look(history, setting, edges)
+        return episode, policy_features(history, spec, edges)
 
-    def step(self, key: PRNGKeyArray, state: Episode, action: Move) -> Step:
+    def step(self, key: PRNGKeyArray, state: Episode, action: PolicyAction) -> Step:
         """Do the experiment, see one row, read the history again."""
         scm, config = state.scm, self.config
         history, row = perform(
@@ -103,11 +103,11 @@ class ExperimentEnvironment(eqx.Module):
         done = set_variable(action.variable, action.value, scm.size)
         truth = self._expected(scm, state.noise, done)
         outcome = truth if config.draws else row[scm.target]
-        setting = setting_of(scm)
-        edges = edges_of(self.surrogate, history, setting)
+        spec = problem_spec(scm)
+        edges = edges_of(self.surrogate, history, spec)
         counts = state.summary.counts + done.mask.astype(jnp.float32)
         best = jnp.minimum(state.summary.best_value, outcome)
-        after = _summary(best, edges, setting, counts)
+        after = _summary(best, edges, spec, counts)
         # Where nothing is paid for structure, a reward needs no second reading: single
         # steps then cost the experiment alone.
         judged = after if config.weights.structure else state.summary
@@ -123,7 +123,7 @@ class ExperimentEnvironment(eqx.Module):
         )
         return Step(
             following,
-            look(history, setting, edges),
+            policy_features(history, spec, edges),
             reward,
             jnp.asarray(False),
             following.step >= config.steps,
@@ -139,14 +139,14 @@ class ExperimentEnvironment(eqx.Module):
 def _summary(
     best: Float[Array, ""],
     edges: Float[Array, "d d"],
-    setting: Setting,
+    spec: ProblemSpec,
     counts: Array,
 ) -> AcquisitionState:
     """What rewards look at; the entropy is that of independent edges to the target."""
-    chance = edges[:, setting.target]
+    chance = edges[:, spec.target]
     inside = jnp.clip(chance, 1e-6, 1 - 1e-6)
     entropy = -(inside * jnp.log(inside) + (1 - inside) * jnp.log1p(-inside))
-    others = setting.mask & (jnp.arange(chance.shape[0]) != setting.target)
+    others = spec.mask & (jnp.arange(chance.shape[0]) != spec.target)
     return AcquisitionState(
         best,
         jnp.where(others, entropy, 0.0).sum(),

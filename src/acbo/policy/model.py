@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acbo.environment import Action
-from acbo.policy.encode import CANDIDATES, FEATURES, LEAST_GAIN, Outlook
+from acbo.policy.features import CANDIDATES, FEATURES, LEAST_GAIN, PolicyObservation
 from acbo.surrogate.layers import Linear, Norm
 from jaxrig.learn import Choice, Evaluation
 
@@ -30,7 +30,7 @@ class PolicyConfig:
             raise ValueError(f"dim={self.dim} must be at least 1")
 
 
-class Move(eqx.Module):
+class PolicyAction(eqx.Module):
     """An action as it was drawn: the cell of the grid, and the place beside it."""
 
     cell: Int[Array, "*batch"]
@@ -53,7 +53,7 @@ class Scores(eqx.Module):
 
     @property
     def variable_logits(self) -> Float[Array, "*batch d"]:
-        """Log probability of setting each variable, whatever the value."""
+        """Log probability of spec each variable, whatever the value."""
         flat = self.logits.reshape(*self.logits.shape[:-2], -1)
         total = jax.nn.logsumexp(flat, axis=-1)[..., None]
         return jax.nn.logsumexp(self.logits, axis=-1) - total
@@ -83,10 +83,10 @@ class PolicyNetwork(eqx.Module):
         self.trust = jnp.full((), 3.0)
         self.config = config
 
-    def __call__(self, outlook: Outlook) -> Scores:
+    def __call__(self, observation: PolicyObservation) -> Scores:
         """Scores of every cell; what is not allowed has the logit -inf."""
-        x = jax.nn.relu(self.cell(jax.nn.relu(self.embed(outlook.features))))
-        there = outlook.allowed
+        x = jax.nn.relu(self.cell(jax.nn.relu(self.embed(observation.features))))
+        there = observation.allowed
         own = jnp.concatenate([x.mean(axis=1), x.max(axis=1)], axis=-1)
         many = jnp.maximum(there.sum(), 1).astype(x.dtype)
         mean = jnp.where(there[:, None], own, 0.0).sum(axis=0) / many
@@ -95,7 +95,7 @@ class PolicyNetwork(eqx.Module):
         context = jnp.broadcast_to(context[:, None], (*x.shape[:-1], x.shape[-1]))
         joined = self.norm(jnp.concatenate([x, context], axis=-1))
         out = self.head(jax.nn.relu(self.mix(joined)))
-        worth = jnp.log(outlook.gain + LEAST_GAIN)
+        worth = jnp.log(observation.gain + LEAST_GAIN)
         logits = out[..., 0] + jax.nn.softplus(self.trust) * worth
         return Scores(
             jnp.where(there[:, None], logits, -jnp.inf),
@@ -103,22 +103,24 @@ class PolicyNetwork(eqx.Module):
             jnp.clip(out[..., 2] - 1.5, -2.5, 0.0),
         )
 
-    def sample(self, key: PRNGKeyArray, observation: Outlook) -> Choice:
+    def sample(self, key: PRNGKeyArray, observation: PolicyObservation) -> Choice:
         """Draw an experiment, and how likely it was."""
         return draw(key, self(observation), observation)
 
-    def best(self, outlook: Outlook) -> Move:
+    def best(self, observation: PolicyObservation) -> PolicyAction:
         """The likeliest experiment."""
-        scores = self(outlook)
+        scores = self(observation)
         cell = jnp.argmax(scores.logits.reshape(-1))
-        return place(outlook, cell, scores.center.reshape(-1)[cell])
+        return place(observation, cell, scores.center.reshape(-1)[cell])
 
-    def evaluate(self, observation: Outlook, action: Move) -> Evaluation:
+    def evaluate(
+        self, observation: PolicyObservation, action: PolicyAction
+    ) -> Evaluation:
         """How likely an experiment is now, and how open the choice."""
         return judge(self(observation), action)
 
 
-def draw(key: PRNGKeyArray, scores: Scores, outlook: Outlook) -> Choice:
+def draw(key: PRNGKeyArray, scores: Scores, observation: PolicyObservation) -> Choice:
     """An experiment drawn by its scores, and how likely it was."""
     which, where = jax.random.split(key)
     flat = scores.logits.reshape(-1)
@@ -126,30 +128,32 @@ def draw(key: PRNGKeyArray, scores: Scores, outlook: Outlook) -> Choice:
     center = scores.center.reshape(-1)[cell]
     width = jnp.exp(scores.log_width.reshape(-1)[cell])
     offset = center + width * jax.random.normal(where)
-    move = place(outlook, cell, offset)
-    return Choice(move, _log_prob(scores, move), jnp.asarray(0.0))
+    action = place(observation, cell, offset)
+    return Choice(action, _log_prob(scores, action), jnp.asarray(0.0))
 
 
-def judge(scores: Scores, move: Move) -> Evaluation:
+def judge(scores: Scores, action: PolicyAction) -> Evaluation:
     """How likely an experiment is by these scores, and how open the choice."""
-    return Evaluation(_log_prob(scores, move), _entropy(scores), jnp.asarray(0.0))
+    return Evaluation(_log_prob(scores, action), _entropy(scores), jnp.asarray(0.0))
 
 
-def place(outlook: Outlook, cell: Int[Array, ""], offset: Float[Array, ""]) -> Move:
+def place(
+    observation: PolicyObservation, cell: Int[Array, ""], offset: Float[Array, ""]
+) -> PolicyAction:
     """The experiment of a cell and an offset, its value within the range."""
     variable, index = cell // CANDIDATES, cell % CANDIDATES
-    low, high = outlook.low[variable], outlook.high[variable]
+    low, high = observation.low[variable], observation.high[variable]
     share = (index.astype(jnp.float32) + offset) / (CANDIDATES - 1)
     value = jnp.clip(low + jnp.clip(share, 0.0, 1.0) * (high - low), low, high)
     value = jnp.where(share >= 1.0, high, value)  # rounding must not keep it short
-    return Move(cell, offset, variable, value)
+    return PolicyAction(cell, offset, variable, value)
 
 
-def _log_prob(scores: Scores, move: Move) -> Float[Array, ""]:
-    chosen = jax.nn.log_softmax(scores.logits.reshape(-1))[move.cell]
-    center = scores.center.reshape(-1)[move.cell]
-    log_width = scores.log_width.reshape(-1)[move.cell]
-    unit = (move.offset - center) / jnp.exp(log_width)
+def _log_prob(scores: Scores, action: PolicyAction) -> Float[Array, ""]:
+    chosen = jax.nn.log_softmax(scores.logits.reshape(-1))[action.cell]
+    center = scores.center.reshape(-1)[action.cell]
+    log_width = scores.log_width.reshape(-1)[action.cell]
+    unit = (action.offset - center) / jnp.exp(log_width)
     density = -0.5 * jnp.square(unit) - log_width - float(0.5 * np.log(2 * np.pi))
     return chosen + density
 

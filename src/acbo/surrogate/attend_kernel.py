@@ -82,24 +82,24 @@ def fits(places: int, size: int) -> bool:
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
 def attend_by_kernel(
-    mixed: Float[Array, "a b 3 inner"],
+    qkv: Float[Array, "a b 3 inner"],
     mask: Bool[Array, " places"],
     heads: int,
     axis: int,
     interpret: bool = False,
 ) -> Float[Array, "a b inner"]:
     """What each place sees of those along its axis."""
-    return _call(_look, (mixed,), mask, heads, axis, interpret)
+    return _call(_look, (qkv,), mask, heads, axis, interpret)
 
 
-def _forward(mixed: Array, mask: Array, heads: int, axis: int, interpret: bool):
-    seen = attend_by_kernel(mixed, mask, heads, axis, interpret)
-    return seen, (mixed, mask)
+def _forward(qkv: Array, mask: Array, heads: int, axis: int, interpret: bool):
+    seen = attend_by_kernel(qkv, mask, heads, axis, interpret)
+    return seen, (qkv, mask)
 
 
 def _backward(heads: int, axis: int, interpret: bool, kept: Any, change: Array):
-    mixed, mask = kept
-    back = _call(_look_back, (mixed, change), mask, heads, axis, interpret)
+    qkv, mask = kept
+    back = _call(_look_back, (qkv, change), mask, heads, axis, interpret)
     return back, np.zeros(mask.shape, jax.dtypes.float0)
 
 
@@ -115,8 +115,8 @@ def _call(
     interpret: bool,
 ) -> Array:
     """One block of the grid for some lines of cells and each head of them."""
-    mixed = given[0]
-    *table, three, inner = mixed.shape
+    qkv = given[0]
+    *table, three, inner = qkv.shape
     shape = Shape(axis, table[axis], table[1 - axis], inner // heads)
     whole, part = shape.spec(three, shape.size), shape.spec(shape.size)
     there = pallas.BlockSpec((shape.long,), lambda a, h: (0,))
@@ -125,7 +125,7 @@ def _call(
     return pallas.pallas_call(
         functools.partial(kernel, shape=shape),
         out_shape=jax.ShapeDtypeStruct(
-            mixed.shape if back else (*table, inner), mixed.dtype
+            qkv.shape if back else (*table, inner), qkv.dtype
         ),
         grid=(pallas.cdiv(shape.lines, shape.together), heads),
         in_specs=[whole, *([part] if back else []), there],
@@ -135,10 +135,10 @@ def _call(
     )(*given, mask.astype(jnp.int32))
 
 
-def _look(mixed_ref: Any, mask_ref: Any, seen_ref: Any, *, shape: Shape) -> None:
+def _look(qkv_ref: Any, mask_ref: Any, seen_ref: Any, *, shape: Shape) -> None:
     left = _left(shape)
     query, key, value = (
-        _load(mixed_ref, i, 0, shape.wide, shape, left) for i in range(3)
+        _load(qkv_ref, i, 0, shape.wide, shape, left) for i in range(3)
     )
     scores = shape.scale * _dot(query, key, 1, 1)
     scores = _cover(scores, _hidden(mask_ref, shape)[None, :], shape)
@@ -149,16 +149,16 @@ def _look(mixed_ref: Any, mask_ref: Any, seen_ref: Any, *, shape: Shape) -> None
 
 
 def _look_back(
-    mixed_ref: Any, change_ref: Any, mask_ref: Any, back_ref: Any, *, shape: Shape
+    qkv_ref: Any, change_ref: Any, mask_ref: Any, back_ref: Any, *, shape: Shape
 ) -> None:
     rows, left = shape.queries, _left(shape)
-    key, value = (_load(mixed_ref, i, 0, shape.wide, shape, left) for i in (1, 2))
+    key, value = (_load(qkv_ref, i, 0, shape.wide, shape, left) for i in (1, 2))
     hidden = _hidden(mask_ref, shape)
 
     def look_back(part: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         to_key, to_value = carry
         first = part * rows
-        query = _load(mixed_ref, 0, first, rows, shape, left)
+        query = _load(qkv_ref, 0, first, rows, shape, left)
         change = _load(change_ref, None, first, rows, shape, left)
         scores = shape.scale * _dot(query, key, 1, 1)
         scores = _cover(scores, hidden[None, :], shape)

@@ -12,7 +12,6 @@ from acbo.surrogate.losses import (
     uncertainty_weighted_loss_jax,
 )
 from acbo.training import mixed_precision
-from acbo.training.batches import TrainingBatchJAX, convert_to_jax_batch
 from acbo.training.config import (
     EvaluationConfig,
     ExplorationTrainingConfig,
@@ -21,8 +20,12 @@ from acbo.training.config import (
     SurrogateTrainingConfig,
     TrainingConfig,
 )
-from acbo.training.demonstrations import create_training_batch
-from acbo.training.examples import TrainingBatch, TrainingExample
+from acbo.training.examples import (
+    TrainingBatch,
+    TrainingBatchJAX,
+    TrainingExample,
+    convert_to_jax_batch,
+)
 from acbo.training.experience import (
     SurrogateData,
     collect_experience,
@@ -35,6 +38,8 @@ from acbo.training.measuring import (
     benchmark_sustained_performance,
     measure_compilation_speedup,
     monitor_memory_usage,
+    prepare_static_args,
+    restore_static_args,
 )
 from acbo.training.parent_set_model import (
     ParentSetModel,
@@ -43,11 +48,13 @@ from acbo.training.parent_set_model import (
 )
 from acbo.training.progressive import (
     collect_observational_data,
+    create_test_batch,
+    create_test_model,
+    create_training_batch,
     generate_scm_for_difficulty,
     optimized_progressive_learning,
+    test_config,
 )
-from acbo.training.samples import create_test_batch, create_test_model, test_config
-from acbo.training.static_arguments import prepare_static_args, restore_static_args
 from acbo.training.steps import (
     create_adaptive_train_step,
     create_jax_surrogate_train_step,

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from acbo.acquisition.exploration import ExplorationTrainingConfig
-from acbo.acquisition.rewards import RewardWeights
+from acbo.acquisition import ExplorationTrainingConfig, RewardWeights
 from jaxrig.learn import GRPOConfig
 from jaxrig.learn.ranges import require, require_positive
 

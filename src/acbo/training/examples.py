@@ -1,10 +1,28 @@
-"""Examples to learn from: a data set, and what an expert makes of it."""
+"""Examples to learn from: a data set, and what an expert makes of it.
 
+From lists of names and sets to padded arrays and masks, outside compiled code.
+
+What depends on names alone is cached, so that repeating a batch costs a look-up.
+
+Batches of examples as the compiled step takes them.
+"""
+
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from acbo.graphs.parent_sets import count_parent_sets, enumerate_possible_parent_sets
 from acbo.posterior import ParentSetPosterior
+from acbo.surrogate.encode import row_bucket, variable_bucket
+from acbo.surrogate.losses import expert_vector
+from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,3 +60,267 @@ class TrainingBatch:
     def batch_size(self) -> int:
         """How many examples there are."""
         return len(self.examples)
+
+
+FLAG = 0.5  # what parts a set flag from an unset one in a data tensor
+UNKNOWN = -1  # index of a true set that nobody told
+USUAL_PARENTS = 3  # buckets hold the sets of so many parents, or more where given
+
+ParentSets = Sequence[frozenset[str]]
+
+
+class Example(eqx.Module):
+    """One data set in its bucket, and the candidate sets of its target."""
+
+    values: Float[Array, "*batch n d"]
+    intervened: Bool[Array, "*batch n d"]
+    row_mask: Bool[Array, "*batch n"]
+    var_mask: Bool[Array, "*batch d"]
+    target_idx: Int[Array, "*batch"]
+    membership: Bool[Array, "*batch k d"]
+    set_mask: Bool[Array, "*batch k"]
+
+
+class BatchArrays(eqx.Module):
+    """All that a compiled step sees of a batch: arrays of the bucket's shape."""
+
+    example: Example
+    expert_probs: Float[Array, "*batch k"]
+    expert_accuracies: Float[Array, "*batch"]
+    true_index: Int[Array, "*batch"]
+
+
+def set_bucket(columns: int, largest: int) -> int:
+    """Room for the sets of a bucket: all of up to 3 parents, or of more if needed."""
+    return count_parent_sets(columns, max(largest, USUAL_PARENTS))
+
+
+def pad_data(
+    data: np.ndarray, rows: int, columns: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """A data tensor with room for so many rows and columns, and which rows are data."""
+    missing = [(0, rows - data.shape[0]), (0, columns - data.shape[1]), (0, 0)]
+    return np.pad(data, missing), np.arange(rows) < len(data)
+
+
+@functools.lru_cache(maxsize=4096)
+def encode_names(
+    parent_sets: tuple[frozenset[str], ...],
+    variable_order: tuple[str, ...],
+    target_variable: str,
+    columns: int,
+    room: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """`var_mask`, `target_idx`, `membership` and `set_mask` of one example.
+
+    Empty sets after the first one are padding, as some data has it. `room` is the
+    number of sets to pad to, None for the bucket's.
+    """
+    place = {name: i for i, name in enumerate(variable_order)}
+    if target_variable not in place:
+        raise ValueError(
+            f"target {target_variable!r} is not one of {list(variable_order)}"
+        )
+    if room is None:
+        room = set_bucket(columns, max(map(len, parent_sets), default=0))
+    membership, mask = np.zeros((room, columns), bool), np.zeros(room, bool)
+    seen: set[frozenset[str]] = set()
+    for row, members in enumerate(parent_sets):
+        if not members and members in seen:
+            continue
+        if members in seen or target_variable in members:
+            raise ValueError(
+                f"the set {sorted(members)} is listed twice or holds the target "
+                f"{target_variable!r}: list each candidate once"
+            )
+        seen.add(members)
+        mask[row] = True
+        membership[row, [_place(place, name) for name in members]] = True
+    index = np.asarray(place[target_variable], np.int32)
+    found = np.arange(columns) < len(variable_order), index, membership, mask
+    for array in found:
+        array.setflags(write=False)
+    return found
+
+
+def _place(place: dict[str, int], name: str) -> int:
+    if name not in place:
+        raise ValueError(f"a parent set names {name!r}, not one of {list(place)}")
+    return place[name]
+
+
+def encode_batch(
+    parent_sets: Sequence[ParentSets],
+    variable_orders: Sequence[Sequence[str]],
+    target_variables: Sequence[str],
+    observational_data: Any,
+    expert_probs: Any,
+    expert_accuracies: Any,
+    true_sets: Sequence[frozenset[str] | None] | None = None,
+) -> BatchArrays:
+    """Arrays and masks of a batch, padded to its bucket of rows, variables and sets.
+
+    Rows that flag no target are padding.
+    """
+    data = np.asarray(observational_data, np.float32)
+    if data.ndim != 4 or data.shape[-1] != CHANNELS:
+        raise ValueError(
+            f"observational_data has shape {data.shape}: it is [batch, rows, "
+            f"variables, {CHANNELS}]"
+        )
+    columns = variable_bucket(max(data.shape[2], *map(len, variable_orders)))
+    largest = max((len(one) for sets in parent_sets for one in sets), default=0)
+    probs = np.asarray(expert_probs, np.float32)
+    room = max(set_bucket(columns, largest), probs.shape[1])
+    coded = [
+        encode_names(tuple(sets), tuple(order), target, columns, room)
+        for sets, order, target in zip(
+            parent_sets, variable_orders, target_variables, strict=True
+        )
+    ]
+    padded = np.stack(
+        [pad_data(one, row_bucket(data.shape[1]), columns)[0] for one in data]
+    )
+    row_mask = (padded[..., TARGET] > FLAG).any(axis=-1)
+    if not row_mask.any(axis=-1).all():
+        raise ValueError(
+            "observational_data flags no target in an example: channel "
+            f"{TARGET} is 1 in the column of the target"
+        )
+    var_mask, target_idx, membership, set_mask = (
+        jnp.asarray(np.stack(part)) for part in zip(*coded, strict=True)
+    )
+    example = Example(
+        jnp.asarray(padded[..., VALUE]),
+        jnp.asarray(padded[..., INTERVENED] > FLAG),
+        jnp.asarray(row_mask),
+        *(var_mask, target_idx, membership, set_mask),
+    )
+    probs = np.pad(probs, ((0, 0), (0, room - probs.shape[1])))
+    accuracies = jnp.asarray(expert_accuracies, jnp.float32)
+    places = true_places(parent_sets, true_sets)
+    return BatchArrays(example, jnp.asarray(probs), accuracies, jnp.asarray(places))
+
+
+def true_places(
+    parent_sets: Sequence[ParentSets],
+    true_sets: Sequence[frozenset[str] | None] | None,
+) -> np.ndarray:
+    """Where each example's true set is in its list; -1 where it is unknown or not."""
+    known = [None] * len(parent_sets) if true_sets is None else true_sets
+    found = [
+        UNKNOWN if truth is None or truth not in sets else list(sets).index(truth)
+        for sets, truth in zip(parent_sets, known, strict=True)
+    ]
+    return np.asarray(found, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBatchJAX:
+    """A batch padded to its bucket; padded rows, variables and sets are masked.
+
+    Lists of sets and names hold what is really there, in the order of the arrays.
+    """
+
+    observational_data: Float[Array, "B N d 3"]
+    expert_probs: Float[Array, "B K"]
+    expert_accuracies: Float[Array, " B"]
+    parent_sets: Sequence[Sequence[frozenset[str]]]
+    variable_orders: Sequence[Sequence[str]]
+    target_variables: Sequence[str]
+    true_sets: Sequence[frozenset[str] | None] | None = None
+
+    @property
+    def batch_size(self) -> int:
+        """How many examples there are."""
+        return self.observational_data.shape[0]
+
+    def as_args(self) -> tuple[Any, Any, Any, Array, Array, Array]:
+        """The six batch arguments of the compiled step, in its order."""
+        names = self.parent_sets, self.variable_orders, self.target_variables
+        data = self.observational_data, self.expert_probs, self.expert_accuracies
+        return (*names, *data)
+
+    @cached_property
+    def arrays(self) -> BatchArrays:
+        """Arrays and masks of the batch: all that compiled code sees of it."""
+        return encode_batch(*self.as_args(), true_sets=self.true_sets)
+
+    @property
+    def row_mask(self) -> Bool[Array, "B N"]:
+        """Which rows are data."""
+        return self.arrays.example.row_mask
+
+    @property
+    def var_mask(self) -> Bool[Array, "B d"]:
+        """Which columns are variables."""
+        return self.arrays.example.var_mask
+
+    @property
+    def set_mask(self) -> Bool[Array, "B K"]:
+        """Which sets are candidates."""
+        return self.arrays.example.set_mask
+
+    @property
+    def target_idx(self) -> Int[Array, " B"]:
+        """The column of each target."""
+        return self.arrays.example.target_idx
+
+    @property
+    def membership(self) -> Bool[Array, "B K d"]:
+        """Which variables each candidate set holds."""
+        return self.arrays.example.membership
+
+
+def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
+    """Pad to the bucket and line the experts up with the enumeration of sets."""
+    examples = list(batch.examples)
+    if not examples:
+        raise ValueError("Cannot convert empty batch: it has no examples")
+    largest = _largest_set(batch)
+    columns = variable_bucket(max(len(e.variable_order) for e in examples))
+    rows = row_bucket(max(len(e.observational_data) for e in examples))
+    room = set_bucket(columns, largest)
+    sets = [
+        enumerate_possible_parent_sets(
+            list(e.variable_order), e.target_variable, largest
+        )
+        for e in examples
+    ]
+    probs = np.zeros((len(examples), room), np.float32)
+    for row, (example, candidates) in enumerate(zip(examples, sets, strict=True)):
+        found = expert_vector(example.expert_posterior, candidates)
+        probs[row, : len(candidates)] = found
+    data = [pad_data(_tensor(e), rows, columns)[0] for e in examples]
+    return TrainingBatchJAX(
+        jnp.asarray(np.stack(data)),
+        jnp.asarray(probs),
+        jnp.asarray([float(e.expert_accuracy) for e in examples]),
+        sets,
+        [list(e.variable_order) for e in examples],
+        [e.target_variable for e in examples],
+        [e.true_parents for e in examples],
+    )
+
+
+def _largest_set(batch: TrainingBatch) -> int:
+    sizes = [
+        len(members)
+        for example in batch.examples
+        for members in example.expert_posterior.parent_set_probs
+    ]
+    return max(batch.max_parent_size, *sizes)
+
+
+def _tensor(example: TrainingExample) -> np.ndarray:
+    """The data tensor with its target flagged, which tells data from padding."""
+    data = np.array(example.observational_data, np.float32)
+    d = len(example.variable_order)
+    if data.ndim != 3 or data.shape[1] != d:
+        raise ValueError(
+            f"observational_data has shape {data.shape}; for {d} variables it is "
+            f"[rows, {d}, 3]"
+        )
+    data[..., TARGET] = 0.0
+    data[:, list(example.variable_order).index(example.target_variable), TARGET] = 1.0
+    return data

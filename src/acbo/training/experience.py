@@ -1,4 +1,8 @@
-"""Experience by hand: collect it, and improve surrogate and policy on it.
+"""What a policy does while it learns: a temperature on its choice, and a bonus.
+
+What is true of an episode: labels for the surrogate, and how well it went.
+
+Experience by hand: collect it, and improve surrogate and policy on it.
 
 The three functions of the guide; `grpo_with_jax_surrogate` is the loop around them.
 """
@@ -11,25 +15,129 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from acbo.acquisition.exploration import (
+from acbo.acquisition import (
     ExplorationTrainingConfig,
+    exploration_bonus,
     exploration_temperature,
 )
 from acbo.environment import Action
+from acbo.graphs.parent_sets import bucket_parent_sets
 from acbo.policy.environment import Episode, ExperimentEnvironment
-from acbo.policy.model import PolicyNetwork
+from acbo.policy.features import PolicyObservation
+from acbo.policy.model import PolicyAction, PolicyNetwork, Scores, draw, judge
+from acbo.scm import SCM
 from acbo.surrogate.model import SurrogateNetwork
-from acbo.training.codec import BatchArrays
-from acbo.training.exploring import Explorer, ExploringEnvironment
-from acbo.training.labels import Standing, label_history, standing_of
+from acbo.training.examples import UNKNOWN, BatchArrays, Example
+from acbo.training.parent_set_model import SetReader
 from acbo.training.policy import PolicyRecipe
-from acbo.training.set_reader import SetReader
 from acbo.training.steps import TrainStep
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn import GRPOState, GRPOUpdate, grpo_update
+from jaxrig.learn import Choice, Evaluation, GRPOState, GRPOUpdate, Step, grpo_update
 from jaxrig.learn.optimizer import make_optimizer, start_optimizer
 from jaxrig.learn.rollout import reset_all, strong
 from jaxrig.tracing import compile_once
+
+
+class Explorer(eqx.Module):
+    """A policy whose logits are divided by a temperature that is not learned."""
+
+    network: PolicyNetwork
+    temperature: Float[Array, ""]
+
+    def __call__(self, observation: PolicyObservation) -> Scores:
+        """Scores of every cell, flatter where it is hot."""
+        scores = self.network(observation)
+        heat = jax.lax.stop_gradient(self.temperature)
+        return eqx.tree_at(lambda each: each.logits, scores, scores.logits / heat)
+
+    def sample(self, key: PRNGKeyArray, observation: PolicyObservation) -> Choice:
+        """Draw an experiment, and how likely it was."""
+        return draw(key, self(observation), observation)
+
+    def evaluate(
+        self, observation: PolicyObservation, action: PolicyAction
+    ) -> Evaluation:
+        """How likely an experiment is now, and how open the choice."""
+        return judge(self(observation), action)
+
+
+class ExploringEnvironment(eqx.Module):
+    """Episodes in which the variable that is set earns its exploration bonus, weighed
+    by the `exploration` of the reward's weights.
+    """
+
+    inner: ExperimentEnvironment
+    exploration: ExplorationTrainingConfig = eqx.field(static=True)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[Episode, PolicyObservation]:
+        """A fresh model with rows already seen."""
+        return self.inner.reset(key)
+
+    def step(self, key: PRNGKeyArray, state: Episode, action: PolicyAction) -> Step:
+        """Do the experiment; the bonus is by what was known before it."""
+        after = self.inner.step(key, state, action)
+        bonus = exploration_bonus(state.summary, self.exploration)[action.variable]
+        weight = self.inner.config.weights.exploration
+        return replace(after, reward=after.reward + weight * bonus)
+
+
+CALLED = 0.5  # probability from which a variable counts as a cause
+
+
+class EpisodeScores(eqx.Module):
+    """How an episode went: share of the interventions on true causes, F1 and share of
+    right calls of the causes at its end, and how much the best expected outcome
+    improved, in deviations of the target.
+    """
+
+    parent_rate: Float[Array, "*batch"]
+    f1: Float[Array, "*batch"]
+    accuracy: Float[Array, "*batch"]
+    improvement: Float[Array, "*batch"]
+
+
+def label_history(episode: Episode, max_parents: int) -> BatchArrays:
+    """The rows of an episode with the true causes of its target as the expert.
+
+    A true set above `max_parents` is shared out among its largest subsets.
+    """
+    scm, history = episode.scm, episode.history
+    set_mask, held = bucket_parent_sets(scm.mask, scm.target, max_parents)
+    causes = scm.adjacency[:, scm.target]
+    inside = set_mask & ~(held & ~causes[None]).any(axis=1)
+    size = jnp.where(inside, held.sum(axis=1), -1)
+    largest = (size == size.max()).astype(jnp.float32)
+    same = set_mask & (held == causes[None]).all(axis=1)
+    example = Example(
+        *(history.values, history.intervened, history.row_mask),
+        *(scm.mask, scm.target, held, set_mask),
+    )
+    return BatchArrays(
+        example,
+        largest / largest.sum(),
+        jnp.asarray(1.0),
+        jnp.where(same.any(), same.argmax(), UNKNOWN),
+    )
+
+
+def parent_scores(
+    chance: Float[Array, " d"], scm: SCM
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """F1 of the causes called by their probabilities, and the share called right."""
+    others = scm.mask & (jnp.arange(scm.size) != scm.target)
+    truth, called = scm.adjacency[:, scm.target], (chance > CALLED) & others
+    count = lambda flags: flags.sum().astype(jnp.float32)
+    total = count(called) + count(truth)
+    f1 = 2 * count(called & truth) / jnp.maximum(total, 1.0)
+    return f1, count((called == truth) & others) / jnp.maximum(count(others), 1.0)
+
+
+def episode_scores(start: Episode, end: Episode, actions: Action) -> EpisodeScores:
+    """How an episode went, from its start, its end and what was done."""
+    rate = start.scm.adjacency[actions.variable, start.scm.target].mean()
+    gain = start.summary.best_value - end.summary.best_value
+    scores = parent_scores(end.summary.parent_probs, start.scm)
+    return EpisodeScores(rate, *scores, gain / end.scale)
 
 
 @dataclass(frozen=True)
@@ -77,7 +185,7 @@ class Trajectories(eqx.Module):
     actions: Action
     rewards: Float[Array, "*batch steps"]
     outcomes: Float[Array, "*batch steps"]
-    standing: Standing  # means over the episodes
+    scores: EpisodeScores  # means over the episodes
     recipe: ExperienceRecipe = eqx.field(static=True)
 
 
@@ -189,7 +297,7 @@ def _collect(
     start = reset_all(named_key(key, "start"), environment, count)
     keys = batch_keys(named_key(key, "play"), count)
 
-    def play(key: PRNGKeyArray, episode: Episode, outlook: Any) -> Any:
+    def play(key: PRNGKeyArray, episode: Episode, observation: Any) -> Any:
         def go(carry: tuple[Episode, Any], index: Int[Array, ""]) -> Any:
             act, draw = jax.random.split(jax.random.fold_in(key, index))
             choice = policy.sample(act, carry[1])
@@ -200,14 +308,14 @@ def _collect(
             return following, (choice.action.action, after.reward, outcome)
 
         steps = jnp.arange(recipe.policy.episodes.steps)
-        (end, _), taken = jax.lax.scan(go, (episode, outlook), steps)
+        (end, _), taken = jax.lax.scan(go, (episode, observation), steps)
         label = label_history(end, recipe.max_parents)
-        return label, taken, standing_of(episode, end, taken[0])
+        return label, taken, episode_scores(episode, end, taken[0])
 
-    data, (actions, rewards, outcomes), standing = jax.vmap(play)(keys, *start)
+    data, (actions, rewards, outcomes), scores = jax.vmap(play)(keys, *start)
     state = GRPOState(policy, params.optimizer, *start, params.key, params.updates)
-    standing = jax.tree.map(jnp.mean, standing)
-    return Trajectories(state, data, actions, rewards, outcomes, standing, recipe)
+    scores = jax.tree.map(jnp.mean, scores)
+    return Trajectories(state, data, actions, rewards, outcomes, scores, recipe)
 
 
 _compiled_collect = compile_once(_collect, max_traces=None)

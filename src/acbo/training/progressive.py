@@ -1,36 +1,124 @@
-"""Progressive learning by name: problems of each difficulty, trained one by one."""
+"""Examples from samples: data as the surrogate takes it, labeled by the exact expert.
+
+The expert averages over all graphs of a linear-Gaussian model, so its posterior is
+what a surrogate would best learn to give in one pass.
+
+Progressive learning by name: problems of each difficulty, trained one by one.
+
+A model, a batch and settings of the size that the performance guide speaks of.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import jax
 import numpy as np
 import optax
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, PyTree
 
+from acbo.experts.exact import LARGEST, exact_parent_posterior
 from acbo.named import (
+    FrozenMap,
     NamedSCM,
     Sample,
     create_linear_scm,
     sample_from_scm,
+    samples_to_avici_format,
 )
+from acbo.named.relations import get_parents
+from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
 from acbo.surrogate.losses import kl_divergence_loss
-from acbo.training.batches import convert_to_jax_batch
 from acbo.training.config import SurrogateTrainingConfig
 from acbo.training.curriculum import DIFFICULTIES, LEVELS, classify_difficulty
-from acbo.training.demonstrations import (
-    example_from_samples,
-    with_notes,
+from acbo.training.examples import (
+    FLAG,
+    TrainingBatch,
+    TrainingExample,
+    convert_to_jax_batch,
 )
-from acbo.training.examples import TrainingBatch
 from acbo.training.parent_set_model import (
     ParentSetModel,
     create_parent_set_model,
 )
 from acbo.training.steps import TrainStep, create_jax_surrogate_train_step
+from acbo.types import INTERVENED, TARGET, VALUE
 from jaxrig.keys import named_key
+
+
+def expert_posterior(
+    x: Float[Array, "N d 3"] | np.ndarray,
+    variable_order: Sequence[str],
+    target_variable: str,
+    max_parents: int = 3,
+) -> ParentSetPosterior:
+    """The exact posterior over parent sets of a linear-Gaussian model, by name.
+
+    Each graph counts once where so many variables allow it, else once for each order.
+    """
+    names, data = list(variable_order), np.asarray(x)
+    return exact_parent_posterior(
+        *(data[..., VALUE], data[..., INTERVENED] > FLAG, target_variable),
+        max_parents=max_parents,
+        prior="dag" if len(names) <= LARGEST["dag"] else "order",
+        names=names,
+    )
+
+
+def example_from_samples(
+    samples: Sequence[Sample],
+    target_variable: str | None = None,
+    *,
+    true_parents: Sequence[str] | frozenset[str] | None = None,
+    max_parents: int = 3,
+) -> TrainingExample:
+    """One example: the samples' data tensor and the exact expert's posterior.
+
+    Target and true parents default to the `target` and `true_parents` in the metadata
+    of the samples. The accuracy of the expert is its probability of the true set, or
+    of its likeliest where the truth is unknown.
+    """
+    notes = samples[0].metadata if samples else {}
+    target = target_variable or notes.get("target")
+    if target is None:
+        raise ValueError(
+            "nothing says which variable is the target: pass target_variable, or make "
+            "the samples with collect_observational_data"
+        )
+    names = sorted(samples[0].values)
+    known = notes.get("true_parents") if true_parents is None else true_parents
+    x = samples_to_avici_format(samples, names, target)
+    expert = expert_posterior(x, names, target, max_parents)
+    accuracy = expert.top_k_sets[0][1]
+    if known is not None:
+        accuracy = expert.parent_set_probs.get(frozenset(known), 0.0)
+    info: dict[str, Any] = {"n_nodes": len(names), "target": target}
+    if known is not None:
+        info["true_parents"] = tuple(sorted(known))
+    return TrainingExample(
+        *(x, target, names, expert, accuracy, info),
+        classify_difficulty(len(names), accuracy),
+    )
+
+
+def create_training_batch(
+    samples: Sequence[Sample], target_variable: str | None = None
+) -> TrainingBatch:
+    """Return a batch of one example: the samples, labeled by the exact expert."""
+    return TrainingBatch([example_from_samples(samples, target_variable)])
+
+
+def with_notes(samples: Sequence[Sample], scm: NamedSCM) -> list[Sample]:
+    """The samples with target and true parents of their model in the metadata."""
+    target = scm.target_name
+    if target is None:
+        raise ValueError("the model has no target: create_scm(..., target=name)")
+    parents = tuple(sorted(get_parents(scm, target)))
+    notes = {"target": target, "true_parents": parents}
+    return [replace(s, metadata=FrozenMap({**s.metadata, **notes})) for s in samples]
+
 
 logger = logging.getLogger(__name__)
 
@@ -135,3 +223,44 @@ def _by_difficulty(
     for scm in scms:
         found.setdefault(classify_difficulty(len(scm.names)), []).append(scm)
     return found
+
+
+test_config = SurrogateTrainingConfig(
+    model_hidden_dim=16, model_n_layers=2, dropout=0.0, batch_size=3
+)
+
+
+def create_test_model(
+    config: SurrogateTrainingConfig = test_config, seed: int = 0
+) -> tuple[ParentSetModel, PyTree]:
+    """A small model and its first parameters."""
+    model = create_parent_set_model(config.get_model_kwargs())
+    return model, model.init(jax.random.key(seed))
+
+
+def create_test_batch(
+    n_examples: int = 3, n_samples: int = 20, seed: int = 0
+) -> TrainingBatch:
+    """Examples of three variables: Y = X + noise, Z apart, and a made-up expert."""
+    random = np.random.default_rng(seed)
+    names = ["X", "Y", "Z"]
+    sets = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]
+    examples = []
+    for _ in range(n_examples):
+        data = np.zeros((n_samples, 3, 3), np.float32)
+        data[..., VALUE] = random.normal(size=(n_samples, 3))
+        data[:, 1, VALUE] += data[:, 0, VALUE]
+        data[:, 1, TARGET] = 1.0
+        chances = random.dirichlet([1.0, 6.0, 1.0, 2.0])
+        examples.append(
+            TrainingExample(
+                observational_data=data,
+                target_variable="Y",
+                variable_order=names,
+                expert_posterior=create_parent_set_posterior("Y", sets, chances),
+                expert_accuracy=float(chances[1]),
+                scm_info={"n_nodes": 3, "true_parents": ("X",)},
+                problem_difficulty="easy",
+            )
+        )
+    return TrainingBatch(examples)

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.acquisition.exploration import (
+from acbo.acquisition import (
+    AcquisitionState,
     ExplorationTrainingConfig,
     count_bonus,
     epistemic_bonus,
@@ -12,7 +13,6 @@ from acbo.acquisition.exploration import (
     exploration_temperature,
     variable_uncertainty,
 )
-from acbo.acquisition.rewards import AcquisitionState
 
 PROBS = jnp.asarray([0.5, 0.9, 0.0])
 COUNTS = jnp.asarray([2.0, 6.0, 0.0])

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from acbo.baselines.exact import ExactImprovement, ExactThompson
+from acbo.baselines.proposers import ExactImprovement, ExactThompson
 from causal_linear import assert_allowed, edges, linear_scm, random_cases, situations
 
 # The grandparent does more than the parent; the child 3 of the target does nothing.

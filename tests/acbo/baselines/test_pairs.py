@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.baselines.pairs import GaussianPairs, RandomPairs, all_arms
+from acbo.baselines.gaussian import GaussianPairs, RandomPairs, all_arms
 from acbo.history import History
-from causal_linear import edges, linear_scm, setting_for, situations
+from causal_linear import edges, linear_scm, situations, spec_for
 
 TARGET = 2
 SCM = linear_scm(edges(4, e02=3.0, e12=-2.0), TARGET, noise=0.2)
@@ -69,7 +69,7 @@ def pair_history(rows=40, seed=0):
 )
 def test_processes_find_the_corner_that_one_variable_cannot_reach(direction, ends):
     propose = jax.jit(GaussianPairs(grid=9).propose)
-    given = setting_for(SCM, direction)
+    given = spec_for(SCM, direction)
     found = propose(jax.random.key(0), pair_history(), given, SCM)
     assert found.mask.tolist() == [True, True, False, False]
     np.testing.assert_allclose(found.values[:2], ends, atol=0.7)
@@ -80,5 +80,5 @@ def test_rows_of_other_sets_do_not_count():
     history = pair_history()
     resting = History(history.values, jnp.zeros_like(history.intervened), history.count)
     propose = jax.jit(GaussianPairs(grid=9).propose)
-    found = propose(jax.random.key(0), resting, setting_for(SCM), SCM)
+    found = propose(jax.random.key(0), resting, spec_for(SCM), SCM)
     assert found.mask.tolist() == [True, False, False, False]

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.baselines.references import Greedy, Oracle, ParentOracle, Random
+from acbo.baselines.proposers import Greedy, Oracle, ParentOracle, Random
 from causal_linear import (
     assert_allowed,
     best_corner,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acbo.cli import graph as command
+from acbo.cli import suggest as command
 from acbo.cli.app import app
 from causal_tables import write_table
 

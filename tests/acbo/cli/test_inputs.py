@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from acbo.cli.inputs import parse_ranges, read_experiments, refusing, split_names
+from acbo.cli.common import parse_ranges, read_experiments, refusing, split_names
 from causal_tables import chain_lines, write_table
 
 

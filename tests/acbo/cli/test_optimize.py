@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from acbo.cli import optimize as command
+from acbo.cli import evaluate as command
 from acbo.cli.app import app
 from acbo.problems import names
 from causal_policies import small_policy, small_surrogate

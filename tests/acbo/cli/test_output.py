@@ -4,7 +4,7 @@ import json
 
 from rich.console import Console
 
-from acbo.cli.output import make_table, percent, show_json, signed, write_pictures
+from acbo.cli.common import make_table, percent, show_json, signed, write_pictures
 
 
 def test_brackets_in_names_are_no_markup():

@@ -40,7 +40,7 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
         "to lower Y, set X to 0: Y is expected at -1.5 ± 2, and X is a cause of it "
         "with probability 50% (a direct one: 25%)"
     )
-    for words in ("direct cause", "expected Y", "doubt", "-5 to 5", "67%"):
+    for words in ("direct cause", "expected Y", "std", "-5 to 5", "67%"):
         assert words in done.output
     assert "no range was given for Z" in done.output
     quiet = call(path, "--target", "Y", "--ranges-from-data")

@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.evaluation.calibration import reliability
+from acbo.evaluation.scoring import reliability
 
 
 def drawn(seed=0, count=400):

@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from acbo.baselines.references import ParentOracle, Random
+from acbo.baselines.proposers import ParentOracle, Random
 from acbo.baselines.structure import Everything, Regression
 from acbo.evaluation.evaluate import evaluate
-from acbo.evaluation.heldout import Protocol
+from acbo.evaluation.scoring import Protocol
 from jaxrig.progress import Meter
 
 SMALL = Protocol(grid=3, draws=8, chunk_size=4, clip_data=True)

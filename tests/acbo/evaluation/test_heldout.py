@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.evaluation.heldout import Cell, Protocol, draw_task, task_keys
+from acbo.evaluation.scoring import Cell, Protocol, draw_task, task_keys
 from causal_linear import edges, linear_scm
 
 

@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.baselines.references import Oracle, Random
-from acbo.environment import setting_of
-from acbo.evaluation.problems import evaluate_problems
+from acbo.baselines.proposers import Oracle, Random
+from acbo.environment import problem_spec
+from acbo.evaluation.evaluate import evaluate_problems
 from acbo.history import History
 from acbo.problems import get
 
@@ -39,7 +39,7 @@ def test_outcome_and_regret_belong_to_the_share(report):
 
 def test_what_cannot_be_set_is_never_set(key):
     scm = get("psa").scm
-    given = setting_of(scm)
+    given = problem_spec(scm)
     assert not np.isfinite(np.asarray(scm.low)).all()
     assert np.isfinite(np.asarray(given.low)).all()
     history = History(jnp.zeros((2, 6)), jnp.zeros((2, 6), bool), jnp.asarray(0))

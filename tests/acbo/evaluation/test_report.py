@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from acbo.evaluation.heldout import Cell
 from acbo.evaluation.report import Report, Result
+from acbo.evaluation.scoring import Cell
 from acbo.evaluation.statistics import bootstrap_interval, paired_t_test
 
 CELL = Cell("chain", 5, 20, 10)

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from acbo.environment import Action
-from acbo.evaluation.heldout import Protocol, Task
-from acbo.evaluation.scoring import find_optimum, score_episode, score_parents
+from acbo.evaluation.scoring import (
+    Protocol,
+    Task,
+    find_optimum,
+    score_episode,
+    score_parents,
+)
 from causal_linear import draw_history, edges, linear_scm
 
 SCM = linear_scm(edges(3, e02=2.0, e12=-1.0), 2, noise=0.1)
@@ -22,7 +27,7 @@ class Fixed:
         assert values.shape == (5, 3)
         return jnp.array([0.9, 0.3, 0.99]), self.sets
 
-    def propose(self, key, history, setting, truth):
+    def propose(self, key, history, spec, truth):
         first = history.count == 5
         return Action(jnp.where(first, 1, 0), jnp.where(first, 3.0, -1.5))
 

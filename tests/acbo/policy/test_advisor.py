@@ -43,7 +43,7 @@ def test_reasons_come_in_order_and_in_the_users_units():
     for one, ten in zip(found, policy.explain(larger), strict=True):
         assert ten.variable == one.variable
         assert ten.expected == pytest.approx(10 * one.expected, rel=1e-2, abs=1e-2)
-        assert ten.doubt == pytest.approx(10 * one.doubt, rel=1e-3)
+        assert ten.std == pytest.approx(10 * one.std, rel=1e-3)
 
 
 def test_a_posterior_replaces_what_the_surrogate_says():

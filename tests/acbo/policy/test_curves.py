@@ -12,16 +12,16 @@ from acbo.policy.curves import (
     LINE,
     NOISE,
     SLOPE,
-    Sight,
+    RegressionRows,
     average_curve,
     fit_curves,
 )
-from causal_curves import KINDS, LINES, RANDOM, SIGHT, D, M, all_curves, single
+from causal_curves import DATA, KINDS, LINES, RANDOM, D, M, all_curves, single
 
 
 @jax.jit
-def run(sight, line):
-    fit = fit_curves(sight, line)
+def run(data, line):
+    fit = fit_curves(data, line)
     return fit, average_curve(fit, line)
 
 
@@ -32,7 +32,7 @@ def oracle():
 
 @pytest.fixture(scope="module")
 def found():
-    return jax.device_get(run(SIGHT, single(LINES)))
+    return jax.device_get(run(DATA, single(LINES)))
 
 
 def close(a, b):
@@ -67,8 +67,8 @@ def test_without_rows_a_curve_is_the_prior(found):
     assert curve.straight[3] == pytest.approx(LINE, abs=1e-5)
     between = LINE * (1 - LINE) * LINES[3] ** 2
     noise = NOISE[1] / (NOISE[0] - 1)
-    bumps, slope = np.mean(HEIGHTS), SLOPE * LINES[3] ** 2
-    close(curve.deviation[3] ** 2, noise * (bumps + slope) + between)
+    rbf_basis, slope = np.mean(HEIGHTS), SLOPE * LINES[3] ** 2
+    close(curve.deviation[3] ** 2, noise * (rbf_basis + slope) + between)
     np.testing.assert_array_equal(fit.near[3], 0.0)
 
 
@@ -81,6 +81,8 @@ def test_many_rows_of_a_wave_are_followed():
     line = single(3 * np.linspace(0, 1, candidates)[None])
     made = jnp.asarray(np.ones((rows, 1), bool))
     weight = single(np.ones((rows, 1)))
-    sight = Sight(single(place), single(outcome), single(3 * place), weight, made)
-    _, curve = jax.device_get(run(sight, line))
+    data = RegressionRows(
+        single(place), single(outcome), single(3 * place), weight, made
+    )
+    _, curve = jax.device_get(run(data, line))
     assert abs(curve.mean[0] - wave(np.linspace(0, 1, candidates))).max() < 0.3

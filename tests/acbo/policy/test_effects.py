@@ -7,20 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.policy.effects import (
+from acbo.policy.features import (
     DOUBT,
     LARGEST_EFFECT,
-    clear_probs,
-    reach_probs,
+    ancestor_probs,
     structural_weights,
     total_effects,
+    unconfounded_probs,
 )
 from causal_linear import random_weights
 
 N, D, TARGET = 8, 4, 2
 RANDOM = np.random.default_rng(0)
 TOTAL = jax.jit(total_effects)
-REACH = jax.jit(reach_probs)
+REACH = jax.jit(ancestor_probs)
 
 
 def single(x):
@@ -88,7 +88,7 @@ def test_what_confounds_by_enumeration():
             graph[edge] = present
             weight *= chance if present else 1 - chance
         expected += weight * np.array([clear(graph, i) for i in range(D)])
-    found = np.asarray(jax.jit(clear_probs)(single(probs), jnp.asarray(TARGET)))
+    found = np.asarray(jax.jit(unconfounded_probs)(single(probs), jnp.asarray(TARGET)))
     others = [0, 1, 3]
     np.testing.assert_allclose(found[others], expected[others], atol=1e-6)
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from acbo.history import History
-from acbo.policy.encode import CANDIDATES, FEATURES, look
-from causal_linear import draw_history, edges, linear_scm, setting_for
+from acbo.policy.features import CANDIDATES, FEATURES, policy_features
+from causal_linear import draw_history, edges, linear_scm, spec_for
 
 D, TARGET = 4, 2
 SCM = linear_scm(edges(D, e01=1.5, e12=-1.2, e23=1.0, e03=0.5), TARGET, noise=0.3)
-SETTING = setting_for(SCM)
+SETTING = spec_for(SCM)
 HISTORY = draw_history(SCM, observational=40, interventional=20, capacity=64)
 TRUE = np.where(np.asarray(SCM.adjacency), 0.999, 0.001).astype(np.float32)
 EMPTY = History(HISTORY.values * 0, jnp.zeros_like(HISTORY.intervened), jnp.asarray(0))
@@ -22,7 +22,7 @@ EMPTY = History(HISTORY.values * 0, jnp.zeros_like(HISTORY.intervened), jnp.asar
 
 @pytest.fixture(scope="module")
 def seen():
-    run = jax.jit(look)
+    run = jax.jit(policy_features)
     return lambda *given: jax.tree.map(np.asarray, run(*given))
 
 
@@ -66,7 +66,7 @@ def test_better_is_lower_in_both_directions(seen):
     up = dataclasses.replace(SETTING, sign=jnp.asarray(-1.0))
     down, up = seen(HISTORY, SETTING, TRUE), seen(HISTORY, up, TRUE)
     np.testing.assert_allclose(up.guess, -down.guess, atol=1e-4)
-    np.testing.assert_allclose(up.doubt, down.doubt, atol=1e-5)
+    np.testing.assert_allclose(up.std, down.std, atol=1e-5)
 
 
 def test_order_of_rows_and_variables_changes_nothing(seen):
@@ -93,15 +93,15 @@ def test_order_of_rows_and_variables_changes_nothing(seen):
 
 def test_padding_is_zero_and_full_rows_alone_are_read(seen):
     there = jnp.asarray([True, True, True, False])
-    setting = eqx.tree_at(
+    spec = eqx.tree_at(
         lambda s: (s.mask, s.allowed), SETTING, (there, SETTING.allowed & there)
     )
     clear = HISTORY.values * there.astype(jnp.float32)[None]
     history = History(clear, HISTORY.intervened & there[None], HISTORY.count)
-    plain = seen(history, setting, TRUE)
+    plain = seen(history, spec, TRUE)
     assert not plain.features[3].any()
     garbage = History(clear.at[60:].set(99.0), history.intervened, history.count)
-    np.testing.assert_array_equal(seen(garbage, setting, TRUE).features, plain.features)
+    np.testing.assert_array_equal(seen(garbage, spec, TRUE).features, plain.features)
 
 
 def test_a_variable_without_width_is_looked_at_without_harm(seen):

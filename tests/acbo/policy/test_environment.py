@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acbo.policy.environment import ExperimentEnvironment
-from acbo.policy.model import Move
+from acbo.policy.model import PolicyAction
 from causal_learning import EPISODES
 from causal_policies import small_surrogate
 from jaxrig.learn import Environment
@@ -19,10 +19,12 @@ def episodes():
     assert isinstance(environment, Environment)
 
     def play(key):
-        state, outlook = environment.reset(key)
+        state, observation = environment.reset(key)
         variable = jnp.argmax(state.scm.allowed)
-        move = Move(jnp.asarray(0), jnp.asarray(0.0), variable, state.scm.low[variable])
-        return state, outlook, move, environment.step(key, state, move)
+        move = PolicyAction(
+            jnp.asarray(0), jnp.asarray(0.0), variable, state.scm.low[variable]
+        )
+        return state, observation, move, environment.step(key, state, move)
 
     return jax.jit(jax.vmap(play))(jax.random.split(jax.random.key(0), 6))
 
@@ -52,8 +54,8 @@ def test_the_reward_is_the_gain_over_the_best_so_far(episodes):
 
 
 def test_what_is_known_is_finite_and_the_entropy_that_of_the_edges(episodes):
-    state, outlook, *_ = episodes
-    assert np.isfinite(np.asarray(outlook.features)).all()
+    state, observation, *_ = episodes
+    assert np.isfinite(np.asarray(observation.features)).all()
     chance = np.clip(np.asarray(state.summary.parent_probs, np.float64), 1e-6, 1)
     others = np.asarray(state.scm.allowed)
     entropy = -(chance * np.log(chance) + (1 - chance) * np.log1p(-chance))

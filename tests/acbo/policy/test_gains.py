@@ -4,16 +4,15 @@ import jax
 import numpy as np
 import pytest
 
-from acbo.policy.curves import fit_curves
-from acbo.policy.gains import DRAWS, expected_gains
-from causal_curves import LINES, MADE, RANDOM, SIGHT, D, M, all_curves, single
+from acbo.policy.curves import DRAWS, expected_improvement, fit_curves
+from causal_curves import DATA, LINES, MADE, RANDOM, D, M, all_curves, single
 
 MANY = 40_000
 
 
-def run(sight, line, draws=DRAWS):
-    made = lambda s, x: expected_gains(fit_curves(s, x), s, x, draws)
-    return np.asarray(jax.jit(made)(sight, line))
+def run(data, line, draws=DRAWS):
+    made = lambda s, x: expected_improvement(fit_curves(s, x), s, x, draws)
+    return np.asarray(jax.jit(made)(data, line))
 
 
 def drawn():
@@ -35,16 +34,16 @@ def test_gains_are_over_the_best_experiment_made():
     at_rows = np.where(MADE.T[:, None], curves[:, :, M:], np.inf)
     best = np.minimum(at_rows.min(axis=(0, 2)), 0.0)
     expected = np.maximum(best[None, :, None] - curves[:, :, :M], 0).mean(axis=1)
-    found = run(SIGHT, single(LINES), MANY)
+    found = run(DATA, single(LINES), MANY)
     np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.02)
-    few = run(SIGHT, single(LINES))
+    few = run(DATA, single(LINES))
     np.testing.assert_allclose(few, expected, rtol=0.3, atol=0.1)
 
 
 def test_to_do_the_same_again_gains_nothing():
     """Even where one noisy row leaves the curve as uncertain as before."""
-    middle = SIGHT._replace(  # the only row that set variable 2
-        place=SIGHT.place.at[0, 2].set(0.5), line=SIGHT.line.at[0, 2].set(LINES[2, 2])
+    middle = DATA._replace(  # the only row that set variable 2
+        place=DATA.place.at[0, 2].set(0.5), line=DATA.line.at[0, 2].set(LINES[2, 2])
     )
     found = run(middle, single(LINES))
     assert found[2, 2] < 1e-5
@@ -55,12 +54,12 @@ def test_to_do_the_same_again_gains_nothing():
 def test_the_order_of_rows_and_variables_changes_nothing(columns):
     rows = RANDOM.permutation(len(MADE))
     turn = lambda x: x[rows][:, columns]
-    moved = SIGHT._replace(
-        place=turn(SIGHT.place),
-        outcome=SIGHT.outcome[rows],
-        line=turn(SIGHT.line),
-        weight=turn(SIGHT.weight),
-        made=turn(SIGHT.made),
+    moved = DATA._replace(
+        place=turn(DATA.place),
+        outcome=DATA.outcome[rows],
+        line=turn(DATA.line),
+        weight=turn(DATA.weight),
+        made=turn(DATA.made),
     )
     found = run(moved, single(LINES[columns]))
-    np.testing.assert_allclose(found, run(SIGHT, single(LINES))[columns], atol=2e-3)
+    np.testing.assert_allclose(found, run(DATA, single(LINES))[columns], atol=2e-3)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 
-from acbo.policy.encode import CANDIDATES, FEATURES, LEAST_GAIN, Outlook
-from acbo.policy.model import Move, PolicyConfig, PolicyNetwork, Scores, place
+from acbo.policy.features import CANDIDATES, FEATURES, LEAST_GAIN, PolicyObservation
+from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores, place
 from causal_parameters import fill
 
 D, TARGET, DRAWS = 4, 2, 400
@@ -18,10 +18,10 @@ ALLOWED = np.array([True, True, False, False])
 CELLS = D * CANDIDATES
 
 
-def make_outlook(seed=0) -> Outlook:
+def make_outlook(seed=0) -> PolicyObservation:
     random = np.random.default_rng(seed)
     draw = lambda *shape: jnp.asarray(random.normal(size=shape), jnp.float32)
-    return Outlook(
+    return PolicyObservation(
         draw(D, CANDIDATES, FEATURES),
         draw(D, CANDIDATES),
         jnp.abs(draw(D, CANDIDATES)),
@@ -42,7 +42,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def score(network):
-    return jax.jit(lambda outlook: network(outlook))
+    return jax.jit(lambda observation: network(observation))
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,12 @@ def evaluate(network):
     return jax.jit(jax.vmap(network.evaluate, (None, 0)))
 
 
-def moves(cell, offset) -> Move:
+def moves(cell, offset) -> PolicyAction:
     """Moves of these cells and offsets; evaluation reads nothing else."""
     cell = jnp.asarray(cell)
-    return Move(cell, jnp.asarray(offset, jnp.float32), cell, jnp.zeros(cell.shape))
+    return PolicyAction(
+        cell, jnp.asarray(offset, jnp.float32), cell, jnp.zeros(cell.shape)
+    )
 
 
 def test_what_is_not_allowed_has_no_chance(scores, choices):
@@ -148,7 +150,7 @@ def test_entropy_by_hand(scores, choices, evaluate):
 
 
 def test_the_best_move_is_the_likeliest(network, scores):
-    move = jax.jit(lambda outlook: network.best(outlook))(OUTLOOK)
+    move = jax.jit(lambda observation: network.best(observation))(OUTLOOK)
     cell = int(np.argmax(np.asarray(scores.logits)))
     assert int(move.cell) == cell
     assert float(move.offset) == pytest.approx(

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.surrogate.attend import attend
+from acbo.surrogate.layers import attend
 
 HEADS, SIZE = 2, 3
 
 
-def naive(mixed, mask, axis):
-    lines = mixed if axis == 1 else mixed.swapaxes(0, 1)
+def naive(qkv, mask, axis):
+    lines = qkv if axis == 1 else qkv.swapaxes(0, 1)
     seen = np.zeros((*lines.shape[:2], HEADS, SIZE))
     for a, line in enumerate(lines):
         query, key, value = line.reshape(-1, 3, HEADS, SIZE).swapaxes(0, 1)
@@ -27,7 +27,7 @@ def naive(mixed, mask, axis):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_places_see_those_of_the_mask_along_the_axis(axis):
     random = np.random.default_rng(axis)
-    mixed = random.normal(size=(4, 5, 3, HEADS * SIZE)).astype(np.float32)
-    mask = random.random(mixed.shape[axis]) < 0.7
-    found = jax.jit(lambda x: attend(x, jnp.asarray(mask), HEADS, axis))(mixed)
-    np.testing.assert_allclose(found, naive(mixed, mask, axis), rtol=1e-4, atol=1e-5)
+    qkv = random.normal(size=(4, 5, 3, HEADS * SIZE)).astype(np.float32)
+    mask = random.random(qkv.shape[axis]) < 0.7
+    found = jax.jit(lambda x: attend(x, jnp.asarray(mask), HEADS, axis))(qkv)
+    np.testing.assert_allclose(found, naive(qkv, mask, axis), rtol=1e-4, atol=1e-5)

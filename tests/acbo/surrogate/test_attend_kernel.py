@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.surrogate.attend import MASKED_LOADS, attend_in_full
 from acbo.surrogate.attend_kernel import attend_by_kernel, fits
+from acbo.surrogate.layers import MASKED_LOADS, attend_in_full
 
 pytestmark = pytest.mark.skipif(
     jax.__version_info__ < MASKED_LOADS, reason="this JAX has no masked loads"
@@ -34,29 +34,29 @@ def test_the_kernel_equals_the_weights_written_out(table, axis):
     lines, places = table
     random = np.random.default_rng(places)
     shape = (lines, places) if axis == 1 else (places, lines)
-    mixed = random.normal(size=(2, *shape, 3, HEADS * SIZE)).astype(np.float32)
+    qkv = random.normal(size=(2, *shape, 3, HEADS * SIZE)).astype(np.float32)
     change = random.normal(size=(2, *shape, HEADS * SIZE)).astype(np.float32)
     mask = random.random((2, places)) < 0.7
     mask[:, 0] = True
 
     # Compiled whole: eagerly, the interpreter compiles every operation of a kernel.
     @functools.partial(jax.jit, static_argnums=0)
-    def both_ways(attend, mixed, mask, change):
+    def both_ways(attend, qkv, mask, change):
         each = jax.vmap(lambda m, k: attend(m, k, HEADS, axis))
-        seen, back = jax.vjp(lambda m: each(m, mask), mixed)
+        seen, back = jax.vjp(lambda m: each(m, mask), qkv)
         return seen, back(change)[0]
 
     kernel = functools.partial(attend_by_kernel, interpret=True)
-    found = both_ways(kernel, mixed, mask, change)
-    expected = both_ways(attend_in_full, mixed, mask, change)
+    found = both_ways(kernel, qkv, mask, change)
+    expected = both_ways(attend_in_full, qkv, mask, change)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("axis", "table"), [(1, (32, 8)), (0, (128, 20))])
 def test_the_kernel_lowers_for_the_device(axis, table):
-    def loss(mixed, mask):
-        seen = jnp.asarray(attend_by_kernel(mixed, mask, 8, axis))
+    def loss(qkv, mask):
+        seen = jnp.asarray(attend_by_kernel(qkv, mask, 8, axis))
         return seen.astype(jnp.float32).sum()
 
     given = (

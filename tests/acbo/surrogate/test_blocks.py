@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.surrogate.blocks import PairBlock, Round, TurnBlock, fold, stack
 from acbo.surrogate.layers import Linear
+from acbo.surrogate.model import PairBlock, Round, TurnBlock, fold, stack
 from causal_parameters import fill
 
 N, D, DIM = 3, 4, 4

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.surrogate.statistics import (
+from acbo.surrogate.encode import (
     PAIR_FEATURES,
     moments_by_effect,
     pair_statistics,

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from acbo.graphs.parent_sets import enumerate_possible_parent_sets
-from acbo.training.batches import TrainingBatchJAX, convert_to_jax_batch
-from acbo.training.examples import TrainingBatch
+from acbo.training.examples import TrainingBatch, TrainingBatchJAX, convert_to_jax_batch
 from causal_examples import make_example
 
 

@@ -7,9 +7,14 @@ import pytest
 
 from acbo.baselines import Oracle, RandomPairs
 from acbo.environment import Action
-from acbo.policy.encode import CANDIDATES, FEATURES, Outlook
+from acbo.policy.features import CANDIDATES, FEATURES, PolicyObservation
 from acbo.policy.model import PolicyConfig, place
-from acbo.training.cloning import CloningRecipe, as_move, start_cloning, update_cloning
+from acbo.training.policy import (
+    CloningRecipe,
+    as_policy_action,
+    start_cloning,
+    update_cloning,
+)
 from causal_learning import EPISODES
 from causal_policies import small_surrogate
 from jaxrig.learn import train
@@ -19,9 +24,9 @@ pytestmark = pytest.mark.slow  # compiles whole programs
 RECIPE = CloningRecipe(PolicyConfig(8), EPISODES, batch_size=16, learning_rate=1e-2)
 
 
-def outlook():
+def observation():
     empty = jnp.zeros((3, CANDIDATES))
-    return Outlook(
+    return PolicyObservation(
         jnp.zeros((3, CANDIDATES, FEATURES)),
         empty,
         empty,
@@ -35,9 +40,9 @@ def outlook():
 @pytest.mark.parametrize(("variable", "value"), [(0, -1.0), (0, 2.9), (2, 3.3)])
 def test_a_move_gives_the_action_back(variable, value):
     action = Action(jnp.asarray(variable), jnp.asarray(value))
-    move = as_move(action, outlook())
+    move = as_policy_action(action, observation())
     assert abs(float(move.offset)) <= 0.5
-    again = place(outlook(), move.cell, move.offset)
+    again = place(observation(), move.cell, move.offset)
     assert int(again.variable) == variable
     np.testing.assert_allclose(again.value, value, rtol=1e-6)
 

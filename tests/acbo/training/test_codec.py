@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from acbo.training.codec import UNKNOWN, encode_batch, encode_names, set_bucket
-from acbo.training.codec import true_places as places
+from acbo.training.examples import UNKNOWN, encode_batch, encode_names, set_bucket
+from acbo.training.examples import true_places as places
 
 SETS = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]
 ORDER = ["X", "Y", "Z"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from acbo.training.convergence import (
+from acbo.training.curriculum import (
     ConvergenceConfig,
     ConvergenceState,
     observe_episode,

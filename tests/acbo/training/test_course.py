@@ -3,9 +3,16 @@
 from dataclasses import replace
 
 from acbo.policy.environment import EpisodeConfig
-from acbo.training.convergence import ConvergenceState
-from acbo.training.course import Course, episodes_of, follow, pack, unpack
-from acbo.training.curriculum import LEVELS, Progress
+from acbo.training.curriculum import (
+    LEVELS,
+    ConvergenceState,
+    Course,
+    Progress,
+    episodes_of,
+    follow,
+    pack,
+    unpack,
+)
 
 QUICK = tuple(replace(level, window=2, min_f1=0.8) for level in LEVELS[:2])
 GOOD = {"f1": 0.9, "improvement": 0.5, "accuracy": 0.5, "mean_reward": 1.0}

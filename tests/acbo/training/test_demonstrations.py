@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from acbo.named import create_linear_scm, sample_from_scm
-from acbo.training.batches import convert_to_jax_batch
-from acbo.training.demonstrations import (
+from acbo.training.examples import TrainingBatch, convert_to_jax_batch
+from acbo.training.progressive import (
     create_training_batch,
     example_from_samples,
     expert_posterior,
     with_notes,
 )
-from acbo.training.examples import TrainingBatch
 
 SCM = create_linear_scm(
     ("A", "B", "Y"), {("A", "Y"): 2.0, ("Y", "B"): 1.5}, "Y", noise_scales=0.7

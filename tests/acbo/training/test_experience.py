@@ -50,7 +50,7 @@ def test_episodes_are_played_and_labeled():
         )
         assert seen.data.expert_probs[item, place] == 1
     hits = [truths[i][v] for i in range(2) for v in seen.actions.variable[i]]
-    assert float(seen.standing.parent_rate) == pytest.approx(np.mean(hits))
+    assert float(seen.scores.parent_rate) == pytest.approx(np.mean(hits))
 
 
 def test_other_keys_and_updates_give_other_models():

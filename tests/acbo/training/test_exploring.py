@@ -4,12 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.acquisition.exploration import ExplorationTrainingConfig, exploration_bonus
-from acbo.acquisition.rewards import AcquisitionState, RewardWeights
-from acbo.policy.encode import CANDIDATES, FEATURES, Outlook
+from acbo.acquisition import (
+    AcquisitionState,
+    ExplorationTrainingConfig,
+    RewardWeights,
+    exploration_bonus,
+)
 from acbo.policy.environment import Episode, EpisodeConfig, ExperimentEnvironment
-from acbo.policy.model import Move, PolicyConfig, PolicyNetwork
-from acbo.training.exploring import Explorer, ExploringEnvironment
+from acbo.policy.features import CANDIDATES, FEATURES, PolicyObservation
+from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork
+from acbo.training.experience import Explorer, ExploringEnvironment
 from causal_linear import draw_history, edges, linear_scm
 from causal_parameters import fill
 from causal_policies import small_surrogate
@@ -19,18 +23,20 @@ D = 3
 NETWORK = PolicyConfig(dim=8)
 
 
-def outlook():
+def observation():
     random = np.random.default_rng(0)
     draw = lambda *shape: jnp.asarray(random.normal(size=shape), jnp.float32)
     allowed = jnp.asarray([True, True, False])
-    guess, doubt, gain = jnp.abs(draw(3, D, CANDIDATES))
+    guess, std, gain = jnp.abs(draw(3, D, CANDIDATES))
     ends = -jnp.ones(D), jnp.ones(D)
-    return Outlook(draw(D, CANDIDATES, FEATURES), guess, doubt, gain, *ends, allowed)
+    return PolicyObservation(
+        draw(D, CANDIDATES, FEATURES), guess, std, gain, *ends, allowed
+    )
 
 
 def test_heat_flattens_the_choice_and_is_not_learned():
     network = fill(PolicyNetwork, NETWORK, jax.random.key(0), scale=0.3)
-    hot, seen = Explorer(network, jnp.asarray(4.0)), outlook()
+    hot, seen = Explorer(network, jnp.asarray(4.0)), observation()
     choose = jax.jit(lambda hot: (hot(seen), hot.sample(jax.random.key(1), seen)))
     scores, choice = choose(hot)
     cold = np.asarray(jax.jit(lambda each: each(seen).logits)(network))
@@ -60,6 +66,6 @@ def test_the_bonus_is_added_by_its_weight(monkeypatch):
     inner = ExperimentEnvironment(small_surrogate(), episodes)
     environment = ExploringEnvironment(inner, settings)
     place = jnp.asarray(1)
-    move = Move(place, number, place, number)
+    move = PolicyAction(place, number, place, number)
     wanted = 2.0 + 0.5 * float(exploration_bonus(before, settings)[1])
     assert float(environment.step(jax.random.key(0), state, move).reward) == wanted

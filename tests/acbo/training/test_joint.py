@@ -2,7 +2,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from acbo.training.joint import JointRecipe, start_joint, update_joint
+from acbo.training.policy import JointRecipe, start_joint, update_joint
 from causal_learning import POLICY, SURROGATE
 from jaxrig.learn import train
 

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.acquisition.rewards import AcquisitionState
+from acbo.acquisition import AcquisitionState
 from acbo.environment import Action
 from acbo.policy.environment import Episode
-from acbo.training.codec import UNKNOWN
-from acbo.training.labels import label_history, parent_scores, standing_of
+from acbo.training.examples import UNKNOWN
+from acbo.training.experience import episode_scores, label_history, parent_scores
 from causal_linear import draw_history, edges, linear_scm
 
 TARGET = 3
@@ -47,9 +47,9 @@ def test_scores_count_the_other_variables():
     assert (float(f1), float(accuracy)) == (0, 1)
 
 
-def test_standing_is_of_start_end_and_actions():
+def test_scores_are_of_start_end_and_actions():
     scm = linear_scm(edges(4, e03=1.0, e23=2.0), TARGET)
     start, end = episode(scm, 5.0), episode(scm, 2.0, (0.9, 0.2, 0.7, 0.0))
     done = Action(jnp.asarray([0, 1, 2, 2]), jnp.zeros(4))
-    found = standing_of(start, end, done)
+    found = episode_scores(start, end, done)
     assert [float(x) for x in vars(found).values()] == [0.75, 1.0, 1.0, 1.5]

@@ -7,14 +7,8 @@ import optax
 import pytest
 
 from acbo.surrogate.losses import kl_divergence_loss_jax
-from acbo.training.batches import convert_to_jax_batch
-from acbo.training.examples import TrainingBatch
-from acbo.training.objective import (
-    Objective,
-    clip_first,
-    learning_rate_of,
-    map_examples,
-)
+from acbo.training.examples import TrainingBatch, convert_to_jax_batch
+from acbo.training.steps import Objective, clip_first, learning_rate_of, map_examples
 from causal_examples import make_example
 from causal_surrogates import stand_in
 

@@ -2,7 +2,7 @@ import jax
 
 from acbo.policy.advisor import load_policy
 from acbo.surrogate.predictor import load_surrogate
-from acbo.training.recipes import shipped_policy, shipped_surrogate
+from acbo.training.policy import shipped_policy, shipped_surrogate
 
 
 def test_the_shipped_models_are_those_of_the_recipes():

@@ -2,9 +2,9 @@
 
 import jax
 
-from acbo.training.batches import convert_to_jax_batch
+from acbo.training.examples import convert_to_jax_batch
 from acbo.training.parent_set_model import create_parent_set_model
-from acbo.training.samples import create_test_batch, create_test_model, test_config
+from acbo.training.progressive import create_test_batch, create_test_model, test_config
 
 
 def test_sizes_of_the_guide():

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.training import get_marginal_parent_probabilities, predict_parent_posterior
-from acbo.training.set_reader import SetReader
+from acbo.posterior import get_marginal_parent_probabilities
+from acbo.training import predict_parent_posterior
+from acbo.training.parent_set_model import SetReader
 from causal_experience import MODEL, params
 
 NAMES = ["a", "b", "c", "d"]

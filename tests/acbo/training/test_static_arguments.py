@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acbo.training.static_arguments import prepare_static_args, restore_static_args
+from acbo.training.measuring import prepare_static_args, restore_static_args
 
 NAMES = st.text("XYZW", min_size=1, max_size=3)
 SETS = st.lists(st.lists(st.frozensets(NAMES)))

@@ -14,9 +14,8 @@ from acbo.surrogate.losses import (
     kl_divergence_loss,
     kl_divergence_loss_jax,
 )
-from acbo.training.batches import convert_to_jax_batch
-from acbo.training.examples import TrainingBatch
-from acbo.training.samples import create_test_batch, create_test_model, test_config
+from acbo.training.examples import TrainingBatch, convert_to_jax_batch
+from acbo.training.progressive import create_test_batch, create_test_model, test_config
 from acbo.training.steps import (
     create_adaptive_train_step,
     create_jax_surrogate_train_step,

@@ -6,7 +6,7 @@ import pytest
 from acbo import exact_parent_posterior
 from acbo.datasets import DataConfig, draw_dataset
 from acbo.families import SCMConfig
-from acbo.training.targets import exact_targets, true_targets
+from acbo.training.surrogate import exact_targets, true_targets
 
 CONFIG = DataConfig((SCMConfig(("er2",)),), 4, 32, (3, 3), (12, 20), (2, 6))
 

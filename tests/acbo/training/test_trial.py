@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from acbo.training.config import EvaluationConfig
-from acbo.training.set_reader import SetReader
-from acbo.training.trial import hold_trial
+from acbo.training.grpo import evaluate_held_out
+from acbo.training.parent_set_model import SetReader
 from causal_experience import params, policy_params
 
 
@@ -14,8 +14,8 @@ from causal_experience import params, policy_params
 def test_trials_are_of_every_size_and_repeat():
     config = EvaluationConfig(1, 3, (3, 4))
     given = SetReader(params()), policy_params().network, config, 2
-    found = hold_trial(jax.random.key(0), *given)
-    again = hold_trial(jax.random.key(0), *given)
+    found = evaluate_held_out(jax.random.key(0), *given)
+    again = evaluate_held_out(jax.random.key(0), *given)
     assert found == again
     assert set(found) == {
         *("f1", "f1_d3", "f1_d4"),

@@ -1,18 +1,27 @@
-"""What users give on the command line: tables, ranges and names, checked at once."""
+"""What users give on the command line: tables, ranges and names, checked at once.
 
+What the commands share in what they show: tables, JSON, and files.
+"""
+
+import json as json_text
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 from acbo.named.digraph import check_known
 from acbo.named.experiments import Experiments
 from acbo.named.tables import DataTable, observed_ranges, read_csv
+from acbo.pictures.files import save_svg
+from jaxrig.console import say
 
 Range = tuple[float, float]
 DataArgument = Annotated[
@@ -119,3 +128,46 @@ def check_settings(table: DataTable, ranges: Mapping[str, Range]) -> None:
                 f"row {row + 1} sets {name!r} to {cells[row]:g}, outside its range "
                 f"{low:g} to {high:g}: widen the range or drop the row"
             )
+
+
+def make_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    left: int = 1,
+    title: str = "",
+) -> Table:
+    """Cells as they are under named columns; all but the first `left` to the right."""
+    table = Table(box=box.SIMPLE, title=title or None, title_justify="left")
+    for place, column in enumerate(columns):
+        side = "left" if place < left else "right"
+        table.add_column(column, justify=side, overflow="fold")
+    for row in rows:
+        table.add_row(*map(_plain, row))
+    return table
+
+
+def _plain(text: str) -> str:
+    """Names may hold brackets, which are no markup."""
+    return text.replace("[", "\\[")
+
+
+def show_json(console: Console, content: Any) -> None:
+    """A value as JSON on the console, whole lines."""
+    text = json_text.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    say(console, text)
+
+
+def write_pictures(console: Console, folder: Path, pictures: dict[str, str]) -> None:
+    """Drawings by name into a folder, saying where each is."""
+    for name, svg in pictures.items():
+        say(console, f"wrote {save_svg(folder / f'{name}.svg', svg)}")
+
+
+def signed(value: float) -> str:
+    """A number for people, in few digits."""
+    return f"{value:.4g}"
+
+
+def percent(value: float) -> str:
+    """A probability as a percentage."""
+    return f"{value:.0%}"

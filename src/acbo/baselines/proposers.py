@@ -1,0 +1,237 @@
+"""Turning scores of variables and values into one allowed action.
+
+Proposers without a model of their own: chance, the truth, a given posterior.
+
+Experiments chosen with whole models drawn from an exact posterior.
+
+The models are linear and ignore that other variables may be clipped to their ranges;
+the values proposed are within them. A linear outcome is best at an end of a range, and
+so is its expected improvement, which is convex in the value: only ends are tried.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from acbo.environment import Action, ProblemSpec
+from acbo.experts.models import TargetLines, expected_target, sample_model
+from acbo.history import History
+from acbo.optimum import DRAWS, GRID, best_on_noise, common_noise
+from jaxrig.keys import batch_keys
+
+
+def uniform_action(key: PRNGKeyArray, spec: ProblemSpec) -> Action:
+    """Any allowed variable, any value of its range."""
+    which, where = jax.random.split(key)
+    logits = jnp.where(spec.allowed, 0.0, -jnp.inf)
+    variable = jax.random.categorical(which, logits)
+    share = jax.random.uniform(where)
+    return Action(variable, value_at(spec, share)[variable])
+
+
+def value_at(spec: ProblemSpec, share: Float[Array, ""]) -> Float[Array, " d"]:
+    """The value of each variable at a share of the way through its range."""
+    value = spec.low + share * (spec.high - spec.low)
+    return jnp.clip(value, spec.low, spec.high)
+
+
+def value_grid(spec: ProblemSpec, count: int) -> Float[Array, "d count"]:
+    """Evenly spaced values of each variable, both ends of its range among them."""
+    shares = jnp.linspace(0.0, 1.0, count)
+    return jax.vmap(lambda share: value_at(spec, share), out_axes=1)(shares)
+
+
+def highest(
+    score: Float[Array, "d count"], values: Float[Array, "d count"], spec: ProblemSpec
+) -> Action:
+    """The allowed variable and value of the highest score."""
+    score = jnp.where(spec.allowed[:, None], score, -jnp.inf)
+    variable, place = jnp.divmod(jnp.argmax(score), score.shape[1])
+    return Action(variable, values[variable, place])
+
+
+def best_end(
+    intercept: Float[Array, " d"], slope: Float[Array, " d"], spec: ProblemSpec
+) -> Action:
+    """The best action where E[Y | do(X_i = v)] = intercept_i + slope_i v."""
+    ends = value_grid(spec, 2)
+    outcome = intercept[:, None] + slope[:, None] * ends
+    return highest(-spec.sign * outcome, ends, spec)
+
+
+def weighted_mean(values: Float[Array, " n"], weight: Float[Array, " n"]) -> Array:
+    """Mean over rows by weight; 0 where all weights are 0."""
+    return (values * weight).sum() / jnp.maximum(weight.sum(), 1e-9)
+
+
+def observational(history: History) -> Float[Array, " rows"]:
+    """Weight 1 for filled rows in which nothing was set; for all filled rows where
+    there is no such row.
+    """
+    seen = history.row_mask & ~history.intervened.any(axis=1)
+    return jnp.where(seen.any(), seen, history.row_mask).astype(jnp.float32)
+
+
+Predict = Callable[..., tuple[Float[Array, " d"], Any]]
+
+
+class Random(eqx.Module):
+    """Any allowed variable, any value of its range."""
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        return uniform_action(key, spec)
+
+
+class Oracle(eqx.Module):
+    """The truly best single intervention, from the model itself."""
+
+    grid: int = eqx.field(static=True, default=GRID)
+    draws: int = eqx.field(static=True, default=DRAWS)
+    clip_to_range: bool = eqx.field(static=True, default=True)
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        best = best_on_noise(
+            truth,
+            common_noise(key, truth, self.draws),
+            spec.sign,
+            grid=self.grid,
+            clip_to_range=self.clip_to_range,
+        )
+        return Action(best.variable, best.setting)
+
+
+class ParentOracle(eqx.Module):
+    """The true parent that moves the target most, directly, at one end of its range.
+
+    An ancestor that acts through several parents can beat it. Parametric models only;
+    a target without parents gets any allowed variable.
+    """
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        d = spec.mask.shape[0]
+        ends = value_grid(spec, 2)
+        mechanism = lambda row: truth.features.of(spec.target, row)
+        alone = lambda i, end: mechanism(jnp.where(jnp.arange(d) == i, end, 0.0))
+        effect = jax.vmap(lambda i: jax.vmap(lambda end: alone(i, end))(ends[i]))(
+            jnp.arange(d)
+        )
+        gain = -spec.sign * (effect - mechanism(jnp.zeros(d)))
+        parents = truth.adjacency[:, spec.target]
+        chosen = highest(jnp.where(parents[:, None], gain, -jnp.inf), ends, spec)
+        other = uniform_action(key, spec)
+        pick = lambda a, b: jnp.where((parents & spec.allowed).any(), a, b)
+        return jax.tree.map(pick, chosen, other)
+
+
+class Greedy(eqx.Module):
+    """The likeliest parent by a given posterior, at the end of its range to which the
+    regression slope of the target on it points.
+    """
+
+    posterior: Predict
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        probs = self.posterior(
+            history.values,
+            history.intervened,
+            history.row_mask,
+            spec.mask,
+            spec.target,
+        )[0]
+        likeliest = jnp.argmax(jnp.where(spec.allowed, probs, -jnp.inf))
+        slope = _slope(history, spec, likeliest)
+        rising = spec.sign * slope > 0
+        value = jnp.where(rising, spec.low[likeliest], spec.high[likeliest])
+        return Action(likeliest, value)
+
+
+def _slope(history: History, spec: ProblemSpec, variable: Array) -> Float[Array, ""]:
+    """Least-squares slope of the target on one variable."""
+    free = history.row_mask & ~history.intervened[:, spec.target]
+    weight = free.astype(jnp.float32)
+    x, y = history.values[:, variable], history.values[:, spec.target]
+    x = x - weighted_mean(x, weight)
+    return weighted_mean(x * y, weight) / jnp.maximum(
+        weighted_mean(x * x, weight), 1e-9
+    )
+
+
+def draw_lines(
+    key: PRNGKeyArray, history: History, spec: ProblemSpec, max_parents: int
+) -> TargetLines:
+    """What one model drawn from the posterior expects of every intervention."""
+    model = sample_model(
+        key,
+        history.values,
+        history.intervened,
+        history.row_mask,
+        spec.mask,
+        max_parents=max_parents,
+    )
+    return expected_target(model, spec.target)
+
+
+class ExactThompson(eqx.Module):
+    """Thompson sampling: draw one model from the posterior, do what is best in it."""
+
+    max_parents: int = eqx.field(static=True, default=3)
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        lines = draw_lines(key, history, spec, self.max_parents)
+        return best_end(lines.intercept, lines.slope, spec)
+
+
+class ExactImprovement(eqx.Module):
+    """Expected improvement over models drawn from the posterior.
+
+    Improvement counts from the best mean outcome among the interventions already made,
+    or among all ends of ranges where none was made.
+    """
+
+    models: int = eqx.field(static=True, default=32)
+    max_parents: int = eqx.field(static=True, default=3)
+
+    def propose(
+        self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
+    ) -> Action:
+        """The next intervention."""
+        draw = lambda k: draw_lines(k, history, spec, self.max_parents)
+        lines = jax.vmap(draw)(batch_keys(key, self.models))
+        ends = value_grid(spec, 2)
+        outcome = lines.intercept[:, :, None] + lines.slope[:, :, None] * ends[None]
+        outcome = spec.sign * outcome
+        mean = jnp.where(spec.allowed[:, None], outcome.mean(0), jnp.inf)
+        made = _best_made(lines, history, spec)
+        best = jnp.where(jnp.isfinite(made), made, mean.min())
+        gain = jnp.maximum(best - outcome, 0.0).mean(0)
+        # Where no draw improves, the best mean decides.
+        return highest(gain - 1e-6 * outcome.mean(0), ends, spec)
+
+
+def _best_made(
+    lines: TargetLines, history: History, spec: ProblemSpec
+) -> Float[Array, ""]:
+    """Best mean outcome among the values already set; infinite without any."""
+    intercept, slope = lines.intercept.mean(0), lines.slope.mean(0)
+    outcome = spec.sign * (intercept[None] + slope[None] * history.values)
+    made = history.intervened & history.row_mask[:, None] & spec.allowed[None]
+    return jnp.where(made, outcome, jnp.inf).min()
