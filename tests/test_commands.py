@@ -61,7 +61,8 @@ def folder(tmp_path, monkeypatch):
     for name in ("MiniARC", "mytasks", "runs/mini", "runs/answer0", "run.zarr"):
         Path(name).mkdir(parents=True)
     pair = {"input": [[1, 0]], "output": [[2, 0]]}
-    Path("mytasks/paint1.json").write_text(json.dumps({"train": [pair], "test": [pair]}))
+    task = json.dumps({"train": [pair], "test": [pair]})
+    Path("mytasks/paint1.json").write_text(task)
     return tmp_path
 
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from jaxtrace.analysis import ftle
 from jaxtrace.fields.analytic import DoubleGyre
+from jaxtrace.plot import plot_field_2d
 from jaxtrace.tracking import create_tracker, line_seeds
 from jaxtrace.tracking.boundary import reflective_boundary
-from jaxtrace.plot import plot_field_2d
 
 T = 10.0
 flow = DoubleGyre()  # amplitude 0.1, sway 0.25, one period in ten units of time
