@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from jaxtyping import PyTree
 
 from jaxrig.atomic import atomic_write
 from jaxrig.checkpoint import CheckpointManager
+from jaxrig.hosts import wait_for_all
 from jaxrig.progress import Meter
 
 logger = logging.getLogger(__name__)
@@ -24,33 +26,39 @@ Sink = Callable[[int, Metrics], None]
 
 
 class JsonLines:
-    """Metrics as one JSON object a line; a resumed run drops what it will redo."""
+    """Metrics as one JSON object per line; a resumed run drops what it will redo."""
 
     def __init__(self, path: Path | str):
         self._path = Path(path)
         self._path.parent.mkdir(parents=True, exist_ok=True)
 
+    def begin(self) -> None:
+        """Refuse a file that holds the lines of another run."""
+        if any(_step_of(line) is not None for line in self._lines()):
+            raise ValueError(
+                f"{self._path} holds another run, and there is no checkpoint to "
+                "resume it from: give another file, or move this one away"
+            )
+        self.rewind(0)
+
     def rewind(self, step: int) -> None:
-        """Keep the lines up to this step; a run from 0 needs an empty file."""
-        kept = []
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        """Keep the lines up to this step."""
+        kept, lines = [], self._lines()
         for number, line in enumerate(lines, 1):
             found = _step_of(line)
             if found is None:  # half a line is what a killed run leaves
                 warnings.warn(
-                    f"{self._path}, line {number} is no record and is dropped",
+                    f"{self._path}, line {number} is not a record and is dropped",
                     stacklevel=3,
                 )
             elif found <= step:
                 kept.append(line + "\n")
-            elif step == 0:
-                raise ValueError(
-                    f"{self._path} holds another run, and there is no checkpoint to "
-                    "resume it from: give another file, or move this one away"
-                )
         if len(kept) < len(lines):
             with atomic_write(self._path) as file:
                 file.write("".join(kept).encode())
+
+    def _lines(self) -> list[str]:
+        return self._path.read_text().splitlines() if self._path.exists() else []
 
     def __call__(self, step: int, metrics: Metrics) -> None:
         """Append one line; what is not finite becomes null, as JSON has no NaN."""
@@ -73,7 +81,9 @@ def as_metrics(metrics: eqx.Module | Mapping[str, Any]) -> Metrics:
     found = metrics if isinstance(metrics, Mapping) else vars(metrics)
     for name, value in found.items():
         if jax.numpy.shape(value):
-            raise ValueError(f"metric {name!r} is no scalar: {jax.numpy.shape(value)}")
+            raise ValueError(
+                f"metric {name!r} is not a scalar: {jax.numpy.shape(value)}"
+            )
     return {name: value.item() for name, value in jax.device_get(dict(found)).items()}
 
 
@@ -86,39 +96,62 @@ def _check_finite(metrics: Metrics, update: int) -> None:
             )
 
 
-def _resume(
-    state: S,
-    updates: int,
-    sinks: tuple[Sink, ...],
-    manager: CheckpointManager | None,
-    config: dict[str, str],
+def _restore(
+    state: S, updates: int, manager: CheckpointManager, config: dict[str, str]
 ) -> tuple[int, S]:
-    """How many updates are done, and the state after them."""
-    done = 0
-    if manager is not None and manager.latest() is not None:
-        restored = manager.restore(state)
-        done, state = restored.step, restored.tree
-        before = restored.metadata.get("config", {})
-        changed = [
-            f"{name}: {before.get(name)} -> {config.get(name)}"
-            for name in sorted(before.keys() | config.keys())
-            if before.get(name) != config.get(name)
-        ]
-        if changed:
-            raise ValueError(
-                f"{manager.folder} holds a run of another configuration "
-                f"({'; '.join(changed)}): give another folder, or the same values"
-            )
-        logger.info("resuming at update %d from %s", done, manager.folder)
-        if done > updates:
-            raise ValueError(
-                f"the checkpoint in {manager.folder} is at update {done}, past "
-                f"updates={updates}: ask for more, or give another folder"
-            )
-    for sink in sinks:
-        if isinstance(sink, JsonLines):
-            sink.rewind(done)
-    return done, state
+    """Return how many updates are done, and the state after them."""
+    restored = manager.restore(state)
+    before = restored.metadata.get("config", {})
+    changed = [
+        f"{name}: {before.get(name)} -> {config.get(name)}"
+        for name in sorted(before.keys() | config.keys())
+        if before.get(name) != config.get(name)
+    ]
+    if changed:
+        raise ValueError(
+            f"{manager.folder} holds a run of another configuration "
+            f"({'; '.join(changed)}): give another folder, or the same values"
+        )
+    if restored.step > updates:
+        raise ValueError(
+            f"the checkpoint in {manager.folder} is at update {restored.step}, past "
+            f"updates={updates}: ask for more, or give another folder"
+        )
+    logger.info("resuming at update %d from %s", restored.step, manager.folder)
+    return restored.step, restored.tree
+
+
+class _Saver:
+    """Saves the state of a run when enough updates or enough time have passed."""
+
+    def __init__(
+        self,
+        manager: CheckpointManager | None,
+        every: int,
+        seconds: float,
+        metadata: dict[str, Any],
+    ):
+        self._manager, self._every, self._metadata = manager, every, metadata
+        # Clocks of several hosts differ, and a save that only some of them start would
+        # wait forever for the others: there the count alone decides.
+        self._seconds = seconds if jax.process_count() == 1 else math.inf
+        self._step, self._time = -1, time.monotonic()
+
+    def resumed(self, step: int) -> None:
+        """Note that this step is already on disk."""
+        self._step = step
+
+    def save(self, step: int, state: PyTree) -> None:
+        """Save, unless this step is on disk already."""
+        if self._manager is not None and step != self._step:
+            self._manager.save(step, state, self._metadata)
+            self._step, self._time = step, time.monotonic()
+
+    def save_if_due(self, step: int, state: PyTree) -> None:
+        """Save if the count or the clock says so."""
+        late = time.monotonic() - self._time >= self._seconds
+        if step % self._every == 0 or late:
+            self.save(step, state)
 
 
 def train(
@@ -130,22 +163,28 @@ def train(
     sinks: tuple[Sink, ...] = (),
     manager: CheckpointManager | None = None,
     save_every: int = 100,
+    save_seconds: float = 60.0,
     config: Any = None,
     label: str = "updates",
 ) -> tuple[S, list[Metrics]]:
     """Call `update` until `updates` are done; return the state and every metrics.
 
-    With a manager the state is saved every `save_every` updates, at the end, and when
-    interrupted; a run that finds a checkpoint goes on from it, unless its `config` (a
-    dataclass) was another. History covers what this call ran. A loss that is not
-    finite ends the run, and the state that led to it is not saved.
+    With a manager the state is saved at the start, every `save_every` updates, every
+    `save_seconds` (on a single host), at the end, and when interrupted. A run that
+    finds a checkpoint goes on from it, unless its `config` (a dataclass) was another;
+    killed at any moment and run again, it ends as if it had not been killed. History
+    covers what this call ran. A loss that is not finite ends the run, and the state
+    that led to it is not saved.
     """
     if save_every < 1:
         raise ValueError(f"save_every={save_every} must be at least 1")
+    if not save_seconds >= 0:
+        raise ValueError(f"save_seconds={save_seconds} must not be negative")
     meter = meter or Meter()
     known = {} if config is None else {k: repr(v) for k, v in vars(config).items()}
-    done, state = _resume(state, updates, sinks, manager, known)
-    history, saved = [], done
+    saver = _Saver(manager, save_every, save_seconds, {"config": known})
+    done, state = _begin(state, updates, sinks, manager, known, saver)
+    history = []
     meter.start(label, updates)
     try:
         while done < updates:
@@ -157,13 +196,11 @@ def train(
             for sink in sinks:
                 sink(done, found)
             meter.show(done)
-            if manager is not None and (done % save_every == 0 or done == updates):
-                manager.save(done, state, {"config": known})
-                saved = done
+            saver.save_if_due(done, state)
+        saver.save(done, state)
     except KeyboardInterrupt as stop:
+        saver.save(done, state)
         if manager is not None:
-            if done > saved:
-                manager.save(done, state, {"config": known})
             stop.add_note(
                 f"saved update {done} in {manager.folder}; run again to resume"
             )
@@ -171,3 +208,31 @@ def train(
     finally:
         meter.stop()
     return state, history
+
+
+def _begin(
+    state: S,
+    updates: int,
+    sinks: tuple[Sink, ...],
+    manager: CheckpointManager | None,
+    config: dict[str, str],
+    saver: _Saver,
+) -> tuple[int, S]:
+    """Go on from a checkpoint, or make the first one before any metrics are written.
+
+    So whatever the metrics hold after a kill, there is a checkpoint to go back to.
+    """
+    files = [sink for sink in sinks if isinstance(sink, JsonLines)]
+    resuming = manager is not None and manager.latest() is not None
+    if manager is not None:  # no host may save before all have looked
+        wait_for_all(f"start of {manager.folder}")
+    if not resuming:
+        for file in files:
+            file.begin()
+        saver.save(0, state)
+        return 0, state
+    done, state = _restore(state, updates, manager, config)
+    saver.resumed(done)
+    for file in files:
+        file.rewind(done)
+    return done, state

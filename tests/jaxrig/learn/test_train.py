@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import multiprocessing
+import signal
 
 import equinox as eqx
 import jax
@@ -9,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import killed_run
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
 from jaxrig.learn.tabular import corridor, uniform_policy
@@ -78,10 +81,44 @@ def test_a_killed_run_redoes_what_was_not_saved(update, start, tmp_path):
     lines(5, {"loss": 1.0})  # written, then killed before the checkpoint
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 6, "lo')  # and in the middle of a line
-    with pytest.warns(UserWarning, match=r"line 6 is no record"):
+    with pytest.warns(UserWarning, match=r"line 6 is not a record"):
         train(update, start, 6, manager=manager, sinks=(lines,))
     records = read_lines(tmp_path / "metrics.jsonl")
     assert [r["step"] for r in records] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("save_every", "save_seconds"), [(5, 60.0), (10**6, 0.0)])
+def test_killed_anywhere_and_run_again_equals_not_killed(
+    save_every, save_seconds, tmp_path
+):
+    """Kill child processes at random lines of the code that trains and saves."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["killed_run"])  # imports JAX once, not per child
+
+    def run(name, kill_at=None):
+        arguments = (tmp_path / name, save_every, save_seconds, kill_at)
+        child = context.Process(target=killed_run.run, args=arguments)
+        child.start()
+        child.join()
+        return child.exitcode
+
+    def result(name):
+        folder = tmp_path / name
+        lines = (folder / "metrics.jsonl").read_text()
+        return lines, killed_run.restore(folder)
+
+    assert run("whole") == 0
+    lines = int((tmp_path / "whole" / "lines.txt").read_text())
+    random = np.random.default_rng(save_every % 97)
+    moments = random.integers(1, lines, size=4)
+    exits = [run("killed", int(moment)) for moment in moments]
+    assert exits[0] == -signal.SIGKILL
+    assert set(exits) <= {0, -signal.SIGKILL}  # 0: it was done before that line
+    assert run("killed") == 0
+    metrics, state = result("killed")
+    expected_metrics, expected_state = result("whole")
+    assert metrics == expected_metrics
+    np.testing.assert_array_equal(state, expected_state)
 
 
 def test_a_finished_run_does_nothing_more(update, start, tmp_path):
@@ -151,11 +188,13 @@ def test_another_runs_metrics_are_not_overwritten(update, start, tmp_path):
 def test_what_cannot_work_is_refused(update, start, tmp_path):
     with pytest.raises(ValueError, match="save_every=0"):
         train(update, start, 2, save_every=0)
+    with pytest.raises(ValueError, match="save_seconds=-1"):
+        train(update, start, 2, save_seconds=-1)
     manager = CheckpointManager(tmp_path)
     train(update, start, 3, manager=manager)
     with pytest.raises(ValueError, match="at update 3, past updates=2"):
         train(update, start, 2, manager=manager)
-    with pytest.raises(ValueError, match=r"'losses' is no scalar: \(3,\)"):
+    with pytest.raises(ValueError, match=r"'losses' is not a scalar: .*\(3,\)"):
         train(lambda s: (s, {"losses": jnp.ones(3)}), start, 1)
 
 
