@@ -1,12 +1,12 @@
 """What the users' documents leave open: corrections, names they do not define, and
-blocks that are no Python. The page docs/documents.md is made of this.
+blocks that are not Python. docs/documents.md is generated from this.
 """
 
 from typing import NamedTuple
 
 
 class Correction(NamedTuple):
-    """As little text as possible, in the block under this heading, and why."""
+    """Replace as little text as possible in the block under this heading."""
 
     document: str
     block: str
@@ -22,7 +22,7 @@ CORRECTIONS = [
         "jnp.where(should_continue, new_state, state),",
         "jax.tree.map(lambda new, last: jnp.where(should_continue, new, last), "
         "new_state, state),",
-        "jnp.where takes arrays; a state is a pytree of them",
+        "jnp.where takes arrays, but a state is a pytree of arrays",
     ),
     Correction(
         "001",
@@ -36,7 +36,7 @@ CORRECTIONS = [
         "Memory Management",
         "jnp.random.rand(1000, 1000)",
         "jax.random.uniform(jax.random.key(0), (1000, 1000))",
-        "JAX has no jnp.random; random numbers take a key",
+        "JAX has no jnp.random; random functions take a key",
     ),
     Correction(
         "002",
@@ -44,14 +44,14 @@ CORRECTIONS = [
         "jnp.random.randint(0, 10, (30, 30)) for _ in range(100)",
         "jax.random.randint(key, (30, 30), 0, 10) "
         "for key in jax.random.split(jax.random.key(0), 100)",
-        "JAX has no jnp.random; integers take a key and a shape",
+        "JAX has no jnp.random; randint takes a key and a shape",
     ),
     Correction(
         "003",
         "Metrics Conversion Pattern",
         "(...)",
         "(*args)",
-        "an ellipsis is no parameter: a syntax error",
+        "an ellipsis as a parameter is a syntax error",
     ),
     Correction(
         "003",
@@ -65,14 +65,14 @@ CORRECTIONS = [
         "Performance Test Suite",
         "assert speedup > 100",
         "assert speedup > 1",
-        "no speed is asserted in tests; benchmarks/causal.py measures it",
+        "tests do not assert speed; benchmarks/causal.py measures it",
     ),
     Correction(
         "003",
         "Performance Test Suite",
         "assert sustained > 50",
         "assert sustained > 1",
-        "no speed is asserted in tests; benchmarks/causal.py measures it",
+        "tests do not assert speed; benchmarks/causal.py measures it",
     ),
     Correction(
         "003",
@@ -88,21 +88,21 @@ CORRECTIONS = [
         "    # Training loop with performance monitoring\n"
         "    params = create_parent_set_model().init(key)\n"
         "    opt_state = optax.adam(config.learning_rate).init(params)\n",
-        "both are used before anything is assigned to them",
+        "both names are used before assignment",
     ),
     Correction(
         "003",
         "Progressive Learning Integration",
         "*jax_batch_args",
         "*jax_batch.as_args()",
-        "the name stands for the arguments of the batch just made",
+        "the name refers to the arguments of the batch created above",
     ),
     Correction(
         "003",
         "GRPO Integration",
         "    # GRPO training loop\n",
         "    # GRPO training loop\n    trajectories = experience\n",
-        "used before anything is assigned to it",
+        "the name is used before assignment",
     ),
     Correction(
         "003",
@@ -129,31 +129,31 @@ CORRECTIONS = [
         "Wrong: Using complex boundaries for speed",
         "continuous_inlet_boundary_factory(...)",
         "continuous_inlet_boundary_factory(bounds)",
-        "an ellipsis is no box",
+        "an ellipsis is not a valid box",
     ),
 ]
 
 # Functions whose bodies are an ellipsis: they run as written and do nothing, and the
-# names they hide are put back.
+# names they hide are restored.
 OUTLINES = {
     ("000", "Automatic JIT with equinox.filter_jit"): ("arc_reset", "arc_step"),
 }
 
-# Blocks in other languages, and what is done with them.
+# Blocks in other languages, and how they are handled.
 OTHERS = {
-    ("002", "Configuration"): "read as settings: they are our defaults",
-    ("003", "Compilation Overhead vs Speedup"): "seconds measured elsewhere",
-    ("003", "Compilation Overhead vs Speedup (2)"): "seconds measured elsewhere",
-    ("003", "Static Argument Hashability"): "the text of an error of JAX",
-    ("003", "Tracer Boolean Conversion"): "the text of an error of JAX",
-    ("003", "Concretization Errors"): "the text of an error of JAX",
-    ("003", "Tracer Integer Conversion"): "the text of an error of JAX",
-    ("003", "Enable JAX Debugging"): "settings of JAX: they exist",
-    ("004", "Before Optimization"): "seconds measured elsewhere",
-    ("004", "After Optimization"): "seconds measured elsewhere",
+    ("002", "Configuration"): "read as settings, which equal our defaults",
+    ("003", "Compilation Overhead vs Speedup"): "timings measured elsewhere",
+    ("003", "Compilation Overhead vs Speedup (2)"): "timings measured elsewhere",
+    ("003", "Static Argument Hashability"): "the text of a JAX error",
+    ("003", "Tracer Boolean Conversion"): "the text of a JAX error",
+    ("003", "Concretization Errors"): "the text of a JAX error",
+    ("003", "Tracer Integer Conversion"): "the text of a JAX error",
+    ("003", "Enable JAX Debugging"): "settings of JAX, which exist",
+    ("004", "Before Optimization"): "timings measured elsewhere",
+    ("004", "After Optimization"): "timings measured elsewhere",
 }
 
-# Names that a document uses without importing them, and where they are.
+# Names that a document uses without importing them, by module.
 IMPORTED: dict[str, dict[str, tuple[str, ...]]] = {
     "000": {
         "jaxarc.data.samples": ("create_mock_task",),
@@ -196,7 +196,7 @@ IMPORTED: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-# Names that are the reader's own.
+# Names that the reader defines.
 READERS: dict[str, tuple[str, ...]] = {
     "000": ("create_test_config",),
     "001": (
@@ -231,7 +231,7 @@ HOMES = {
     "004": ("jaxtrace",),
 }
 
-# What a document writes as a name and is not one of a module: whose it is.
+# Names in the text that are attributes of a class, not members of a module.
 ATTRIBUTES = {
     ("000", "max_episode_steps"): "jaxarc.envs.EnvironmentConfig",
     ("004", "_data_dev"): "jaxtrace.TimeSeriesField",

@@ -1,4 +1,4 @@
-"""The tables of docs/documents.md, made of the accounts: run it to write them anew."""
+"""Generate the tables of docs/documents.md; run this file to update the page."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def table(head: list[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def change(correction: Correction) -> str:
-    """What becomes of what, on one line."""
+    """Return the old text and its replacement on one line."""
     old, new = correction.old.strip(), correction.new.strip()
     if new.startswith(old) and "\n" in new:
         lines = [line.strip() for line in new.removeprefix(old).strip().splitlines()]
@@ -33,25 +33,25 @@ def coverage_table() -> str:
 
 
 def parts() -> Iterator[str]:
-    """Everything of the page from its first table on."""
+    """Yield the page from its first table on."""
     listed = lambda names: ", ".join(f"`{name}`" for name in names)
     yield START
     yield coverage_table()
     yield "## Corrected\n"
-    head = ["document", "block", "text, and what runs instead", "why"]
+    head = ["document", "block", "text and its replacement", "reason"]
     yield table(head, [[c.document, c.block, change(c), c.reason] for c in CORRECTIONS])
     yield "## Outlines\n"
-    yield "Functions whose bodies are an ellipsis run as written and do nothing; the"
-    yield "names they hide are put back.\n"
+    yield "Functions whose bodies are an ellipsis run as written and do nothing. The"
+    yield "names they hide are restored.\n"
     head = ["document", "block", "names"]
     yield table(head, [[*at, listed(names)] for at, names in OUTLINES.items()])
-    yield "## Blocks that are no Python\n"
-    head = ["document", "block", "what is done"]
+    yield "## Blocks that are not Python\n"
+    head = ["document", "block", "how it is handled"]
     yield table(head, [[*at, what] for at, what in OTHERS.items()])
     yield "## Imports that a document leaves out\n"
     rows = [[n, f"`{line}`"] for n in present() for line in import_lines(n)]
     yield table(["document", "import"], rows)
-    yield "## Names that are the reader's own\n"
+    yield "## Names that the reader defines\n"
     yield table(["document", "names"], [[n, listed(READERS[n])] for n in present()])
 
 
