@@ -1,5 +1,34 @@
 """The command `jaxrig arc`: look at tasks, play them, and run agents on them."""
 
-from jaxarc.cli.app import app
+import typer
+
+from jaxarc.cli.commands import (
+    download,
+    evaluate,
+    list_tasks,
+    play,
+    replay,
+    rollout,
+    show,
+    train,
+)
+from jaxrig.bench import bench_command
+
+app = typer.Typer(
+    name="arc",
+    help="ARC tasks: look at them, play them, run agents on them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("list")(list_tasks)
+app.command("show")(show)
+app.command("play")(play)
+app.command("rollout")(rollout)
+app.command("train")(train)
+app.command("eval")(evaluate)
+app.command("replay")(replay)
+app.command("download")(download)
+app.command("bench")(bench_command("arc", "jaxarc.benchmarks:BENCHMARKS"))
 
 __all__ = ["app"]

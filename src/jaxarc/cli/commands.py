@@ -1,209 +1,296 @@
-"""The words of `jaxrig arc play`: from a line of text to an operation and cells."""
+"""The commands of `jaxrig arc`: their options and help.
 
-import difflib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+What a command needs is imported when it runs, so that `jaxrig arc --help` and looking
+at tasks do not load environments and learners.
+"""
 
-from jaxarc.ops.names import COLORS, NUM_OPERATIONS
-from jaxarc.ops.names import ARCLEOperationType as Op
-from jaxarc.recording import Box
+import enum
+from pathlib import Path
+from typing import Annotated
 
-HELP = """\
-Cells are rows and columns from 0; two corners make a rectangle; without cells an
-operation takes the whole grid. Colors are 0 to 9.
+import typer
 
-fill C [cells]             paint cells: fill 3, fill 3 0 0, fill 3 0 0 2 2
-flood C R C                paint the area of one color around a cell
-move up|down|left|right [cells]
-rotate cw|ccw [cells]      flip h|v [cells]
-copy [cells]               cut [cells]      clear [cells]
-paste R C                  the upper left corner goes to this cell
-input                      begin again from the input
-resize HEIGHT WIDTH        change the size of the grid
-submit                     hand the grid in
-next  prev  unsolved       go to another pair
-reset                      this pair from its start
-N [cells]                  an operation by its number (or op N)
-undo                       take the last step back
-demos  show                look at the demonstrations, at the grid
-save FILE                  write the episode for `jaxrig arc replay`
-help  quit"""
+from jaxrig.console import check_writable
+
+PICTURES = (".svg", ".png", ".pdf")
+
+TaskArgument = Annotated[str, typer.Argument(help="Id of a task, e.g. 00d62c1b.")]
+EnvironmentArgument = Annotated[
+    str, typer.Argument(help="Data set and selector, e.g. AGI1-train or Mini-all.")
+]
+DatasetOption = Annotated[
+    str,
+    typer.Option("--dataset", "-d", help="AGI1, AGI2, AGI12, Mini or Concept."),
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        help="Folder of the data set; required for Mini and Concept "
+        "(see `jaxrig arc download`).",
+    ),
+]
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        help="Log the run as this YAML file says: its groups visualization, storage, "
+        "logging and wandb, and environment.debug_level.",
+    ),
+]
+EnvsOption = Annotated[
+    int, typer.Option("--envs", min=1, help="Number of environments.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
+RunOption = Annotated[Path, typer.Option("--out", help="Folder of the run.")]
+UpdatesOption = Annotated[
+    int, typer.Option("--updates", min=1, help="Number of updates.")
+]
+AnswerOption = Annotated[
+    bool, typer.Option("--answer", help="Show the agent the answer.")
+]
+ContextOption = Annotated[
+    int, typer.Option("--context", min=0, help="Number of demonstrations to show.")
+]
+AugmentOption = Annotated[
+    bool, typer.Option("--augment", help="Rotate, reflect and recolor tasks.")
+]
+TasksOption = Annotated[
+    int, typer.Option("--tasks", min=0, help="Use the first n tasks; 0 uses all.")
+]
+UpdateStepsOption = Annotated[
+    int, typer.Option("--steps", min=1, help="Steps per update.")
+]
+FeaturesOption = Annotated[
+    int, typer.Option("--features", min=1, help="Width of the network.")
+]
+DepthOption = Annotated[
+    int, typer.Option("--depth", min=0, help="Number of residual blocks.")
+]
+RateOption = Annotated[
+    float, typer.Option("--learning-rate", help="Learning rate of Adam.")
+]
+WandbOption = Annotated[
+    bool, typer.Option("--wandb", help="Log to Weights & Biases as well.")
+]
 
 
-@dataclass(frozen=True)
-class Act:
-    """A step of the episode; no box stands for the whole grid."""
+class Actions(enum.StrEnum):
+    """How an action selects cells."""
 
-    operation: int
-    box: Box | None = None
-
-
-@dataclass(frozen=True)
-class Order:
-    """Something to do that is not a step."""
-
-    name: str
-    argument: str = ""
+    point = "point"
+    bbox = "bbox"
+    mask = "mask"
 
 
-Command: TypeAlias = Act | Order
-Words: TypeAlias = Sequence[str]
+class Download(enum.StrEnum):
+    """What can be downloaded."""
 
-ORDERS = ("undo", "demos", "show", "help", "quit")
-SYNONYMS = {
-    "exit": "quit",
-    "q": "quit",
-    "h": "help",
-    "?": "help",
-    "previous": "prev",
-    "flood_fill": "flood",
-    "floodfill": "flood",
-    "u": "undo",
-}
-_MOVES = {"up": Op.MOVE_UP, "down": Op.MOVE_DOWN}
-_MOVES |= {"left": Op.MOVE_LEFT, "right": Op.MOVE_RIGHT}
-_TURNS = {"cw": Op.ROTATE_C, "ccw": Op.ROTATE_CC}
-_FLIPS = {"h": Op.FLIP_HORIZONTAL, "v": Op.FLIP_VERTICAL}
-_WITH_CELLS = {"copy": Op.COPY, "cut": Op.CUT, "clear": Op.CLEAR}
-_ALONE = {"input": Op.COPY_INPUT, "submit": Op.SUBMIT, "reset": Op.RESET_CURRENT_PAIR}
-_PAIRS = {  # for demonstrations, for tests
-    "next": (Op.SWITCH_TO_NEXT_DEMO_PAIR, Op.SWITCH_TO_NEXT_TEST_PAIR),
-    "prev": (Op.SWITCH_TO_PREV_DEMO_PAIR, Op.SWITCH_TO_PREV_TEST_PAIR),
-    "unsolved": (Op.SWITCH_TO_FIRST_UNSOLVED_DEMO, Op.SWITCH_TO_FIRST_UNSOLVED_TEST),
-}
+    arc_agi_1 = "arc-agi-1"
+    arc_agi_2 = "arc-agi-2"
+    conceptarc = "conceptarc"
+    miniarc = "miniarc"
+    all = "all"
 
 
-def parse_command(line: str, testing: bool = False) -> Command | None:
-    """What a line asks for; None for an empty one or a comment (`# ...`).
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be written, or whose name has no known format."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"{path.name} does not end in {', '.join(PICTURES)}")
+    check_writable(path)
 
-    ValueError with a sentence where it asks for nothing known. Pairs are tests where
-    `testing`.
 
-    >>> parse_command("fill 3 0 1")
-    Act(operation=3, box=(0, 1, 0, 1))
+def list_tasks(
+    dataset: Annotated[
+        str | None, typer.Argument(help="AGI1, AGI2, AGI12, Mini or Concept.")
+    ] = None,
+    selector: Annotated[
+        str | None,
+        typer.Option("--selector", "-s", help="A split, subset, concept or task id."),
+    ] = None,
+    path: PathOption = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List data sets, the parts of one, or the tasks of a part."""
+    if dataset is None and (selector or path):
+        raise typer.BadParameter("name the data set: jaxrig arc list AGI1 ...")
+    from jaxarc.cli.tasks import print_listing
+
+    print_listing(dataset, selector, path, as_json)
+
+
+def show(
+    task: TaskArgument,
+    dataset: DatasetOption = "AGI1",
+    path: PathOption = "",
+    svg: Annotated[
+        Path | None, typer.Option("--svg", help="Write a picture to this file.")
+    ] = None,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="Show the answers of the tests too.")
+    ] = False,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Print color numbers in the cells.")
+    ] = False,
+) -> None:
+    """Show the demonstrations and tests of a task."""
+    check_picture(svg)
+    from jaxarc.cli.tasks import show_task
+
+    show_task(task, dataset, path, svg, answer, numbers)
+
+
+def play(
+    task: TaskArgument,
+    dataset: DatasetOption = "AGI1",
+    path: PathOption = "",
+    test: Annotated[
+        bool, typer.Option("--test", help="Play the tests; their targets are hidden.")
+    ] = False,
+    pair: Annotated[int, typer.Option("--pair", min=1, help="Pair to start with.")] = 1,
+    script: Annotated[
+        Path | None,
+        typer.Option(
+            "--script", exists=True, dir_okay=False, help="Read commands from a file."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", help="Write the episode to this file, for `replay`."),
+    ] = None,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Maximum number of steps.")
+    ] = 1000,
+) -> None:
+    """Solve a task by hand with the operations an agent has; type help for them."""
+    check_writable(save)
+    from jaxarc.cli.play import play_task
+
+    play_task(task, dataset, path, test, pair, script, save, steps)
+
+
+def rollout(
+    env_id: EnvironmentArgument = "AGI1-train",
+    envs: EnvsOption = 256,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Steps per environment.")
+    ] = 200,
+    seed: SeedOption = 0,
+    actions: Annotated[
+        Actions, typer.Option("--actions", help="How actions select cells.")
+    ] = Actions.point,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write one episode to this file, for `replay`."),
+    ] = None,
+    path: PathOption = "",
+    log: LogOption = None,
+) -> None:
+    """Run a random agent in many environments; report its speed and its results."""
+    check_writable(out)
+    from jaxarc.cli.episodes import run_rollout
+
+    run_rollout(env_id, actions.value, envs, steps, seed, out, path, log)
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A file of `rollout` or `play`.")],
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page that plays the episode."),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", help="Write a picture of its key moments."),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(
+            "--speed", min=0.0, help="Frames per second; 0 prints all frames at once."
+        ),
+    ] = 0.0,
+    path: PathOption = "",
+) -> None:
+    """Run a recorded episode again, check its rewards, and show it."""
+    check_writable(html)
+    check_picture(svg)
+    from jaxarc.cli.episodes import show_replay
+
+    show_replay(file, html, svg, speed, path)
+
+
+def train(
+    env_id: EnvironmentArgument = "Mini-all",
+    out: RunOption = Path("runs/arc"),
+    path: PathOption = "",
+    updates: UpdatesOption = 400,
+    answer: AnswerOption = False,
+    context: ContextOption = 0,
+    augment: AugmentOption = False,
+    tasks: TasksOption = 0,
+    envs: EnvsOption = 4096,
+    steps: UpdateStepsOption = 32,
+    features: FeaturesOption = 64,
+    depth: DepthOption = 1,
+    learning_rate: RateOption = 1e-3,
+    seed: SeedOption = 0,
+    wandb: WandbOption = False,
+    log: LogOption = None,
+) -> None:
+    """Train the baseline agent with PPO; run again to resume.
+
+    The folder gets the configuration, checkpoints, metrics.jsonl and curve.svg.
     """
-    words = line.partition("#")[0].split()
-    if not words:
-        return None
-    name = SYNONYMS.get(words[0].lower(), words[0].lower())
-    rest = words[1:]
-    if name == "save":
-        return _save(line, rest)
-    if name in ORDERS:
-        _expect(name, rest, 0)
-        return Order(name)
-    if name in _PAIRS:
-        _expect(name, rest, 0)
-        return Act(int(_PAIRS[name][testing]))
-    if name.isdecimal():
-        return _by_number(name, rest)
-    if name not in _OPERATIONS:
-        known = (*_OPERATIONS, *_PAIRS, *ORDERS, "save")
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else "type help for all words"
-        raise ValueError(f"{name!r} is no command: {hint}")
-    return _OPERATIONS[name](name, rest)
+    from jaxarc.cli.train import log_settings, make_config, run_training
+
+    config = make_config(
+        envs,
+        steps,
+        learning_rate,
+        environment=env_id,
+        dataset_path=path,
+        tasks=tasks,
+        answer=answer,
+        context_pairs=context,
+        augment=augment,
+        features=features,
+        depth=depth,
+        seed=seed,
+    )
+    run_training(config, updates, out, log_settings(log, wandb))
 
 
-def _save(line: str, rest: Words) -> Order:
-    if not rest:
-        raise ValueError("save needs a file: save episode.json")
-    return Order("save", line.strip().partition(" ")[2].strip())
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="Folder of `jaxrig arc train`.")],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds.")] = 3,
+    attempts: Annotated[
+        int, typer.Option("--attempts", min=1, help="Attempts per pair.")
+    ] = 2,
+    out: Annotated[
+        Path | None, typer.Option("--json", help="Write the figures to this file.")
+    ] = None,
+) -> None:
+    """Play every pair, demonstrations and tests, and report how many are solved.
+
+    On test pairs only a submitted grid counts; a pair is solved if one of the attempts
+    is right, a task if all of its pairs are.
+    """
+    check_writable(out)
+    from jaxarc.cli.train import run_evaluation
+
+    run_evaluation(run, seeds, attempts, out)
 
 
-def _by_number(name: str, rest: Words) -> Act:
-    if int(name) >= NUM_OPERATIONS:
-        raise ValueError(
-            f"operation {name} is unknown: they are 0 to {NUM_OPERATIONS - 1}"
-        )
-    return Act(int(name), _cells(name, rest))
+def download(
+    dataset: Annotated[Download, typer.Argument(help="Which data set.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder to put it in.")
+    ] = Path("data"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Download again what is there already.")
+    ] = False,
+) -> None:
+    """Download data sets with git; the only command that uses the network."""
+    from jaxarc.cli.tasks import download_datasets
 
-
-def _op(name: str, rest: Words) -> Act:
-    if not rest or not rest[0].isdecimal():
-        raise ValueError("op needs a number: op 34")
-    return _by_number(rest[0], rest[1:])
-
-
-def _paint(first: int, only_one: bool) -> Callable[[str, Words], Act]:
-    def read(name: str, rest: Words) -> Act:
-        example = f"{name} 3 0 1"
-        color = _whole(rest[0]) if rest else None
-        if color is None or not 0 <= color < COLORS:
-            raise ValueError(f"{name} needs a color from 0 to 9: {example}")
-        if only_one and len(rest) != 3:
-            raise ValueError(f"{name} needs a color and one cell: {example}")
-        return Act(first + color, _cells(name, rest[1:]))
-
-    return read
-
-
-def _chosen(table: dict[str, Op]) -> Callable[[str, Words], Act]:
-    def read(name: str, rest: Words) -> Act:
-        word = rest[0].lower() if rest else ""
-        if word not in table:
-            raise ValueError(f"{name} needs one of: {', '.join(table)}")
-        return Act(int(table[word]), _cells(name, rest[1:]))
-
-    return read
-
-
-def _with_cells(name: str, rest: Words) -> Act:
-    return Act(int(_WITH_CELLS[name]), _cells(name, rest))
-
-
-def _alone(name: str, rest: Words) -> Act:
-    _expect(name, rest, 0)
-    return Act(int(_ALONE[name]))
-
-
-def _paste(name: str, rest: Words) -> Act:
-    _expect(name, rest, 2, "a row and a column for the corner: paste 0 1")
-    return Act(int(Op.PASTE), _cells(name, rest))
-
-
-def _resize(name: str, rest: Words) -> Act:
-    _expect(name, rest, 2, "a height and a width: resize 3 4")
-    height, width = (_whole(word) for word in rest)
-    if height is None or width is None or height < 1 or width < 1:
-        raise ValueError("resize needs a height and a width of at least 1: resize 3 4")
-    return Act(int(Op.RESIZE), (0, 0, height - 1, width - 1))
-
-
-_OPERATIONS: dict[str, Callable[[str, Words], Act]] = {
-    "fill": _paint(Op.FILL_0, False),
-    "flood": _paint(Op.FLOOD_FILL_0, True),
-    "move": _chosen(_MOVES),
-    "rotate": _chosen(_TURNS),
-    "flip": _chosen(_FLIPS),
-    **dict.fromkeys(_WITH_CELLS, _with_cells),
-    **dict.fromkeys(_ALONE, _alone),
-    "paste": _paste,
-    "resize": _resize,
-    "op": _op,
-}
-
-
-def _cells(name: str, words: Words) -> Box | None:
-    """No cells, one, or the rectangle between two."""
-    numbers = [_whole(word) for word in words]
-    whole = [number for number in numbers if number is not None]
-    if len(whole) != len(numbers) or len(whole) not in (0, 2, 4):
-        raise ValueError(
-            f"{name}: cells are a row and a column, or two corners, not "
-            f"{' '.join(words)!r}"
-        )
-    if not whole:
-        return None
-    row, column, last_row, last_column = whole if len(whole) == 4 else 2 * whole
-    return row, column, last_row, last_column
-
-
-def _whole(word: str) -> int | None:
-    return int(word) if word.lstrip("-").isdecimal() and word.count("-") < 2 else None
-
-
-def _expect(name: str, rest: Words, count: int, what: str = "nothing after it") -> None:
-    if len(rest) != count:
-        raise ValueError(f"{name} takes {what}")
+    download_datasets(dataset.value, output, force)

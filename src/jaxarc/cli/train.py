@@ -1,18 +1,17 @@
-"""`jaxrig arc train` and `jaxrig arc eval`: an agent, and what it can do."""
+"""Train and evaluate the baseline agent."""
 
 import dataclasses
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import jax
 import typer
 from rich import box
 from rich.table import Table
 
-from jaxarc.cli.logs import LogOption, read_log_settings
-from jaxarc.cli.output import PathOption
+from jaxarc.cli.episodes import read_log_settings
 from jaxarc.config import (
     JaxArcConfig,
     LoggingConfig,
@@ -32,74 +31,30 @@ from jaxarc.learning.training import (
 )
 from jaxarc.log import ExperimentLogger
 from jaxrig.atomic import atomic_write
-from jaxrig.console import check_writable, make_console
+from jaxrig.console import make_console
 from jaxrig.learn import PPOConfig
 from jaxrig.progress import make_meter
 from jaxrig.report import line_chart
 
-OutOption = Annotated[Path, typer.Option("--out", help="Folder of the run.")]
 
-
-def train(
-    env_id: Annotated[
-        str, typer.Argument(help="Data set and selector, e.g. Mini-all, AGI1-train.")
-    ] = "Mini-all",
-    out: OutOption = Path("runs/arc"),
-    path: PathOption = "",
-    updates: Annotated[int, typer.Option("--updates", min=1, help="How long.")] = 400,
-    answer: Annotated[
-        bool, typer.Option("--answer", help="Show the agent the answer.")
-    ] = False,
-    context: Annotated[
-        int, typer.Option("--context", min=0, help="Show so many demonstrations.")
-    ] = 0,
-    augment: Annotated[
-        bool, typer.Option("--augment", help="Turn and recolor tasks.")
-    ] = False,
-    tasks: Annotated[
-        int, typer.Option("--tasks", min=0, help="Only the first so many; 0: all.")
-    ] = 0,
-    envs: Annotated[int, typer.Option("--envs", min=1, help="Environments.")] = 4096,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps an update.")] = 32,
-    features: Annotated[int, typer.Option("--features", min=1, help="Width.")] = 64,
-    depth: Annotated[int, typer.Option("--depth", min=0, help="Blocks.")] = 1,
-    learning_rate: Annotated[float, typer.Option("--learning-rate")] = 1e-3,
-    seed: Annotated[int, typer.Option("--seed", help="Of network and episodes.")] = 0,
-    wandb: Annotated[
-        bool, typer.Option("--wandb", help="Log to Weights & Biases as well.")
-    ] = False,
-    log: LogOption = None,
-) -> None:
-    """Train the baseline agent with PPO; run again to resume.
-
-    The folder gets the configuration, checkpoints, metrics.jsonl and curve.svg.
-    """
+def make_config(
+    environments: int, steps: int, learning_rate: float, **agent: Any
+) -> AgentConfig:
+    """Return the configuration of the baseline; `agent` are fields of AgentConfig."""
     ppo = PPOConfig(
-        environments=envs,
+        environments=environments,
         steps=steps,
         epochs=2,
         minibatches=8,
         learning_rate=learning_rate,
     )
-    config = AgentConfig(
-        environment=env_id,
-        dataset_path=path,
-        tasks=tasks,
-        answer=answer,
-        context_pairs=context,
-        augment=augment,
-        features=features,
-        depth=depth,
-        seed=seed,
-        ppo=ppo,
-    )
-    run_training(config, updates, out, _log_settings(log, wandb))
+    return AgentConfig(ppo=ppo, **agent)
 
 
 def run_training(
     config: AgentConfig, updates: int, out: Path, settings: JaxArcConfig | None = None
 ) -> None:
-    """Train, draw the curve, and say how it went; with settings, log every update."""
+    """Train, draw the curve and print the outcome; with settings, log every update."""
     console = make_console()
     agent = make_agent(config)
     save_config(out, config)
@@ -123,20 +78,8 @@ def run_training(
     console.print(f"next: jaxrig arc eval {out}", highlight=False)
 
 
-def evaluate_run(
-    run: Annotated[Path, typer.Argument(help="Folder of `jaxrig arc train`.")],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many.")] = 3,
-    attempts: Annotated[int, typer.Option("--attempts", min=1, help="Per pair.")] = 2,
-    out: Annotated[
-        Path | None, typer.Option("--json", help="Write the figures here.")
-    ] = None,
-) -> None:
-    """Play every pair, demonstrations and tests, and show how many are solved.
-
-    On test pairs only a submitted grid counts; a pair is solved if one of the attempts
-    is right, a task if all of its pairs are.
-    """
-    check_writable(out)
+def run_evaluation(run: Path, seeds: int, attempts: int, out: Path | None) -> None:
+    """Evaluate a trained agent and a random one; print how many pairs they solve."""
     agent, policy, updates = load_agent(run)
     players = {"agent": policy, "random": RandomPolicy(agent.config.operations)}
     console = make_console()
@@ -172,7 +115,7 @@ def _number(value: float | None) -> str:
 
 
 def _curve(records: list[dict]) -> str:
-    """Returns over updates, where episodes ended."""
+    """Draw returns over updates, where episodes ended."""
     known = [r for r in records if r["mean_return"] is not None]
     steps = [float(record["step"]) for record in known]
     returns = [float(record["mean_return"]) for record in known]
@@ -181,8 +124,8 @@ def _curve(records: list[dict]) -> str:
     )
 
 
-def _log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
-    """What to log: what a file says, or with `--wandb` every update there."""
+def log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
+    """Return what to log: as a file says, or with `--wandb` every update there."""
     if path is not None:
         settings = read_log_settings(path)
         if not settings.logging.batched_logging_enabled:

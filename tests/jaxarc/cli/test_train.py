@@ -5,19 +5,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from arc_agents import write_small_tasks
 from arc_logs import log_config
-from jaxarc.cli.train import evaluate_run, train
+from jaxarc.cli import app
 from jaxarc.learning.training import load_config, read_metrics
-
-pytestmark = pytest.mark.slow  # many programs to compile
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command("train")(train)
-app.command("eval")(evaluate_run)
 
 KINDS = ("demonstrations", "tests")
 SMALL = ("--envs", "4", "--steps", "4", "--features", "8", "--depth", "0")
@@ -40,6 +33,7 @@ def trained(tasks, tmp_path_factory):
     return out, run("train", "Mini-all", "--out", out, *words, *SMALL)
 
 
+@pytest.mark.slow
 def test_training_fills_the_folder(trained):
     out, done = trained
     assert done.exit_code == 0, done.output
@@ -56,6 +50,7 @@ def test_training_fills_the_folder(trained):
     assert "mean return" in picture
 
 
+@pytest.mark.slow
 def test_figures_of_agent_and_chance(trained, tmp_path):
     out, _ = trained
     figures = tmp_path / "deep" / "figures.json"
@@ -73,6 +68,7 @@ def test_figures_of_agent_and_chance(trained, tmp_path):
         assert word in done.output
 
 
+@pytest.mark.slow
 def test_running_again_goes_on(tasks, tmp_path):
     words = ("train", "--out", tmp_path / "r", "--path", tasks, *SMALL)
     assert run(*words, "--updates", 1).exit_code == 0

@@ -1,40 +1,58 @@
-"""`jaxrig arc list`: data sets, their splits and subsets, the tasks of a selector."""
+"""List, show and download tasks."""
 
 import json
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from jaxarc.cli.output import PathOption
 from jaxarc.data.corpora import ConceptArcParser
+from jaxarc.data.download import DatasetDownloader
 from jaxarc.data.parsers import TaskParser
 from jaxarc.data.sources import DATASETS, dataset_kind
 from jaxarc.data.splits import available_named_subsets, resolve_selector
+from jaxarc.draw.svg import Drawing, save_drawing
+from jaxarc.draw.tasks import draw_task
+from jaxarc.draw.terminal import print_task
 from jaxarc.tasks import DATASET_TITLES, open_dataset
 from jaxrig.console import make_console
 
 DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}
 
 
-def list_tasks(
-    dataset: Annotated[
-        str | None, typer.Argument(help="AGI1, AGI2, AGI12, Mini or Concept.")
-    ] = None,
-    selector: Annotated[
-        str | None,
-        typer.Option("--selector", "-s", help="A split, subset, concept or task id."),
-    ] = None,
-    path: PathOption = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+DATASET_COLUMNS = ("name", "title", "train", "evaluation", "all", "where")
+PART_COLUMNS = ("selector", "kind", "tasks")
+TASK_COLUMNS = ("task", "demonstrations", "tests", "inputs", "outputs", "colors")
+
+
+def show_task(
+    task: str, dataset: str, path: str, svg: Path | None, answer: bool, numbers: bool
 ) -> None:
-    """Show data sets; of one, its parts; of a part, the tasks and their sizes."""
-    if dataset is None and (selector or path):
-        raise typer.BadParameter("name the data set: jaxrig arc list AGI1 ...")
+    """Print a task, and write it as a picture if asked to."""
     console = make_console()
+    shown = open_dataset(dataset, path).get_task_by_id(task)
+    label = f"{task} ({dataset})"
+    console.print(Text(label, "bold"))
+    print_task(shown, show_numbers=numbers, console=console, answers=answer)
+    if svg is not None:
+        write_picture(draw_task(shown, label=label, answers=answer), svg, console)
+
+
+def write_picture(drawing: Drawing, path: Path, console: Console) -> None:
+    """Save a picture and print where it is."""
+    save_drawing(drawing, path)
+    console.print(f"wrote {path}", markup=False, highlight=False)
+
+
+def print_listing(
+    dataset: str | None, selector: str | None, path: str, as_json: bool
+) -> None:
+    """Print data sets, the parts of one, or the tasks of a part."""
     if dataset is None:
         rows, columns = [describe_dataset(kind) for kind in DATASETS], DATASET_COLUMNS
     elif selector is None:
@@ -44,18 +62,14 @@ def list_tasks(
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    _show(console, rows, columns)
+    console = make_console()
+    _print_rows(console, rows, columns)
     if dataset is not None and selector is not None:
         console.print(f"{len(rows)} tasks", highlight=False)
 
 
-DATASET_COLUMNS = ("name", "title", "train", "evaluation", "all", "where")
-PART_COLUMNS = ("selector", "kind", "tasks")
-TASK_COLUMNS = ("task", "demonstrations", "tests", "inputs", "outputs", "colors")
-
-
 def describe_dataset(kind: str) -> dict[str, Any]:
-    """One data set in a row: how many tasks its splits hold, and where it is."""
+    """Count the tasks of the splits of a data set, and say where it is."""
     row: dict[str, Any] = {"name": kind, "title": DATASET_TITLES[kind]}
     if kind in DOWNLOADS:
         where = f"jaxrig arc download {DOWNLOADS[kind]}"
@@ -66,7 +80,7 @@ def describe_dataset(kind: str) -> dict[str, Any]:
 
 
 def describe_parts(dataset: str, path: str) -> list[dict[str, Any]]:
-    """What a data set can be asked for: splits, concepts, subsets."""
+    """List the selectors of a data set: splits, concepts, subsets."""
     kind, parser = dataset_kind(dataset), open_dataset(dataset, path)
     splits = ("train", "evaluation", "all") if kind.startswith("AGI") else ("all",)
     rows = [("split", name) for name in splits]
@@ -81,7 +95,7 @@ def describe_parts(dataset: str, path: str) -> list[dict[str, Any]]:
 
 
 def describe_tasks(dataset: str, selector: str, path: str) -> list[dict[str, Any]]:
-    """The tasks of a selector: pairs, sizes of grids, colors."""
+    """Describe the tasks of a selector: pairs, sizes of grids, colors."""
     parser = open_dataset(dataset, path)
     ids = resolve_selector(dataset, selector, parser.config).ids
     rows = {task_id: row for row, task_id in enumerate(parser.tasks.ids)}
@@ -104,7 +118,7 @@ def _describe_task(parser: TaskParser, row: int) -> dict[str, Any]:
 
 
 def _span(sizes: np.ndarray) -> str:
-    """One size, or the smallest and largest height and width."""
+    """Return one size, or the smallest and largest height and width."""
     known = sizes[sizes[:, 0] > 0]
     if not len(known):
         return "unknown"
@@ -117,7 +131,7 @@ def _widest(name: str, rows: list[dict[str, Any]]) -> int:
     return max(len(name), *(len(str(row[name] or "")) for row in rows))
 
 
-def _show(
+def _print_rows(
     console: Console, rows: list[dict[str, Any]], columns: tuple[str, ...]
 ) -> None:
     table = Table(box=box.SIMPLE)
@@ -135,3 +149,16 @@ def _show(
         values = (row[name] for name in columns)
         table.add_row(*("" if value is None else str(value) for value in values))
     console.print(table)
+
+
+def download_datasets(dataset: str, output: Path, force: bool) -> None:
+    """Download one data set, or "all", into a folder."""
+    console = make_console()
+    tell = lambda line: console.print(line, markup=False, highlight=False)
+    downloader = DatasetDownloader(output, progress=tell)
+    if dataset == "all":
+        folders = downloader.download_all(force)
+    else:
+        folders = [downloader.download(dataset, force)]
+    for folder in folders:
+        tell(f"use it with --path {folder}")
