@@ -30,7 +30,7 @@ from acbo.evaluation import evaluate_problems
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.scoring import Cell, draw_scm, draw_task, task_keys
 from acbo.families import SCMConfig
-from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.graphs import bucket_parent_sets
 from acbo.policy.advisor import Proposer, load_policy
 from acbo.surrogate.model import SurrogateConfig, set_logits
 from acbo.surrogate.predictor import load_surrogate

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from acbo.graphs.parent_sets import enumerate_possible_parent_sets
-from acbo.posterior import create_parent_set_posterior
+from acbo.graphs import enumerate_possible_parent_sets
+from acbo.posterior.distribution import create_parent_set_posterior
 from acbo.training.examples import TrainingExample
 
 NAMES = "abcdefghijklmnopqrstuvwxyz"

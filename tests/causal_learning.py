@@ -1,7 +1,6 @@
 """Recipes small enough to compile in tests."""
 
-from acbo.datasets import DataConfig
-from acbo.families import SCMConfig
+from acbo.families import DataConfig, SCMConfig
 from acbo.policy.environment import EpisodeConfig
 from acbo.policy.model import PolicyConfig
 from acbo.surrogate.model import SurrogateConfig

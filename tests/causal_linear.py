@@ -6,7 +6,7 @@ import numpy as np
 
 from acbo.environment import ProblemSpec
 from acbo.history import History
-from acbo.mechanisms.features import IDENTITY, Features
+from acbo.mechanisms import IDENTITY, Features
 from acbo.scm import SCM
 
 

@@ -1,6 +1,6 @@
 """Small named models that several tests share."""
 
-from acbo.named.linear import create_linear_scm
+from acbo.named.model import create_linear_scm
 
 COEFFICIENTS = {("A", "B"): 0.8, ("A", "C"): -1.5, ("B", "C"): 2.0}
 

@@ -5,7 +5,7 @@ import itertools
 import jax
 import numpy as np
 
-from acbo.named.interventions import as_array, create_perfect_intervention
+from acbo.named.samples import as_array, create_perfect_intervention
 from acbo.scm import expected_outcome
 from acbo.types import lower_is_better
 

@@ -11,11 +11,11 @@ import jax
 import numpy as np
 import optax
 
-from acbo.datasets import DataConfig
-from acbo.experts import exact_parent_posterior
-from acbo.graphs.parent_sets import enumerate_possible_parent_sets
+from acbo.families import DataConfig
+from acbo.graphs import enumerate_possible_parent_sets
 from acbo.policy.environment import EpisodeConfig
-from acbo.posterior import create_parent_set_posterior
+from acbo.posterior.distribution import create_parent_set_posterior
+from acbo.posterior.exact import exact_parent_posterior
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateConfig
 from acbo.surrogate.predictor import Surrogate, load_surrogate

@@ -12,8 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.history import History, append, start_history
-from acbo.interventions import Intervention, no_intervention, set_variable
-from acbo.scm import AbstractSCM, sample_each
+from acbo.scm import (
+    AbstractSCM,
+    Intervention,
+    no_intervention,
+    sample_each,
+    set_variable,
+)
 from acbo.types import lower_is_better
 
 

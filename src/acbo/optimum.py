@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.interventions import Intervention, set_variable
-from acbo.scm import SCM, AbstractSCM
+from acbo.scm import SCM, AbstractSCM, Intervention, set_variable
 from acbo.types import lower_is_better
 from jaxrig.keys import batch_keys
 

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, PRNGKeyArray
 
 from acbo.environment import Action, Record, first_history, run_episode
-from acbo.interventions import Intervention
 from acbo.problems import Problem
+from acbo.scm import Intervention
 from jaxrig.keys import named_key
 
 

@@ -1,6 +1,6 @@
 """Words of the domain: channels of a data tensor, directions, array aliases."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from jaxtyping import Array, Float, Int
 
@@ -28,3 +28,14 @@ def check_direction(direction: str) -> Direction:
 def lower_is_better(direction: str) -> float:
     """What to multiply outcomes by so that lower is better: 1 or -1."""
     return 1.0 if check_direction(direction) == MINIMIZE else -1.0
+
+
+def as_float(value: Any, what: str) -> float:
+    """A finite number as a Python float; ValueError naming `what` for anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} is {value!r}: give a number") from None
+    if number - number != 0.0:
+        raise ValueError(f"{what} is {number}: give a finite number")
+    return number

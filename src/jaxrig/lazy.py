@@ -20,6 +20,8 @@ def lazy_attributes(package: str, file: str) -> Callable[[str], Any]:
             homes.update(_names_in_block(Path(file)))
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if homes[name] == package:  # a module of the package itself
+            return importlib.import_module(f"{package}.{name}")
         return getattr(importlib.import_module(homes[name]), name)
 
     return load

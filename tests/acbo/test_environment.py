@@ -13,7 +13,7 @@ from acbo.environment import (
     problem_spec,
     run_episode,
 )
-from acbo.interventions import set_variables
+from acbo.scm import set_variables
 from causal_linear import edges, linear_scm
 
 D, STEPS, START, CAPACITY = 4, 3, 5, 7

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from acbo.environment import Action
-from acbo.mechanisms.features import SQUARE, Features
+from acbo.mechanisms import SQUARE, Features
 from acbo.optimum import best_single, outcome_of
 from causal_linear import (
     best_corner,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from acbo.environment import Action
-from acbo.interventions import set_variables
 from acbo.problems import get
 from acbo.runs import run_problem, true_edges
+from acbo.scm import set_variables
 
 
 class Fixed(eqx.Module):

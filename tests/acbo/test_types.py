@@ -5,6 +5,7 @@ from acbo.types import (
     INTERVENED,
     TARGET,
     VALUE,
+    as_float,
     check_direction,
     lower_is_better,
 )
@@ -28,3 +29,9 @@ def test_the_better_of_two_outcomes_is_lower_after_the_sign(direction, sign):
 def test_other_words_are_refused_by_name(given):
     with pytest.raises(ValueError, match=f"'{given}' is not one of: MINIMIZE, MAX"):
         check_direction(given)
+
+
+@pytest.mark.parametrize("bad", ["high", None, float("nan"), float("inf")])
+def test_what_is_no_finite_number_is_named(bad):
+    with pytest.raises(ValueError, match="dose is"):
+        as_float(bad, "dose")

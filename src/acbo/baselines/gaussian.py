@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from acbo.baselines.proposers import highest, observational, value_grid, weighted_mean
 from acbo.environment import Action, ProblemSpec
 from acbo.history import History
-from acbo.interventions import Intervention, set_variables
+from acbo.scm import Intervention, set_variables
 
 Kernel = Callable[[Array, Array], Array]  # of n and of m places -> [n, m]
 

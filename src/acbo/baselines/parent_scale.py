@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from acbo.baselines.gaussian import condition, improve, matern, widths
 from acbo.baselines.proposers import observational, weighted_mean
 from acbo.environment import Action, ProblemSpec
-from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.graphs import bucket_parent_sets
 from acbo.history import History
 from jaxrig.keys import batch_keys
 

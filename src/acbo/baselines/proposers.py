@@ -18,9 +18,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from acbo.environment import Action, ProblemSpec
-from acbo.experts.models import TargetLines, expected_target, sample_model
 from acbo.history import History
 from acbo.optimum import DRAWS, GRID, best_on_noise, common_noise
+from acbo.posterior.models import TargetLines, expected_target, sample_model
 from jaxrig.keys import batch_keys
 
 

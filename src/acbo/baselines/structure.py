@@ -14,10 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from acbo.experts.exact import parent_posterior
-from acbo.experts.local import local_posterior, marginals_of
-from acbo.experts.ols import THRESHOLD, regression_t
-from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.graphs import bucket_parent_sets
+from acbo.posterior.exact import parent_posterior
+from acbo.posterior.scores import THRESHOLD, local_posterior, marginals_of, regression_t
 from acbo.types import Index
 
 Values = Float[Array, "rows d"]

@@ -17,9 +17,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from acbo.named.digraph import check_known
-from acbo.named.experiments import Experiments
-from acbo.named.tables import DataTable, observed_ranges, read_csv
+from acbo.named.names import check_known
+from acbo.named.tables import DataTable, Experiments, observed_ranges, read_csv
 from acbo.pictures.files import save_svg
 from jaxrig.console import say
 

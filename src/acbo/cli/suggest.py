@@ -24,7 +24,7 @@ from acbo.cli.common import (
 )
 from acbo.named.tables import read_csv
 from acbo.pictures.files import FORMATS, save_graph
-from acbo.pictures.layout import shown_edges
+from acbo.pictures.graph import shown_edges
 from acbo.policy.advisor import Suggestion, load_policy
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.console import check_writable, make_console, say

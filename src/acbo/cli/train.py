@@ -10,7 +10,7 @@ import jax
 import typer
 
 from acbo.cli.common import SeedOption, refusing
-from acbo.datasets import DataConfig
+from acbo.families import DataConfig
 from acbo.policy.advisor import save_policy
 from acbo.surrogate.predictor import load_surrogate, save_surrogate
 from acbo.training.policy import (

@@ -1,17 +1,29 @@
-"""Linear models as JSON files: our own form, and pgmpy's linear Gaussian networks."""
+"""Linear models from and to elsewhere: JSON files, pgmpy's networks, networkx digraphs,
+and least squares on data with a graph.
+"""
 
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from acbo.named.digraph import check_known, parents_of
-from acbo.named.frozen_map import as_float
-from acbo.named.linear import create_linear_scm, linear_form
-from acbo.named.model import NamedSCM, Ranges
+import numpy as np
+
+from acbo.named.model import NamedSCM, Ranges, create_linear_scm, is_linear, linear_form
+from acbo.named.names import (
+    Edge,
+    check_edges,
+    check_known,
+    check_names,
+    parents_of,
+    sort_names,
+)
+from acbo.named.tables import DataTable, frame_to_table
+from acbo.types import as_float
 from jaxrig.atomic import atomic_write
+from jaxrig.machine import missing_extra
 
 FORMAT = "acbo linear model"
 INTERCEPT = "(Intercept)"  # pgmpy's name for the constant of a regression
@@ -19,8 +31,8 @@ INTERCEPT = "(Intercept)"  # pgmpy's name for the constant of a regression
 Location = str | os.PathLike[str]
 
 
-def scm_to_document(scm: NamedSCM) -> dict[str, Any]:
-    """A linear model as JSON data: variables in order, edges, target and ranges."""
+def _scm_to_document(scm: NamedSCM) -> dict[str, Any]:
+    """Return a linear model as JSON data; its variables keep their order."""
     form = linear_form(scm)
     place = {name: i for i, name in enumerate(form.names)}
     return {
@@ -51,13 +63,13 @@ def scm_to_document(scm: NamedSCM) -> dict[str, Any]:
     }
 
 
-def scm_from_document(document: Any) -> NamedSCM:
-    """The model of such data; ValueError naming the entry that is missing or wrong.
+def _scm_from_document(document: Any) -> NamedSCM:
+    """Return the model of such data; ValueError naming a missing or wrong entry.
 
     No ranges at all mean that every variable but the target may be set to any value.
     """
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise ValueError(f'this is no model of ours: "format" must be {FORMAT!r}')
+        raise ValueError(f'this is not a model of ours: "format" must be {FORMAT!r}')
     rows = [_take(row, "name", "variables") for row in document.get("variables", ())]
     numbers = {row["name"]: row for row in rows}
     edges = {}
@@ -77,21 +89,21 @@ def scm_from_document(document: Any) -> NamedSCM:
 
 
 def write_json(path: Location, scm: NamedSCM) -> None:
-    """A linear model as a file that `read_json` reads back equal."""
-    text = json.dumps(scm_to_document(scm), indent=2, allow_nan=False)
+    """Write a linear model as a file that `read_json` reads back equal."""
+    text = json.dumps(_scm_to_document(scm), indent=2, allow_nan=False)
     with atomic_write(path) as file:
         file.write(text.encode())
 
 
 def read_json(path: Location) -> NamedSCM:
-    """The linear model of a file written by `write_json`."""
-    return _naming(path, lambda data: scm_from_document(data))
+    """Read the linear model of a file written by `write_json`."""
+    return _naming(path, _scm_from_document)
 
 
 def read_pgmpy_json(
     path: Location, target: str | None = None, ranges: Ranges | None = None
 ) -> NamedSCM:
-    """A linear Gaussian network in the JSON form that pgmpy saves.
+    """Read a linear Gaussian network in the JSON form that pgmpy saves.
 
     Accepted is an object with `nodes` (names), `arcs` (pairs cause, effect) and `cpds`:
     for each node `coefficients` ("(Intercept)" and each parent, as a number or a list
@@ -152,3 +164,151 @@ def _naming(path: Location, build: Any) -> NamedSCM:
         return build(json.loads(Path(path).read_text()))
     except ValueError as error:  # what is wrong, and in which file
         raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def to_networkx(scm: NamedSCM) -> Any:
+    """Return the graph as a networkx.DiGraph, hidden variables included.
+
+    Nodes carry `hidden` and `target` flags. Linear models also have `intercept` and
+    `noise` on nodes, and `coefficient` on edges.
+    """
+    graph = _import_networkx().DiGraph()
+    for name in (*scm.names, *scm.hidden):
+        is_target = name == scm.target_name
+        graph.add_node(name, hidden=name in scm.hidden, target=is_target)
+    graph.add_edges_from(sorted(scm.edges))
+    if is_linear(scm):
+        form = linear_form(scm)
+        for place, name in enumerate(form.names):
+            graph.nodes[name]["intercept"] = float(form.intercept[place])
+            graph.nodes[name]["noise"] = float(form.noise_scale[place])
+        for cause, effect in scm.edges:
+            place = form.names.index(cause), form.names.index(effect)
+            graph.edges[cause, effect]["coefficient"] = float(form.weight[place])
+    return graph
+
+
+def from_networkx(
+    graph: Any, target: str | None = None, ranges: Ranges | None = None
+) -> NamedSCM:
+    """Return a linear model from a digraph in the form that `to_networkx` gives.
+
+    Each edge needs a `coefficient`; nodes may have `intercept` (0), `noise` (1) and
+    `hidden` (False). Without `target`, the node flagged `target` is it, if any is.
+    """
+    names, edges = read_graph(graph)
+    for cause, effect in sorted(edges):
+        if "coefficient" not in graph.edges[cause, effect]:
+            raise ValueError(
+                f"edge {cause} -> {effect} has no attribute 'coefficient': set it, or "
+                "estimate the numbers from data with fit_scm"
+            )
+    get = lambda name, key, default: graph.nodes[name].get(key, default)
+    number = lambda name, key, default: as_float(
+        get(name, key, default), f"{key} of {name!r}"
+    )
+    flagged = [name for name in names if get(name, "target", False)]
+    return create_linear_scm(
+        names,
+        {edge: graph.edges[edge]["coefficient"] for edge in edges},
+        target if target is not None else next(iter(flagged), None),
+        ranges,
+        {name: number(name, "intercept", 0.0) for name in names},
+        {name: number(name, "noise", 1.0) for name in names},
+        tuple(name for name in names if get(name, "hidden", False)),
+    )
+
+
+def read_graph(
+    graph: Any, names: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], frozenset[Edge]]:
+    """Return names and edges of a networkx digraph or pairs (cause, effect); no cycles.
+
+    `names` says which variables there are; without, those that the graph mentions.
+    """
+    if hasattr(graph, "is_directed"):
+        if not graph.is_directed() or graph.is_multigraph():
+            raise ValueError(
+                f"a {type(graph).__name__} does not say what causes what: give a "
+                "networkx.DiGraph"
+            )
+        mentioned, pairs = list(graph.nodes), list(graph.edges)
+    else:
+        pairs = [tuple(pair) for pair in _as_pairs(graph)]
+        mentioned = sorted({end for pair in pairs for end in pair})
+    known = check_names(mentioned if names is None else list(names))
+    edges = check_edges(known, pairs)
+    sort_names(known, edges)
+    return known, edges
+
+
+def _import_networkx() -> Any:
+    try:
+        import networkx
+    except ImportError as error:
+        raise missing_extra("graphs as digraphs need networkx", "causal") from error
+    return networkx
+
+
+def _as_pairs(graph: Any) -> Iterable[Any]:
+    if isinstance(graph, str) or not isinstance(graph, Iterable):
+        raise ValueError(
+            f"graph={graph!r}: give a networkx.DiGraph or pairs (cause, effect)"
+        )
+    return graph
+
+
+def fit_scm(
+    data: Any,
+    graph: Any,
+    target: str | None = None,
+    ranges: Ranges | None = None,
+) -> NamedSCM:
+    """Regress each variable on its causes, over the rows where it was not set.
+
+    `data` is a `DataTable` or a pandas frame, `graph` a networkx digraph or pairs
+    (cause, effect). The noise scale is the residual standard deviation, with one
+    degree of freedom taken off for each estimated number.
+    """
+    table = data if isinstance(data, DataTable) else frame_to_table(data)
+    names, edges = read_graph(graph, table.names)
+    values = np.asarray(table.values, dtype=np.float64)
+    free = ~np.asarray(table.intervened)
+    weights, bases, scales = {}, {}, {}
+    for place, name in enumerate(names):
+        causes = parents_of(name, edges)
+        rows = values[free[:, place]]
+        columns = rows[:, [names.index(cause) for cause in causes]]
+        numbers, scales[name] = _regress(columns, rows[:, place], name, causes)
+        bases[name] = numbers[0]
+        weights |= {
+            (c, name): weight for c, weight in zip(causes, numbers[1:], strict=True)
+        }
+    return create_linear_scm(names, weights, target, ranges, bases, scales)
+
+
+def _regress(
+    causes: np.ndarray, effect: np.ndarray, name: str, names: Sequence[str]
+) -> tuple[list[float], float]:
+    """Return intercept and coefficients, and the residual standard deviation."""
+    count, needed = len(effect), len(names) + 2
+    if count < needed:
+        raise ValueError(
+            f"{name!r} was left alone in {count} row(s): with {len(names)} cause(s) at "
+            f"least {needed} are needed"
+        )
+    # Centered and scaled, so that units do not decide what counts as dependent.
+    middle, spread = causes.mean(0), causes.std(0)
+    spread = np.where(spread == 0, 1.0, spread)
+    scaled = np.column_stack([np.ones(count), (causes - middle) / spread])
+    if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
+        raise ValueError(
+            f"the causes of {name!r} ({', '.join(names)}) depend linearly on each "
+            "other in the rows where it was left alone: drop one, or add data"
+        )
+    found = np.linalg.lstsq(scaled, effect, rcond=None)[0]
+    residual = effect - scaled @ found
+    slopes = found[1:] / spread
+    intercept = found[0] - slopes @ middle
+    scale = np.sqrt(residual @ residual / (count - len(names) - 1))
+    return [float(intercept), *slopes.tolist()], float(scale)

@@ -1,6 +1,9 @@
-"""Structural causal models with names: any graph, any mechanisms, hidden variables."""
+"""Structural causal models with names: any graph, any mechanisms, hidden variables;
+linear ones also in closed form.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -8,8 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from acbo.interventions import Intervention
-from acbo.named.digraph import (
+from acbo.mechanisms import (
+    FeatureMechanism,
+    LinearMechanism,
+    as_mechanism,
+    create_linear_mechanism,
+    plain_number,
+)
+from acbo.named.names import (
     Edge,
     check_edges,
     check_known,
@@ -17,10 +26,8 @@ from acbo.named.digraph import (
     parents_of,
     sort_names,
 )
-from acbo.named.frozen_map import as_float
-from acbo.named.mechanisms import LinearMechanism, as_mechanism
-from acbo.scm import AbstractSCM
-from acbo.types import Index
+from acbo.scm import AbstractSCM, Intervention
+from acbo.types import Index, as_float
 from jaxrig.keys import named_key
 from jaxrig.static import freeze, thaw
 
@@ -48,35 +55,35 @@ class NamedSCM(AbstractSCM):
 
     @property
     def target(self) -> Index:
-        """Column of the target; ValueError where the model has none."""
+        """Return the column of the target; ValueError where the model has none."""
         if self.target_name is None:
             raise ValueError("the model has no target: create_scm(..., target=name)")
         return jnp.asarray(self.names.index(self.target_name))
 
     @property
     def mask(self) -> Bool[Array, " d"]:
-        """Every column is a variable."""
+        """Return True for every column: nothing is padded."""
         return jnp.ones(len(self.names), bool)
 
     @property
     def allowed(self) -> Bool[Array, " d"]:
-        """Which columns may be set: those with a range, never the target."""
+        """Return which columns may be set: those with a range, never the target."""
         return jnp.asarray([name in self.manipulable for name in self.names])
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Notes about the model; changing the dictionary changes no model."""
+        """Return a copy of the notes about the model."""
         return thaw(self.notes)
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """Allowed values of each variable that may be set."""
+        """Return the allowed (low, high) of each variable that may be set."""
         low, high = np.asarray(self.low), np.asarray(self.high)
         places = {name: self.names.index(name) for name in self.manipulable}
         return {n: (float(str(low[i])), float(str(high[i]))) for n, i in places.items()}
 
     def __getitem__(self, key: str) -> Any:
-        """The documented parts: variables, edges, mechanisms, target, metadata."""
+        """Return a documented part: variables, edges, mechanisms, target, metadata."""
         parts = {
             "variables": frozenset((*self.names, *self.hidden)),
             "edges": self.edges,
@@ -89,7 +96,7 @@ class NamedSCM(AbstractSCM):
         return parts[key]
 
     def draw(self, key: PRNGKeyArray) -> dict[str, Any]:
-        """One key per variable, from its name: no other variable changes its noise."""
+        """Derive each variable's key from its name, so others leave its noise alone."""
         return {name: named_key(key, name) for name in self.order}
 
     def respond(
@@ -98,7 +105,7 @@ class NamedSCM(AbstractSCM):
         intervention: Intervention,
         clip_to_range: bool = False,
     ) -> Float[Array, " d"]:
-        """Each variable in turn from its causes and its key."""
+        """Compute each variable in turn from its causes and its key."""
         seen: dict[str, Array] = {}
         for name in self.order:
             causes = {cause: seen[cause] for cause in parents_of(name, self.edges)}
@@ -128,7 +135,7 @@ def create_scm(
     ranges: Ranges | None = None,
     hidden: Sequence[str] = (),
 ) -> NamedSCM:
-    """A checked model. `variables` are all of them, in column order (a set: sorted).
+    """Return a checked model over `variables`, in column order (a set: sorted).
 
     `mechanisms[name]` is `f(values of the causes by name, key) -> value`, pure JAX.
     With `ranges`, exactly the variables named there may be set, within (low, high);
@@ -143,7 +150,7 @@ def create_scm(
         check_known(target, names, "target")
     links = check_edges(everything, edges)
     order = sort_names(everything, links)
-    check_mechanisms(everything, links, mechanisms)
+    _check_mechanisms(everything, links, mechanisms)
     low, high = _bounds(names, ranges)
     given = names if ranges is None else ranges
     # target and mask are abstract fields of the parent, and properties here
@@ -161,16 +168,16 @@ def create_scm(
     )
 
 
-def check_mechanisms(
+def _check_mechanisms(
     names: Sequence[str], edges: frozenset[Edge], mechanisms: Mapping[str, Any]
 ) -> None:
-    """ValueError unless each variable has one mechanism, over exactly its causes."""
+    """Raise ValueError unless each variable has a mechanism over exactly its causes."""
     missing = [name for name in names if name not in mechanisms]
     if missing:
         raise ValueError(f"variable {missing[0]!r} has no mechanism: give one")
     for name, mechanism in mechanisms.items():
         check_known(name, names, "mechanisms: variable")
-        if not isinstance(mechanism, LinearMechanism):
+        if not isinstance(mechanism, LinearMechanism | FeatureMechanism):
             continue
         causes = parents_of(name, edges)
         if set(mechanism.parents) != set(causes):
@@ -194,3 +201,93 @@ def _bounds(
     pairs = [ranges.get(name, UNLIMITED) for name in names]
     columns = np.asarray(pairs, dtype=float).reshape(-1, 2).T
     return jnp.asarray(columns[0], dtype=float), jnp.asarray(columns[1], dtype=float)
+
+
+def get_parents(scm: NamedSCM, variable: str) -> frozenset[str]:
+    """Return the direct causes of a variable."""
+    check_known(variable, (*scm.names, *scm.hidden))
+    return frozenset(parents_of(variable, scm.edges))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """x = intercept + weight' x + noise_scale * N(0, 1), in double precision."""
+
+    names: tuple[str, ...]
+    weight: Float[np.ndarray, "d d"]  # [cause, effect]
+    intercept: Float[np.ndarray, " d"]
+    noise_scale: Float[np.ndarray, " d"]
+
+    def moments(
+        self, do: Mapping[str, float] | None = None
+    ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
+        """Return mean and covariance of all variables under do(...).
+
+        x = (I - W')^-1 (intercept + noise), with the columns of set variables cut.
+        """
+        numbers = (self.weight, self.intercept, self.noise_scale)
+        weight, base, scale = (array.copy() for array in numbers)
+        for name, value in (do or {}).items():
+            place = self.names.index(name)
+            weight[:, place], scale[place], base[place] = 0.0, 0.0, value
+        total = np.linalg.inv(np.eye(len(base)) - weight.T)
+        spread = total * scale
+        return total @ base, spread @ spread.T
+
+    def mean(self, name: str, do: Mapping[str, float] | None = None) -> float:
+        """Return the expected value of one variable under do(...)."""
+        return float(self.moments(do)[0][self.names.index(name)])
+
+
+def is_linear(scm: NamedSCM) -> bool:
+    """Return whether every mechanism is linear and none is clipped."""
+    return all(map(_is_linear_mechanism, scm.mechanisms.values()))
+
+
+def _is_linear_mechanism(mechanism: Any) -> bool:
+    return isinstance(mechanism, LinearMechanism) and mechanism.output_bounds is None
+
+
+def linear_form(scm: NamedSCM) -> LinearForm:
+    """Return the numbers of a linear model, hidden variables after the others."""
+    for name, mechanism in scm.mechanisms.items():
+        if not _is_linear_mechanism(mechanism):
+            raise ValueError(f"the mechanism of {name!r} is not linear, or is clipped")
+    names = (*scm.names, *scm.hidden)
+    weight = np.zeros((len(names), len(names)))
+    for effect, name in enumerate(names):
+        mechanism = scm.mechanisms[name]
+        for place, cause in enumerate(mechanism.parents):
+            weight[names.index(cause), effect] = plain_number(
+                mechanism.coefficients[place]
+            )
+    mechanisms = [scm.mechanisms[name] for name in names]
+    intercept = np.array([plain_number(m.intercept) for m in mechanisms])
+    scale = np.array([plain_number(m.noise_scale) for m in mechanisms])
+    return LinearForm(names, weight, intercept, scale)
+
+
+def create_linear_scm(
+    variables: tuple[str, ...],
+    coefficients: Mapping[tuple[str, str], float],
+    target: str | None = None,
+    ranges: Ranges | None = None,
+    intercepts: Mapping[str, float] | None = None,
+    noise_scales: Mapping[str, float] | float = 1.0,
+    hidden: tuple[str, ...] = (),
+) -> NamedSCM:
+    """Return a linear Gaussian model from coefficients {(cause, effect): number}."""
+    mechanisms = {}
+    for name in variables:
+        scale = (
+            noise_scales.get(name, 1.0)
+            if isinstance(noise_scales, Mapping)
+            else noise_scales
+        )
+        causes = parents_of(name, coefficients)
+        weights = {cause: coefficients[cause, name] for cause in causes}
+        base = (intercepts or {}).get(name, 0.0)
+        mechanisms[name] = create_linear_mechanism(causes, weights, base, scale)
+    return create_scm(
+        variables, coefficients, mechanisms, target, ranges=ranges, hidden=hidden
+    )

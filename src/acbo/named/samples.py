@@ -1,11 +1,26 @@
-"""One row of data by name, with what was done to get it."""
+"""Rows of data by name, the interventions behind them, and drawing both from a model.
+
+The noise of a row depends on the seed, the row and the variable's name alone, so a row
+drawn with and without an intervention differs by the effect of the intervention.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acbo.named.digraph import check_known
-from acbo.named.frozen_map import FrozenMap, as_float
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from acbo.mechanisms import ConstantMechanism, ShiftedMechanism, plain_number
+from acbo.named.model import NamedSCM
+from acbo.named.names import FrozenMap, check_known
+from acbo.scm import Intervention, sample_rows
+from acbo.types import as_float
+from jaxrig.static import freeze
+from jaxrig.tracing import compile_once
+
+PERFECT, SHIFT = "perfect", "shift"
 
 
 @dataclass(frozen=True)
@@ -18,7 +33,7 @@ class Sample:
     metadata: FrozenMap[Any] = field(default_factory=FrozenMap)
 
     def __getitem__(self, key: str) -> Any:
-        """The documented parts: values, intervention_type, ..._targets, metadata."""
+        """Return a documented part: values, intervention_type, ..."""
         if key not in self.__dataclass_fields__:
             parts = ", ".join(self.__dataclass_fields__)
             raise KeyError(f"{key!r}: a sample has {parts}")
@@ -31,7 +46,7 @@ def create_sample(
     intervention_targets: Iterable[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Sample:
-    """A checked row, observational unless a type and targets are given."""
+    """Return a checked row, observational unless a type and targets are given."""
     targets = frozenset(intervention_targets or ())
     if not values:
         raise ValueError("a sample without values: give {variable: number}")
@@ -47,54 +62,166 @@ def create_sample(
     return Sample(FrozenMap(numbers), intervention_type, targets, notes)
 
 
-def create_interventional_sample(
-    values: Mapping[str, Any],
-    intervention_type: str,
-    targets: Iterable[str],
-    metadata: Mapping[str, Any] | None = None,
-) -> Sample:
-    """A row seen after an intervention of this type on these targets."""
-    return create_sample(values, intervention_type, targets, metadata)
+@dataclass(frozen=True)
+class InterventionSpec:
+    """What is done: `type`, the `targets` and one value for each."""
+
+    type: str
+    targets: frozenset[str]
+    values: FrozenMap[float]
+    metadata: FrozenMap[Any] = field(default_factory=FrozenMap)
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a documented part: type, targets, values, metadata."""
+        if key not in ("type", "targets", "values", "metadata"):
+            raise KeyError(f"{key!r}: a spec has type, targets, values, metadata")
+        return getattr(self, key)
 
 
-def create_observational_sample(
-    values: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
-) -> Sample:
-    """A row seen without doing anything."""
-    return create_sample(values, metadata=metadata)
+def create_perfect_intervention(
+    targets: Any, values: Any, metadata: Mapping[str, Any] | None = None
+) -> InterventionSpec:
+    """Return do(target = value) for a set of targets: their causes are cut off."""
+    return _create_intervention(PERFECT, targets, values, metadata)
 
 
-def is_observational(sample: Sample) -> bool:
-    """Whether nothing was done."""
-    return sample.intervention_type is None
+def create_shift_intervention(
+    targets: Any, values: Any, metadata: Mapping[str, Any] | None = None
+) -> InterventionSpec:
+    """Return a soft intervention: targets keep their causes and move by a value."""
+    return _create_intervention(SHIFT, targets, values, metadata)
 
 
-def is_interventional(sample: Sample) -> bool:
-    """Whether some variable was changed."""
-    return sample.intervention_type is not None
+def _create_intervention(
+    type: str, targets: Any, values: Any, metadata: Mapping[str, Any] | None
+) -> InterventionSpec:
+    if not isinstance(targets, set | frozenset):
+        raise ValueError(f"targets={targets!r} is no set: give a set of names")
+    if not isinstance(values, Mapping):
+        raise ValueError(f"values={values!r} is no dictionary: give {{target: value}}")
+    if not targets:
+        raise ValueError("targets is empty: name at least one variable")
+    missing, extra = sorted(targets - set(values)), sorted(set(values) - targets)
+    if missing:
+        raise ValueError(f"target {missing[0]!r} has no value: give one")
+    if extra:
+        raise ValueError(f"{extra[0]!r} has a value and is no target: leave it out")
+    numbers = {n: as_float(values[n], f"value of {n!r}") for n in sorted(targets)}
+    return InterventionSpec(
+        type, frozenset(targets), FrozenMap(numbers), FrozenMap(metadata or {})
+    )
 
 
-def get_values(sample: Sample) -> FrozenMap[float]:
-    """All values by name."""
-    return sample.values
+def check_settable(scm: NamedSCM, name: str) -> None:
+    """Raise ValueError, saying why, unless this variable of the model may be set."""
+    if name in scm.hidden:
+        raise ValueError(f"variable {name!r} is hidden and cannot be set")
+    check_known(name, scm.names)
+    if name == scm.target_name:
+        raise ValueError(f"{name!r} is the target, which is never set: set its causes")
+    if name not in scm.manipulable:
+        raise ValueError(
+            f"variable {name!r} has no range and cannot be set; settable are: "
+            f"{', '.join(scm.manipulable)}"
+        )
 
 
-def get_value(sample: Sample, variable: str) -> float:
-    """The value of one variable; ValueError listing the names for an unknown one."""
-    check_known(variable, sample.values)
-    return sample.values[variable]
+def check_values(scm: NamedSCM, values: Mapping[str, Any]) -> dict[str, float]:
+    """Return values to set as floats; ValueError for one that is not allowed."""
+    ranges = scm.ranges
+    found = {}
+    for name, value in values.items():
+        check_settable(scm, name)
+        number = as_float(value, f"value of {name!r}")
+        low, high = ranges[name]
+        if not low <= number <= high:
+            raise ValueError(
+                f"value {number:g} of {name!r} is outside its range {low:g} to {high:g}"
+            )
+        found[name] = number
+    return found
 
 
-def get_intervention_type(sample: Sample) -> str | None:
-    """Type of the intervention, None for an observational row."""
-    return sample.intervention_type
+def apply_intervention(scm: NamedSCM, spec: InterventionSpec) -> NamedSCM:
+    """Return the model after an intervention; edges and the given model stay.
+
+    A perfect intervention turns its targets into constants; a shift is added to what
+    their mechanisms give.
+    """
+    if spec.type == PERFECT:
+        values = check_values(scm, spec.values)
+        make = lambda name: ConstantMechanism(jnp.asarray(values[name]))
+    else:
+        make = lambda name: ShiftedMechanism(
+            scm.mechanisms[name], jnp.asarray(spec.values[name])
+        )
+    for name in spec.targets:
+        check_settable(scm, name)
+    notes = scm.metadata | {
+        "intervention_applied": True,
+        "intervention_type": spec.type,
+        "intervention_targets": spec.targets,
+        "intervention_values": dict(spec.values),
+    }
+    mechanisms = scm.mechanisms | {name: make(name) for name in spec.values}
+    return replace(scm, mechanisms=mechanisms, notes=freeze(notes))
 
 
-def get_intervention_targets(sample: Sample) -> frozenset[str]:
-    """Variables that were changed, none for an observational row."""
-    return sample.intervention_targets
+def as_array(scm: NamedSCM, spec: InterventionSpec | None) -> Intervention:
+    """Return an intervention (None: nothing is done) as the model's columns.
+
+    Shifts have no range: a range is of values that are set.
+    """
+    d = len(scm.names)
+    mask, values, shift = np.zeros(d, bool), np.zeros(d), np.zeros(d)
+    if spec is not None:
+        for name in spec.targets:
+            check_settable(scm, name)
+        places = [scm.names.index(name) for name in spec.values]
+        if spec.type == PERFECT:
+            mask[places] = True
+            values[places] = list(check_values(scm, spec.values).values())
+        else:
+            shift[places] = list(spec.values.values())
+    as_row = lambda row: jnp.asarray(row, dtype=float)
+    return Intervention(jnp.asarray(mask), as_row(values), as_row(shift))
 
 
-def get_metadata(sample: Sample) -> FrozenMap[Any]:
-    """Notes about the row."""
-    return sample.metadata
+# No bound on traces: names and graph of a model are part of the program, so every model
+# is one, and so is every number of rows asked for.
+_rows = compile_once(sample_rows, max_traces=None)
+
+
+def sample_from_scm(scm: NamedSCM, n_samples: int, seed: int = 0) -> list[Sample]:
+    """Draw observational samples; sample i depends on the seed and i only."""
+    return _draw(scm, None, n_samples, seed)
+
+
+def sample_with_intervention(
+    scm: NamedSCM, spec: InterventionSpec, n_samples: int, seed: int = 0
+) -> list[Sample]:
+    """Draw samples under an intervention, with the noise of `sample_from_scm`'s seed.
+
+    So whatever the intervention does not reach has the very values it has there.
+    """
+    return _draw(scm, spec, n_samples, seed)
+
+
+def _draw(
+    scm: NamedSCM, spec: InterventionSpec | None, count: int, seed: int
+) -> list[Sample]:
+    if count < 0:
+        raise ValueError(f"n_samples={count}: give 0 or more")
+    if count == 0:
+        return []
+    rows = _rows(jax.random.key(seed), scm, count, as_array(scm, spec))
+    return [_to_sample(scm, row, spec) for row in np.asarray(rows)]
+
+
+def _to_sample(scm: NamedSCM, row: np.ndarray, spec: InterventionSpec | None) -> Sample:
+    values = dict(zip(scm.names, map(plain_number, row), strict=True))
+    if spec is None:
+        return create_sample(values)
+    if spec.type == PERFECT:  # the value asked for, not its single precision
+        values |= spec.values
+    return create_sample(values, spec.type, spec.targets)

@@ -1,44 +1,51 @@
-"""Data in tables: pandas frames and CSV files with a column of intervention targets.
+"""Tables of data: pandas frames and CSV files, lists of samples, and the rows seen so
+far in an optimization.
 
-The column `intervention_targets` holds, for each row, the names that were set: text
-with commas or semicolons between names, or a list or set; empty means observational.
+A frame's column `intervention_targets` holds, for each row, the names that were set:
+text with commas or semicolons between names, or a list or set; empty means
+observational.
 """
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from acbo.named.codec import Codec
-from acbo.named.digraph import check_known, check_names
-from acbo.named.mechanisms import plain_numbers
+from acbo.mechanisms import plain_numbers
+from acbo.named.names import Codec, check_known, check_names
+from acbo.named.samples import Sample
+from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE, check_direction
 from jaxrig.atomic import atomic_write
 from jaxrig.machine import missing_extra
 
 TARGETS_COLUMN = "intervention_targets"
 
 
-class DataTable(eqx.Module):
-    """Rows of data in the user's units: which columns, and which cells were set."""
+@dataclass(frozen=True, eq=False)
+class DataTable:
+    """Rows of data in the user's units: names of columns, and which cells were set.
 
-    names: tuple[str, ...] = eqx.field(static=True)
-    values: Float[Array, "*batch n d"]
-    intervened: Bool[Array, "*batch n d"]
+    Values are single precision, which is what the device computes with.
+    """
+
+    names: tuple[str, ...]
+    values: Float[np.ndarray, "n d"]
+    intervened: Bool[np.ndarray, "n d"]
 
     def index(self, name: str) -> int:
-        """Column of a name; ValueError listing the names for an unknown one."""
+        """Return the column of a name; ValueError listing the names if unknown."""
         return Codec(self.names).index(name)
 
 
 def frame_to_table(
     frame: Any, names: Sequence[str] | None = None, target: str | None = None
 ) -> DataTable:
-    """The columns `names` (default: all) of a pandas frame, checked.
+    """Return the columns `names` (default: all) of a pandas frame, checked.
 
     Refused, with a sentence that says where: a missing column, text or nothing where
     a number is needed, a column of one value, fewer than two rows, an unknown name
@@ -60,16 +67,16 @@ def frame_to_table(
         sets = [_parse(cell, order, row) for row, cell in enumerate(cells, 1)]
         _check_target(sets, target)
         flags = np.stack([Codec(order).mask(found) for found in sets])
-    return DataTable(order, jnp.asarray(values), jnp.asarray(flags))
+    return DataTable(order, values, flags)
 
 
 def table_to_frame(table: DataTable) -> Any:
-    """A pandas frame of the values, with the names that were set in each row."""
+    """Return a pandas frame of the values and the names that were set in each row."""
     pandas = import_pandas()
     codec = Codec(table.names)
     values = plain_numbers(table.values)
     frame = pandas.DataFrame(values, columns=list(table.names))
-    sets = [sorted(codec.members(row)) for row in np.asarray(table.intervened)]
+    sets = [sorted(codec.members(row)) for row in table.intervened]
     for found in sets:
         split = [name for name in found if re.search("[,;]", name)]
         if split and len(found) > 1:
@@ -86,12 +93,12 @@ def read_csv(
     names: Sequence[str] | None = None,
     target: str | None = None,
 ) -> DataTable:
-    """A CSV file with a header line, checked as by `frame_to_table`."""
+    """Read a CSV file with a header line, checked as by `frame_to_table`."""
     pandas = import_pandas()
     try:
         frame = pandas.read_csv(path, skipinitialspace=True)
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
-        raise ValueError(f"{os.fspath(path)} is no CSV table: {error}") from error
+        raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
     try:
         return frame_to_table(frame, names, target)
     except ValueError as error:
@@ -99,21 +106,20 @@ def read_csv(
 
 
 def write_csv(path: str | os.PathLike[str], table: DataTable) -> None:
-    """The table as a CSV file that `read_csv` reads back equal."""
+    """Write the table as a CSV file that `read_csv` reads back equal."""
     text = table_to_frame(table).to_csv(index=False)
     with atomic_write(path) as file:
         file.write(text.encode())
 
 
 def observed_ranges(table: DataTable) -> dict[str, tuple[float, float]]:
-    """Smallest and largest value of each column: ranges for interventions."""
-    values = np.asarray(table.values)
-    low, high = plain_numbers(values.min(0)), plain_numbers(values.max(0))
+    """Return the smallest and largest value of each column, by name."""
+    low, high = plain_numbers(table.values.min(0)), plain_numbers(table.values.max(0))
     return {name: (float(low[i]), float(high[i])) for i, name in enumerate(table.names)}
 
 
 def import_pandas() -> Any:
-    """The library, or an ImportError that says how to get it."""
+    """Return the library, or raise an ImportError that says how to get it."""
     try:
         import pandas
     except ImportError as error:
@@ -149,7 +155,7 @@ def _check_varies(values: np.ndarray, names: Sequence[str]) -> None:
 
 
 def _parse(cell: Any, names: Sequence[str], row: int) -> frozenset[str]:
-    """The names in one cell: text, a list or set, or nothing (None, NaN, "")."""
+    """Return the names in one cell: text, a list or set, or nothing (None, NaN, "")."""
     empty = cell is None or cell is import_pandas().NA
     if empty or (isinstance(cell, float) and np.isnan(cell)):
         return frozenset()
@@ -172,3 +178,140 @@ def _check_target(sets: Sequence[frozenset[str]], target: str | None) -> None:
                 f"row {row}: the target {target!r} is among the intervention targets; "
                 "drop the row, the target is never set"
             )
+
+
+def samples_to_arrays(
+    samples: Sequence[Sample], variable_order: Sequence[str] | None = None
+) -> tuple[Float[Array, "n d"], Bool[Array, "n d"]]:
+    """Return `values[n, d]` and `intervened[n, d]` of samples (names: sorted)."""
+    _, values, flags = _stack_samples(samples, variable_order)
+    return jnp.asarray(values, dtype=float), jnp.asarray(flags)
+
+
+STANDARDIZATIONS = ("default", "count", "none")
+COUNT_OFFSET = 1e-8  # added before the logarithm, so that a count of 0 has one
+
+
+def samples_to_avici_format(
+    samples: Sequence[Sample],
+    variable_order: Sequence[str] | None = None,
+    target_variable: str | None = None,
+    standardize: bool = True,
+    standardization_type: str = "default",
+) -> Float[Array, "n d 3"]:
+    """Return value, intervened flag and target flag of each cell, the input of AVICI.
+
+    Columns default to sorted names. Values are standardized by the mean and population
+    standard deviation of all rows ("default"), of their logarithms ("count"), or not
+    at all ("none").
+    """
+    names, values, flags = _stack_samples(samples, variable_order)
+    kind = standardization_type if standardize else "none"
+    tensor = np.zeros((*values.shape, CHANNELS))
+    tensor[..., VALUE] = _standardize(values, kind)
+    tensor[..., INTERVENED] = flags
+    if target_variable is not None:
+        tensor[:, Codec(names).index(target_variable), TARGET] = 1.0
+    return jnp.asarray(tensor, dtype=float)
+
+
+def _stack_samples(
+    samples: Sequence[Sample], variable_order: Sequence[str] | None
+) -> tuple[tuple[str, ...], Float[np.ndarray, "n d"], Bool[np.ndarray, "n d"]]:
+    """Return column names, values in double precision, and which cells were set."""
+    if not samples:
+        raise ValueError("no samples: give at least one")
+    order = sorted(samples[0].values) if variable_order is None else variable_order
+    codec = Codec(tuple(order))
+    for number, sample in enumerate(samples, 1):
+        missing = [name for name in codec.names if name not in sample.values]
+        if missing:
+            raise ValueError(f"sample {number} has no value of {missing[0]!r}")
+    values = [[sample.values[name] for name in codec.names] for sample in samples]
+    flags = [codec.mask(sample.intervention_targets) for sample in samples]
+    return codec.names, np.asarray(values, dtype=np.float64), np.stack(flags)
+
+
+def _standardize(values: Float[np.ndarray, "n d"], kind: str) -> np.ndarray:
+    if kind not in STANDARDIZATIONS:
+        raise ValueError(
+            f"standardization_type={kind!r} is not one of: "
+            f"{', '.join(STANDARDIZATIONS)}"
+        )
+    if kind == "none":
+        return values
+    if kind == "count":
+        if (values < 0).any():
+            raise ValueError(f"a count of {values.min():g}: counts are 0 or more")
+        values = np.log(values + COUNT_OFFSET)
+    std = values.std(0)
+    return (values - values.mean(0)) / np.where(std == 0, 1.0, std)
+
+
+@dataclass(frozen=True, eq=False)
+class Experiments:
+    """The rows seen so far, which cells were set, and which way to move the target.
+
+    `ranges` names the variables that may be set and how far; the target is never one.
+    """
+
+    values: np.ndarray
+    intervened: np.ndarray
+    names: tuple[str, ...]
+    target: str
+    ranges: Mapping[str, tuple[float, float]]
+    direction: str = "MINIMIZE"
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, np.float32)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "intervened", np.asarray(self.intervened, bool))
+        object.__setattr__(self, "names", check_names(self.names))
+        object.__setattr__(self, "direction", check_direction(self.direction))
+        self._check_shapes()
+        self._check_names()
+
+    def _check_shapes(self) -> None:
+        shape = (len(self.values), len(self.names))
+        if self.values.shape != shape or self.intervened.shape != shape:
+            raise ValueError(
+                f"values {self.values.shape} and intervened {self.intervened.shape} "
+                f"need one column for each of the {len(self.names)} names"
+            )
+        bad = ~np.isfinite(self.values).all(axis=1)
+        if bad.any():
+            raise ValueError(f"row {int(np.argmax(bad)) + 1} is not finite")
+
+    def _check_names(self) -> None:
+        check_known(self.target, self.names, "target")
+        if self.target in self.ranges:
+            raise ValueError(f"the target {self.target!r} must not have a range")
+        if not self.ranges:
+            raise ValueError("ranges is empty: name the variables that may be set")
+        for name, (low, high) in self.ranges.items():
+            check_known(name, self.names, "ranges: variable")
+            if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+                raise ValueError(f"range of {name!r}: {low} to {high} is no range")
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return low and high by column (0 where not settable), and what may be set."""
+        allowed = np.array([name in self.ranges for name in self.names])
+        ends = [self.ranges.get(name, (0.0, 0.0)) for name in self.names]
+        low, high = np.array(ends, np.float32).T
+        return low, high, allowed
+
+    def add(self, row: Mapping[str, float], setting: Sequence[str]) -> "Experiments":
+        """Return a copy with one more row, in which `setting` names what was set."""
+        missing = [name for name in self.names if name not in row]
+        if missing:
+            raise ValueError(f"the row has no value for: {', '.join(missing)}")
+        for name in setting:
+            check_known(name, self.names, "variable that was set")
+        value: Any = np.array([[row[name] for name in self.names]], np.float32)
+        flags = np.array([[name in setting for name in self.names]])
+        return replace(
+            self,
+            values=np.concatenate([self.values, value]),
+            intervened=np.concatenate([self.intervened, flags]),
+        )

@@ -11,16 +11,18 @@ from jaxtyping import Float
 from acbo.pictures.graph import (
     LABELED,
     LEAST,
+    SAMPLES,
     TARGET,
     TRUE,
+    Arc,
     check_probs,
     draw_graph,
     edge_arc,
     label_spot,
     other_lines,
     set_stage,
+    shown_edges,
 )
-from acbo.pictures.layout import SAMPLES, Arc, shown_edges
 from jaxrig.atomic import atomic_write
 from jaxrig.machine import install_command
 

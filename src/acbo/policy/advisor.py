@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from acbo.environment import Action, ProblemSpec
 from acbo.history import History
-from acbo.named.experiments import Experiments
+from acbo.named.tables import Experiments
 from acbo.policy.features import (
     PolicyObservation,
     ancestor_probs,
@@ -22,7 +22,7 @@ from acbo.policy.features import (
     policy_features,
 )
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
-from acbo.posterior import ParentSetPosterior
+from acbo.posterior.distribution import ParentSetPosterior
 from acbo.surrogate.encode import (
     READING_BUCKETS,
     column_scale,

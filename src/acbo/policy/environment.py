@@ -12,14 +12,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acbo.acquisition import AcquisitionState, RewardWeights, compute_rewards
-from acbo.datasets import draw_model, draw_rows
 from acbo.environment import ProblemSpec, perform, problem_spec
-from acbo.families import SCMConfig
+from acbo.families import SCMConfig, draw_model, draw_rows
 from acbo.history import History
-from acbo.interventions import Intervention, no_intervention, set_variable
 from acbo.policy.features import PolicyObservation, edges_of, policy_features
 from acbo.policy.model import PolicyAction
-from acbo.scm import SCM
+from acbo.scm import SCM, Intervention, no_intervention, set_variable
 from acbo.surrogate.encode import column_scale
 from acbo.surrogate.predictor import Surrogate
 from jaxrig.keys import batch_keys

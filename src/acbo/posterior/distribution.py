@@ -52,25 +52,25 @@ class ParentSetPosterior:
 
     @cached_property
     def parent_sets(self) -> tuple[ParentSet, ...]:
-        """The candidate sets, in the order of `probabilities`."""
+        """Return the candidate sets, in the order of `probabilities`."""
         return tuple(self.parent_set_probs)
 
     @cached_property
     def probabilities(self) -> np.ndarray:
-        """The probability of every set, as a read-only array."""
+        """Return the probability of every set, as a read-only array."""
         found = np.fromiter(self.parent_set_probs.values(), float)
         found.setflags(write=False)
         return found
 
     @property
     def entropy(self) -> float:
-        """Entropy in nats; another name of `uncertainty`."""
+        """Return the entropy in nats; another name of `uncertainty`."""
         return self.uncertainty
 
     def parent_probs(
         self, all_variables: Collection[str] | None = None
     ) -> dict[str, float]:
-        """P(variable is a direct cause of the target), for every variable but it.
+        """Return P(variable is a direct cause of the target) for every other variable.
 
         Without `all_variables`: those the metadata names, or else those in the sets.
         """
@@ -88,27 +88,27 @@ class ParentSetPosterior:
         return dict(zip(names, found.tolist(), strict=True))
 
     def top_sets(self, k: int = 1) -> list[tuple[ParentSet, float]]:
-        """The k likeliest sets with their probabilities, the likeliest first."""
+        """Return the k likeliest sets with their probabilities, the likeliest first."""
         if k <= 0:
             raise ValueError(f"k={k}: ask for at least one parent set")
         return list(self.top_k_sets[:k])
 
     def log_prob(self, parents: Iterable[str]) -> float:
-        """Natural log of the probability of a set; -inf for one that cannot be."""
+        """Return the log probability of a set; -inf for one that cannot be."""
         if isinstance(parents, str):
             raise TypeError(f"{parents!r} is a string: give a set of names")
         found = self.parent_set_probs.get(frozenset(parents), 0.0)
         return float(np.log(found)) if found > 0 else -np.inf
 
     def sample(self, key: jax.Array) -> ParentSet:
-        """A parent set drawn from the posterior with a JAX random key."""
+        """Draw a parent set from the posterior with a JAX random key."""
         bounds = np.cumsum(self.probabilities)
         point = float(jax.random.uniform(key)) * bounds[-1]
         place = int(np.searchsorted(bounds, point, side="right"))
         return self.parent_sets[min(place, len(bounds) - 1)]
 
     def to_networkx(self, threshold: float = 0.5) -> Any:
-        """A networkx digraph with an edge from every parent likelier than `threshold`.
+        """Return a networkx digraph with an edge from every parent above `threshold`.
 
         Edges carry their probability as attribute `probability`.
         """
@@ -131,7 +131,7 @@ def create_parent_set_posterior(
     probabilities: Any,
     metadata: Mapping[str, Any] | None = None,
 ) -> ParentSetPosterior:
-    """A posterior from sets and their probabilities, which are scaled to sum to one.
+    """Return a posterior from sets and probabilities, which are scaled to sum to one.
 
     Metadata gains the number of sets, the sum as given, and the extremes.
 
@@ -171,7 +171,7 @@ def create_parent_set_posterior(
 
 
 def entropy_of(probabilities: np.ndarray) -> float:
-    """Entropy in nats; sets of no probability add nothing."""
+    """Return the entropy in nats; sets of no probability add nothing."""
     positive = probabilities[probabilities > 0]
     return max(0.0, float(-np.sum(positive * np.log(positive))))
 

@@ -12,12 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from acbo.experts.tables import read_problem
-from acbo.graphs.parent_sets import (
-    bucket_parent_sets,
-    enumerate_possible_parent_sets,
-)
-from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
+from acbo.graphs import bucket_parent_sets, enumerate_possible_parent_sets
+from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
+from acbo.posterior.tables import read_problem
 from acbo.surrogate.encode import (
     READING_BUCKETS,
     pad_rows,

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from acbo.graphs.parent_sets import count_parent_sets, enumerate_possible_parent_sets
-from acbo.posterior import ParentSetPosterior
+from acbo.graphs import count_parent_sets, enumerate_possible_parent_sets
+from acbo.posterior.distribution import ParentSetPosterior
 from acbo.surrogate.encode import row_bucket, variable_bucket
 from acbo.surrogate.losses import expert_vector
 from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE

@@ -21,7 +21,7 @@ from acbo.acquisition import (
     exploration_temperature,
 )
 from acbo.environment import Action
-from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.graphs import bucket_parent_sets
 from acbo.policy.environment import Episode, ExperimentEnvironment
 from acbo.policy.features import PolicyObservation
 from acbo.policy.model import PolicyAction, PolicyNetwork, Scores, draw, judge

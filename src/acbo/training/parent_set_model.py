@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from acbo.graphs.parent_sets import (
+from acbo.graphs import (
     bucket_parent_sets,
     enumerate_possible_parent_sets,
     parent_set_membership,
 )
-from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
+from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
 from acbo.surrogate.encode import row_bucket, standardize, variable_bucket
 from acbo.surrogate.model import (
     Prediction,

@@ -15,9 +15,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from acbo.datasets import DataConfig
 from acbo.environment import Action, Proposer, problem_spec
-from acbo.families import SCMConfig
+from acbo.families import DataConfig, SCMConfig
 from acbo.policy.environment import EpisodeConfig, ExperimentEnvironment
 from acbo.policy.features import CANDIDATES, PolicyObservation
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork

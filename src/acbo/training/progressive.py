@@ -19,17 +19,12 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PyTree
 
-from acbo.experts.exact import LARGEST, exact_parent_posterior
-from acbo.named import (
-    FrozenMap,
-    NamedSCM,
-    Sample,
-    create_linear_scm,
-    sample_from_scm,
-    samples_to_avici_format,
-)
-from acbo.named.relations import get_parents
-from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
+from acbo.named.model import NamedSCM, create_linear_scm, get_parents
+from acbo.named.names import FrozenMap
+from acbo.named.samples import Sample, sample_from_scm
+from acbo.named.tables import samples_to_avici_format
+from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
+from acbo.posterior.exact import LARGEST, exact_parent_posterior
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.training.config import SurrogateTrainingConfig
 from acbo.training.curriculum import DIFFICULTIES, LEVELS, classify_difficulty

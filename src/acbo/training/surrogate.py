@@ -17,10 +17,10 @@ import optax
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
-from acbo.datasets import DataConfig, Dataset, draw_dataset
-from acbo.experts.exact import parent_posterior
-from acbo.experts.local import marginals_of
-from acbo.graphs.parent_sets import bucket_parent_sets
+from acbo.families import DataConfig, Dataset, draw_dataset
+from acbo.graphs import bucket_parent_sets
+from acbo.posterior.exact import parent_posterior
+from acbo.posterior.scores import marginals_of
 from acbo.surrogate.encode import standardize
 from acbo.surrogate.model import (
     Prediction,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from acbo.acquisition import AcquisitionState, RewardWeights, compute_rewards
-from acbo.interventions import set_variables
+from acbo.scm import set_variables
 
 
 def state(best=1.0, entropy=2.0, probs=(0.9, 0.2, 0.0), counts=(3.0, 1.0, 0.0)):

@@ -10,7 +10,7 @@ from acbo.baselines.structure import (
     exact_predictor,
     local_predictor,
 )
-from acbo.experts.ols import regression_t
+from acbo.posterior.scores import regression_t
 from causal_linear import draw_history, edges, linear_scm
 
 # 0 causes 1 causes the target 2; 3 has nothing to do with it.

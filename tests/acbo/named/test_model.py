@@ -3,10 +3,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.interventions import no_intervention, set_variable, shift_variables
-from acbo.named.mechanisms import create_root_mechanism
-from acbo.named.model import create_scm
-from acbo.scm import expected_outcome, sample_rows
+from acbo.mechanisms import (
+    create_linear_mechanism,
+    create_mechanism,
+    create_root_mechanism,
+)
+from acbo.named.model import create_scm, get_parents, is_linear, linear_form
+from acbo.scm import (
+    expected_outcome,
+    no_intervention,
+    sample_rows,
+    set_variable,
+    shift_variables,
+)
 from causal_models import triangle
 from jaxrig.tracing import compile_once
 
@@ -26,16 +35,6 @@ def hidden_model():
         target="Y",
         hidden=("U",),
     )
-
-
-def test_rows_follow_the_equations(key):
-    scm = triangle()
-    rows = np.asarray(sample_rows(key, scm, 4000, no_intervention(3)))
-    a, b, c = rows.T
-    assert abs(a.mean() - 1.0) < 0.1
-    np.testing.assert_allclose((b - 0.8 * a).std(), 0.5, atol=0.03)
-    rest = c - 0.3 + 1.5 * a - 2.0 * b
-    np.testing.assert_allclose([rest.mean(), rest.std()], [0.0, 0.7], atol=0.05)
 
 
 def test_same_key_same_noise_whatever_is_done(key):
@@ -138,3 +137,71 @@ def test_a_wrong_model_is_refused_by_name(changes, words):
     }
     with pytest.raises(ValueError, match=words):
         create_scm(**(given | changes))
+
+
+def test_parents_by_name():
+    assert get_parents(triangle(), "C") == {"A", "B"}
+    with pytest.raises(ValueError, match="'Q' is not one of: A, B, C"):
+        get_parents(triangle(), "Q")
+
+
+def test_mechanisms_of_any_kind_by_name(key):
+    made = create_mechanism("rff", ["A"], {"A": 1.5}, noise_scale=0.0)
+    scm = create_scm(["A", "B"], [("A", "B")], {"A": ROOT(), "B": made})
+    done = set_variable(jnp.asarray(0), jnp.asarray(0.7), 2)
+    (row,) = jax.jit(sample_rows, static_argnums=2)(key, scm, 1, done)
+    f, phase = made.features, 0.7 * np.asarray(made.features.inner)[1, :, 0]
+    expected = f.outer[1] @ np.cos(phase + np.asarray(f.bias[1]))
+    np.testing.assert_allclose(row[1], expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="'cubic' is not one of: linear"):
+        create_mechanism("cubic", ["A"], {"A": 1.5})
+
+
+def test_the_form_holds_the_numbers_as_written():
+    form = linear_form(triangle())
+    assert form.names == ("A", "B", "C")
+    expected = [[0, 0.8, -1.5], [0, 0, 2.0], [0, 0, 0]]
+    assert form.weight.tolist() == expected
+    assert form.intercept.tolist() == [1.0, 0.0, 0.3]
+    assert form.noise_scale.tolist() == [1.0, 0.5, 0.7]
+
+
+def test_moments_by_hand():
+    form = linear_form(triangle())
+    mean, covariance = form.moments()
+    np.testing.assert_allclose(mean, [1.0, 0.8, 0.3 - 1.5 + 1.6])
+    np.testing.assert_allclose(covariance[0], [1.0, 0.8, 0.1], atol=1e-12)
+    variance = 0.1**2 + (2 * 0.5) ** 2 + 0.7**2  # through A, through B, its own
+    np.testing.assert_allclose(covariance[2, 2], variance)
+    assert form.mean("C", {"B": 2.0}) == pytest.approx(0.3 - 1.5 + 4)
+    assert form.mean("A", {"B": 2.0}) == pytest.approx(1.0)
+    assert form.moments({"A": 0.0})[1][0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_moments_agree_with_draws(key):
+    rows = np.asarray(sample_rows(key, triangle(), 4000, no_intervention(3)))
+    mean, covariance = linear_form(triangle()).moments()
+    np.testing.assert_allclose(rows.mean(0), mean, atol=0.08)
+    np.testing.assert_allclose(np.cov(rows.T), covariance, atol=0.1)
+
+
+def test_the_closed_form_counts_hidden_variables():
+    form = linear_form(triangle(hidden=("A",), ranges=None))
+    assert form.names == ("B", "C", "A")
+    assert form.mean("C", {"B": 0.0}) == pytest.approx(0.3 - 1.5)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda values, key: jnp.exp(values["A"]),
+        create_linear_mechanism(["A"], {"A": 1.0}, output_bounds=(0.0, 1.0)),
+    ],
+)
+def test_what_is_not_linear_is_named(mechanism):
+    scm = create_scm(
+        ["A", "B"], [("A", "B")], {"A": create_root_mechanism(), "B": mechanism}
+    )
+    assert not is_linear(scm)
+    with pytest.raises(ValueError, match="'B' is not linear"):
+        linear_form(scm)

@@ -1,34 +1,34 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
+from acbo.named import samples
 from acbo.named.samples import (
-    create_interventional_sample,
-    create_observational_sample,
+    apply_intervention,
+    as_array,
+    check_values,
     create_sample,
-    get_intervention_targets,
-    get_intervention_type,
-    get_metadata,
-    get_value,
-    get_values,
-    is_interventional,
-    is_observational,
+    create_shift_intervention,
+    sample_from_scm,
+    sample_with_intervention,
 )
+from acbo.named.samples import create_perfect_intervention as perfect
+from causal_models import triangle
+
+
+def values_of(rows, name):
+    return np.array([row.values[name] for row in rows])
 
 
 def test_observational_and_interventional():
-    seen = create_observational_sample({"X": 1, "Y": 2.0}, {"day": 3})
-    done = create_interventional_sample({"X": 1.0, "Y": 2.0}, "perfect", {"X"})
-    assert is_observational(seen)
-    assert not is_interventional(seen)
-    assert is_interventional(done)
-    assert get_values(seen) == {"X": 1.0, "Y": 2.0} == seen["values"]
-    assert get_value(seen, "Y") == 2.0
-    assert get_metadata(seen) == {"day": 3}
-    assert get_intervention_type(seen) is None
-    assert get_intervention_type(done) == "perfect" == done["intervention_type"]
-    assert get_intervention_targets(done) == {"X"}
-    assert seen == create_sample({"Y": 2.0, "X": 1.0}, metadata={"day": 3})
+    seen = create_sample({"X": 1, "Y": 2.0}, metadata={"day": 3})
+    done = create_sample({"X": 1.0, "Y": 2.0}, "perfect", {"X"})
+    assert seen.values == {"X": 1.0, "Y": 2.0} == seen["values"]
+    assert seen.metadata == {"day": 3}
+    assert seen.intervention_type is None
+    assert done.intervention_type == "perfect" == done["intervention_type"]
+    assert done.intervention_targets == {"X"}
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.values = {}  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(KeyError, match="intervention_targets"):
@@ -50,6 +50,147 @@ def test_wrong_samples_are_named(arguments, words):
         create_sample(*arguments)
 
 
-def test_an_unknown_variable_is_named():
-    with pytest.raises(ValueError, match="'Q' is not one of: X"):
-        get_value(create_sample({"X": 1.0}), "Q")
+def test_a_spec_holds_what_was_asked():
+    spec = perfect({"A", "B"}, {"B": 2, "A": 0.1}, {"note": 1})
+    assert spec["type"] == "perfect"
+    assert spec["targets"] == {"A", "B"}
+    assert spec["values"] == {"A": 0.1, "B": 2.0}
+    assert spec["metadata"] == {"note": 1}
+    with pytest.raises(KeyError, match="targets"):
+        spec["target"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "values", "words"),
+    [
+        (set(), {}, "targets is empty"),
+        ({"A"}, {}, "'A' has no value"),
+        ({"A"}, {"A": 1.0, "B": 1.0}, "'B' has a value"),
+        (["A"], {"A": 1.0}, "is no set"),
+        ({"A"}, [1.0], "is no dictionary"),
+        ({"A"}, {"A": float("nan")}, "value of 'A' is nan"),
+    ],
+)
+def test_wrong_specs_are_named(targets, values, words):
+    with pytest.raises(ValueError, match=words):
+        perfect(targets, values)
+
+
+def test_arrays_put_values_into_columns():
+    scm = triangle()
+    done = as_array(scm, perfect({"B"}, {"B": 2.0}))
+    assert done.mask.tolist() == [False, True, False]
+    assert done.values.tolist() == [0.0, 2.0, 0.0]
+    moved = as_array(scm, create_shift_intervention({"A"}, {"A": 9.0}))
+    assert not moved.mask.any()
+    assert moved.shift.tolist() == [9.0, 0.0, 0.0]
+    assert not as_array(scm, None).mask.any()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"Q": 1.0}, "'Q' is not one of: A, B, C"),
+        ({"C": 1.0}, "'C' is the target"),
+        ({"A": 1.0}, "'A' has no range and cannot be set; settable are: B"),
+        ({"B": 6.0}, "value 6 of 'B' is outside its range -5 to 5"),
+        ({"B": "x"}, "value of 'B' is 'x'"),
+    ],
+)
+def test_what_the_model_does_not_allow_is_refused(values, words):
+    with pytest.raises(ValueError, match=words):
+        check_values(triangle(ranges={"B": (-5.0, 5.0)}), values)
+
+
+def test_hidden_variables_cannot_be_set():
+    scm = triangle(hidden=("A",), ranges=None)
+    with pytest.raises(ValueError, match="'A' is hidden"):
+        check_values(scm, {"A": 1.0})
+
+
+def test_both_ends_of_a_range_are_allowed():
+    scm = triangle(ranges={"B": (-0.3, 0.7)})
+    assert check_values(scm, {"B": 0.7}) == {"B": 0.7}
+    assert check_values(scm, {"B": -0.3}) == {"B": -0.3}
+
+
+def test_perfect_makes_a_constant_in_a_copy():
+    scm = triangle()
+    spec = perfect({"B"}, {"B": 0.5})
+    done = apply_intervention(scm, spec)
+    assert done.edges == scm.edges
+    assert scm.metadata == {}
+    assert done.metadata == {
+        "intervention_applied": True,
+        "intervention_type": "perfect",
+        "intervention_targets": {"B"},
+        "intervention_values": {"B": 0.5},
+    }
+    # The changed model and the compiled intervention tell the same story.
+    through_model = sample_from_scm(done, 4, seed=3)
+    through_arrays = sample_with_intervention(scm, spec, 4, seed=3)
+    np.testing.assert_allclose(
+        values_of(through_model, "C"), values_of(through_arrays, "C"), atol=1e-6
+    )
+    assert set(values_of(through_model, "B")) == {0.5}
+
+
+def test_shift_moves_and_keeps_the_causes():
+    scm = triangle()
+    spec = create_shift_intervention({"B"}, {"B": 2.0})
+    moved = sample_from_scm(apply_intervention(scm, spec), 4, seed=3)
+    seen = sample_from_scm(scm, 4, seed=3)
+    np.testing.assert_allclose(
+        values_of(moved, "B"), values_of(seen, "B") + 2, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("Q", "'Q' is not one of"), ("C", "is the target")]
+)
+@pytest.mark.parametrize("create", [perfect, create_shift_intervention])
+def test_unknown_variables_and_the_target_are_refused(create, name, words):
+    with pytest.raises(ValueError, match=words):
+        apply_intervention(triangle(), create({name}, {name: 1.0}))
+
+
+def test_interventions_keep_the_noise_and_the_exact_value():
+    scm = triangle()
+    seen = sample_from_scm(scm, 6, seed=2)
+    done = sample_with_intervention(scm, perfect({"B"}, {"B": 0.1}), 6, seed=2)
+    assert [s.values["A"] for s in done] == [s.values["A"] for s in seen]
+    assert {s.values["B"] for s in done} == {0.1}
+    assert all(s.intervention_targets == {"B"} for s in done)
+    assert all(a.values["C"] != b.values["C"] for a, b in zip(seen, done, strict=True))
+    assert seen == sample_from_scm(scm, 6, seed=2)
+    assert seen != sample_from_scm(scm, 6, seed=3)
+    assert sample_from_scm(scm, 0) == []
+
+
+def test_one_compiled_program_serves_every_target_and_value():
+    scm = triangle()
+    sample_from_scm(scm, 6, seed=0)
+    before = samples._rows.trace_count
+    for name, value in (("A", 1.0), ("B", -2.0)):
+        sample_with_intervention(scm, perfect({name}, {name: value}), 6, seed=1)
+    sample_with_intervention(scm, create_shift_intervention({"A"}, {"A": 1.0}), 6)
+    assert samples._rows.trace_count == before
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: sample_from_scm(s, -1), "n_samples=-1"),
+        (
+            lambda s: sample_with_intervention(s, perfect({"A"}, {"A": 9.0}), 2),
+            "outside its range",
+        ),
+        (
+            lambda s: sample_with_intervention(s, perfect({"C"}, {"C": 1.0}), 2),
+            "is the target",
+        ),
+    ],
+)
+def test_wrong_requests_are_named(call, words):
+    with pytest.raises(ValueError, match=words):
+        call(triangle())

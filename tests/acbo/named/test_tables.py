@@ -1,10 +1,16 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
+from acbo.named.samples import create_sample
 from acbo.named.tables import (
+    Experiments,
     frame_to_table,
     observed_ranges,
     read_csv,
+    samples_to_arrays,
+    samples_to_avici_format,
     table_to_frame,
     write_csv,
 )
@@ -92,7 +98,7 @@ def test_wrong_files_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"broken.csv: row 2, column 'y' holds nan"):
         read_csv(path)
     path.write_text("")
-    with pytest.raises(ValueError, match=r"broken.csv is no CSV table"):
+    with pytest.raises(ValueError, match=r"broken.csv is not a CSV table"):
         read_csv(path)
 
 
@@ -106,3 +112,111 @@ def test_names_that_would_not_read_back_are_refused():
     assert table.intervened.tolist() == [[True, False], [True, True]]
     with pytest.raises(ValueError, match="'a,b' has a comma"):
         table_to_frame(table)
+
+
+SAMPLES = [
+    create_sample({"x": 1.0, "y": 10.0, "z": 5.0}),
+    create_sample({"x": 3.0, "y": 30.0, "z": 5.0}, "perfect", {"x"}),
+]
+
+
+def test_samples_become_arrays():
+    values, intervened = samples_to_arrays(SAMPLES, ["y", "x"])
+    assert values.tolist() == [[10, 1], [30, 3]]
+    assert intervened.tolist() == [[False, False], [False, True]]
+    assert samples_to_arrays(SAMPLES)[0].tolist() == [[1, 10, 5], [3, 30, 5]]
+    with pytest.raises(ValueError, match="sample 2 has no value of 'y'"):
+        samples_to_arrays([SAMPLES[0], create_sample({"x": 1.0})])
+    with pytest.raises(ValueError, match="no samples"):
+        samples_to_arrays([])
+
+
+def test_channels_are_value_intervened_target():
+    tensor = samples_to_avici_format(SAMPLES, ["x", "y", "z"], "y")
+    assert tensor.shape == (2, 3, 3)
+    # Population standard deviation; a constant column is centered and left alone.
+    np.testing.assert_allclose(tensor[..., 0], [[-1, -1, 0], [1, 1, 0]])
+    assert tensor[..., 1].tolist() == [[0, 0, 0], [1, 0, 0]]
+    assert tensor[..., 2].tolist() == [[0, 1, 0], [0, 1, 0]]
+
+
+def test_raw_values_counts_and_no_target():
+    raw = samples_to_avici_format(SAMPLES, ["y", "x", "z"], standardize=False)
+    assert raw[..., 0].tolist() == [[10, 1, 5], [30, 3, 5]]
+    assert not raw[..., 2].any()
+    counts = samples_to_avici_format(SAMPLES, None, "y", standardization_type="count")
+    np.testing.assert_allclose(counts[..., 0], [[-1, -1, 0], [1, 1, 0]], atol=1e-6)
+    with pytest.raises(ValueError, match="'rank' is not one of: default, count, none"):
+        samples_to_avici_format(SAMPLES, standardization_type="rank")
+    with pytest.raises(ValueError, match="count of -1"):
+        samples_to_avici_format(
+            [create_sample({"x": -1.0})], standardization_type="count"
+        )
+    with pytest.raises(ValueError, match="'q' is not one of: x, y, z"):
+        samples_to_avici_format(SAMPLES, None, "q")
+
+
+ROWS = np.arange(6).reshape(2, 3)
+NONE = np.zeros((2, 3), int)
+RANGES = {"C": (0, 4), "A": (-1.0, 2.0)}
+SEEN = Experiments(ROWS, NONE, ("A", "B", "C"), "B", RANGES, "maximize")
+
+
+def test_what_is_given_is_brought_into_one_form():
+    assert (SEEN.values.dtype, SEEN.intervened.dtype) == (np.float32, bool)
+    assert SEEN.direction == "MAXIMIZE"
+
+
+def test_bounds_by_column():
+    low, high, allowed = SEEN.bounds
+    np.testing.assert_array_equal(low, [-1, 0, 0])
+    np.testing.assert_array_equal(high, [2, 0, 4])
+    np.testing.assert_array_equal(allowed, [True, False, True])
+    assert low.dtype == high.dtype == np.float32
+
+
+def test_adding_a_row_leaves_the_first_as_they_were():
+    more = SEEN.add({"C": 7.0, "A": 1.5, "B": -2.0}, ["A"])
+    np.testing.assert_array_equal(more.values, [*ROWS, [1.5, -2.0, 7.0]])
+    np.testing.assert_array_equal(more.intervened, [*NONE, [1, 0, 0]])
+    assert len(SEEN.values) == 2
+    assert (more.target, more.ranges, more.direction) == ("B", RANGES, "MAXIMIZE")
+
+
+def test_a_row_seen_without_setting_anything():
+    assert not SEEN.add({"A": 0.0, "B": 0.0, "C": 0.0}, []).intervened.any()
+
+
+def test_no_rows_yet():
+    empty = dataclasses.replace(SEEN, values=ROWS[:0], intervened=NONE[:0])
+    assert empty.add({"A": 1.0, "B": 2.0, "C": 3.0}, ["C"]).values.shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"values": ROWS[:, :2]}, r"values \(2, 2\) and intervened \(2, 3\)"),
+        ({"intervened": NONE[:1]}, "one column for each of the 3 names"),
+        ({"values": np.array([[1, 2, 3], [1, np.nan, 3]])}, "row 2 is not finite"),
+        ({"names": ("A", "B", "B")}, "'B' is given twice"),
+        ({"target": "Z"}, "target 'Z' is not one of: A, B, C"),
+        ({"target": "A"}, "the target 'A' must not have a range"),
+        ({"ranges": {}}, "ranges is empty: name the variables"),
+        ({"ranges": {"D": (0, 1)}}, "ranges: variable 'D' is not one of"),
+        ({"ranges": {"A": (1, 0)}}, "range of 'A': 1 to 0 is no range"),
+        ({"ranges": {"A": (0, np.inf)}}, "range of 'A': 0 to inf is no range"),
+        ({"direction": "up"}, "direction='up' is not one of"),
+    ],
+)
+def test_bad_experiments_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(SEEN, **change)
+
+
+def test_bad_rows_are_refused():
+    with pytest.raises(ValueError, match="no value for: B, C"):
+        SEEN.add({"A": 1.0}, [])
+    with pytest.raises(ValueError, match="variable that was set 'Z' is not one of"):
+        SEEN.add({"A": 1.0, "B": 1.0, "C": 1.0}, ["A", "Z"])
+    with pytest.raises(ValueError, match="row 3 is not finite"):
+        SEEN.add({"A": 1.0, "B": np.inf, "C": 1.0}, ["A"])

@@ -2,9 +2,9 @@ import jax
 import numpy as np
 import pytest
 
-from acbo.named.experiments import Experiments
+from acbo.named.tables import Experiments
 from acbo.policy.advisor import load_policy, save_policy
-from acbo.posterior import create_parent_set_posterior
+from acbo.posterior.distribution import create_parent_set_posterior
 from causal_policies import small_policy
 from jaxrig.testing import assert_trees_close
 

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acbo.graphs.parent_sets import enumerate_possible_parent_sets
-from acbo.posterior import ParentSetPosterior, create_parent_set_posterior
+from acbo.graphs import enumerate_possible_parent_sets
+from acbo.posterior.distribution import (
+    ParentSetPosterior,
+    create_parent_set_posterior,
+)
 
 NAMES = ["A", "B", "C", "Y"]
 SETS = enumerate_possible_parent_sets(NAMES, "Y", 3)

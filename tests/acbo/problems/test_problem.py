@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from acbo.problems.problem import linear_problem
+from acbo.problems.problem import (
+    gaussian_rule,
+    linear_problem,
+    point_rule,
+    uniform_rule,
+)
 from causal_models import triangle
 from causal_problems import assert_no_better_on_a_grid
 
@@ -47,3 +52,18 @@ def test_wrong_interventions_are_named(do, words):
 def test_a_range_without_ends_is_refused():
     with pytest.raises(ValueError, match="endless: A, B may be set to anything"):
         linear_problem("endless", triangle(ranges=None))
+
+
+def test_gaussian_moments_and_waves():
+    nodes, weights = gaussian_rule(1.5)
+    np.testing.assert_allclose(weights @ nodes**2, 1.5**2)
+    np.testing.assert_allclose(weights @ nodes**4, 3 * 1.5**4)
+    np.testing.assert_allclose(weights @ np.cos(3 * nodes), np.exp(-(4.5**2) / 2))
+
+
+def test_uniform_and_point():
+    nodes, weights = uniform_rule(55.0, 75.0)
+    np.testing.assert_allclose(weights @ nodes, 65.0)
+    np.testing.assert_allclose(weights @ (nodes - 65) ** 2, 400 / 12)
+    nodes, weights = point_rule(2.0)
+    assert weights @ nodes**3 == 8.0

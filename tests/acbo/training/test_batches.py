@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from acbo.graphs.parent_sets import enumerate_possible_parent_sets
+from acbo.graphs import enumerate_possible_parent_sets
 from acbo.training.examples import TrainingBatch, TrainingBatchJAX, convert_to_jax_batch
 from causal_examples import make_example
 

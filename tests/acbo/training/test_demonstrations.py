@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from acbo.named import create_linear_scm, sample_from_scm
+from acbo.named.model import create_linear_scm
+from acbo.named.samples import sample_from_scm
 from acbo.training.examples import TrainingBatch, convert_to_jax_batch
 from acbo.training.progressive import (
     create_training_batch,

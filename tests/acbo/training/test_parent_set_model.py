@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.graphs.parent_sets import enumerate_possible_parent_sets
+from acbo.graphs import enumerate_possible_parent_sets
 from acbo.training.parent_set_model import (
     at_precision,
     create_parent_set_model,

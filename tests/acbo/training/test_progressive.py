@@ -2,7 +2,7 @@
 
 import pytest
 
-from acbo.named.relations import get_parents
+from acbo.named.model import get_parents
 from acbo.training.config import SurrogateTrainingConfig
 from acbo.training.curriculum import LEVELS
 from acbo.training.progressive import (

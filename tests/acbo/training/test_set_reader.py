@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.posterior import get_marginal_parent_probabilities
 from acbo.training import predict_parent_posterior
 from acbo.training.parent_set_model import SetReader
 from causal_experience import MODEL, params
@@ -33,7 +32,7 @@ def found():
 def test_the_target_has_the_marginals_of_its_sets():
     x, read = found()
     posterior = predict_parent_posterior(MODEL, params(), x, NAMES[:3], "b")
-    wanted = get_marginal_parent_probabilities(posterior, NAMES[:3])
+    wanted = posterior.parent_probs(NAMES[:3])
     np.testing.assert_allclose(
         read.parent_probs, [wanted["a"], 0, wanted["c"], 0], atol=1e-5
     )

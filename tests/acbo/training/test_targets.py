@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from acbo import exact_parent_posterior
-from acbo.datasets import DataConfig, draw_dataset
-from acbo.families import SCMConfig
+from acbo.families import DataConfig, SCMConfig, draw_dataset
 from acbo.training.surrogate import exact_targets, true_targets
 
 CONFIG = DataConfig((SCMConfig(("er2",)),), 4, 32, (3, 3), (12, 20), (2, 6))

@@ -1,0 +1,323 @@
+"""Random graphs of named families, on the device, of any size up to a bucket.
+
+A family draws its graph over places 0, 1, ... in causal order (an edge leads from a
+lower to a higher place) and says which places may hold the target.
+
+Candidate parent sets in one fixed order: by size, then by the places of members.
+
+Index i of any array over parent sets means the same set everywhere, whether the sets
+are of names (host) or of columns (device).
+"""
+
+import functools
+from collections.abc import Callable, Collection, Set
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from acbo.types import Index
+
+
+class Drawn(NamedTuple):
+    """A graph over places in causal order, and where its target may be."""
+
+    adjacency: Bool[Array, "d d"]
+    targets: Bool[Array, " d"]
+
+
+Size = Int[Array, ""]
+Family = Callable[[PRNGKeyArray, Size, int], Drawn]
+
+
+def _places(size: Size, d: int) -> tuple[Bool[Array, " d"], Bool[Array, "d d"]]:
+    """Which places exist, and which edges the order allows."""
+    there = jnp.arange(d) < size
+    ordered = jnp.arange(d)[:, None] < jnp.arange(d)[None, :]
+    return there, ordered & there[:, None] & there[None, :]
+
+
+def _some(
+    key: PRNGKeyArray,
+    candidates: Bool[Array, "*n d"],
+    count: Int[Array, "*n"],
+    weight: Float[Array, "*n d"] | None = None,
+) -> Bool[Array, "*n d"]:
+    """At most `count` of the candidates, drawn without replacement by weight."""
+    score = jax.random.gumbel(key, candidates.shape)
+    if weight is not None:
+        score = score + jnp.log(jnp.maximum(weight, 1e-6))
+    score = jnp.where(candidates, score, -jnp.inf)
+    # Counting who scores higher compiles several times faster than sorting.
+    rank = (score[..., None, :] > score[..., :, None]).sum(axis=-1)
+    return candidates & (rank < jnp.expand_dims(count, -1))
+
+
+def _effects(adjacency: Bool[Array, "d d"], there: Bool[Array, " d"]) -> Drawn:
+    """Any variable with a cause may be the target; any at all where none has one."""
+    caused = adjacency.any(axis=0)
+    return Drawn(adjacency, jnp.where(caused.any(), caused, there))
+
+
+def _one(index: Int[Array, ""], d: int) -> Bool[Array, " d"]:
+    return jnp.arange(d) == index
+
+
+def _attach(
+    key: PRNGKeyArray, adjacency: Bool[Array, "d d"], allowed: Bool[Array, "d d"]
+) -> Bool[Array, "d d"]:
+    """Give one cause to each variable that has no edge at all, the target apart."""
+    alone = ~(adjacency.any(axis=0) | adjacency.any(axis=1))
+    count = alone.astype(jnp.int32)
+    return adjacency | _some(key, allowed.T, count).T
+
+
+def chain(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """Each variable causes the next; the target is any but the first."""
+    there, ordered = _places(size, d)
+    following = jnp.arange(d)[:, None] + 1 == jnp.arange(d)[None, :]
+    return Drawn(following & ordered, there & (jnp.arange(d) > 0))
+
+
+def fork(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """One common cause of all others, and up to two edges among the effects.
+
+    The target is an effect with that one cause only.
+    """
+    there, ordered = _places(size, d)
+    pick, extra, many = jax.random.split(key, 3)
+    effects = there & (jnp.arange(d) > 0)
+    target = jax.random.categorical(pick, jnp.where(effects, 0.0, -jnp.inf))
+    hub = (jnp.arange(d) == 0)[:, None] & ordered
+    free = ordered & effects[:, None] & ~_one(target, d)[None, :]
+    logits = jnp.where(free.reshape(-1), 0.0, -jnp.inf)
+    chosen = jax.random.categorical(extra, logits, shape=(2,))
+    used = jnp.arange(2) < jax.random.randint(many, (), 0, 3)
+    flat = jnp.arange(d * d)[None, :] == chosen[:, None]
+    edges = (flat & used[:, None]).any(axis=0).reshape(d, d) & free
+    return Drawn(hub | edges, _one(target, d))
+
+
+def star(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """Every other variable causes the target, and nothing else does."""
+    _, ordered = _places(size, d)
+    last = _one(size - 1, d)
+    return Drawn(ordered & last[None, :], last)
+
+
+def collider(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """One to three causes of the target; the rest hang on at random."""
+    _, ordered = _places(size, d)
+    place, many, causes, rest = jax.random.split(key, 4)
+    target = jax.random.randint(place, (), 1, jnp.maximum(size, 2))
+    count = jax.random.randint(many, (), 1, 4)
+    into = _some(causes, ordered[:, target], count)
+    edges = into[:, None] & _one(target, d)[None, :]
+    allowed = ordered & ~_one(target, d)[None, :]
+    return Drawn(_attach(rest, edges, allowed), _one(target, d))
+
+
+def mixed(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """One or two causes, a chain of two or three into the target, and hangers-on."""
+    _, ordered = _places(size, d)
+    place, many, causes, length, rest = jax.random.split(key, 5)
+    target = jax.random.randint(place, (), jnp.minimum(2, size - 1), size)
+    count = jax.random.randint(many, (), 1, 3)
+    into = _some(causes, ordered[:, target], count)
+    edges = into[:, None] & _one(target, d)[None, :]
+    links = jax.random.randint(length, (), 2, 4)
+    places = jnp.arange(d)
+    following = places[:, None] + 1 == places[None, :]
+    within = (places[None, :] <= target) & (places[:, None] >= target - links)
+    edges = edges | (following & within & ordered)
+    allowed = ordered & ~_one(target, d)[None, :]
+    return Drawn(_attach(rest, edges, allowed), _one(target, d))
+
+
+def _erdos_renyi(edges_per_variable: float, most: int = 3) -> Family:
+    """Every edge the order allows with one probability; at most `most` causes."""
+
+    def draw(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+        there, ordered = _places(size, d)
+        coin, cut = jax.random.split(key)
+        pairs = jnp.maximum(size - 1, 1).astype(jnp.float32)
+        chance = jnp.minimum(2.0 * edges_per_variable / pairs, 1.0)
+        edges = ordered & (jax.random.uniform(coin, (d, d)) < chance)
+        return _effects(_some(cut, edges.T, jnp.full(d, most)).T, there)
+
+    return draw
+
+
+def _dense(density: float) -> Family:
+    """Every edge the order allows with this probability."""
+
+    def draw(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+        there, ordered = _places(size, d)
+        return _effects(ordered & (jax.random.uniform(key, (d, d)) < density), there)
+
+    return draw
+
+
+def scale_free(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """Three variables in full, then each gets one to three causes, rather among those
+    that have many edges already.
+    """
+    there, ordered = _places(size, d)
+    places = jnp.arange(d)
+    seed = ordered & (places < 3)[None, :]
+
+    def grow(edges: Bool[Array, "d d"], j: Int[Array, ""]):
+        many, which = jax.random.split(jax.random.fold_in(key, j))
+        degree = edges.sum(axis=0) + edges.sum(axis=1)
+        count = jax.random.randint(many, (), 1, 4)
+        causes = _some(which, ordered[:, j], count, degree.astype(jnp.float32))
+        return edges | (causes[:, None] & _one(j, d)[None, :] & (j >= 3)), None
+
+    return _effects(jax.lax.scan(grow, seed, places)[0], there)
+
+
+def two_layer(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
+    """Half sources, half sinks: one to three edges from each source, and of the pairs
+    of sinks three in ten. The target is a sink.
+    """
+    there, ordered = _places(size, d)
+    many, which, among = jax.random.split(key, 3)
+    sources = jnp.arange(d) < size // 2
+    sinks = there & ~sources
+    count = jax.random.randint(many, (d,), 1, 4)
+    across = ordered & sources[:, None] & sinks[None, :]
+    between = ordered & sinks[:, None] & sinks[None, :]
+    between = between & (jax.random.uniform(among, (d, d)) < 0.3)
+    edges = _some(which, across, count) | between
+    caused = sinks & edges.any(axis=0)
+    return Drawn(edges, jnp.where(caused.any(), caused, sinks))
+
+
+GRAPHS: dict[str, Family] = {
+    "chain": chain,
+    "fork": fork,
+    "true_fork": fork,
+    "star": star,
+    "collider": collider,
+    "mixed": mixed,
+    "er1": _erdos_renyi(1.0),
+    "er2": _erdos_renyi(2.0),
+    "random": _dense(0.5),
+    "dense": _dense(0.7),
+    "scale_free": scale_free,
+    "two_layer": two_layer,
+}
+
+
+def family_named(name: str) -> Family:
+    """The family of a name; "ER-1" and "er1" are one."""
+    found = GRAPHS.get(name.lower().replace("er-", "er"))
+    if found is None:
+        raise ValueError(f"family {name!r} is not one of: {', '.join(GRAPHS)}")
+    return found
+
+
+def check_max_parents(max_parents: int) -> int:
+    """The largest size of a parent set; ValueError for a negative one."""
+    if max_parents < 0:
+        raise ValueError(f"max_parents={max_parents}: give 0 or more")
+    return max_parents
+
+
+def count_parent_sets(d: int, max_parents: int = 3) -> int:
+    """How many sets of at most `max_parents` of the other d - 1 variables there are.
+
+    >>> count_parent_sets(8), count_parent_sets(10, 5)
+    (64, 382)
+    """
+    if d < 1:
+        raise ValueError(f"d={d}: there is at least one variable, the target")
+    largest = min(check_max_parents(max_parents), d - 1)
+    return sum(comb(d - 1, size) for size in range(largest + 1))
+
+
+def enumerate_possible_parent_sets(
+    variables: Collection[str], target: str, max_parent_size: int = 3
+) -> list[frozenset[str]]:
+    """All sets of at most `max_parent_size` other variables, the empty set first.
+
+    Within one size the order is lexicographic in the places of `variables`, which is
+    the order of every array over parent sets; an unordered set of names is sorted.
+
+    >>> [sorted(s) for s in enumerate_possible_parent_sets(["A", "B", "Y"], "Y")]
+    [[], ['A'], ['B'], ['A', 'B']]
+    """
+    names = sorted(variables) if isinstance(variables, Set) else list(variables)
+    if target not in names:
+        raise ValueError(f"target {target!r} is not one of the variables {names}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"the variables {names} hold a name twice: make them unique")
+    others = [name for name in names if name != target]
+    largest = min(check_max_parents(max_parent_size), len(others))
+    return [
+        frozenset(chosen)
+        for size in range(largest + 1)
+        for chosen in combinations(others, size)
+    ]
+
+
+@functools.lru_cache(maxsize=64)
+def parent_set_ranks(d: int, max_parents: int) -> np.ndarray:
+    """Members of every set [K, max_parents] as ranks among the other variables.
+
+    The rank of column i is i for columns before the target and i - 1 after it. Unused
+    places hold d - 1, which is no rank.
+    """
+    ranks = np.full((count_parent_sets(d, max_parents), max_parents), d - 1, np.int32)
+    row = 0
+    for size in range(min(max_parents, d - 1) + 1):
+        for chosen in combinations(range(d - 1), size):
+            ranks[row, :size] = chosen
+            row += 1
+    ranks.setflags(write=False)
+    return ranks
+
+
+@functools.lru_cache(maxsize=64)
+def rank_membership(d: int, max_parents: int) -> np.ndarray:
+    """Which of the other d - 1 variables, by rank, each set holds: [K, d - 1]."""
+    ranks = parent_set_ranks(d, max_parents)
+    held = (ranks[:, :, None] == np.arange(d - 1)).any(axis=1)
+    held.setflags(write=False)
+    return held
+
+
+@functools.lru_cache(maxsize=256)
+def parent_set_membership(d: int, max_parents: int, target: int) -> np.ndarray:
+    """Which of d columns each candidate parent set of column `target` holds: [K, d]."""
+    if not 0 <= target < d:
+        raise ValueError(f"target={target} is not one of the columns 0 to {d - 1}")
+    held = np.insert(rank_membership(d, max_parents), target, False, axis=1)
+    held.setflags(write=False)
+    return held
+
+
+def parent_set_members(
+    d: int, max_parents: int, target: Index
+) -> Int[Array, "K max_parents"]:
+    """Columns of every set's members; unused places hold d. For traced targets."""
+    ranks = jnp.asarray(parent_set_ranks(d, max_parents))
+    return ranks + (ranks >= target.astype(ranks.dtype)).astype(ranks.dtype)
+
+
+def bucket_parent_sets(
+    var_mask: Bool[Array, " d"], target: Index, max_parents: int
+) -> tuple[Bool[Array, " K"], Bool[Array, "K d"]]:
+    """Which sets are candidates, and what they hold, for variables of a padded bucket.
+
+    A set that holds a padded variable is no candidate.
+    """
+    d = var_mask.shape[0]
+    members = parent_set_members(d, max_parents, target)
+    columns = jnp.arange(d, dtype=members.dtype)[None, None, :]
+    held = (members[:, :, None] == columns).any(axis=1)
+    return ~(held & ~var_mask[None, :]).any(axis=1), held

@@ -1,1 +1,0 @@
-"""Graphs over variables: families of random ones, orders, and sets of causes."""

@@ -1,1 +1,0 @@
-"""Mechanisms and noise of structural causal models, sampled on the device."""

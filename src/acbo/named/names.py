@@ -1,0 +1,136 @@
+"""Names outside compiled code: what a name may be, directed graphs over names, and the
+columns that names stand for.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool
+
+from jaxrig.static import freeze
+
+Edge = tuple[str, str]  # (cause, effect)
+V = TypeVar("V")
+
+
+def check_names(names: Sequence[Any], what: str = "variable") -> tuple[str, ...]:
+    """Return the names as a tuple; ValueError for an empty or a repeated one."""
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"{what} {name!r} is no name: give a non-empty string")
+    repeated = sorted({name for name in names if list(names).count(name) > 1})
+    if repeated:
+        raise ValueError(f"{what} {repeated[0]!r} is given twice: names must differ")
+    return tuple(names)
+
+
+def check_known(name: str, names: Collection[str], what: str = "variable") -> None:
+    """Raise ValueError unless the name is one of `names`, which the message lists."""
+    if name not in names:
+        raise ValueError(f"{what} {name!r} is not one of: {', '.join(sorted(names))}")
+
+
+def check_edges(names: Collection[str], edges: Iterable[Any]) -> frozenset[Edge]:
+    """Return the edges as a set; ValueError where one names an unknown variable."""
+    found = []
+    for edge in edges:
+        if isinstance(edge, str) or len(edge) != 2:
+            raise ValueError(f"edge {edge!r} is not a pair (cause, effect)")
+        for end in edge:
+            check_known(end, names, f"edge {tuple(edge)!r}: variable")
+        found.append((edge[0], edge[1]))
+    return frozenset(found)
+
+
+def parents_of(name: str, edges: Iterable[Edge]) -> tuple[str, ...]:
+    """Return the direct causes of a variable, sorted by name."""
+    return tuple(sorted(cause for cause, effect in edges if effect == name))
+
+
+def sort_names(names: Sequence[str], edges: Collection[Edge]) -> tuple[str, ...]:
+    """Sort causes before effects, otherwise as given; ValueError naming a cycle."""
+    causes = {name: set(parents_of(name, edges)) for name in names}
+    left = dict.fromkeys(names)
+    placed: list[str] = []
+    while left:
+        free = next((n for n in left if causes[n].isdisjoint(left)), None)
+        if free is None:
+            raise ValueError(
+                f"the graph has a cycle: {' -> '.join(_find_cycle(left, causes))}; "
+                "remove one of its edges"
+            )
+        placed.append(free)
+        del left[free]
+    return tuple(placed)
+
+
+def _find_cycle(
+    left: Collection[str], causes: Mapping[str, Collection[str]]
+) -> tuple[str, ...]:
+    # Every variable in `left` has a cause in `left`, so walking from effect to cause
+    # must come back to where it was.
+    walk = [min(left)]
+    while True:
+        cause = next(c for c in sorted(causes[walk[-1]]) if c in left)
+        if cause in walk:
+            return tuple(reversed([*walk[walk.index(cause) :], cause]))
+        walk.append(cause)
+
+
+class FrozenMap(Mapping[str, V]):
+    """A read-only copy of a mapping, in its order; equal to any equal mapping."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, V] | Iterable[tuple[str, V]] = ()):
+        self._items = dict(items)
+
+    def __getitem__(self, key: str) -> V:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(freeze(dict(self._items)))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Maps names to columns and back."""
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_names(self.names)
+
+    def index(self, name: str) -> int:
+        """Return the column of a name; ValueError listing the names if unknown."""
+        check_known(name, self.names)
+        return self.names.index(name)
+
+    def mask(self, names: Iterable[str]) -> Bool[np.ndarray, " d"]:
+        """Return True at the columns of these names."""
+        found = np.zeros(len(self.names), bool)
+        found[[self.index(name) for name in names]] = True
+        return found
+
+    def members(self, mask: Iterable[Any]) -> frozenset[str]:
+        """Return the names of the columns where the mask is True."""
+        return frozenset(n for n, m in zip(self.names, mask, strict=True) if m)
+
+    def adjacency(self, edges: Iterable[Edge]) -> Bool[Array, "d d"]:
+        """Return a matrix that is True at [i, j] where name i causes name j."""
+        found = np.zeros((len(self.names), len(self.names)), bool)
+        for cause, effect in check_edges(self.names, edges):
+            found[self.index(cause), self.index(effect)] = True
+        return jnp.asarray(found)

@@ -1,0 +1,130 @@
+"""Reliability curves: how often what is given a probability turns out to be true.
+
+What a posterior says about the causes of a target, as bars.
+
+How far proposers are from the optimum after each intervention.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Float
+
+from acbo.evaluation.statistics import bootstrap_interval
+from acbo.posterior.distribution import ParentSetPosterior
+from jaxrig.report import bar_chart, line_chart
+
+Z = 1.96  # deviations of a 95 % interval
+FEWEST = 10  # predictions in a bin that is drawn
+
+
+def draw_calibration(
+    sums: Mapping[str, Float[np.ndarray, "3 bins"]], title: str = "Calibration"
+) -> str:
+    """Observed share over predicted probability, with 95 % intervals.
+
+    `sums` holds, by name and for each bin, the number of predictions, the sum of their
+    probabilities and the number that came true; bins of fewer than ten are left out.
+    """
+    series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    bands: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for name, given in sums.items():
+        count, predicted, happened = np.asarray(given, np.float64)
+        used = count >= FEWEST
+        if not used.any():
+            raise ValueError(
+                f"{name!r} has no bin of {FEWEST} predictions: give more problems"
+            )
+        n, share = count[used], happened[used] / count[used]
+        series[name] = (predicted[used] / n, share)
+        bands[name] = wilson(share, n)
+    ends = np.array([0.0, 1.0])
+    return line_chart(
+        {**series, "ideal": (ends, ends)},
+        title=title,
+        x_label="predicted probability",
+        y_label="share that is true",
+        bands=bands,
+    )
+
+
+def wilson(
+    share: Float[np.ndarray, " bins"], count: Float[np.ndarray, " bins"]
+) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
+    """Wilson's 95 % interval of a share of `count` cases."""
+    scale = 1 + Z**2 / count
+    middle = (share + Z**2 / (2 * count)) / scale
+    half = Z * np.sqrt(share * (1 - share) / count + (Z / (2 * count)) ** 2) / scale
+    return np.minimum(middle - half, share), np.maximum(middle + half, share)
+
+
+SETS = 8
+NOTHING = "none"
+
+
+def draw_parent_sets(posterior: ParentSetPosterior, most: int = SETS) -> str:
+    """The likeliest sets of direct causes, the likeliest first."""
+    bars: dict[str, float] = {}
+    for chosen, chance in posterior.top_sets(most):
+        bars[", ".join(sorted(chosen)) or NOTHING] = float(chance)
+    title = f"Sets of direct causes of {posterior.target_variable}"
+    return bar_chart(bars, title=title, x_label="probability")
+
+
+def draw_parent_probs(posterior: ParentSetPosterior) -> str:
+    """How likely each variable is a direct cause of the target, likeliest first."""
+    chances = posterior.parent_probs()
+    order = sorted(chances, key=lambda name: -chances[name])
+    title = f"Direct causes of {posterior.target_variable}"
+    bars = {name: chances[name] for name in order}
+    return bar_chart(bars, title=title, x_label="probability")
+
+
+def draw_regret(
+    curves: Mapping[str, np.ndarray],
+    title: str = "Simple regret",
+    y_label: str = "regret",
+) -> str:
+    """Means after 1, 2, ... interventions, with intervals of the mean.
+
+    `curves` are arrays [problems, steps] by name.
+    """
+    series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    bands: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for name, given in curves.items():
+        values = np.asarray(given, np.float64)
+        if values.ndim != 2 or 0 in values.shape:
+            raise ValueError(
+                f"{name!r} has shape {values.shape}: give numbers by problem and step"
+            )
+        found = [bootstrap_interval(column) for column in values.T]
+        steps = np.arange(1, values.shape[1] + 1)
+        low = np.array([each.low for each in found])
+        high = np.array([each.high for each in found])
+        mean = np.array([each.mean for each in found])
+        series[name] = (steps, mean)
+        # Rounding may put the mean of equal numbers just outside.
+        bands[name] = (np.minimum(low, mean), np.maximum(high, mean))
+    return line_chart(
+        series, title=title, x_label="interventions", y_label=y_label, bands=bands
+    )
+
+
+def draw_shares(shares: Mapping[str, Float[np.ndarray, " steps"]]) -> str:
+    """The best so far in single runs, as a share of the way to the true optimum."""
+    series = {
+        name: (np.arange(1, len(each) + 1), np.asarray(each, np.float64))
+        for name, each in shares.items()
+    }
+    length = max(len(each) for each in shares.values())
+    steps = np.arange(1, length + 1)
+    return line_chart(
+        {
+            **series,
+            "optimum": (steps, np.ones(length)),
+            "nothing set": (steps, np.zeros(length)),
+        },
+        title="Share of the way to the optimum",
+        x_label="interventions",
+        y_label="best so far",
+    )

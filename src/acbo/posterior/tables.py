@@ -1,0 +1,204 @@
+"""What a user hands to an expert, checked: arrays or frames, names, edges, tiers."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from acbo.graphs import check_max_parents, enumerate_possible_parent_sets
+from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
+
+SHORTEST = 16  # rows; longer tables are padded to the next power of two
+
+
+class Table(NamedTuple):
+    """A data set with names; `target` is a column, or -1 where there is none."""
+
+    values: np.ndarray
+    intervened: np.ndarray
+    names: tuple[str, ...]
+    target: int
+
+
+def read_problem(
+    values: Any,
+    intervened: Any,
+    target: Any,
+    names: Iterable[Any] | None = None,
+) -> Table:
+    """A table that an expert can work on; ValueError says what is wrong with it."""
+    columns = getattr(values, "columns", None)  # of a pandas frame
+    array = _numbers(values, columns)
+    if names is None:
+        names = [f"X{i}" for i in range(array.shape[1])] if columns is None else columns
+    known = tuple(str(name) for name in cast(Iterable[Any], names))
+    if len(known) != array.shape[1] or len(set(known)) != len(known):
+        raise ValueError(
+            f"the names {list(known)} do not go with {array.shape[1]} columns: give "
+            "one for each, all different"
+        )
+    flags = _flags(intervened, array.shape)
+    _check_rows(array, flags, known)
+    column = -1 if target is None else find_column(target, known)
+    if target is not None and flags[:, column].all():
+        raise ValueError(
+            f"the target {known[column]!r} is intervened in every row, which says "
+            "nothing about its causes: add rows in which it is free"
+        )
+    return Table(array, flags, known, column)
+
+
+def _numbers(values: Any, columns: Any) -> np.ndarray:
+    if columns is not None:
+        words = [
+            str(name)
+            for name, kind in zip(columns, values.dtypes, strict=True)
+            if getattr(kind, "kind", "O") not in "biuf"
+        ]
+        if words:
+            raise ValueError(
+                f"column {words[0]!r} does not hold numbers: drop it, or turn it into "
+                "the mask `intervened` if it tells what was set"
+            )
+    array = np.asarray(values, np.float64)
+    if array.ndim != 2:
+        raise ValueError(
+            f"values of shape {array.shape} are no table: give [rows, variables]"
+        )
+    if array.shape[0] < 2 or array.shape[1] < 1:
+        raise ValueError(
+            f"values of shape {array.shape} are too few: give two rows or more"
+        )
+    return array
+
+
+def _flags(intervened: Any, shape: tuple[int, ...]) -> np.ndarray:
+    if intervened is None:
+        return np.zeros(shape, bool)
+    flags = np.asarray(intervened)
+    if flags.shape != shape:
+        raise ValueError(
+            f"intervened of shape {flags.shape} does not go with values of shape "
+            f"{shape}: give one flag for each cell"
+        )
+    if not np.isin(flags, (0, 1)).all():
+        raise ValueError("intervened holds something else than True and False")
+    return flags.astype(bool)
+
+
+def _check_rows(values: np.ndarray, flags: np.ndarray, names: Sequence[str]) -> None:
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(
+            f"row {row} holds {values[row, column]} in column {names[column]!r}: drop "
+            "such rows or fill them"
+        )
+    observed = ~flags.any(axis=1)
+    some = values[observed] if observed.sum() >= 2 else values
+    constant = np.flatnonzero(np.ptp(some, axis=0) == 0)
+    if len(constant):
+        raise ValueError(
+            f"column {names[constant[0]]!r} is constant over the observational rows "
+            "and cannot be scaled: drop it or add rows in which it varies"
+        )
+
+
+def find_column(which: Any, names: Sequence[str]) -> int:
+    """The column of a variable given by name or by number."""
+    if isinstance(which, str):
+        if which in names:
+            return names.index(which)
+    elif isinstance(which, int | np.integer) and 0 <= which < len(names):
+        return int(which)
+    raise ValueError(f"{which!r} is not one of the variables {list(names)}")
+
+
+def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:
+    """Pairs (parent, child) as a matrix [parent, child]."""
+    matrix = np.zeros((len(names), len(names)), bool)
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
+            raise ValueError(f"{pair!r} is no edge: give a pair (parent, child)")
+        parent, child = (find_column(each, names) for each in pair)
+        if parent == child:
+            raise ValueError(f"the edge {pair!r} is a loop: nothing causes itself")
+        matrix[parent, child] = True
+    return matrix
+
+
+def tier_matrix(tiers: Iterable[Any] | None, names: Sequence[str]) -> np.ndarray:
+    """Edges forbidden by tiers: those from a later group to an earlier one.
+
+    A variable in no tier is free.
+    """
+    place = np.full(len(names), -1)
+    for number, group in enumerate(tiers or ()):
+        for name in [group] if isinstance(group, str | int) else group:
+            column = find_column(name, names)
+            if place[column] >= 0:
+                raise ValueError(f"{names[column]!r} is in two tiers: put it in one")
+            place[column] = number
+    return (place[:, None] > place[None, :]) & (place >= 0)[None, :]
+
+
+def check_edges(
+    required: np.ndarray,
+    forbidden: np.ndarray,
+    names: Sequence[str],
+    max_parents: int,
+) -> None:
+    """ValueError where no graph has all required edges and no forbidden one."""
+    check_max_parents(max_parents)
+    both = np.argwhere(required & forbidden)
+    if len(both):
+        edge = " -> ".join(names[int(i)] for i in both[0])
+        raise ValueError(f"the edge {edge} is required and forbidden: drop one")
+    crowded = np.flatnonzero(required.sum(axis=0) > max_parents)
+    if len(crowded):
+        raise ValueError(
+            f"{names[crowded[0]]!r} has {required[:, crowded[0]].sum()} required "
+            f"parents: raise max_parents={max_parents}"
+        )
+    left = np.ones(len(names), bool)
+    for _ in names:
+        left &= (required & left[:, None]).any(axis=0)
+    if left.any():
+        circle = [name for name, there in zip(names, left, strict=True) if there]
+        raise ValueError(
+            f"the required edges form a cycle that reaches {circle}: drop one of them"
+        )
+
+
+def padded_arrays(
+    table: Table,
+) -> tuple[
+    Float[Array, "rows d"],
+    Bool[Array, "rows d"],
+    Bool[Array, " rows"],
+    Bool[Array, " d"],
+]:
+    """Values, flags and masks, padded so that tables of like length share a program."""
+    rows, d = table.values.shape
+    room = max(SHORTEST, 1 << (rows - 1).bit_length()) - rows
+    grow = lambda array: jnp.asarray(np.pad(array, ((0, room), (0, 0))))
+    row_mask = jnp.asarray(np.arange(rows + room) < rows)
+    return grow(table.values), grow(table.intervened), row_mask, jnp.ones(d, bool)
+
+
+def parent_posterior_of(
+    table: Table, logs: np.ndarray, max_parents: int, method: str
+) -> ParentSetPosterior:
+    """Log probabilities over the candidate sets of the target as a posterior."""
+    target = table.names[table.target]
+    sets = enumerate_possible_parent_sets(table.names, target, max_parents)
+    chances = np.exp(logs.astype(np.float64))
+    metadata = {
+        "all_variables": table.names,
+        "method": method,
+        "max_parents": max_parents,
+        "n_rows": len(table.values),
+    }
+    return create_parent_set_posterior(target, sets, chances, metadata)

@@ -1,0 +1,90 @@
+import pickle
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acbo.named.names import (
+    Codec,
+    FrozenMap,
+    check_edges,
+    check_known,
+    check_names,
+    parents_of,
+    sort_names,
+)
+
+nx = pytest.importorskip("networkx")
+
+NAMES = ("a", "b", "c", "d", "e")
+edge_sets = st.sets(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)))
+
+
+@given(edge_sets)
+def test_sorting_finds_an_order_or_names_a_real_cycle(edges):
+    graph = nx.DiGraph(list(edges))
+    if nx.is_directed_acyclic_graph(graph):
+        order = sort_names(NAMES, edges)
+        assert sorted(order) == sorted(NAMES)
+        assert all(order.index(a) < order.index(b) for a, b in edges)
+        return
+    with pytest.raises(ValueError, match="the graph has a cycle") as error:
+        sort_names(NAMES, edges)
+    cycle = str(error.value).split(": ")[1].split(";")[0].split(" -> ")
+    assert cycle[0] == cycle[-1]
+    assert all(pair in edges for pair in pairwise(cycle))
+
+
+@given(edge_sets)
+def test_parents_agree_with_networkx(edges):
+    graph = nx.DiGraph(list(edges))
+    graph.add_nodes_from(NAMES)
+    for name in NAMES:
+        assert set(parents_of(name, edges)) == set(graph.predecessors(name))
+
+
+def test_without_edges_the_given_order_stays():
+    assert sort_names(("z", "a", "m"), set()) == ("z", "a", "m")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: check_names(["a", "b", "a"]), "'a' is given twice"),
+        (lambda: check_names(["a", ""]), "'' is no name"),
+        (lambda: check_known("q", {"a", "b"}), "'q' is not one of: a, b"),
+        (lambda: check_edges(["a", "b"], [("a", "q")]), "'q' is not one of"),
+        (lambda: check_edges(["a", "b"], ["ab"]), "not a pair"),
+    ],
+)
+def test_wrong_names_and_edges_are_named(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
+
+
+def test_names_and_columns():
+    codec = Codec(("b", "a", "c"))
+    assert codec.index("a") == 1
+    assert codec.mask({"c", "b"}).tolist() == [True, False, True]
+    assert codec.members(codec.mask({"c", "b"})) == {"b", "c"}
+    adjacency = codec.adjacency({("a", "b"), ("b", "c")})
+    assert adjacency.tolist() == [
+        [False, False, True],
+        [True, False, False],
+        [False] * 3,
+    ]
+    with pytest.raises(ValueError, match="'q' is not one of: a, b, c"):
+        codec.index("q")
+
+
+def test_a_frozen_map_is_a_read_only_copy_that_hashes_by_value():
+    given = {"b": 1.0, "a": 2.0}
+    held = FrozenMap(given)
+    given["b"] = 5.0
+    assert held == {"a": 2.0, "b": 1.0}
+    assert list(held) == ["b", "a"]
+    assert hash(held) == hash(FrozenMap({"a": 2.0, "b": 1.0}))
+    assert pickle.loads(pickle.dumps(held)) == held
+    with pytest.raises(TypeError):
+        held["b"] = 3.0  # pyright: ignore[reportIndexIssue]

@@ -1,0 +1,107 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from acbo.posterior.exact import exact_parent_posterior
+from acbo.posterior.tables import (
+    check_edges,
+    edge_matrix,
+    find_column,
+    padded_arrays,
+    parent_posterior_of,
+    read_problem,
+    tier_matrix,
+)
+
+NAMES = ["A", "B", "Y"]
+VALUES = np.random.default_rng(0).standard_normal((6, 3))
+FLAGS = np.zeros((6, 3), bool)
+
+
+def with_cell(value, row=2, column=1):
+    values = VALUES.copy()
+    values[row, column] = value
+    return values
+
+
+def constant_when_observed():
+    values, flags = VALUES.copy(), FLAGS.copy()
+    values[:4, 1], flags[4:, 1] = 7.0, True
+    return values, flags
+
+
+@pytest.mark.parametrize(
+    ("values", "flags", "options", "message"),
+    [
+        (with_cell(np.nan), None, {}, "row 2 holds nan in column 'B'"),
+        (with_cell(np.inf), None, {}, "row 2 holds inf in column 'B'"),
+        (*constant_when_observed(), {}, "column 'B' is constant"),
+        (VALUES[:1], None, {}, "two rows or more"),
+        (VALUES[0], None, {}, "are no table"),
+        (VALUES, FLAGS[:5], {}, "one flag for each cell"),
+        (VALUES, FLAGS + 2, {}, "something else than True and False"),
+        (VALUES, None, {"target": "Z"}, "'Z' is not one of the variables"),
+        (VALUES, None, {"target": 3}, "3 is not one of the variables"),
+        (VALUES, None, {"names": ["A", "Y"]}, "do not go with 3 columns"),
+        (VALUES, None, {"names": ["A", "A", "Y"]}, "all different"),
+        (VALUES, FLAGS | [False, False, True], {}, "is intervened in every row"),
+        (VALUES, None, {"required": [("A", "Q")]}, "'Q' is not one of"),
+        (VALUES, None, {"forbidden": ["AB"]}, "'AB' is no edge"),
+        (VALUES, None, {"required": [("A", "A")]}, "is a loop"),
+        (VALUES, None, {"required": [("A", "B"), ("B", "A")]}, "form a cycle"),
+        (
+            VALUES,
+            None,
+            {"required": [("A", "B")], "forbidden": [(0, 1)]},
+            "A -> B is required and forbidden",
+        ),
+        (VALUES, None, {"required": [("B", "A")], "tiers": ["A", "B"]}, "B -> A is"),
+        (VALUES, None, {"tiers": [["A"], ["A", "B"]]}, "'A' is in two tiers"),
+        (
+            VALUES,
+            None,
+            {"required": [("A", "Y"), ("B", "Y")], "max_parents": 1},
+            "'Y' has 2 required parents",
+        ),
+        (VALUES, None, {"max_parents": -1}, "max_parents=-1"),
+    ],
+)
+def test_bad_input_is_named(values, flags, options, message):
+    arguments = {"target": "Y", "names": NAMES} | options
+    with pytest.raises(ValueError, match=message):
+        exact_parent_posterior(values, flags, **arguments)
+
+
+def test_frames_bring_their_names():
+    table = read_problem(pd.DataFrame(VALUES, columns=NAMES), FLAGS.astype(int), "B")
+    assert (table.names, table.target) == (("A", "B", "Y"), 1)
+    assert read_problem(VALUES, None, None).names == ("X0", "X1", "X2")
+    mixed = pd.DataFrame({"A": [1.0, 2.0], "note": ["x", "y"]})
+    with pytest.raises(ValueError, match="column 'note' does not hold numbers"):
+        read_problem(mixed, None, "A")
+
+
+def test_columns_and_edges():
+    assert find_column("Y", NAMES) == find_column(np.int64(2), NAMES) == 2
+    pairs = edge_matrix([("A", "Y"), (1, 0)], NAMES)
+    assert np.argwhere(pairs).tolist() == [[0, 2], [1, 0]]
+    check_edges(pairs, ~pairs, NAMES, 1)
+    later = tier_matrix([["A"], ["Y"]], NAMES)  # B is free
+    assert np.argwhere(later).tolist() == [[2, 0]]
+    assert not tier_matrix(None, NAMES).any()
+
+
+def test_padding_to_a_power_of_two():
+    table = read_problem(np.random.default_rng(0).standard_normal((33, 2)), None, 0)
+    values, flags, rows, there = padded_arrays(table)
+    assert values.shape == flags.shape == (64, 2)
+    assert (int(rows.sum()), bool(there.all())) == (33, True)
+
+
+def test_logs_become_a_posterior():
+    table = read_problem(VALUES, None, "Y", NAMES)
+    logs = np.log([0.1, 0.2, 0.3, 0.4])
+    found = parent_posterior_of(table, logs, 2, "some")
+    assert found.parent_set_probs[frozenset("AB")] == pytest.approx(0.4)
+    assert found.metadata["method"] == "some"
+    assert found.metadata["n_rows"] == 6
