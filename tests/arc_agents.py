@@ -6,9 +6,9 @@ import numpy as np
 
 from arc_samples import write_tasks
 from jaxarc.actions import PointAction
-from jaxarc.data.parse import RawTask
 from jaxarc.learning.training import PAINTING, AgentConfig
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.tasks.parse import RawTask
 from jaxrig.learn import Choice, PPOConfig
 
 TINY_PPO = PPOConfig(

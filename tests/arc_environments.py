@@ -11,7 +11,7 @@ import numpy as np
 from arc_play import make_config, random_puzzle, stack
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.starts import EnvParams
 
 SHAPE = (5, 5)
 DATA = Path(
@@ -61,8 +61,8 @@ def step(env, state, action):
 
 
 @jax.jit
-def renew(env, state, done):
-    return env.renew(state, done)
+def auto_reset(env, state, done):
+    return env.auto_reset(state, done)
 
 
 def sample_actions(env, key, count):

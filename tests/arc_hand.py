@@ -6,9 +6,7 @@ import numpy as np
 
 from jaxarc import bits
 from jaxarc.actions import create_mask_action
-from jaxarc.envs.select import select_active, select_raw
-from jaxarc.ops.apply import apply_operation
-from jaxarc.ops.canvas import blank_canvas
+from jaxarc.ops.canvas import apply_operation, blank_canvas
 
 
 def grid_of(picture):
@@ -44,8 +42,8 @@ def shown(canvas):
 @jax.jit
 def applied(canvas, action, start):
     shape = (canvas.planes.shape[-1], canvas.width)
-    raw = select_raw(action, shape)
-    selected = select_active(action, raw, canvas.size, canvas.active())
+    raw = action.pack(shape)
+    selected = action.pack_active(raw, canvas.size, canvas.active())
     return apply_operation(
         action.operation, canvas, selected, raw, (start.planes, start.size)
     )

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxarc.data.packing import Dimensions
-from jaxarc.data.parse import RawTask
+from jaxarc.tasks.packing import Dimensions
+from jaxarc.tasks.parse import RawTask
 
 DATA = Path(
     os.environ.get("JAXRIG_DATA", Path(__file__).parents[2] / "shared" / "data")

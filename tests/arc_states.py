@@ -17,7 +17,7 @@ from jaxarc.config import (
 )
 from jaxarc.envs.functional import arc_reset
 from jaxarc.envs.structured_actions import PointAction
-from jaxarc.parsers import ArcAgiParser
+from jaxarc.tasks import ArcAgiParser
 
 SIDE = 6
 

@@ -156,7 +156,7 @@ OTHERS = {
 # Names that a document uses without importing them, by module.
 IMPORTED: dict[str, dict[str, tuple[str, ...]]] = {
     "000": {
-        "jaxarc.data.samples": ("create_mock_task",),
+        "jaxarc.tasks.samples": ("create_mock_task",),
         "jaxarc.utils.serialization_utils": ("extract_task_id_from_index",),
     },
     "001": {
@@ -169,7 +169,7 @@ IMPORTED: dict[str, dict[str, tuple[str, ...]]] = {
         "jaxarc.envs.functional": ("batch_reset", "batch_step"),
         "jaxarc.envs.structured_actions": ("PointAction",),
         "jaxarc.types": ("JaxArcTask",),
-        "jaxarc.data.samples": ("create_mock_task",),
+        "jaxarc.tasks.samples": ("create_mock_task",),
     },
     "002": {"": ("numpy as np",)},
     "003": {

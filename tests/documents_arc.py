@@ -14,9 +14,7 @@ import pytest
 
 from arc_states import folder_parser
 from documents import Guide
-from jaxarc.config import get_action_record_fields
-from jaxarc.data import identity
-from jaxarc.data.samples import create_mock_task
+from jaxarc.config.groups import get_action_record_fields
 from jaxarc.envs import (
     EnvironmentConfig,
     JaxArcConfig,
@@ -24,6 +22,8 @@ from jaxarc.envs import (
 )
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
+from jaxarc.tasks import identity
+from jaxarc.tasks.samples import create_mock_task
 from jaxrig.checks import error_mode
 from jaxrig.memory import host_memory
 

@@ -6,10 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxarc.data import create_demo_task
 from jaxarc.envs import DatasetConfig, JaxArcConfig, UnifiedActionConfig
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs.structured_actions import PointAction, create_point_action
+from jaxarc.tasks import create_demo_task
 from jaxarc.utils.error_handling import JAXErrorHandler
 from jaxrig import error_mode, record_compilations
 

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.data import create_demo_task
 from jaxarc.envs import JaxArcConfig, UnifiedActionConfig
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs.structured_actions import (
@@ -12,6 +11,7 @@ from jaxarc.envs.structured_actions import (
     create_mask_action,
     create_point_action,
 )
+from jaxarc.tasks import create_demo_task
 from jaxrig import measure
 
 config = JaxArcConfig(action=UnifiedActionConfig(selection_format="point"))

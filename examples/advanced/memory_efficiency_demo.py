@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import equinox as eqx
 import jax
 
-from jaxarc.data import create_demo_task, create_jax_task_index
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.envs.structured_actions import create_point_action
 from jaxarc.state import ArcEnvState
+from jaxarc.tasks import create_demo_task, create_jax_task_index
 from jaxarc.utils.serialization_utils import (
     calculate_serialization_savings,
     format_file_size,

@@ -12,9 +12,9 @@ from jaxtyping import Array, Int
 
 import jaxarc
 from jaxarc.actions import MaskAction
-from jaxarc.data import extract_task_id_from_index
 from jaxarc.learning import evaluate
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.tasks import extract_task_id_from_index
 from jaxrig.learn import Choice
 
 

@@ -10,7 +10,7 @@ from jaxarc.draw import (
     render_rgb,
     save_drawing,
 )
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import (
     TaskPlayer,
     load_recording,

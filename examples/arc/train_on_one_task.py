@@ -17,7 +17,7 @@ from jaxarc.learning import (
     make_agent,
     train_agent,
 )
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxrig import make_meter
 from jaxrig.learn import PPOConfig
 

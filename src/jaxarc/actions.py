@@ -5,16 +5,23 @@ every field, mapped with `jax.vmap`.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Bool, Int
+from jaxtyping import Array, ArrayLike, Bool, Int, UInt
 
-from jaxarc.ops.names import NUM_OPERATIONS
+from jaxarc import bits
+from jaxarc.ops.canvas import Selection, select_rectangle, select_rows
+from jaxarc.ops.operations import NUM_OPERATIONS
 
 GridShape: TypeAlias = tuple[int, int]
+Corners: TypeAlias = tuple[
+    Int[Array, "*batch"],
+    Int[Array, "*batch"],
+    Int[Array, "*batch"],
+    Int[Array, "*batch"],
+]
 
 
 class BaseAction(eqx.Module):
@@ -24,36 +31,72 @@ class BaseAction(eqx.Module):
 
     @abstractmethod
     def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
-        """The selected cells of a grid of this shape."""
+        """Return the selected cells of a grid of this shape."""
 
     @abstractmethod
     def validate(
         self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
     ) -> "BaseAction":
-        """The nearest action that is in range; never raises."""
+        """Return the nearest action that is in range; never raises."""
+
+    @abstractmethod
+    def pack(self, grid_shape: GridShape) -> Selection:
+        """Return the selected cells as bits; the action must be in range."""
+
+    @abstractmethod
+    def pack_active(
+        self, packed: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
+    ) -> Selection:
+        """Return the part of the packed cells that lies in the active area."""
 
     def _clipped_operation(self, max_operations: int) -> Int[Array, "*batch"]:
         return jnp.clip(self.operation, 0, max_operations - 1)
 
 
-class PointAction(BaseAction):
-    """Acts on one cell, counted from 0; coordinates are clipped into the grid."""
+class _RectangleAction(BaseAction):
+    """Acts on a rectangle, given by two opposite corners."""
+
+    @abstractmethod
+    def _corners(self) -> Corners:
+        """Return rows and columns of two opposite corners: r1, c1, r2, c2."""
+
+    def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
+        """Return True inside the rectangle; corners are clipped into the grid."""
+        (height, width), (r1, c1, r2, c2) = grid_shape, self._corners()
+        return _between(r1, r2, height)[:, None] & _between(c1, c2, width)[None, :]
+
+    def pack(self, grid_shape: GridShape) -> Selection:
+        """Return the rectangle as bits."""
+        r1, c1, r2, c2 = (corner.astype(jnp.int32) for corner in self._corners())
+        sides = (
+            *(jnp.minimum(r1, r2), jnp.minimum(c1, c2)),
+            *(jnp.maximum(r1, r2), jnp.maximum(c1, c2)),
+        )
+        return select_rectangle(*sides, grid_shape[0], bits.word_type(*grid_shape))
+
+    def pack_active(
+        self, packed: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
+    ) -> Selection:
+        """Cut the rectangle at the far edges of the active area."""
+        bottom = jnp.minimum(packed.bottom, size[0] - 1)
+        right = jnp.minimum(packed.right, size[1] - 1)
+        height, dtype = packed.rows.shape[0], packed.rows.dtype
+        return select_rectangle(packed.top, packed.left, bottom, right, height, dtype)
+
+
+class PointAction(_RectangleAction):
+    """Acts on one cell, counted from 0."""
 
     row: Int[Array, "*batch"]
     col: Int[Array, "*batch"]
 
-    def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
-        """One True cell."""
-        height, width = grid_shape
-        return (
-            _between(self.row, self.row, height)[:, None]
-            & _between(self.col, self.col, width)[None, :]
-        )
+    def _corners(self) -> Corners:
+        return self.row, self.col, self.row, self.col
 
     def validate(
         self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
     ) -> "PointAction":
-        """Operation and coordinates clipped into range."""
+        """Clip operation and coordinates into range."""
         return PointAction(
             self._clipped_operation(max_operations),
             _clip(self.row, grid_shape[0]),
@@ -61,7 +104,7 @@ class PointAction(BaseAction):
         )
 
 
-class BboxAction(BaseAction):
+class BboxAction(_RectangleAction):
     """Acts on a rectangle between two opposite corners, both included, in any order."""
 
     r1: Int[Array, "*batch"]
@@ -69,18 +112,13 @@ class BboxAction(BaseAction):
     r2: Int[Array, "*batch"]
     c2: Int[Array, "*batch"]
 
-    def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
-        """True inside the rectangle; corners are clipped into the grid."""
-        height, width = grid_shape
-        return (
-            _between(self.r1, self.r2, height)[:, None]
-            & _between(self.c1, self.c2, width)[None, :]
-        )
+    def _corners(self) -> Corners:
+        return self.r1, self.c1, self.r2, self.c2
 
     def validate(
         self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
     ) -> "BboxAction":
-        """Operation and corners clipped into range."""
+        """Clip operation and corners into range."""
         height, width = grid_shape
         return BboxAction(
             self._clipped_operation(max_operations),
@@ -97,7 +135,7 @@ class MaskAction(BaseAction):
     selection: Bool[Array, "*batch h w"]
 
     def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
-        """The mask itself."""
+        """Return the mask itself."""
         if self.selection.shape != tuple(grid_shape):
             raise ValueError(
                 f"the selection has shape {self.selection.shape}, the grid "
@@ -108,8 +146,18 @@ class MaskAction(BaseAction):
     def validate(
         self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
     ) -> "MaskAction":
-        """Operation clipped into range; the mask has nothing to clip."""
+        """Clip the operation into range; the mask has nothing to clip."""
         return MaskAction(self._clipped_operation(max_operations), self.selection)
+
+    def pack(self, grid_shape: GridShape) -> Selection:
+        """Return the mask as bits."""
+        return select_rows(bits.pack_rows(self.to_selection_mask(grid_shape)))
+
+    def pack_active(
+        self, packed: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
+    ) -> Selection:
+        """Return the selected cells of the active area."""
+        return select_rows(packed.rows & active)
 
 
 StructuredAction: TypeAlias = PointAction | BboxAction | MaskAction
@@ -122,52 +170,30 @@ def _clip(index: Int[Array, "*batch"], size: int) -> Int[Array, "*batch"]:
 def _between(
     one: Int[Array, ""], other: Int[Array, ""], size: int
 ) -> Bool[Array, " size"]:
-    """True from the lower to the higher index, both clipped into the axis."""
+    """Return True from the lower to the higher index, both clipped into the axis."""
     one, other = _clip(one, size), _clip(other, size)
     index = jnp.arange(size, dtype=one.dtype)
     return (index >= jnp.minimum(one, other)) & (index <= jnp.maximum(one, other))
 
 
-def _whole(value: ArrayLike) -> Array:
+def _as_int32(value: ArrayLike) -> Array:
     return jnp.asarray(value, jnp.int32)
 
 
 def create_point_action(
     operation: ArrayLike, row: ArrayLike, col: ArrayLike
 ) -> PointAction:
-    """A point action from Python integers."""
-    return PointAction(_whole(operation), _whole(row), _whole(col))
+    """Return a point action from Python integers."""
+    return PointAction(_as_int32(operation), _as_int32(row), _as_int32(col))
 
 
 def create_bbox_action(
     operation: ArrayLike, r1: ArrayLike, c1: ArrayLike, r2: ArrayLike, c2: ArrayLike
 ) -> BboxAction:
-    """A rectangle action from Python integers."""
-    return BboxAction(*map(_whole, (operation, r1, c1, r2, c2)))
+    """Return a rectangle action from Python integers."""
+    return BboxAction(*map(_as_int32, (operation, r1, c1, r2, c2)))
 
 
 def create_mask_action(operation: ArrayLike, selection: ArrayLike) -> MaskAction:
-    """A mask action from a Python integer and anything that is an array of truths."""
-    return MaskAction(_whole(operation), jnp.asarray(selection, bool))
-
-
-def select_active(
-    action: Any, working_grid_mask: Bool[Array, "h w"]
-) -> Bool[Array, "h w"]:
-    """The selected cells that lie in the active area of the grid."""
-    height, width = working_grid_mask.shape
-    return action.to_selection_mask((height, width)) & working_grid_mask
-
-
-point_handler = bbox_handler = mask_handler = select_active
-_FORMATS = ("point", "bbox", "mask")
-
-
-def get_action_handler(selection_format: str) -> Callable[..., Bool[Array, "h w"]]:
-    """What turns an action of this format into the cells it acts on."""
-    if selection_format not in _FORMATS:
-        raise ValueError(
-            f"selection format {selection_format!r} is not one of: "
-            f"{', '.join(_FORMATS)}"
-        )
-    return select_active
+    """Return a mask action from a Python integer and any boolean array."""
+    return MaskAction(_as_int32(operation), jnp.asarray(selection, bool))

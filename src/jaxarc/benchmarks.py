@@ -20,13 +20,13 @@ import numpy as np
 
 from jaxarc.actions import PointAction
 from jaxarc.config import ActionConfig, DatasetConfig, HistoryConfig, JaxArcConfig
-from jaxarc.data.buffer import gather_task
-from jaxarc.data.packing import Dimensions, pack_tasks, stack_tasks
-from jaxarc.data.parse import RawTask
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
-from jaxarc.ops.names import FIRST_CONTROL
+from jaxarc.ops.operations import FIRST_CONTROL
 from jaxarc.registration import make
+from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
+from jaxarc.tasks.parse import RawTask
+from jaxarc.tasks.samples import gather_task
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AutoReset, PointActionWrapper, Vectorize
 from jaxrig.bench import Benchmark, Measurement

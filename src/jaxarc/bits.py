@@ -5,6 +5,8 @@ one word a row, and a 30x30 grid 480 bytes. Planes are ordered from the lowest b
 the color; cells outside a grid's size hold zeros. Every function works on any number
 of leading axes unless it says otherwise, and on NumPy and JAX arrays alike where both
 can reach it.
+
+How alike two grids are: equal cells over the cells that either of them has.
 """
 
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, Shaped, UInt
+from jaxtyping import Array, Bool, Float, Int, Shaped, UInt
 
 PLANES = 4
 PADDING = -1
@@ -196,3 +198,24 @@ def _alternating(step: int, dtype: Any) -> Any:
     length = jnp.iinfo(dtype).bits
     ones = (1 << step) - 1
     return words(sum(ones << at for at in range(0, length, 2 * step)), dtype)
+
+
+def similarity(
+    planes: UInt[Array, "*batch planes h"],
+    size: Int[Array, "*batch two"],
+    wanted: UInt[Array, "*batch planes h"],
+    wanted_size: Int[Array, "*batch two"],
+) -> Float[Array, "*batch"]:
+    """1 exactly when size and content are the same; 0 when both are empty."""
+    common = jnp.minimum(size, wanted_size)
+    shared = active_rows(common, planes.shape[-1], planes.dtype)
+    differs = words(0, planes.dtype)
+    for plane in range(PLANES):
+        differs = differs | (planes[..., plane, :] ^ wanted[..., plane, :])
+    matches = count(shared & ~differs)
+    union = _area(size) + _area(wanted_size) - _area(common)
+    return matches.astype(jnp.float32) / jnp.maximum(union, 1).astype(jnp.float32)
+
+
+def _area(size: Int[Array, "*batch two"]) -> Int[Array, "*batch"]:
+    return size[..., 0] * size[..., 1]

@@ -15,20 +15,20 @@ from jaxarc.config import (
     HistoryConfig,
     JaxArcConfig,
 )
-from jaxarc.data.packing import Dimensions, find_misfits, select_tasks, stack_tasks
-from jaxarc.data.parsers import TaskParser
 from jaxarc.draw import draw_task, episode_section
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.evaluation import evaluate
 from jaxarc.learning.policy import PointPolicy
 from jaxarc.learning.training import PAINTING, Agent, AgentConfig, train_agent
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import Box, TaskPlayer, player_config
 from jaxarc.registration import make
 from jaxarc.rollouts import FORMS, RolloutResult, random_rollout
 from jaxarc.tasks import open_dataset
+from jaxarc.tasks.packing import Dimensions, find_misfits, select_tasks, stack_tasks
+from jaxarc.tasks.parsers import TaskParser
 from jaxarc.wrappers import AnswerObservationWrapper
 from jaxrig.learn import PPOConfig, ppo_init
 from jaxrig.memory import tree_bytes

@@ -1,4 +1,12 @@
-"""An episode: everything that a step changes, packed into few arrays."""
+"""One pair of a task, as an episode sees it.
+
+An episode: everything that a step changes, packed into few arrays.
+
+The history of an episode: a ring of records, one for every action.
+
+A record is the selection in the configured format, then the operation, the step at
+which it was taken, the pair it was taken on, and 1 for "valid".
+"""
 
 from typing import Any
 
@@ -9,8 +17,104 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.ops.canvas import Canvas
-from jaxarc.pairs import Augmentation
+from jaxarc.bits import similarity
+from jaxarc.config.groups import METADATA_FIELDS, get_action_record_fields
+from jaxarc.ops.canvas import Canvas, Selection
+from jaxarc.tasks.augment import transform_planes
+from jaxarc.types import JaxArcTask
+
+
+class Augmentation(eqx.Module):
+    """How the pairs of a task are shown: one of eight symmetries, colors renamed."""
+
+    symmetry: Int[Array, "*batch"]
+    permutation: Int[Array, "*batch colors"]
+
+
+class Pair(eqx.Module):
+    """Input and output of a pair, packed."""
+
+    given: UInt[Array, "planes h"]
+    given_size: Int[Array, " two"]
+    wanted: UInt[Array, "planes h"]
+    wanted_size: Int[Array, " two"]
+
+
+def slot_of(
+    tasks: JaxArcTask, mode: Int[Array, "*batch"], index: Int[Array, "*batch"]
+) -> Int[Array, "*batch"]:
+    """Where a pair lies among demonstrations and tests."""
+    return index + jnp.where(mode == 0, 0, tasks.max_train_pairs)
+
+
+def load_pair(
+    tasks: JaxArcTask,
+    row: Int[Array, ""],
+    slot: Int[Array, ""],
+    augmentation: Augmentation | None = None,
+) -> Pair:
+    """The pair in this slot of a task, or of this row of a stack of tasks."""
+    at = (row, slot) if is_stack(tasks) else (slot,)
+    planes = tasks.pairs.at[at].get(mode="clip")
+    sizes = tasks.sizes.at[at].get(mode="clip")
+    given = _shown(planes[0], sizes[0], augmentation, tasks.width)
+    wanted = _shown(planes[1], sizes[1], augmentation, tasks.width)
+    return Pair(*given, *wanted)
+
+
+def load_start(
+    tasks: JaxArcTask,
+    row: Int[Array, ""],
+    slot: Int[Array, ""],
+    augmentation: Augmentation | None = None,
+) -> tuple[UInt[Array, "planes h"], Int[Array, " two"], Float[Array, ""]]:
+    """What an episode on a pair begins with: the input, its size, its similarity.
+
+    Similarity is known beforehand, except under an augmentation: a flip moves two grids
+    of different sizes against each other.
+    """
+    if augmentation is not None:
+        pair = load_pair(tasks, row, slot, augmentation)
+        wanted = (pair.wanted, pair.wanted_size)
+        alike = similarity(pair.given, pair.given_size, *wanted)
+        return pair.given, pair.given_size, alike
+    at = (row, slot) if is_stack(tasks) else (slot,)
+    planes = tasks.pairs.at[(*at, 0)].get(mode="clip")
+    size = tasks.sizes.at[(*at, 0)].get(mode="clip")
+    return planes, size, tasks.start_similarity.at[at].get(mode="clip")
+
+
+def is_stack(tasks: JaxArcTask) -> bool:
+    """Whether these are several tasks and not one."""
+    return tasks.pairs.ndim == 5
+
+
+def _shown(
+    planes: UInt[Array, "planes h"],
+    size: Int[Array, " two"],
+    augmentation: Augmentation | None,
+    width: int,
+) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
+    if augmentation is None:
+        return planes, size
+    symmetry, permutation = augmentation.symmetry, augmentation.permutation
+    return transform_planes(planes, size, symmetry, permutation, width)
+
+
+def pair_counts(
+    tasks: JaxArcTask, row: Int[Array, ""]
+) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """How many demonstrations and how many test pairs a task has."""
+    if is_stack(tasks):
+        take = lambda counts: counts.at[row].get(mode="clip")
+        return take(tasks.num_train_pairs), take(tasks.num_test_pairs)
+    return tasks.num_train_pairs, tasks.num_test_pairs
+
+
+def has_answer(pair: Pair) -> Bool[Array, ""]:
+    """Whether the output of a pair is known."""
+    return pair.wanted_size[0] > 0
+
 
 WORD = 32
 
@@ -146,3 +250,81 @@ def _as_words(numbers: Int[Array, "*batch n"]) -> UInt[Array, "*batch n"]:
 
 def _as_numbers(words: UInt[Array, "*batch n"]) -> Int[Array, "*batch n"]:
     return jax.lax.bitcast_convert_type(words, jnp.int32)
+
+
+POINT_FIELDS = get_action_record_fields("point") - METADATA_FIELDS
+BOX_FIELDS = get_action_record_fields("bbox") - METADATA_FIELDS
+
+
+def history_shape(config: Any, height: int, width: int) -> tuple[int, int]:
+    """Records and fields of the history a configuration asks for; no records: off."""
+    history = config.history
+    if not history.enabled:
+        return 0, METADATA_FIELDS
+    records = min(history.max_history_length, config.environment.max_episode_steps)
+    if not history.store_selection_data:
+        return records, METADATA_FIELDS
+    fields = get_action_record_fields(config.action.selection_format, height, width)
+    return records, fields
+
+
+def describe_selection(
+    selection: Selection, fields: int, width: int, selection_format: str
+) -> Float[Array, " fields"]:
+    """A selection in as many numbers as a record has room for.
+
+    A point is the first selected cell in reading order, a box the corners of the
+    smallest one; both are -1 where nothing is selected. The format tells a
+    point or a box from the mask of a grid of two or four cells.
+    """
+    whole = fields == selection.rows.shape[0] * width and selection_format == "mask"
+    if whole or fields not in (POINT_FIELDS, BOX_FIELDS):
+        cells = bits.unpack_rows(selection.rows, width)
+        return cells.reshape(-1).astype(jnp.float32)
+    if fields == POINT_FIELDS:
+        numbers = [selection.top, _first_column(selection)]
+    else:
+        box = selection
+        numbers = [box.top, box.left, box.bottom, box.right]
+    return jnp.where(selection.empty, -1, jnp.stack(numbers)).astype(jnp.float32)
+
+
+def _first_column(selection: Selection) -> Int[Array, ""]:
+    """The leftmost selected column of the topmost selected row."""
+    row = selection.rows.at[selection.top].get(mode="clip")
+    dtype = row.dtype
+    lowest = row & (bits.words(0, dtype) - row)
+    return bits.count((lowest - bits.words(1, dtype))[None])
+
+
+def make_record(
+    selection: Float[Array, " selection"],
+    operation: Int[Array, ""],
+    timestamp: Int[Array, ""],
+    pair: Int[Array, ""],
+) -> Float[Array, " fields"]:
+    """One record."""
+    numbers = jnp.stack([operation, timestamp, pair, jnp.ones_like(pair)])
+    return jnp.concatenate([selection, numbers.astype(jnp.float32)])
+
+
+def append_record(
+    records: Float[Array, "records fields"],
+    length: Int[Array, ""],
+    position: Int[Array, ""],
+    record: Float[Array, " fields"],
+) -> tuple[Float[Array, "records fields"], Int[Array, ""], Int[Array, ""]]:
+    """Records, length and position after one more; the oldest gives way when full."""
+    room = records.shape[0]
+    if room == 0:
+        return records, length, position
+    records = records.at[position].set(record, mode="promise_in_bounds")
+    return records, jnp.minimum(length + 1, room), (position + 1) % room
+
+
+def in_order(
+    records: Float[Array, "records fields"], length: int, position: int
+) -> Float[Array, "length fields"]:
+    """The records from the oldest to the newest (host only)."""
+    start = position - length
+    return jnp.roll(records, -start, axis=0)[:length]

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxarc.ops.names import NUM_OPERATIONS
-from jaxarc.pairs import slot_of
+from jaxarc.episode import slot_of
+from jaxarc.ops.operations import NUM_OPERATIONS
 
 NONE = -1
 

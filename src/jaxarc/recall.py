@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxarc.config.history import METADATA_FIELDS
-from jaxarc.history import append_record, in_order, make_record
+from jaxarc.config.groups import METADATA_FIELDS
+from jaxarc.episode import append_record, in_order, make_record
 from jaxrig.memory import MIB
 
 

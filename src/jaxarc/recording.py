@@ -31,13 +31,13 @@ from jaxarc.config import (
     HistoryConfig,
     JaxArcConfig,
 )
-from jaxarc.data.corpora import create_parser
 from jaxarc.draw.cells import read_cells
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import arc_reset, arc_step
-from jaxarc.ops.names import NUM_OPERATIONS
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.state import ArcEnvState
+from jaxarc.tasks.parsers import create_parser
 from jaxarc.types import JaxArcTask
 from jaxrig.atomic import atomic_write
 

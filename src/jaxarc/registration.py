@@ -11,13 +11,13 @@ from jaxarc.config import (
     HistoryConfig,
     JaxArcConfig,
 )
-from jaxarc.data.corpora import create_parser
-from jaxarc.data.download import DatasetDownloader, remotes_from
-from jaxarc.data.sources import DATASETS, dataset_kind
-from jaxarc.data.splits import resolve_selector
-from jaxarc.envs.arguments import as_config
+from jaxarc.envs.checks import as_config
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.starts import EnvParams
+from jaxarc.tasks.download import DatasetDownloader, remotes_from
+from jaxarc.tasks.parsers import create_parser
+from jaxarc.tasks.sources import DATASETS, dataset_kind
+from jaxarc.tasks.splits import resolve_selector
 
 EnvEntry = Callable[[EnvParams], Any]
 

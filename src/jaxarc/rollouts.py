@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
-from jaxarc.data.identity import extract_task_id_from_index
 from jaxarc.envs.environment import Environment
 from jaxarc.recording import Recording, action_numbers
+from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.wrappers import (
     AutoReset,
     BboxActionWrapper,

@@ -14,9 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.data.identity import extract_task_id_from_index
-from jaxarc.episode import Episode
-from jaxarc.pairs import Augmentation
+from jaxarc.episode import Augmentation, Episode
+from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import JaxArcTask
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 

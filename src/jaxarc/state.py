@@ -15,9 +15,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc import bits
 from jaxarc.changes import changed_parts
-from jaxarc.episode import Episode, unpack_flags
-from jaxarc.ops.names import NUM_OPERATIONS
-from jaxarc.pairs import load_pair, slot_of
+from jaxarc.episode import Episode, load_pair, slot_of, unpack_flags
+from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.queries import StateQueries
 from jaxarc.recall import HistoryQueries
 from jaxarc.saving import read_state, write_state
@@ -59,8 +58,7 @@ class ArcEnvState(StateQueries, HistoryQueries, eqx.Module):
     @property
     def working_grid(self) -> Int[Array, "*batch h w"]:
         """The grid being edited, -1 outside its active area."""
-        canvas = self.episode.canvas
-        return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
+        return observe(self.episode)
 
     @property
     def working_grid_mask(self) -> Bool[Array, "*batch h w"]:
@@ -191,6 +189,12 @@ class ArcEnvState(StateQueries, HistoryQueries, eqx.Module):
     ) -> "ArcEnvState":
         """The state of a file, with its task as the parser has it."""
         return cls(*read_state(path, parser, config))
+
+
+def observe(episode: Episode) -> Int[Array, "*batch h w"]:
+    """Return the working grid, which is what an agent sees."""
+    canvas = episode.canvas
+    return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
 
 
 def join_state(tasks: JaxArcTask, episode: Episode) -> ArcEnvState:

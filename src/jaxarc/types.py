@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.similarity import similarity
+from jaxarc.bits import similarity
 
 COLOR_RANGE = (bits.PADDING, 9)
 

@@ -1,4 +1,7 @@
-"""Oracle: masks filled cell by cell in NumPy, and the documents' own examples."""
+"""Oracle: masks filled cell by cell in NumPy, and the documents' own examples.
+
+Packed selections equal the masks that actions describe.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arc_play import KINDS, Move, random_move
+from jaxarc import bits
 from jaxarc.actions import (
     BboxAction,
     MaskAction,
@@ -14,8 +19,6 @@ from jaxarc.actions import (
     create_bbox_action,
     create_mask_action,
     create_point_action,
-    get_action_handler,
-    select_active,
 )
 from jaxrig.testing import assert_one_trace, assert_trees_close, assert_vmap_equals_loop
 
@@ -109,12 +112,37 @@ def test_a_mask_of_another_shape_is_refused_while_tracing():
         jax.jit(lambda a: a.to_selection_mask((30, 30)))(action)
 
 
-@pytest.mark.parametrize("name", ["point", "bbox", "mask"])
-def test_handlers_keep_to_the_active_area(name):
-    active = jnp.zeros((4, 4), bool).at[:2, :2].set(True)
-    whole = create_bbox_action(0, 0, 0, 3, 3)
-    found = get_action_handler(name)(whole, active)
-    np.testing.assert_array_equal(found, active)
-    np.testing.assert_array_equal(select_active(whole, active), active)
-    with pytest.raises(ValueError, match="'circle' is not one of"):
-        get_action_handler("circle")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(1, 1), (4, 9), (30, 30)])
+def test_selections_equal_masks(kind, shape):
+    rng = np.random.default_rng(shape[1])
+    dtype = bits.word_type(*shape)
+
+    @jax.jit
+    def both(action, size):
+        action = action.validate(shape)
+        raw = action.pack(shape)
+        active = bits.active_rows(size, shape[0], dtype)
+        return raw, action.pack_active(raw, size, active)
+
+    for _ in range(60):
+        move = random_move(rng, shape, kind, outside=3)
+        size = rng.integers(1, np.array(shape) + 1).astype(np.int32)
+        area = np.zeros(shape, bool)
+        area[: size[0], : size[1]] = True
+        selections = jax.device_get(both(move.action(), jnp.asarray(size)))
+        wanted = (move.raw(), move.raw() & area)
+        for selection, mask in zip(selections, wanted, strict=True):
+            cells = bits.unpack_rows(selection.rows, shape[1])
+            np.testing.assert_array_equal(cells, mask)
+            assert selection.count == mask.sum()
+            if mask.any():
+                box = (selection.top, selection.left, selection.bottom, selection.right)
+                rows, columns = np.nonzero(mask)
+                assert box == (rows.min(), columns.min(), rows.max(), columns.max())
+
+
+def test_a_mask_of_another_shape_is_refused():
+    action = Move("mask", 0, (0, 0, 0, 0), np.zeros((3, 4), bool)).action()
+    with pytest.raises(ValueError, match=r"shape \(3, 4\), the grid \(3, 3\)"):
+        action.pack((3, 3))

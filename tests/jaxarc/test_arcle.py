@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import arc_hand as hand
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 
 pytestmark = pytest.mark.slow  # many programs to compile
 

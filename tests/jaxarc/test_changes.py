@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arc_states import SIDE, assert_same, point, small_config, small_state, small_task
+from jaxarc.actions import create_bbox_action
 from jaxarc.changes import REPLACEABLE, changed_parts
-from jaxarc.envs import execute_grid_operation
 from jaxarc.envs.functional import arc_step, batch_reset
 
 
@@ -69,10 +69,8 @@ def test_the_clipboard_knows_its_corner():
     state = small_state()
     clipboard = np.zeros((SIDE, SIDE), int)
     clipboard[2:4, 3:5] = [[1, 2], [3, 4]]
-    selected = np.zeros((SIDE, SIDE), bool)
-    selected[0:2, 0:2] = True
-    state = state.replace(clipboard=clipboard, selected=selected)
-    pasted = execute_grid_operation(state, 29)
+    state = state.replace(clipboard=clipboard)
+    pasted = arc_step(state, create_bbox_action(29, 0, 0, 1, 1), small_config())[0]
     np.testing.assert_array_equal(pasted.working_grid[:2, :2], [[1, 2], [3, 4]])
 
 

@@ -18,7 +18,7 @@ from jaxarc.demo import (
 )
 from jaxarc.registration import make
 from jaxarc.rollouts import random_rollout
-from jaxarc.tasks import open_dataset
+from jaxarc.tasks.parsers import open_dataset
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Player, Table
 

@@ -8,14 +8,14 @@ import pytest
 from arc_episode_reference import describe
 from arc_play import make_config
 from jaxarc import bits
-from jaxarc.history import (
+from jaxarc.episode import (
     append_record,
     describe_selection,
     history_shape,
     in_order,
     make_record,
 )
-from jaxarc.ops.selection import select_rows
+from jaxarc.ops.canvas import select_rows
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ import pytest
 
 from arc_play import random_puzzle
 from jaxarc import bits
-from jaxarc.data.augment import augment_task, random_augmentation
-from jaxarc.data.buffer import stack_task_list
-from jaxarc.pairs import (
+from jaxarc.episode import (
     Augmentation,
     has_answer,
     is_stack,
@@ -18,6 +16,8 @@ from jaxarc.pairs import (
     pair_counts,
     slot_of,
 )
+from jaxarc.tasks.augment import augment_task, random_augmentation
+from jaxarc.tasks.samples import stack_task_list
 
 SHAPE = (6, 6)
 ROOM = (4, 3)

@@ -6,10 +6,10 @@ import pytest
 
 from jaxarc.actions import create_bbox_action
 from jaxarc.config import DatasetConfig
-from jaxarc.data import create_demo_task
 from jaxarc.envs import arc_reset, arc_step
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import TaskPlayer, player_config
+from jaxarc.tasks import create_demo_task
 
 pytestmark = pytest.mark.slow  # many programs to compile
 

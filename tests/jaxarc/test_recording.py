@@ -8,7 +8,6 @@ import pytest
 
 from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
 from jaxarc.config import DatasetConfig
-from jaxarc.data import create_demo_task
 from jaxarc.recording import (
     TaskPlayer,
     action_form,
@@ -19,6 +18,7 @@ from jaxarc.recording import (
     run_again,
     save_recording,
 )
+from jaxarc.tasks import create_demo_task
 from jaxrig.testing import assert_trees_close
 
 pytestmark = pytest.mark.slow  # many programs to compile

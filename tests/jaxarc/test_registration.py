@@ -10,9 +10,9 @@ import pytest
 from arc_environments import DATA, clipping, reset, small_params, step
 from arc_states import assert_same, point
 from jaxarc.config import DatasetConfig, EnvironmentConfig, JaxArcConfig
-from jaxarc.data.splits import register_subset
 from jaxarc.envs.environment import Environment
 from jaxarc.registration import make, register
+from jaxarc.tasks.splits import register_subset
 from jaxarc.wrappers import MetricsWrapper
 
 SIDE = 5

@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from arc_play import random_move
 from arc_states import assert_same, folder_parser, small_config, small_task
 from jaxarc.config import ActionConfig, DatasetConfig, EnvironmentConfig, JaxArcConfig
-from jaxarc.data.augment import random_augmentation
-from jaxarc.data.identity import create_jax_task_index, get_global_task_manager
-from jaxarc.data.samples import create_mock_task
-from jaxarc.envs.batching import random_action
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
-from jaxarc.pairs import Augmentation
+from jaxarc.episode import Augmentation
 from jaxarc.saving import config_hash, read_state, task_checksum, write_state
 from jaxarc.state import ArcEnvState
+from jaxarc.tasks.augment import random_augmentation
+from jaxarc.tasks.identity import create_jax_task_index, get_global_task_manager
+from jaxarc.tasks.samples import create_mock_task
 from jaxrig.checkpoint import ContainerError, read_header, save_tree
 
 DOCUMENTED = (
@@ -37,14 +37,13 @@ TASK_ARRAYS = (
 )
 
 
-drawn_action = eqx.filter_jit(random_action)
-
-
 def walk(state, config, steps, seed=0):
     """States and rewards of some random steps."""
     seen = []
-    for key in jax.random.split(jax.random.key(seed), steps):
-        action = drawn_action(key, state, config)
+    rng = np.random.default_rng(seed)
+    shape, kind = state.tasks.get_grid_shape(), config.action.selection_format
+    for _ in range(steps):
+        action = random_move(rng, shape, kind).action()
         state, observation, reward, done, info = arc_step(state, action, config)
         seen.append((state, observation, reward, done, info))
     return seen
@@ -142,7 +141,7 @@ def test_another_process_with_other_numbers_finds_the_task(parser, tmp_path):
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
-from jaxarc.data.identity import register_task_globally
+from jaxarc.tasks.identity import register_task_globally
 for name in ("zz", "yy", "cc", "xx"):
     register_task_globally(name)
 from arc_states import folder_parser

@@ -7,7 +7,7 @@ import pytest
 
 import arc_reference as reference
 from jaxarc import bits
-from jaxarc.similarity import similarity
+from jaxarc.bits import similarity
 
 
 def packed(grid):

@@ -9,10 +9,9 @@ import pytest
 from arc_play import FIELDS, make_config, random_puzzle, shown
 from arc_play import row as row_of
 from jaxarc.actions import create_point_action
-from jaxarc.data.buffer import stack_task_list
-from jaxarc.data.samples import create_mock_task
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.state import ArcEnvState, join_state, shared_tasks
+from jaxarc.tasks.samples import create_mock_task, stack_task_list
 
 SHAPE = (6, 4)
 CONFIG = make_config(SHAPE, episode={"demo_selection_strategy": "sequential"})

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jaxarc.tasks import DATASET_TITLES, open_dataset
+from jaxarc.tasks.parsers import DATASET_TITLES, open_dataset
 
 
 def task(side, demonstrations, tests):

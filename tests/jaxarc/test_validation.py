@@ -12,8 +12,7 @@ from jaxarc.actions import (
     create_mask_action,
     create_point_action,
 )
-from jaxarc.envs.functional import arc_reset
-from jaxarc.validation import (
+from jaxarc.envs.checks import (
     action_in_range,
     check_action_kind,
     check_mask_shape,
@@ -22,6 +21,7 @@ from jaxarc.validation import (
     ranges,
     state_in_range,
 )
+from jaxarc.envs.functional import arc_reset
 
 CONFIG = make_config((5, 7))
 

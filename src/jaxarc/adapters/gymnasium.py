@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.envs.arguments import check_choice
+from jaxarc.envs.checks import check_choice
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
 from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper

@@ -14,9 +14,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxarc.envs.environment import Environment
+from jaxarc.envs.environment import Environment, TimeStep
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
-from jaxarc.envs.timestep import TimeStep
 from jaxarc.registration import make
 from jaxarc.wrappers.actions import (
     BboxActionWrapper,

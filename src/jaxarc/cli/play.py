@@ -20,8 +20,8 @@ from rich.text import Text
 from jaxarc.cli.episodes import count_steps
 from jaxarc.draw import grid_panel
 from jaxarc.draw.terminal import beside, compact_panel, legend
-from jaxarc.ops.names import COLORS, NUM_OPERATIONS, get_operation_name
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import COLORS, NUM_OPERATIONS, get_operation_name
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import Box, TaskPlayer, player_config, save_recording
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask

@@ -11,15 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.data.corpora import ConceptArcParser
-from jaxarc.data.download import DatasetDownloader
-from jaxarc.data.parsers import TaskParser
-from jaxarc.data.sources import DATASETS, dataset_kind
-from jaxarc.data.splits import available_named_subsets, resolve_selector
 from jaxarc.draw.svg import Drawing, save_drawing
 from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import print_task
 from jaxarc.tasks import DATASET_TITLES, open_dataset
+from jaxarc.tasks.download import DatasetDownloader
+from jaxarc.tasks.parsers import ConceptArcParser, TaskParser
+from jaxarc.tasks.sources import DATASETS, dataset_kind
+from jaxarc.tasks.splits import available_named_subsets, resolve_selector
 from jaxrig.console import make_console
 
 DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}

@@ -8,19 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jaxarc.config.action import ActionConfig
-from jaxarc.config.base import Config, ConfigValidationError, as_mapping, rules_of
-from jaxarc.config.dataset import DatasetConfig
-from jaxarc.config.environment import EnvironmentConfig
-from jaxarc.config.episode import ArcEpisodeConfig
-from jaxarc.config.grid_initialization import GridInitializationConfig
-from jaxarc.config.history import HistoryConfig
-from jaxarc.config.logs import LoggingConfig
-from jaxarc.config.reward import RewardConfig
-from jaxarc.config.storage import StorageConfig
-from jaxarc.config.tracking import WandbConfig
-from jaxarc.config.visualization import VisualizationConfig
-from jaxarc.config.yaml_text import read_yaml, write_yaml
+from jaxarc.config.fields import Config, ConfigValidationError, as_mapping, rules_of
+from jaxarc.config.files import read_yaml, write_yaml
+from jaxarc.config.groups import (
+    ActionConfig,
+    ArcEpisodeConfig,
+    DatasetConfig,
+    EnvironmentConfig,
+    GridInitializationConfig,
+    HistoryConfig,
+    RewardConfig,
+)
+from jaxarc.config.outputs import (
+    LoggingConfig,
+    StorageConfig,
+    VisualizationConfig,
+    WandbConfig,
+)
 from jaxrig.atomic import atomic_write
 
 logger = log.getLogger(__name__)

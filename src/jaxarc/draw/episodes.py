@@ -32,7 +32,7 @@ from jaxarc.draw.svg import (
     stacked,
     words,
 )
-from jaxarc.ops.names import get_operation_display_text, get_operation_name
+from jaxarc.ops.operations import get_operation_display_text, get_operation_name
 from jaxrig.report import Figure, Part, Player, Section, Text, line_chart
 
 GAP = 16.0

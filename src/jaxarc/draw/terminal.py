@@ -15,7 +15,7 @@ from rich.text import Text
 
 from jaxarc.draw.cells import Cells, GridLike, cell_color, ink_on, read_cells
 from jaxarc.draw.tasks import NamedPair, task_pairs
-from jaxarc.ops.names import COLORS
+from jaxarc.ops.operations import COLORS
 
 BORDERS = {"default": "bright_black", "input": "blue", "output": "green"}
 WIDEST = 1000  # columns, more than any task takes

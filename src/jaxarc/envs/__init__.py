@@ -1,145 +1,64 @@
-"""The documented doorway to environments: configuration, actions, reset and step."""
+"""The door to environments: configuration, actions, reset and step."""
 
 from jaxarc.actions import (
-    BaseAction,
     BboxAction,
     MaskAction,
     PointAction,
-    StructuredAction,
-    bbox_handler,
     create_bbox_action,
     create_mask_action,
     create_point_action,
-    get_action_handler,
-    mask_handler,
-    point_handler,
 )
 from jaxarc.config import (
     ActionConfig,
     ArcEpisodeConfig,
-    ConfigValidationError,
     DatasetConfig,
     EnvironmentConfig,
-    GridInitializationConfig,
     HistoryConfig,
     JaxArcConfig,
-    LoggingConfig,
     RewardConfig,
-    StorageConfig,
     UnifiedActionConfig,
     UnifiedDatasetConfig,
-    UnifiedRewardConfig,
     VisualizationConfig,
-    WandbConfig,
 )
-from jaxarc.envs.action_history import ActionHistoryTracker, ActionRecord
-from jaxarc.envs.action_space import ActionSpaceController
-from jaxarc.envs.environment import Environment, State, reset, step
-from jaxarc.envs.episode_manager import ArcEpisodeManager
-from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
-from jaxarc.envs.grid_operations import execute_grid_operation
-from jaxarc.envs.observation import (
-    ArcObservation,
-    ObservationConfig,
-    create_observation,
-)
-from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import (
-    ARCActionSpace,
-    Bounded,
-    DictSpace,
-    Discrete,
-    GridSpace,
-    MultiBinary,
-    SelectionSpace,
-    Space,
-)
-from jaxarc.envs.stateful import ArcEnvironment
-from jaxarc.envs.timestep import StepType, TimeStep
-from jaxarc.envs.usefulness import (
-    mask_useless,
+from jaxarc.envs.environment import (
+    Environment,
+    State,
+    StepType,
+    TimeStep,
     possible_operations,
     useful_operations,
 )
-from jaxarc.ops.names import (
-    OPERATION_NAMES,
-    ARCLEOperationType,
-    get_all_operation_ids,
-    get_operation_category,
-    get_operation_display_text,
-    get_operation_name,
-    get_operations_by_category,
-    is_valid_operation_id,
-)
+from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs.starts import EnvParams
 from jaxarc.state import ArcEnvState
 
 __all__ = [
-    "OPERATION_NAMES",
-    "ARCActionSpace",
-    "ARCLEOperationType",
     "ActionConfig",
-    "ActionHistoryTracker",
-    "ActionRecord",
-    "ActionSpaceController",
     "ArcEnvState",
-    "ArcEnvironment",
     "ArcEpisodeConfig",
-    "ArcEpisodeManager",
-    "ArcObservation",
-    "BaseAction",
     "BboxAction",
-    "Bounded",
-    "ConfigValidationError",
     "DatasetConfig",
-    "DictSpace",
-    "Discrete",
     "EnvParams",
     "Environment",
     "EnvironmentConfig",
-    "GridInitializationConfig",
-    "GridSpace",
     "HistoryConfig",
     "JaxArcConfig",
-    "LoggingConfig",
     "MaskAction",
-    "MultiBinary",
-    "ObservationConfig",
     "PointAction",
     "RewardConfig",
-    "SelectionSpace",
-    "Space",
     "State",
     "StepType",
-    "StorageConfig",
-    "StructuredAction",
     "TimeStep",
     "UnifiedActionConfig",
     "UnifiedDatasetConfig",
-    "UnifiedRewardConfig",
     "VisualizationConfig",
-    "WandbConfig",
     "arc_reset",
     "arc_step",
     "batch_reset",
     "batch_step",
-    "bbox_handler",
     "create_bbox_action",
     "create_mask_action",
-    "create_observation",
     "create_point_action",
-    "execute_grid_operation",
-    "get_action_handler",
-    "get_all_operation_ids",
-    "get_operation_category",
-    "get_operation_display_text",
-    "get_operation_name",
-    "get_operations_by_category",
-    "is_valid_operation_id",
-    "mask_handler",
-    "mask_useless",
-    "point_handler",
     "possible_operations",
-    "reset",
-    "step",
     "useful_operations",
 ]

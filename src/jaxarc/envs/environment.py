@@ -1,27 +1,89 @@
 """The environment object: reset and step over a buffer of tasks, with spaces."""
 
+import dataclasses
+import enum
 from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, UInt
+from jaxtyping import Array, Bool, Float, Int, UInt
 
-from jaxarc.actions import MaskAction
-from jaxarc.envs.arguments import as_index, check_choice, checked_action
-from jaxarc.envs.episode import advance
-from jaxarc.envs.params import EnvParams
-from jaxarc.envs.renewal import renew, start_episode
+from jaxarc import bits
+from jaxarc.actions import BaseAction, MaskAction
+from jaxarc.envs.checks import (
+    ACTION_RULE,
+    action_in_range,
+    as_index,
+    check_action_kind,
+    check_choice,
+    checked_action,
+)
+from jaxarc.envs.rules import allowed_words
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
-from jaxarc.envs.stepping import observe
-from jaxarc.envs.timestep import StepType, TimeStep, ended_type
-from jaxarc.episode import Episode
-from jaxarc.pairs import Augmentation
-from jaxarc.state import ArcEnvState
-from jaxarc.validation import ACTION_RULE, action_in_range
+from jaxarc.envs.starts import EnvParams, auto_reset, draw_seed, start_episode
+from jaxarc.envs.transition import advance
+from jaxarc.episode import Augmentation, Episode, unpack_flags
+from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.state import ArcEnvState, observe
 from jaxrig.checks import check
 from jaxrig.keys import mix
+
+NO_OPERATION = -1
+
+
+class StepType(enum.IntEnum):
+    """Where in an episode a time step lies, and how the episode ended."""
+
+    FIRST = 0
+    MID = 1
+    TERMINATED = 2
+    TRUNCATED = 3
+
+
+class TimeStep(eqx.Module):
+    """Observation, reward and discount, with the kind of the step.
+
+    The discount is 0 only where the episode terminated: a truncated one could have gone
+    on, so the value of its last state still counts.
+    """
+
+    step_type: Int[Array, "*batch"]
+    reward: Float[Array, "*batch"]
+    discount: Float[Array, "*batch"]
+    observation: Any
+    extras: dict[str, Any]
+
+    def first(self) -> Bool[Array, "*batch"]:
+        """Whether an episode begins here."""
+        return self.step_type == StepType.FIRST
+
+    def terminated(self) -> Bool[Array, "*batch"]:
+        """Whether the rules ended the episode."""
+        return self.step_type == StepType.TERMINATED
+
+    def truncated(self) -> Bool[Array, "*batch"]:
+        """Whether a step limit ended the episode."""
+        return self.step_type == StepType.TRUNCATED
+
+    def last(self) -> Bool[Array, "*batch"]:
+        """Whether the episode ended, either way."""
+        return self.step_type >= StepType.TERMINATED
+
+    def done(self) -> Bool[Array, "*batch"]:
+        """The same as `last`."""
+        return self.last()
+
+
+def ended_type(
+    terminated: Bool[Array, "*batch"], truncated: Bool[Array, "*batch"]
+) -> Int[Array, "*batch"]:
+    """The kind of a step that is not a first one."""
+    running = jnp.where(truncated, StepType.TRUNCATED, StepType.MID)
+    return jnp.where(terminated, StepType.TERMINATED, running).astype(jnp.int32)
+
 
 NO_OPERATION = -1
 
@@ -86,65 +148,35 @@ class Environment(eqx.Module):
         pair: Any = None,
         augmentation: Augmentation | None = None,
     ) -> tuple[State, TimeStep]:
-        """A fresh episode; task row, pair and augmentation are drawn unless given.
+        """Start an episode; task row, pair and augmentation are drawn unless given.
 
         Rows and pairs that do not exist are refused; where they are traced, row 0 and
         pair 0 are taken instead.
         """
         params = self.params if env_params is None else env_params
         check_choice(params.buffer, params.episode_mode, pair, task)
-        seed = jax.random.bits(key, (), jnp.uint32)
-        episode = start_episode(
-            params, seed, None, as_index(task), as_index(pair), augmentation
-        )
-        nothing = jnp.full((), NO_OPERATION, jnp.int32)
-        cells = jnp.zeros(params.buffer.get_grid_shape(), bool)
-        extras = {
-            "operation_id": nothing,
-            "canonical_action": {"operation": nothing, "selection": cells},
-            "similarity": episode.similarity_score,
-            "solved": jnp.zeros((), bool),
-        }
-        first = jnp.asarray(StepType.FIRST, jnp.int32)
-        zero, one = jnp.zeros(()), jnp.ones(())
-        state = State(episode, mix(seed))
-        return state, TimeStep(first, zero, one, self.observe(state), extras)
+        return _reset(params, key, as_index(task), as_index(pair), augmentation)
 
     def step(
         self, state: State, action: Any, env_params: EnvParams | None = None
     ) -> tuple[State, TimeStep]:
-        """What follows an action; after the end of an episode no reward is paid."""
+        """Advance by one action; after the end of an episode no reward is paid."""
         params = self.params if env_params is None else env_params
         action = as_action(action, params.config.action.selection_threshold)
         action, checked = checked_action(action, params.config)
-        episode, transition = advance(
-            params.buffer, state.episode, action, params.config
-        )
-        reward = jnp.where(state.episode.episode_done, 0.0, transition.reward)
+        after, step = _step(params, state, action)
         if checked:
-            reward = check(reward, action_in_range(action, params.config), ACTION_RULE)
-        after = State(episode, state.seed)
-        terminated = episode.episode_done & ~transition.limited
-        extras = {
-            "operation_id": transition.operation,
-            "canonical_action": _canonical(action, params),
-            "similarity": episode.similarity_score,
-            "solved": transition.solved,
-        }
-        return after, TimeStep(
-            ended_type(terminated, transition.limited),
-            reward,
-            1.0 - terminated.astype(jnp.float32),
-            self.observe(after),
-            extras,
-        )
+            fine = action_in_range(action, params.config)
+            reward = check(step.reward, fine, ACTION_RULE)
+            step = eqx.tree_at(lambda s: s.reward, step, reward)
+        return after, step
 
-    def renew(
+    def auto_reset(
         self, state: State, done: Any, env_params: EnvParams | None = None
     ) -> State:
         """The state, or where its episode is done the start of another one."""
         params = self.params if env_params is None else env_params
-        episode = renew(params, state.episode, state.seed, done)
+        episode = auto_reset(params, state.episode, state.seed, done)
         return State(episode, jnp.where(done, mix(state.seed), state.seed))
 
     def observe(
@@ -200,14 +232,57 @@ class Environment(eqx.Module):
         """Nothing is open."""
 
 
-def reset(params: EnvParams, key: Any) -> tuple[State, TimeStep]:
-    """A fresh episode: `Environment.reset` as a function."""
-    return Environment(params=params).reset(key)
+# No number of traces bounds these two: every environment brings its own shapes and
+# rules. They are compiled so that a call outside of any other program is one program
+# instead of a hundred.
+@jax.jit
+def _reset(
+    params: EnvParams,
+    key: Any,
+    row: Any,
+    pair: Any,
+    augmentation: Augmentation | None,
+) -> tuple[State, TimeStep]:
+    seed = draw_seed(key)
+    episode = start_episode(params, seed, None, row, pair, augmentation)
+    nothing = jnp.full((), NO_OPERATION, jnp.int32)
+    cells = jnp.zeros(params.buffer.get_grid_shape(), bool)
+    extras = {
+        "operation_id": nothing,
+        "canonical_action": {"operation": nothing, "selection": cells},
+        "similarity": episode.similarity_score,
+        "solved": jnp.zeros((), bool),
+    }
+    first = jnp.asarray(StepType.FIRST, jnp.int32)
+    zero, one = jnp.zeros(()), jnp.ones(())
+    state = State(episode, mix(seed))
+    return state, TimeStep(first, zero, one, observe(episode), extras)
 
 
-def step(params: EnvParams, state: State, action: Any) -> tuple[State, TimeStep]:
-    """What follows an action: `Environment.step` as a function."""
-    return Environment(params=params).step(state, action)
+@jax.jit
+def _step(
+    params: EnvParams, state: State, action: BaseAction
+) -> tuple[State, TimeStep]:
+    shape = params.buffer.get_grid_shape()
+    clipped = action.validate(shape)
+    episode, transition = advance(params.buffer, state.episode, clipped, params.config)
+    terminated = episode.episode_done & ~transition.limited
+    extras = {
+        "operation_id": transition.operation,
+        "canonical_action": {
+            "operation": clipped.operation.astype(jnp.int32),
+            "selection": bits.unpack_rows(clipped.pack(shape).rows, shape[1]),
+        },
+        "similarity": episode.similarity_score,
+        "solved": transition.solved,
+    }
+    return State(episode, state.seed), TimeStep(
+        ended_type(terminated, transition.limited),
+        jnp.where(state.episode.episode_done, 0.0, transition.reward),
+        1.0 - terminated.astype(jnp.float32),
+        observe(episode),
+        extras,
+    )
 
 
 def as_action(action: Any, threshold: float = 0.5) -> Any:
@@ -223,11 +298,56 @@ def as_action(action: Any, threshold: float = 0.5) -> Any:
     return action
 
 
-def _canonical(action: Any, params: EnvParams) -> dict[str, Array]:
-    """Operation and cells of an action, clipped into range."""
-    shape = params.buffer.get_grid_shape()
-    action = action.validate(shape, params.config.action.max_operations)
-    return {
-        "operation": action.operation.astype(jnp.int32),
-        "selection": action.to_selection_mask(shape),
-    }
+def possible_operations(env_or_params: Any, state: Any) -> Bool[Array, " operations"]:
+    """Return the mask of legal operations: what the rules allow in a state."""
+    params, episode = _parts(env_or_params, state)
+    words = allowed_words(params.buffer, episode, params.config)
+    return unpack_flags(words, NUM_OPERATIONS)
+
+
+def useful_operations(
+    env_or_params: Any, state: Any, action: Any
+) -> Bool[Array, " operations"]:
+    """Return the legal operations that would change something with this selection.
+
+    Exact, by trying all of them: the grid, its size, the clipboard or the pair becomes
+    another one. Submit is always useful. The operation of the action itself does not
+    matter. To mask a policy: `jnp.where(useful, logits, -jnp.inf)`.
+    """
+    params, episode = _parts(env_or_params, state)
+    action = as_action(action, params.config.action.selection_threshold)
+    check_action_kind(action)
+    action = action.validate(params.buffer.get_grid_shape())
+    rules = dataclasses.replace(
+        params.config.action, invalid_operation_policy="passthrough"
+    )
+    config = dataclasses.replace(params.config, action=rules)
+
+    def changes(operation: Int[Array, ""]) -> Bool[Array, ""]:
+        tried = dataclasses.replace(action, operation=operation)
+        after, _ = advance(params.buffer, episode, tried, config)
+        return _differs(episode, after)
+
+    operations = jnp.arange(NUM_OPERATIONS, dtype=jnp.int32)
+    useful = jax.vmap(changes)(operations) | (operations == Op.SUBMIT)
+    return useful & possible_operations(env_or_params, state)
+
+
+def _parts(env_or_params: Any, state: Any) -> tuple[EnvParams, Episode]:
+    if isinstance(env_or_params, EnvParams):
+        return env_or_params, state.episode
+    if hasattr(state, "tasks"):
+        return env_or_params.params, state.episode
+    return env_or_params.params, env_or_params.arc_state(state).episode
+
+
+def _differs(before: Episode, after: Episode) -> Bool[Array, ""]:
+    one, other = before.canvas, after.canvas
+    pairs = (
+        (one.planes, other.planes),
+        (one.size, other.size),
+        (one.clipboard, other.clipboard),
+        (one.origin, other.origin),
+        (before.current_example_idx, after.current_example_idx),
+    )
+    return jnp.any(jnp.stack([jnp.any(a != b) for a, b in pairs]))

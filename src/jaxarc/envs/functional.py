@@ -1,51 +1,206 @@
-"""The documented doorway to the functional interface: reset, step, batches of them.
+"""Reset and step, for one environment and for a batch.
 
-`reset` and `step` are those of the environment object: parameters, state and time step.
+Each function compiles itself once per configuration, shape and kind of action. In the
+default error mode a direct call checks its action on the host, so that the compiled
+step holds no callback; inside another compiled function the check is traced with it.
 """
 
-from jaxarc.envs.batching import (
-    analyze_batch_performance,
-    create_batch_episode_runner,
-    create_batch_keys,
-    ensure_deterministic_batch_keys,
-    group_keys,
-    split_key_for_batch_step,
-    validate_batch_keys,
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
+
+from jaxarc.envs.calls import Quick, fields_of, put_together, take_apart, with_fields
+from jaxarc.envs.checks import (
+    ACTION_RULE,
+    action_in_range,
+    as_config,
+    as_index,
+    check_choice,
+    checked_action,
+    checked_mode,
+    for_each,
+    tasks_or_demo,
 )
-from jaxarc.envs.environment import reset, step
-from jaxarc.envs.observation import create_observation
-from jaxarc.envs.stepping import (
-    _reset,
-    _reset_batch,
-    _step,
-    _step_batch,
-    arc_reset,
-    arc_step,
-    batch_reset,
-    batch_step,
-    draw_start,
-    observe,
+from jaxarc.envs.starts import EnvParams, draw_seed, start_episode
+from jaxarc.envs.transition import advance
+from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
+from jaxarc.ops.operations import FIRST_CONTROL
+from jaxarc.state import ArcEnvState, join_state, observe, shared_tasks
+from jaxarc.types import JaxArcTask
+from jaxrig.checks import check
+
+# What a step may change of an episode; where no history is kept, not the last.
+STEPPED = (
+    *("planes", "clipboard", "selection", "counters", "current_example_idx"),
+    *("step_count", "episode_done", "similarity_score", "action_history"),
 )
 
-__all__ = [
-    "_reset",
-    "_reset_batch",
-    "_step",
-    "_step_batch",
-    "analyze_batch_performance",
-    "arc_reset",
-    "arc_step",
-    "batch_reset",
-    "batch_step",
-    "create_batch_episode_runner",
-    "create_batch_keys",
-    "create_observation",
-    "draw_start",
-    "ensure_deterministic_batch_keys",
-    "group_keys",
-    "observe",
-    "reset",
-    "split_key_for_batch_step",
-    "step",
-    "validate_batch_keys",
+Observation = Int[Array, "*batch h w"]
+Info = dict[str, Array]
+StepResult = tuple[
+    ArcEnvState, Observation, Float[Array, "*batch"], Bool[Array, "*batch"], Info
 ]
+
+
+def arc_reset(
+    key: PRNGKeyArray | UInt[Array, " two"],
+    config: Any,
+    task_data: JaxArcTask | None = None,
+    episode_mode: int | None = None,
+    initial_pair_idx: Any = None,
+    *,
+    task_row: Any = None,
+    augmentation: Augmentation | None = None,
+) -> tuple[ArcEnvState, Observation]:
+    """A fresh state and its first observation.
+
+    `episode_mode` is 0 for demonstrations, 1 for tests (default: the configuration's);
+    `initial_pair_idx` picks the pair, otherwise the configured strategy does. Of a
+    stack of tasks `task_row` picks one, otherwise the key does. Without a task there is
+    a made-up one.
+    """
+    config = as_config(config)
+    tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
+    pair, row = as_index(initial_pair_idx), as_index(task_row)
+    check_choice(tasks, mode, initial_pair_idx, task_row)
+    return _reset(key, config, tasks, mode, pair, row, augmentation)
+
+
+def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
+    """State, observation, reward, done and info after one action."""
+    config = as_config(config)
+    action, checked = checked_action(action, config)
+    tasks, episode = fields_of(state)["tasks"], fields_of(state)["episode"]
+    task_parts, task_plan = take_apart(tasks)
+    parts, plan = take_apart(episode)
+    action_parts, action_plan = take_apart(action)
+    changed, observation, reward, info = _step(
+        (task_parts, parts, action_parts),
+        (config, checked, task_plan, plan, action_plan),
+    )
+    if "available_demo_pairs" not in info:
+        info["available_demo_pairs"] = fields_of(tasks)["num_train_pairs"]
+        info["available_test_pairs"] = fields_of(tasks)["num_test_pairs"]
+    return _complete(tasks, with_fields(episode, changed), observation, reward, info)
+
+
+def batch_reset(
+    keys: Any,
+    config: Any,
+    task_data: JaxArcTask | None = None,
+    episode_mode: int | None = None,
+    initial_pair_idx: Any = None,
+    *,
+    task_indices: Any = None,
+    augmentation: Augmentation | None = None,
+) -> tuple[ArcEnvState, Observation]:
+    """Fresh states, one for every key, on one task or on a stack of tasks.
+
+    Of a stack each key draws a row, or `task_indices` gives one for each; equal keys
+    make equal starts. The task is shared, never copied.
+    """
+    config = as_config(config)
+    tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
+    count = keys.shape[0]
+    pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
+    rows = for_each(task_indices, count, "task_indices")
+    check_choice(tasks, mode, initial_pair_idx, task_indices)
+    return _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation)
+
+
+def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
+    """`arc_step` for every row of a batch."""
+    config = as_config(config)
+    actions, checked = checked_action(actions, config)
+    return _complete(states.tasks, *_step_batch(states, actions, config, checked))
+
+
+def _start(key, config, tasks, mode, pair, row, augmentation) -> Episode:
+    """Start as `Environment.reset` does, so that equal keys make equal starts."""
+    params = EnvParams(tasks, None, config, mode, augment=False)
+    return start_episode(params, draw_seed(key), None, row, pair, augmentation)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "mode"))
+def _reset(key, config, tasks, mode, pair, row, augmentation):
+    episode = _start(key, config, tasks, mode, pair, row, augmentation)
+    return ArcEnvState(tasks, episode), observe(episode)
+
+
+@functools.partial(jax.jit, static_argnames=("config", "mode"))
+def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
+    def one(key, pair, row, shown):
+        return _start(key, config, tasks, mode, pair, row, shown)
+
+    episodes = jax.vmap(one)(keys, pairs, rows, augmentation)
+    shared = jax.tree.map(lambda x: x[None], tasks)
+    return ArcEnvState(shared, episodes), observe(episodes)
+
+
+@Quick
+def _step(parts, rules):
+    """What a step changes of an episode by name, observation, reward, and of `info`
+    what neither episode nor task holds: every array that a call takes or gives costs.
+    """
+    config, checked, *plans = rules
+    tasks, episode, action = map(put_together, parts, plans)
+    after, reward, info = _advance(tasks, episode, action, config, checked)
+    names = STEPPED if after.action_history.size else STEPPED[:-1]
+    changed = {name: getattr(after, name) for name in names}
+    if not is_stack(tasks):
+        del info["available_demo_pairs"], info["available_test_pairs"]
+    return changed, observe(after), reward, info
+
+
+@functools.partial(jax.jit, static_argnames=("config", "checked"))
+def _step_batch(states, actions, config, checked):
+    tasks, axis = shared_tasks(states)
+    one = functools.partial(_advance, config=config, checked=checked)
+    step = jax.vmap(one, in_axes=(axis, 0, 0))
+    episodes, rewards, more = step(tasks, states.episode, actions)
+    return episodes, observe(episodes), rewards, more
+
+
+def _advance(tasks, episode, action, config, checked) -> tuple[Episode, Array, Info]:
+    """Episode, reward, and what `info` holds that the episode does not."""
+    clipped = action.validate(tasks.get_grid_shape())
+    after, transition = advance(tasks, episode, clipped, config)
+    reward = transition.reward
+    if checked:
+        fine = action_in_range(action, config)
+        reward = check(reward, fine, ACTION_RULE)
+    demos, tests = pair_counts(tasks, episode.task_row)
+    control = transition.operation >= FIRST_CONTROL
+    return (
+        after,
+        reward,
+        {
+            "success": transition.solved,
+            "similarity_improvement": transition.improvement,
+            "is_control_operation": control,
+            "operation_type": control.astype(jnp.int32),
+            "available_demo_pairs": demos,
+            "available_test_pairs": tests,
+            "action_history_length": after.action_history_length,
+        },
+    )
+
+
+def _complete(
+    tasks: JaxArcTask, episode: Episode, observation: Array, reward: Array, info: Info
+) -> StepResult:
+    """The documented five results.
+
+    Done and half of `info` are parts of the new state, named again here because every
+    array that a compiled call returns costs a microsecond or two.
+    """
+    parts = fields_of(episode)
+    info["similarity"] = parts["similarity_score"]
+    info["step_count"] = parts["step_count"]
+    info["episode_mode"] = parts["episode_mode"]
+    info["current_pair_index"] = parts["current_example_idx"]
+    state = join_state(tasks, episode)
+    return state, observation, reward, parts["episode_done"], info

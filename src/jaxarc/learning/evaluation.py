@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 
 ATTEMPTS = 2
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from jaxarc.actions import PointAction
-from jaxarc.data.augment import COLORS
+from jaxarc.tasks.augment import COLORS
 from jaxrig.learn import Choice, Evaluation
 
 CLASSES = COLORS + 1  # every color, and "no cell"

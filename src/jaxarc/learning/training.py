@@ -15,9 +15,9 @@ import jax
 
 from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.policy import PointPolicy
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.registration import make
 from jaxarc.wrappers import (
     AnswerObservationWrapper,

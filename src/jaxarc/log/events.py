@@ -13,14 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.config import JaxArcConfig, VisualizationConfig
-from jaxarc.config.storage import POLICIES
-from jaxarc.config.visualization import LEVELS, MemoryConfig
-from jaxarc.data.buffer import gather_task
-from jaxarc.data.identity import extract_task_id_from_index
+from jaxarc.config.outputs import LEVELS, POLICIES, MemoryConfig
 from jaxarc.draw.cells import read_cells
 from jaxarc.draw.episodes import EpisodeFrame, read_action
 from jaxarc.draw.memory import MemoryManager, optimize_array_memory
 from jaxarc.state import ArcEnvState
+from jaxarc.tasks.identity import extract_task_id_from_index
+from jaxarc.tasks.samples import gather_task
 from jaxarc.types import JaxArcTask
 from jaxrig.memory import MIB
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.draw.callbacks import monitored_name
-from jaxarc.envs.arguments import checked_config
+from jaxarc.envs.checks import checked_config
 from jaxarc.log.events import (
     Detail,
     FrameStore,

@@ -18,7 +18,7 @@ from jaxarc.config import JaxArcConfig, StorageConfig
 from jaxarc.draw.cells import detect_changed_cells
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.log.events import Handler, Log
-from jaxarc.ops.names import get_operation_name
+from jaxarc.ops.operations import get_operation_name
 from jaxrig.atomic import atomic_write, remove_path
 
 GIGABYTE = 1e9

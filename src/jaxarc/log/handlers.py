@@ -22,7 +22,7 @@ from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import grid_panel
 from jaxarc.log.events import Detail, Handler, Log
 from jaxarc.log.files import RunFolder
-from jaxarc.ops.names import get_operation_display_text
+from jaxarc.ops.operations import get_operation_display_text
 from jaxrig.machine import missing_extra
 from jaxrig.report import Report
 

@@ -1,10 +1,26 @@
-"""What the operations act on: a grid, its size, and a clipboard."""
+"""What the operations act on: a grid, its size, and a clipboard.
+
+The cells an operation acts on, as bits and as the box around them.
+
+Cells carried to other cells: one index map, applied to packed rows.
+
+The cell that lands at `(r, c)` comes from row `row_offset ± r` and column
+`column_offset ± c` of its source. Rows are gathered as whole words; a column map is a
+bit reversal and a shift, so no cell is ever handled on its own.
+
+An effect applied to a canvas: paint, carry, resize, copy.
+"""
+
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, UInt
+from jaxtyping import Array, Bool, Int, UInt
 
 from jaxarc import bits
+from jaxarc.ops.flood import component
+from jaxarc.ops.operations import Cells, EffectRow, Landing, Source, look_up
 
 
 class Canvas(eqx.Module):
@@ -34,3 +50,245 @@ def blank_canvas(
     *batch, count, height = planes.shape
     clipboard = jnp.zeros((*batch, count + 1, height), planes.dtype)
     return Canvas(planes, size, clipboard, jnp.zeros((*batch, 2), jnp.int32), width)
+
+
+class Selection(eqx.Module):
+    """Selected cells; the box is meaningless where none are."""
+
+    rows: UInt[Array, " h"]
+    top: Int[Array, ""]
+    left: Int[Array, ""]
+    bottom: Int[Array, ""]
+    right: Int[Array, ""]
+    count: Int[Array, ""]
+
+    @property
+    def empty(self) -> Bool[Array, ""]:
+        """Whether no cell is selected."""
+        return self.count == 0
+
+    def box(self) -> UInt[Array, " h"]:
+        """The bits of the smallest rectangle around the selection."""
+        sides = (self.top, self.left, self.bottom, self.right)
+        rows = bits.rectangle(self.rows.shape[0], *sides, self.rows.dtype)
+        return jnp.where(self.empty, bits.words(0, rows.dtype), rows)
+
+
+def select_rectangle(
+    top: Int[Array, ""],
+    left: Int[Array, ""],
+    bottom: Int[Array, ""],
+    right: Int[Array, ""],
+    height: int,
+    dtype: Any,
+) -> Selection:
+    """Every cell of a rectangle; an empty one where a side lies before its opposite."""
+    rows = bits.rectangle(height, top, left, bottom, right, dtype)
+    count = jnp.maximum(bottom - top + 1, 0) * jnp.maximum(right - left + 1, 0)
+    return Selection(rows, top, left, bottom, right, count)
+
+
+def select_rows(rows: UInt[Array, " h"]) -> Selection:
+    """Any cells at all."""
+    filled = rows != 0
+    height = rows.shape[0]
+    columns = jax.lax.reduce(
+        rows, bits.words(0, rows.dtype), jax.lax.bitwise_or, dimensions=(0,)
+    )
+    lowest = columns & (bits.words(0, rows.dtype) - columns)
+    length = jnp.iinfo(rows.dtype).bits
+    return Selection(
+        rows,
+        jnp.argmax(filled).astype(jnp.int32),
+        jax.lax.population_count(lowest - bits.words(1, rows.dtype)).astype(jnp.int32),
+        height - 1 - jnp.argmax(filled[::-1]).astype(jnp.int32),
+        length - 1 - jax.lax.clz(columns).astype(jnp.int32),
+        bits.count(rows),
+    )
+
+
+def or_everything(
+    selection: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
+) -> Selection:
+    """The selection, or the whole active area where nothing is selected."""
+    zero = jnp.zeros((), jnp.int32)
+    height, width = size[0], size[1]
+    whole = Selection(active, zero, zero, height - 1, width - 1, height * width)
+    empty = selection.empty
+    return jax.tree.map(lambda a, b: jnp.where(empty, a, b), whole, selection)
+
+
+def carry_columns(
+    layers: UInt[Array, "layers rows"],
+    offset: Int[Array, ""],
+    reverse: Bool[Array, ""],
+    wraps: Bool[Array, ""],
+    width: Int[Array, ""],
+) -> UInt[Array, "layers rows"]:
+    """Every word with its bits where they land; what has no source is zero.
+
+    With `wraps`, a bit shifted out of the first `width` comes in at the other side;
+    that is for offsets of one.
+    """
+    length = jnp.iinfo(layers.dtype).bits
+    shift = jnp.where(reverse, length - 1 - offset, offset)
+    moved = _shifted(jnp.where(reverse, bits.reverse(layers), layers), shift)
+    around = _shifted(layers, jnp.where(shift > 0, 1 - width, width - 1))
+    goes_round = wraps & (shift != 0)
+    return moved | jnp.where(goes_round, around, bits.words(0, layers.dtype))
+
+
+def _shifted(
+    layers: UInt[Array, "layers rows"], by: Int[Array, ""]
+) -> UInt[Array, "layers rows"]:
+    """Bit `c` becomes what bit `c + by` was."""
+    down = layers >> bits.words(jnp.maximum(by, 0), layers.dtype)
+    return down << bits.words(jnp.maximum(-by, 0), layers.dtype)
+
+
+def carry_rows(
+    layers: UInt[Array, "layers rows"],
+    offset: Int[Array, ""],
+    reverse: Bool[Array, ""],
+    wraps: Bool[Array, ""],
+    size: Int[Array, ""],
+    height: int,
+) -> UInt[Array, "layers h"]:
+    """Every row where it lands, in `height` rows; with `wraps` modulo `size`."""
+    rows = layers.shape[-1]
+    row = jnp.arange(height, dtype=jnp.int32)
+    index = offset + jnp.where(reverse, -row, row)
+    around = jnp.where(index < 0, size - 1, jnp.where(index >= size, 0, index))
+    index = jnp.where(wraps, around, index)
+    inside = (index >= 0) & (index < rows)
+    found = jax.lax.platform_dependent(
+        layers, index, cpu=_take_rows, default=_take_each
+    )
+    return jnp.where(inside[None], found, bits.words(0, layers.dtype))
+
+
+def _take_rows(
+    layers: UInt[Array, "layers rows"], index: Int[Array, " h"]
+) -> UInt[Array, "layers h"]:
+    return jnp.take(layers, index, axis=-1, mode="clip")
+
+
+def _take_each(
+    layers: UInt[Array, "layers rows"], index: Int[Array, " h"]
+) -> UInt[Array, "layers h"]:
+    """The same, an index for every word: an accelerator fuses it with what follows."""
+    everywhere = jnp.broadcast_to(index[None], (layers.shape[0], index.shape[0]))
+    return jnp.take_along_axis(layers, everywhere, axis=-1, mode="clip")
+
+
+def apply_operation(
+    operation: Int[Array, ""],
+    canvas: Canvas,
+    selection: Selection,
+    raw: Selection,
+    given: tuple[UInt[Array, "planes h"], Int[Array, " two"]],
+) -> Canvas:
+    """The canvas after an operation; Submit, control and -1 change nothing.
+
+    `selection` lies in the active area, `raw` may go beyond it (Resize grows), `given`
+    is the input of the current pair (Copy Input).
+    """
+    effect = look_up(operation)
+    active = canvas.active()
+    area = or_everything(selection, canvas.size, active)
+    painted = _painted(effect, canvas, selection, area, active)
+    color = bits.constant(effect.color, painted)
+    planes = bits.write(canvas.planes, painted, color)
+    landed, cells = _carried(effect, canvas, selection, area)
+    planes = bits.write(planes, cells & active, landed)
+    size = _resized(effect, canvas.size, raw, given[1])
+    planes = jnp.where(effect.restores, given[0], planes)
+    kept = bits.active_rows(size, planes.shape[-1], planes.dtype)
+    clipboard = _copied(effect, canvas, selection)
+    return Canvas(planes & kept[None], size, *clipboard, canvas.width)
+
+
+def _painted(
+    effect: EffectRow,
+    canvas: Canvas,
+    selection: Selection,
+    area: Selection,
+    active: UInt[Array, " h"],
+) -> UInt[Array, " h"]:
+    """The cells that take the effect's color."""
+    floods = (effect.paint == Cells.COMPONENT) & (selection.count == 1)
+    nothing = bits.words(0, active.dtype)
+    start = jnp.where(floods, selection.rows, nothing)
+    rows = component(canvas.planes, active, start)
+    rows = jnp.where(effect.paint == Cells.SELECTION, selection.rows, rows)
+    return jnp.where(effect.paint == Cells.AREA, area.rows, rows)
+
+
+def _carried(
+    effect: EffectRow, canvas: Canvas, selection: Selection, area: Selection
+) -> tuple[UInt[Array, "planes h"], UInt[Array, " h"]]:
+    """What lands where: the carried colors, and the cells they are written on."""
+    height, size = canvas.planes.shape[-1], canvas.size
+    sides = [area.top, area.left, area.bottom, area.right]
+    origin = [canvas.origin[0], canvas.origin[1]]
+    terms = jnp.stack([*sides, *origin, jnp.ones_like(area.top)])
+    offsets = jnp.sum(effect.terms * terms[None], axis=-1)
+    wraps = effect.wraps
+    layers = carry_columns(
+        _layers(effect, canvas, area), offsets[1], effect.column_reverse, wraps, size[1]
+    )
+    landed = carry_rows(layers, offsets[0], effect.row_reverse, wraps, size[0], height)
+    arrived = landed[bits.PLANES]
+    square = area.bottom - area.top == area.right - area.left
+    turns = (effect.landing == Landing.BOX) | (
+        (effect.landing == Landing.SQUARE_BOX) & square
+    )
+    cells = jnp.where(turns, area.box(), bits.words(0, arrived.dtype))
+    cells = jnp.where(effect.landing == Landing.ARRIVED, arrived, cells)
+    pasted = arrived & selection.rows
+    cells = jnp.where(effect.landing == Landing.ARRIVED_IN_SELECTION, pasted, cells)
+    return landed[: bits.PLANES], cells
+
+
+def _layers(
+    effect: EffectRow, canvas: Canvas, area: Selection
+) -> UInt[Array, "layers rows"]:
+    """What is carried: four planes of color and the cells that travel.
+
+    A transposed grid has a row for every column, so there may be more rows than before.
+    """
+    planes = canvas.planes
+    colored = planes[0] | planes[1] | planes[2] | planes[3]
+    beyond = max(canvas.width - planes.shape[-1], 0)
+    padded = lambda layers: jnp.pad(layers, ((0, 0), (0, beyond)))
+    turned = bits.transpose(padded(planes))
+    colors = jnp.where(effect.source == Source.TRANSPOSED, turned, padded(planes))
+    layers = jnp.concatenate([colors, padded((area.rows & colored)[None])])
+    copied = padded(canvas.clipboard)
+    return jnp.where(effect.source == Source.CLIPBOARD, copied, layers)
+
+
+def _resized(
+    effect: EffectRow,
+    size: Int[Array, " two"],
+    raw: Selection,
+    given: Int[Array, " two"],
+) -> Int[Array, " two"]:
+    """The size after the effect: the raw selection's far corner, or the input's."""
+    corner = jnp.stack([raw.bottom + 1, raw.right + 1])
+    size = jnp.where(effect.resizes & ~raw.empty, corner, size)
+    return jnp.where(effect.restores, given, size)
+
+
+def _copied(
+    effect: EffectRow, canvas: Canvas, selection: Selection
+) -> tuple[UInt[Array, "layers h"], Int[Array, " two"]]:
+    """The clipboard after the effect, and the corner of its content."""
+    takes = effect.copies & ~selection.empty
+    rows = selection.rows[None]
+    content = jnp.concatenate([canvas.planes & rows, rows])
+    corner = jnp.stack([selection.top, selection.left])
+    return (
+        jnp.where(takes, content, canvas.clipboard),
+        jnp.where(takes, corner, canvas.origin),
+    )

@@ -14,9 +14,7 @@ from typing import Any, TypeVar, get_args
 import jax
 import jax.numpy as jnp
 
-from jaxarc.ops.names import NUM_OPERATIONS
-from jaxarc.state import ArcEnvState
-from jaxarc.validation import (
+from jaxarc.envs.checks import (
     ACTION_RULE,
     STATE_RULE,
     action_in_range,
@@ -27,6 +25,8 @@ from jaxarc.validation import (
     ranges,
     state_in_range,
 )
+from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.state import ArcEnvState
 from jaxrig.checks import CheckError, ErrorMode, check
 from jaxrig.checks import get_error_mode as current_mode
 from jaxrig.checks import set_error_mode as change_mode

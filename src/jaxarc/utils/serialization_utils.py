@@ -7,15 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxarc.data.identity import (
+from jaxarc.saving import config_hash, task_checksum
+from jaxarc.state import ArcEnvState
+from jaxarc.tasks.identity import (
     create_jax_task_index,
     extract_task_id_from_index,
     get_task_id_globally,
     is_dummy_task_index,
     register_task_globally,
 )
-from jaxarc.saving import config_hash, task_checksum
-from jaxarc.state import ArcEnvState
 from jaxarc.types import JaxArcTask
 
 __all__ = [

@@ -14,10 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxarc.envs.arguments import check_choice
-from jaxarc.envs.environment import Environment
+from jaxarc.envs.checks import check_choice
+from jaxarc.envs.environment import Environment, TimeStep, ended_type
 from jaxarc.envs.spaces import Space
-from jaxarc.envs.timestep import TimeStep, ended_type
 from jaxarc.state import ArcEnvState
 
 
@@ -52,9 +51,9 @@ class Wrapper(eqx.Module):
         """What follows an action."""
         return self.env.step(state, action, env_params)
 
-    def renew(self, state: Any, done: Any, env_params: Any = None) -> Any:
+    def auto_reset(self, state: Any, done: Any, env_params: Any = None) -> Any:
         """The state, or where its episode is done the start of another one."""
-        return self.env.renew(state, done, env_params)
+        return self.env.auto_reset(state, done, env_params)
 
     def observe(self, state: Any, env_params: Any = None) -> Any:
         """What an agent sees of a state."""
@@ -156,10 +155,10 @@ class StepLimit(KeepingWrapper):
         kind = ended_type(step.terminated(), truncated)
         return Counted(inner, steps), replace_step(step, step_type=kind)
 
-    def renew(self, state: Counted, done: Any, env_params: Any = None) -> Counted:
+    def auto_reset(self, state: Counted, done: Any, env_params: Any = None) -> Counted:
         """The state, or where its episode is done the start of another one."""
         steps = jnp.where(done, 0, state.steps)
-        return Counted(self.env.renew(state.inner, done, env_params), steps)
+        return Counted(self.env.auto_reset(state.inner, done, env_params), steps)
 
 
 class AutoReset(Wrapper):
@@ -184,7 +183,7 @@ class AutoReset(Wrapper):
         params = self.params if env_params is None else env_params
         if not params.config.environment.auto_reset:
             return after, replace_step(step, extras=extras)
-        renewed = self.env.renew(after, step.last(), env_params)
+        renewed = self.env.auto_reset(after, step.last(), env_params)
         seen = self.env.observe(renewed, env_params)
         return renewed, replace_step(step, observation=seen, extras=extras)
 
@@ -238,9 +237,11 @@ class MetricsWrapper(KeepingWrapper):
         )
         return Measured(inner, metrics), _with_metrics(step, metrics)
 
-    def renew(self, state: Measured, done: Any, env_params: Any = None) -> Measured:
+    def auto_reset(
+        self, state: Measured, done: Any, env_params: Any = None
+    ) -> Measured:
         """The state, or where its episode is done the start of another one."""
-        inner = self.env.renew(state.inner, done, env_params)
+        inner = self.env.auto_reset(state.inner, done, env_params)
         begun = _blank(self.env.arc_state(inner).episode.similarity_score)
         merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
         return Measured(inner, merged)
@@ -285,9 +286,9 @@ class Vectorize(Wrapper):
         """What follows every action."""
         return jax.vmap(lambda s, a: self.env.step(s, a, env_params))(state, action)
 
-    def renew(self, state: Any, done: Any, env_params: Any = None) -> Any:
+    def auto_reset(self, state: Any, done: Any, env_params: Any = None) -> Any:
         """The states, with another start for those that are done."""
-        return jax.vmap(lambda s, d: self.env.renew(s, d, env_params))(state, done)
+        return jax.vmap(lambda s, d: self.env.auto_reset(s, d, env_params))(state, done)
 
     def observe(self, state: Any, env_params: Any = None) -> Any:
         """What agents see of the states."""

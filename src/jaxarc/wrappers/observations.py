@@ -9,10 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from jaxarc import bits
+from jaxarc.envs.environment import TimeStep
 from jaxarc.envs.spaces import Bounded
-from jaxarc.envs.timestep import TimeStep
-from jaxarc.episode import Episode
-from jaxarc.pairs import load_pair, pair_counts, slot_of
+from jaxarc.episode import Episode, load_pair, pair_counts, slot_of
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers.episodes import Wrapper, replace_step
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from jaxarc.cli import app
 from jaxarc.cli.play import HELP, Act, Order, parse_command
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import load_recording, run_again
 
 SOLUTION = "flood 4 2 2\nflood 4 3 3\n"

@@ -11,9 +11,9 @@ from jaxarc.cli import app
 from jaxarc.cli.commands import check_picture
 from jaxarc.cli.episodes import count_steps
 from jaxarc.cli.tasks import write_picture
-from jaxarc.data import splits
-from jaxarc.data.download import DatasetDownloader, Remote
 from jaxarc.draw import draw_grid
+from jaxarc.tasks import splits
+from jaxarc.tasks.download import DatasetDownloader, Remote
 from jaxrig.console import WIDE, make_console
 
 COMMANDS = (

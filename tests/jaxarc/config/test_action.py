@@ -2,9 +2,9 @@ import logging
 
 import pytest
 
-from jaxarc.config.action import ActionConfig, UnifiedActionConfig
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.ops.names import ARCLEOperationType
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.groups import ActionConfig, UnifiedActionConfig
+from jaxarc.ops.operations import ARCLEOperationType
 
 
 def test_defaults_are_valid():

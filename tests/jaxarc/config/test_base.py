@@ -9,8 +9,15 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pytest
 
-from jaxarc.config.base import Config, ConfigValidationError, frozen, rules_of
-from jaxarc.config.rules import items, one_of, whole
+from jaxarc.config.fields import (
+    Config,
+    ConfigValidationError,
+    frozen,
+    items,
+    one_of,
+    rules_of,
+    whole,
+)
 
 
 @dataclass(frozen=True)

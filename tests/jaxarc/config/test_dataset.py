@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.dataset import SPLITS, DatasetConfig, UnifiedDatasetConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.groups import SPLITS, DatasetConfig, UnifiedDatasetConfig
 
 
 def test_defaults_are_valid_and_take_the_smallest_grids():

@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.environment import EnvironmentConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.groups import EnvironmentConfig
 
 
 def test_defaults_are_valid():

@@ -1,6 +1,6 @@
 import pytest
 
-from jaxarc.config.episode import ArcEpisodeConfig
+from jaxarc.config.groups import ArcEpisodeConfig
 
 
 def test_defaults_are_valid():

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.grid_initialization import GridInitializationConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.groups import GridInitializationConfig
 
 WEIGHTS = st.floats(0, 1e6)
 

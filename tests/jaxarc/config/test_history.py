@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.history import (
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.groups import (
     HistoryConfig,
     get_action_record_fields,
     get_selection_data_size,

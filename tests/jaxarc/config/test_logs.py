@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.logs import LoggingConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.outputs import LoggingConfig
 
 
 def test_defaults_are_valid():

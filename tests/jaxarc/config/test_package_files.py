@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from jaxarc.config.package_files import (
+from jaxarc.config.files import (
     create_config_template,
     extend_jaxarc_config,
     get_config,
     get_jaxarc_config_dir,
     list_available_configs,
     load_jaxarc_config,
+    read_yaml,
 )
 from jaxarc.config.whole import JaxArcConfig
-from jaxarc.config.yaml_text import read_yaml
 
 OPTIONS = [
     (group, x) for group, names in list_available_configs().items() for x in names

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from jaxarc.config.reward import RewardConfig, UnifiedRewardConfig
+from jaxarc.config.groups import RewardConfig, UnifiedRewardConfig
 
 BOUNDS = {
     "step_penalty": (-10, 1),

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxarc.config.rules import (
+from jaxarc.config.fields import (
     LARGEST_WHOLE,
     flag,
     items,

@@ -1,7 +1,7 @@
 import pytest
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.storage import StorageConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.outputs import StorageConfig
 
 
 def test_defaults_are_valid_and_delete_nothing():

@@ -1,7 +1,7 @@
 import pytest
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.tracking import WandbConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.outputs import WandbConfig
 
 
 def test_defaults_are_valid_and_report_nothing():

@@ -1,7 +1,7 @@
 import pytest
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.visualization import DebugConfig, MemoryConfig, VisualizationConfig
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.outputs import DebugConfig, MemoryConfig, VisualizationConfig
 
 DOCUMENTED = {
     "debug": {

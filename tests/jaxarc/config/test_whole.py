@@ -14,7 +14,6 @@ import jaxarc
 from jaxarc.config import (
     ActionConfig,
     ArcEpisodeConfig,
-    Config,
     ConfigValidationError,
     DatasetConfig,
     DebugConfig,
@@ -27,7 +26,7 @@ from jaxarc.config import (
     StorageConfig,
     VisualizationConfig,
 )
-from jaxarc.config.base import rules_of
+from jaxarc.config.fields import Config, rules_of
 
 KINDS = {
     field.name: type(getattr(JaxArcConfig(), field.name))

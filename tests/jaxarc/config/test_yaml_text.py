@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxarc.config.base import ConfigValidationError
-from jaxarc.config.yaml_text import MAX_DEPTH, read_yaml, write_yaml
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.files import MAX_DEPTH, read_yaml, write_yaml
 
 pytest.importorskip("yaml")
 BOMB = "a: &a [1, 1]\n" + "".join(

@@ -11,14 +11,14 @@ import pytest
 from arc_episode_reference import build_task
 from arc_play import row
 from arc_samples import assert_holds, padded, random_raw_task
-from jaxarc.data.augment import (
+from jaxarc.tasks.augment import (
     augment_planes,
     augment_task,
     random_augmentation,
     transform_planes,
 )
-from jaxarc.data.packing import Dimensions, pack_tasks, stack_tasks
-from jaxarc.data.parse import RawTask
+from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
+from jaxarc.tasks.parse import RawTask
 
 IDENTITY = np.arange(10)
 

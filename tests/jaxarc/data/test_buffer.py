@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from arc_samples import random_raw_task
-from jaxarc.data.buffer import buffer_size, gather_task, stack_task_list
-from jaxarc.data.packing import Dimensions, pack_tasks, unstacked_task
+from jaxarc.tasks.packing import Dimensions, pack_tasks, unstacked_task
+from jaxarc.tasks.samples import buffer_size, gather_task, stack_task_list
 
 ROOM = Dimensions(7, 9, 3, 2)
 

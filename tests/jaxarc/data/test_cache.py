@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from arc_samples import random_raw_task, write_tasks
-from jaxarc.data import cache
-from jaxarc.data.cache import load_source, parse_source
-from jaxarc.data.sources import mini_folder_source
+from jaxarc.tasks import sources
+from jaxarc.tasks.sources import load_source, mini_folder_source, parse_source
 
 ARRAYS = ("counts", "planes", "sizes", "colors")
 
@@ -35,9 +34,9 @@ def assert_equal(one, other):
 @pytest.fixture
 def count_parses(monkeypatch):
     calls = []
-    parse = cache.parse_source
+    parse = sources.parse_source
     monkeypatch.setattr(
-        cache, "parse_source", lambda source: calls.append(1) or parse(source)
+        sources, "parse_source", lambda source: calls.append(1) or parse(source)
     )
     return calls
 
@@ -74,7 +73,7 @@ def test_a_damaged_entry_is_made_again(folder, own_cache, count_parses, caplog, 
     elif damage == "foreign":
         path.write_bytes(b"no container")
     else:
-        store = cache.BlobStore(own_cache / "arc")
+        store = sources.BlobStore(own_cache / "arc")
         (name,) = store.names()
         store.save(store.load(name) | {"counts": np.zeros((1, 2), np.int32)}, name)
     with caplog.at_level(logging.WARNING):
@@ -100,7 +99,7 @@ def test_a_full_disk_only_costs_the_cache(folder, monkeypatch, caplog):
     def refuse(self, data, name):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(cache.BlobStore, "save", refuse)
+    monkeypatch.setattr(sources.BlobStore, "save", refuse)
     with caplog.at_level(logging.INFO):
         parsed = load_source(mini_folder_source(folder))
     assert len(parsed.tasks.ids) == 4

@@ -14,11 +14,15 @@ from arc_samples import (
     random_raw_task,
     write_tasks,
 )
-from jaxarc.config.dataset import DatasetConfig
-from jaxarc.data.corpora import ConceptArcParser, MiniArcParser, create_parser
-from jaxarc.data.packing import Dimensions
-from jaxarc.data.parse import parse_text
-from jaxarc.data.parsers import ArcAgiParser
+from jaxarc.config.groups import DatasetConfig
+from jaxarc.tasks.packing import Dimensions
+from jaxarc.tasks.parse import parse_text
+from jaxarc.tasks.parsers import (
+    ArcAgiParser,
+    ConceptArcParser,
+    MiniArcParser,
+    create_parser,
+)
 
 MINI: dict[str, Any] = {"max_grid_height": 5, "max_grid_width": 5, "max_train_pairs": 8}
 

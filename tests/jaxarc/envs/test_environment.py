@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from arc_environments import (
+    auto_reset,
     clipping,
     described,
     no_weak_types,
     play,
-    renew,
     reset,
     sample_actions,
     small_buffer,
@@ -28,14 +28,12 @@ from arc_play import shown as arc_shown
 from arc_samples import documented
 from arc_states import assert_same
 from jaxarc.actions import BboxAction, MaskAction, PointAction
-from jaxarc.data.augment import augment_task
-from jaxarc.data.buffer import gather_task
-from jaxarc.envs import environment
-from jaxarc.envs.environment import Environment, as_action
+from jaxarc.envs.environment import Environment, StepType, as_action
 from jaxarc.envs.functional import arc_reset, arc_step
-from jaxarc.envs.timestep import StepType
-from jaxarc.ops.names import ARCLEOperationType as Op
-from jaxarc.pairs import Augmentation
+from jaxarc.episode import Augmentation
+from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.tasks.augment import augment_task
+from jaxarc.tasks.samples import gather_task
 from jaxarc.types import JaxArcTask
 from jaxrig.checks import CheckError
 from jaxrig.testing import assert_one_trace
@@ -182,7 +180,7 @@ def test_reset_and_step_are_one_carry(augment):
     env = small_env(augment=augment)  # types are known before anything is compiled
     first = jax.eval_shape(reset, env, jax.random.key(0))
     after = jax.eval_shape(step, env, first[0], point(3))
-    renewed = jax.eval_shape(renew, env, first[0], jnp.asarray(True))
+    renewed = jax.eval_shape(auto_reset, env, first[0], jnp.asarray(True))
     assert described(first) == described(after)
     assert described(first[0]) == described(renewed)
     assert no_weak_types((first, after, renewed))
@@ -207,7 +205,7 @@ def test_a_loop_of_renewals_walks_the_rows():
     rows = [int(state.episode.task_row)]
     for _ in range(8):
         state, after = step(env, state, point(0))
-        state = renew(env, state, after.last())
+        state = auto_reset(env, state, after.last())
         rows.append(int(state.episode.task_row))
     assert rows == [(rows[0] + n) % 4 for n in range(9)]
 
@@ -215,10 +213,10 @@ def test_a_loop_of_renewals_walks_the_rows():
 def test_the_seed_moves_on_with_every_renewal_alone():
     env = small_env()
     state, _ = reset(env, jax.random.key(0))
-    assert_same(renew(env, state, jnp.asarray(False)), state)
+    assert_same(auto_reset(env, state, jnp.asarray(False)), state)
     seeds = [int(state.seed)]
     for _ in range(3):
-        state = renew(env, state, jnp.asarray(True))
+        state = auto_reset(env, state, jnp.asarray(True))
         seeds.append(int(state.seed))
     assert len(set(seeds)) == 4
 
@@ -232,12 +230,12 @@ def test_other_parameters_can_be_given_for_a_call():
     def given(env, other):
         state, first = env.reset(key, other)
         stepped = env.step(state, action, other)
-        return (state, first), stepped, env.renew(state, done, other)
+        return (state, first), stepped, env.auto_reset(state, done, other)
 
     begun, stepped, renewed = given(env, other)
     assert_same(begun, reset(alone, key))
     assert_same(stepped, step(alone, begun[0], action))
-    assert_same(renewed, renew(alone, begun[0], done))
+    assert_same(renewed, auto_reset(alone, begun[0], done))
 
 
 def test_mapped_rows_equal_single_ones():
@@ -295,15 +293,6 @@ def test_the_canonical_action_is_what_was_asked_for():
     _, after = step(env, state, point(7, 2, 1))
     assert int(after.extras["canonical_action"]["operation"]) == 7
     assert int(after.extras["operation_id"]) == 1
-
-
-def test_the_functions_are_the_methods():
-    params = small_params(episode_mode=1)
-    env = Environment(params=params)
-    state, first = environment.reset(params, jax.random.key(6))  # not compiled whole
-    assert_same((state, first), reset(env, jax.random.key(6)))
-    found = environment.step(params, state, point(2, 1, 1))
-    assert_same(found, step(env, state, point(2, 1, 1)))
 
 
 def test_other_dictionaries_are_refused():

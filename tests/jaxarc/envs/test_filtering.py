@@ -7,10 +7,10 @@ import pytest
 
 from arc_episode_reference import nearest_allowed
 from arc_play import make_config
-from jaxarc.envs.filtering import (
+from arc_states import small_state, small_task
+from jaxarc.envs.rules import (
     NO_OPERATION,
     allowed_words,
-    configured_operations,
     filter_operation,
 )
 from jaxarc.episode import pack_flags, unpack_flags
@@ -52,21 +52,17 @@ def test_filtering_equals_a_search(policy):
 
 def allowed_at(config, mode=0, steps=1, demos=2, tests=2, permitted=None):
     permitted = np.ones(42, bool) if permitted is None else permitted
-    words = allowed_words(
-        jnp.asarray(pack_flags(permitted)),
-        jnp.int32(mode),
-        jnp.int32(steps),
-        jnp.int32(demos),
-        jnp.int32(tests),
-        config,
+    task = small_task(demos=demos, tests=tests)
+    state = small_state(mode, task=task).replace(
+        step_count=steps, allowed_operations_mask=permitted
     )
+    words = allowed_words(task, state.episode, config)
     return set(np.nonzero(unpack_flags(words, 42))[0].tolist())
 
 
 def test_the_configured_list_holds_always():
     config = make_config(action={"allowed_operations": (3, 34, 41)})
     assert allowed_at(config) == {3, 34, 41}
-    assert set(np.nonzero(configured_operations(config))[0]) == {3, 34, 41}
 
 
 def test_max_operations_cuts_the_list():

@@ -19,18 +19,15 @@ from arc_play import (
     stack,
 )
 from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
-from jaxarc.data.buffer import stack_task_list
-from jaxarc.data.samples import create_mock_task
-from jaxarc.envs import functional
-from jaxarc.envs.dispatch import take_apart
+from jaxarc.envs import Environment, functional
+from jaxarc.envs.calls import take_apart
 from jaxarc.envs.functional import (
     arc_reset,
     arc_step,
     batch_reset,
     batch_step,
-    draw_start,
-    observe,
 )
+from jaxarc.tasks.samples import create_mock_task, stack_task_list
 from jaxrig.checks import CheckError, error_mode
 
 SHAPE = (5, 7)
@@ -122,7 +119,6 @@ def test_shapes_and_types_of_the_results(state, states):
     after, observation, reward, done, info = arc_step(state, FILL, CONFIG)
     assert (observation.shape, observation.dtype) == (SHAPE, jnp.int32)
     np.testing.assert_array_equal(observation, after.working_grid)
-    np.testing.assert_array_equal(observe(state.episode), state.working_grid)
     assert (reward.shape, reward.dtype) == ((), jnp.float32)
     assert (done.shape, done.dtype) == ((), bool)
     assert {name: value.dtype for name, value in info.items()} == INFO
@@ -382,8 +378,11 @@ def test_rows_of_a_buffer(tasks):
 
 def test_keys_draw_rows_of_a_buffer(tasks):
     buffer = stack_task_list(tasks)
-    drawn = jax.vmap(lambda key: draw_start(key, CONFIG, buffer, 0))
-    rows, pairs = jax.device_get(drawn(jax.random.split(KEY, 400)))
+    states, _ = batch_reset(jax.random.split(KEY, 400), CONFIG, buffer)
+    rows, pairs = (
+        np.asarray(states.episode.task_row),
+        np.asarray(states.current_example_idx),
+    )
     assert 0.4 < rows.mean() < 0.6
     assert set(pairs[rows == 0]) == {0, 1, 2}
     assert set(pairs[rows == 1]) == {0}
@@ -398,3 +397,21 @@ def test_a_solved_task_ends_with_its_first_step():
     assert done
     assert info["success"]
     assert float(reward) == pytest.approx(10 + 1 + 1 - 0.01)
+
+
+@pytest.mark.parametrize("strategy", ["sequential", "random"])
+def test_starts_are_those_of_the_environment_object(tasks, strategy):
+    """One key makes one start, whichever interface it is given to."""
+    config = make_config(SHAPE, episode={"demo_selection_strategy": strategy})
+    buffer = stack_task_list(tasks)
+    env = Environment(config, buffer)
+    keys = jax.random.split(KEY, 40)
+    states, grids = batch_reset(keys, config, buffer)
+    others, first = jax.vmap(env.reset)(keys)
+    assert_equal(states.episode, others.episode)
+    np.testing.assert_array_equal(grids, first.observation)
+    one, grid = arc_reset(keys[3], config, buffer)
+    assert_equal(one.episode, row(others.episode, 3))
+    np.testing.assert_array_equal(grid, one.working_grid)
+    pairs = np.asarray(states.current_example_idx)
+    assert (pairs.max() > 0) == (strategy == "random")

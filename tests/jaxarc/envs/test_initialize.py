@@ -13,7 +13,7 @@ from arc_reference import size_of
 from arc_states import assert_same
 from jaxarc import bits
 from jaxarc.config import GridInitializationConfig
-from jaxarc.envs.initialize import draw_grid, permuted_grid, random_grid
+from jaxarc.envs.initial_grids import draw_grid, permuted_grid, random_grid
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -183,6 +183,6 @@ def test_copies_change_nothing_but_the_way_there():
 def test_renewed_episodes_begin_with_a_drawn_grid_too():
     env = initialized(only("empty"), buffer=small_buffer())
     state, _ = env.reset(jax.random.key(0))
-    after = env.renew(state, jnp.asarray(True))
+    after = env.auto_reset(state, jnp.asarray(True))
     grid = np.asarray(env.observe(after))
     assert set(np.unique(grid).tolist()) <= {-1, 0}

@@ -7,8 +7,8 @@ import pytest
 
 from arc_environments import SHAPE, clipping, small_buffer, small_params
 from arc_play import make_config
-from jaxarc.data.buffer import gather_task
-from jaxarc.envs.params import EnvParams
+from jaxarc.envs.starts import EnvParams
+from jaxarc.tasks.samples import gather_task
 from jaxarc.types import JaxArcTask
 
 

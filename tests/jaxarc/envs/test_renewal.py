@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from arc_environments import clipping, small_buffer, small_params
 from arc_states import assert_same
-from jaxarc.envs.renewal import (
+from jaxarc.envs.starts import (
+    auto_reset,
     choose_pair,
     choose_row,
     draw_augmentation,
-    renew,
     scaled,
     start_episode,
 )
@@ -149,7 +149,7 @@ def test_grids_that_are_not_square_are_never_transposed():
 def test_only_what_is_done_begins_anew(history):
     params = small_params(clipping(history={"enabled": history}))
     before = start_episode(params, jnp.uint32(1), row=jnp.int32(2))
-    go = jax.jit(lambda e, s, d: renew(params, e, s, d))
+    go = jax.jit(lambda e, s, d: auto_reset(params, e, s, d))
     assert_same(go(before, jnp.uint32(9), jnp.asarray(False)), before)
     after = go(before, jnp.uint32(9), jnp.asarray(True))
     fresh = start_episode(params, jnp.uint32(9), before.task_row)
@@ -182,7 +182,7 @@ def renewed(params):
 def test_a_batch_is_renewed_row_by_row_however_many_are_done(augment):
     params = small_params(ordered(), augment=augment)
     episodes, numbers, wanted = renewed(params)
-    go = jax.jit(jax.vmap(lambda e, s, d: renew(params, e, s, d)))
+    go = jax.jit(jax.vmap(lambda e, s, d: auto_reset(params, e, s, d)))
     for ended in (0, 1, 8, 9, COUNT):
         done = jax.random.permutation(jax.random.key(ended), jnp.arange(COUNT) < ended)
         assert_same(go(episodes, numbers, done), wanted(done))
@@ -195,7 +195,7 @@ def test_a_map_of_a_map_is_one_batch():
     square = lambda tree: jax.tree.map(
         lambda x: x.reshape(5, COUNT // 5, *x.shape[1:]), tree
     )
-    go = jax.jit(jax.vmap(jax.vmap(lambda e, s, d: renew(params, e, s, d))))
+    go = jax.jit(jax.vmap(jax.vmap(lambda e, s, d: auto_reset(params, e, s, d))))
     found = go(*square((episodes, numbers, done)))
     assert_same(found, square(wanted(done)))
 
@@ -204,7 +204,7 @@ def test_a_batch_over_several_devices_is_renewed_alike():
     params = small_params()
     episodes, numbers, wanted = renewed(params)
     done = jnp.arange(COUNT) % 3 == 0
-    go = jax.jit(jax.vmap(lambda e, s, d: renew(params, e, s, d)))
+    go = jax.jit(jax.vmap(lambda e, s, d: auto_reset(params, e, s, d)))
     found = go(*shard_batch((episodes, numbers, done), make_mesh()))
     assert_same(gather(found), wanted(done))
 
@@ -215,8 +215,8 @@ def test_an_episode_that_is_not_mapped_is_the_same_for_all():
     episodes, numbers, _ = renewed(params)
     done = jnp.arange(COUNT) % 3 == 0
     one = jax.tree.map(lambda x: x[0], episodes)
-    go = jax.jit(lambda s, d: renew(params, one, s, d))
-    found = jax.jit(jax.vmap(lambda s, d: renew(params, one, s, d)))(numbers, done)
+    go = jax.jit(lambda s, d: auto_reset(params, one, s, d))
+    found = jax.jit(jax.vmap(lambda s, d: auto_reset(params, one, s, d)))(numbers, done)
     for index in range(COUNT):
         row = jax.tree.map(lambda x, i=index: x[i], found)
         assert_same(row, go(numbers[index], done[index]))
@@ -231,7 +231,9 @@ def test_parameters_may_be_mapped_too():
 
     def go(rows):
         chosen = eqx.tree_at(lambda p: p.subset_indices, params, rows)
-        return jax.vmap(lambda e, s, d: renew(chosen, e, s, d))(episodes, numbers, done)
+        return jax.vmap(lambda e, s, d: auto_reset(chosen, e, s, d))(
+            episodes, numbers, done
+        )
 
     found = jax.jit(jax.vmap(go))(subsets)
     for index, rows in enumerate(subsets):

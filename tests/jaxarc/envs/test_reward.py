@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arc_play import make_config
-from jaxarc.envs.reward import Outcome, reward_of
+from jaxarc.envs.rules import Outcome, reward_of
 
 TERMS = {
     "step_penalty": 0.0,

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.timestep import StepType, TimeStep, ended_type
+from jaxarc.envs.environment import StepType, TimeStep, ended_type
 
 # Kind: first, terminated, truncated, last.
 TRUTHS = {

@@ -7,14 +7,9 @@ import pytest
 
 from arc_environments import clipping, reset, small_env, step
 from arc_play import random_move
-from jaxarc.envs.action_space import ActionSpaceController
-from jaxarc.envs.usefulness import (
-    mask_useless,
-    possible_operations,
-    useful_operations,
-)
-from jaxarc.ops.names import NUM_OPERATIONS
-from jaxarc.ops.names import ARCLEOperationType as Op
+from jaxarc.envs import possible_operations, useful_operations
+from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.wrappers import MetricsWrapper
 
 pytestmark = pytest.mark.slow  # many programs to compile
@@ -74,20 +69,6 @@ def test_what_is_not_allowed_is_neither_possible_nor_useful():
     assert {28, 34} <= set(found)
 
 
-def test_possible_is_what_the_controller_allows():
-    rules = {"dynamic_action_filtering": True, "context_dependent_operations": True}
-    env = small_env(clipping(action=rules))
-    for number in range(4):
-        state, _ = reset(env, jax.random.key(number))
-        for _ in range(2):
-            arc = env.arc_state(state)
-            wanted = ActionSpaceController.get_allowed_operations(
-                arc, env.params.config.action
-            )
-            np.testing.assert_array_equal(possible_operations(env, state), wanted)
-            state, _ = step(env, state, random_action())
-
-
 def random_action():
     return random_move(np.random.default_rng(0), (5, 5), "point").action()
 
@@ -102,27 +83,6 @@ def test_wrapped_states_and_documented_states_are_taken():
     arc = env.arc_state(state.inner)
     np.testing.assert_array_equal(useful(env, arc, action), wanted)
     np.testing.assert_array_equal(useful(env.params, arc, action), wanted)
-
-
-def test_useless_operations_score_nothing():
-    env = small_env()
-    state, _ = reset(env, jax.random.key(0))
-    action = random_action()
-    found = np.asarray(useful(env, state, action))
-    for count in (NUM_OPERATIONS, 35):
-        scores = jnp.arange(count, dtype=jnp.float32)
-        masked = np.asarray(mask_useless(env, state, action, scores))
-        wanted = np.where(found[:count], np.arange(count), -np.inf)
-        np.testing.assert_array_equal(masked, wanted)
-
-
-def test_where_nothing_is_useful_scores_stay():
-    env = small_env(clipping(action={"allowed_operations": (29,)}))
-    state, _ = reset(env, jax.random.key(0))
-    scores = jnp.arange(42.0)
-    np.testing.assert_array_equal(
-        mask_useless(env, state, random_action(), scores), scores
-    )
 
 
 def test_many_states_at_once_and_no_dictionary_of_other_things():

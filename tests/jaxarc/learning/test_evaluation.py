@@ -10,8 +10,6 @@ import pytest
 
 from arc_agents import STEPS, Idler, Oracle, Submitter, Wanderer, write_small_tasks
 from arc_environments import clipping
-from jaxarc.data.buffer import stack_task_list
-from jaxarc.data.samples import create_demo_task
 from jaxarc.envs.environment import Environment
 from jaxarc.learning.evaluation import (
     EvaluationResult,
@@ -22,6 +20,7 @@ from jaxarc.learning.evaluation import (
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
 from jaxarc.learning.training import PAINTING
 from jaxarc.registration import make
+from jaxarc.tasks.samples import create_demo_task, stack_task_list
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AnswerObservationWrapper
 

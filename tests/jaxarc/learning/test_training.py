@@ -18,7 +18,7 @@ from jaxarc.learning.training import (
     read_metrics,
     train_agent,
 )
-from jaxarc.ops.names import OPERATION_NAMES
+from jaxarc.ops.operations import get_operation_name
 from jaxrig.learn import PPOConfig
 
 pytestmark = pytest.mark.slow  # many programs to compile
@@ -50,7 +50,7 @@ def _equal(one, other):
 
 
 def test_painting_is_every_color_and_a_size():
-    names = [OPERATION_NAMES[operation] for operation in PAINTING]
+    names = [get_operation_name(operation) for operation in PAINTING]
     assert names == [f"Fill {color}" for color in range(10)] + ["Resize"]
 
 

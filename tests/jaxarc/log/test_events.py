@@ -16,7 +16,6 @@ from arc_environments import reset, small_buffer, small_env, step
 from arc_logs import MOVES, log_config, start_log, step_logs
 from arc_states import point, small_config, small_state, small_task
 from jaxarc.config import DebugConfig, MemoryConfig, VisualizationConfig
-from jaxarc.data.buffer import gather_task
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import batch_reset
 from jaxarc.log.events import (
@@ -28,6 +27,7 @@ from jaxarc.log.events import (
     create_step_log,
     frame_of_log,
 )
+from jaxarc.tasks.samples import gather_task
 
 
 def test_arrays_become_four_figures():

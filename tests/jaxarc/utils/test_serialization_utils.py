@@ -4,8 +4,8 @@ import jax
 import pytest
 
 from arc_states import assert_same, folder_parser, small_config, small_task
-from jaxarc.data import identity
 from jaxarc.envs.functional import arc_reset
+from jaxarc.tasks import identity
 from jaxarc.utils import serialization_utils as utils
 
 

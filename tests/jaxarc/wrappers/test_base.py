@@ -8,8 +8,7 @@ import pytest
 
 from arc_environments import reset, small_env, small_params, step
 from arc_states import assert_same, point
-from jaxarc.envs.environment import Environment
-from jaxarc.envs.timestep import StepType
+from jaxarc.envs.environment import Environment, StepType
 from jaxarc.wrappers import AutoReset, MetricsWrapper, StepLimit, Vectorize
 from jaxarc.wrappers.episodes import Wrapper, has_wrapper, replace_step
 
@@ -31,7 +30,7 @@ def test_everything_is_asked_of_the_environment_inside():
     state, _ = reset(env, jax.random.key(2))
     assert_same(step(wrapped, state, point(3)), step(env, state, point(3)))
     done = jnp.asarray(True)
-    assert_same(wrapped.renew(state, done), env.renew(state, done))
+    assert_same(wrapped.auto_reset(state, done), env.auto_reset(state, done))
     assert_same(wrapped.observe(state), env.observe(state))
     assert_same(wrapped.arc_state(state), env.arc_state(state))
     assert wrapped.render(state, "ansi") == env.render(state, "ansi")

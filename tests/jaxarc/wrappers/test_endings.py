@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from arc_environments import (
+    auto_reset,
     clipping,
     described,
     no_weak_types,
     play,
-    renew,
     reset,
     sample_actions,
     small_env,
@@ -21,7 +21,7 @@ from arc_environments import (
 )
 from arc_play import row
 from arc_states import assert_same, point
-from jaxarc.envs.timestep import StepType
+from jaxarc.envs.environment import StepType
 from jaxarc.wrappers import (
     AutoReset,
     ContextualObservationWrapper,
@@ -48,7 +48,7 @@ def test_an_automatic_reset_is_a_step_and_a_start_from_renew():
     ends = 0
     for index in range(40):
         state, after = step(env, state, row(actions, index))
-        state = renew(env, state, after.last())
+        state = auto_reset(env, state, after.last())
         auto_step = row(found, index)
         ends += int(after.last())
         final = auto_step.extras.pop("final_observation")
@@ -99,8 +99,8 @@ def test_a_limit_truncates_and_keeps_the_discount():
     state, after = step(env, state, point(0, 4, 4))
     assert int(after.step_type) == StepType.TRUNCATED
     assert float(after.discount) == 1.0
-    assert int(renew(env, state, jnp.asarray(True)).steps) == 0
-    assert int(renew(env, state, jnp.asarray(False)).steps) == 2
+    assert int(auto_reset(env, state, jnp.asarray(True)).steps) == 0
+    assert int(auto_reset(env, state, jnp.asarray(False)).steps) == 2
 
 
 def test_termination_comes_before_the_limit():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from arc_environments import (
+    auto_reset,
     clipping,
     described,
     no_weak_types,
     play,
-    renew,
     reset,
     sample_actions,
     small_env,
@@ -105,9 +105,9 @@ def test_a_renewed_episode_begins_from_nothing():
     env = MetricsWrapper(small_env())
     state, _ = reset(env, jax.random.key(0))
     state, _ = step(env, state, point(3))
-    kept = renew(env, state, jnp.asarray(False))
+    kept = auto_reset(env, state, jnp.asarray(False))
     assert int(kept.metrics.episode_length) == 1
-    fresh = renew(env, state, jnp.asarray(True))
+    fresh = auto_reset(env, state, jnp.asarray(True))
     assert int(fresh.metrics.episode_length) == 0
     assert float(fresh.metrics.episode_return) == 0.0
     similarity = float(env.arc_state(fresh).similarity_score)

@@ -19,8 +19,8 @@ from arc_environments import (
 )
 from arc_play import row
 from arc_states import point
-from jaxarc.data.augment import augment_task
 from jaxarc.envs.environment import Environment
+from jaxarc.tasks.augment import augment_task
 from jaxarc.wrappers import (
     AnswerObservationWrapper,
     ClipboardObservationWrapper,

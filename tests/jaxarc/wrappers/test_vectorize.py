@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from arc_environments import (
+    auto_reset,
     clipping,
     no_weak_types,
-    renew,
     reset,
     sample_actions,
     small_buffer,
@@ -81,10 +81,10 @@ def test_only_those_that_are_done_begin_anew():
     env = Vectorize(small_env())
     states, _ = reset(env, jax.random.split(jax.random.key(0), 3))
     done = jnp.asarray([False, True, False])
-    after = renew(env, states, done)
+    after = auto_reset(env, states, done)
     for index in (0, 2):
         assert_same(row(after, index), row(states, index))
-    assert_same(row(after, 1), env.env.renew(row(states, 1), jnp.asarray(True)))
+    assert_same(row(after, 1), env.env.auto_reset(row(states, 1), jnp.asarray(True)))
 
 
 def test_the_tasks_exist_once():

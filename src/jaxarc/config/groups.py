@@ -1,0 +1,413 @@
+"""Settings of actions: their format and the operations that are allowed.
+
+Settings of a dataset: where it lies and the sizes its tasks are padded to.
+
+Settings of the episode loop: its length, its strictness, how much it shows.
+
+Settings of an episode: train or test, which pairs it visits, when it ends.
+
+Settings of the working grid that an episode starts from.
+
+Settings of the action history, and the memory it takes.
+
+Settings of the reward: weights, bonuses and penalties.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+from rich.filesize import decimal
+
+from jaxarc.config.fields import (
+    INFINITY,
+    Config,
+    ConfigValidationError,
+    items,
+    maybe,
+    number,
+    one_of,
+    rules_of,
+    text,
+    whole,
+)
+from jaxarc.ops.operations import NUM_OPERATIONS
+
+
+@dataclass(frozen=True)
+class ActionConfig(Config):
+    """The format of actions and which operations they may carry.
+
+    `selection_threshold` turns a mask of numbers into cells. `allowed_operations` holds
+    always; `dynamic_action_filtering` replaces operations that the state forbids, by
+    `context_dependent_operations` also those without meaning at the moment, as
+    `invalid_operation_policy` says.
+    """
+
+    section: ClassVar[str] = "action"
+    renamed: ClassVar[Mapping[str, str]] = {
+        "num_operations": "max_operations",
+        "clip_invalid_actions": "not allow_invalid_actions",
+    }
+    without_effect: ClassVar[frozenset[str]] = frozenset({"allow_partial_selection"})
+
+    selection_format: Annotated[str, one_of("mask", "point", "bbox")] = "mask"
+    selection_threshold: Annotated[float, number(0, 1)] = 0.5
+    max_operations: Annotated[int, whole(1, unusual_above=100)] = NUM_OPERATIONS
+    allowed_operations: Annotated[
+        tuple[int, ...] | None, maybe(items(whole(0, NUM_OPERATIONS - 1)))
+    ] = None
+    validate_actions: bool = True
+    allow_invalid_actions: bool = False
+    dynamic_action_filtering: bool = False
+    context_dependent_operations: bool = False
+    invalid_operation_policy: Annotated[
+        str, one_of("clip", "reject", "passthrough", "penalize")
+    ] = "clip"
+
+    def _relation_errors(self) -> Iterator[str]:
+        for operation in self.allowed_operations or ():
+            if operation >= self.max_operations:
+                yield (
+                    f"action.allowed_operations holds {operation}; each must be below "
+                    f"action.max_operations, which is {self.max_operations}"
+                )
+
+
+UnifiedActionConfig = ActionConfig
+
+
+SPLITS = ("train", "training", "eval", "evaluation", "test", "all", "corpus")
+
+
+@dataclass(frozen=True)
+class DatasetConfig(Config):
+    """Which tasks are read, and the sizes they are padded to.
+
+    `dataset_repo` is the git repository that `make(..., auto_download=True)` clones,
+    as owner/name or as an address, where it is not the usual one.
+    """
+
+    section: ClassVar[str] = "dataset"
+    without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"parser_entry_point", "expected_subdirs"}
+    )
+
+    dataset_name: Annotated[str, text(empty=False)] = "arc-agi-1"
+    dataset_path: str = ""
+    dataset_repo: str = ""
+    max_grid_height: Annotated[int, whole(1, unusual_above=200)] = 30
+    max_grid_width: Annotated[int, whole(1, unusual_above=200)] = 30
+    min_grid_height: Annotated[int, whole(1)] = 1
+    min_grid_width: Annotated[int, whole(1)] = 1
+    max_colors: Annotated[int, whole(2, unusual_above=50)] = 10
+    background_color: Annotated[int, whole(-1)] = -1
+    max_train_pairs: Annotated[int, whole(1, unusual_above=20)] = 10
+    max_test_pairs: Annotated[int, whole(1, unusual_above=5)] = 3
+    task_split: Annotated[str, one_of(*SPLITS)] = "train"
+    shuffle_tasks: bool = True
+
+    def _relation_errors(self) -> Iterator[str]:
+        for side in ("height", "width"):
+            most = getattr(self, f"max_grid_{side}")
+            least = getattr(self, f"min_grid_{side}")
+            if most < least:
+                yield (
+                    f"dataset.max_grid_{side} is {most}; it must be at least "
+                    f"dataset.min_grid_{side}, which is {least}"
+                )
+        if self.background_color >= self.max_colors:
+            yield (
+                f"dataset.background_color is {self.background_color}; it must be "
+                f"below dataset.max_colors, which is {self.max_colors}"
+            )
+
+
+UnifiedDatasetConfig = DatasetConfig
+
+
+DEBUG_LEVELS = ("off", "minimal", "standard", "verbose", "research")
+_STORAGE_POLICIES = ("none", "minimal", "standard", "research", "research")
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig(Config):
+    """How long an episode is, and how much is checked and shown.
+
+    - `auto_reset`: whether the wrapper `AutoReset` (and with it rollouts and vector
+      environments) begins another episode where one ends; off, a finished episode
+      stays as it ended. `arc_step` never resets.
+    - `strict_validation`: environment objects (`make`, `Environment`, `EnvParams`,
+      `ArcEnvironment`) and `ExperimentLogger` refuse a configuration that is not
+      valid; off, they log what is wrong with it and go on. `arc_reset` and `arc_step`
+      do not ask.
+    - `debug_level`: a name of `DEBUG_LEVELS` or its place there (0 to 4); the most
+      that `ExperimentLogger` shows and stores, whatever the other groups say.
+    - `render_mode`: what `Environment.render` gives unless told otherwise.
+    """
+
+    section: ClassVar[str] = "environment"
+
+    max_episode_steps: Annotated[int, whole(1, unusual_above=10_000)] = 100
+    auto_reset: bool = True
+    strict_validation: bool = True
+    debug_level: Annotated[str | int, one_of(*DEBUG_LEVELS, *range(5))] = "standard"
+    render_mode: Annotated[str, one_of("rgb_array", "ansi", "svg")] = "rgb_array"
+
+    @property
+    def debug_name(self) -> str:
+        """The debug level by name."""
+        rule = rules_of(type(self))["debug_level"]
+        if not rule.accepts(self.debug_level):
+            raise ValueError(
+                f"environment.debug_level is {self.debug_level!r}; it must be "
+                f"{rule.wanted}"
+            )
+        level = self.debug_level
+        return level if isinstance(level, str) else DEBUG_LEVELS[level]
+
+    @property
+    def computed_visualization_level(self) -> str:
+        """The visualization level that goes with the debug level."""
+        return "full" if self.debug_name == "research" else self.debug_name
+
+    @property
+    def computed_storage_policy(self) -> str:
+        """The storage policy that goes with the debug level."""
+        return _STORAGE_POLICIES[DEBUG_LEVELS.index(self.debug_name)]
+
+
+MODES = ("train", "test")
+
+
+@dataclass(frozen=True)
+class ArcEpisodeConfig(Config):
+    """Which pairs an episode works on and when it is over.
+
+    `episode_mode` is 0 for train and 1 for test; the words are taken too.
+    """
+
+    section: ClassVar[str] = "episode"
+
+    episode_mode: Annotated[int, one_of(0, 1)] = 0
+    demo_selection_strategy: Annotated[str, one_of("sequential", "random")] = "random"
+    allow_demo_switching: bool = True
+    require_all_demos_solved: bool = False
+    test_selection_strategy: Annotated[str, one_of("sequential", "random")] = (
+        "sequential"
+    )
+    allow_test_switching: bool = False
+    require_all_tests_solved: bool = True
+    terminate_on_first_success: bool = False
+    max_pairs_per_episode: Annotated[int, whole(1)] = 4
+    success_threshold: Annotated[float, number(0, 1)] = 1.0
+    training_reward_frequency: Annotated[str, one_of("step", "submit")] = "step"
+    evaluation_reward_frequency: Annotated[str, one_of("submit")] = "submit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mode: object = self.episode_mode
+        if isinstance(mode, str) and mode in MODES:
+            object.__setattr__(self, "episode_mode", MODES.index(mode))
+
+
+@dataclass(frozen=True)
+class GridInitializationConfig(Config):
+    """How often an episode starts from which kind of grid.
+
+    A demonstration's input as it is, one that is rotated, reflected or recolored, an
+    empty grid, or a random one; the weights need not add up to one.
+    """
+
+    section: ClassVar[str] = "grid_initialization"
+
+    demo_weight: Annotated[float, number(0)] = 0.4
+    permutation_weight: Annotated[float, number(0)] = 0.3
+    empty_weight: Annotated[float, number(0)] = 0.2
+    random_weight: Annotated[float, number(0)] = 0.1
+    permutation_types: Annotated[
+        tuple[str, ...], items(one_of("rotate", "reflect", "color_remap"))
+    ] = ("rotate", "reflect", "color_remap")
+    random_density: Annotated[float, number(0, 1)] = 0.3
+    random_pattern_type: Annotated[str, one_of("sparse", "dense")] = "sparse"
+
+    @property
+    def probabilities(self) -> tuple[float, float, float, float]:
+        """Of demo, permutation, empty and random grids; they add up to one."""
+        errors = self.validate()
+        if errors:
+            raise ConfigValidationError("; ".join(errors))
+        demo, permutation, empty, random = self._weights
+        total = sum(self._weights)
+        return demo / total, permutation / total, empty / total, random / total
+
+    @property
+    def _weights(self) -> tuple[float, float, float, float]:
+        named = (self.demo_weight, self.permutation_weight)
+        return (*named, self.empty_weight, self.random_weight)
+
+    def _relation_errors(self) -> Iterator[str]:
+        total = sum(self._weights)
+        if not 0 < total < INFINITY:
+            yield (
+                f"grid_initialization.demo_weight and the other three weights add up "
+                f"to {total}; their sum must be finite and above 0"
+            )
+
+
+METADATA_FIELDS = 4  # operation, step, pair, validity
+_RECORDS = {  # use case -> records, selections kept
+    "development": (100, True),
+    "training": (1000, True),
+    "evaluation": (500, False),
+}
+
+
+def get_selection_data_size(
+    selection_format: str, max_grid_height: int = 30, max_grid_width: int = 30
+) -> int:
+    """How many numbers a selection takes in a record.
+
+    >>> get_selection_data_size("mask", 30, 30)
+    900
+    """
+    sizes = {"point": 2, "bbox": 4, "mask": max_grid_height * max_grid_width}
+    if selection_format not in sizes:
+        raise ValueError(
+            f"selection format {selection_format!r} is not one of: {', '.join(sizes)}"
+        )
+    return sizes[selection_format]
+
+
+def get_action_record_fields(
+    selection_format: str, max_grid_height: int = 30, max_grid_width: int = 30
+) -> int:
+    """How many numbers a whole record takes: the selection, then four more."""
+    size = get_selection_data_size(selection_format, max_grid_height, max_grid_width)
+    return size + METADATA_FIELDS
+
+
+@dataclass(frozen=True)
+class HistoryConfig(Config):
+    """How many actions are remembered, and whether with their selections."""
+
+    section: ClassVar[str] = "history"
+    without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"store_intermediate_grids", "compress_repeated_actions"}
+    )
+
+    enabled: bool = True
+    max_history_length: Annotated[int, whole(1, unusual_above=10_000)] = 1000
+    store_selection_data: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        length = self.max_history_length
+        if isinstance(length, int) and length <= 0:
+            raise ConfigValidationError(
+                f"history.max_history_length is {length}; it must be above 0 (to keep "
+                "no history, set history.enabled to false)"
+            )
+
+    def estimate_memory_usage(
+        self,
+        selection_format: str = "mask",
+        max_grid_height: int = 30,
+        max_grid_width: int = 30,
+        dtype_size: int = 4,
+    ) -> dict[str, Any]:
+        """The bytes that one environment's history takes, with a breakdown."""
+        selection = get_selection_data_size(
+            selection_format, max_grid_height, max_grid_width
+        )
+        records = self.max_history_length if self.enabled else 0
+        kept = selection if self.store_selection_data else 0
+        total = records * (kept + METADATA_FIELDS) * dtype_size
+        breakdown = {
+            "records": records,
+            "selection_bytes": records * kept * dtype_size,
+            "metadata_bytes": records * METADATA_FIELDS * dtype_size,
+            "fields_per_record": kept + METADATA_FIELDS,
+        }
+        return {
+            "total_bytes": total,
+            "human_readable": decimal(total),
+            "breakdown": breakdown,
+        }
+
+    @classmethod
+    def get_recommended_config(
+        cls,
+        selection_format: str = "mask",
+        max_grid_height: int = 30,
+        max_grid_width: int = 30,
+        memory_budget_mb: float = 100.0,
+        use_case: str = "development",
+    ) -> "HistoryConfig":
+        """The history for a use case that fits into a budget (MiB per environment).
+
+        Where the budget is short, selections go first, then records.
+        """
+        if use_case not in _RECORDS:
+            raise ValueError(
+                f"use case {use_case!r} is not one of: {', '.join(_RECORDS)}"
+            )
+        records, selections = _RECORDS[use_case]
+        budget = memory_budget_mb * 2**20
+        size = (selection_format, max_grid_height, max_grid_width)
+        config = cls(max_history_length=records, store_selection_data=selections)
+        if config.estimate_memory_usage(*size)["total_bytes"] <= budget:
+            return config
+        config = replace(config, store_selection_data=False)
+        per_record = config.estimate_memory_usage(*size)["total_bytes"] // records
+        affordable = min(records, int(budget // per_record))
+        if affordable < 1:
+            raise ValueError(
+                f"a budget of {memory_budget_mb} MiB holds no record of {per_record} "
+                "bytes; raise it, or set history.enabled to false"
+            )
+        return replace(config, max_history_length=affordable)
+
+
+@dataclass(frozen=True)
+class RewardConfig(Config):
+    """The terms of the reward; penalties are added, so they are negative.
+
+    - `reward_on_submit_only` has no effect of its own: the episode's
+      `training_reward_frequency` decides, and a conflict of the two is a warning.
+    - `step_penalty`: every step.
+    - `success_bonus`: once for every pair solved.
+    - `similarity_weight`: a factor on both weights below.
+    - `training_similarity_weight`: the gain in similarity of a step in train mode.
+    - `evaluation_similarity_weight`: the similarity of a submission in test mode.
+    - `progress_bonus`: every step that gains similarity.
+    - `invalid_action_penalty`: an operation replaced under the policy "penalize".
+    - `control_operation_penalty`, `pair_switching_bonus`: operations from 35 on.
+    - `demo_completion_bonus`, `test_completion_bonus`: once for every pair solved in
+      train and in test mode.
+    - `consecutive_success_bonus`: the second and every later pair of an episode.
+    - `efficiency_bonus`: a pair solved within `efficiency_bonus_threshold` steps.
+    - `unsolved_submission_penalty`: a submission that does not solve its pair.
+    """
+
+    section: ClassVar[str] = "reward"
+
+    reward_on_submit_only: bool = True
+    step_penalty: Annotated[float, number(-10, 1)] = -0.01
+    success_bonus: Annotated[float, number(-100, 1000)] = 10.0
+    similarity_weight: Annotated[float, number(0, 10)] = 1.0
+    progress_bonus: Annotated[float, number(-10, 10)] = 0.0
+    invalid_action_penalty: Annotated[float, number(-10, 1)] = -0.1
+    control_operation_penalty: Annotated[float, number(-10, 1)] = -0.01
+    pair_switching_bonus: Annotated[float, number(-10, 10)] = 0.0
+    training_similarity_weight: Annotated[float, number(0, 10)] = 1.0
+    evaluation_similarity_weight: Annotated[float, number(0, 10)] = 0.0
+    demo_completion_bonus: Annotated[float, number(-100, 100)] = 1.0
+    test_completion_bonus: Annotated[float, number(-100, 100)] = 5.0
+    consecutive_success_bonus: Annotated[float, number(-10, 10)] = 0.0
+    efficiency_bonus_threshold: Annotated[int, whole(0)] = 50
+    efficiency_bonus: Annotated[float, number(-10, 10)] = 1.0
+    unsolved_submission_penalty: Annotated[float, number(-1000, 0)] = 0.0
+
+
+UnifiedRewardConfig = RewardConfig

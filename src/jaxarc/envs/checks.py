@@ -1,0 +1,236 @@
+"""What is wrong with an action or a state, on the host and in compiled functions.
+
+Arguments of the functional interface, read and refused before anything compiles.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool
+
+from jaxarc.actions import BboxAction, MaskAction, PointAction
+from jaxarc.config import ConfigValidationError, JaxArcConfig
+from jaxarc.episode import is_stack
+from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.tasks.samples import create_demo_task
+from jaxarc.types import JaxArcTask
+from jaxrig.checks import CheckError, get_error_mode
+
+ACTION_RULE = (
+    "an action is out of range: operations are 0 to 41, rows and columns lie inside "
+    "dataset.max_grid_height and dataset.max_grid_width; set "
+    "action.validate_actions=False to clip instead"
+)
+STATE_RULE = (
+    "the state is inconsistent: step_count must not be negative, similarity_score lies "
+    "in [0, 1] and episode_mode is 0 or 1"
+)
+
+
+def check_action_kind(action: Any) -> None:
+    """Refuse everything that is no structured action, dictionaries by name."""
+    if isinstance(action, PointAction | BboxAction | MaskAction):
+        return
+    hint = "dictionary actions are not supported" if isinstance(action, dict) else ""
+    raise TypeError(
+        f"an action is a PointAction, a BboxAction or a MaskAction, not a "
+        f"{type(action).__name__}{': ' + hint if hint else ''}; import them from "
+        "jaxarc.envs.structured_actions"
+    )
+
+
+def check_mask_shape(action: Any, config: Any) -> None:
+    """Refuse a mask that has not the configured shape; shapes are always known."""
+    if not isinstance(action, MaskAction):
+        return
+    wanted = (config.dataset.max_grid_height, config.dataset.max_grid_width)
+    if action.selection.shape[-2:] != wanted:
+        raise ValueError(
+            f"the selection has shape {action.selection.shape[-2:]}, the configuration "
+            f"{wanted} (dataset.max_grid_height and max_grid_width): make them equal"
+        )
+
+
+def ranges(action: Any, config: Any) -> list[tuple[str, Any, int]]:
+    """Name, value and exclusive upper bound of every number in an action."""
+    height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
+    bounds = {"operation": NUM_OPERATIONS, "row": height, "col": width}
+    bounds |= {"r1": height, "c1": width, "r2": height, "c2": width}
+    # Asking a module for a field by its name costs more than a look at all of them.
+    fields = vars(action).items()
+    return [(name, value, bounds[name]) for name, value in fields if name in bounds]
+
+
+def action_in_range(action: Any, config: Any) -> Bool[Array, "*batch"]:
+    """Whether every number of an action is in range, row by row."""
+    fine = [(v >= 0) & (v < bound) for _, v, bound in ranges(action, config)]
+    return jnp.all(jnp.stack(fine), axis=0)
+
+
+def state_in_range(episode: Any) -> Bool[Array, "*batch"]:
+    """Whether the numbers of a state make sense, row by row."""
+    similarity, mode = episode.similarity_score, episode.episode_mode
+    return (
+        (episode.step_count >= 0)
+        & (similarity >= 0)
+        & (similarity <= 1)
+        & ((mode == 0) | (mode == 1))
+    )
+
+
+def out_of_range(numbers: list[tuple[str, Any, int]]) -> str | None:
+    """What is wrong with concrete actions, with the rows it is wrong in."""
+    for name, value, bound in numbers:
+        values = np.asarray(value)
+        # Plain integers: NumPy's scalar comparisons would cost as much as the step.
+        if values.ndim == 0 and 0 <= values.item() < bound:
+            continue
+        wrong = (values < 0) | (values >= bound)
+        if wrong.any():
+            where = (
+                "" if values.ndim == 0 else f" in rows {_some(np.nonzero(wrong)[0])}"
+            )
+            shown = values if values.ndim == 0 else _some(values[wrong])
+            return (
+                f"action.{name} is {shown}{where}: it must be 0 to {bound - 1}; set "
+                "action.validate_actions=False to clip instead"
+            )
+    return None
+
+
+def _some(values: np.ndarray) -> str:
+    shown = ", ".join(map(str, values[:8].tolist()))
+    return shown if len(values) <= 8 else f"{shown} and {len(values) - 8} more"
+
+
+def is_traced(tree: Any) -> bool:
+    """Whether any array of a pytree is being traced."""
+    if isinstance(tree, jax.Array):
+        return isinstance(tree, Tracer)
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
+
+
+logger = logging.getLogger(__name__)
+
+
+def as_config(config: Any) -> JaxArcConfig:
+    """A configuration as it is, or read from a mapping or an omegaconf DictConfig."""
+    if isinstance(config, JaxArcConfig):
+        return config
+    if isinstance(config, Mapping) or hasattr(config, "_metadata"):
+        return JaxArcConfig.from_hydra(config)
+    raise TypeError(
+        f"the configuration is a {type(config).__name__}: pass a JaxArcConfig, or a "
+        "mapping for JaxArcConfig.from_hydra"
+    )
+
+
+def checked_config(config: Any) -> JaxArcConfig:
+    """A configuration whose rules hold, as environment objects are made of.
+
+    With `environment.strict_validation` off, broken rules are logged and not refused.
+    """
+    config = as_config(config)
+    problems = config.validate()
+    if problems and config.environment.strict_validation:
+        raise ConfigValidationError("; ".join(problems))
+    for problem in problems:
+        logger.warning("the configuration is not valid: %s", problem)
+    return config
+
+
+def tasks_or_demo(tasks: Any, config: JaxArcConfig) -> JaxArcTask:
+    """The task given, or a made-up one of the configured size."""
+    if isinstance(tasks, JaxArcTask):
+        return tasks
+    if tasks is not None:
+        raise TypeError(
+            f"task_data is a {type(tasks).__name__}: pass a JaxArcTask, for instance "
+            "parser.get_task_by_id(...) or stack_task_list([...])"
+        )
+    height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
+    logger.warning("no task was given: a made-up %dx%d task is used", height, width)
+    return create_demo_task(height, width)
+
+
+def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
+    """0 or 1; None takes the configuration's."""
+    mode = config.episode.episode_mode if episode_mode is None else episode_mode
+    if is_traced(mode) or not isinstance(mode, int | np.integer | jax.Array):
+        raise ValueError(f"episode_mode is {mode!r}: it is 0 (train) or 1 (test)")
+    if int(mode) not in (0, 1):
+        raise ValueError(f"episode_mode is {int(mode)}: it is 0 (train) or 1 (test)")
+    return int(mode)
+
+
+def as_index(index: Any) -> Any:
+    """An index as an array, so that another index is no reason to compile again."""
+    return None if index is None else jnp.asarray(index, jnp.int32)
+
+
+def for_each(index: Any, count: int, name: str) -> Any:
+    """One index for every row of a batch, or the same for all."""
+    if index is None:
+        return None
+    index = jnp.asarray(index, jnp.int32)
+    if index.shape not in ((), (count,)):
+        raise ValueError(
+            f"{name} has shape {index.shape}: give one index, or one for each of the "
+            f"{count} keys"
+        )
+    return jnp.broadcast_to(index, (count,))
+
+
+def check_choice(tasks: JaxArcTask, mode: int, pair: Any, row: Any) -> None:
+    """Refuse rows and pairs that are known not to exist; traced ones fall back to 0."""
+    if not is_traced((row, tasks.pairs)) and row is not None:
+        many = tasks.pairs.shape[0] if is_stack(tasks) else 1
+        _refuse("task index", row, many, "tasks")
+    if pair is None or is_traced((pair, row, tasks.num_train_pairs)):
+        return
+    counts = np.asarray((tasks.num_train_pairs, tasks.num_test_pairs)[mode])
+    if row is not None and counts.ndim:
+        counts = counts[np.asarray(row)]
+    kind = ("demonstration pairs", "test pairs")[mode]
+    # Which task of a stack a key will draw is not known, so all must have the pair.
+    known = counts if row is not None else counts.min()
+    _refuse("initial_pair_idx", pair, known, kind)
+
+
+def _refuse(name: str, index: Any, count: Any, what: str) -> None:
+    values = np.asarray(index)
+    if np.any((values < 0) | (values >= count)):
+        there = np.asarray(count).tolist()
+        raise ValueError(f"{name} is {values.tolist()}: there are {there} {what}")
+
+
+def validates(config: JaxArcConfig) -> bool:
+    """Whether actions out of range are errors; otherwise they are clipped."""
+    return config.action.validate_actions and not config.action.allow_invalid_actions
+
+
+def checked_action(action: Any, config: JaxArcConfig) -> tuple[Any, bool]:
+    """The action as arrays, and whether its check is left to the compiled step.
+
+    On the host it costs little and names the value; a step compiled without it holds no
+    callback and can be kept between processes.
+    """
+    check_action_kind(action)
+    if not isinstance(action.operation, jax.Array):
+        action = jax.tree.map(jnp.asarray, action)
+    if not validates(config):
+        return action, False
+    check_mask_shape(action, config)
+    numbers = ranges(action, config)
+    mode = get_error_mode()
+    if mode != "raise" or any(isinstance(value, Tracer) for _, value, _ in numbers):
+        return action, mode != "off"
+    problem = out_of_range(numbers)
+    if problem is not None:
+        raise CheckError(problem)
+    return action, False

@@ -1,0 +1,260 @@
+"""The rules of an episode: allowed operations, the next pair, rewards.
+
+Operations are allowed by the state, the configuration and the moment; an operation that
+is not allowed is replaced as `ActionConfig.invalid_operation_policy` says.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt
+
+from jaxarc import bits
+from jaxarc.config import JaxArcConfig, RewardConfig
+from jaxarc.episode import Episode, pack_flags, pair_counts
+from jaxarc.ops.operations import FIRST_CONTROL, NUM_OPERATIONS
+from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.types import JaxArcTask
+
+NO_OPERATION = -1
+_THEMSELVES = np.array([*range(NUM_OPERATIONS), NO_OPERATION], np.int32)
+_DEMO_SWITCHES = (
+    Op.SWITCH_TO_NEXT_DEMO_PAIR,
+    Op.SWITCH_TO_PREV_DEMO_PAIR,
+    Op.SWITCH_TO_FIRST_UNSOLVED_DEMO,
+)
+_TEST_SWITCHES = (
+    Op.SWITCH_TO_NEXT_TEST_PAIR,
+    Op.SWITCH_TO_PREV_TEST_PAIR,
+    Op.SWITCH_TO_FIRST_UNSOLVED_TEST,
+)
+
+
+def allowed_words(
+    tasks: JaxArcTask, episode: Episode, config: JaxArcConfig
+) -> UInt[Array, " two"]:
+    """Return as bits what state and configuration allow and the moment gives sense."""
+    words = episode.allowed & jnp.asarray(pack_flags(_configured_operations(config)))
+    action = config.action
+    if action.dynamic_action_filtering and action.context_dependent_operations:
+        demos, tests = pair_counts(tasks, episode.task_row)
+        training = episode.episode_mode == 0
+        senseless = jnp.where(training & (demos > 1), 0, _bits(_DEMO_SWITCHES))
+        senseless |= jnp.where(~training & (tests > 1), 0, _bits(_TEST_SWITCHES))
+        first = episode.step_count == 0
+        senseless |= jnp.where(first, _bits((Op.RESET_CURRENT_PAIR,)), 0)
+        words = words & ~senseless.astype(words.dtype)
+    return words
+
+
+def _configured_operations(config: JaxArcConfig) -> np.ndarray:
+    allowed = np.arange(NUM_OPERATIONS) < config.action.max_operations
+    if config.action.allowed_operations is not None:
+        listed = np.zeros(NUM_OPERATIONS, bool)
+        listed[list(config.action.allowed_operations)] = True
+        allowed = allowed & listed
+    return allowed
+
+
+def _bits(operations: tuple[int, ...]) -> np.ndarray:
+    mask = np.zeros(NUM_OPERATIONS, bool)
+    mask[list(operations)] = True
+    return pack_flags(mask)
+
+
+def filter_operation(
+    operation: Int[Array, ""], allowed: UInt[Array, " two"], policy: str
+) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+    """Return the operation to run, and whether it differs from the requested one.
+
+    `clip` and `penalize` take the nearest allowed one, the lower of two as near, and 0
+    where none is allowed; `reject` gives -1, which does nothing.
+    """
+    word = jnp.where(operation < 32, allowed[0], allowed[1])
+    bit = bits.words(operation % 32, allowed.dtype)
+    fine = word >> bit & bits.words(1, allowed.dtype) == 1
+    if policy == "passthrough":
+        return operation, jnp.zeros((), bool)
+    if policy == "reject":
+        other = jnp.full_like(operation, NO_OPERATION)
+    else:
+        other = _nearest(operation, allowed)
+    return _materialized(jnp.where(fine, operation, other)), ~fine
+
+
+def _materialized(operation: Int[Array, ""]) -> Int[Array, ""]:
+    """Return the same operation, looked up in a table of themselves.
+
+    XLA does not repeat a look-up, while the arithmetic above would be fused into every
+    loop over cells that depends on the operation and done again for each cell.
+    """
+    return jnp.asarray(_THEMSELVES)[operation % len(_THEMSELVES)]
+
+
+def _nearest(operation: Int[Array, ""], allowed: UInt[Array, " two"]) -> Int[Array, ""]:
+    below = _highest(allowed & _up_to(operation, allowed.dtype))
+    above = _lowest(allowed & ~_up_to(operation, allowed.dtype))
+    lower = (below >= 0) & ((above < 0) | (operation - below <= above - operation))
+    return jnp.maximum(jnp.where(lower, below, above), 0)
+
+
+def _up_to(operation: Int[Array, ""], dtype: Any) -> UInt[Array, " two"]:
+    """Return the bits of every operation up to and including this one."""
+    count = jnp.stack([operation + 1, operation + 1 - 32])
+    return bits.below(jnp.clip(count, 0, 32), dtype)
+
+
+def _highest(words: UInt[Array, " two"]) -> Int[Array, ""]:
+    """Return the highest bit set; -1 where there is none."""
+    tops = 31 - jax.lax.clz(words).astype(jnp.int32)
+    return jnp.where(tops[1] >= 0, tops[1] + 32, tops[0])
+
+
+def _lowest(words: UInt[Array, " two"]) -> Int[Array, ""]:
+    """Return the lowest bit set; -1 where there is none."""
+    single = words & (bits.words(0, words.dtype) - words)
+    first = 31 - jax.lax.clz(single).astype(jnp.int32)
+    return jnp.where(
+        first[0] >= 0, first[0], jnp.where(first[1] >= 0, first[1] + 32, -1)
+    )
+
+
+class Place(eqx.Module):
+    """Where an episode stands: its mode, its pair, how many pairs the mode has.
+
+    The flags of those pairs begin at `first_slot`.
+    """
+
+    mode: Int[Array, ""]
+    pair: Int[Array, ""]
+    count: Int[Array, ""]
+    first_slot: Int[Array, ""]
+
+
+def next_pair(
+    operation: Int[Array, ""],
+    place: Place,
+    completed: Bool[Array, " slots"],
+    config: JaxArcConfig,
+) -> Int[Array, ""]:
+    """Return the pair after an operation: the same one unless a switch is allowed.
+
+    A task's pairs fill its slots from the first, so going round them is counting modulo
+    their number.
+    """
+    pair = place.pair
+    training = place.mode == 0
+    allowed = jnp.where(
+        training,
+        config.episode.allow_demo_switching,
+        config.episode.allow_test_switching,
+    )
+    to_next = _either(training, operation, Op.SWITCH_TO_NEXT_DEMO_PAIR)
+    to_previous = _either(training, operation, Op.SWITCH_TO_PREV_DEMO_PAIR)
+    to_unsolved = operation == jnp.where(
+        training, Op.SWITCH_TO_FIRST_UNSOLVED_DEMO, Op.SWITCH_TO_FIRST_UNSOLVED_TEST
+    )
+    some = jnp.maximum(place.count, 1)
+    target = jnp.where(to_next, (pair + 1) % some, pair)
+    target = jnp.where(to_previous, (pair + some - 1) % some, target)
+    target = jnp.where(to_unsolved, _first_unsolved(completed, place), target)
+    return jnp.where(allowed & (to_next | to_previous | to_unsolved), target, pair)
+
+
+def _either(
+    training: Bool[Array, ""], operation: Int[Array, ""], demo: Op
+) -> Bool[Array, ""]:
+    """Return whether this is the demonstration switch, or in test mode its twin."""
+    twin = Op.SWITCH_TO_NEXT_TEST_PAIR - Op.SWITCH_TO_NEXT_DEMO_PAIR
+    return operation == jnp.where(training, int(demo), int(demo) + twin)
+
+
+def _first_unsolved(completed: Bool[Array, " slots"], place: Place) -> Int[Array, ""]:
+    """Return the first pair not solved yet, or the present one if all are."""
+    slot = jnp.arange(completed.shape[0], dtype=jnp.int32)
+    first = place.first_slot
+    candidate = (slot >= first) & (slot < first + place.count) & ~completed
+    found = jnp.argmax(candidate).astype(jnp.int32) - first
+    return jnp.where(jnp.any(candidate), found, place.pair)
+
+
+class Outcome(eqx.Module):
+    """What a step did, as far as its reward is concerned.
+
+    `improvement` is 0 across a switch of pairs; `newly_solved` is True once per pair;
+    `settled` when a delayed reward falls due: on Submit or at the step limit.
+    """
+
+    operation: Int[Array, ""]
+    testing: Bool[Array, ""]
+    submitted: Bool[Array, ""]
+    settled: Bool[Array, ""]
+    solved: Bool[Array, ""]
+    newly_solved: Bool[Array, ""]
+    others_solved: Bool[Array, ""]
+    improvement: Float[Array, ""]
+    similarity: Float[Array, ""]
+    step_count: Int[Array, ""]
+    replaced: Bool[Array, ""]
+
+
+def reward_of(outcome: Outcome, config: JaxArcConfig) -> Float[Array, ""]:
+    """Return the reward of a step, by the rules of `RewardConfig`."""
+    rules = config.reward
+    delayed = config.episode.training_reward_frequency == "submit"
+    training = _training_reward(outcome, rules)
+    if delayed:
+        training = jnp.where(outcome.settled, training, 0.0)
+    earned = jnp.where(outcome.testing, _testing_reward(outcome, rules), training)
+    control = rules.control_operation_penalty + rules.pair_switching_bonus
+    earned = earned + _when(outcome.operation >= FIRST_CONTROL, control)
+    if config.action.invalid_operation_policy == "penalize":
+        earned = earned + _when(outcome.replaced, rules.invalid_action_penalty)
+    return (earned + rules.step_penalty).astype(jnp.float32)
+
+
+def _training_reward(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
+    weight = rules.similarity_weight * rules.training_similarity_weight
+    return (
+        weight * outcome.improvement
+        + _when(outcome.improvement > 0, rules.progress_bonus)
+        + _bonuses(outcome, rules, rules.demo_completion_bonus)
+        + _wrong_answer(outcome, rules)
+    )
+
+
+def _testing_reward(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
+    weight = rules.similarity_weight * rules.evaluation_similarity_weight
+    due = (
+        weight * outcome.similarity
+        + _bonuses(outcome, rules, rules.test_completion_bonus)
+        + _wrong_answer(outcome, rules)
+    )
+    return jnp.where(outcome.submitted, due, 0.0)
+
+
+def _bonuses(
+    outcome: Outcome, rules: RewardConfig, completion: float
+) -> Float[Array, ""]:
+    """Return what solving a pair earns, the first time."""
+    early = outcome.step_count <= rules.efficiency_bonus_threshold
+    again = outcome.others_solved
+    bonus = (
+        rules.success_bonus
+        + completion
+        + _when(early, rules.efficiency_bonus)
+        + _when(again, rules.consecutive_success_bonus)
+    )
+    return jnp.where(outcome.newly_solved, bonus, 0.0)
+
+
+def _wrong_answer(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
+    wrong = outcome.submitted & ~outcome.solved
+    return _when(wrong, rules.unsolved_submission_penalty)
+
+
+def _when(condition: Bool[Array, ""], amount: float) -> Float[Array, ""]:
+    return jnp.where(condition, jnp.float32(amount), jnp.float32(0.0))

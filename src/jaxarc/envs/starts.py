@@ -1,0 +1,293 @@
+"""The parameters of an environment, and how its episodes start.
+
+A reset turns its key into one 32-bit seed, and everything else is hashed from that:
+splitting a key for every environment at every step would cost more than a step at 5x5,
+and only the few environments whose episode ended need anything new.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
+
+from jaxarc.config import JaxArcConfig
+from jaxarc.envs.checks import checked_config, checked_mode
+from jaxarc.envs.initial_grids import initialize
+from jaxarc.envs.transition import begin
+from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
+from jaxarc.tasks.augment import random_augmentation
+from jaxarc.types import JaxArcTask
+from jaxrig.keys import mix
+
+# On a CPU this share of a batch is reset in a round, but not fewer rows than eight.
+BLOCKS, SMALLEST_BLOCK = 16, 8
+
+
+class EnvParams(eqx.Module):
+    """Tasks (arrays, held once) and rules (static).
+
+    `subset_indices` are the rows of the buffer that episodes draw from; None: all.
+    `augment` shows every episode's task in one of eight symmetries with its colors
+    renamed (black stays black).
+    """
+
+    buffer: JaxArcTask
+    subset_indices: Int[Array, " rows"] | None
+    config: JaxArcConfig = eqx.field(static=True)
+    episode_mode: int = eqx.field(static=True)
+    augment: bool = eqx.field(static=True)
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Any,
+        buffer: Any,
+        episode_mode: Any = None,
+        subset_indices: Any = None,
+        augment: bool = False,
+    ) -> "EnvParams":
+        """Return checked parameters; `environment.strict_validation` off only logs."""
+        config = checked_config(config)
+        if not isinstance(buffer, JaxArcTask):
+            raise TypeError(
+                f"the buffer is a {type(buffer).__name__}: pass tasks, for instance "
+                "parser.buffer() or stack_task_list([...])"
+            )
+        if not is_stack(buffer):
+            raise ValueError(
+                "the buffer is a single task: stack it with stack_task_list([task])"
+            )
+        mode = checked_mode(episode_mode, config)
+        rows = _checked_rows(subset_indices, buffer.pairs.shape[0])
+        if rows is not None and not config.dataset.shuffle_tasks:
+            _refuse_repeats(np.asarray(rows))
+        return cls(buffer, rows, config, mode, augment)
+
+    @property
+    def choices(self) -> int:
+        """The number of tasks that episodes draw from."""
+        if self.subset_indices is None:
+            return self.buffer.pairs.shape[0] if is_stack(self.buffer) else 1
+        return self.subset_indices.shape[0]
+
+    def row(self, choice: Int[Array, "*batch"]) -> Int[Array, "*batch"]:
+        """Return the row of the buffer behind a choice."""
+        if self.subset_indices is None:
+            return choice
+        return self.subset_indices[choice]
+
+
+def _refuse_repeats(rows: np.ndarray) -> None:
+    if len(np.unique(rows)) < len(rows):
+        raise ValueError(
+            f"subset_indices is {rows.tolist()}: list every row once, or set "
+            "dataset.shuffle_tasks, since rows that repeat have no order to walk"
+        )
+
+
+def _checked_rows(indices: Any, count: int) -> Int[Array, " rows"] | None:
+    if indices is None:
+        return None
+    rows = np.asarray(indices)
+    whole = np.issubdtype(rows.dtype, np.integer)
+    if rows.ndim != 1 or rows.size == 0 or not whole:
+        raise ValueError(
+            f"subset_indices is {indices!r}: give a list of rows of the buffer"
+        )
+    if rows.min() < 0 or rows.max() >= count:
+        raise ValueError(
+            f"subset_indices goes from {rows.min()} to {rows.max()}: the buffer has "
+            f"rows 0 to {count - 1}"
+        )
+    return jnp.asarray(rows, jnp.int32)
+
+
+def scaled(number: UInt[Array, ""], count: Int[Array, ""] | int) -> Int[Array, ""]:
+    """Map 32 random bits to one of `count` choices: floor(number * count / 2^32)."""
+    half, low = jnp.uint32(16), jnp.uint32(0xFFFF)
+    count = jnp.asarray(count).astype(jnp.uint32)
+    # The product has 64 bits, and JAX has 32 unless x64 is on: work in 16-bit halves.
+    middle = (number >> half) * (count & low) + ((number & low) * (count & low) >> half)
+    carried = (number & low) * (count >> half) + (middle & low)
+    high = (number >> half) * (count >> half) + (middle >> half) + (carried >> half)
+    return high.astype(jnp.int32)
+
+
+def draw_seed(key: PRNGKeyArray | UInt[Array, " two"]) -> UInt[Array, ""]:
+    """Return the seed that a key starts an episode with."""
+    return jax.random.bits(key, (), jnp.uint32)
+
+
+def draw_augmentation(params: EnvParams, seed: UInt[Array, ""]) -> Augmentation | None:
+    """Draw how an episode shows its task, if tasks are augmented."""
+    if not params.augment:
+        return None
+    square = params.buffer.height == params.buffer.width
+    return Augmentation(*random_augmentation(_key(seed), transposing=square))
+
+
+def choose_row(
+    params: EnvParams, seed: UInt[Array, ""], last_row: Int[Array, ""] | None = None
+) -> Int[Array, ""]:
+    """Return the row of the buffer that an episode is about.
+
+    With `dataset.shuffle_tasks` off, an episode that follows another one takes the next
+    row, after the last the first; where the last row is in no subset, the first too.
+    """
+    if last_row is None or params.config.dataset.shuffle_tasks:
+        return params.row(scaled(seed, params.choices))
+    if params.subset_indices is None:
+        return (last_row + 1) % params.choices
+    here = params.subset_indices == last_row
+    following = (jnp.argmax(here) + 1) % params.choices
+    return params.row(jnp.where(jnp.any(here), following, 0))
+
+
+def choose_pair(
+    params: EnvParams, seed: UInt[Array, ""], row: Int[Array, ""]
+) -> Int[Array, ""]:
+    """Return the pair that an episode begins with, by the configured strategy."""
+    rules = params.config.episode
+    strategy = (
+        rules.test_selection_strategy
+        if params.episode_mode
+        else rules.demo_selection_strategy
+    )
+    if strategy != "random":
+        return jnp.zeros((), jnp.int32)
+    count = pair_counts(params.buffer, row)[params.episode_mode]
+    return scaled(mix(seed ^ jnp.uint32(0x5BD1E995)), count)
+
+
+def start_episode(
+    params: EnvParams,
+    seed: UInt[Array, ""],
+    last_row: Int[Array, ""] | None = None,
+    row: Int[Array, ""] | None = None,
+    pair: Int[Array, ""] | None = None,
+    augmentation: Augmentation | None = None,
+) -> Episode:
+    """Return a fresh episode: what is not given is drawn from the seed.
+
+    Rows and pairs that do not exist are replaced by the first.
+    """
+    tasks, config = params.buffer, params.config
+    if row is None:
+        row = choose_row(params, seed, last_row)
+    else:
+        count = tasks.pairs.shape[0] if is_stack(tasks) else 1
+        row = jnp.where((row >= 0) & (row < count), row, 0)
+    if pair is None:
+        pair = choose_pair(params, seed, row)
+    else:
+        count = pair_counts(tasks, row)[params.episode_mode]
+        pair = jnp.where((pair >= 0) & (pair < count), pair, 0)
+    if augmentation is None:
+        augmentation = draw_augmentation(params, seed)
+    mode = jnp.asarray(params.episode_mode, jnp.int32)
+    episode = begin(tasks, row, mode, pair, config, augmentation)
+    if config.grid_initialization is None:
+        return episode
+    key = _key(seed ^ jnp.uint32(0x27D4EB2F))
+    return initialize(tasks, episode, key, config.grid_initialization)
+
+
+@jax.custom_batching.custom_vmap
+def auto_reset(
+    params: EnvParams,
+    episode: Episode,
+    seed: UInt[Array, "*batch"],
+    done: Bool[Array, "*batch"],
+) -> Episode:
+    """Return the episode, or where it is done a fresh one; any axes may lead.
+
+    Records of the past are left where they are, since the length says how many count.
+    """
+    axes = done.ndim
+    if axes == 0:
+        return _reset_by_choice(params, episode, seed, done)
+    join = lambda x: x.reshape(done.size, *x.shape[axes:])
+    part = lambda x: x.reshape(*done.shape, *x.shape[1:])
+    rows = jax.tree.map(join, (episode, seed, done))
+    after = jax.lax.platform_dependent(
+        params, *rows, cpu=_reset_by_rounds, default=_reset_all
+    )
+    return jax.tree.map(part, after)
+
+
+@auto_reset.def_vmap
+def _auto_reset_rule(axis_size, in_batched, params, episode, seed, done):
+    """Add a leading axis for every `vmap`, so that it stays one program."""
+    args = (params, episode, seed, done)
+    if any(jax.tree.leaves(in_batched[0])):
+        choose = _reset_by_choice
+        for _ in range(done.ndim - in_batched[3]):
+            choose = jax.vmap(choose, in_axes=(None, 0, 0, 0))
+        axes = jax.tree.map(lambda mapped: 0 if mapped else None, in_batched)
+        after = jax.vmap(choose, axes, axis_size=axis_size)(*args)
+    else:
+        spread = lambda x, mapped: (
+            x if mapped else jnp.broadcast_to(x[None], (axis_size, *x.shape))
+        )
+        after = auto_reset(
+            params, *jax.tree.map(spread, args[1:], tuple(in_batched[1:]))
+        )
+    return after, jax.tree.map(lambda _: True, after)
+
+
+def _reset_by_choice(
+    params: EnvParams, episode: Episode, seed: UInt[Array, ""], done: Bool[Array, ""]
+) -> Episode:
+    """Compute a start in any case, and take it where the episode is done."""
+    fresh = start_episode(params, seed, episode.task_row)
+    merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), fresh, episode)
+    return _with_history(merged, episode.action_history)
+
+
+_reset_all = jax.vmap(_reset_by_choice, in_axes=(None, 0, 0, 0))
+
+
+def _reset_by_rounds(
+    params: EnvParams,
+    episodes: Episode,
+    seeds: UInt[Array, " rows"],
+    done: Bool[Array, " rows"],
+) -> Episode:
+    """Compute starts only for the rows that are done, a block of them in each round.
+
+    Few episodes end at a step, so there is mostly one round; nothing is lost where all
+    end at once. The loop also keeps XLA from recomputing the step before it for every
+    cell that it chooses.
+    """
+    count = done.shape[0]
+    block = min(count, max(SMALLEST_BLOCK, count // BLOCKS))
+    start = jax.vmap(lambda seed, last_row: start_episode(params, seed, last_row))
+
+    def round_of(carry):
+        episodes, left = carry
+        (rows,) = jnp.nonzero(left, size=block, fill_value=count)
+        take = lambda x: x.at[rows].get(mode="clip")
+        put = lambda x, new: x.at[rows].set(new, mode="drop")
+        fresh = _with_history(
+            start(take(seeds), take(episodes.task_row)), take(episodes.action_history)
+        )
+        return jax.tree.map(put, episodes, fresh), put(left, False)
+
+    # Without its records an episode is small, and they need not go round.
+    bare = _with_history(episodes, episodes.action_history[:, :0])
+    after, _ = jax.lax.while_loop(
+        lambda carry: jnp.any(carry[1]), round_of, (bare, done)
+    )
+    return _with_history(after, episodes.action_history)
+
+
+def _with_history(episode: Episode, records: Float[Array, "..."]) -> Episode:
+    return eqx.tree_at(lambda e: e.action_history, episode, records)
+
+
+def _key(seed: UInt[Array, ""]) -> PRNGKeyArray:
+    words = jnp.stack([seed, mix(seed)])
+    return jax.random.wrap_key_data(words, impl="threefry2x32")

@@ -1,0 +1,433 @@
+"""Parsers: a data set behind one set of methods, read once, packed for the device.
+
+The parsers of MiniARC and ConceptARC, and the choice of a parser by name.
+
+Tasks by data set and id, padded to what the data set holds.
+"""
+
+import dataclasses
+import difflib
+import logging
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from jaxarc.config.groups import DatasetConfig
+from jaxarc.tasks.identity import get_global_task_manager
+from jaxarc.tasks.packing import (
+    Dimensions,
+    Limits,
+    PackedTasks,
+    find_misfits,
+    pack_tasks,
+    select_tasks,
+    stack_tasks,
+    unstacked_task,
+)
+from jaxarc.tasks.parse import parse_json, parse_task, read_bytes
+from jaxarc.tasks.sources import (
+    BOTH,
+    FolderSource,
+    ParsedDataset,
+    arc_folder_source,
+    concept_folder_source,
+    dataset_kind,
+    embedded_source,
+    load_embedded,
+    load_source,
+    mini_folder_source,
+    split_parts,
+)
+from jaxarc.types import JaxArcTask
+
+logger = logging.getLogger(__name__)
+
+P = TypeVar("P", bound="TaskParser")
+
+
+class TaskParser(ABC):
+    """The tasks of one data set; subclasses say where they are.
+
+    Making a parser only looks for the files. They are read when the first task or the
+    list of ids is asked for, all at once, from the cache if it has them. A file that
+    is not a sound task is named in a warning and left out. A sound task that does not
+    fit the configured sizes is listed, but a ValueError when it is asked for.
+    """
+
+    title: ClassVar[str] = "data set"
+
+    def __init__(self, config: DatasetConfig):
+        problems = config.validate()
+        if problems:
+            raise ValueError(f"the DatasetConfig is not valid: {'; '.join(problems)}")
+        split_parts(config.task_split)
+        self.config = config
+        self.source: FolderSource | None = None
+        if config.dataset_path:
+            self.source = self._find(Path(config.dataset_path).expanduser().absolute())
+        else:
+            self._check_embedded()
+
+    @classmethod
+    def from_hydra(cls: type[P], cfg: Any) -> P:
+        """A parser from the dataset group of a Hydra configuration."""
+        return cls(DatasetConfig.from_hydra(cfg))
+
+    @abstractmethod
+    def _find(self, folder: Path) -> FolderSource:
+        """The files of this data set below a folder."""
+
+    def _check_embedded(self) -> None:
+        raise RuntimeError(
+            f"{self.title} is not carried with the package: set dataset_path to its "
+            f"folder, or fetch it with `jaxrig arc download {self.title.lower()}`"
+        )
+
+    def _load(self) -> ParsedDataset:
+        if self.source is None:
+            raise RuntimeError(f"{self.title} has no folder: set dataset_path")
+        return load_source(self.source)
+
+    def _left_out(self, tasks: PackedTasks) -> dict[int, str]:
+        """Sound tasks that are not of this data set, by row, and why."""
+        return {}
+
+    @cached_property
+    def tasks(self) -> PackedTasks:
+        """The sound tasks, sorted by id, packed on the host."""
+        parsed = self._load()
+        for problem in parsed.problems:
+            logger.warning("skipped %s", problem)
+        left_out = self._left_out(parsed.tasks)
+        for reason in left_out.values():
+            logger.error("skipped %s", reason)
+        kept = [row for row in range(len(parsed.tasks.ids)) if row not in left_out]
+        if not kept:
+            reasons = [*parsed.problems, *left_out.values(), "there are no files"]
+            raise RuntimeError(
+                f"{self.title}: no usable task is left, the first reason: {reasons[0]}"
+            )
+        tasks = select_tasks(parsed.tasks, kept) if left_out else parsed.tasks
+        manager = get_global_task_manager()
+        for task_id in tasks.ids:
+            manager.register_task(task_id)
+        return tasks
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {task_id: row for row, task_id in enumerate(self.tasks.ids)}
+
+    @cached_property
+    def _misfits(self) -> dict[int, str]:
+        misfits = find_misfits(self.tasks, self._room, self._limits)
+        if misfits:
+            logger.warning(
+                "%s: %d of %d tasks do not fit the configured sizes; the first: %s",
+                self.title,
+                len(misfits),
+                len(self.tasks.ids),
+                next(iter(misfits.values())),
+            )
+        return misfits
+
+    @property
+    def _room(self) -> Dimensions:
+        return Dimensions(*self.get_max_dimensions())
+
+    @property
+    def _limits(self) -> Limits:
+        config = self.config
+        return Limits(config.min_grid_height, config.min_grid_width, config.max_colors)
+
+    def _row(self, task_id: str) -> int:
+        row = self._rows.get(task_id)
+        if row is None:
+            near = difflib.get_close_matches(str(task_id), self.tasks.ids, 3)
+            hint = f"did you mean {', '.join(near)}" if near else "see the list of ids"
+            raise ValueError(
+                f"task {task_id!r} is not one of the {len(self.tasks.ids)} tasks of "
+                f"{self.title} (split {self.config.task_split!r}): {hint}"
+            )
+        return row
+
+    def _fitting_row(self, task_id: str) -> int:
+        row = self._row(task_id)
+        if row in self._misfits:
+            raise ValueError(self._misfits[row])
+        return row
+
+    def get_available_task_ids(self) -> list[str]:
+        """The ids of all sound tasks, sorted."""
+        return list(self.tasks.ids)
+
+    def get_fitting_task_ids(self) -> list[str]:
+        """The ids of the tasks within the configured sizes, sorted."""
+        misfits = self._misfits
+        return [t for row, t in enumerate(self.tasks.ids) if row not in misfits]
+
+    def get_task_by_id(self, task_id: str) -> JaxArcTask:
+        """One task; ValueError if there is none of this id or it does not fit."""
+        row = self._fitting_row(task_id)
+        index = self.get_task_index_for_id(task_id)
+        return unstacked_task(self.tasks, row, self._room, index)
+
+    def get_random_task(self, key: PRNGKeyArray) -> JaxArcTask:
+        """One of the fitting tasks, all equally likely."""
+        ids = self.get_fitting_task_ids()
+        if not ids:
+            raise RuntimeError(
+                f"{self.title}: none of {len(self.tasks.ids)} tasks fits; the first "
+                f"reason: {next(iter(self._misfits.values()))}"
+            )
+        return self.get_task_by_id(ids[int(jax.random.randint(key, (), 0, len(ids)))])
+
+    def buffer(self, ids: Sequence[str] | None = None) -> JaxArcTask:
+        """These tasks, by default all, as one stack on the device, in this order."""
+        ids = self.tasks.ids if ids is None else ids
+        if not ids:
+            raise ValueError("no ids: a buffer holds at least one task")
+        rows = [self._row(task_id) for task_id in ids]
+        misfits = [self._misfits[row] for row in rows if row in self._misfits]
+        if misfits:
+            raise ValueError(
+                f"{len(misfits)} of {len(rows)} tasks do not fit, the first: "
+                f"{misfits[0]} (get_fitting_task_ids() lists those that fit)"
+            )
+        indices = [self.get_task_index_for_id(task_id) for task_id in ids]
+        return stack_tasks(select_tasks(self.tasks, rows), self._room, indices)
+
+    def get_task_index_for_id(self, task_id: str) -> int:
+        """The process-wide number of one of the tasks."""
+        self._row(task_id)
+        return get_global_task_manager().register_task(task_id)
+
+    def validate_task_index_mapping(self, task_index: Any) -> bool:
+        """Whether a process-wide number stands for one of these tasks."""
+        known = self._rows
+        return get_global_task_manager().get_task_id(int(task_index)) in known
+
+    def reconstruct_task_from_index(self, task_index: Any) -> JaxArcTask:
+        """The task of a process-wide number; ValueError if it is not one of these."""
+        known = self._rows
+        task_id = get_global_task_manager().get_task_id(int(task_index))
+        if task_id not in known:
+            stands = "stands for no task" if task_id is None else f"is task {task_id!r}"
+            raise ValueError(
+                f"task index {int(task_index)} {stands}, which {self.title} lacks: "
+                "numbers are given in the order tasks are registered, take one from "
+                "get_task_index_for_id"
+            )
+        return self.get_task_by_id(task_id)
+
+    def get_task_by_index(self, task_index: Any) -> JaxArcTask:
+        """The task of a process-wide number, as `reconstruct_task_from_index`."""
+        return self.reconstruct_task_from_index(task_index)
+
+    def load_task_file(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """The JSON object of a task file, unchecked beyond being one."""
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"no task file {os.fspath(path)!r}")
+        raw = parse_json(read_bytes(path), str(path))
+        if not isinstance(raw, dict):
+            raise ValueError(
+                f"{path}: holds a {type(raw).__name__}; a task is an object"
+            )
+        return raw
+
+    def preprocess_task_data(
+        self, raw: Any, key: PRNGKeyArray | None = None, task_id: str | None = None
+    ) -> JaxArcTask:
+        """A task from its JSON object, checked and padded; `key` is not needed.
+
+        With an id the task gets a process-wide number, without one it is -1.
+        """
+        tasks = pack_tasks([parse_task(raw, task_id or "task")])
+        misfits = find_misfits(tasks, self._room, self._limits)
+        if misfits:
+            raise ValueError(misfits[0])
+        manager = get_global_task_manager()
+        index = -1 if task_id is None else manager.register_task(task_id)
+        return unstacked_task(tasks, 0, self._room, index)
+
+    def get_max_dimensions(self) -> tuple[int, int, int, int]:
+        """Padded height and width, demonstration slots and test slots."""
+        config = self.config
+        return (
+            config.max_grid_height,
+            config.max_grid_width,
+            config.max_train_pairs,
+            config.max_test_pairs,
+        )
+
+    def get_grid_config(self) -> dict[str, int]:
+        """The configured sizes and colors of grids."""
+        names = ("max_grid_height", "max_grid_width", "min_grid_height")
+        names += ("min_grid_width", "max_colors", "background_color")
+        return {name: getattr(self.config, name) for name in names}
+
+
+class ArcAgiParser(TaskParser):
+    """ARC-AGI-1 and -2 from a folder, or embedded when `dataset_path` is empty."""
+
+    title = "ARC-AGI"
+
+    def _find(self, folder: Path) -> FolderSource:
+        return arc_folder_source(folder, self.config.task_split)
+
+    def _check_embedded(self) -> None:
+        kind = dataset_kind(self.config.dataset_name)
+        if not kind.startswith("AGI"):
+            raise ValueError(
+                f"dataset_name is {self.config.dataset_name!r} and dataset_path is "
+                "empty: only arc-agi-1 and arc-agi-2 are embedded, set dataset_path"
+            )
+        for one in ("AGI1", "AGI2") if kind == BOTH else (kind,):
+            embedded_source(one, self.config.task_split)
+
+    def _load(self) -> ParsedDataset:
+        if self.source is not None:
+            return super()._load()
+        kind = dataset_kind(self.config.dataset_name)
+        return load_embedded(kind, self.config.task_split)
+
+
+MINI_SIDE = 5
+
+
+class MiniArcParser(TaskParser):
+    """MiniARC: tasks of grids up to 5x5; larger ones are left out with an error log."""
+
+    title = "MiniARC"
+
+    def __init__(self, config: DatasetConfig):
+        super().__init__(config)
+        sides = (config.max_grid_height, config.max_grid_width)
+        if max(sides) > MINI_SIDE:
+            logger.warning(
+                "MiniARC grids are at most %d x %d, padding to %d x %d wastes memory",
+                *(MINI_SIDE, MINI_SIDE, *sides),
+            )
+
+    def _find(self, folder: Path) -> FolderSource:
+        return mini_folder_source(folder)
+
+    def _left_out(self, tasks: PackedTasks) -> dict[int, str]:
+        larger = (tasks.sizes > MINI_SIDE).any(axis=1)
+        return {
+            row: f"task {tasks.ids[row]!r} with a grid of {height} x {width}: those of "
+            f"MiniARC are at most {MINI_SIDE} x {MINI_SIDE}, read it as ARC-AGI"
+            for row, (height, width) in zip(
+                tasks.owners[larger].tolist(), tasks.sizes[larger].tolist(), strict=True
+            )
+        }
+
+
+class ConceptArcParser(TaskParser):
+    """ConceptARC: ids are `<Concept>/<file>`, and tasks are grouped by concept."""
+
+    title = "ConceptARC"
+
+    def _find(self, folder: Path) -> FolderSource:
+        return concept_folder_source(folder)
+
+    def get_concept_groups(self) -> list[str]:
+        """The concepts, sorted."""
+        return sorted({_concept(task_id) for task_id in self.tasks.ids})
+
+    def get_tasks_in_concept(self, concept: str) -> list[str]:
+        """The ids of a concept's tasks, sorted."""
+        ids = [task_id for task_id in self.tasks.ids if _concept(task_id) == concept]
+        if not ids:
+            groups = ", ".join(self.get_concept_groups())
+            raise ValueError(f"concept {concept!r} is not one of: {groups}")
+        return ids
+
+    def get_random_task_from_concept(
+        self, concept: str, key: PRNGKeyArray
+    ) -> JaxArcTask:
+        """One of a concept's tasks, all equally likely."""
+        ids = self.get_tasks_in_concept(concept)
+        return self.get_task_by_id(ids[int(jax.random.randint(key, (), 0, len(ids)))])
+
+    def get_task_metadata(self, task_id: str) -> dict[str, Any]:
+        """Concept, name, file and numbers of pairs of a task."""
+        demonstrations, tests = self.tasks.counts[self._row(task_id)].tolist()
+        concept, _, name = task_id.partition("/")
+        files = dict(self.source.files) if self.source else {}
+        return {
+            "concept_group": concept,
+            "task_name": name,
+            "file_path": str(files[task_id]),
+            "num_demonstrations": demonstrations,
+            "num_test_inputs": tests,
+        }
+
+    def get_dataset_statistics(self) -> dict[str, Any]:
+        """How many tasks there are, and per concept how many pairs they have."""
+        groups = {}
+        for concept in self.get_concept_groups():
+            ids = self.get_tasks_in_concept(concept)
+            means = np.mean([self.tasks.counts[self._row(i)] for i in ids], axis=0)
+            groups[concept] = {
+                "num_tasks": len(ids),
+                "avg_demonstrations": float(means[0]),
+                "avg_test_inputs": float(means[1]),
+                "tasks": ids,
+            }
+        return {
+            "total_tasks": len(self.tasks.ids),
+            "total_concept_groups": len(groups),
+            "concept_groups": groups,
+        }
+
+
+def _concept(task_id: str) -> str:
+    return task_id.partition("/")[0]
+
+
+def create_parser(config: DatasetConfig) -> TaskParser:
+    """The parser of the data set that `config.dataset_name` means."""
+    kind = dataset_kind(config.dataset_name)
+    parsers = {"Mini": MiniArcParser, "Concept": ConceptArcParser}
+    return parsers.get(kind, ArcAgiParser)(config)
+
+
+DATASET_TITLES = {
+    "AGI1": "ARC-AGI-1",
+    "AGI2": "ARC-AGI-2",
+    "AGI12": "ARC-AGI-1 and ARC-AGI-2, shared tasks once",
+    "Mini": "MiniARC",
+    "Concept": "ConceptARC",
+}
+
+
+def open_dataset(
+    dataset: str, path: str | os.PathLike[str] = "", split: str = "all"
+) -> TaskParser:
+    """A data set, with room for every pair of every task.
+
+    >>> open_dataset("arc-agi-1", split="train").get_max_dimensions()
+    (30, 30, 10, 3)
+    """
+    kind = dataset_kind(dataset)
+    side = MINI_SIDE if kind == "Mini" else 30
+    config = DatasetConfig(
+        dataset_name=kind,
+        dataset_path=os.fspath(path),
+        task_split=split,
+        max_grid_height=side,
+        max_grid_width=side,
+    )
+    demonstrations, tests = create_parser(config).tasks.counts.max(axis=0).tolist()
+    config = dataclasses.replace(
+        config, max_train_pairs=demonstrations, max_test_pairs=tests
+    )
+    return create_parser(config)

