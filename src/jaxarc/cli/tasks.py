@@ -14,9 +14,13 @@ from rich.text import Text
 from jaxarc.draw.svg import Drawing, save_drawing
 from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import print_task
-from jaxarc.tasks import DATASET_TITLES, open_dataset
 from jaxarc.tasks.download import DatasetDownloader
-from jaxarc.tasks.parsers import ConceptArcParser, TaskParser
+from jaxarc.tasks.parsers import (
+    DATASET_TITLES,
+    ConceptArcParser,
+    TaskParser,
+    open_dataset,
+)
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 from jaxarc.tasks.splits import available_named_subsets, resolve_selector
 from jaxrig.console import make_console
