@@ -48,7 +48,7 @@ from jaxtrace.tracking import (
 )
 from jaxtrace.tracking.run import begin
 from jaxtrace.tracking.schedule import every, make_schedule
-from jaxtrace.tracking.simulate import advance, first_moment, make_world
+from jaxtrace.tracking.simulate import advance, first_instant, make_dynamics
 from jaxtrace.tracking.step import Method
 
 STEPS = 240
@@ -202,13 +202,13 @@ def end_program(field: Any, boundary: Any, seeds: Any) -> Callable[[], Any]:
     """The compiled computation of the end alone, with all it needs on the device."""
     points = jnp.asarray(seeds)
     method, frames = Method("rk4", particles=len(points)), np.linspace(*SPAN, 1500)
-    world = make_world(field, boundary, None, 0)
-    plan = make_schedule(world.field, frames, 1, method.tableau, points.dtype)
+    dynamics = make_dynamics(field, boundary, None, 0)
+    plan = make_schedule(dynamics.field, frames, 1, method.tableau, points.dtype)
     plan = jax.device_put(every(plan, 1499))
-    instant = first_moment(world.field, frames, points.dtype)
-    particles, _ = begin(world, points, instant, method)
+    instant = first_instant(dynamics.field, frames, points.dtype)
+    particles, _ = begin(dynamics, points, instant, method)
     run = compile_once(lambda w, p, s: advance(w, p, s, method)[0].positions)
-    return lambda: run(world, particles, plan)
+    return lambda: run(dynamics, particles, plan)
 
 
 def job_group(particles: list[int]) -> list[Measurement]:

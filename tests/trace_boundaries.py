@@ -7,16 +7,15 @@ import numpy as np
 
 from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.tracking import boundary
-from jaxtrace.tracking.boundaries.base import Passage
-from jaxtrace.tracking.noise import Draw, dice_key
-from jaxtrace.tracking.particles import seed_particles
+from jaxtrace.tracking.boundaries.base import StepContext
+from jaxtrace.tracking.particles import Draw, noise_key, seed_particles
 from jaxtrace.tracking.schedule import make_schedule
 from jaxtrace.tracking.simulate import (
     Paths,
     advance,
-    first_moment,
-    launch,
-    make_world,
+    first_instant,
+    initialize,
+    make_dynamics,
 )
 from jaxtrace.tracking.step import Method
 
@@ -61,12 +60,9 @@ def every_boundary():
             BOX, inlet_particle_generator=scatter_inside
         ),
         "flow through": boundary.flow_through_boundary_factory(BOX),
-        "composed": boundary.compose_boundary_conditions(
+        "composed": boundary.compose_boundaries(
             boundary.mixed_boundary(BOX, {"y": "open", "z": "open"}),
             boundary.mixed_boundary(BOX, {"x": "open", "z": "absorbing"}),
-        ),
-        "per axis": boundary.CompositeBoundaryCondition(
-            boundary.periodic_boundary(BOX), boundary.absorbing_boundary_factory(BOX)
         ),
         "distance absorbing": boundary.distance_based_boundary(BOX, ball_distance),
         "distance reflective": boundary.distance_based_boundary(
@@ -91,27 +87,27 @@ def make_seeds(count=6, seed=0, dtype=np.float32):
 
 def run_slots(limit, seeds, slots, total, integrator="rk4", seed=0):
     """The paths of some slots of a larger run."""
-    world = make_world(FLOW, limit, None, seed)
+    dynamics = make_dynamics(FLOW, limit, None, seed)
     method = Method(integrator, particles=total)
     start = jnp.asarray(seeds)
-    schedule = make_schedule(world.field, TIMES, 2, method.tableau, start.dtype)
-    first = first_moment(world.field, TIMES, start.dtype)
-    particles = launch(world, start, first, method)
+    schedule = make_schedule(dynamics.field, TIMES, 2, method.tableau, start.dtype)
+    first = first_instant(dynamics.field, TIMES, start.dtype)
+    particles = initialize(dynamics, start, first, method)
     particles = eqx.tree_at(lambda p: p.slots, particles, jnp.asarray(slots))
-    final, record = advance(world, particles, schedule, method)
+    final, record = advance(dynamics, particles, schedule, method)
     return Paths(record.positions, TIMES[1:], None, record.generation, final)
 
 
 def cross(limit, before, after, *, start=0.0, end=1.0, seed=0, step=0, field=None):
     """Particles after one step from before to after, and the boundary."""
     before, after = jnp.asarray(before), jnp.asarray(after)
-    memory = () if field is None else field.start(before)
-    particles = seed_particles(before, memory)
+    cell_hint = () if field is None else field.start(before)
+    particles = seed_particles(before, cell_hint)
     particles = eqx.tree_at(lambda p: p.positions, particles, after)
-    draw = Draw(dice_key(seed), particles.slots, jnp.asarray(step, np.int32))
+    draw = Draw(noise_key(seed), particles.slots, jnp.asarray(step, np.int32))
     first, last = (jnp.asarray(t, after.dtype) for t in (start, end))
-    passage = Passage(before, first, last, draw, field)
-    return _apply(limit, particles, passage)
+    context = StepContext(before, first, last, draw, field)
+    return _apply(limit, particles, context)
 
 
 _apply = eqx.filter_jit(lambda limit, particles, way: limit.apply(particles, way))

@@ -2,6 +2,8 @@
 
 from jaxrig import __version__
 from jaxtrace.analysis import (
+    KDEEstimator,
+    SPHDensityEstimator,
     analyze_trajectory_results,
     ftle,
     mean_squared_displacement,
@@ -12,7 +14,6 @@ from jaxtrace.config import (
     get_config,
     reset_config,
 )
-from jaxtrace.density import KDEEstimator, SPHDensityEstimator
 from jaxtrace.fields import (
     StructuredGridSampler,
     TimeSeriesField,
@@ -36,14 +37,12 @@ from jaxtrace.tracking import (
     ParticleTracker,
     TrackerOptions,
     Trajectory,
-    clamp_to_bounds,
     clamping_boundary,
     continuous_inlet_boundary_factory,
     create_tracker,
     inlet_outlet_boundary_factory,
     periodic_boundary,
     random_seeds,
-    reflect_boundary,
     reflective_boundary,
     simulate,
     uniform_grid_seeds,
@@ -61,7 +60,6 @@ __all__ = [
     "__version__",
     "analyze_trajectory_results",
     "animate_trajectory",
-    "clamp_to_bounds",
     "clamping_boundary",
     "configure",
     "continuous_inlet_boundary_factory",
@@ -82,7 +80,6 @@ __all__ = [
     "plot_trajectory_2d",
     "plot_trajectory_3d",
     "random_seeds",
-    "reflect_boundary",
     "reflective_boundary",
     "render_frames",
     "reset_config",

@@ -21,7 +21,7 @@ from jaxtrace.tracking.boundary import (
     continuous_inlet_boundary_factory,
     reflective_boundary,
 )
-from jaxtrace.tracking.seed_shapes import random_seeds
+from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.tracking.tracker import create_tracker
 
 BOX = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, 1.0]])

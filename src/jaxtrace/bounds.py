@@ -49,6 +49,15 @@ def box_bounds(bounds: Any) -> Box:
     return Box(lo, hi, hi > lo)
 
 
+def axis_number(axis: Any) -> int:
+    """An axis as 0, 1 or 2, from its name or number."""
+    if isinstance(axis, str) and axis in tuple(AXES):
+        return AXES.index(axis)
+    if isinstance(axis, int) and 0 <= axis < len(AXES):
+        return axis
+    raise ValueError(f"axis {axis!r}: choose one of {', '.join(AXES)}")
+
+
 def _axis_pairs(bounds: Any) -> Float64[np.ndarray, "axes 2"]:
     try:
         array = np.asarray(bounds, np.float64)

@@ -20,9 +20,9 @@ from jaxrig.report import (
     png_from_array,
 )
 from jaxrig.timing import PerformanceMonitor
-from jaxtrace.analysis.ftle import ftle
+from jaxtrace.analysis.flow_maps import ftle
+from jaxtrace.analysis.kde import KDEEstimator
 from jaxtrace.benchmarks import gyre_slices
-from jaxtrace.density.kde import KDEEstimator
 from jaxtrace.fields.analytic import DoubleGyre
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.grid import make_grid_field
@@ -32,7 +32,7 @@ from jaxtrace.tracking.boundary import (
     continuous_inlet_boundary_factory,
     reflective_boundary,
 )
-from jaxtrace.tracking.seed_shapes import random_seeds, uniform_grid_seeds
+from jaxtrace.tracking.seeding import random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.tracking.trajectory import Trajectory
 

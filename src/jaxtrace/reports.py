@@ -9,8 +9,8 @@ import numpy as np
 
 from jaxrig.atomic import atomic_write
 from jaxtrace.analysis.statistics import compute_trajectory_statistics
-from jaxtrace.measures import memory_mb
 from jaxtrace.memory import memory_report
+from jaxtrace.paths import memory_mb
 from jaxtrace.types import PathRecord
 
 WIDTH = 28  # of the column of names

@@ -1,24 +1,25 @@
-"""What paths tell: statistics, mixing, transport, clustering and stretching."""
+"""Recorded paths in figures: statistics, mixing, transport, density and stretching."""
 
-from jaxtrace.analysis.clustering import analyze_particle_clustering, cluster_points
-from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient
-from jaxtrace.analysis.ftle import ftle
-from jaxtrace.analysis.mixing import compute_mixing_metrics
-from jaxtrace.analysis.statistics import (
-    analyze_trajectory_results,
-    compute_trajectory_statistics,
-)
-from jaxtrace.analysis.transport import (
+from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient, ftle
+from jaxtrace.analysis.kde import KDEEstimator
+from jaxtrace.analysis.mixing import (
+    cluster_points,
     completed_residence_times,
+    compute_mixing_metrics,
     dispersion,
     exit_times,
     mean_squared_displacement,
     residence_times,
 )
-from jaxtrace.analysis.validation import validate_trajectory_data
+from jaxtrace.analysis.sph import SPHDensityEstimator
+from jaxtrace.analysis.statistics import (
+    analyze_trajectory_results,
+    compute_trajectory_statistics,
+)
 
 __all__ = [
-    "analyze_particle_clustering",
+    "KDEEstimator",
+    "SPHDensityEstimator",
     "analyze_trajectory_results",
     "cluster_points",
     "completed_residence_times",
@@ -31,5 +32,4 @@ __all__ = [
     "ftle",
     "mean_squared_displacement",
     "residence_times",
-    "validate_trajectory_data",
 ]

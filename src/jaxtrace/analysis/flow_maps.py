@@ -1,11 +1,18 @@
-"""The flow map - where particles end that start here - and its exact gradient.
+"""How much a gradient of the flow map stretches.
+
+How particles are carried over a span of time, and how many steps that takes.
+
+The flow map - where particles end that start here - and its exact gradient.
 
 The gradient is the forward-mode derivative of the very steps that particles take, so
 neighboring seeds are not needed and no distance has to be chosen.
+
+Finite-time Lyapunov exponents: the rate at which neighboring particles part.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,22 +23,187 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once
 from jaxrig.batching import is_out_of_memory
-from jaxtrace.analysis.advection import Advection, count_steps
-from jaxtrace.config import WORKSPACE_FACTOR, memory_budget_bytes
+from jaxtrace.config import WORKSPACE_FACTOR, memory_budget_bytes, working_dtype
+from jaxtrace.fields.analytic import HostField
 from jaxtrace.fields.base import as_positions
-from jaxtrace.fields.function import HostField
+from jaxtrace.fields.clock import Instant
 from jaxtrace.tracking.particles import Particles
-from jaxtrace.tracking.run import Windows, begin
-from jaxtrace.tracking.schedule import Schedule, make_schedule
-from jaxtrace.tracking.simulate import advance, first_moment, make_world
-from jaxtrace.tracking.step import Method, World
+from jaxtrace.tracking.run import SliceWindows, begin
+from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
+from jaxtrace.tracking.simulate import advance, first_instant, make_dynamics
+from jaxtrace.tracking.step import Dynamics, Method
+
+
+def log_stretch(
+    gradient: Float[np.ndarray, "n 3 directions"],
+) -> Float[np.ndarray, " n"]:
+    """The logarithm of the largest singular value of each gradient; NaN stays NaN.
+
+    It is the root of the largest eigenvalue of the Cauchy-Green tensor F^T F.
+    """
+    found = np.full(len(gradient), np.nan)
+    known = np.isfinite(gradient).all(axis=(1, 2))
+    whole = gradient[known].astype(np.float64)
+    # The tensor is a square: without a scale it leaves the range of numbers too soon.
+    size = np.abs(whole).max(axis=(1, 2), initial=0.0)
+    scaled = whole / np.where(size > 0, size, 1.0)[:, None, None]
+    tensor = np.swapaxes(scaled, 1, 2) @ scaled
+    with np.errstate(divide="ignore"):
+        top = np.log(np.linalg.eigvalsh(tensor)[:, -1].clip(0)) / 2
+        found[known] = np.log(size) + np.where(size > 0, top, 0.0)
+    return found
+
+
+#: What ends and stretching may be off by, where nothing else is asked.
+DEFAULT_TOLERANCE = {"float32": 1e-4, "float64": 1e-6}
+PROBES = 256  # seeds whose paths are followed to choose the number of steps
+INSTANTS = 5  # of the span, at which the shear of the flow is looked at
+SHARE = 95.0  # percent of the probes that must be within the tolerance
+STALLED = 1.5  # a change that shrinks by less than this is rounding, or a jump
+
+Points = Float[np.ndarray, "n 3"]
+Follow = Callable[[Points, int], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True, eq=False)
+class Advection:
+    """How particles are carried over a span of time.
+
+    Give one of `n_steps` (equal steps), `dt` (the longest step) and `tolerance`: steps
+    are then halved until the ends of paths (as a part of the longest way) and the
+    stretching around them change by less, for all but a few probes. Without any the
+    tolerance is `DEFAULT_TOLERANCE`. `dtype` is that of positions.
+    """
+
+    integrator: str = "rk4"
+    n_steps: int | None = None
+    dt: float | None = None
+    tolerance: float | None = None
+    boundary: Any = None
+    batch_size: int | None = None
+    dtype: Any = None
+
+    def __post_init__(self) -> None:
+        given = {"n_steps": self.n_steps, "dt": self.dt, "tolerance": self.tolerance}
+        named = [f"{name}={v}" for name, v in given.items() if v is not None]
+        if len(named) > 1:
+            raise ValueError(f"{' and '.join(named)}: give one of them")
+        if self.n_steps is not None and self.n_steps < 1:
+            raise ValueError(f"n_steps={self.n_steps}: take at least one step")
+        for name in ("dt", "tolerance"):
+            value = given[name]
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name}={value} must be finite and above 0")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ValueError(f"batch_size={self.batch_size}: need at least one")
+        if jax.dtypes.canonicalize_dtype(self.kind) != self.kind:
+            raise ValueError('float64 is off in JAX: configure(dtype="float64")')
+
+    @property
+    def kind(self) -> np.dtype:
+        """The dtype of positions."""
+        return working_dtype() if self.dtype is None else np.dtype(self.dtype)
+
+    @property
+    def open(self) -> bool:
+        """Whether the number of steps has to be found."""
+        return self.n_steps is None and self.dt is None
+
+    @property
+    def error(self) -> float:
+        """The tolerance by which the number of steps is found."""
+        return self.tolerance or DEFAULT_TOLERANCE[self.kind.name]
+
+
+def count_steps(
+    dynamics: Dynamics,
+    options: Advection,
+    span: tuple[float, float],
+    points: Points,
+    follow: Follow,
+) -> int:
+    """How many steps a span is cut into; `follow` gives ends and gradients of probes.
+
+    A first number follows from the shear of the flow; the number is then doubled until
+    that makes no difference.
+    """
+    length = abs(span[1] - span[0])
+    if options.n_steps is not None:
+        return options.n_steps
+    if options.dt is not None:
+        return max(1, math.ceil(length / options.dt - SLACK))
+    known = points[np.isfinite(points).all(axis=1)]
+    if not len(known):
+        return 1
+    picked = np.linspace(0, len(known) - 1, min(len(known), PROBES)).astype(int)
+    probes = known[picked]
+    # One step of the fourth order errs by (shear times its length)^5 / 5!.
+    turns = _largest_shear(dynamics, options, span, probes) * length
+    steps = _power_of_two(turns / (120 * options.error) ** 0.2)
+    before, change = follow(probes, steps), np.inf
+    while True:
+        after = follow(probes, 2 * steps)
+        last, change = change, _difference(probes, before, after)
+        if change <= options.error or not change * STALLED < last:
+            return steps
+        steps, before = 2 * steps, after
+
+
+def _power_of_two(number: float) -> int:
+    return 2 ** max(0, math.ceil(math.log2(max(number, 1.0))))
+
+
+def _difference(
+    seeds: Points,
+    coarse: tuple[np.ndarray, np.ndarray],
+    fine: tuple[np.ndarray, np.ndarray],
+) -> float:
+    """How much most probes differ, in where they end or in how much is stretched."""
+    alive = np.isfinite(coarse[0][:, 0]) & np.isfinite(fine[0][:, 0])
+    if not alive.any():
+        return 0.0
+    way = np.linalg.norm(fine[0] - seeds, axis=1)[alive].max()
+    moved = np.linalg.norm(fine[0] - coarse[0], axis=1)[alive]
+    stretched = np.abs(log_stretch(fine[1]) - log_stretch(coarse[1]))[alive]
+    worst = np.maximum(moved / way if way > 0 else 0 * moved, stretched)
+    return float(np.percentile(worst, SHARE))
+
+
+def _largest_shear(
+    dynamics: Dynamics, options: Advection, span: tuple[float, float], probes: Points
+) -> float:
+    largest = 0.0
+    for time in np.linspace(*span, INSTANTS):
+        instant = first_instant(dynamics.field, np.array([time]), options.kind)
+        found = np.asarray(shear(dynamics, jnp.asarray(probes), instant))
+        largest = max(largest, float(found[np.isfinite(found)].max(initial=0.0)))
+    return largest
+
+
+@compile_once(max_traces=None)
+def shear(
+    dynamics: Dynamics, positions: Float[Array, "n 3"], instant: Instant
+) -> Float[Array, " n"]:
+    """The size of the velocity's gradient."""
+
+    def velocity(x: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+        places = dynamics.boundary.wrap(x)
+        return dynamics.field.velocity(places, instant, dynamics.field.start(places))[0]
+
+    def along(axis: Float[Array, " 3"]) -> Float[Array, "n 3"]:
+        way = jnp.broadcast_to(axis[None], positions.shape)
+        return jax.jvp(velocity, (positions,), (way,))[1]
+
+    columns = jax.vmap(along)(jnp.eye(3, dtype=positions.dtype))
+    return jnp.sqrt(jnp.sum(columns * columns, axis=(0, 2)))
+
 
 STEPS_PER_CALL = 64  # of the compiled program, which serves any number of steps
 
 Tangents = Float[Array, "directions n 3"]
 
 
-class Carried(NamedTuple):
+class Advected(NamedTuple):
     """Particles by their first and last row, where they end, and the gradient there.
 
     `gradient[:, i, j]` is how the end moves along axis i with the seed's coordinate j.
@@ -50,7 +222,7 @@ def flow_map(
 
     `options` are those of `Advection`. NaN marks particles that left or were recycled.
     """
-    parts = list(carry(field, seeds, t0, T, 0, Advection(**options)))
+    parts = list(advect(field, seeds, t0, T, 0, Advection(**options)))
     return np.concatenate([part.positions for part in parts])
 
 
@@ -60,58 +232,58 @@ def flow_map_gradient(
     """How the ends of paths depend on the first `dimensions` coordinates of seeds."""
     if dimensions not in (1, 2, 3):
         raise ValueError(f"dimensions={dimensions}: seeds have 1, 2 or 3 to change")
-    parts = list(carry(field, seeds, t0, T, dimensions, Advection(**options)))
+    parts = list(advect(field, seeds, t0, T, dimensions, Advection(**options)))
     return np.concatenate([part.gradient for part in parts])
 
 
-def carry(
-    field: Any, seeds: Any, t0: float, T: float, directions: int, how: Advection
-) -> Iterator[Carried]:
+def advect(
+    field: Any, seeds: Any, t0: float, T: float, directions: int, options: Advection
+) -> Iterator[Advected]:
     """Carry particles and their derivatives in batches that fit the memory limit."""
     if not (math.isfinite(t0) and math.isfinite(T) and T != 0):
         raise ValueError(f"t0={t0}, T={T}: both must be finite, and T not 0")
-    given = np.asarray(seeds, how.kind)
+    given = np.asarray(seeds, options.kind)
     points = np.asarray(as_positions(given)) if given.size else np.zeros((0, 3))
-    voyage = Voyage(field, how, (t0, t0 + T), points.astype(how.kind))
-    size = min(how.batch_size or voyage.batch_size(directions), max(len(points), 1))
+    flow = FlowMap(field, options, (t0, t0 + T), points.astype(options.kind))
+    size = min(options.batch_size or flow.batch_size(directions), max(len(points), 1))
     start = 0
     while start < len(points) or start == len(points) == 0:
         # The last batch reaches back over rows already done: one shape, one program.
         first = max(0, min(start, len(points) - size))
         try:
-            ends, gradient = voyage.carry(points[first : first + size], directions)
+            ends, gradient = flow.advect(points[first : first + size], directions)
         except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
             if size == 1 or not is_out_of_memory(error):
                 raise
             size //= 2
             continue
         own = slice(start - first, None)
-        yield Carried(start, first + len(ends), ends[own], gradient[own])
+        yield Advected(start, first + len(ends), ends[own], gradient[own])
         start = first + size
 
 
-class Voyage:
+class FlowMap:
     """A span of time in a field, ready to carry batches of particles through it."""
 
     def __init__(
         self,
         field: Any,
-        how: Advection,
+        options: Advection,
         span: tuple[float, float],
         points: Float[np.ndarray, "n 3"],
     ) -> None:
-        self._how, self._span = how, span
-        self._world = make_world(field, how.boundary, None, 0)
+        self._how, self._span = options, span
+        self._world = make_dynamics(field, options.boundary, None, 0)
         if isinstance(self._world.field, HostField):
             raise ValueError(
                 "a field function of NumPy arrays has no derivative: write it with "
                 "jax.numpy"
             )
-        self._windows = Windows(self._world, field)
-        self._method = Method(how.integrator, len(points))
-        if self._windows.streams and how.open:
+        self._windows = SliceWindows(self._world, field)
+        self._method = Method(options.integrator, len(points))
+        if self._windows.streams and options.open:
             raise ValueError("a streamed field needs n_steps or dt, to be read once")
-        self._steps = count_steps(self._world, how, span, points, self._probe)
+        self._steps = count_steps(self._world, options, span, points, self._probe)
 
     def batch_size(self, directions: int) -> int:
         """Particles whose stages and derivatives fit the memory limit."""
@@ -119,7 +291,7 @@ class Voyage:
         row = 3 * self._how.kind.itemsize * (1 + directions) * (1 + stages)
         return max(1, memory_budget_bytes() // (WORKSPACE_FACTOR * row))
 
-    def carry(
+    def advect(
         self, seeds: Float[np.ndarray, "n 3"], directions: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Where a batch ends, and how that changes along the first few axes."""
@@ -136,8 +308,8 @@ class Voyage:
         windows, method, kind = self._windows, self._method, self._how.kind
         field, times = self._world.field, np.linspace(*self._span, steps + 1)
         schedule = make_schedule(field, times, 1, method.tableau, kind)
-        world, instant = windows.at(first_moment(field, times, kind))
-        particles, _ = begin(world, jnp.asarray(seeds), instant, method)
+        dynamics, instant = windows.at(first_instant(field, times, kind))
+        particles, _ = begin(dynamics, jnp.asarray(seeds), instant, method)
         axes = jnp.eye(3, dtype=kind)[:directions, None]
         tangents = jnp.broadcast_to(axes, (directions, len(seeds), 3))
         length = min(STEPS_PER_CALL, steps)
@@ -145,9 +317,11 @@ class Voyage:
         first = 0
         while first < steps:
             last = windows.reach(schedule, first, min(first + length, steps))
-            world, offset = windows.cover(*schedule.slices(first, last))
+            dynamics, offset = windows.cover(*schedule.slices(first, last))
             part = schedule.part(first, last, length).rebased(offset)
-            particles, tangents = push(world, particles, tangents, part, method, padded)
+            particles, tangents = push(
+                dynamics, particles, tangents, part, method, padded
+            )
             windows.prefetch(schedule, last)
             first = last
         return _ends(particles, tangents)
@@ -155,7 +329,7 @@ class Voyage:
 
 @compile_once(max_traces=None)
 def push(
-    world: World,
+    dynamics: Dynamics,
     particles: Particles,
     tangents: Tangents,
     part: Schedule,
@@ -166,7 +340,7 @@ def push(
 
     def run(positions: Float[Array, "n 3"]) -> tuple[Any, Particles]:
         start = eqx.tree_at(lambda p: p.positions, particles, positions)
-        after, _ = advance(world, start, part, method, padded=padded)
+        after, _ = advance(dynamics, start, part, method, padded=padded)
         return after.positions, after
 
     def along(tangent: Float[Array, "n 3"]) -> tuple[Any, Particles]:
@@ -191,3 +365,54 @@ def _ends(particles: Particles, tangents: Tangents) -> tuple[np.ndarray, np.ndar
     ends[gone] = np.nan
     gradient[gone] = np.nan
     return ends, gradient
+
+
+def ftle(
+    field: Any,
+    grid: Sequence[Any],
+    t0: float,
+    T: float,
+    *,
+    level: float = 0.0,
+    integrator: str = "rk4",
+    n_steps: int | None = None,
+    dt: float | None = None,
+    tolerance: float | None = None,
+    boundary: Any = None,
+    batch_size: int | None = None,
+    dtype: Any = None,
+) -> Float[np.ndarray, "*grid"]:
+    """The exponent ln(sigma) / |T| at every node of a grid, shaped like the grid.
+
+    sigma, the root of the largest eigenvalue of the Cauchy-Green tensor F^T F, is the
+    largest stretching by the flow map from t0 to t0 + T; T < 0 goes back in time. The
+    grid is (x, y) axes at z = `level`, whose particles are told apart in the plane
+    only, or (x, y, z). The rest says how particles move: see `Advection`. NaN marks
+    particles that left.
+
+    >>> from jaxtrace.fields.analytic import Saddle
+    >>> rates = ftle(Saddle(rate=0.5), ([0.1, 0.2], [0.3]), 0.0, 2.0, n_steps=20)
+    >>> rates.shape, bool(abs(rates - 0.5).max() < 1e-4)
+    ((2, 1), True)
+    """
+    axes = _axes(grid)
+    options = Advection(integrator, n_steps, dt, tolerance, boundary, batch_size, dtype)
+    seeds = _nodes(axes, level)
+    rates = np.empty(len(seeds), options.kind)
+    for part in advect(field, seeds, t0, T, len(axes), options):
+        rates[part.start : part.stop] = log_stretch(part.gradient) / abs(T)
+    return rates.reshape([axis.size for axis in axes])
+
+
+def _axes(grid: Sequence[Any]) -> list[Float[np.ndarray, " nodes"]]:
+    axes = [np.atleast_1d(np.asarray(axis, np.float64)) for axis in grid]
+    if len(axes) not in (2, 3) or any(axis.ndim != 1 for axis in axes):
+        shapes = ", ".join(str(axis.shape) for axis in axes)
+        raise ValueError(f"a grid of {shapes}: give the axes (x, y) or (x, y, z)")
+    return axes
+
+
+def _nodes(axes: list[np.ndarray], level: float) -> Float[np.ndarray, "nodes 3"]:
+    whole = axes if len(axes) == 3 else [*axes, np.array([level])]
+    mesh = np.meshgrid(*whole, indexing="ij")
+    return np.stack([part.ravel() for part in mesh], axis=1)

@@ -1,12 +1,54 @@
-"""How well a flow mixes: variance growth, returns and the parting of neighbors."""
+"""Mixing and transport: variance growth, pairs, residence times and clusters."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.spatial import KDTree
 
 from jaxtrace import paths
-from jaxtrace.analysis.pairs import close_pairs, start_separations
 from jaxtrace.analysis.statistics import cloud_spread, mixing_efficiency
-from jaxtrace.types import PathRecord
+from jaxtrace.types import ExitRecord, PathRecord
+
+
+def close_pairs(
+    trajectory: PathRecord, radius: float, neighbors: int
+) -> Int[np.ndarray, "pairs 2"]:
+    """Particles closer than `radius` at frame 0 (but not at one point), lower first.
+
+    Each particle is paired with its nearest `neighbors` at most, so that the number of
+    pairs grows with the number of particles however dense the cloud is.
+    """
+    (present,) = np.nonzero(trajectory.alive[:1].all(axis=0))
+    if present.size < 2 or not trajectory.alive.size or neighbors < 1:
+        return np.zeros((0, 2), np.int64)
+    points = trajectory.positions[0, present].astype(np.float64)
+    period = paths.read_period(trajectory.metadata)
+    tree = KDTree(_into_box(points, period), boxsize=period)
+    distance, found = tree.query(
+        tree.data, k=neighbors + 1, distance_upper_bound=radius
+    )
+    distance, found = np.asarray(distance), np.asarray(found)
+    apart = np.isfinite(distance) & (distance > 0)
+    one = np.broadcast_to(np.arange(present.size)[:, None], found.shape)[apart]
+    both = np.sort(np.stack([one, found[apart]], axis=1), axis=1)
+    return present[np.unique(both, axis=0)]
+
+
+def start_separations(
+    trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"]
+) -> Float[np.ndarray, "pairs 3"]:
+    """Vectors from first to second of each pair at frame 0, the short way round."""
+    first, second = trajectory.positions[0].astype(np.float64)[pairs.T]
+    return paths.minimum_image(second - first, paths.read_period(trajectory.metadata))
+
+
+def _into_box(
+    points: Float[np.ndarray, "points 3"], period: Float[np.ndarray, "3"]
+) -> Float[np.ndarray, "points 3"]:
+    """Points moved into `[0, period)` on the axes that wrap, as the tree asks."""
+    length = np.where(period > 0, period, 1)
+    folded = np.mod(points, length)
+    return np.where(period > 0, np.where(folded < length, folded, 0), points)
+
 
 # A particle has returned when it ends within this part of the mean initial spread.
 RETURN_FRACTION = 0.1
@@ -89,3 +131,101 @@ def _parting_rates(
     apart = after > 0
     elapsed = np.abs(trajectory.times[common] - trajectory.times[0])[apart]
     return np.log(after[apart] / before[apart]) / elapsed
+
+
+RESTARTS = 10  # of k-means, which finds a local optimum
+
+
+def cluster_points(
+    points: Float[np.ndarray, "points 3"], n_clusters: int, seed: int = 0
+) -> tuple[Float[np.ndarray, "clusters 3"], Int[np.ndarray, " points"]]:
+    """Return centers and labels of the best of several k-means runs (k-means++).
+
+    There are fewer clusters than asked for where there are fewer distinct points.
+    """
+    from scipy.cluster.vq import kmeans2
+
+    points = np.asarray(points, dtype=np.float64)
+    if n_clusters < 1 or not len(points):
+        raise ValueError(
+            f"n_clusters={n_clusters} for {len(points)} points: need at least one each"
+        )
+    count = min(n_clusters, len(np.unique(points, axis=0)))
+    rng = np.random.default_rng(seed)
+    best, least = None, np.inf
+    for _ in range(RESTARTS):
+        centers, labels = kmeans2(points, count, iter=100, minit="++", seed=rng)
+        total = float(np.sum((points - centers[labels]) ** 2))
+        if best is None or total < least:
+            best, least = (centers, labels), total
+    assert best is not None
+    return best
+
+
+def mean_squared_displacement(
+    trajectory: PathRecord,
+) -> Float[np.ndarray, " frames"]:
+    """Mean of |x(t) - x(0)|^2 over the particles of frame 0 that are still there.
+
+    Paths are unwrapped; a frame at which none of those particles is left gives NaN.
+    """
+    frames, particles = trajectory.alive.shape
+    total, count = np.zeros(frames), np.zeros(frames, np.int64)
+    for block in paths.column_blocks(frames, particles):
+        present = paths.seeded_frames(trajectory, block)
+        reached = paths.unwrap(trajectory, block).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            squares = np.sum((reached - reached[:1]) ** 2, axis=-1)
+        total += squares.sum(axis=1, where=present)
+        count += present.sum(axis=1)
+    return total / np.where(count > 0, count, np.nan)
+
+
+def dispersion(
+    trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"] | None = None
+) -> Float[np.ndarray, " frames"]:
+    """Mean squared separation of pairs of particles while both are there.
+
+    Without `pairs`, each particle is paired with the one nearest to it at frame 0.
+    """
+    frames = len(trajectory.times)
+    if pairs is None:
+        pairs = close_pairs(trajectory, radius=np.inf, neighbors=1)
+    total, count = np.zeros(frames), np.zeros(frames, np.int64)
+    for block in paths.column_blocks(frames, len(pairs)):
+        sides = pairs[block].T
+        present = np.logical_and(
+            *(paths.seeded_frames(trajectory, side) for side in sides)
+        )
+        first, second = (
+            paths.unwrap(trajectory, side).astype(np.float64) for side in sides
+        )
+        start = start_separations(trajectory, pairs[block])
+        with np.errstate(invalid="ignore"):
+            moved = (second - second[:1]) - (first - first[:1])
+            squares = np.sum((start + moved) ** 2, axis=-1)
+        total += squares.sum(axis=1, where=present)
+        count += present.sum(axis=1)
+    return total / np.where(count > 0, count, np.nan)
+
+
+def exit_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
+    """When the first particle of each slot left, NaN while it is inside."""
+    return paths.first_stays(trajectory)[1]
+
+
+def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
+    """How long the first particle of each slot was inside, NaN while it still is.
+
+    A slot that is recycled holds several particles; `completed_residence_times` lists
+    the stays of all of them.
+    """
+    entered, left = paths.first_stays(trajectory)
+    return np.abs(left - entered)
+
+
+def completed_residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " stays"]:
+    """Durations of every stay that ended, recycled particles included."""
+    entered, left = paths.life_times(trajectory, paths.find_lives(trajectory))
+    stays = np.abs(left - entered)
+    return stays[np.isfinite(stays)]

@@ -1,4 +1,7 @@
-"""Figures that sum up a run: distances, lengths, speeds, bounds and spread."""
+"""Whether recorded paths make sense, in words.
+
+Figures that sum up a run: distances, lengths, speeds, bounds and spread.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -7,9 +10,64 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxtrace import measures, paths
-from jaxtrace.analysis.validation import validate_trajectory_data
+from jaxtrace import paths
 from jaxtrace.types import PathRecord
+
+
+def validate_trajectory_data(
+    trajectory: PathRecord, strict: bool = False
+) -> dict[str, Any]:
+    """Faults of a record: `valid`, `warnings` and `errors`, the last two sentences.
+
+    Absorbed particles are no fault; with `strict` a warning makes the record invalid.
+    """
+    errors, warnings = _find_errors(trajectory), _find_warnings(trajectory)
+    valid = not errors and not (strict and warnings)
+    return {"valid": valid, "warnings": warnings, "errors": errors}
+
+
+def _find_errors(trajectory: PathRecord) -> list[str]:
+    times, alive = trajectory.times, trajectory.alive
+    steps = np.diff(times) if np.isfinite(times).all() else np.zeros(0)
+    return [
+        sentence
+        for faulty, sentence in (
+            (
+                _unbounded(trajectory.positions, alive),
+                "alive particles have positions that are not finite",
+            ),
+            (
+                trajectory.velocities is not None
+                and _unbounded(trajectory.velocities, alive),
+                "alive particles have velocities that are not finite",
+            ),
+            (not np.isfinite(times).all(), "times are not finite"),
+            (
+                bool((steps < 0).any() and (steps > 0).any()),
+                "times run both forward and backward",
+            ),
+            (
+                bool((np.diff(trajectory.generation, axis=0) < 0).any()),
+                "generations go down",
+            ),
+        )
+        if faulty
+    ]
+
+
+def _find_warnings(trajectory: PathRecord) -> list[str]:
+    found = []
+    repeated = int(np.sum(np.diff(trajectory.times) == 0))
+    if repeated:
+        found.append(f"{repeated} frame intervals take no time")
+    if not trajectory.alive.any():
+        found.append("no particle is alive at any frame")
+    return found
+
+
+def _unbounded(vectors: np.ndarray, alive: np.ndarray) -> bool:
+    return not np.isfinite(vectors).all(where=alive[..., None])
+
 
 logger = logging.getLogger(__name__)
 
@@ -22,22 +80,22 @@ def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
     """
     frames, particles = trajectory.alive.shape
     duration = _duration(trajectory)
-    lowest, highest = measures.bounds(trajectory)
+    lowest, highest = paths.bounds(trajectory)
     return {
         "basic": {
             "num_particles": particles,
             "num_timesteps": frames,
             "duration": duration,
             "dt_mean": duration / (frames - 1) if frames > 1 else 0.0,
-            "memory_mb": measures.memory_mb(trajectory),
+            "memory_mb": paths.memory_mb(trajectory),
             "num_alive": int(trajectory.alive[-1:].sum()),
             "num_recycled": int(
                 np.sum(trajectory.generation[-1:] - trajectory.generation[:1])
             ),
         },
-        "displacement": measures.summarize(measures.displacements(trajectory)),
-        "path_length": measures.summarize(measures.path_lengths(trajectory)),
-        "speed": measures.summarize(measures.speeds(trajectory)),
+        "displacement": paths.summarize(paths.displacements(trajectory)),
+        "path_length": paths.summarize(paths.path_lengths(trajectory)),
+        "speed": paths.summarize(paths.speeds(trajectory)),
         "bounds": {
             "min": lowest.tolist(),
             "max": highest.tolist(),
@@ -69,7 +127,7 @@ def analyze_trajectory_results(
 
 def mixing_efficiency(trajectory: PathRecord) -> float:
     """Summed displacements per unit of time and particle; NaN if no time passes."""
-    moved = measures.displacements(trajectory)
+    moved = paths.displacements(trajectory)
     effort = abs(_duration(trajectory)) * moved.size
     return float(np.nansum(moved, dtype=np.float64)) / effort if effort else np.nan
 

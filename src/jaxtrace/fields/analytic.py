@@ -1,6 +1,12 @@
-"""Flows given by formulas: exact, compiled, and the yardsticks of our tests."""
+"""Flows given by formulas: exact, compiled, and the yardsticks of our tests.
+
+Any function of positions and time as a field.
+"""
 
 import abc
+import dataclasses
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxtrace.fields.base import AbstractField, Corner, Memory
-from jaxtrace.fields.clock import Moment, Numbers
+from jaxrig.tracing import TRACING_ERRORS
+from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
+from jaxtrace.fields.clock import Instant, Numbers
+from jaxtrace.settings import known_only
 
 Number = Float[Array | np.ndarray, ""] | float
 
@@ -32,25 +40,25 @@ class AnalyticFlow(AbstractField):
     def formula(self, x: Array, y: Array, z: Array, t: Array) -> tuple[Any, Any, Any]:
         """The three components; a plain 0 stands for a component that vanishes."""
 
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """An instant; there are no slices."""
         xp: Any = np if isinstance(time, np.ndarray | np.generic | float | int) else jnp
         when = xp.asarray(time)
         if not np.issubdtype(when.dtype, np.floating):
             when = when.astype(np.float64 if xp is np else jnp.result_type(float))
         none = (*when.shape, 0)
-        return Moment(when, xp.zeros(none, np.int32), xp.zeros(none, when.dtype))
+        return Instant(when, xp.zeros(none, np.int32), xp.zeros(none, when.dtype))
 
     def velocity(
-        self, positions: Float[Array, "n 3"], moment: Moment, memory: Memory
-    ) -> tuple[Float[Array, "n 3"], Memory]:
+        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
         """The formula at every position."""
         dtype = positions.dtype
         x, y, z = (positions[:, c] for c in range(3))
         flow = _cast(self, dtype)
-        parts = flow.formula(x, y, z, jnp.asarray(moment.time, dtype))
+        parts = flow.formula(x, y, z, jnp.asarray(instant.time, dtype))
         columns = [jnp.broadcast_to(jnp.asarray(p, dtype), x.shape) for p in parts]
-        return jnp.stack(columns, 1), memory
+        return jnp.stack(columns, 1), cell_hint
 
     def bounds(self) -> tuple[Corner, Corner]:
         """A formula holds everywhere."""
@@ -206,3 +214,121 @@ FLOWS: dict[str, type[AnalyticFlow]] = {
     "taylor_green": TaylorGreen,
     "moving_eddy": MovingEddy,
 }
+
+
+def make_flow(type: str, **parameters: Any) -> Any:
+    """An analytic flow by name, with its parameters.
+
+    >>> make_flow("uniform", u=2.0).get_time_bounds()
+    (-inf, inf)
+    """
+    if type not in FLOWS:
+        raise ValueError(f"flow {type!r}: choose one of {', '.join(FLOWS)}")
+    names = [field.name for field in dataclasses.fields(FLOWS[type])]
+    return FLOWS[type](**known_only(parameters, names, f"parameter of {type}"))
+
+
+Velocity = Callable[[Any, Any], Any]
+
+
+class FunctionField(AnalyticFlow):
+    """A JAX function `f(positions, t) -> (N, 2 or 3)` as a field."""
+
+    function: Velocity = eqx.field(static=True)
+
+    def formula(self, x, y, z, t):
+        """Not used: the function gives all components at once."""
+        raise NotImplementedError
+
+    def velocity(
+        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
+        """What the function answers."""
+        time = jnp.asarray(instant.time, positions.dtype)
+        found = jnp.asarray(self.function(positions, time), positions.dtype)
+        return _three(found, positions.shape), cell_hint
+
+
+class HostField(FunctionField):
+    """A function of NumPy arrays, called on the host at every stage."""
+
+    def velocity(
+        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
+        """What the function answers, outside the compiled program."""
+        shape = jax.ShapeDtypeStruct(positions.shape, positions.dtype)
+
+        def call(points: Any, time: Any) -> np.ndarray:
+            found = np.asarray(self.function(np.asarray(points), np.asarray(time)))
+            return np.asarray(_three(found, points.shape), positions.dtype)
+
+        time = jnp.asarray(instant.time, positions.dtype)
+        return jax.pure_callback(call, shape, positions, time), cell_hint
+
+
+def _three(found: Any, shape: tuple[int, ...]) -> Any:
+    """Velocities with three components, one row per position."""
+    if found.ndim != 2 or found.shape[0] != shape[0] or found.shape[1] not in (2, 3):
+        raise ValueError(
+            f"a field function answered velocities of shape {tuple(found.shape)} for "
+            f"{shape[0]} positions: return ({shape[0]}, 3)"
+        )
+    if found.shape[1] == 3:
+        return found
+    xp: Any = np if isinstance(found, np.ndarray) else jnp
+    return xp.concatenate([found, xp.zeros_like(found[:, :1])], 1)
+
+
+def as_field(field: Any) -> AbstractField:
+    """Whatever answers velocities, as a frozen field.
+
+    Tried in this order: our own fields, `sample_at_positions(positions, t)`,
+    `sample(positions)`, and any function of positions and time.
+    """
+    if isinstance(field, Field):
+        return field.frozen
+    if hasattr(field, "sample_at_positions"):
+        return function_field(field.sample_at_positions)
+    if hasattr(field, "sample"):
+        return function_field(_Steady(field))
+    if callable(field):
+        return function_field(field)
+    raise TypeError(
+        f"{type(field).__name__} is no field: give one of jaxtrace.fields, an object "
+        "with sample_at_positions(positions, t) or sample(positions), or a function "
+        "f(positions, t)"
+    )
+
+
+def function_field(function: Velocity) -> FunctionField:
+    """A function as a field; one that needs NumPy arrays is called on the host."""
+    points = jax.ShapeDtypeStruct((2, 3), np.float32)
+    time = jax.ShapeDtypeStruct((), np.float32)
+    try:
+        jax.eval_shape(function, points, time)
+    except TRACING_ERRORS:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        warnings.warn(
+            f"{name} needs NumPy arrays, so it is called on the host at every stage; "
+            "write it with jax.numpy to have it compiled",
+            stacklevel=3,
+        )
+        return HostField(function)
+    return FunctionField(function)
+
+
+class _Steady:
+    """The `sample` of a steady field as a function of positions and time."""
+
+    def __init__(self, field: Any):
+        self.field = field
+
+    def __call__(self, positions: Any, t: Any) -> Any:
+        del t
+        return self.field.sample(positions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Steady) and other.field is self.field
+
+    def __hash__(self) -> int:
+        return hash(("steady", id(self.field)))

@@ -1,6 +1,6 @@
 """What a field is: velocities at positions and instants, as a frozen pytree.
 
-A field answers for particles that remember where they were (`memory`), so that on a
+A field answers for particles that remember where they were (`cell_hint`), so that on a
 mesh a look-up starts from the particle's last element.
 """
 
@@ -14,13 +14,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxrig import compile_once
-from jaxtrace.fields.clock import Moment, Numbers
+from jaxtrace.fields.clock import Instant, Numbers
 
-Memory = Any  # a pytree of arrays with one row per particle; () where none is needed
+CellHint = Any  # a pytree of arrays with one row per particle; () where none is needed
 Corner = Float[np.ndarray, " 3"]
 
 
-class Sampled(abc.ABC):
+class Field(abc.ABC):
     """The calls every field answers: what users and trackers of other packages use."""
 
     @property
@@ -51,7 +51,7 @@ class Sampled(abc.ABC):
         return self.frozen.time_bounds()
 
 
-class AbstractField(eqx.Module, Sampled):
+class AbstractField(eqx.Module, Field):
     """A velocity field as arrays and pure functions of them."""
 
     @property
@@ -60,40 +60,42 @@ class AbstractField(eqx.Module, Sampled):
         return self
 
     @abc.abstractmethod
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """An instant as this field sees it; NumPy in, NumPy out."""
 
     @abc.abstractmethod
     def velocity(
-        self, positions: Float[Array, "n 3"], moment: Moment, memory: Memory
-    ) -> tuple[Float[Array, "n 3"], Memory]:
+        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
         """Velocities in the dtype of the positions, and what to remember."""
 
-    def start(self, positions: Float[Array, "n 3"]) -> Memory:
+    def start(self, positions: Float[Array, "n 3"]) -> CellHint:
         """What particles that were nowhere yet remember."""
         del positions
         return ()
 
-    def still(self, moment: Moment, particles: int) -> tuple["AbstractField", Moment]:
+    def at_instant(
+        self, instant: Instant, particles: int
+    ) -> tuple["AbstractField", Instant]:
         """A cheaper field that is right at this one instant, if it pays for so many."""
         del particles
-        return self, moment
+        return self, instant
 
     def inside(
-        self, positions: Float[Array, "n 3"], memory: Memory
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Bool[Array, " n"]:
         """Whether the field is known there, after `velocity` gave this memory."""
-        del memory
+        del cell_hint
         return jnp.ones(positions.shape[0], bool)
 
     def order(
-        self, positions: Float[Array, "n 3"], memory: Memory
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Int[Array, " n"] | None:
         """Numbers that are close where what the field looks up is close in memory.
 
         None where nothing is looked up.
         """
-        del positions, memory
+        del positions, cell_hint
         return None
 
     @abc.abstractmethod
@@ -106,15 +108,15 @@ class AbstractField(eqx.Module, Sampled):
 
 
 @compile_once(max_traces=None)
-def sample(field: AbstractField, positions: Array, moment: Moment) -> Array:
+def sample(field: AbstractField, positions: Array, instant: Instant) -> Array:
     """Velocities at positions and one instant, by particles that were nowhere yet."""
-    return field.velocity(positions, moment, field.start(positions))[0]
+    return field.velocity(positions, instant, field.start(positions))[0]
 
 
 @compile_once(max_traces=None)
-def _contains(field: AbstractField, positions: Array, moment: Moment) -> Array:
-    _, memory = field.velocity(positions, moment, field.start(positions))
-    return field.inside(positions, memory)
+def _contains(field: AbstractField, positions: Array, instant: Instant) -> Array:
+    _, cell_hint = field.velocity(positions, instant, field.start(positions))
+    return field.inside(positions, cell_hint)
 
 
 def as_positions(positions: Any) -> Float[Array, "n 3"]:
@@ -130,7 +132,7 @@ def as_positions(positions: Any) -> Float[Array, "n 3"]:
     return points if points.shape[1] == 3 else jnp.pad(points, ((0, 0), (0, 1)))
 
 
-def _moment(field: AbstractField, t: Numbers) -> Moment:
+def _moment(field: AbstractField, t: Numbers) -> Instant:
     """An instant on the device, worked out in double precision where t is a number."""
-    moment = field.moment(np.float64(t) if isinstance(t, float | int) else t)
-    return jax.tree.map(jnp.asarray, moment)
+    instant = field.instant(np.float64(t) if isinstance(t, float | int) else t)
+    return jax.tree.map(jnp.asarray, instant)

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 Values = list[Any]  # one array per coordinate, node or side, all of one shape
 Matrix = tuple[tuple[float, ...], ...]
@@ -261,50 +260,3 @@ def _multilinear(signs: Sequence[Sequence[int]], p: Values) -> Values:
 def _quadratic(shares: Values, edges: tuple[tuple[int, int], ...]) -> Values:
     corners = [share * (2 * share - 1) for share in shares]
     return corners + [4 * shares[i] * shares[j] for i, j in edges]
-
-
-def barycentric_coords_triangle(
-    p: Any, a: Any, b: Any, c: Any
-) -> Float[Array, "... 3"]:
-    """Barycentric coordinates, summing to 1, of a point in the plane of a triangle."""
-    a, b, c, p = (jnp.asarray(v) for v in (a, b, c, p))
-    u, v, w = b - a, c - a, p - a
-    uu, uv, vv = _dot(u, u), _dot(u, v), _dot(v, v)
-    wu, wv = _dot(w, u), _dot(w, v)
-    area = uu * vv - uv * uv
-    second, third = (vv * wu - uv * wv) / area, (uu * wv - uv * wu) / area
-    return jnp.stack([1 - second - third, second, third], -1)
-
-
-def barycentric_coords_tetrahedron(
-    p: Any, a: Any, b: Any, c: Any, d: Any
-) -> Float[Array, "... 4"]:
-    """Barycentric coordinates, summing to 1, of a point in a tetrahedron."""
-    a, b, c, d, p = (jnp.asarray(v) for v in (a, b, c, d, p))
-    u, v, w, x = b - a, c - a, d - a, p - a
-    normal = jnp.cross(v, w)
-    volume = _dot(u, normal)
-    later = [
-        _dot(x, normal) / volume,
-        _dot(x, jnp.cross(w, u)) / volume,
-        _dot(x, jnp.cross(u, v)) / volume,
-    ]
-    return jnp.stack([1 - later[0] - later[1] - later[2], *later], -1)
-
-
-def tri6_shape_functions(l: Any) -> Float[Array, "... 6"]:
-    """Shape functions of a quadratic triangle at barycentric coordinates."""
-    shares = jnp.asarray(l)
-    parts = [shares[..., i] for i in range(3)]
-    return jnp.stack(_quadratic(parts, _EDGES["quadratic_triangle"]), -1)
-
-
-def tet10_shape_functions(l: Any) -> Float[Array, "... 10"]:
-    """Shape functions of a quadratic tetrahedron at barycentric coordinates."""
-    shares = jnp.asarray(l)
-    parts = [shares[..., i] for i in range(4)]
-    return jnp.stack(_quadratic(parts, _EDGES["quadratic_tetra"]), -1)
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return jnp.sum(a * b, -1)

@@ -15,25 +15,33 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField, Corner
-from jaxtrace.fields.blocks import check_points, flatten
-from jaxtrace.fields.clock import Clock, Moment, Numbers, steady_clock
-from jaxtrace.fields.crossing import Crossing
+from jaxtrace.fields.clock import Clock, Instant, Numbers, steady_clock
 from jaxtrace.fields.locate import (
     NOWHERE,
-    know_nothing,
+    Crossing,
+    close_seams,
+    hinted_wall,
     locate,
     make_locator,
-    remembered_wall,
+    no_hint,
 )
-from jaxtrace.fields.mesh import MeshField, box_around, unit_scale
-from jaxtrace.fields.nodal import blend, check_clock, check_values, whole_slice
-from jaxtrace.fields.seams import close_seams
+from jaxtrace.fields.mesh import (
+    MeshField,
+    Outside,
+    blend,
+    box_around,
+    check_clock,
+    check_outside,
+    check_values,
+    interpolate,
+    unit_scale,
+    whole_slice,
+)
 from jaxtrace.fields.search import rows
-from jaxtrace.fields.shapes import Outside, check_outside, interpolate
-from jaxtrace.fields.topology import Mesh, coincident, make_mesh
+from jaxtrace.fields.topology import Mesh, check_points, coincident, flatten, make_mesh
 
 Positions = Float[Array, "n 3"]
-Remembered = Int[Array, "n blended"]
+CellHint = Int[Array, "n blended"]
 
 
 class MeshSlice(NamedTuple):
@@ -74,26 +82,26 @@ class ChangingMeshField(AbstractField):
     parts: Parts
     clock: Clock
 
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """An instant as slices of the record and their weights."""
-        return self.clock.moment(time)
+        return self.clock.instant(time)
 
-    def start(self, positions: Positions) -> Remembered:
+    def start(self, positions: Positions) -> CellHint:
         """No cell is known yet: particles are looked for everywhere."""
-        blended = self.clock.moment(np.float64(0)).weights.shape[-1]
-        return know_nothing((positions.shape[0], blended))
+        blended = self.clock.instant(np.float64(0)).weights.shape[-1]
+        return no_hint((positions.shape[0], blended))
 
     def velocity(
-        self, positions: Positions, moment: Moment, memory: Remembered
-    ) -> tuple[Positions, Remembered]:
+        self, positions: Positions, instant: Instant, cell_hint: CellHint
+    ) -> tuple[Positions, CellHint]:
         """Velocities in the dtype of the positions, and the cells they came from."""
         x = self.meshes.scaled(positions)
         total, cells = jnp.zeros_like(positions), []
-        for k in range(moment.weights.shape[-1]):
-            index = jnp.asarray(moment.slices)[..., k]
+        for k in range(instant.weights.shape[-1]):
+            index = jnp.asarray(instant.slices)[..., k]
             slices = jnp.broadcast_to(index, positions.shape[:1])
-            found, cell = self._slice(x, slices, memory)
-            weight = jnp.asarray(moment.weights)[..., k].astype(positions.dtype)
+            found, cell = self._slice(x, slices, cell_hint)
+            weight = jnp.asarray(instant.weights)[..., k].astype(positions.dtype)
             weight = jnp.broadcast_to(weight, positions.shape[:1])[:, None]
             # Where a slice counts for nothing, it may say anything, even no number.
             part = jnp.where(weight == 0, 0, weight * found.astype(positions.dtype))
@@ -101,10 +109,10 @@ class ChangingMeshField(AbstractField):
             cells.append(cell)
         return total, jnp.stack(cells, 1)
 
-    def inside(self, positions: Positions, memory: Remembered) -> Bool[Array, " n"]:
+    def inside(self, positions: Positions, cell_hint: CellHint) -> Bool[Array, " n"]:
         """Whether a cell of every mesh in use holds the particle."""
         del positions
-        return jnp.all(memory >= 0, -1)
+        return jnp.all(cell_hint >= 0, -1)
 
     def bounds(self) -> tuple[Corner, Corner]:
         """The corners of the box around all meshes."""
@@ -114,29 +122,33 @@ class ChangingMeshField(AbstractField):
         """The first and the last instant of the record."""
         return self.clock.bounds()
 
-    def trace(self, start: Positions, end: Positions, memory: Remembered) -> Crossing:
+    def first_exit(
+        self, start: Positions, end: Positions, cell_hint: CellHint
+    ) -> Crossing:
         """Where paths first leave the mesh of the earliest slice they remember."""
-        part = self._part(memory[:, 0])
-        found = self.meshes.trace(start, end, memory[:, 0], part)
-        both = memory.at[:, 0].set(found.memory)
-        return eqx.tree_at(lambda c: c.memory, found, both)
+        part = self._part(cell_hint[:, 0])
+        found = self.meshes.first_exit(start, end, cell_hint[:, 0], part)
+        both = cell_hint.at[:, 0].set(found.cell_hint)
+        return eqx.tree_at(lambda c: c.cell_hint, found, both)
 
-    def _part(self, memory: Int[Array, " n"]) -> Int[Array, " n"]:
+    def _part(self, cell_hint: Int[Array, " n"]) -> Int[Array, " n"]:
         """The mesh that a remembered cell or wall is of."""
-        of_cell = rows(self.parts.of_cell, jnp.maximum(memory, 0))
-        wall = remembered_wall(self.meshes.locator, memory)
+        of_cell = rows(self.parts.of_cell, jnp.maximum(cell_hint, 0))
+        wall = hinted_wall(self.meshes.locator, cell_hint)
         of_wall = rows(self.parts.of_wall, wall)
-        return jnp.where(memory >= 0, of_cell, of_wall)
+        return jnp.where(cell_hint >= 0, of_cell, of_wall)
 
     def _slice(
-        self, x: Array, slices: Int[Array, " n"], memory: Remembered
+        self, x: Array, slices: Int[Array, " n"], cell_hint: CellHint
     ) -> tuple[Array, Array]:
         """What one slice says on its mesh, started from what is remembered of it."""
         meshes = self.meshes
         part = rows(self.parts.of_slice, slices)
         guess = jnp.full_like(part, NOWHERE)
-        for j in range(memory.shape[1]):
-            guess = jnp.where(self._part(memory[:, j]) == part, memory[:, j], guess)
+        for j in range(cell_hint.shape[1]):
+            guess = jnp.where(
+                self._part(cell_hint[:, j]) == part, cell_hint[:, j], guess
+            )
         place = locate(meshes.locator, x, guess, part)
         first = rows(self.parts.first_value, slices)[:, None]
 
@@ -145,7 +157,7 @@ class ChangingMeshField(AbstractField):
             return blend(meshes.values, nodes, later, whole_slice(x.dtype))
 
         found = interpolate(meshes.locator, meshes.outside, x, place, read)
-        return found, place.memory
+        return found, place.cell_hint
 
 
 def make_changing_field(

@@ -21,7 +21,7 @@ ALIASES = {"wrap": "periodic"}
 Numbers = Array | np.ndarray | np.generic | float
 
 
-class Moment(eqx.Module):
+class Instant(eqx.Module):
     """An instant as a field sees it: the time, the slices it needs and their weights.
 
     Instants may be one for all particles or one for each; the last axis of `slices`
@@ -40,7 +40,7 @@ class Clock(eqx.Module):
     interpolation: TimeInterpolation = eqx.field(static=True, default="linear")
     extrapolation: TimeExtrapolation = eqx.field(static=True, default="constant")
 
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """The slices and weights of an instant, or of an array of them."""
         traced = isinstance(time, jax.Array) or isinstance(self.times, jax.Array)
         xp: Any = jnp if traced else np
@@ -54,7 +54,7 @@ class Clock(eqx.Module):
         inside, outside = self._inside(xp, when, times.astype(when.dtype))
         index, weight = _bracket(xp, inside, times.astype(when.dtype))
         slices, weights = self._blend(xp, index, weight, times.astype(when.dtype))
-        return Moment(when, *self._beyond(xp, slices, weights, outside))
+        return Instant(when, *self._beyond(xp, slices, weights, outside))
 
     def bounds(self) -> tuple[float, float]:
         """The first and the last instant; a single slice has no ends."""
@@ -63,12 +63,12 @@ class Clock(eqx.Module):
             return -np.inf, np.inf
         return float(times[0]), float(times[-1])
 
-    def _single(self, xp: Any, when: Any, times: Any) -> Moment:
+    def _single(self, xp: Any, when: Any, times: Any) -> Instant:
         """One slice: the same at all times, or nothing at any other instant."""
         slices = xp.zeros((*when.shape, 1), np.int32)
         weights = xp.ones((*when.shape, 1), when.dtype)
         outside = when != times.astype(when.dtype)[0]
-        return Moment(when, *self._beyond(xp, slices, weights, outside))
+        return Instant(when, *self._beyond(xp, slices, weights, outside))
 
     def _inside(self, xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
         """Times moved to where there are slices, and which ones lay beyond."""
@@ -98,7 +98,7 @@ class Clock(eqx.Module):
         runaway = (weight < 0) | (weight > 1)
         return slices, xp.where(runaway[..., None], straight, cubic)
 
-    def slope(self, time: Numbers) -> Moment:
+    def slope(self, time: Numbers) -> Instant:
         """The weights of slices in the rate of change at an instant, on the host.
 
         Where two intervals meet it is the rate of the later one.
@@ -106,7 +106,7 @@ class Clock(eqx.Module):
         when, times = np.asarray(time, np.float64), np.asarray(self.times)
         if times.shape[0] == 1:
             steady = self._single(np, when, times)
-            return Moment(when, steady.slices, 0 * steady.weights)
+            return Instant(when, steady.slices, 0 * steady.weights)
         inside, outside = self._inside(np, when, times)
         index, weight = _bracket(np, inside, times)
         slices, weights = self._rate(index, weight, times, outside)
@@ -114,7 +114,7 @@ class Clock(eqx.Module):
             weights = np.where(outside[..., None], 0.0, weights)
         if self.extrapolation == "nan":
             weights = np.where(outside[..., None], np.nan, weights)
-        return Moment(when, slices, weights)
+        return Instant(when, slices, weights)
 
     def _rate(self, index: Any, weight: Any, times: Any, outside: Any):
         width = times[index + 1] - times[index]

@@ -2,6 +2,8 @@
 
 Each component is a table of its own, so that a look-up is a handful of loads from flat
 arrays that the compiler fuses into one loop over particles.
+
+Fields on structured grids as users make them: arrays and axes in, samples out.
 """
 
 import itertools
@@ -15,8 +17,8 @@ import numpy as np
 from jax import dtypes
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.base import AbstractField, Corner, Memory
-from jaxtrace.fields.clock import Clock, Moment, Numbers, make_clock, steady_clock
+from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
+from jaxtrace.fields.clock import Clock, Instant, Numbers, make_clock, steady_clock
 
 Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
 OUTSIDE = get_args(Outside)
@@ -85,9 +87,9 @@ class GridField(AbstractField):
         x, y, z = (axis.nodes.shape[0] for axis in self.axes)
         return x, y, z
 
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """An instant as slices of the record and their weights."""
-        return self.clock.moment(time)
+        return self.clock.instant(time)
 
     def time_bounds(self) -> tuple[float, float]:
         """The first and the last instant of the record."""
@@ -99,21 +101,23 @@ class GridField(AbstractField):
         low, high = np.array(ends, np.float64).T
         return low, high
 
-    def still(self, moment: Moment, particles: int) -> tuple[AbstractField, Moment]:
+    def at_instant(
+        self, instant: Instant, particles: int
+    ) -> tuple[AbstractField, Instant]:
         """The grid of one instant: every node blended once for all particles."""
         one_slice = self.values.shape[0] == 1
         gpu = jax.default_backend() == "gpu"
         worth = NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
         costs = self.values.shape[2] > worth * max(particles, 1)
-        if one_slice or costs or moment.time.ndim:
-            return self, moment
-        blended = _weighted(self.values, moment)[None]
+        if one_slice or costs or instant.time.ndim:
+            return self, instant
+        blended = _weighted(self.values, instant)[None]
         frozen = GridField(blended, self.axes, steady_clock(), self.outside)
-        return frozen, _first(moment)
+        return frozen, _first(instant)
 
     def velocity(
-        self, positions: Float[Array, "n 3"], moment: Moment, memory: Memory
-    ) -> tuple[Float[Array, "n 3"], Memory]:
+        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
         """Trilinear in space, blended in time."""
         dtype = self.values.dtype
         columns = [positions[:, c] for c in range(3)]
@@ -128,45 +132,45 @@ class GridField(AbstractField):
         offsets = [sum(p) for p in itertools.product(*((0, s) for s in steps))]
         found = jnp.stack(
             [
-                _trilinear([self._load(c, base + o, moment) for o in offsets], x, y, z)
+                _trilinear([self._load(c, base + o, instant) for o in offsets], x, y, z)
                 for c in range(3)
             ],
             1,
         )
-        return self._beyond(positions, found.astype(positions.dtype)), memory
+        return self._beyond(positions, found.astype(positions.dtype)), cell_hint
 
     def inside(
-        self, positions: Float[Array, "n 3"], memory: Memory
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Bool[Array, " n"]:
         """Within the grid, its faces included; everywhere if it repeats."""
-        del memory
+        del cell_hint
         if self.outside == "periodic":
             return jnp.ones(positions.shape[0], bool)
         held = [axis.holds(positions[:, c]) for c, axis in enumerate(self.axes)]
         return held[0] & held[1] & held[2]
 
     def order(
-        self, positions: Float[Array, "n 3"], memory: Memory
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Int[Array, " n"] | None:
         """The number of each position's cell."""
-        del memory
+        del cell_hint
         i, j, k = (
             axis.place(positions[:, c], self.outside)[0]
             for c, axis in enumerate(self.axes)
         )
         return (i * self.shape[1] + j) * self.shape[2] + k
 
-    def _load(self, component: int, index: Int[Array, " n"], moment: Moment):
+    def _load(self, component: int, index: Int[Array, " n"], instant: Instant):
         """Values at nodes and an instant, one for all or one for each particle."""
         dtype = self.values.dtype
         if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
             table = self.values[0, component]
             return table.at[index].get(mode="promise_in_bounds")
         blended = jnp.zeros((), dtype)
-        for s in range(moment.slices.shape[-1]):
-            weight = moment.weights[..., s].astype(dtype)
-            chosen = moment.slices[..., s]
-            if moment.time.ndim:
+        for s in range(instant.slices.shape[-1]):
+            weight = instant.weights[..., s].astype(dtype)
+            chosen = instant.slices[..., s]
+            if instant.time.ndim:
                 flat = self.values[:, component].reshape(-1)
                 at = chosen * self.values.shape[2] + index
                 blended += weight * flat.at[at].get(mode="promise_in_bounds")
@@ -182,21 +186,21 @@ class GridField(AbstractField):
         return jnp.where(self.inside(positions, ())[:, None], found, fill)
 
 
-def _weighted(values: Float[Array, "slices ..."], moment: Moment) -> Array:
+def _weighted(values: Float[Array, "slices ..."], instant: Instant) -> Array:
     """The slices of one instant, blended at every node."""
     blended = jnp.zeros((), values.dtype)
-    for s in range(moment.slices.shape[-1]):
-        weight = moment.weights[s].astype(values.dtype)
-        blended += weight * values[moment.slices[s]]
+    for s in range(instant.slices.shape[-1]):
+        weight = instant.weights[s].astype(values.dtype)
+        blended += weight * values[instant.slices[s]]
     return blended
 
 
-def _first(moment: Moment) -> Moment:
+def _first(instant: Instant) -> Instant:
     """The same instant for a field of one slice."""
-    return Moment(
-        moment.time,
+    return Instant(
+        instant.time,
         jnp.zeros((1,), np.int32),
-        jnp.ones((1,), moment.weights.dtype),
+        jnp.ones((1,), instant.weights.dtype),
     )
 
 
@@ -291,3 +295,76 @@ def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
     even = bool(np.all(np.abs(nodes - exact) <= slack))
     per_node = np.asarray(1 / spacing if spacing else 0.0)
     return Axis(nodes, per_node, np.asarray(width), even)
+
+
+class StructuredGridSampler(Field):
+    """Velocities on a grid with straight axes, uniform or not, steady or in time.
+
+    `velocity_data` is (Nx, Ny, Nz, 3), or (T, Nx, Ny, Nz, 3) with `times`; two
+    components are three with w = 0. `bounds_handling` says what is answered beyond the
+    grid: "clamp" (the value at the nearest point of its surface), "zero", "nan",
+    "extrapolate", or "periodic" (the first node follows one spacing after the last).
+    """
+
+    def __init__(
+        self,
+        velocity_data: Any,
+        grid_x: Any,
+        grid_y: Any,
+        grid_z: Any,
+        bounds_handling: str = "clamp",
+        *,
+        times: Any = None,
+        interpolation: str = "linear",
+        extrapolation: str = "constant",
+        dtype: Any = None,
+    ) -> None:
+        axes = tuple(_axis(a) for a in (grid_x, grid_y, grid_z))
+        self.grid_x, self.grid_y, self.grid_z = axes
+        self._frozen = make_grid_field(
+            velocity_data,
+            axes,
+            times,
+            interpolation=interpolation,
+            extrapolation=extrapolation,
+            outside=bounds_handling,
+            dtype=dtype,
+        )
+
+    @property
+    def frozen(self) -> GridField:
+        """The field as the pytree that compiled code takes."""
+        return self._frozen
+
+    @property
+    def velocity_data(self) -> Float[Array, "..."]:
+        """The velocities as they were given, with three components."""
+        table = self._frozen.values
+        whole = jnp.moveaxis(table.reshape(-1, 3, *self._frozen.shape), 1, 4)
+        nx, ny, nz = (axis.size for axis in (self.grid_x, self.grid_y, self.grid_z))
+        data = whole[:, :nx, :ny, :nz]
+        return data if self.is_time_dependent else data[0]
+
+    @property
+    def is_time_dependent(self) -> bool:
+        """Whether there is more than one slice in time."""
+        return self._frozen.values.shape[0] > 1
+
+    @property
+    def times(self) -> Float[np.ndarray, " slices"] | None:
+        """The instants of the slices; None if the field is steady."""
+        clock = self._frozen.clock
+        return np.asarray(clock.times) if self.is_time_dependent else None
+
+    @property
+    def interpolation_scheme(self) -> str:
+        """How velocities between nodes are made."""
+        return "trilinear"
+
+    def __call__(self, positions: Any, t: Any = 0.0) -> Array:
+        """Velocities at positions and a time."""
+        return self.sample_at_positions(positions, t)
+
+
+def _axis(nodes: Any) -> Float[np.ndarray, " nodes"]:
+    return np.atleast_1d(np.asarray(nodes, np.float64))

@@ -2,9 +2,18 @@
 
 What a particle remembers is the number of its cell, or -1 minus the number of the
 closest wall when it is outside, or that it was nowhere yet.
+
+Seams within a mesh: faces that no other cell shares, yet with a cell beyond them.
+
+Hanging nodes of refined cells and cells left out for want of volume make them; they
+are no walls, and walks must cross them. Two equal faces back to back, on nodes of their
+own, are a thin wall and stay one.
+
+Where paths leave a mesh: the first exit, however the boundary bends.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -26,15 +35,25 @@ from jaxtrace.fields.search import (
     select,
     traverse,
 )
-from jaxtrace.fields.topology import Mesh
-from jaxtrace.fields.walls import Walls, closest_wall, make_walls
+from jaxtrace.fields.topology import Mesh, pair_faces, split_faces
+from jaxtrace.fields.walls import (
+    Hit,
+    Points,
+    Walls,
+    closest_point,
+    closest_wall,
+    dot,
+    first_wall,
+    inward_normals,
+    make_walls,
+)
 
 NOWHERE = np.iinfo(np.int32).min  # what is remembered where nothing is known
 HOPS = 12  # cells a walk may pass before the tree is asked
 
 Places = Float[Array, "n dim"]
 Kept = Float[Array, "n kept"]
-Remembered = Int[Array, " n"]
+CellHint = Int[Array, " n"]
 
 
 class Locator(eqx.Module):
@@ -51,7 +70,7 @@ class Place(eqx.Module):
 
     cell: Int[Array, " n"]
     coordinates: Kept
-    memory: Remembered
+    cell_hint: CellHint
 
 
 def make_locator(
@@ -78,40 +97,40 @@ def make_locator(
     )
 
 
-def know_nothing(shape: tuple[int, ...]) -> Int[Array, "..."]:
+def no_hint(shape: tuple[int, ...]) -> Int[Array, "..."]:
     """What particles remember that were nowhere yet."""
     # A constant would be folded into the search, which XLA then makes far slower.
     return lax.optimization_barrier(jnp.full(shape, NOWHERE, np.int32))
 
 
-def remembered_cell(locator: Locator, memory: Remembered) -> Int[Array, " n"]:
+def hinted_cell(locator: Locator, cell_hint: CellHint) -> Int[Array, " n"]:
     """The cell to start from: the one remembered, or the one behind the wall."""
-    behind = rows(locator.walls.cells, remembered_wall(locator, memory))
-    return jnp.where(memory >= 0, memory, behind)
+    behind = rows(locator.walls.cells, hinted_wall(locator, cell_hint))
+    return jnp.where(cell_hint >= 0, cell_hint, behind)
 
 
-def remembered_wall(locator: Locator, memory: Remembered) -> Int[Array, " n"]:
+def hinted_wall(locator: Locator, cell_hint: CellHint) -> Int[Array, " n"]:
     """The wall that a particle outside remembers; any other where it does not."""
-    return jnp.clip(-1 - memory, 0, locator.walls.cells.shape[-1] - 1)
+    return jnp.clip(-1 - cell_hint, 0, locator.walls.cells.shape[-1] - 1)
 
 
 def locate(
-    locator: Locator, x: Places, memory: Remembered, part: Remembered | None = None
+    locator: Locator, x: Places, cell_hint: CellHint, part: CellHint | None = None
 ) -> Place:
     """The cell of every place; of places outside, the cell behind the closest wall.
 
     `part` says which part of the mesh to look in; memory must be of that part.
     """
     x = lax.stop_gradient(x)
-    cell = remembered_cell(locator, memory)
+    cell = hinted_cell(locator, cell_hint)
     lost = ~jnp.all(jnp.isfinite(x), -1)
     coordinates, found, _ = _probe(locator, x, cell)
-    found &= memory != NOWHERE
+    found &= cell_hint != NOWHERE
     place = Place(cell, coordinates, jnp.where(lost, NOWHERE, cell))
     missing = ~found & ~lost
     return lax.cond(
         jnp.any(missing), _resolve, lambda _, place, *__: place,
-        locator, place, x, missing, memory, part,
+        locator, place, x, missing, cell_hint, part,
     )  # fmt: skip
 
 
@@ -141,25 +160,25 @@ def _resolve(
     place: Place,
     x: Places,
     missing: Array,
-    memory: Remembered,
-    part: Remembered | None,
+    cell_hint: CellHint,
+    part: CellHint | None,
 ) -> Place:
     """Find the missing ones, a group at a time: in cells first, then beyond walls."""
 
     def by_cells(given: tuple, active: Array) -> Place:
-        x, memory, part = given
-        return _find_cells(locator, x, memory, active, part)
+        x, cell_hint, part = given
+        return _find_cells(locator, x, cell_hint, active, part)
 
     def by_walls(given: tuple, active: Array) -> Place:
         x, guess, part = given
         return _find_walls(locator, x, guess, active, part)
 
-    place = in_groups(missing, (x, memory, part), place, by_cells)
-    outside = missing & (place.memory == NOWHERE)
+    place = in_groups(missing, (x, cell_hint, part), place, by_cells)
+    outside = missing & (place.cell_hint == NOWHERE)
     # A walk ends where it met the boundary, most often: that wall is close.
     met = rows(locator.walls.of_cells, place.cell)
-    guess = jnp.where(met >= 0, met, jnp.maximum(-1 - memory, -1))
-    guess = jnp.where(memory == NOWHERE, -1, guess)
+    guess = jnp.where(met >= 0, met, jnp.maximum(-1 - cell_hint, -1))
+    guess = jnp.where(cell_hint == NOWHERE, -1, guess)
     return lax.cond(
         jnp.any(outside),
         lambda place: in_groups(outside, (x, guess, part), place, by_walls),
@@ -171,13 +190,13 @@ def _resolve(
 def _find_cells(
     locator: Locator,
     x: Places,
-    memory: Remembered,
+    cell_hint: CellHint,
     active: Array,
-    part: Remembered | None,
+    part: CellHint | None,
 ) -> Place:
     """The cells that hold places; where none does, a memory of nowhere."""
-    start = remembered_cell(locator, memory)
-    cell, found = walk(locator, x, start, active & (memory != NOWHERE))
+    start = hinted_cell(locator, cell_hint)
+    cell, found = walk(locator, x, start, active & (cell_hint != NOWHERE))
     cell, found = lax.cond(
         jnp.all(found | ~active), lambda _, __, *known: known[:2], ask_tree,
         locator, x, cell, found | ~active, part,
@@ -191,7 +210,7 @@ def _find_walls(
     x: Places,
     guess: Int[Array, " n"],
     active: Array,
-    part: Remembered | None,
+    part: CellHint | None,
 ) -> Place:
     """The closest points of the mesh to places outside: their walls and cells."""
     walls = locator.walls
@@ -244,7 +263,7 @@ def ask_tree(
     x: Places,
     cell: Int[Array, " n"],
     found: Bool[Array, " n"],
-    part: Remembered | None,
+    part: CellHint | None,
 ) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
     """The cells that hold the places not found yet; where none does, those given."""
     d = x.shape[1]
@@ -260,3 +279,142 @@ def ask_tree(
 
     lanes = (cell, found)
     return traverse(locator.tree, lanes, ~found, touches, visit, part=part, costly=True)
+
+
+STEP = 1e-3  # how far beyond a face to look, in sizes of the face
+
+
+def close_seams(
+    locator: Locator, mesh: Mesh, part: Int[np.ndarray, " cells"] | None = None
+) -> Locator:
+    """The locator with seams marked, and cells on both sides made neighbors."""
+    beyond = _beyond(locator)
+    _, face = split_faces(mesh.boundary.nodes)
+    behind = mesh.boundary.cells[face]
+    piece = np.zeros_like(behind) if part is None else part[behind]
+    box = np.asarray(locator.tree.boxes)[np.asarray(locator.tree.starts)[piece]]
+    d = mesh.dimension
+    within = ((beyond > box[:, :d]) & (beyond < box[:, d:])).all(1)
+    within &= _without_twin(mesh, part)[face]
+    if not within.any():
+        return locator
+    cell, found = _holding(locator, beyond, within, piece.astype(np.int32))
+    seam = np.asarray(found) & within & (np.asarray(cell) != behind)
+    neighbors = mesh.neighbors.copy()
+    places = mesh.boundary.positions[face]
+    neighbors[behind[seam], places[seam]] = np.asarray(cell)[seam]
+    return eqx.tree_at(
+        lambda l: (l.neighbors, l.walls.gaps), locator, (neighbors, seam)
+    )
+
+
+def _without_twin(
+    mesh: Mesh, part: Int[np.ndarray, " cells"] | None
+) -> Bool[np.ndarray, " faces"]:
+    """Boundary faces that no other one of their part coincides with."""
+    nodes = mesh.boundary.nodes
+    piece = np.zeros(len(nodes)) if part is None else part[mesh.boundary.cells]
+    keys = np.concatenate(
+        [mesh.points[nodes], np.broadcast_to(piece[:, None, None], (*nodes.shape, 1))],
+        axis=2,
+    )
+    _, place = np.unique(keys.reshape(-1, 4), axis=0, return_inverse=True)
+    places = np.where(nodes < 0, -1, np.reshape(place, nodes.shape))
+    return pair_faces(places, nodes.size)[1]
+
+
+def _beyond(locator: Locator) -> Float[np.ndarray, "walls dim"]:
+    """Places just outside the middle of every wall."""
+    walls = locator.walls
+    d = walls.dimension
+    table = np.asarray(walls.table, np.float64)
+    edges = table[:, d : d * d].reshape(-1, d - 1, d)
+    middle = table[:, :d] + edges.sum(1) / d
+    size = np.linalg.norm(edges, axis=2).min(1)
+    outward = -table[:, -d:] * (STEP * size)[:, None]
+    return (middle + outward).astype(walls.table.dtype)
+
+
+@jax.jit
+def _holding(
+    locator: Locator,
+    x: Float[Array, "n dim"],
+    wanted: Bool[Array, " n"],
+    part: Int[Array, " n"],
+) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+    none = jnp.full(x.shape[0], -1, np.int32)
+    return ask_tree(locator, x, none, ~wanted, part)
+
+
+class Crossing(eqx.Module):
+    """The first exit of each path from a mesh.
+
+    Where there is none, `point` is the end of the path, `fraction` 1 and `normal` 0;
+    `cell_hint` is what a particle at `point` remembers.
+    """
+
+    hit: Bool[Array, " n"]
+    point: Float[Array, "n dim"]
+    normal: Float[Array, "n dim"]  # of length one, into the mesh
+    fraction: Float[Array, " n"]
+    cell_hint: Int[Array, " n"]
+
+
+def first_exit(
+    locator: Locator,
+    start: Points,
+    end: Points,
+    cell_hint: Int[Array, " n"],
+    part: Int[Array, " n"] | None = None,
+) -> Crossing:
+    """The first exit of paths; every path whose end is outside has one.
+
+    A path that stays in one cell does not leave. A path that slips out between two
+    pieces of wall is stopped at the point of the mesh closest to its end.
+    """
+    start, end = lax.stop_gradient((start, end))
+    first = locate(locator, start, cell_hint, part)
+    last = locate(locator, end, first.cell_hint, part)
+    inside = last.cell_hint >= 0
+    stays = inside & (first.cell_hint == last.cell_hint)
+    lost = ~jnp.all(jnp.isfinite(start) & jnp.isfinite(end), -1)
+    none = Hit(jnp.zeros_like(cell_hint), jnp.full(cell_hint.shape, 2, start.dtype))
+
+    def work(given: tuple, active: Array) -> Hit:
+        start, end, part = given
+        return first_wall(locator.walls, start, end, active, part)
+
+    wanted = ~stays & ~lost
+    hit = lax.cond(
+        jnp.any(wanted),
+        lambda: in_groups(wanted, (start, end, part), none, work),
+        lambda: none,
+    )
+    return _crossing(locator, start, end, hit, last.cell_hint)
+
+
+def _crossing(
+    locator: Locator, start: Points, end: Points, hit: Hit, cell_hint: Int[Array, " n"]
+) -> Crossing:
+    walls = locator.walls
+    path = end - start
+    crossed = hit.fraction <= 1
+    slipped = ~crossed & (cell_hint < 0) & (cell_hint != NOWHERE)
+    wall = jnp.where(slipped, hinted_wall(locator, cell_hint), hit.wall)
+    near = closest_point(walls, end, wall)
+    long = dot(path, path)
+    share = dot(near - start, path) / jnp.where(long > 0, long, jnp.ones_like(long))
+    one = jnp.ones_like(share)
+    fraction = jnp.where(
+        slipped, jnp.clip(share, 0, 1), jnp.where(crossed, hit.fraction, one)
+    )
+    on_path = jnp.where(crossed[:, None], start + fraction[:, None] * path, end)
+    stopped = crossed | slipped
+    normal = inward_normals(walls, wall, start.dtype)
+    return Crossing(
+        stopped,
+        select(slipped, near, on_path),
+        select(stopped, normal, jnp.zeros_like(normal)),
+        fraction,
+        jnp.where(stopped, rows(walls.cells, wall), cell_hint).astype(np.int32),
+    )

@@ -1,27 +1,213 @@
-"""Velocities on meshes of tetrahedra, hexahedra, prisms, pyramids or plane cells."""
+"""Values at nodes: checked on the host, blended in time and over nodes when asked.
 
-from typing import Any, cast
+Values at places that have been located, inside a mesh and beyond it.
+
+Velocities on meshes of tetrahedra, hexahedra, prisms, pyramids or plane cells.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField, Corner
-from jaxtrace.fields.blocks import check_points
-from jaxtrace.fields.clock import Clock, Moment, Numbers
-from jaxtrace.fields.crossing import Crossing, trace
-from jaxtrace.fields.locate import Locator, know_nothing, locate, make_locator
-from jaxtrace.fields.nodal import blend, blend_field, check_clock, check_values
-from jaxtrace.fields.seams import close_seams
-from jaxtrace.fields.search import rows
-from jaxtrace.fields.shapes import Outside, check_outside, interpolate
-from jaxtrace.fields.topology import Mesh, coincident, make_mesh
-from jaxtrace.fields.walls import Patches, boundary_patches
+from jaxtrace.fields.clock import Clock, Instant, Numbers, make_clock, steady_clock
+from jaxtrace.fields.locate import (
+    Crossing,
+    Locator,
+    Place,
+    close_seams,
+    first_exit,
+    hinted_wall,
+    locate,
+    make_locator,
+    no_hint,
+)
+from jaxtrace.fields.reference import clamp, open_records, refine, weights
+from jaxtrace.fields.search import rows, select
+from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
+from jaxtrace.fields.walls import Patches, boundary_patches, closest_point
+
+BLEND_UP_TO = 8  # nodes per particle up to which slices are blended beforehand
+
+T = TypeVar("T")
+
+
+def blend(
+    values: Float[Array | np.ndarray, "slices points c"],
+    nodes: Int[Array, "n nodes"],
+    later: list[Array],
+    instant: Instant,
+) -> Float[Array, "n c"]:
+    """Values by the weights of nodes (of all but the first) and of slices."""
+    total = None
+    for k in range(instant.weights.shape[-1]):
+        weight = jnp.asarray(instant.weights)[..., k].astype(values.dtype)
+        part = _slice(values, nodes, later, jnp.asarray(instant.slices)[..., k])
+        part = part * (weight[:, None] if weight.ndim else weight)
+        total = part if total is None else total + part
+    assert total is not None
+    return total
+
+
+def _slice(values: Any, nodes: Array, later: list[Array], index: Array) -> Array:
+    """Values of one slice, or of each particle's own."""
+    slices, points, components = values.shape
+    flat = jnp.asarray(values).reshape(-1, components)
+    if slices > 1:
+        first = index * points
+        nodes = nodes + (first[:, None] if first.ndim else first)
+    corners = rows(flat, nodes)
+    origin = corners[:, 0]
+    total = origin
+    for i, share in enumerate(later):
+        # Differences from the first node keep a constant field exactly constant.
+        total = total + share[:, None] * (corners[:, i + 1] - origin)
+    return total
+
+
+def whole_slice(dtype: Any) -> Instant:
+    """The moment of a record that is a single slice."""
+    one = jnp.ones(1, dtype)
+    return Instant(one[0], jnp.zeros(1, np.int32), one)
+
+
+def pays(values: Any, instant: Instant, particles: int) -> bool:
+    """Whether to blend whole slices before asking for so many particles."""
+    slices, points = values.shape[-3:-1]
+    return instant.time.ndim == 0 and slices > 1 and points <= BLEND_UP_TO * particles
+
+
+def blend_slices(
+    values: Float[Array | np.ndarray, "slices points c"], instant: Instant
+) -> tuple[Float[Array, "1 points c"], Clock, Instant]:
+    """One slice for one instant, with a clock and a moment to suit."""
+    weights = jnp.asarray(instant.weights).astype(values.dtype)
+    table = jnp.asarray(values)
+    parts = [
+        weights[k] * jnp.take(table, instant.slices[k], axis=0)
+        for k in range(weights.shape[0])
+    ]
+    instant = Instant(
+        instant.time, jnp.zeros(1, np.int32), jnp.ones(1, instant.weights.dtype)
+    )
+    return sum(parts[1:], start=parts[0])[None], steady_clock(), instant
+
+
+def blend_field(field: T, instant: Instant, particles: int) -> tuple[T, Instant]:
+    """A field of `values` by a `clock` with its slices blended, if that pays."""
+    whole: Any = field
+    if not pays(whole.values, instant, particles):
+        return field, instant
+    values, clock, instant = blend_slices(whole.values, instant)
+    return eqx.tree_at(lambda f: (f.values, f.clock), whole, (values, clock)), instant
+
+
+def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n 3"]:
+    """Values as (T, N, 3) in the dtype asked for, or in the one JAX would give them."""
+    values = np.asarray(values)
+    if values.ndim == 2:
+        values = values[None]
+    if values.ndim != 3 or values.shape[2] not in (2, 3):
+        raise ValueError(
+            f"values of shape {values.shape}: give (N, 3), or (T, N, 3) with times"
+        )
+    if values.shape[1] != points:
+        raise ValueError(f"values of {values.shape[1]} nodes for {points} points")
+    kept = np.dtype(values.dtype if dtype is None else dtype)
+    if not np.issubdtype(kept, np.floating):
+        kept = np.dtype(np.float32)
+    known = np.dtype(jax.dtypes.canonicalize_dtype(kept))
+    if dtype is not None and known != kept:
+        raise ValueError(f"dtype {kept}: set jax_enable_x64 for numbers this wide")
+    if values.shape[0] * points >= 2**31:
+        raise ValueError(
+            f"{values.shape[0]} slices of {points} nodes are more than can be "
+            "numbered: load fewer slices"
+        )
+    missing = ((0, 0), (0, 0), (0, 3 - values.shape[2]))
+    return np.pad(values.astype(known), missing)
+
+
+def check_clock(
+    times: Any, slices: int, interpolation: str, extrapolation: str
+) -> Clock:
+    """A clock of as many times as there are slices; a single slice needs none."""
+    if times is None and slices == 1:
+        return steady_clock()
+    if times is None or np.size(times) != slices:
+        count = "no" if times is None else np.size(times)
+        raise ValueError(f"{slices} slices and {count} times: give one per slice")
+    return make_clock(times, interpolation, extrapolation)
+
+
+Outside = Literal["nearest_element", "zero", "nan", "extrapolate"]
+OUTSIDE = get_args(Outside)
+
+# Reads values at cells, by the weights of all their nodes but the first.
+Reader = Callable[[Array, list[Array]], Array]
+
+
+def check_outside(outside: str) -> None:
+    """Refuse a rule for places outside that is not known."""
+    if outside not in OUTSIDE:
+        raise ValueError(f"outside {outside!r}: choose one of {', '.join(OUTSIDE)}")
+
+
+def interpolate(
+    locator: Locator,
+    outside: Outside,
+    x: Float[Array, "n dim"],
+    place: Place,
+    read: Reader,
+) -> Float[Array, "n c"]:
+    """What shape functions say at places; outside, what the rule says."""
+
+    def answer(x: Array) -> Array:
+        return _shaped(locator, outside, x, place, read)
+
+    if outside in ("zero", "nan"):
+        fill = 0.0 if outside == "zero" else np.nan
+        return jnp.where((place.cell_hint >= 0)[:, None], answer(x), fill)
+    near = _nearest(locator, x, place)
+    if outside == "nearest_element":
+        return answer(near)
+    near = lax.stop_gradient(near)
+    value, change = jax.jvp(answer, (near,), (x - near,))
+    return value + change
+
+
+def _nearest(locator: Locator, x: Array, place: Place) -> Array:
+    """Places outside moved to the closest point of the mesh."""
+    outside = place.cell_hint < 0
+    wall = hinted_wall(locator, place.cell_hint)
+    return lax.cond(
+        jnp.any(outside),
+        lambda x: select(outside, closest_point(locator.walls, x, wall), x),
+        lambda x: x,
+        x,
+    )
+
+
+def _shaped(
+    locator: Locator, outside: Outside, x: Array, place: Place, read: Reader
+) -> Array:
+    records = locator.records
+    local = open_records(records, x, place.cell)
+    guess = [place.coordinates[:, i] for i in range(place.coordinates.shape[1])]
+    p = refine(records, local, guess)
+    if records.warped and outside == "nearest_element":
+        p = select(place.cell_hint < 0, clamp(records, local, p), p)
+    return read(place.cell, weights(records, local, p))
+
 
 Positions = Float[Array, "n 3"]
-Remembered = Int[Array, " n"]
+CellHint = Int[Array, " n"]
 
 
 class MeshField(AbstractField):
@@ -36,40 +222,42 @@ class MeshField(AbstractField):
     axes: tuple[int, ...] = eqx.field(static=True)
     outside: Outside = eqx.field(static=True)
 
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """An instant as slices of the record and their weights."""
-        return self.clock.moment(time)
+        return self.clock.instant(time)
 
-    def start(self, positions: Positions) -> Remembered:
+    def start(self, positions: Positions) -> CellHint:
         """No cell is known yet: particles are looked for everywhere."""
-        return know_nothing(positions.shape[:1])
+        return no_hint(positions.shape[:1])
 
-    def still(self, moment: Moment, particles: int) -> tuple["MeshField", Moment]:
+    def at_instant(
+        self, instant: Instant, particles: int
+    ) -> tuple["MeshField", Instant]:
         """The field with its slices blended, if there are few nodes for the work."""
-        return blend_field(self, moment, particles)
+        return blend_field(self, instant, particles)
 
     def velocity(
-        self, positions: Positions, moment: Moment, memory: Remembered
-    ) -> tuple[Positions, Remembered]:
+        self, positions: Positions, instant: Instant, cell_hint: CellHint
+    ) -> tuple[Positions, CellHint]:
         """Velocities in the dtype of the positions, and the cells they came from."""
         x = self.scaled(positions)
-        place = locate(self.locator, x, memory)
+        place = locate(self.locator, x, cell_hint)
 
         def read(cell: Array, later: list[Array]) -> Array:
-            return blend(self.values, rows(self.nodes, cell), later, moment)
+            return blend(self.values, rows(self.nodes, cell), later, instant)
 
         velocities = interpolate(self.locator, self.outside, x, place, read)
-        return velocities.astype(positions.dtype), place.memory
+        return velocities.astype(positions.dtype), place.cell_hint
 
-    def inside(self, positions: Positions, memory: Remembered) -> Bool[Array, " n"]:
+    def inside(self, positions: Positions, cell_hint: CellHint) -> Bool[Array, " n"]:
         """Whether a cell holds the particle."""
         del positions
-        return memory >= 0
+        return cell_hint >= 0
 
-    def order(self, positions: Positions, memory: Remembered) -> Remembered | None:
+    def order(self, positions: Positions, cell_hint: CellHint) -> CellHint | None:
         """The cell of each particle; cells with close numbers lie close in memory."""
         del positions
-        return jnp.maximum(memory, 0)
+        return jnp.maximum(cell_hint, 0)
 
     def bounds(self) -> tuple[Corner, Corner]:
         """The corners of the box around all nodes."""
@@ -80,17 +268,17 @@ class MeshField(AbstractField):
         """The first and the last instant of the record."""
         return self.clock.bounds()
 
-    def trace(
+    def first_exit(
         self,
         start: Positions,
         end: Positions,
-        memory: Remembered,
-        part: Remembered | None = None,
+        cell_hint: CellHint,
+        part: CellHint | None = None,
     ) -> Crossing:
         """Where straight paths first leave the mesh (or part of it), if they do."""
         scale = jnp.asarray(self.scale).astype(start.dtype)
         scaled = self.scaled(start), self.scaled(end)
-        found = trace(self.locator, *scaled, memory, part)
+        found = first_exit(self.locator, *scaled, cell_hint, part)
         if len(self.axes) == 3:
             return eqx.tree_at(lambda c: c.point, found, found.point / scale)
         # Along the third axis paths run on undisturbed.

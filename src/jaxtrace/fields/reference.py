@@ -11,10 +11,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.blocks import expand
 from jaxtrace.fields.cells import KINDS, Kind, Values, later_weights, side_values
 from jaxtrace.fields.search import rows
-from jaxtrace.fields.topology import Mesh
+from jaxtrace.fields.topology import Mesh, expand
 
 QUICK_STEPS = {4: 3, 8: 5}  # Newton steps from a good guess, by bytes of a number
 PATIENT_STEPS = 16

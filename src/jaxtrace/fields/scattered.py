@@ -13,11 +13,16 @@ from jaxtyping import Array, Float, Int
 from scipy.spatial import Delaunay, QhullError
 
 from jaxtrace.fields.base import AbstractField, Corner
-from jaxtrace.fields.blocks import check_points, relative_volumes
 from jaxtrace.fields.cells import KINDS
-from jaxtrace.fields.clock import Clock, Moment, Numbers
-from jaxtrace.fields.mesh import MeshField, make_mesh_field
-from jaxtrace.fields.nodal import blend, blend_field, check_clock, check_values
+from jaxtrace.fields.clock import Clock, Instant, Numbers
+from jaxtrace.fields.mesh import (
+    MeshField,
+    blend,
+    blend_field,
+    check_clock,
+    check_values,
+    make_mesh_field,
+)
 from jaxtrace.fields.search import (
     Tree,
     build_tree,
@@ -27,13 +32,14 @@ from jaxtrace.fields.search import (
     select,
     traverse,
 )
+from jaxtrace.fields.topology import check_points, relative_volumes
 from jaxtrace.fields.walls import dot
 
 SpatialInterpolation = Literal["linear", "nearest"]
 SLIVER = 64  # roundings of its longest edge's cube that a cell's volume must exceed
 
 Positions = Float[Array, "n 3"]
-Remembered = Int[Array, " n"]
+CellHint = Int[Array, " n"]
 
 
 class NearestField(AbstractField):
@@ -44,24 +50,26 @@ class NearestField(AbstractField):
     tree: Tree
     clock: Clock
 
-    def moment(self, time: Numbers) -> Moment:
+    def instant(self, time: Numbers) -> Instant:
         """An instant as slices of the record and their weights."""
-        return self.clock.moment(time)
+        return self.clock.instant(time)
 
-    def start(self, positions: Positions) -> Remembered:
+    def start(self, positions: Positions) -> CellHint:
         """A point that is near, to begin with."""
         return descend(self.tree, lax.stop_gradient(positions))
 
-    def still(self, moment: Moment, particles: int) -> tuple["NearestField", Moment]:
+    def at_instant(
+        self, instant: Instant, particles: int
+    ) -> tuple["NearestField", Instant]:
         """The field with its slices blended, if there are few points for the work."""
-        return blend_field(self, moment, particles)
+        return blend_field(self, instant, particles)
 
     def velocity(
-        self, positions: Positions, moment: Moment, memory: Remembered
-    ) -> tuple[Positions, Remembered]:
+        self, positions: Positions, instant: Instant, cell_hint: CellHint
+    ) -> tuple[Positions, CellHint]:
         """Velocities of the nearest points, and which points these are."""
-        near = self._nearest(lax.stop_gradient(positions), memory)
-        found = blend(self.values, near[:, None], [], moment)
+        near = self._nearest(lax.stop_gradient(positions), cell_hint)
+        found = blend(self.values, near[:, None], [], instant)
         return found.astype(positions.dtype), near
 
     def bounds(self) -> tuple[Corner, Corner]:
@@ -73,7 +81,7 @@ class NearestField(AbstractField):
         """The first and the last instant of the record."""
         return self.clock.bounds()
 
-    def _nearest(self, x: Positions, guess: Remembered) -> Remembered:
+    def _nearest(self, x: Positions, guess: CellHint) -> CellHint:
         def touches(lanes: tuple, boxes: Array) -> Array:
             return distances(x, boxes) < lanes[1]
 

@@ -1,10 +1,14 @@
-"""How values at nodes become a field: by a grid, by elements, or from points alone.
+"""Tensor-product grids hidden in lists of points, in whatever order these stand.
+
+How values at nodes become a field: by a grid, by elements, or from points alone.
 
 A scheme is chosen once from the nodes; it makes the frozen field of any values there
 and gives them back in the order of the nodes.
 """
 
 import abc
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,17 +17,159 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes
-from jaxtyping import Array, Float, Integer
+from jaxtyping import Array, Bool, Float, Int, Integer
 
-from jaxtrace.fields.blocks import flatten, read_blocks
-from jaxtrace.fields.cells import VTK_KINDS
+from jaxtrace.fields.cells import (
+    HEXAHEDRON,
+    PYRAMID,
+    QUAD,
+    TETRA,
+    TRIANGLE,
+    VTK_KINDS,
+    WEDGE,
+)
 from jaxtrace.fields.clock import Clock
 from jaxtrace.fields.grid import OUTSIDE as GRID_OUTSIDE
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.lattice import Lattice, fills, find_lattice
+from jaxtrace.fields.mesh import OUTSIDE as MESH_OUTSIDE
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.fields.scattered import make_scattered_field
-from jaxtrace.fields.shapes import OUTSIDE as MESH_OUTSIDE
+from jaxtrace.fields.topology import flatten, read_blocks
+
+ROUNDINGS = 8  # how many roundings two equal coordinates may be apart
+
+# Simplices that make up each kind of cell, as rows of its corners.
+_SIMPLICES = {
+    TRIANGLE.name: ((0, 1, 2),),
+    QUAD.name: ((0, 1, 2), (0, 2, 3)),
+    TETRA.name: ((0, 1, 2, 3),),
+    PYRAMID.name: ((0, 1, 2, 4), (0, 2, 3, 4)),
+    WEDGE.name: ((0, 1, 2, 5), (0, 1, 5, 4), (0, 4, 5, 3)),
+    HEXAHEDRON.name: (
+        (0, 1, 2, 6),
+        (0, 2, 3, 6),
+        (0, 3, 7, 6),
+        (0, 7, 4, 6),
+        (0, 4, 5, 6),
+        (0, 5, 1, 6),
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TensorGrid:
+    """A grid and its nodes: `order[n]` is the point at node n, with z fastest."""
+
+    axes: tuple[
+        Float[np.ndarray, " nx"], Float[np.ndarray, " ny"], Float[np.ndarray, " nz"]
+    ]
+    order: Int[np.ndarray, " nodes"]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Nodes along x, y and z."""
+        x, y, z = (axis.size for axis in self.axes)
+        return x, y, z
+
+    @property
+    def sorted(self) -> bool:
+        """Whether points stand in the order of nodes already."""
+        return bool(np.all(self.order[1:] > self.order[:-1]))
+
+    @property
+    def ranks(self) -> Int[np.ndarray, " nodes"]:
+        """The node of each point."""
+        ranks = np.empty_like(self.order)
+        ranks[self.order] = np.arange(self.order.size, dtype=ranks.dtype)
+        return ranks
+
+
+def find_tensor_grid(points: Float[np.ndarray, "points 3"]) -> TensorGrid | None:
+    """The grid whose nodes these points are, each once; None if there is none.
+
+    Coordinates may be off by rounding, be it that of single precision or of arithmetic
+    with the largest coordinate, but not by more.
+    """
+    if points.shape[0] == 0 or not np.all(np.isfinite(points)):
+        return None
+    order = np.argsort(points, axis=0)
+    ranked = np.take_along_axis(points, order, axis=0).astype(np.float64)
+    for slack in _slacks(points):
+        found = [_groups(ranked[:, c], slack[c]) for c in range(3)]
+        if any(steps is None for steps in found):
+            continue
+        starts = [np.asarray(steps) for steps in found]
+        lattice = _assemble(ranked, order, starts)
+        if lattice is not None:
+            return lattice
+    return None
+
+
+def _slacks(points: np.ndarray) -> list[Float[np.ndarray, " 3"]]:
+    """How far equal coordinates may be apart, strictest first."""
+    size = np.abs(points).max(0).astype(np.float64)
+    own, single = np.finfo(points.dtype).eps, np.finfo(np.float32).eps
+    sizes = [own * size, max(own, single) * size]
+    sizes.append(np.full(3, max(own, single) * size.max()))
+    return [ROUNDINGS * s for s in sizes]
+
+
+def _groups(
+    ranked: Float[np.ndarray, " points"], slack: float
+) -> Bool[np.ndarray, " points"] | None:
+    """Where in rising coordinates a new one begins; None if groups are not tight."""
+    starts = np.ones(ranked.size, bool)
+    starts[1:] = np.diff(ranked) > slack
+    firsts = np.flatnonzero(starts)
+    lasts = np.append(firsts[1:], ranked.size) - 1
+    spread = ranked[lasts] - ranked[firsts]
+    return None if np.any(spread > 2 * slack) else starts
+
+
+def _assemble(
+    ranked: Float[np.ndarray, "points 3"],
+    order: Int[np.ndarray, "points 3"],
+    starts: list[Bool[np.ndarray, " points"]],
+) -> TensorGrid | None:
+    shape = [int(s.sum()) for s in starts]
+    if math.prod(shape) != ranked.shape[0]:
+        return None
+    node = np.zeros(ranked.shape[0], np.int64)
+    for c, first in enumerate(starts):
+        place = np.empty_like(node)
+        place[order[:, c]] = np.cumsum(first) - 1
+        node = node * shape[c] + place
+    places = np.full(node.size, -1, np.int64)
+    places[node] = np.arange(node.size)
+    if np.any(places < 0):
+        return None
+    # A coordinate stays one that was given, so that single precision stays single.
+    x, y, z = (ranked[first, c] for c, first in enumerate(starts))
+    return TensorGrid((x, y, z), places)
+
+
+def fills(lattice: TensorGrid, blocks: Mapping[str, Int[np.ndarray, "_ _"]]) -> bool:
+    """Whether cells, as rows of points for each kind, cover the grid box by box.
+
+    Cells whose kind is quadratic do not count: between nodes they say something else.
+    """
+    if any(name not in _SIMPLICES for name in blocks):
+        return False
+    wide = [i for i, n in enumerate(lattice.shape) if n > 1]
+    places = np.stack(np.unravel_index(lattice.ranks, lattice.shape), 1)[:, wide]
+    volume = 0
+    for name, cells in blocks.items():
+        corners = places[cells]
+        if np.any(np.ptp(corners, axis=1) > 1):
+            return False
+        parts = corners[:, np.asarray(_SIMPLICES[name])]
+        edges = parts[:, :, 1:] - parts[:, :, :1]
+        if edges.shape[2] != edges.shape[3]:
+            return False
+        volume += np.abs(np.rint(np.linalg.det(edges.astype(np.float64)))).sum()
+    boxes = math.prod(lattice.shape[i] - 1 for i in wide)
+    return bool(volume == boxes * math.factorial(len(wide)))
+
 
 CHOICES = ("auto", "elements", "nearest")
 # The same policy has one name for grids and another for elements.
@@ -42,7 +188,7 @@ class Elements:
     types: Integer[np.ndarray, " cells"] | None = None
     offsets: Integer[np.ndarray, " ends"] | None = None
 
-    def cover(self, lattice: Lattice, points: Points) -> bool:
+    def cover(self, lattice: TensorGrid, points: Points) -> bool:
         """Whether the cells fill a grid that the nodes form."""
         given = (self.connectivity, self.offsets, self.types)
         return fills(lattice, read_blocks(points, *given)[0])
@@ -91,7 +237,7 @@ class Scheme(abc.ABC):
 class OnGrid(Scheme):
     """Trilinear between the nodes of a grid."""
 
-    lattice: Lattice
+    lattice: TensorGrid
     outside: str
 
     @property
@@ -215,7 +361,7 @@ def choose_scheme(
         raise ValueError("interpolation by elements needs their connectivity")
     if choice == "nearest":
         return AmongPoints(points, "nearest", _policy(outside, MESH_OUTSIDE[:1]))
-    lattice = find_lattice(points) if choice == "auto" else None
+    lattice = find_tensor_grid(points) if choice == "auto" else None
     if lattice and (elements is None or elements.cover(lattice, points)):
         return OnGrid(lattice, _policy(outside, GRID_OUTSIDE))
     if elements is not None:

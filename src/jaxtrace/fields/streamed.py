@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxtrace.config import memory_budget_bytes
-from jaxtrace.fields.base import AbstractField, Sampled, as_positions, sample
-from jaxtrace.fields.clock import Moment, Numbers, make_clock
+from jaxtrace.fields.base import AbstractField, Field, as_positions, sample
+from jaxtrace.fields.clock import Instant, Numbers, make_clock
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.files.snapshot import GridAxes
@@ -35,7 +35,7 @@ class Slices(Protocol):
         ...
 
 
-class StreamedField(Sampled):
+class StreamedField(Field):
     """A field of which only some slices in a row are in memory.
 
     Slices are read once as a run goes along, the next window while the present one is
@@ -90,13 +90,13 @@ class StreamedField(Sampled):
 
     def sample_at_positions(self, positions: Any, t: Numbers = 0.0) -> Array:
         """Velocities at positions and a time, read from disk where need be."""
-        moment = self._field.moment(np.float64(t))
-        here = self.cover(int(moment.slices.min()), int(moment.slices.max()))
+        instant = self._field.instant(np.float64(t))
+        here = self.cover(int(instant.slices.min()), int(instant.slices.max()))
         points = as_positions(positions)
-        rebased = Moment(
-            jnp.asarray(moment.time, points.dtype),
-            jnp.asarray(moment.slices - self._first),
-            jnp.asarray(moment.weights, points.dtype),
+        rebased = Instant(
+            jnp.asarray(instant.time, points.dtype),
+            jnp.asarray(instant.slices - self._first),
+            jnp.asarray(instant.weights, points.dtype),
         )
         return sample(here, points, rebased)
 

@@ -1,19 +1,236 @@
-"""The documented field: velocities at nodes and instants, in arrays to assign."""
+"""Velocities at nodes and instants whose arrays users may assign one at a time.
+
+There is one copy of the truth, the frozen field; what is assigned goes into it at once,
+or waits until arrays that belong together fit.
+
+The documented field: velocities at nodes and instants, in arrays to assign.
+
+Time series on the elements of a mesh, by the documented names.
+"""
 
 import copy
 import math
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig import compile_once
-from jaxtrace.fields.clock import Moment, Numbers, make_clock
-from jaxtrace.fields.nodal import blend_slices
-from jaxtrace.fields.record import NodalRecord
-from jaxtrace.fields.schemes import make_elements
+from jaxrig.memory import tree_bytes
+from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.fields.clock import Clock, Instant, make_clock
+from jaxtrace.fields.mesh import blend_slices
+from jaxtrace.fields.schemes import (
+    Elements,
+    Points,
+    Scheme,
+    Values,
+    choose_scheme,
+    make_elements,
+)
+from jaxtrace.fields.topology import check_points
+
+MIB = 2**20
+
+
+class NodalRecord(Field):
+    """Arrays data (T, N, 3), times (T,) and positions (N, 3), and the field they make.
+
+    Each may be assigned, and is checked then. While one has been assigned that does not
+    fit the others - as between a new `data` with more slices and its new `times` - the
+    field waits for the rest: using it is an error that names the shapes. An array equal
+    to the one that is there changes nothing.
+    """
+
+    _scheme: Scheme
+    _points: Points
+    _field: Any
+
+    def __init__(
+        self,
+        data: Any,
+        times: Any,
+        positions: Any,
+        rules: tuple[str, str],
+        elements: Elements | None = None,
+        spatial_interpolation: str = "auto",
+        outside: str | None = None,
+    ) -> None:
+        self.elements = elements
+        self._choice, self._outside = spatial_interpolation, outside
+        self._waiting: dict[str, Any] = {
+            "data": check_data(data),
+            "times": make_clock(np.asarray(times, np.float64), *rules),
+            "positions": check_points(positions),
+        }
+        self._require_fit()
+        self._settle()
+
+    @property
+    def frozen(self) -> AbstractField:
+        """The field as the pytree that compiled code takes."""
+        self._require_fit()
+        return self._field
+
+    @property
+    def data(self) -> Float[Array, "slices nodes 3"]:
+        """Velocities, slice by slice in the order of the nodes."""
+        if "data" in self._waiting:
+            return jnp.asarray(self._waiting["data"])
+        return self._scheme.unpack(self._field.values)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self._assign("data", check_data(value))
+
+    @property
+    def times(self) -> Float[Array, " slices"]:
+        """The instants of the slices."""
+        return jnp.asarray(self._clock.times)
+
+    @times.setter
+    def times(self, value: Any) -> None:
+        if not _same(value, self.times):
+            self._reset_clock(times=np.asarray(value, np.float64))
+
+    @property
+    def positions(self) -> Float[Array, "nodes 3"]:
+        """Where the nodes are."""
+        return jnp.asarray(self._nodes)
+
+    @positions.setter
+    def positions(self, value: Any) -> None:
+        if not _same(value, self.positions):
+            self._assign("positions", check_points(value))
+
+    # Names that scripts for separate copies on host and device assign as well.
+    _data_dev = data
+    _times_dev = times
+    _pos_dev = positions
+
+    @property
+    def interpolation(self) -> str:
+        """The rule between slices: "linear", "nearest" or "cubic"."""
+        return self._clock.interpolation
+
+    @interpolation.setter
+    def interpolation(self, rule: str) -> None:
+        self._reset_clock(interpolation=rule)
+
+    @property
+    def extrapolation(self) -> str:
+        """The rule before the first slice and after the last."""
+        return self._clock.extrapolation
+
+    @extrapolation.setter
+    def extrapolation(self, rule: str) -> None:
+        self._reset_clock(extrapolation=rule)
+
+    @property
+    def T(self) -> int:
+        """How many slices there are."""
+        return self._data_shape[0]
+
+    @property
+    def N(self) -> int:
+        """How many nodes there are."""
+        return self._nodes.shape[0]
+
+    @property
+    def interpolation_scheme(self) -> str:
+        """How velocities between nodes are made: "trilinear", "tetrahedra", ..."""
+        return self._scheme.name
+
+    def memory_usage_mb(self) -> float:
+        """Memory that the field takes, look-up tables and nodes included, in MiB."""
+        return (tree_bytes(self.frozen) + self._points.nbytes) / MIB
+
+    @property
+    def _clock(self) -> Clock:
+        given = self._waiting.get("times")
+        return self._field.clock if given is None else given
+
+    @property
+    def _nodes(self) -> Points:
+        given = self._waiting.get("positions")
+        return self._points if given is None else given
+
+    @property
+    def _data_shape(self) -> tuple[int, int]:
+        if "data" in self._waiting:
+            return self._waiting["data"].shape[:2]
+        return self._field.values.shape[0], self._points.shape[0]
+
+    def _reset_clock(self, **changes: Any) -> None:
+        clock = self._clock
+        now = {
+            "times": np.asarray(clock.times),
+            "interpolation": clock.interpolation,
+            "extrapolation": clock.extrapolation,
+        }
+        self._assign("times", make_clock(**(now | changes)))
+
+    def _assign(self, name: str, value: Any) -> None:
+        before, settled = self._waiting, False
+        self._waiting = {**before, name: value}
+        if self._fits():
+            try:
+                self._settle()
+                settled = True
+            finally:
+                if not settled:
+                    self._waiting = before
+
+    def _settle(self) -> None:
+        """Make the field of what was assigned, reusing as much as can be."""
+        waiting, scheme = self._waiting, None
+        clock, points = self._clock, self._nodes
+        if "positions" in waiting:
+            given = waiting.get("data")
+            data = self.data if given is None else given
+            scheme = choose_scheme(points, self.elements, self._choice, self._outside)
+            field = scheme.build(data, clock)
+        else:
+            field = eqx.tree_at(lambda f: f.clock, self._field, clock)
+            if "data" in waiting:
+                field = self._scheme.replace(field, waiting["data"])
+        self._field, self._points, self._waiting = field, points, {}
+        self._scheme = scheme or self._scheme
+
+    def _fits(self) -> bool:
+        return self._data_shape == (self._clock.times.shape[0], self.N)
+
+    def _require_fit(self) -> None:
+        if not self._fits():
+            slices, nodes = self._data_shape
+            raise ValueError(
+                f"data of shape ({slices}, {nodes}, 3), times of shape "
+                f"({self._clock.times.shape[0]},) and positions of shape ({self.N}, 3) "
+                "do not fit: give data one slice per time and one row per position"
+            )
+
+
+def check_data(data: Any) -> Values:
+    """Velocities as (T, N, 3) in floating point, where they are."""
+    given = data if isinstance(data, jax.Array) else np.asarray(data)
+    if given.ndim != 3 or given.shape[2] not in (2, 3):
+        raise ValueError(f"data of shape {given.shape}: give (T, N, 3) or (T, N, 2)")
+    if not np.issubdtype(given.dtype, np.floating):
+        given = given.astype(jnp.result_type(float))
+    if given.shape[2] == 3:
+        return given
+    xp: Any = jnp if isinstance(given, jax.Array) else np
+    return xp.pad(given, ((0, 0), (0, 0), (0, 1)))
+
+
+def _same(value: Any, there: Array) -> bool:
+    """Whether an assigned array is the one that is shown."""
+    given = np.asarray(value)
+    return given.shape == there.shape and np.array_equal(given, np.asarray(there))
+
 
 ROUNDINGS = 16 * np.finfo(np.float64).eps  # of a duration over a period
 
@@ -86,51 +303,22 @@ class TimeSeriesField(NodalRecord):
         """The first and the last instant."""
         return self.t_min, self.t_max
 
-    def validate_time(self, t: float) -> bool:
-        """Whether an instant lies within the record."""
-        return self.t_min <= float(t) <= self.t_max
-
-    def validate_data(self) -> bool:
-        """True, or ValueError naming the first slice and node without a number."""
-        bad = np.argwhere(~np.isfinite(np.asarray(self.data)).all(-1))
-        if bad.size:
-            slice_, node = (int(i) for i in bad[0])
-            raise ValueError(
-                f"{len(bad)} velocities are not finite, the first at data[{slice_}, "
-                f"{node}]: repair them, or leave these nodes out"
-            )
-        self._require_fit()
-        return True
-
-    def __call__(self, a: Any, b: Any) -> Array:
-        """Velocities at a time and positions, given in either order."""
-        return self.evaluate(a, b)
-
-    def evaluate(self, a: Any, b: Any) -> Array:
-        """Velocities at a time and positions, given in either order."""
-        positions, t = (b, a) if _is_time(a, b) else (a, b)
-        return self.sample_at_positions(positions, _number(t))
+    def __call__(self, positions: Any, t: Any) -> Array:
+        """Return the velocities at positions and a time."""
+        return self.sample_at_positions(positions, t)
 
     def sample_at_time(self, t: float) -> Float[Array, "nodes 3"]:
         """Velocities at all nodes and a time."""
         self._require_fit()
-        return self._at_nodes(self._clock.moment(float(t)))
+        return self._at_nodes(self._clock.instant(float(t)))
 
-    def get_time_derivative(
-        self, t: float, dt: float | None = None
-    ) -> Float[Array, "nodes 3"]:
-        """How fast velocities at all nodes change: the slope of the interpolant.
+    def get_time_derivative(self, t: float) -> Float[Array, "nodes 3"]:
+        """Return the exact time derivative of the interpolant at all nodes.
 
-        It is exact, so the step `dt` of a difference quotient is not needed and does
-        not matter. Where two intervals meet it is the slope of the later one.
+        Where two intervals meet it is the slope of the later one.
         """
-        del dt
         self._require_fit()
         return self._at_nodes(self._clock.slope(float(t)))
-
-    def to_jax(self) -> "TimeSeriesField":
-        """Itself: its arrays are JAX arrays on the device already."""
-        return self
 
     def create_time_periodic_field(
         self,
@@ -174,32 +362,13 @@ class TimeSeriesField(NodalRecord):
         }
         return new
 
-    def _at_nodes(self, moment: Moment) -> Float[Array, "nodes 3"]:
-        return self._scheme.unpack(_weighted(self._field.values, moment))[0]
+    def _at_nodes(self, instant: Instant) -> Float[Array, "nodes 3"]:
+        return self._scheme.unpack(_weighted(self._field.values, instant))[0]
 
 
 @compile_once(max_traces=None)
-def _weighted(values: Array, moment: Moment) -> Array:
-    return blend_slices(values, moment)[0]
-
-
-def _is_time(a: Any, b: Any) -> bool:
-    """Whether the first of two arguments is the time, and the second the positions."""
-    one, other = np.shape(a), np.shape(b)
-    if len(one) != len(other):
-        return len(one) < len(other)
-    columns = [len(shape) == 1 and shape[0] in (2, 3) for shape in (one, other)]
-    if columns[0] == columns[1]:
-        raise ValueError(
-            f"shapes {one} and {other}: give a time and positions (N, 3) or (N, 2)"
-        )
-    return columns[1]
-
-
-def _number(t: Any) -> Numbers:
-    if isinstance(t, float | int):
-        return float(t)
-    return t if hasattr(t, "dtype") else np.asarray(t, np.float64)
+def _weighted(values: Array, instant: Instant) -> Array:
+    return blend_slices(values, instant)[0]
 
 
 def _chosen(
@@ -241,5 +410,38 @@ def _smoothed(values: Array, share: float) -> Array:
     return values.at[:count].set(blended)
 
 
-TimeDependentVelocityField = TimeSeriesField
-TimeVaryingField = TimeSeriesField
+class FEMTimeSeriesField(TimeSeriesField):
+    """A time series interpolated by the shape functions of its elements, always.
+
+    `connectivity` is rows (M, 4) of tetrahedra, rows of another kind, or VTK's flat
+    list with `cell_types` and `cell_offsets`. `contains` says which positions are
+    outside every element.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        times: Any,
+        positions: Any,
+        connectivity: Any,
+        interpolation: str = "linear",
+        extrapolation: str = "constant",
+        _source_info: dict[str, Any] | None = None,
+        *,
+        cell_types: Any = None,
+        cell_offsets: Any = None,
+        outside: str = "nearest_element",
+    ) -> None:
+        super().__init__(
+            data,
+            times,
+            positions,
+            interpolation,
+            extrapolation,
+            _source_info,
+            connectivity=connectivity,
+            cell_types=cell_types,
+            cell_offsets=cell_offsets,
+            spatial_interpolation="elements",
+            outside=outside,
+        )

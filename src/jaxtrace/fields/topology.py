@@ -1,13 +1,219 @@
-"""Meshes on the host: cells of mixed kinds, who is next to whom, and the boundary."""
+"""Cells read from lists of nodes: checked, and sorted into blocks of one kind.
 
+Meshes on the host: cells of mixed kinds, who is next to whom, and the boundary.
+"""
+
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from jaxtrace.fields.blocks import Nodes, check_points, read_blocks
-from jaxtrace.fields.cells import KINDS, Kind
+from jaxtrace.fields.cells import (
+    KINDS,
+    VTK_CODES,
+    VTK_KINDS,
+    VTK_THIN,
+    Kind,
+    middle_edges,
+)
+
+Nodes = Int[np.ndarray, "_ _"]
+WIDTHS = {3: "triangle", 8: "hexahedron", 10: "quadratic_tetra"}  # of known meaning
+FLAT = 1e-12  # a volume, over the longest edge's cube, that is only rounding
+STRAIGHT = 1e-3  # how far off the middle, in edges, a straight edge's node may be
+
+
+def read_blocks(
+    points: Float[np.ndarray, "points 3"],
+    connectivity: Any,
+    offsets: Any = None,
+    types: Any = None,
+    kind: str | None = None,
+) -> tuple[dict[str, Nodes], tuple[int, ...]]:
+    """Rows of nodes per kind, and the axes along which the cells extend."""
+    blocks = cell_blocks(points, connectivity, offsets, types, kind)
+    dimension = max(KINDS[name].dimension for name in blocks)
+    blocks = _of_dimension(blocks, dimension)
+    axes = (0, 1, 2) if dimension == 3 else _plane(points, blocks)
+    blocks = {name: _proper(points[:, axes], n, name) for name, n in blocks.items()}
+    blocks = {name: nodes for name, nodes in blocks.items() if len(nodes)}
+    if not blocks:
+        raise ValueError("the mesh has no cell with a volume: check its nodes")
+    return blocks, axes
+
+
+def check_points(points: Any) -> Float[np.ndarray, "points 3"]:
+    """Points as (N, 3) in float64; every one must be a number."""
+    points = np.asarray(points, np.float64)
+    if points.ndim != 2 or points.shape[1] not in (2, 3) or not len(points):
+        raise ValueError(f"points of shape {points.shape}: give (N, 3) or (N, 2)")
+    if points.shape[1] == 2:
+        points = np.pad(points, ((0, 0), (0, 1)))
+    bad = np.flatnonzero(~np.isfinite(points).all(1))
+    if bad.size:
+        raise ValueError(
+            f"{bad.size} points are not finite, the first is points[{bad[0]}] = "
+            f"{points[bad[0]]}: repair or remove them"
+        )
+    return points
+
+
+def flatten(
+    points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cells as VTK's flat connectivity, offsets from 0 on, and types."""
+    connectivity = np.asarray(connectivity)
+    if connectivity.ndim == 2:
+        name = kind or _kind_of_width(points, connectivity)
+        if name not in VTK_CODES:
+            raise ValueError(f"kind {name!r}: choose one of {', '.join(VTK_CODES)}")
+        count, width = connectivity.shape
+        types = np.full(count, VTK_CODES[name])
+        return connectivity.ravel(), width * np.arange(count + 1), types
+    if offsets is None or types is None:
+        raise ValueError("flat connectivity needs the offsets and types of its cells")
+    offsets, types = np.asarray(offsets), np.asarray(types)
+    if len(offsets) == len(types):  # ends only, as .vtu files store them
+        offsets = np.concatenate([[0], offsets])
+    return connectivity, offsets, types
+
+
+def cell_blocks(
+    points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
+) -> dict[str, Nodes]:
+    """Rows of nodes for each kind of cell, whatever their shape or dimension."""
+    connectivity = np.asarray(connectivity)
+    if not np.issubdtype(connectivity.dtype, np.integer):
+        raise TypeError(f"connectivity of {connectivity.dtype}: give node numbers")
+    outside = connectivity[(connectivity < 0) | (connectivity >= len(points))]
+    if outside.size:
+        raise ValueError(
+            f"connectivity names node {outside[0]}, but there are {len(points)} "
+            "points, numbered from 0"
+        )
+    return _unpack(*flatten(points, connectivity, offsets, types, kind))
+
+
+def _kind_of_width(points: np.ndarray, connectivity: np.ndarray) -> str:
+    width = connectivity.shape[1]
+    if width == 4:
+        flat = np.ptp(points, axis=0).min() == 0
+        return "quad" if flat else "tetra"
+    if width not in WIDTHS:
+        raise ValueError(
+            f"cells of {width} nodes: say which kind, one of {', '.join(VTK_CODES)}"
+        )
+    return WIDTHS[width]
+
+
+def _unpack(
+    connectivity: np.ndarray, offsets: np.ndarray, types: np.ndarray
+) -> dict[str, Nodes]:
+    """Blocks of rows per kind from cells laid end to end."""
+    if len(offsets) != len(types) + 1 or offsets[-1] != len(connectivity):
+        raise ValueError(
+            f"{len(types)} types, {len(offsets)} offsets up to {offsets[-1]} and "
+            f"{len(connectivity)} node numbers do not describe the same cells"
+        )
+    sizes = np.diff(offsets)
+    blocks: dict[str, list[np.ndarray]] = {}
+    for code in np.unique(types):
+        if int(code) in VTK_THIN:
+            continue
+        if int(code) not in VTK_KINDS:
+            known = ", ".join(f"{k} {v[0].name}" for k, v in VTK_KINDS.items())
+            raise ValueError(f"cells of VTK type {code} are not supported; {known} are")
+        kind, order = VTK_KINDS[int(code)]
+        cells = np.flatnonzero(types == code)
+        wrong = cells[sizes[cells] != kind.nodes]
+        if wrong.size:
+            raise ValueError(
+                f"cell {wrong[0]} has {sizes[wrong[0]]} nodes, but a {kind.name} (VTK "
+                f"type {code}) has {kind.nodes}"
+            )
+        nodes = connectivity[offsets[cells][:, None] + np.asarray(order)]
+        blocks.setdefault(kind.name, []).append(nodes.astype(np.int64))
+    if not blocks:
+        raise ValueError("the mesh has no cells with an area or a volume")
+    return {name: np.concatenate(parts) for name, parts in blocks.items()}
+
+
+def _of_dimension(blocks: dict[str, Nodes], dimension: int) -> dict[str, Nodes]:
+    lower = {k: n for k, n in blocks.items() if KINDS[k].dimension < dimension}
+    if lower:
+        counts = ", ".join(f"{len(n)} {name}" for name, n in lower.items())
+        warnings.warn(
+            f"{counts} cells are surfaces in a mesh of volumes: they are left out",
+            stacklevel=5,
+        )
+    return {k: n for k, n in blocks.items() if k not in lower}
+
+
+def _plane(points: np.ndarray, blocks: dict[str, Nodes]) -> tuple[int, int]:
+    used = np.unique(np.concatenate([n.ravel() for n in blocks.values()]))
+    extent = np.ptp(points[used], axis=0)
+    flat = extent <= 1e-6 * extent.max()
+    for missing in (2, 1, 0):
+        if flat[missing]:
+            first, second = (i for i in range(3) if i != missing)
+            return first, second
+    raise ValueError(
+        f"cells of a surface that extends {extent} along x, y and z: a mesh of "
+        "triangles or quads must lie in a plane of constant x, y or z"
+    )
+
+
+def _proper(points: np.ndarray, nodes: Nodes, name: str) -> Nodes:
+    """The cells that have a volume and, if quadratic, straight edges."""
+    kind = KINDS[name]
+    _check_straight(points, nodes, kind)
+    flat = relative_volumes(points, nodes, kind) <= FLAT
+    if flat.any():
+        warnings.warn(
+            f"{int(flat.sum())} of {len(nodes)} {name} cells have no volume: they are "
+            "left out",
+            stacklevel=5,
+        )
+    return nodes[~flat]
+
+
+def _check_straight(points: np.ndarray, nodes: Nodes, kind: Kind) -> None:
+    for i, (a, b) in enumerate(middle_edges(kind)):
+        start, end = points[nodes[:, a]], points[nodes[:, b]]
+        off = np.linalg.norm(
+            points[nodes[:, kind.corners + i]] - (start + end) / 2, axis=1
+        )
+        curved = off > STRAIGHT * np.linalg.norm(end - start, axis=1)
+        if curved.any():
+            raise ValueError(
+                f"{int(curved.sum())} {kind.name} cells have curved edges, the first "
+                f"is number {int(np.argmax(curved))}: only straight edges, with nodes "
+                "in their middle, are supported; split the cells at these nodes"
+            )
+
+
+def expand(points: np.ndarray, nodes: Nodes, kind: Kind) -> np.ndarray:
+    """Origin, linear part and products of every cell's map, (cells, terms, dim).
+
+    They are relative to the cell's first corner, which loses nothing far from zero.
+    """
+    corners = points[nodes[:, : kind.corners]]
+    return np.einsum(
+        "tc,mcd->mtd", np.asarray(kind.expansion), corners - corners[:, :1]
+    )
+
+
+def relative_volumes(
+    points: np.ndarray, nodes: Nodes, kind: Kind
+) -> Float[np.ndarray, " cells"]:
+    """The volume a cell's linear part spans over the cube of its longest edge."""
+    linear = expand(points, nodes, kind)[:, 1 : kind.dimension + 1]
+    corners = points[nodes[:, : kind.corners]]
+    longest = np.ptp(corners, axis=1).max(1)
+    safe = np.where(longest > 0, longest, 1)
+    return np.abs(np.linalg.det(linear / safe[:, None, None])) * (longest > 0)
 
 
 @dataclass(frozen=True, eq=False)

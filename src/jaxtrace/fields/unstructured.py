@@ -1,38 +1,130 @@
-"""Fields on unstructured meshes as users make them: a mesh, and values at its nodes."""
+"""Meshes as users describe them, checked, and which element holds a point.
 
-from collections.abc import Mapping
+Fields on unstructured meshes as users make them: a mesh, and values at its nodes.
+"""
+
+from enum import StrEnum
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Integer
 
-from jaxtrace.fields.base import AbstractField, Sampled
+from jaxtrace.fields.base import AbstractField, Corner, Field
+from jaxtrace.fields.cells import VTK_CODES, VTK_KINDS
 from jaxtrace.fields.clock import steady_clock
-from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.fields.nodal import check_values
+from jaxtrace.fields.mesh import check_values, make_mesh_field
 from jaxtrace.fields.scattered import make_scattered_field
-from jaxtrace.fields.schemes import Elements, make_elements
-from jaxtrace.fields.unstructured_mesh import (
-    ElementType,
-    UnstructuredMesh,
-    guess_type,
-)
+from jaxtrace.fields.topology import check_points
 
 
-class UnstructuredField(Sampled):
+class ElementType(StrEnum):
+    """Types of elements."""
+
+    TRIANGLE = "triangle"
+    QUAD = "quad"
+    TETRA = "tetra"
+    HEXAHEDRON = "hexahedron"
+    WEDGE = "wedge"
+    PYRAMID = "pyramid"
+
+
+class UnstructuredMesh:
+    """Nodes (N, 2 or 3) and elements (M, k) of one type, linear or of order 2.
+
+    Elements of several types are VTK's flat list of nodes with `cell_types` and
+    `cell_offsets` in place of `etype`. Without elements it is a cloud of points.
+    """
+
+    def __init__(
+        self,
+        nodes: Any,
+        elements: Any = None,
+        etype: Any = None,
+        order: int = 1,
+        *,
+        cell_types: Any = None,
+        cell_offsets: Any = None,
+    ) -> None:
+        self.nodes: Float[np.ndarray, "nodes 3"] = check_points(nodes)
+        self.elements = _whole("elements", elements)
+        self.etype = None if etype is None else ElementType(etype)
+        self.order = order
+        self.cell_types = _whole("cell_types", cell_types)
+        self.cell_offsets = _whole("cell_offsets", cell_offsets)
+        if self.elements is not None:
+            self._check(self.elements)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    @property
+    def num_elements(self) -> int:
+        """How many elements there are."""
+        listed = self.elements if self.cell_types is None else self.cell_types
+        return 0 if listed is None else len(listed)
+
+    @property
+    def kind(self) -> str | None:
+        """The type and order of all elements in one word; None if there is no one."""
+        if self.elements is None or self.etype is None:
+            return None
+        prefix = {1: "", 2: "quadratic_"}.get(self.order, f"order-{self.order} ")
+        return prefix + self.etype.value
+
+    @property
+    def expected_nodes_per_element(self) -> int:
+        """How many nodes an element of this type and order has."""
+        if self.kind not in VTK_CODES:
+            raise ValueError(
+                f"etype {self.etype} of order {self.order}: a triangle or tetra has "
+                "order 1 or 2, the other types order 1; several types have no number"
+            )
+        return VTK_KINDS[VTK_CODES[self.kind]][0].nodes
+
+    def get_spatial_bounds(self) -> tuple[Corner, Corner]:
+        """The corners of the box around all nodes."""
+        return self.nodes.min(0), self.nodes.max(0)
+
+    def _check(self, elements: Integer[np.ndarray, "..."]) -> None:
+        bad = elements[(elements < 0) | (elements >= self.num_nodes)]
+        if bad.size:
+            raise ValueError(
+                f"elements name node {bad[0]}, but there are {self.num_nodes} nodes, "
+                "numbered from 0"
+            )
+        if self.cell_types is not None:
+            return
+        count = self.expected_nodes_per_element
+        if elements.ndim != 2 or elements.shape[1] != count:
+            raise ValueError(
+                f"elements of shape {elements.shape}: a {self.kind} has {count} nodes"
+            )
+
+
+def _whole(name: str, numbers: Any) -> Integer[np.ndarray, "..."] | None:
+    if numbers is None:
+        return None
+    array = np.asarray(numbers)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} of {array.dtype}: give whole numbers")
+    return array
+
+
+class UnstructuredField(Field):
     """Velocities on a mesh, by the shape functions of its elements.
 
     With `values` (N, 3), or (T, N, 3) and `times`, it is a field that trackers take;
     without, `sample(positions, nodal_values)` interpolates whatever is given. Positions
-    beyond the mesh get the closest point of it, or zeros with `strict_inside`, or what
-    `outside` says: "nearest_element", "zero", "nan" or "extrapolate".
+    beyond the mesh get what `outside` says: the closest point of it
+    ("nearest_element"), "zero", "nan" or "extrapolate".
 
     A mesh without elements is interpolated on Delaunay's simplices of its nodes, or by
-    the nearest node if `knn_k` is 1; other numbers of neighbors make no difference.
-    Elements are always searched exactly, with `use_element_search` or without.
+    the nearest node if `spatial_interpolation` is "nearest".
     """
 
     def __init__(
@@ -40,24 +132,21 @@ class UnstructuredField(Sampled):
         mesh: UnstructuredMesh,
         values: Any = None,
         times: Any = None,
-        knn_k: int | None = None,
-        strict_inside: bool = False,
-        use_element_search: bool = False,
         *,
-        outside: str | None = None,
+        spatial_interpolation: str = "linear",
+        outside: str = "nearest_element",
         interpolation: str = "linear",
         extrapolation: str = "constant",
         dtype: Any = None,
     ) -> None:
-        del use_element_search
         self.mesh = mesh
         self.has_values = values is not None
         self._frozen = _build(
             mesh,
             values if self.has_values else np.zeros((mesh.num_nodes, 3)),
-            knn_k,
+            spatial_interpolation,
             times=times if self.has_values else None,
-            outside=outside or ("zero" if strict_inside else "nearest_element"),
+            outside=outside,
             interpolation=interpolation,
             extrapolation=extrapolation,
             dtype=dtype,
@@ -88,11 +177,8 @@ class UnstructuredField(Sampled):
         return interpolate_nodal(self._frozen, positions, nodal_values)
 
 
-def _build(
-    mesh: UnstructuredMesh, values: Any, knn_k: int | None, **options: Any
-) -> Any:
+def _build(mesh: UnstructuredMesh, values: Any, scheme: str, **options: Any) -> Any:
     if mesh.elements is None:
-        scheme = "nearest" if knn_k == 1 else "linear"
         return make_scattered_field(
             mesh.nodes, values, spatial_interpolation=scheme, **options
         )
@@ -117,57 +203,3 @@ def interpolate_nodal(field: Any, positions: Any, nodal: Any) -> Float[Array, "n
     values = jnp.asarray(nodal).astype(field.values.dtype)[None]
     fitted = eqx.tree_at(lambda f: (f.values, f.clock), field, (values, steady_clock()))
     return fitted.sample_at_positions(positions, 0.0)
-
-
-def create_unstructured_field_2d(
-    nodes: Any, triangles: Any = None, order: int = 1, **options: Any
-) -> UnstructuredField:
-    """A field in a plane, on triangles of order 1 or 2, or on nodes alone."""
-    mesh = UnstructuredMesh(nodes, triangles, ElementType.TRIANGLE, order)
-    return UnstructuredField(mesh, **options)
-
-
-def create_unstructured_field_3d(
-    nodes: Any, tetrahedra: Any = None, order: int = 1, **options: Any
-) -> UnstructuredField:
-    """A field in space, on tetrahedra of order 1 or 2, or on nodes alone."""
-    mesh = UnstructuredMesh(nodes, tetrahedra, ElementType.TETRA, order)
-    return UnstructuredField(mesh, **options)
-
-
-def create_unstructured_from_vtk_data(
-    vtk_data: Mapping[str, Any], velocity_field_name: str = "velocity", **options: Any
-) -> UnstructuredField:
-    """A field from what a mesh file holds.
-
-    `vtk_data` has `points` and, where there are any, `connectivity` (rows, or flat with
-    `cell_types` and `cell_offsets`), the velocity (N, 3), or (T, N, 3) with `times`.
-    """
-    if "points" not in vtk_data:
-        raise ValueError(
-            f"vtk_data has no 'points', only {', '.join(map(str, vtk_data))}"
-        )
-    names = ("connectivity", "cell_types", "cell_offsets")
-    elements = make_elements(*(vtk_data.get(name) for name in names))
-    mesh = element_mesh(vtk_data["points"], elements)
-    options.setdefault("values", vtk_data.get(velocity_field_name))
-    options.setdefault("times", vtk_data.get("times"))
-    return UnstructuredField(mesh, **options)
-
-
-def element_mesh(points: Any, elements: Elements | None) -> UnstructuredMesh:
-    """The mesh of elements whose type follows from how many nodes they have."""
-    if elements is None:
-        return UnstructuredMesh(points)
-    if elements.types is None:
-        etype, order = guess_type(points, elements.connectivity)
-        return UnstructuredMesh(points, elements.connectivity, etype, order)
-    return UnstructuredMesh(
-        points,
-        elements.connectivity,
-        cell_types=elements.types,
-        cell_offsets=elements.offsets,
-    )
-
-
-UnstructuredSampler = UnstructuredField

@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.memory import tree_bytes
-from jaxtrace.fields.base import Sampled
+from jaxtrace.fields.base import Field
 from jaxtrace.fields.changing import ChangingMeshField, MeshSlice, make_changing_field
 
 MIB = 2**20
 
 
-class ChangingSeriesField(Sampled):
+class ChangingSeriesField(Field):
     """Velocities with a mesh per slice: each is asked on its own mesh, then blended.
 
     `data` and `positions` hold one array (N, 3) per slice. `arrays` are those of

@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from jaxrig.caching import ByteCache
 from jaxtrace.config import memory_budget_bytes
-from jaxtrace.fields.structured import GridMeta, grid_meta
 from jaxtrace.files.cells import grid_to_cells
 from jaxtrace.files.patterns import PathSpec
 from jaxtrace.files.series import open_series
@@ -209,10 +208,6 @@ class VTKStructuredSeries:
     def load_full_series(self) -> Float[np.ndarray, "steps nx ny nz 3"]:
         """The velocities of all steps."""
         return np.stack([self.load_slice(index) for index in range(len(self))])
-
-    def grid_meta(self) -> GridMeta:
-        """First node, spacing, nodes per axis and corners of the grid."""
-        return grid_meta((self.axes.x, self.axes.y, self.axes.z))
 
     def get_times(self) -> Float[np.ndarray, " steps"]:
         """The instants of the steps."""

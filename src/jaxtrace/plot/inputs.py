@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
-from jaxtrace.density.grids import plane_axes
 from jaxtrace.paths import Columns, minimum_image, moving_steps, read_period
 from jaxtrace.types import PathRecord
 

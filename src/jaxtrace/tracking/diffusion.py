@@ -11,12 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig.tracing import TRACING_ERRORS
-from jaxtrace.fields.base import AbstractField, Sampled
-from jaxtrace.fields.function import FunctionField
-from jaxtrace.integrators.tableau import Tableau
-from jaxtrace.tracking.motion import AbstractMotion, Tracer
-from jaxtrace.tracking.noise import Draw
-from jaxtrace.tracking.particles import Particles, move
+from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.integrators import Tableau
+from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
+from jaxtrace.tracking.particles import Draw, Particles, move
 
 Scheme = Literal["euler-maruyama", "milstein"]
 SCHEMES = get_args(Scheme)
@@ -53,17 +52,19 @@ class Diffusion(AbstractMotion):
         if scheme not in SCHEMES:
             raise ValueError(f"scheme {scheme!r}: choose one of {', '.join(SCHEMES)}")
         self.diffusivity = as_diffusivity(diffusivity)
-        self.motion = motion or Tracer()
+        self.motion = motion or PassiveTracer()
         self.scheme = cast(Scheme, scheme)
 
     @property
-    def carries(self) -> bool:
+    def has_velocity(self) -> bool:
         """Whether the motion without chance carries a velocity."""
-        return self.motion.carries
+        return self.motion.has_velocity
 
-    def begin(self, velocity: Float[Array, "n 3"]) -> Float[Array, "n 3"] | None:
-        """What the motion without chance begins with."""
-        return self.motion.begin(velocity)
+    def initial_velocity(
+        self, velocity: Float[Array, "n 3"]
+    ) -> Float[Array, "n 3"] | None:
+        """Return the initial velocity of the deterministic motion."""
+        return self.motion.initial_velocity(velocity)
 
     def check(self, dt: float, tableau: Tableau) -> None:
         """Raise if the motion without chance would."""
@@ -73,19 +74,19 @@ class Diffusion(AbstractMotion):
         """Those of the motion without chance."""
         return self.motion.unknowns(particles)
 
-    def places(self, unknowns: Any) -> Float[Array, "n 3"]:
+    def positions(self, unknowns: Any) -> Float[Array, "n 3"]:
         """The positions among them."""
-        return self.motion.places(unknowns)
+        return self.motion.positions(unknowns)
 
     def rate(self, unknowns: Any, velocity: Float[Array, "n 3"], time: Array) -> Any:
         """That of the motion without chance."""
         return self.motion.rate(unknowns, velocity, time)
 
-    def settle(self, particles: Particles, unknowns: Any) -> Particles:
+    def update(self, particles: Particles, unknowns: Any) -> Particles:
         """The particles before chance moves them."""
-        return self.motion.settle(particles, unknowns)
+        return self.motion.update(particles, unknowns)
 
-    def scatter(
+    def diffuse(
         self,
         particles: Particles,
         places: Float[Array, "n 3"],
@@ -94,7 +95,7 @@ class Diffusion(AbstractMotion):
         draw: Draw,
     ) -> Particles:
         """One step of the walk."""
-        particles = self.motion.scatter(particles, places, time, dt, draw)
+        particles = self.motion.diffuse(particles, places, time, dt, draw)
         length = jnp.abs(dt)
         noise = jnp.sqrt(length) * draw.normal(STREAM, places.dtype)
         spread, slope = self._coefficients(places, time)
@@ -133,7 +134,7 @@ def _settled(product: Array) -> Array:
 
 def as_diffusivity(value: Any) -> Any:
     """Numbers as an array of three, anything that varies as what answers for it."""
-    if isinstance(value, Sampled):
+    if isinstance(value, Field):
         return value.frozen
     if hasattr(value, "sample_at_positions"):
         return FunctionField(_traceable(value.sample_at_positions))
@@ -195,8 +196,8 @@ def _evaluate(
 ) -> Float[Array, "n 3"]:
     """K along each axis."""
     if _is_field(diffusivity):
-        memory = diffusivity.start(points)
-        return diffusivity.velocity(points, diffusivity.moment(time), memory)[0]
+        cell_hint = diffusivity.start(points)
+        return diffusivity.velocity(points, diffusivity.instant(time), cell_hint)[0]
     found = diffusivity(*_arguments(diffusivity, points, time))
     found = jnp.asarray(found, points.dtype)
     column = found[:, None] if found.ndim == 1 else found

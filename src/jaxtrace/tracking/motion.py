@@ -1,4 +1,4 @@
-"""How particles follow the flow: what is integrated, and what chance adds."""
+"""Equations of motion: tracers that go with the flow, and particles with inertia."""
 
 import abc
 from collections.abc import Callable
@@ -6,11 +6,13 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer as Traced
 from jaxtyping import Array, Float
 
-from jaxtrace.integrators.tableau import Tableau
-from jaxtrace.tracking.noise import Draw
-from jaxtrace.tracking.particles import Particles, move
+from jaxtrace.fields.analytic import number
+from jaxtrace.integrators import Tableau, stability_limit
+from jaxtrace.tracking.particles import Draw, Particles, move
 
 Term = Callable[..., Any]
 
@@ -19,12 +21,14 @@ class AbstractMotion(eqx.Module):
     """The unknowns of a particle and their rate of change in a given flow."""
 
     @property
-    def carries(self) -> bool:
+    def has_velocity(self) -> bool:
         """Whether particles carry a velocity of their own."""
         return False
 
-    def begin(self, velocity: Float[Array, "n 3"]) -> Float[Array, "n 3"] | None:
-        """The own velocity of new particles where the flow has this one."""
+    def initial_velocity(
+        self, velocity: Float[Array, "n 3"]
+    ) -> Float[Array, "n 3"] | None:
+        """Return the velocity of new particles where the flow has this one."""
         del velocity
         return None
 
@@ -37,7 +41,7 @@ class AbstractMotion(eqx.Module):
         """What the integrator advances."""
 
     @abc.abstractmethod
-    def places(self, unknowns: Any) -> Float[Array, "n 3"]:
+    def positions(self, unknowns: Any) -> Float[Array, "n 3"]:
         """The positions among the unknowns."""
 
     @abc.abstractmethod
@@ -45,10 +49,10 @@ class AbstractMotion(eqx.Module):
         """How the unknowns change where the flow has this velocity."""
 
     @abc.abstractmethod
-    def settle(self, particles: Particles, unknowns: Any) -> Particles:
+    def update(self, particles: Particles, unknowns: Any) -> Particles:
         """The particles after a step."""
 
-    def scatter(
+    def diffuse(
         self,
         particles: Particles,
         places: Float[Array, "n 3"],
@@ -64,7 +68,7 @@ class AbstractMotion(eqx.Module):
         return particles
 
 
-class Tracer(AbstractMotion):
+class PassiveTracer(AbstractMotion):
     """Particles that go with the flow, and with whatever terms a user adds.
 
     A term is a JAX function `term(positions, t, velocity) -> (N, 3)`; its result is
@@ -78,7 +82,7 @@ class Tracer(AbstractMotion):
         """The positions."""
         return particles.positions
 
-    def places(self, unknowns: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+    def positions(self, unknowns: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
         """The positions."""
         return unknowns
 
@@ -86,14 +90,14 @@ class Tracer(AbstractMotion):
         self, unknowns: Float[Array, "n 3"], velocity: Float[Array, "n 3"], time: Array
     ) -> Float[Array, "n 3"]:
         """The velocity of the flow and of every term."""
-        return velocity + total(self.terms, unknowns, time, velocity)
+        return velocity + _sum_terms(self.terms, unknowns, time, velocity)
 
-    def settle(self, particles: Particles, unknowns: Float[Array, "n 3"]) -> Particles:
+    def update(self, particles: Particles, unknowns: Float[Array, "n 3"]) -> Particles:
         """The particles where the step ends."""
         return move(particles, unknowns)
 
 
-def total(
+def _sum_terms(
     terms: tuple[Term, ...], positions: Float[Array, "n 3"], *arguments: Array
 ) -> Float[Array, "n 3"]:
     """The sum of all terms, in the dtype of the positions."""
@@ -108,3 +112,98 @@ def total(
             )
         added = added + jnp.broadcast_to(found, positions.shape)
     return added
+
+
+Unknowns = tuple[Float[Array, "n 3"], Float[Array, "n 3"]]
+
+
+def _resting() -> Float[np.ndarray, "3"]:
+    return np.zeros(3)
+
+
+class Inertial(AbstractMotion):
+    """Heavy particles: x' = v, v' = (u - v) / response_time + gravity + terms.
+
+    They start with the velocity of the flow, and so do those that enter later. A
+    mirror turns the velocity round, a stop ends it, a period keeps it: whatever a
+    boundary does to positions, its derivative does to the velocity. A term is a JAX
+    function `term(positions, t, flow, velocity) -> (N, 3)` of the velocity of the flow
+    and that of the particle; its result is an acceleration.
+
+    Tracking is forward only: backward in time drag amplifies every error.
+    """
+
+    response_time: Float[Array | np.ndarray, ""] = eqx.field(converter=number)
+    gravity: Float[Array | np.ndarray, "3"] = eqx.field(
+        converter=number, default_factory=_resting
+    )
+    terms: tuple[Term, ...] = ()
+
+    def __check_init__(self) -> None:
+        if self.response_time.shape != ():
+            raise ValueError(
+                f"response_time of shape {self.response_time.shape}: give one number "
+                "for all particles"
+            )
+        if self.gravity.shape != (3,):
+            raise ValueError(f"gravity of shape {self.gravity.shape}: give 3 numbers")
+        known = _known(self.response_time)
+        if known is not None and not (np.isfinite(known) and known > 0):
+            raise ValueError(f"response_time {known:g}: give a time above 0")
+
+    @property
+    def has_velocity(self) -> bool:
+        """Particles carry their velocity."""
+        return True
+
+    def initial_velocity(self, velocity: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+        """The velocity of the flow."""
+        return velocity
+
+    def check(self, dt: float, tableau: Tableau) -> None:
+        """Raise if drag would make steps this long grow without bound."""
+        known = _known(self.response_time)
+        if dt < 0:
+            raise ValueError(
+                f"dt={dt:g} tracks heavy particles backward, where drag makes errors "
+                "grow: track them forward, or track tracers"
+            )
+        limit = stability_limit(tableau)
+        if known is not None and dt > limit * known:
+            raise ValueError(
+                f"dt={dt:g} is unstable: with {tableau.name} and response_time "
+                f"{known:g} steps must not exceed {limit * known:g}; take more "
+                "substeps (a smaller dt) or adaptive ones"
+            )
+
+    def unknowns(self, particles: Particles) -> Unknowns:
+        """Positions and velocities."""
+        return particles.positions, particles.velocity
+
+    def positions(self, unknowns: Unknowns) -> Float[Array, "n 3"]:
+        """The positions."""
+        return unknowns[0]
+
+    def rate(
+        self, unknowns: Unknowns, velocity: Float[Array, "n 3"], time: Array
+    ) -> Unknowns:
+        """Return the velocities and accelerations of the particles."""
+        positions, own = unknowns
+        dtype = positions.dtype
+        # Stokes drag in the limit of particles much denser than the fluid.
+        drag = (velocity - own) / jnp.asarray(self.response_time, dtype)
+        weight = jnp.asarray(self.gravity, dtype)[None]
+        terms = _sum_terms(self.terms, positions, time, velocity, own)
+        return own, drag + weight + terms
+
+    def update(self, particles: Particles, unknowns: Unknowns) -> Particles:
+        """The particles where the step ends, with their velocity there."""
+        positions, own = unknowns
+        moved = move(particles, positions)
+        kept = jnp.where(particles.alive[:, None], own, particles.velocity)
+        return eqx.tree_at(lambda p: p.velocity, moved, kept)
+
+
+def _known(value: Any) -> float | None:
+    """A number, unless it is being traced."""
+    return None if isinstance(value, Traced) else float(value)

@@ -23,9 +23,11 @@ def _budget() -> float:
 class TrackerOptions:
     """How a tracker works; every field may be given to `create_tracker` by name.
 
-    `batch_size` particles are worked on at a time (None: all of them, or as many as
-    the budget allows). `position_dtype` "float64" integrates in double precision over
-    a field of any precision. `devices` spreads particles over so many devices.
+    `batch_size` particles are advanced at a time (None: all of them); after an
+    out-of-memory error batches are halved down to `min_batch_size`. `position_dtype`
+    "float64" integrates in double precision over a field of any precision. `devices`
+    spreads particles over that many devices. `static_compilation`, `use_scan_jit` and
+    `device_put_inputs` are accepted from scripts that set them: runs always do this.
     """
 
     batch_size: int | None = None
@@ -35,9 +37,7 @@ class TrackerOptions:
     use_scan_jit: bool = True
     device_put_inputs: bool = True
     progress_callback: Callable[..., Any] | None = None
-    record_on_device: bool = True
     max_memory_gb: float = field(default_factory=_budget)
-    max_batch_size: int = 100_000
     min_batch_size: int = 100
     oom_recovery: bool = field(default_factory=lambda: get_config().oom_recovery)
     recording_interval: int = 1
@@ -52,7 +52,7 @@ class TrackerOptions:
     devices: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "max_batch_size", "min_batch_size", "devices"):
+        for name in ("batch_size", "min_batch_size", "devices"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name}={value}: give a whole number from 1")
@@ -87,18 +87,6 @@ class TrackerOptions:
     def frame_bytes(self, n_particles: int) -> int:
         """What one recorded frame takes."""
         return n_particles * COORDINATE_BYTES * (2 if self.record_velocities else 1)
-
-    def estimate_batch_size(self, n_particles: int, n_timesteps: int) -> int:
-        """The batch for a run: the one asked for, all, or what the budget allows."""
-        if self.batch_size is not None:
-            return max(1, min(self.batch_size, n_particles))
-        per_particle = n_timesteps * self.frame_bytes(1) + STATE_BYTES
-        if n_particles * per_particle <= self.budget_bytes:
-            return max(1, n_particles)
-        fits = self.budget_bytes // per_particle
-        return max(
-            1, min(n_particles, self.max_batch_size, max(fits, self.min_batch_size))
-        )
 
     def frames_per_call(self, n_particles: int, frames: int, watched: bool) -> int:
         """Frames of one compiled call: all, or fewer to fit or to show progress.

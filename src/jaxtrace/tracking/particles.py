@@ -1,21 +1,28 @@
-"""The state of a run: fixed slots, each with at most one particle in it."""
+"""The state of a run: fixed slots with at most one particle each, and their noise.
+
+Random numbers depend on the seed, the slot and the step only, so that batches, chunks
+and devices draw alike.
+"""
 
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int8, Int32
+from jax.extend.random import threefry_2x32
+from jaxtyping import Array, Bool, Float, Int, Int8, Int32, UInt32
 
 from jaxtrace.types import ParticleStatus
 
 
 class Particles(eqx.Module):
-    """What the next step needs of every slot.
+    """The state of every slot that the next step needs.
 
-    A particle that is gone keeps its last position; `own` holds what a kind of motion
-    carries along (the velocity of a heavy particle), `pace` the step that an adaptive
-    method would take next. Both are None where nothing needs them.
+    A particle that is gone keeps its last position. `cell_hint` says where the field
+    looked it up last, `velocity` is that of a particle with inertia, and `next_dt` the
+    step an adaptive method would take next, as a fraction of the interval; both are
+    None where nothing needs them.
     """
 
     positions: Float[Array, "n 3"]
@@ -24,15 +31,15 @@ class Particles(eqx.Module):
     status: Int8[Array, " n"]
     exit_time: Float[Array, " n"]
     slots: Int[Array, " n"]
-    memory: Any
-    own: Any = None
-    pace: Float[Array, " n"] | None = None
+    cell_hint: Any
+    velocity: Any = None
+    next_dt: Float[Array, " n"] | None = None
 
 
 def seed_particles(
-    positions: Float[Array, "n 3"], memory: Any, own: Any = None, slots: Any = None
+    positions: Float[Array, "n 3"], cell_hint: Any, slots: Any = None
 ) -> Particles:
-    """Particles that start here; a seed that is nowhere (NaN) starts an empty slot."""
+    """Return particles at seeds; a seed that is NaN makes an empty slot."""
     count = positions.shape[0]
     alive = jnp.all(jnp.isfinite(positions), 1)
     lost = jnp.asarray(ParticleStatus.LOST, np.int8)
@@ -47,8 +54,7 @@ def seed_particles(
         jnp.where(alive, active, lost),
         jnp.full(count, jnp.nan, positions.dtype),
         jnp.arange(count, dtype=np.int32) if slots is None else slots,
-        memory,
-        own,
+        cell_hint,
     )
 
 
@@ -76,12 +82,12 @@ def retire(
 
 
 def move(particles: Particles, positions: Float[Array, "n 3"]) -> Particles:
-    """Put the living somewhere else."""
+    """Move the particles that are alive."""
     kept = jnp.where(particles.alive[:, None], positions, particles.positions)
     return eqx.tree_at(lambda p: p.positions, particles, kept)
 
 
-def renew(
+def recycle(
     particles: Particles, fresh: Bool[Array, " n"], positions: Float[Array, "n 3"]
 ) -> Particles:
     """Start new particles in some slots: a generation later, alive and inside."""
@@ -98,3 +104,52 @@ def renew(
             jnp.where(fresh, nan, particles.exit_time),
         ),
     )
+
+
+class Draw(eqx.Module):
+    """Counter-based random numbers of one step (threefry of slot and step)."""
+
+    key: UInt32[Array, " 2"]
+    slots: Int[Array, " n"]
+    step: Int[Array, ""]
+
+    def uniform(self, stream: int, dtype: np.dtype) -> Float[Array, "n 2"]:
+        """Two numbers in [0, 1) per particle; each stream is another pair."""
+        return _fraction(self._bits(stream), dtype)
+
+    def normal(self, stream: int, dtype: np.dtype) -> Float[Array, "n 3"]:
+        """Three standard normal numbers per particle (Box and Muller)."""
+        parts = [self.uniform(2 * stream + s, dtype) for s in (0, 1)]
+        radius = [jnp.sqrt(-2 * jnp.log1p(-p[:, 0])) for p in parts]
+        angle = [2 * np.pi * p[:, 1] for p in parts]
+        columns = [
+            radius[0] * jnp.cos(angle[0]),
+            radius[0] * jnp.sin(angle[0]),
+            radius[1] * jnp.cos(angle[1]),
+        ]
+        return jnp.stack(columns, 1)
+
+    def _bits(self, stream: int) -> UInt32[Array, "n 4"]:
+        """Four words per particle from two hashes of (slot, step)."""
+        slots = self.slots.astype(np.uint32)
+        steps = jnp.broadcast_to(self.step.astype(np.uint32), slots.shape)
+        words = []
+        for half in (0, 1):
+            key = threefry_2x32(self.key, jnp.array([stream, half], np.uint32))
+            hashed = threefry_2x32(key, jnp.concatenate([slots, steps]))
+            words.append(hashed.reshape(2, -1))
+        return jnp.concatenate(words).T
+
+
+def _fraction(bits: UInt32[Array, "n 4"], dtype: np.dtype) -> Float[Array, "n 2"]:
+    """Words as numbers in [0, 1), as fine as the dtype can hold."""
+    if np.dtype(dtype) == np.float64:
+        high = (bits[:, :2] >> 5).astype(np.float64)
+        low = (bits[:, 2:] >> 6).astype(np.float64)
+        return (high * 2.0**26 + low) * 2.0**-53
+    return (bits[:, :2] >> 8).astype(np.float32) * np.float32(2.0**-24)
+
+
+def noise_key(seed: int) -> UInt32[Array, " 2"]:
+    """The key of a seed."""
+    return jax.random.key_data(jax.random.key(seed, impl="threefry2x32"))

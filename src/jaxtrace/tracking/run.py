@@ -18,12 +18,12 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once, replicate, shard_batch
 from jaxrig.batching import is_out_of_memory
-from jaxtrace.fields.clock import Moment
+from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.tracking.particles import Particles
 from jaxtrace.tracking.schedule import Schedule
-from jaxtrace.tracking.simulate import Record, advance, launch, record_frame
-from jaxtrace.tracking.step import Method, World
+from jaxtrace.tracking.simulate import Record, advance, initialize, record_frame
+from jaxtrace.tracking.step import Dynamics, Method
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pace:
+class ChunkPlan:
     """How a run is cut up: frames per call, and how small pieces may become."""
 
     frames: int
@@ -50,13 +50,13 @@ class Pace:
     recover: bool = True
 
 
-class Windows:
+class SliceWindows:
     """What acts on particles, with the slices of the field that some frames need."""
 
-    def __init__(self, world: World, field: Any = None):
+    def __init__(self, dynamics: Dynamics, field: Any = None):
         self._streamed = field if isinstance(field, StreamedField) else None
         # The window of the moment is asked for; another one would only take up room.
-        self._world = world if self._streamed is None else _without_field(world)
+        self._world = dynamics if self._streamed is None else _without_field(dynamics)
 
     @property
     def streams(self) -> bool:
@@ -65,7 +65,7 @@ class Windows:
 
     def check(self, method: Method) -> None:
         """Refuse what asks for the field at instants that no schedule names."""
-        newcomers = self._world.motion.carries and self._world.boundary.recycles
+        newcomers = self._world.motion.has_velocity and self._world.boundary.recycles
         if self.streams and (method.tolerance is not None or newcomers):
             what = "heavy newcomers" if newcomers else "adaptive steps"
             raise ValueError(
@@ -73,23 +73,25 @@ class Windows:
                 "give it more memory, or take fixed steps and tracers"
             )
 
-    def cover(self, first: int, last: int) -> tuple[World, int]:
+    def cover(self, first: int, last: int) -> tuple[Dynamics, int]:
         """The world of a window that holds these slices, and its first slice."""
         if self._streamed is None:
             return self._world, 0
         field = self._streamed.cover(first, last)
-        world = eqx.tree_at(
+        dynamics = eqx.tree_at(
             lambda w: w.field, self._world, field, is_leaf=lambda x: x is None
         )
-        return world, self._streamed.first
+        return dynamics, self._streamed.first
 
-    def at(self, moment: Moment) -> tuple[World, Moment]:
+    def at(self, instant: Instant) -> tuple[Dynamics, Instant]:
         """The world of one instant, and the instant as it sees it."""
         if self._streamed is None:
-            return self._world, moment
-        used = np.asarray(moment.slices)
-        world, offset = self.cover(int(used.min()), int(used.max()))
-        return world, eqx.tree_at(lambda m: m.slices, moment, moment.slices - offset)
+            return self._world, instant
+        used = np.asarray(instant.slices)
+        dynamics, offset = self.cover(int(used.min()), int(used.max()))
+        return dynamics, eqx.tree_at(
+            lambda m: m.slices, instant, instant.slices - offset
+        )
 
     def reach(self, schedule: Schedule, first: int, last: int) -> int:
         """The last of some frames whose slices fit one window with the first's."""
@@ -111,26 +113,26 @@ class Windows:
         self._streamed.prefetch(low if ahead else high + 1 - self._streamed.window)
 
 
-def _without_field(world: World) -> World:
-    return eqx.tree_at(lambda w: w.field, world, None)
+def _without_field(dynamics: Dynamics) -> Dynamics:
+    return eqx.tree_at(lambda w: w.field, dynamics, None)
 
 
 @compile_once(max_traces=None)
 def begin(
-    world: World, seeds: Float[Array, "n 3"], moment: Moment, method: Method
+    dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
 ) -> tuple[Particles, Record]:
     """Particles at their seeds, and frame 0."""
-    particles = launch(world, seeds, moment, method)
-    opening = record_frame(world, particles, moment, method)
+    particles = initialize(dynamics, seeds, instant, method)
+    opening = record_frame(dynamics, particles, instant, method)
     return particles, jax.tree.map(lambda x: x[None], opening)
 
 
 def run_chunks(
-    windows: Windows,
+    windows: SliceWindows,
     particles: Particles,
     schedule: Schedule,
     method: Method,
-    pace: Pace,
+    plan: ChunkPlan,
     *,
     first: int = 0,
     mesh: Mesh | None = None,
@@ -140,7 +142,7 @@ def run_chunks(
     A chunk is handed out while the next is worked out, so that a device need not wait
     for the host; with a streamed field the next would need a window of its own.
     """
-    uneven = (schedule.frames - first) % pace.frames != 0
+    uneven = (schedule.frames - first) % plan.frames != 0
     padded = schedule.padded or uneven or windows.streams
     running: Chunk | None = None
     while running is not None or first < schedule.frames:
@@ -149,15 +151,15 @@ def run_chunks(
             if first < schedule.frames and not (windows.streams and running):
                 latest = particles if running is None else running.particles
                 following = _start(
-                    windows, latest, schedule, method, pace, padded, first, mesh
+                    windows, latest, schedule, method, plan, padded, first, mesh
                 )
-            if running is not None and pace.recover:
+            if running is not None and plan.recover:
                 jax.block_until_ready(running.particles)
         except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
-            smaller = _smaller(error, particles, method, pace)
+            smaller = _smaller(error, particles, method, plan)
             if smaller is None:
                 raise
-            method, pace = smaller
+            method, plan = smaller
             padded = True
             first = first if running is None else running.first
             running = None
@@ -170,49 +172,49 @@ def run_chunks(
 
 
 def _start(
-    windows: Windows,
+    windows: SliceWindows,
     particles: Particles,
     schedule: Schedule,
     method: Method,
-    pace: Pace,
+    plan: ChunkPlan,
     padded: bool,
     first: int,
     mesh: Mesh | None,
 ) -> Chunk:
     """Have the frames from this one on worked out, and fetched when they are there."""
-    last = windows.reach(schedule, first, min(first + pace.frames, schedule.frames))
-    world, offset = windows.cover(*schedule.slices(first, last))
-    part = schedule.part(first, last, pace.frames).rebased(offset)
-    after, record = _call(world, particles, part, method, padded, mesh)
+    last = windows.reach(schedule, first, min(first + plan.frames, schedule.frames))
+    dynamics, offset = windows.cover(*schedule.slices(first, last))
+    part = schedule.part(first, last, plan.frames).rebased(offset)
+    after, record = _call(dynamics, particles, part, method, padded, mesh)
     windows.prefetch(schedule, last)
-    if last - first < pace.frames:
+    if last - first < plan.frames:
         record = jax.tree.map(lambda x: x[: last - first], record)
     jax.tree.map(lambda x: x.copy_to_host_async(), record)
     return Chunk(first, last - first, record, after)
 
 
 def _smaller(
-    error: Exception, particles: Particles, method: Method, pace: Pace
-) -> tuple[Method, Pace] | None:
+    error: Exception, particles: Particles, method: Method, plan: ChunkPlan
+) -> tuple[Method, ChunkPlan] | None:
     """Half as many frames or particles at a time, or nothing if that is no remedy."""
-    if not (pace.recover and is_out_of_memory(error)):
+    if not (plan.recover and is_out_of_memory(error)):
         return None
-    if pace.frames > 1:
+    if plan.frames > 1:
         logger.warning(
-            "out of memory: going on with %d frames a call", pace.frames // 2
+            "out of memory: going on with %d frames a call", plan.frames // 2
         )
-        return method, replace(pace, frames=pace.frames // 2)
+        return method, replace(plan, frames=plan.frames // 2)
     count = particles.positions.shape[0]
     tile = method.tile or count
     halves = [t for t in range(tile // 2, 0, -1) if count % t == 0]
-    if not halves or halves[0] < pace.smallest_tile:
+    if not halves or halves[0] < plan.smallest_tile:
         return None
     logger.warning("out of memory: going on with %d particles at a time", halves[0])
-    return replace(method, tile=halves[0]), pace
+    return replace(method, tile=halves[0]), plan
 
 
 def _call(
-    world: World,
+    dynamics: Dynamics,
     particles: Particles,
     part: Schedule,
     method: Method,
@@ -220,23 +222,27 @@ def _call(
     mesh: Mesh | None,
 ) -> tuple[Particles, Record]:
     if mesh is None:
-        return _advance(world, particles, part, method, padded)
-    world, part = replicate((world, part), mesh)
-    return _advance_shared(world, particles, part, method, padded, mesh)
+        return _advance(dynamics, particles, part, method, padded)
+    dynamics, part = replicate((dynamics, part), mesh)
+    return _advance_shared(dynamics, particles, part, method, padded, mesh)
 
 
 @compile_once(max_traces=None)
 def _advance(
-    world: World, particles: Particles, part: Schedule, method: Method, padded: bool
+    dynamics: Dynamics,
+    particles: Particles,
+    part: Schedule,
+    method: Method,
+    padded: bool,
 ) -> tuple[Particles, Record]:
     """Advance in the order of cells, and answer in the order of slots."""
-    places = world.field.order(particles.positions, particles.memory)
+    places = dynamics.field.order(particles.positions, particles.cell_hint)
     if places is None or method.particles < WORTH_SORTING:
-        return advance(world, particles, part, method, padded=padded)
+        return advance(dynamics, particles, part, method, padded=padded)
     order = jnp.argsort(places)
     back = jnp.argsort(order)
     sorted_ = jax.tree.map(lambda x: x[order], particles)
-    after, record = advance(world, sorted_, part, method, padded=padded)
+    after, record = advance(dynamics, sorted_, part, method, padded=padded)
     return (
         jax.tree.map(lambda x: x[back], after),
         jax.tree.map(lambda x: x[:, back], record),
@@ -245,7 +251,7 @@ def _advance(
 
 @compile_once(max_traces=None)
 def _advance_shared(
-    world: World,
+    dynamics: Dynamics,
     particles: Particles,
     part: Schedule,
     method: Method,
@@ -253,12 +259,12 @@ def _advance_shared(
     mesh: Mesh,
 ) -> tuple[Particles, Record]:
     """The same with the particles spread over devices, each seeing its own."""
-    arrays, rest = eqx.partition((world, part), eqx.is_array_like)
+    arrays, rest = eqx.partition((dynamics, part), eqx.is_array_like)
     one, axis = PartitionSpec(), mesh.axis_names[0]
 
     def local(arrays: Any, some: Particles) -> tuple[Particles, Record]:
-        world, part = eqx.combine(arrays, rest)
-        return advance(world, some, part, method, padded=padded)
+        dynamics, part = eqx.combine(arrays, rest)
+        return advance(dynamics, some, part, method, padded=padded)
 
     spread = jax.shard_map(
         local,

@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.clock import Moment
-from jaxtrace.integrators.tableau import Tableau
+from jaxtrace.fields.clock import Instant
+from jaxtrace.integrators import Tableau
 
 # A requested step this much longer than the frame spacing is worth a warning, and a
 # spacing this much longer than the step is not worth a substep.
@@ -108,8 +108,8 @@ class Schedule(eqx.Module):
     dt: Float[Array | np.ndarray, "frames substeps"]
     step: Int[Array | np.ndarray, "frames substeps"]
     active: Bool[Array | np.ndarray, "frames substeps"]
-    stages: Moment
-    frame: Moment
+    stages: Instant
+    frame: Instant
 
     @property
     def frames(self) -> int:
@@ -175,8 +175,8 @@ def make_schedule(
         dt.astype(dtype),
         np.arange(count * substeps, dtype=np.int32).reshape(count, substeps),
         np.ones((count, substeps), bool),
-        _typed(field.moment(instants), dtype),
-        _typed(field.moment(frames[1:]), dtype),
+        _typed(field.instant(instants), dtype),
+        _typed(field.instant(frames[1:]), dtype),
     )
 
 
@@ -213,7 +213,7 @@ def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:
     return kept if kept[-1] == count - 1 else np.append(kept, count - 1)
 
 
-def _typed(moment: Moment, dtype: Any) -> Moment:
-    return Moment(
-        moment.time.astype(dtype), moment.slices, moment.weights.astype(dtype)
+def _typed(instant: Instant, dtype: Any) -> Instant:
+    return Instant(
+        instant.time.astype(dtype), instant.slices, instant.weights.astype(dtype)
     )

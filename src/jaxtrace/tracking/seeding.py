@@ -1,177 +1,304 @@
-"""Where particles start: every seeding function, and checks of what they give."""
+"""Seeds on shapes: grids, lines, circles, spheres, boxes and clusters.
 
-from collections.abc import Mapping, Sequence
+Every function returns NumPy rows of three coordinates in the working dtype, unless
+another is given; no row where the count is zero or less.
+
+Seeds drawn from strata, from a given density, or from what a field does.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
+from jaxtyping import Float, Float64
 
 from jaxtrace.bounds import AXES, Box, box_bounds
-from jaxtrace.tracking.seed_sampling import (
-    custom_distribution_seeds,
-    field_informed_seeds,
-    stratified_seeds,
-)
-from jaxtrace.tracking.seed_shapes import (
-    Seeds,
-    as_seeds,
-    boundary_seeds,
-    circle_seeds,
-    gaussian_cluster_seeds,
-    line_seeds,
-    random_seeds,
-    rectangular_seeds,
-    sphere_seeds,
-    uniform_grid_seeds,
-)
+from jaxtrace.config import working_dtype
 
-__all__ = [
-    "boundary_seeds",
-    "circle_seeds",
-    "combine_seed_strategies",
-    "custom_distribution_seeds",
-    "field_informed_seeds",
-    "gaussian_cluster_seeds",
-    "line_seeds",
-    "random_seeds",
-    "rectangular_seeds",
-    "seed_density_analysis",
-    "sphere_seeds",
-    "stratified_seeds",
-    "uniform_grid_seeds",
-    "validate_seeds",
-]
-
-STRATEGIES = {
-    "random": random_seeds,
-    "uniform_grid": uniform_grid_seeds,
-    "line": line_seeds,
-    "circle": circle_seeds,
-    "sphere": sphere_seeds,
-    "rectangular": rectangular_seeds,
-    "boundary": boundary_seeds,
-    "gaussian_cluster": gaussian_cluster_seeds,
-    "stratified": stratified_seeds,
-    "custom_distribution": custom_distribution_seeds,
-    "field_informed": field_informed_seeds,
-}
-COUNTLESS = ("uniform_grid",)  # its resolution is its count
-FIXED = ("uniform_grid", "line", "circle")  # nothing random in them
+Seeds = Float[np.ndarray, "seeds 3"]
+PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
-def combine_seed_strategies(
-    strategies: Sequence[Mapping[str, Any]], rng_seed: int = 0, dtype: Any = None
+def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
+    """Rows of two or three coordinates, or one of them, as seeds; z is 0 in 2-D."""
+    positions = np.asarray(rows, np.float64)
+    if positions.ndim == 1 and positions.size:
+        positions = positions[None]
+    if positions.size == 0:
+        positions = np.zeros((0, 3))
+    if positions.ndim != 2 or positions.shape[1] not in (2, 3):
+        raise ValueError(
+            f"positions of shape {positions.shape} are not rows of 2 or 3 coordinates"
+        )
+    padded = np.zeros((len(positions), 3), working_dtype() if dtype is None else dtype)
+    padded[:, : positions.shape[1]] = positions
+    return padded
+
+
+def random_seeds(n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None) -> Seeds:
+    """Seeds spread at random over a box, the same for the same `rng_seed`."""
+    return as_seeds(
+        uniform_rows(np.random.default_rng(rng_seed), n, box_bounds(bounds)), dtype
+    )
+
+
+def uniform_rows(
+    generator: np.random.Generator, n: int, box: Box
+) -> Float64[np.ndarray, "seeds 3"]:
+    """Points spread at random over a box."""
+    return box.lo + generator.random((max(n, 0), 3)) * box.size
+
+
+def uniform_grid_seeds(
+    resolution: int | Sequence[int],
+    bounds: Any,
+    include_boundaries: bool = True,
+    dtype: Any = None,
 ) -> Seeds:
-    """Seeds of several strategies after one another.
+    """Seeds on a regular grid over a box, x slowest and z fastest.
 
-    Each is `{"type": ..., "n": ...}` with the arguments of the function of that name.
-    One that names no `rng_seed` gets its own, so that no two repeat each other.
+    One number is the count along every axis that the bounds leave open, two or three
+    are the counts along x, y and z. With boundaries the first and last layer lie on
+    the faces, without them all are inside. A single layer of z lies at its lower end.
     """
-    parts = [
-        _apply(strategy, rng_seed + index) for index, strategy in enumerate(strategies)
+    box = box_bounds(bounds)
+    counts = axis_counts(resolution, box)
+    for axis, count, active in zip(AXES, counts, box.active, strict=True):
+        if count > 1 and not active:
+            warnings.warn(
+                f"the box is flat along {axis}, so its {count} layers of seeds "
+                "coincide; use a count of 1 there",
+                UserWarning,
+                stacklevel=2,
+            )
+    layers = [
+        _layers(axis, box, count, include_boundaries)
+        for axis, count in enumerate(counts)
     ]
-    return as_seeds(np.concatenate([np.zeros((0, 3)), *parts]), dtype)
+    grid = np.meshgrid(*layers, indexing="ij")
+    return as_seeds(np.stack([axis.ravel() for axis in grid], axis=1), dtype)
 
 
-def _apply(strategy: Mapping[str, Any], rng_seed: int) -> Seeds:
-    arguments = dict(strategy)
-    kind = arguments.pop("type", None)
-    if kind not in STRATEGIES:
-        raise ValueError(f"type={kind!r} is not one of: {', '.join(STRATEGIES)}")
-    if kind not in FIXED:
-        arguments.setdefault("rng_seed", rng_seed)
-    if kind not in COUNTLESS:
-        name = "n_per_cluster" if kind == "gaussian_cluster" else "n"
-        arguments[name] = arguments.pop("n", 0)
-    return STRATEGIES[kind](**arguments, dtype=np.float64)
+def axis_counts(resolution: int | Sequence[int], box: Box) -> tuple[int, int, int]:
+    """Counts along x, y and z: one number counts for every active axis."""
+    if isinstance(resolution, int | np.integer):
+        nx, ny, nz = (int(resolution) if active else 1 for active in box.active)
+        return nx, ny, nz
+    counts = [int(count) for count in resolution]
+    if len(counts) not in (2, 3):
+        raise ValueError(f"resolution={resolution} must be one, two or three counts")
+    return counts[0], counts[1], (counts[2] if len(counts) == 3 else 1)
 
 
-def validate_seeds(positions: Any, bounds: Any = None) -> dict[str, Any]:
-    """Whether seeds can be tracked: `valid`, `errors`, `warnings` and `stats`.
+def _layers(axis: int, box: Box, count: int, include_boundaries: bool) -> np.ndarray:
+    lo, hi = box.lo[axis], box.hi[axis]
+    if include_boundaries or (AXES[axis] == "z" and count == 1):
+        return np.linspace(lo, hi, max(count, 0))
+    return np.linspace(lo, hi, max(count, 0) + 2)[1:-1]
 
-    Seeds that are not finite are errors; seeds outside the bounds, and several in one
-    place, are warnings.
+
+def line_seeds(start: Any, end: Any, n: int, dtype: Any = None) -> Seeds:
+    """Seeds at equal distances along a line, both ends included."""
+    return as_seeds(np.linspace(_point(start), _point(end), max(n, 0)), dtype)
+
+
+def circle_seeds(
+    center: Any,
+    radius: float,
+    n: int,
+    plane: str = "xy",
+    start_angle: float = 0.0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds at equal angles on a circle in the plane "xy", "xz" or "yz"."""
+    if plane not in PLANES:
+        raise ValueError(f"plane={plane!r} is not one of: {', '.join(PLANES)}")
+    _check_radius(radius)
+    count = max(n, 0)
+    angles = start_angle + 2 * np.pi * np.arange(count) / max(count, 1)
+    rows = np.tile(_point(center), (count, 1))
+    first, second = PLANES[plane]
+    rows[:, first] += radius * np.cos(angles)
+    rows[:, second] += radius * np.sin(angles)
+    return as_seeds(rows, dtype)
+
+
+def sphere_seeds(
+    center: Any,
+    radius: float,
+    n: int,
+    distribution: str = "uniform",
+    rng_seed: int = 0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds spread at random in a ball ("uniform") or on its surface ("surface")."""
+    if distribution not in ("uniform", "surface"):
+        raise ValueError(
+            f"distribution={distribution!r} is not one of: uniform, surface"
+        )
+    _check_radius(radius)
+    generator = np.random.default_rng(rng_seed)
+    directions = generator.normal(size=(max(n, 0), 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    radii = np.full((len(directions), 1), float(radius))
+    if distribution == "uniform":
+        radii *= np.cbrt(generator.random(radii.shape))
+    return as_seeds(_point(center) + radii * directions, dtype)
+
+
+def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarray:
+    """Points spread evenly over the faces of a box, the edges of a flat one."""
+    rows = uniform_rows(generator, n, box)
+    axes = np.flatnonzero(box.active)
+    if len(axes) == 0:
+        return rows
+    # Divided by the longest side: products of very small lengths would vanish.
+    sides = box.size[axes] / box.size.max()
+    areas = np.array([np.prod(np.delete(sides, i)) for i in range(len(axes))])
+    across = axes[generator.choice(len(axes), n, p=areas / areas.sum())]
+    upper = generator.random(n) < 0.5
+    rows[np.arange(n), across] = np.where(upper, box.hi[across], box.lo[across])
+    return rows
+
+
+def boundary_seeds(
+    geometry: Any, n: int, rng_seed: int = 0, dtype: Any = None
+) -> Seeds:
+    """Seeds spread evenly over the surface of a box, a sphere or a field's domain.
+
+    `geometry` is bounds, `{"center": ..., "radius": ...}`, or anything with
+    `get_spatial_bounds()`.
     """
-    rows = np.asarray(positions)
-    found: dict[str, Any] = {"valid": True, "warnings": [], "errors": [], "stats": {}}
-    if rows.ndim != 2 or rows.shape[1] not in (2, 3):
-        message = f"positions of shape {rows.shape} are not rows of 2 or 3 coordinates"
-        return found | {"valid": False, "errors": [message]}
-    broken = int((~np.isfinite(rows)).any(axis=1).sum())
-    if broken:
-        found["errors"].append(f"{broken} of {len(rows)} seeds are not finite")
-    if len(rows) == 0:
-        found["warnings"].append("there are no seeds")
-    repeated = len(rows) - len(np.unique(rows, axis=0))
-    if repeated:
-        found["warnings"].append(f"{repeated} seeds are where another one is")
-    outside = 0 if bounds is None else _outside(rows, box_bounds(bounds))
-    if outside:
-        found["warnings"].append(f"{outside} seeds are outside the bounds")
-    found["valid"] = not found["errors"]
-    if len(rows) and not broken:
-        found["stats"] = _statistics(as_seeds(rows, np.float64), rows.nbytes)
-    return found
+    if isinstance(geometry, dict):
+        if set(geometry) != {"center", "radius"}:
+            raise ValueError(
+                f"a geometry of {sorted(geometry)} is unknown: a sphere has 'center' "
+                "and 'radius', a box is given by its bounds"
+            )
+        center, radius = geometry["center"], geometry["radius"]
+        return sphere_seeds(center, radius, n, "surface", rng_seed, dtype)
+    if hasattr(geometry, "get_spatial_bounds"):
+        lo, hi = geometry.get_spatial_bounds()
+        geometry = np.stack([np.asarray(lo), np.asarray(hi)])
+    generator = np.random.default_rng(rng_seed)
+    return as_seeds(_surface_rows(generator, max(n, 0), box_bounds(geometry)), dtype)
 
 
-def _outside(rows: np.ndarray, box: Box) -> int:
-    """How many rows are beyond a bound of the box."""
-    used = slice(0, rows.shape[1])
-    # In the dtype of the rows: a bound may not exist in it exactly.
-    lo, hi = box.lo[used].astype(rows.dtype), box.hi[used].astype(rows.dtype)
-    beyond = ((rows < lo) | (rows > hi)) & box.active[used]
-    return int(beyond.any(axis=1).sum())
+def gaussian_cluster_seeds(
+    centers: Any, std: Any, n_per_cluster: int, rng_seed: int = 0, dtype: Any = None
+) -> Seeds:
+    """Normal clouds of seeds around centers, cluster after cluster.
 
-
-def _statistics(rows: Seeds, size: int) -> dict[str, Any]:
-    return {
-        "num_seeds": len(rows),
-        "bounds_min": rows.min(axis=0).tolist(),
-        "bounds_max": rows.max(axis=0).tolist(),
-        "mean": rows.mean(axis=0).tolist(),
-        "std": rows.std(axis=0).tolist(),
-        "memory_mb": size / 1024**2,
-    }
-
-
-def seed_density_analysis(positions: Any, bins: int = 50) -> dict[str, Any]:
-    """How seeds are spread: density, histograms along the axes, nearest neighbors.
-
-    The mean density is per volume of the box around the seeds, per area where they
-    lie in a plane, per length where they lie on a line along an axis.
+    `std` is one number, one per cluster, or one per cluster and axis. Clusters given
+    in two dimensions stay in their plane.
     """
-    rows = as_seeds(positions, np.float64)
-    if len(rows) == 0:
-        return {"num_seeds": 0, "empty": True}
-    lo, hi = rows.min(axis=0), rows.max(axis=0)
-    extent = (hi - lo)[hi > lo]
-    histograms = {
-        axis: _histogram(rows[:, index], bins)
-        for index, axis in enumerate(AXES)
-        if hi[index] > lo[index]
-    }
-    return {
-        "num_seeds": len(rows),
-        "empty": False,
-        "bounds": {"min": lo.tolist(), "max": hi.tolist()},
-        "mean_density": float(len(rows) / np.prod(extent)) if extent.size else None,
-        "densities_1d": histograms,
-        "nearest_neighbor": _neighbors(rows),
-    }
+    rows = np.atleast_2d(np.asarray(centers, np.float64))
+    middles = as_seeds(rows, np.float64)
+    spread = np.asarray(std, np.float64)
+    if spread.shape not in ((), (len(rows),), rows.shape):
+        raise ValueError(
+            f"std of shape {spread.shape} for {len(rows)} centers: give one number, "
+            "one per center, or one per center and axis"
+        )
+    if not (spread >= 0).all():
+        raise ValueError(f"std={spread.tolist()} must not be negative")
+    spread = spread[:, None] if spread.ndim == 1 else spread
+    spread = as_seeds(np.broadcast_to(spread, rows.shape), np.float64)
+    shape = (len(middles), max(n_per_cluster, 0), 3)
+    noise = np.random.default_rng(rng_seed).normal(size=shape)
+    return as_seeds((middles[:, None] + spread[:, None] * noise).reshape(-1, 3), dtype)
 
 
-def _histogram(values: np.ndarray, bins: int) -> dict[str, Any]:
-    counts, _ = np.histogram(values, bins=bins)
-    return {"histogram": counts.tolist(), **_summary(counts, ("mean", "std", "max"))}
+def _point(value: Any) -> Float64[np.ndarray, "3"]:
+    point = np.asarray(value, np.float64)
+    if point.shape not in ((2,), (3,)):
+        raise ValueError(f"a point has 2 or 3 coordinates, not shape {point.shape}")
+    return as_seeds(point, np.float64)[0]
 
 
-def _neighbors(rows: Seeds) -> dict[str, float] | None:
-    """Distances to the nearest other seed; None for a single seed."""
-    if len(rows) == 1:
-        return None
-    nearest = np.asarray(KDTree(rows).query(rows, k=2)[0])[:, 1]
-    return _summary(nearest, ("mean", "std", "min", "max"))
+def _check_radius(radius: float) -> None:
+    if not radius >= 0:
+        raise ValueError(f"radius={radius} must not be negative")
 
 
-def _summary(values: np.ndarray, names: Sequence[str]) -> dict[str, float]:
-    return {name: float(getattr(np, name)(values)) for name in names}
+PROBES = 1000  # points at which the highest density is looked for first
+HEADROOM = 1.1  # over the highest density seen
+
+
+def stratified_seeds(
+    bounds: Any,
+    n: int,
+    n_strata: int | Sequence[int] = 4,
+    rng_seed: int = 0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds at random in each of equal cells, `n_strata` along every axis.
+
+    The cells get the same count each; what is left over goes to the first ones.
+    """
+    box = box_bounds(bounds)
+    counts = np.array(axis_counts(n_strata, box))
+    if (counts < 1).any():
+        raise ValueError(f"n_strata={n_strata} must be at least 1 along every axis")
+    cells = int(np.prod(counts))
+    shares = np.full(cells, max(n, 0) // cells) + (np.arange(cells) < max(n, 0) % cells)
+    which = np.repeat(np.arange(cells), shares)
+    generator = np.random.default_rng(rng_seed)
+    return as_seeds(_within_cells(generator, which, counts, box), dtype)
+
+
+def custom_distribution_seeds(
+    bounds: Any,
+    n: int,
+    pdf_func: Callable[[Any], Any],
+    max_iterations: int = 1000,
+    rng_seed: int = 0,
+    dtype: Any = None,
+) -> Seeds:
+    """Seeds with a density proportional to `pdf_func(positions) -> (rows,)`.
+
+    Rejection sampling: the highest density is estimated from probes, and where a
+    higher one turns up later, the seeds taken so far are thinned to match.
+    """
+    box, generator = box_bounds(bounds), np.random.default_rng(rng_seed)
+    kept = np.zeros((0, 3))
+    if n <= 0:
+        return as_seeds(kept, dtype)
+    ceiling = HEADROOM * _density(pdf_func, uniform_rows(generator, PROBES, box)).max()
+    for _ in range(max_iterations):
+        proposed = uniform_rows(generator, max(n, PROBES), box)
+        density = _density(pdf_func, proposed)
+        if density.max() > ceiling:
+            higher = HEADROOM * density.max()
+            kept = kept[generator.random(len(kept)) * higher < ceiling]
+            ceiling = higher
+        accepted = generator.random(len(proposed)) * ceiling < density
+        kept = np.concatenate([kept, proposed[accepted]])
+        if len(kept) >= n:
+            return as_seeds(kept[:n], dtype)
+    raise ValueError(
+        f"only {len(kept)} of {n} seeds were accepted in {max_iterations} rounds: "
+        "narrow the bounds to where the density is, or raise max_iterations"
+    )
+
+
+def _density(pdf_func: Callable[[Any], Any], positions: np.ndarray) -> np.ndarray:
+    density = np.asarray(pdf_func(positions), np.float64)
+    if density.shape != (len(positions),):
+        raise ValueError(
+            f"pdf_func gave shape {density.shape} for {len(positions)} positions: it "
+            "gives one density per row"
+        )
+    if not (np.isfinite(density) & (density >= 0)).all():
+        raise ValueError("pdf_func must give finite densities that are not negative")
+    return density
+
+
+def _within_cells(
+    generator: np.random.Generator | None, which: np.ndarray, counts: Any, box: Box
+) -> Float64[np.ndarray, "rows 3"]:
+    """A random point of each of the cells, or its center; z counts fastest."""
+    corner = np.stack(np.unravel_index(which, tuple(counts)), axis=1)
+    inside = 0.5 if generator is None else generator.random(corner.shape)
+    return box.lo + (corner + inside) / counts * box.size

@@ -9,16 +9,21 @@ import numpy as np
 from jax.core import Tracer as Traced
 from jaxtyping import Array, Float, Int32
 
+from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import AbstractField, as_positions
-from jaxtrace.fields.clock import Moment
-from jaxtrace.fields.function import as_field
-from jaxtrace.tracking.adaptive import take_adaptive_step
-from jaxtrace.tracking.boundaries.function import as_boundary
-from jaxtrace.tracking.motion import AbstractMotion, Tracer
-from jaxtrace.tracking.noise import dice_key
-from jaxtrace.tracking.particles import Particles
+from jaxtrace.fields.clock import Instant
+from jaxtrace.tracking.boundaries.base import as_boundary
+from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
+from jaxtrace.tracking.particles import Particles, noise_key
 from jaxtrace.tracking.schedule import Schedule, make_schedule
-from jaxtrace.tracking.step import Method, Tick, World, launch, take_step
+from jaxtrace.tracking.step import (
+    Dynamics,
+    Method,
+    TimeStep,
+    initialize,
+    take_adaptive_step,
+    take_step,
+)
 
 
 class Record(eqx.Module):
@@ -42,23 +47,25 @@ class Paths(eqx.Module):
     final: Particles
 
 
-def record_frame(world: World, particles: Particles, moment, method: Method) -> Record:
+def record_frame(
+    dynamics: Dynamics, particles: Particles, instant, method: Method
+) -> Record:
     """What a frame keeps."""
     gone = ~particles.alive[:, None]
     nan = jnp.asarray(jnp.nan, particles.positions.dtype)
     velocities = None
     if method.record_velocities:
-        field, instant = world.field.still(moment, method.particles)
-        places = world.boundary.wrap(particles.positions)
-        found, _ = field.velocity(places, instant, particles.memory)
+        field, instant = dynamics.field.at_instant(instant, method.particles)
+        places = dynamics.boundary.wrap(particles.positions)
+        found, _ = field.velocity(places, instant, particles.cell_hint)
         velocities = jnp.where(gone, nan, found)
-    generation = particles.generation if world.boundary.recycles else None
+    generation = particles.generation if dynamics.boundary.recycles else None
     positions = jnp.where(gone, nan, particles.positions)
     return Record(positions, velocities, generation)
 
 
 def advance(
-    world: World,
+    dynamics: Dynamics,
     particles: Particles,
     schedule: Schedule,
     method: Method,
@@ -73,12 +80,12 @@ def advance(
     """
     step = take_step if method.tolerance is None else take_adaptive_step
 
-    def substep(state: Particles, now: tuple[Tick, Any]) -> tuple[Particles, None]:
-        tick, active = now
+    def substep(state: Particles, now: tuple[TimeStep, Any]) -> tuple[Particles, None]:
+        time_step, active = now
         if not padded:
-            return step(world, state, tick, method), None
+            return step(dynamics, state, time_step, method), None
         after = jax.lax.cond(
-            active, lambda s: step(world, s, tick, method), lambda s: s, state
+            active, lambda s: step(dynamics, s, time_step, method), lambda s: s, state
         )
         return after, None
 
@@ -87,12 +94,12 @@ def advance(
 
     def frame(state: Particles, now: Schedule) -> tuple[Particles, Record]:
         start, dt, number = (jnp.asarray(x) for x in (now.start, now.dt, now.step))
-        ticks = Tick(start, dt, number, now.stages), now.active
+        time_steps = TimeStep(start, dt, number, now.stages), now.active
         if now.step.shape[0] == 1:
-            state, _ = substep(state, jax.tree.map(lambda x: x[0], ticks))
+            state, _ = substep(state, jax.tree.map(lambda x: x[0], time_steps))
         else:
-            state, _ = jax.lax.scan(substep, state, ticks)
-        return state, record_frame(world, state, now.frame, method)
+            state, _ = jax.lax.scan(substep, state, time_steps)
+        return state, record_frame(dynamics, state, now.frame, method)
 
     return jax.lax.scan(frame, particles, jax.tree.map(jnp.asarray, schedule))
 
@@ -117,21 +124,23 @@ def simulate(
     reverse mode keeps one state per step. With a tolerance steps are adaptive, which
     has a forward mode only.
     """
-    world = make_world(field, boundary, motion, seed)
+    dynamics = make_dynamics(field, boundary, motion, seed)
     start = as_positions(seeds)
-    method = Method(
-        "rk45" if tolerance is not None else integrator,
+    method = Method.choose(
+        integrator,
+        tolerance,
         particles=start.shape[0],
         record_velocities=record_velocities,
-        tolerance=tolerance,
     )
     times = times if isinstance(times, jax.Array) else np.asarray(times, np.float64)
-    check_steps(world.motion, times, substeps, method)
-    schedule = make_schedule(world.field, times, substeps, method.tableau, start.dtype)
-    first = first_moment(world.field, times, start.dtype)
-    particles = launch(world, start, first, method)
-    opening = record_frame(world, particles, first, method)
-    final, rest = advance(world, particles, schedule, method, remember=False)
+    check_steps(dynamics.motion, times, substeps, method)
+    schedule = make_schedule(
+        dynamics.field, times, substeps, method.tableau, start.dtype
+    )
+    first = first_instant(dynamics.field, times, start.dtype)
+    particles = initialize(dynamics, start, first, method)
+    opening = record_frame(dynamics, particles, first, method)
+    final, rest = advance(dynamics, particles, schedule, method, remember=False)
     whole = jax.tree.map(
         lambda one, many: jnp.concatenate([one[None], many]), opening, rest
     )
@@ -150,20 +159,23 @@ def check_steps(
         motion.check(longest, method.tableau)
 
 
-def make_world(
+def make_dynamics(
     field: Any, boundary: Any, motion: AbstractMotion | None, seed: int
-) -> World:
+) -> Dynamics:
     """What acts on particles, from whatever users give."""
-    return World(
-        as_field(field), as_boundary(boundary), motion or Tracer(), dice_key(seed)
+    return Dynamics(
+        as_field(field),
+        as_boundary(boundary),
+        motion or PassiveTracer(),
+        noise_key(seed),
     )
 
 
-def first_moment(field: AbstractField, times: Any, dtype: Any) -> Moment:
+def first_instant(field: AbstractField, times: Any, dtype: Any) -> Instant:
     """The instant of the first frame as the field sees it."""
-    moment = field.moment(times[0])
-    return Moment(
-        jnp.asarray(moment.time, dtype),
-        jnp.asarray(moment.slices),
-        jnp.asarray(moment.weights, dtype),
+    instant = field.instant(times[0])
+    return Instant(
+        jnp.asarray(instant.time, dtype),
+        jnp.asarray(instant.slices),
+        jnp.asarray(instant.weights, dtype),
     )

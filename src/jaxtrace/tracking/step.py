@@ -1,23 +1,30 @@
-"""One step of all particles: stages, chance, boundary, in this order."""
+"""One step of all particles: Runge-Kutta stages, diffusion, boundary, in this order.
+
+With a tolerance, an embedded pair covers each interval of the clock in as many steps
+per particle as it takes; diffusion and boundaries act at the ends of the intervals.
+"""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxrig import compile_once
 from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.clock import Moment
-from jaxtrace.integrators.explicit import explicit_step
-from jaxtrace.integrators.tableau import Tableau, find_method
-from jaxtrace.tracking.boundaries.base import AbstractBoundary, Passage
+from jaxtrace.fields.clock import Instant
+from jaxtrace.integrators import Tableau, explicit_step, find_method
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
 from jaxtrace.tracking.motion import AbstractMotion
-from jaxtrace.tracking.noise import Draw
-from jaxtrace.tracking.particles import Particles, retire, seed_particles
+from jaxtrace.tracking.particles import Draw, Particles, retire, seed_particles
 from jaxtrace.types import ParticleStatus
+
+SAFETY = 0.9  # of the step that the error estimate allows
+SHRINK, GROW = 0.2, 5.0  # limits of one change of the step
+SHORTEST = 1e-6  # of the interval: a step this short is taken whatever its error
 
 
 @dataclass(frozen=True)
@@ -34,13 +41,19 @@ class Method:
     record_velocities: bool = False
     tolerance: float | None = None
 
+    @classmethod
+    def choose(cls, integrator: str, tolerance: float | None, **rest: Any) -> "Method":
+        """Return the method of a name, or with a tolerance an embedded one."""
+        adaptive = tolerance is not None
+        return cls(find_method(integrator, adaptive).name, tolerance=tolerance, **rest)
+
     @property
     def tableau(self) -> Tableau:
         """The numbers of the integrator."""
         return find_method(self.integrator)
 
 
-class World(eqx.Module):
+class Dynamics(eqx.Module):
     """What acts on particles: the flow, its borders and how particles respond."""
 
     field: AbstractField
@@ -49,43 +62,47 @@ class World(eqx.Module):
     key: UInt32[Array, " 2"]
 
 
-class Tick(eqx.Module):
+class TimeStep(eqx.Module):
     """One step of the clock: its start, its length and the instants of its stages."""
 
     start: Float[Array, "*substeps"]
     dt: Float[Array, "*substeps"]
     step: Int[Array, "*substeps"]
-    stages: Moment
+    stages: Instant
 
 
-def launch(
-    world: World, seeds: Float[Array, "n 3"], moment: Moment, method: Method
+def initialize(
+    dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
 ) -> Particles:
     """Particles at their seeds, knowing where they are and what they carry."""
     particles = seed_particles(seeds, ())
-    places = world.boundary.wrap(particles.positions)
-    memory, velocity = world.field.start(places), None
-    if jax.tree.leaves(memory) or world.motion.carries:
-        velocity, memory = world.field.velocity(places, moment, memory)
-    particles = eqx.tree_at(lambda p: p.memory, particles, memory, is_leaf=_is_empty)
+    places = dynamics.boundary.wrap(particles.positions)
+    cell_hint, velocity = dynamics.field.start(places), None
+    if jax.tree.leaves(cell_hint) or dynamics.motion.has_velocity:
+        velocity, cell_hint = dynamics.field.velocity(places, instant, cell_hint)
+    particles = eqx.tree_at(
+        lambda p: p.cell_hint, particles, cell_hint, is_leaf=_is_empty
+    )
     if method.tolerance is not None:
-        pace = jnp.ones(seeds.shape[0], seeds.dtype)
-        particles = eqx.tree_at(lambda p: p.pace, particles, pace, is_leaf=_is_none)
-    if velocity is None or not world.motion.carries:
+        next_dt = jnp.ones(seeds.shape[0], seeds.dtype)
+        particles = eqx.tree_at(
+            lambda p: p.next_dt, particles, next_dt, is_leaf=_is_none
+        )
+    if velocity is None or not dynamics.motion.has_velocity:
         return particles
-    own = world.motion.begin(velocity)
-    return eqx.tree_at(lambda p: p.own, particles, own, is_leaf=_is_none)
+    own = dynamics.motion.initial_velocity(velocity)
+    return eqx.tree_at(lambda p: p.velocity, particles, own, is_leaf=_is_none)
 
 
 def take_step(
-    world: World, particles: Particles, tick: Tick, method: Method
+    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
 ) -> Particles:
     """Advance every living particle by one step."""
-    stills = _stills(world.field, tick.stages, method)
+    stage_fields = _stage_fields(dynamics.field, time_step.stages, method)
     if method.tile is None or method.tile >= particles.positions.shape[0]:
-        return _advance(world, stills, particles, tick, method)
+        return _advance(dynamics, stage_fields, particles, time_step, method)
     return tiled(
-        lambda some: _advance(world, stills, some, tick, method),
+        lambda some: _advance(dynamics, stage_fields, some, time_step, method),
         particles,
         method.tile,
     )
@@ -98,55 +115,61 @@ def tiled(function, particles: Particles, tile: int):
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), done)
 
 
-def _stills(field: AbstractField, stages: Moment, method: Method):
+def _stage_fields(field: AbstractField, stages: Instant, method: Method):
     """The field at each distinct instant of the step, cheapened where that pays."""
     instants = [
         jax.tree.map(lambda x, i=i: x[i], stages)
         for i in range(len(method.tableau.instants))
     ]
-    return [field.still(instant, method.particles) for instant in instants]
+    return [field.at_instant(instant, method.particles) for instant in instants]
 
 
 def _advance(
-    world: World,
-    stills: list[tuple[AbstractField, Moment]],
+    dynamics: Dynamics,
+    stage_fields: list[tuple[AbstractField, Instant]],
     particles: Particles,
-    tick: Tick,
+    time_step: TimeStep,
     method: Method,
 ) -> Particles:
-    tableau, motion = method.tableau, world.motion
+    tableau, motion = method.tableau, dynamics.motion
 
-    def rate(unknowns, stage, memory):
-        field, instant = stills[tableau.instant(stage)]
-        places = world.boundary.wrap(motion.places(unknowns))
-        velocity, memory = field.velocity(places, instant, memory)
-        return motion.rate(unknowns, velocity, jnp.asarray(instant.time)), memory
+    def rate(unknowns, stage, cell_hint):
+        field, instant = stage_fields[tableau.instant_index(stage)]
+        places = dynamics.boundary.wrap(motion.positions(unknowns))
+        velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        return motion.rate(unknowns, velocity, jnp.asarray(instant.time)), cell_hint
 
     unknowns = motion.unknowns(particles)
-    step = explicit_step(tableau, rate, unknowns, particles.memory, tick.dt)
-    return finish_step(world, particles, step.unknowns, step.memory, tick)
+    step = explicit_step(tableau, rate, unknowns, particles.cell_hint, time_step.dt)
+    return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
 
-def finish_step(world: World, particles: Particles, unknowns, memory, tick: Tick):
+def finish_step(
+    dynamics: Dynamics, particles: Particles, unknowns, cell_hint, time_step: TimeStep
+):
     """What follows the integrator: chance, particles that got lost, the boundary."""
     before = particles.positions
-    end = tick.start + tick.dt
-    draw = Draw(world.key, particles.slots, tick.step)
-    moved = world.motion.settle(particles, unknowns)
-    moved = eqx.tree_at(lambda p: p.memory, moved, memory, is_leaf=_is_empty)
-    places = world.boundary.wrap(moved.positions)
-    moved = world.motion.scatter(moved, places, end, tick.dt, draw)
+    end = time_step.start + time_step.dt
+    draw = Draw(dynamics.key, particles.slots, time_step.step)
+    moved = dynamics.motion.update(particles, unknowns)
+    moved = eqx.tree_at(lambda p: p.cell_hint, moved, cell_hint, is_leaf=_is_empty)
+    places = dynamics.boundary.wrap(moved.positions)
+    moved = dynamics.motion.diffuse(moved, places, end, time_step.dt, draw)
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
-    moved = retire(moved, lost, ParticleStatus.LOST, before, tick.start)
-    passage = Passage(before, tick.start, end, draw, world.field)
-    if not world.motion.carries:
-        return world.boundary.apply(moved, passage)
-    after = _bounce(world.boundary, moved, passage)
-    return _greet(world, moved, after, end) if world.boundary.recycles else after
+    moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
+    context = StepContext(before, time_step.start, end, draw, dynamics.field)
+    if not dynamics.motion.has_velocity:
+        return dynamics.boundary.apply(moved, context)
+    after = _bounce(dynamics.boundary, moved, context)
+    return (
+        _start_recycled(dynamics, moved, after, end)
+        if dynamics.boundary.recycles
+        else after
+    )
 
 
 def _bounce(
-    boundary: AbstractBoundary, particles: Particles, passage: Passage
+    boundary: AbstractBoundary, particles: Particles, context: StepContext
 ) -> Particles:
     """The boundary's rule for positions, and its derivative for velocities."""
     if getattr(boundary, "on_host", False):
@@ -157,25 +180,27 @@ def _bounce(
 
     def place(positions: Float[Array, "n 3"]) -> tuple[Array, Particles]:
         there = eqx.tree_at(lambda p: p.positions, particles, positions)
-        after = boundary.apply(there, passage)
+        after = boundary.apply(there, context)
         return after.positions, after
 
     _, own, after = jax.jvp(
-        place, (particles.positions,), (particles.own,), has_aux=True
+        place, (particles.positions,), (particles.velocity,), has_aux=True
     )
-    return eqx.tree_at(lambda p: p.own, after, own)
+    return eqx.tree_at(lambda p: p.velocity, after, own)
 
 
-def _greet(world: World, before: Particles, after: Particles, end: Array) -> Particles:
-    """Newcomers start with the velocity of the flow where they are."""
+def _start_recycled(
+    dynamics: Dynamics, before: Particles, after: Particles, end: Array
+) -> Particles:
+    """Give recycled particles the velocity of the flow where they start."""
     fresh = after.generation > before.generation
-    places = world.boundary.wrap(after.positions)
-    moment = world.field.moment(end)
-    velocity, _ = world.field.velocity(places, moment, after.memory)
-    begun = world.motion.begin(velocity)
+    places = dynamics.boundary.wrap(after.positions)
+    instant = dynamics.field.instant(end)
+    velocity, _ = dynamics.field.velocity(places, instant, after.cell_hint)
+    begun = dynamics.motion.initial_velocity(velocity)
     assert begun is not None  # what carries a velocity begins with one
-    own = jnp.where(fresh[:, None], begun, after.own)
-    return eqx.tree_at(lambda p: p.own, after, own)
+    own = jnp.where(fresh[:, None], begun, after.velocity)
+    return eqx.tree_at(lambda p: p.velocity, after, own)
 
 
 def _is_empty(node) -> bool:
@@ -188,24 +213,159 @@ def _is_none(node) -> bool:
 
 @compile_once(max_traces=None)
 def _single_step(
-    world: World, positions: Float[Array, "n 3"], tick: Tick, method: Method
+    dynamics: Dynamics,
+    positions: Float[Array, "n 3"],
+    time_step: TimeStep,
+    method: Method,
 ) -> Float[Array, "n 3"]:
-    first = jax.tree.map(lambda x: x[0], tick.stages)
-    particles = launch(world, positions, first, method)
-    return take_step(world, particles, tick, method).positions
+    first = jax.tree.map(lambda x: x[0], time_step.stages)
+    particles = initialize(dynamics, positions, first, method)
+    return take_step(dynamics, particles, time_step, method).positions
 
 
 def single_step(
-    world: World, positions: Float[Array, "n 3"], t: float, dt: float, method: Method
+    dynamics: Dynamics,
+    positions: Float[Array, "n 3"],
+    t: float,
+    dt: float,
+    method: Method,
 ) -> Float[Array, "n 3"]:
     """Positions after one compiled step from time t."""
     dtype = positions.dtype
     nodes = np.asarray(method.tableau.instants)
-    moment = world.field.moment(t + dt * nodes)
-    stages = Moment(
-        moment.time.astype(dtype), moment.slices, moment.weights.astype(dtype)
+    instant = dynamics.field.instant(t + dt * nodes)
+    stages = Instant(
+        instant.time.astype(dtype), instant.slices, instant.weights.astype(dtype)
     )
-    tick = Tick(
+    time_step = TimeStep(
         jnp.asarray(t, dtype), jnp.asarray(dt, dtype), jnp.zeros((), np.int32), stages
     )
-    return _single_step(world, positions, jax.tree.map(jnp.asarray, tick), method)
+    return _single_step(
+        dynamics, positions, jax.tree.map(jnp.asarray, time_step), method
+    )
+
+
+class _Cursor(NamedTuple):
+    """How far each particle has come in the interval, as a fraction of it."""
+
+    unknowns: Any
+    cell_hint: Any
+    done: Float[Array, " n"]
+    next_dt: Float[Array, " n"]
+
+
+def take_adaptive_step(
+    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
+) -> Particles:
+    """Advance every living particle over one interval of the clock."""
+    if method.tile is None or method.tile >= particles.positions.shape[0]:
+        return _cover(dynamics, particles, time_step, method)
+    return tiled(
+        lambda p: _cover(dynamics, p, time_step, method), particles, method.tile
+    )
+
+
+def _cover(
+    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
+) -> Particles:
+    dtype = particles.positions.dtype
+    count = particles.positions.shape[0]
+    next_dt = particles.next_dt
+    if next_dt is None:
+        next_dt = jnp.ones(count, dtype)
+    done = jnp.where(particles.alive, jnp.zeros(count, dtype), jnp.ones(count, dtype))
+    cursor = _Cursor(
+        dynamics.motion.unknowns(particles), particles.cell_hint, done, next_dt
+    )
+    cursor = jax.lax.while_loop(
+        lambda c: jnp.any(c.done < 1),
+        lambda c: _try(dynamics, c, time_step, method),
+        cursor,
+    )
+    if particles.next_dt is not None:
+        particles = eqx.tree_at(lambda p: p.next_dt, particles, cursor.next_dt)
+    return finish_step(
+        dynamics, particles, cursor.unknowns, cursor.cell_hint, time_step
+    )
+
+
+def _try(
+    dynamics: Dynamics, cursor: _Cursor, time_step: TimeStep, method: Method
+) -> _Cursor:
+    """One attempt for every particle that is not there yet."""
+    tableau, motion = method.tableau, dynamics.motion
+    left = 1 - cursor.done
+    length = jnp.minimum(cursor.next_dt, left)
+    fastest: list[Array] = []
+
+    def rate(unknowns: Any, stage: int, cell_hint: Any):
+        when = (
+            time_step.start
+            + (cursor.done + tableau.nodes[stage] * length) * time_step.dt
+        )
+        places = dynamics.boundary.wrap(motion.positions(unknowns))
+        instant = dynamics.field.instant(when)
+        velocity, cell_hint = dynamics.field.velocity(places, instant, cell_hint)
+        slope = motion.rate(unknowns, velocity, when)
+        fastest.append(jnp.max(jnp.abs(motion.positions(slope)), 1))
+        return slope, cell_hint
+
+    step = explicit_step(
+        tableau, rate, cursor.unknowns, cursor.cell_hint, length * time_step.dt
+    )
+    speed = jnp.max(jnp.stack(fastest), 0)
+    allowed = _tolerance(method) * speed * jnp.abs(time_step.dt)
+    error = jnp.max(jnp.abs(motion.positions(step.error)), 1)
+    # The step length is a choice, not part of the solution: it has no derivative.
+    error, allowed = jax.lax.stop_gradient((error, allowed))
+    verdict = _control(error, allowed, length, tableau.order)
+    waiting = cursor.done < 1
+    moving = verdict.accepted & waiting
+    arrives = (length >= left) | verdict.lost
+    done = jnp.where(arrives, jnp.ones_like(left), cursor.done + length)
+    # A step cut short by the end of the interval says little about the next.
+    cut = moving & arrives & (verdict.next_dt < cursor.next_dt)
+    return _Cursor(
+        _choose(moving, step.unknowns, cursor.unknowns),
+        _choose(waiting, step.cell_hint, cursor.cell_hint),
+        jnp.where(moving, done, cursor.done),
+        jnp.where(waiting & ~cut, verdict.next_dt, cursor.next_dt),
+    )
+
+
+def _tolerance(method: Method) -> float:
+    assert method.tolerance is not None
+    return method.tolerance
+
+
+class _Verdict(NamedTuple):
+    """Which steps are good enough, how long the next should be, and who is lost."""
+
+    accepted: Bool[Array, " n"]
+    next_dt: Float[Array, " n"]
+    lost: Bool[Array, " n"]
+
+
+def _control(error: Array, allowed: Array, length: Array, order: int) -> _Verdict:
+    """Accept or reject each step and choose the next (Hairer et al., I, eq. II.4.13).
+
+    A step that ends in NaN is retried shorter: it may have reached beyond the field.
+    One that is as short as can be is taken, and its particle is lost.
+    """
+    tiny = jnp.finfo(error.dtype).tiny
+    ratio = error / jnp.maximum(allowed, tiny)
+    nowhere = ~jnp.isfinite(ratio)
+    shortest = length <= SHORTEST
+    accepted = (ratio <= 1) | shortest
+    safe = jnp.where(nowhere, jnp.ones_like(ratio), jnp.maximum(ratio, tiny))
+    factor = jnp.clip(SAFETY * safe ** (-1 / order), SHRINK, GROW)
+    factor = jnp.where(nowhere, SHRINK, factor)
+    next_dt = jnp.clip(length * factor, SHORTEST, 1.0)
+    return _Verdict(accepted, next_dt, nowhere & shortest)
+
+
+def _choose(chosen: Bool[Array, " n"], first: Any, second: Any) -> Any:
+    def pick(a: Array, b: Array) -> Array:
+        return jnp.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+
+    return jax.tree.map(pick, first, second)

@@ -1,42 +1,88 @@
-"""The recorded paths of a run, as host arrays with the questions one asks of them."""
+"""What a trajectory accepts: arrays brought to its shapes, and indices to its axes.
 
+The recorded paths of a run, as host arrays with the questions one asks of them.
+
+Trajectories made from plain arrays or from other trajectories.
+"""
+
+import operator
 from collections.abc import Iterator, Mapping, Sequence
-from os import PathLike
-from typing import Any, SupportsIndex
+from itertools import pairwise
+from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Int8
+from jaxtyping import Bool, Float, Int, Int8, Shaped
 from numpy.typing import ArrayLike, DTypeLike
 
-from jaxtrace import measures, paths
-from jaxtrace.tracking.shapes import (
-    as_axis_index,
-    as_floats,
-    as_index,
-    as_paths,
-    as_slots,
-    require_shape,
-)
+from jaxtrace import paths
 from jaxtrace.types import ParticleStatus
 
+
+def as_floats(values: ArrayLike, name: str) -> Float[np.ndarray, "*shape"]:
+    """A host array of at least single precision; no digit of the input is lost."""
+    array = np.asarray(values)
+    if not np.can_cast(array.dtype, np.float64, "same_kind"):
+        raise ValueError(f"{name} are of type {array.dtype}: give real numbers")
+    return array.astype(np.result_type(array.dtype, np.float32), copy=False)
+
+
+def as_paths(values: ArrayLike, name: str) -> Float[np.ndarray, "frames particles 3"]:
+    """Points as (frames, particles, 3); a 2-D array is one particle over time."""
+    array = as_floats(values, name)
+    if array.ndim not in (1, 2, 3) or array.shape[-1] not in (2, 3):
+        raise ValueError(
+            f"{name} have shape {array.shape}: give (T, N, 3), (T, 3) for one particle "
+            "or (3,) for one point, with 2 in place of 3 for planar paths"
+        )
+    if array.ndim < 3:
+        array = array.reshape(-1, 1, array.shape[-1])
+    if array.shape[-1] == 2:
+        array = np.pad(array, ((0, 0), (0, 0), (0, 1)))
+    return array
+
+
+def as_slots(
+    values: ArrayLike, name: str, dtype: DTypeLike, shape: tuple[int, int]
+) -> Shaped[np.ndarray, "frames particles"]:
+    """One value per frame and particle; (frames,) will do for one particle."""
+    array = np.asarray(values)
+    array = array if array.dtype == dtype else array.astype(dtype)
+    if array.ndim == 1 and shape[1] == 1:
+        array = array[:, None]
+    require_shape(name, array, shape)
+    return array
+
+
+def require_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raise unless the array has the shape that the positions ask for."""
+    if array.shape != shape:
+        raise ValueError(
+            f"{name} has shape {array.shape}: these positions need {shape}, one entry "
+            "per frame or particle"
+        )
+
+
+def as_index(index: Any, size: int, name: str) -> int:
+    """A whole number from `-size` to `size - 1`, counted from the front."""
+    number = operator.index(index)
+    if not -size <= number < size:
+        raise IndexError(f"{name} {number} is outside a trajectory of {size} {name}s")
+    return number % size
+
+
+def as_axis_index(key: Any, size: int, name: str) -> slice | np.ndarray:
+    """A slice, mask or list of indices as it is; one index as a slice of length 1."""
+    if isinstance(key, slice):
+        return key
+    if np.ndim(key) == 1:
+        return np.asarray(key, dtype=None if len(key) else int)
+    if np.ndim(key):
+        raise IndexError(f"{name}s are picked along one axis, not by {np.ndim(key)}-D")
+    start = as_index(key, size, name)
+    return slice(start, start + 1)
+
+
 FORMAT_VERSION = "1.0"
-PLANES = {"xy": 2, "xz": 1, "yz": 0}  # and the axis each leaves out
-PLOTTED_PARTICLES = 20
-
-Indices = Sequence[SupportsIndex] | Int[np.ndarray, " indices"]
-
-
-class TrajectoryArrays(eqx.Module):
-    """The arrays of a trajectory on a JAX device, ready to pass into compiled code."""
-
-    positions: Float[Array, "frames particles 3"]
-    times: Float[Array, " frames"]
-    velocities: Float[Array, "frames particles 3"] | None
-    alive: Bool[Array, "frames particles"]
-    generation: Int[Array, "frames particles"]
 
 
 class Trajectory:
@@ -126,21 +172,6 @@ class Trajectory:
         return self.positions.shape[1]
 
     @property
-    def D(self) -> int:
-        """Number of space dimensions, always 3."""
-        return self.positions.shape[2]
-
-    @property
-    def num_particles(self) -> int:
-        """Number of particles."""
-        return self.N
-
-    @property
-    def num_timesteps(self) -> int:
-        """Number of recorded frames."""
-        return self.T
-
-    @property
     def duration(self) -> float:
         """Time from first to last frame, negative when tracked backwards."""
         return float(self.times[-1] - self.times[0]) if self.T > 1 else 0.0
@@ -149,12 +180,6 @@ class Trajectory:
     def dt_mean(self) -> float:
         """Mean time between frames."""
         return self.duration / (self.T - 1) if self.T > 1 else 0.0
-
-    @property
-    def residence_time(self) -> Float[np.ndarray, " particles"]:
-        """How long each slot's first particle was inside, NaN while it still is."""
-        entered, left = paths.first_stays(self)
-        return np.abs(left - entered)
 
     def __len__(self) -> int:
         return self.T
@@ -203,150 +228,134 @@ class Trajectory:
             exit_time,
         )
 
-    def get_positions_at_time(
-        self, t_idx: SupportsIndex
-    ) -> Float[np.ndarray, "particles 3"]:
-        """A copy of all positions at one frame."""
-        return self.positions[as_index(t_idx, self.T, "frame")].copy()
-
-    def get_particle_trajectory(
-        self, p_idx: SupportsIndex
-    ) -> tuple[Float[np.ndarray, "frames 3"], Float[np.ndarray, " frames"]]:
-        """Copies of one particle's positions and of the times."""
-        particle = as_index(p_idx, self.N, "particle")
-        return self.positions[:, particle].copy(), self.times.copy()
-
-    def extract_2d_slice(self, plane: str = "xy") -> "Trajectory":
-        """The projection onto a plane: the component that leaves it is zero."""
-        if plane.lower() not in PLANES:
-            raise ValueError(f"plane is {plane!r}: choose one of {', '.join(PLANES)}")
-        flat = self.to_numpy()
-        axis = PLANES[plane.lower()]
-        flat.positions[..., axis] = np.where(flat.alive, 0, flat.positions[..., axis])
-        if flat.velocities is not None:
-            flat.velocities[..., axis] = 0
-        flat.metadata["extracted_plane"] = plane.lower()
-        return flat
-
     def compute_displacement(self) -> Float[np.ndarray, " particles"]:
         """Distance from start to end of each slot's latest life."""
-        return measures.displacements(self)
+        return paths.displacements(self)
 
     def compute_path_length(self) -> Float[np.ndarray, " particles"]:
         """Length of each slot's path, summed over its lives."""
-        return measures.path_lengths(self)
+        return paths.path_lengths(self)
 
     def compute_speeds(self) -> Float[np.ndarray, "steps particles"]:
         """Recorded speed at the start of each frame interval, else length over time."""
-        return measures.speeds(self)
-
-    def to_jax(self) -> TrajectoryArrays:
-        """The arrays on the default JAX device, in the dtype of the positions."""
-        dtype = self.positions.dtype
-        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
-            raise ValueError(
-                f"positions are {dtype}, which JAX would cut to float32: set "
-                'jaxtrace.configure(dtype="float64") first'
-            )
-        return TrajectoryArrays(
-            jnp.asarray(self.positions),
-            jnp.asarray(self.times.astype(dtype)),
-            None
-            if self.velocities is None
-            else jnp.asarray(self.velocities.astype(dtype)),
-            jnp.asarray(self.alive),
-            jnp.asarray(self.generation),
-        )
-
-    def to_numpy(self) -> "Trajectory":
-        """An independent copy."""
-        return Trajectory(
-            self.positions.copy(),
-            self.times.copy(),
-            None if self.velocities is None else self.velocities.copy(),
-            self.metadata,
-            self.alive.copy(),
-            self.generation.copy() if any(self.generation.strides) else None,
-            self.status.copy(),
-            self.exit_time.copy(),
-        )
+        return paths.speeds(self)
 
     def memory_usage_mb(self) -> float:
         """Host memory held by the arrays of all frames, in MiB."""
-        return measures.memory_mb(self)
-
-    def subsample_time(self, step: int = 2) -> "Trajectory":
-        """Every `step`-th frame, from the first."""
-        if step < 1:
-            raise ValueError(f"step is {step}: give a whole number of at least 1")
-        thinned = self[::step]
-        thinned.metadata["subsampled"] = step
-        return thinned
+        return paths.memory_mb(self)
 
     def get_bounds(self) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
         """Lowest and highest recorded coordinates of alive particles, NaN if none."""
-        return measures.bounds(self)
+        return paths.bounds(self)
 
-    def analyze_convergence(self) -> dict[str, Any]:
-        """Final and furthest distance of the latest lives from their starts."""
-        if self.T < 2:
-            return {"status": "insufficient_data", "num_timesteps": self.T}
-        reached = measures.summarize(measures.displacements(self))
-        furthest = measures.summarize(measures.furthest_distances(self))
-        return {
-            "status": "success",
-            "num_timesteps": self.T,
-            "num_particles": self.N,
-            "duration": self.duration,
-            "mean_final_displacement": reached["mean"],
-            "max_final_displacement": reached["max"],
-            "mean_max_displacement": furthest["mean"],
-            "trajectory_bounds": self.get_bounds(),
-            "memory_usage_mb": self.memory_usage_mb(),
-        }
 
-    def export_to_vtk(
-        self, filename: str | PathLike[str], time_indices: Indices | None = None
-    ) -> None:
-        """Write alive particles of the chosen frames as vertices of one `.vtu` file.
+MERGE_AXES = ("time", "particles")
+# Clocks agree when they differ by less than this part of a frame interval.
+CLOCK_AGREEMENT = 1e-3
 
-        Point arrays: `Velocity`, `Speed`, `Time` and `ParticleID`.
-        """
-        from jaxtrace.files.trajectories import export_points_vtu
 
-        every = range(self.T) if time_indices is None else time_indices
-        frames = [as_index(frame, self.T, "frame") for frame in every]
-        if not frames:
-            raise ValueError("time_indices name no frame: give at least one")
-        # One frame is written with its time, several as points in a row.
-        pick = frames[0] if len(frames) == 1 else np.array(frames)
-        velocities = np.stack([self._velocities_at(frame) for frame in frames])
-        export_points_vtu(
-            self.positions[pick],
-            filename,
-            time=self.times[pick],
-            velocities=velocities.reshape(self.positions[pick].shape),
-            alive=self.alive[pick],
+def merge_trajectories(
+    trajectories: Sequence[Trajectory], axis: str = "time"
+) -> Trajectory:
+    """One trajectory out of several, one after another or side by side.
+
+    Along time, a part that begins with the very frame at which the one before it ended
+    (a restarted run) contributes that frame once. Velocities are kept when every part
+    has them; metadata is the first part's.
+    """
+    if axis not in MERGE_AXES:
+        raise ValueError(f"axis is {axis!r}: choose one of {', '.join(MERGE_AXES)}")
+    if not trajectories:
+        raise ValueError("there is nothing to merge: give at least one trajectory")
+    for other in trajectories[1:]:
+        _require_same_period(trajectories[0], other)
+    join = _join_frames if axis == "time" else _join_particles
+    merged = join(trajectories)
+    merged.metadata |= {"merged_axis": axis, "merged_count": len(trajectories)}
+    return merged
+
+
+def _require_same_period(first: Trajectory, other: Trajectory) -> None:
+    one, two = (paths.read_period(part.metadata) for part in (first, other))
+    if not np.array_equal(one, two):
+        raise ValueError(
+            f"periods {one} and {two} differ: paths of different domains do not merge"
         )
 
-    def _velocities_at(self, frame: int) -> Float[np.ndarray, "particles 3"]:
-        """Velocities at one frame; the window keeps one frame of a long run cheap."""
-        start = max(frame - 1, 0)
-        return measures.frame_velocities(self[start : frame + 2])[frame - start]
 
-    def plot_2d(
-        self,
-        plane: str = "xy",
-        particle_indices: Indices | None = None,
-        show_arrows: bool = False,
-        figsize: tuple[float, float] = (10, 8),
-    ) -> Any:
-        """Draw paths in a plane; without `particle_indices` those of the first 20."""
-        from jaxtrace.plot.static import plot_trajectory_2d
-
-        if particle_indices is None:
-            particle_indices = range(min(self.N, PLOTTED_PARTICLES))
-        chosen = self[:, [as_index(i, self.N, "particle") for i in particle_indices]]
-        return plot_trajectory_2d(
-            chosen, plane=plane, show_arrows=show_arrows, figsize=figsize
+def _join_frames(parts: Sequence[Trajectory]) -> Trajectory:
+    counts = [part.N for part in parts]
+    if len(set(counts)) > 1:
+        raise ValueError(
+            f"the parts have {counts} particles: parts merged along time must have the "
+            "same number"
         )
+    first = parts[0]
+    kept, generations, count = [first], [first.generation], first.generation
+    status, exit_time = first.status, first.exit_time
+    for before, after in pairwise(parts):
+        repeated = int(_begins_where_ended(before, after))
+        kept.append(after[repeated:])
+        count = _continued_count(count, after.generation)
+        generations.append(count[repeated:])
+        status = np.where(after.alive.any(axis=0), after.status, status)
+        exit_time = np.where(np.isnan(after.exit_time), exit_time, after.exit_time)
+    return Trajectory(
+        np.concatenate([part.positions for part in kept]),
+        np.concatenate([part.times for part in kept]),
+        _joined_velocities(kept, axis=0),
+        first.metadata,
+        np.concatenate([part.alive for part in kept]),
+        np.concatenate(generations),
+        status,
+        exit_time,
+    )
+
+
+def _begins_where_ended(before: Trajectory, after: Trajectory) -> bool:
+    if not before.T or not after.T or after.times[0] != before.times[-1]:
+        return False
+    return np.array_equal(before.positions[-1], after.positions[0], equal_nan=True)
+
+
+def _continued_count(
+    before: Int[np.ndarray, "earlier particles"],
+    after: Int[np.ndarray, "later particles"],
+) -> Int[np.ndarray, "later particles"]:
+    """Generations of a later part, counted on where it began to count anew."""
+    if not len(before) or not len(after):
+        return after
+    return after + np.maximum(before[-1] - after[0], 0)
+
+
+def _same_clock(one: Trajectory, other: Trajectory) -> bool:
+    allowed = CLOCK_AGREEMENT * abs(one.dt_mean)
+    return bool(np.all(np.abs(one.times - other.times) <= allowed))
+
+
+def _joined_velocities(
+    parts: Sequence[Trajectory], axis: int
+) -> Float[np.ndarray, "frames particles 3"] | None:
+    known = [part.velocities for part in parts if part.velocities is not None]
+    return np.concatenate(known, axis=axis) if len(known) == len(parts) else None
+
+
+def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
+    first = parts[0]
+    for part in parts[1:]:
+        if part.T != first.T or not _same_clock(first, part):
+            raise ValueError(
+                f"the parts have {first.T} and {part.T} frames or different times: "
+                "parts merged along particles must share their frames"
+            )
+    beside = lambda arrays: np.concatenate(list(arrays), axis=1)
+    return Trajectory(
+        beside(part.positions for part in parts),
+        first.times,
+        _joined_velocities(parts, axis=1),
+        first.metadata,
+        beside(part.alive for part in parts),
+        beside(part.generation for part in parts),
+        np.concatenate([part.status for part in parts]),
+        np.concatenate([part.exit_time for part in parts]),
+    )

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
+from jaxtrace.analysis.density import PLANES
+from jaxtrace.analysis.kde import KDEEstimator
+from jaxtrace.analysis.sph import SPHDensityEstimator
 from jaxtrace.bounds import Box
-from jaxtrace.density.grids import PLANES
-from jaxtrace.density.kde import KDEEstimator
-from jaxtrace.density.sph import SPHDensityEstimator
 from jaxtrace.workflow.tables import Density
 
 SLICE_PLACE = 0.7  # of the domain along x, where the case says nothing

@@ -13,18 +13,11 @@ from jaxtyping import Float
 from jaxrig.static import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config
-from jaxtrace.fields.function import as_field
+from jaxtrace.fields.analytic import as_field, make_flow
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
 from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.flows import make_flow
-from jaxtrace.tracking.inertia import Inertial
-from jaxtrace.tracking.motion import AbstractMotion
-from jaxtrace.tracking.seed_shapes import (
-    Seeds,
-    as_seeds,
-    random_seeds,
-    uniform_grid_seeds,
-)
+from jaxtrace.tracking.motion import AbstractMotion, Inertial
+from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.workflow.case import Case
 from jaxtrace.workflow.series import load_field

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.analysis.ftle import ftle
+from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.bounds import Box, box_bounds
 from jaxtrace.plot.maps import plot_field_2d
 from jaxtrace.workflow.case import Case

@@ -9,12 +9,11 @@ from typing import Annotated, Any, ClassVar
 from jaxrig.devices import KINDS
 from jaxrig.static import freeze, thaw
 from jaxtrace import settings
-from jaxtrace.density.grids import NORMALIZATIONS, PLANES
-from jaxtrace.density.kde import BANDWIDTH_RULES
-from jaxtrace.density.kernels import KERNELS
+from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
+from jaxtrace.analysis.kde import BANDWIDTH_RULES
 from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
-from jaxtrace.integrators.tableau import METHODS
+from jaxtrace.integrators import METHODS
 from jaxtrace.settings import (
     DTYPES,
     Checked,
@@ -29,7 +28,7 @@ from jaxtrace.settings import (
     text,
     whole,
 )
-from jaxtrace.tracking.boundary import FACTORIES
+from jaxtrace.tracking import boundary
 from jaxtrace.tracking.diffusion import SCHEMES
 
 Triple = tuple[Any, Any, Any]
@@ -41,9 +40,8 @@ EXPORTS = ("vtp", "series")
 ESTIMATES = ("kde", "sph")
 PICTURES = ("particles", "trajectories", "density", "slice")
 # Boundaries and arguments that are functions cannot be written in a file.
-BOUNDARIES = {n: f for n, f in FACTORIES.items() if n not in ("distance", "wall")}
-BOUNDARIES["walls"] = FACTORIES["wall"]
-NOT_WRITTEN = ("inlet_particle_generator", "domain_bounds")
+BOUNDARIES = {n: f for n, f in boundary.BOUNDARIES.items() if n != "distance"}
+NOT_WRITTEN = ("inlet_particle_generator",)
 
 
 def _normalize(value: Any, name: str) -> Normalize:

@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.analysis.advection import Advection, count_steps, shear
+from jaxtrace.analysis.flow_maps import Advection, count_steps, shear
 from jaxtrace.fields.analytic import ABCFlow, Saddle, UniformFlow, number
-from jaxtrace.tracking.simulate import first_moment, make_world
+from jaxtrace.tracking.simulate import first_instant, make_dynamics
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ def test_wrong_choices_are_named(options, message):
 
 
 def steps(how, span, follow=None, field=None):
-    world = make_world(field or Saddle(), None, None, 0)
+    dynamics = make_dynamics(field or Saddle(), None, None, 0)
     points = np.zeros((4, 3), np.float32)
-    return count_steps(world, how, span, points, follow or never)
+    return count_steps(dynamics, how, span, points, follow or never)
 
 
 def never(seeds, count):
@@ -73,9 +73,9 @@ def test_shear_sets_the_first_number_of_steps():
 def test_shear_is_the_norm_of_the_velocity_gradient():
     points = np.random.default_rng(1).uniform(0, 6, (20, 3))
     with jax.enable_x64(True):
-        world = make_world(ABCFlow(), None, None, 0)
-        moment = first_moment(world.field, np.zeros(1), np.float64)
-        found = np.asarray(shear(world, jnp.asarray(points), moment))
+        dynamics = make_dynamics(ABCFlow(), None, None, 0)
+        instant = first_instant(dynamics.field, np.zeros(1), np.float64)
+        found = np.asarray(shear(dynamics, jnp.asarray(points), instant))
     x, y, z = points.T
     a, b, c = 3**0.5, 2**0.5, 1.0
     # Each component's two derivatives.

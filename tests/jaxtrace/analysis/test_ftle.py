@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import trace_files as files
-from jaxtrace.analysis.ftle import ftle
+from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.config import configure, reset_config
 from jaxtrace.fields.analytic import (
     ABCFlow,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from jaxtrace.analysis.pairs import close_pairs, start_separations
+from jaxtrace.analysis.mixing import close_pairs, start_separations
 from jaxtrace.tracking.trajectory import Trajectory
 from trace_records import uniform
 

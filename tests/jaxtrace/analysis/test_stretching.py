@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from jaxtrace.analysis.stretching import log_stretch
+from jaxtrace.analysis.flow_maps import log_stretch
 
 
 @pytest.mark.parametrize("directions", [1, 2, 3])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from jaxtrace.analysis import validate_trajectory_data
+from jaxtrace.analysis.statistics import validate_trajectory_data
 from jaxtrace.tracking.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 

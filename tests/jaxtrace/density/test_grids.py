@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtrace.density.grids import (
+from jaxtrace.analysis.density import (
     Domain,
     check_normalization,
     finite_particles,

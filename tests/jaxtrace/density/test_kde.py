@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import gaussian_kde
 
 from jaxrig.compilation import record_compilations
-from jaxtrace.density import KDEEstimator
-from jaxtrace.density.kde import rule_bandwidth
+from jaxtrace.analysis import KDEEstimator
+from jaxtrace.analysis.kde import rule_bandwidth
 from trace_densities import clustered, integral, naive_kde
 
 pytestmark = pytest.mark.slow  # compiles many programs

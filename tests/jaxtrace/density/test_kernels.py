@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from jaxrig.testing import assert_one_trace
-from jaxtrace.density import KERNELS, get_kernel
-from jaxtrace.density.kernels import NORMAL
+from jaxtrace.analysis.density import KERNELS, NORMAL, get_kernel
 from trace_densities import CONSTANTS, PROFILES
 
 pytestmark = pytest.mark.slow  # compiles many programs

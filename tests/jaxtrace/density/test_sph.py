@@ -5,24 +5,23 @@ import numpy as np
 import pytest
 
 from jaxrig.compilation import record_compilations
-from jaxtrace.density import KERNELS, SPHDensityEstimator
+from jaxtrace.analysis import SPHDensityEstimator
+from jaxtrace.analysis.density import KERNELS
 from trace_densities import clustered, integral, naive_adaptive_lengths, naive_sph
 
 pytestmark = pytest.mark.slow  # compiles many programs
 
 RNG = np.random.default_rng(3)
-SEARCHES = ("hashgrid", "bruteforce")
 
 
 def dimension(dims):
     return f"{dims}d"
 
 
-@pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_equals_the_double_loop(kernel, dims, adaptive, search):
+def test_equals_the_double_loop(kernel, dims, adaptive):
     positions = clustered(80, dims)
     points = np.concatenate([positions[:10], RNG.standard_normal((20, dims))])
     masses = RNG.uniform(0.5, 2, 80)
@@ -35,7 +34,6 @@ def test_equals_the_double_loop(kernel, dims, adaptive, search):
             adaptive=adaptive,
             n_neighbors=9,
             masses=masses,
-            neighbor_search=search,
             normalize=False,
         )
         found = estimator.evaluate(points)
@@ -45,21 +43,6 @@ def test_equals_the_double_loop(kernel, dims, adaptive, search):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
-@pytest.mark.parametrize("dims", [2, 3])
-def test_both_searches_agree_in_float32(dims, adaptive):
-    positions = clustered(3_000, dims).astype(np.float32)
-    points = clustered(200, dims, seed=5).astype(np.float32)
-    hashed, brute = (
-        SPHDensityEstimator(
-            positions, dimension(dims), adaptive=adaptive, neighbor_search=search
-        ).evaluate(points)
-        for search in SEARCHES
-    )
-    assert hashed.dtype == np.float32
-    np.testing.assert_allclose(hashed, brute, rtol=1e-4, atol=1e-6 * brute.max())
-
-
 @pytest.mark.parametrize("dims", [2, 3])
 def test_a_lattice_has_its_number_density(dims):
     per_axis = {2: 20, 3: 10}[dims]
@@ -67,19 +50,17 @@ def test_a_lattice_has_its_number_density(dims):
     lattice = np.stack(np.meshgrid(*[side] * dims), axis=-1).reshape(-1, dims)
     middle = np.full((1, dims), 0.5)
     for kernel in KERNELS:
-        for search in SEARCHES:
-            estimator = SPHDensityEstimator(
-                lattice,
-                dimension(dims),
-                smoothing_length=1.5 / per_axis,
-                kernel_type=kernel,
-                neighbor_search=search,
-                normalize=False,
-            )
-            # A Gaussian this wide reaches over the edge of so small a lattice.
-            loose = 2e-2 if kernel == "gaussian" else 5e-3
-            density = estimator.evaluate(middle)[0]
-            assert density == pytest.approx(per_axis**dims, rel=loose)
+        estimator = SPHDensityEstimator(
+            lattice,
+            dimension(dims),
+            smoothing_length=1.5 / per_axis,
+            kernel_type=kernel,
+            normalize=False,
+        )
+        # A Gaussian this wide reaches over the edge of so small a lattice.
+        loose = 2e-2 if kernel == "gaussian" else 5e-3
+        density = estimator.evaluate(middle)[0]
+        assert density == pytest.approx(per_axis**dims, rel=loose)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
@@ -200,16 +181,13 @@ def test_absorbed_particles_and_points():
     found = SPHDensityEstimator(holes, masses=masses).evaluate(positions)
     wanted = SPHDensityEstimator(positions[kept], masses=masses[kept])
     np.testing.assert_allclose(found, wanted.evaluate(positions), rtol=1e-4)
-    for search in SEARCHES:
-        for kernel in KERNELS:
-            estimator = SPHDensityEstimator(
-                positions, kernel_type=kernel, neighbor_search=search
-            )
-            far = [[1e9, 1e9], [0, -1e30], [np.inf, 0]]
-            density = estimator.evaluate([*far, [np.nan, 0], [0, 0]])
-            assert density[:3].tolist() == [0, 0, 0]
-            assert np.isnan(density[3])
-            assert density[4] > 0
+    for kernel in KERNELS:
+        estimator = SPHDensityEstimator(positions, kernel_type=kernel)
+        far = [[1e9, 1e9], [0, -1e30], [np.inf, 0]]
+        density = estimator.evaluate([*far, [np.nan, 0], [0, 0]])
+        assert density[:3].tolist() == [0, 0, 0]
+        assert np.isnan(density[3])
+        assert density[4] > 0
 
 
 def test_lengths_are_refreshed():
@@ -245,37 +223,14 @@ def test_frames_of_one_size_share_a_program():
 
 def test_the_memory_limit_does_not_change_the_answer():
     positions = clustered(500, 3)
-    for search in SEARCHES:
-        for adaptive in (False, True):
-            roomy, cramped = (
-                SPHDensityEstimator(
-                    positions,
-                    "3d",
-                    adaptive=adaptive,
-                    neighbor_search=search,
-                    memory_limit_gb=limit,
-                ).evaluate(positions)
-                for limit in (1.0, 1e-4)
-            )
-            np.testing.assert_allclose(cramped, roomy, rtol=1e-5)
-
-
-def test_limits_of_the_user_raise_with_the_number_found():
-    positions = np.concatenate([np.zeros((30, 2)), [[1, 1], [2, 2]]])
-    options = {"smoothing_length": 0.2, "normalize": False}
-    estimator = SPHDensityEstimator(
-        positions, max_neighbors=30, per_cell_cap=30, **options
-    )
-    free = SPHDensityEstimator(positions, **options)
-    points = [[0.0, 0.1], [1.0, 1.0]]
-    np.testing.assert_array_equal(estimator.evaluate(points), free.evaluate(points))
-    tight = SPHDensityEstimator(positions, max_neighbors=29, **options)
-    with pytest.raises(ValueError, match="has 30 neighbors, max_neighbors is 29"):
-        tight.evaluate(points)
-    with pytest.raises(ValueError, match="cell holds 30 particles"):
-        SPHDensityEstimator(positions, per_cell_cap=29, **options)
-    with pytest.raises(ValueError, match="32 particles exceed"):
-        SPHDensityEstimator(positions, adaptive=True, max_particles_for_adaptive=31)
+    for adaptive in (False, True):
+        roomy, cramped = (
+            SPHDensityEstimator(
+                positions, "3d", adaptive=adaptive, memory_limit_gb=limit
+            ).evaluate(positions)
+            for limit in (1.0, 1e-4)
+        )
+        np.testing.assert_allclose(cramped, roomy, rtol=1e-5)
 
 
 def test_wrong_use_raises():
@@ -284,7 +239,6 @@ def test_wrong_use_raises():
         "dimensions": "4d",
         "kernel_type": "quintic",
         "plane": "zz",
-        "neighbor_search": "tree",
         "normalize": "mass",
     }
     for argument, value in wrong.items():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from jaxrig.compilation import record_compilations
 from jaxrig.memory import compiled_memory
-from jaxtrace.density.kernels import KERNELS, normal
-from jaxtrace.density.sums import (
+from jaxtrace.analysis.density import KERNELS, normal
+from jaxtrace.analysis.kernel_sums import (
     DirectSum,
     NeighborSum,
     Sources,

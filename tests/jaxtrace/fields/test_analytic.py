@@ -112,8 +112,8 @@ def test_an_instant_of_each_particle(name):
 def test_no_flow_has_divergence(name):
     flow, _ = CASES[name]
     with jax.enable_x64(True):
-        moment = jax.tree.map(jnp.asarray, flow.moment(np.float64(T)))
-        at = lambda x: flow.velocity(x[None], moment, ())[0][0]
+        instant = jax.tree.map(jnp.asarray, flow.instant(np.float64(T)))
+        at = lambda x: flow.velocity(x[None], instant, ())[0][0]
         slopes = jax.jit(jax.vmap(jax.jacfwd(at)))(jnp.asarray(PLACES[:7]))
     assert np.allclose(np.trace(slopes, axis1=1, axis2=2), 0, atol=1e-12)
 
@@ -123,8 +123,8 @@ def test_other_parameters_are_not_compiled_again(name):
     flow, _ = CASES[name]
     other = type(flow)()
     x = jnp.asarray(PLACES, np.float32)
-    ask = lambda flow, moment: flow.velocity(x, moment, flow.start(x))[0]
-    assert_one_trace(ask, (flow, flow.moment(0.5)), (other, flow.moment(2.5)))
+    ask = lambda flow, instant: flow.velocity(x, instant, flow.start(x))[0]
+    assert_one_trace(ask, (flow, flow.instant(0.5)), (other, flow.instant(2.5)))
 
 
 def test_a_vortex_is_smooth_at_its_center():
@@ -133,8 +133,8 @@ def test_a_vortex_is_smooth_at_its_center():
     speed = np.asarray(flow.sample(near))[:, 1]
     assert np.allclose(speed[:2], 1 / (np.pi * 0.2**2) * near[:2, 0], rtol=1e-3)
     assert speed[2] == 0
-    moment = jax.tree.map(jnp.asarray, flow.moment(0.0))
-    at = lambda x: flow.velocity(x[None], moment, ())[0][0]
+    instant = jax.tree.map(jnp.asarray, flow.instant(0.0))
+    at = lambda x: flow.velocity(x[None], instant, ())[0][0]
     assert np.isfinite(jax.jit(jax.jacfwd(at))(jnp.zeros(3))).all()
 
 

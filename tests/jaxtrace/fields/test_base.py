@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import DoubleGyre, Rotation
-from jaxtrace.fields.base import Sampled, as_positions
+from jaxtrace.fields.base import Field, as_positions
 
 
 def test_positions_gain_rows_and_columns():
@@ -31,7 +31,7 @@ def test_other_shapes_are_refused(shape):
         as_positions(np.zeros(shape))
 
 
-class Wrapped(Sampled):
+class Wrapped(Field):
     """The least a field for users has to be."""
 
     def __init__(self, flow):

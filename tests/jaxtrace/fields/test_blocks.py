@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxtrace.fields.blocks import flatten, relative_volumes
 from jaxtrace.fields.cells import KINDS
-from jaxtrace.fields.topology import make_mesh
+from jaxtrace.fields.topology import flatten, make_mesh, relative_volumes
 from trace_meshes import SIX, flat, lattice, plane_lattice, quadratic, split
 
 

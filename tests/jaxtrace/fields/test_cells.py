@@ -8,12 +8,8 @@ from jaxtrace.fields.cells import (
     KINDS,
     VTK_CODES,
     VTK_KINDS,
-    barycentric_coords_tetrahedron,
-    barycentric_coords_triangle,
     later_weights,
     side_values,
-    tet10_shape_functions,
-    tri6_shape_functions,
 )
 from trace_meshes import shares
 
@@ -107,32 +103,3 @@ def test_vtk_orders_bring_pixels_and_voxels_round():
     kind, order = VTK_KINDS[VTK_CODES["voxel"]]
     assert kind.name == "hexahedron"
     assert order == (0, 1, 3, 2, 4, 5, 7, 6)
-
-
-def test_barycentric_coordinates_rebuild_the_point():
-    rng = np.random.default_rng(2)
-    for call, count in (
-        (barycentric_coords_triangle, 3),
-        (barycentric_coords_tetrahedron, 4),
-    ):
-        corners = rng.standard_normal((count, 3)).astype(np.float32)
-        l = rng.dirichlet(np.ones(count)).astype(np.float32)
-        found = np.asarray(call(l @ corners, *corners))
-        np.testing.assert_allclose(found, l, atol=1e-5)
-        assert found.sum() == pytest.approx(1, abs=1e-6)
-
-
-def test_quadratic_shape_functions_reproduce_quadratics():
-    rng = np.random.default_rng(3)
-    for call, corners, edges in (
-        (tri6_shape_functions, 3, [(0, 1), (1, 2), (2, 0)]),
-        (tet10_shape_functions, 4, [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)]),
-    ):
-        l = rng.dirichlet(np.ones(corners), 10).astype(np.float32)
-        nodes = np.eye(corners)
-        nodes = np.concatenate([nodes, [(nodes[a] + nodes[b]) / 2 for a, b in edges]])
-        bend = rng.standard_normal((corners, corners))
-        value = lambda x, bend=bend: np.einsum("ni,ij,nj->n", x, bend, x)
-        np.testing.assert_allclose(
-            np.asarray(call(l)) @ value(nodes), value(l), atol=1e-5
-        )

@@ -17,15 +17,15 @@ COUNT = 800
 
 
 @jax.jit
-def answer(field, x, moment, memory):
-    return field.velocity(x, moment, memory)
+def answer(field, x, instant, cell_hint):
+    return field.velocity(x, instant, cell_hint)
 
 
-def ask(field, x, t: Any = 0.0, memory=None):
+def ask(field, x, t: Any = 0.0, cell_hint=None):
     x = jnp.asarray(x, np.float32)
-    moment = jax.tree.map(jnp.asarray, field.moment(np.asarray(t, np.float64)))
-    memory = field.start(x) if memory is None else memory
-    return answer(field, x, moment, memory)
+    instant = jax.tree.map(jnp.asarray, field.instant(np.asarray(t, np.float64)))
+    cell_hint = field.start(x) if cell_hint is None else cell_hint
+    return answer(field, x, instant, cell_hint)
 
 
 def at(shape, factor, seed=0):
@@ -47,10 +47,10 @@ def places(seed=0):
 def test_each_slice_answers_on_its_own_mesh():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()
-    memory = None
+    cell_hint = None
     for t, factor in ((0.0, 1.0), (0.5, 1.5), (1.0, 2.0), (1.75, 3.5), (2.0, 4.0)):
-        velocity, memory = ask(field, x, t, memory)
-        assert np.all(np.asarray(field.inside(jnp.asarray(x), memory)))
+        velocity, cell_hint = ask(field, x, t, cell_hint)
+        assert np.all(np.asarray(field.inside(jnp.asarray(x), cell_hint)))
         np.testing.assert_allclose(velocity, factor * x @ SLOPE, atol=1e-5)
 
 
@@ -90,14 +90,14 @@ def test_a_mesh_that_ends_earlier_answers_with_its_edge():
     far = near._replace(points=near.points * [2, 1, 1])
     field = make_changing_field([near, far], [0.0, 1.0], dtype=np.float32)
     x = places() + np.array([1, 0, 0], np.float32)
-    velocity, memory = ask(field, x, 0.0)
+    velocity, cell_hint = ask(field, x, 0.0)
     edge = np.clip(x, 0, 1)
     # Faces are compared by squared distances of about 1, which tell points apart that
     # lie the root of a rounding error sideways, and no closer.
     blur = float(np.sqrt(np.finfo(np.float32).eps) * abs(SLOPE).max())
     np.testing.assert_allclose(velocity, edge @ SLOPE, atol=blur)
-    assert np.all(np.asarray(memory)[:, 0] < 0)
-    assert np.all(np.asarray(memory)[:, 1] >= 0)
+    assert np.all(np.asarray(cell_hint)[:, 0] < 0)
+    assert np.all(np.asarray(cell_hint)[:, 1] >= 0)
     low, high = field.get_spatial_bounds()
     np.testing.assert_allclose([low, high], [[0, 0, 0], [2, 1, 1]])
     assert field.get_time_bounds() == (0.0, 1.0)
@@ -109,8 +109,8 @@ def test_paths_leave_the_mesh_of_the_moment():
     far = near._replace(points=near.points * [2, 1, 1])
     field = make_changing_field([near, far], [0.0, 1.0], dtype=np.float32)
     x = jnp.asarray(places() * np.array([0.5, 1, 1], np.float32))
-    _, memory = ask(field, x, 0.0)
-    found = field.trace(x, x + jnp.asarray([[1.0, 0.0, 0.0]]), memory)
+    _, cell_hint = ask(field, x, 0.0)
+    found = field.first_exit(x, x + jnp.asarray([[1.0, 0.0, 0.0]]), cell_hint)
     assert np.all(np.asarray(found.hit))
     np.testing.assert_allclose(found.point[:, 0], 1, atol=1e-6)
 

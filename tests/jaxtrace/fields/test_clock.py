@@ -19,8 +19,8 @@ UNEVEN = np.array([-1.0, 0.5, 0.75, 2.0, 5.0, 5.5])
 VALUES = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
 
 
-def blend(moment, values):
-    return np.sum(np.asarray(moment.weights) * values[np.asarray(moment.slices)], -1)
+def blend(instant, values):
+    return np.sum(np.asarray(instant.weights) * values[np.asarray(instant.slices)], -1)
 
 
 def inside(times, values, t, interpolation, wraps=False):
@@ -71,7 +71,7 @@ def test_every_rule_inside_and_beyond_the_record(interpolation, extrapolation):
     expected = [
         naive(UNEVEN, values, t, interpolation, extrapolation) for t in instants
     ]
-    found = blend(clock.moment(instants), values)
+    found = blend(clock.instant(instants), values)
     assert np.allclose(found, expected, atol=1e-12, equal_nan=True)
 
 
@@ -82,9 +82,9 @@ def test_traced_times_follow_the_same_rules(interpolation, extrapolation):
     values = values_for(extrapolation)
     instants = np.linspace(-4, 9, 40)
     with jax.enable_x64(True):
-        ask = jax.jit(lambda clock, t: clock.moment(t))
+        ask = jax.jit(lambda clock, t: clock.instant(t))
         traced = ask(clock, jnp.asarray(instants))
-    host = clock.moment(instants)
+    host = clock.instant(instants)
     assert np.allclose(
         blend(traced, values), blend(host, values), atol=1e-12, equal_nan=True
     )
@@ -94,10 +94,10 @@ def test_traced_times_follow_the_same_rules(interpolation, extrapolation):
 def test_one_instant_and_many_agree():
     clock = make_clock(UNEVEN, "cubic", "linear")
     instants = np.linspace(-3, 7, 11).reshape(11, 1)
-    many = clock.moment(instants)
+    many = clock.instant(instants)
     assert many.slices.shape == (11, 1, 4)
     for row, t in enumerate(instants[:, 0]):
-        one = clock.moment(float(t))
+        one = clock.instant(float(t))
         assert np.array_equal(one.slices, many.slices[row, 0])
         assert np.allclose(one.weights, many.weights[row, 0], atol=1e-15)
 
@@ -105,7 +105,7 @@ def test_one_instant_and_many_agree():
 def test_a_cubic_reproduces_quadratics_between_inner_slices():
     clock = make_clock(UNEVEN, "cubic", "constant")
     instants = np.linspace(UNEVEN[1], UNEVEN[-2], 50)
-    found = blend(clock.moment(instants), 2 * UNEVEN**2 - 3 * UNEVEN + 1)
+    found = blend(clock.instant(instants), 2 * UNEVEN**2 - 3 * UNEVEN + 1)
     assert np.allclose(found, 2 * instants**2 - 3 * instants + 1, atol=1e-12)
 
 
@@ -115,7 +115,7 @@ def test_slices_that_share_an_instant_are_a_jump(interpolation):
     values = np.array([0.0, 0.0, 50.0, 7.0, 7.0, 9.0])
     clock = make_clock(times, interpolation, "constant")
     before, after = np.nextafter(1, 0), np.nextafter(1, 2)
-    found = blend(clock.moment(np.array([0.5, before, 1.0, after, 1.5, 2.0])), values)
+    found = blend(clock.instant(np.array([0.5, before, 1.0, after, 1.5, 2.0])), values)
     assert np.allclose(found, [0, 0, 7, 7, 7, 9], atol=1e-6)
 
 
@@ -123,8 +123,8 @@ def test_a_single_slice_holds_at_all_times_or_at_its_own_alone():
     instants = np.array([-1.0, 3.0, 8.0])
     for rule in ("constant", "linear", "periodic"):
         clock = make_clock([3.0], "linear", rule)
-        assert np.array_equal(clock.moment(instants).weights, np.ones((3, 1)))
-    only = make_clock([3.0], "linear", "zero").moment(instants).weights
+        assert np.array_equal(clock.instant(instants).weights, np.ones((3, 1)))
+    only = make_clock([3.0], "linear", "zero").instant(instants).weights
     assert only[:, 0].tolist() == [0, 1, 0]
 
 
@@ -135,7 +135,7 @@ def test_slopes_are_those_of_the_interpolant(interpolation, extrapolation):
     values = values_for(extrapolation)
     instants = np.linspace(-3.03, 7.07, 60)
     slope = blend(clock.slope(instants), values)
-    ahead, back = (blend(clock.moment(instants + h), values) for h in (1e-6, -1e-6))
+    ahead, back = (blend(clock.instant(instants + h), values) for h in (1e-6, -1e-6))
     assert np.allclose(slope, (ahead - back) / 2e-6, atol=1e-6, equal_nan=True)
 
 
@@ -160,7 +160,7 @@ def test_a_single_slice_has_no_slope():
 @pytest.mark.slow
 def test_weights_sum_to_one_for_any_record(steps, interpolation, extrapolation, t):
     clock = make_clock(np.sort(steps), interpolation, extrapolation)
-    assert np.isclose(clock.moment(t).weights.sum(), 1)
+    assert np.isclose(clock.instant(t).weights.sum(), 1)
     assert np.isclose(clock.slope(t).weights.sum(), 0, atol=1e-9)
 
 

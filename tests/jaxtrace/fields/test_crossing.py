@@ -16,10 +16,10 @@ COUNT = 3000
 
 @jax.jit
 def _trace(field, start, end):
-    return field.trace(start, end, field.start(start))
+    return field.first_exit(start, end, field.start(start))
 
 
-def trace(field, start, end):
+def first_exit(field, start, end):
     """The answer for a few paths, from the program for many."""
     count = len(start)
     spare = ((0, COUNT - count), (0, 0))
@@ -58,7 +58,7 @@ def exit_of_box(start, end, low, high):
 )
 def test_paths_leave_a_box_where_they_should(kind):
     start, end = paths(np.zeros(3), SIZE)
-    found = trace(box(kind), start, end)
+    found = first_exit(box(kind), start, end)
     fraction, axis = exit_of_box(start.astype(float), end.astype(float), 0 * SIZE, SIZE)
     hit = fraction <= 1
     np.testing.assert_array_equal(found.hit, hit)
@@ -68,7 +68,7 @@ def test_paths_leave_a_box_where_they_should(kind):
     inward = -np.sign(np.take_along_axis(end - start, axis[:, None], 1))
     normal = np.where(hit[:, None], inward * np.eye(3)[axis], 0)
     np.testing.assert_allclose(found.normal, normal, atol=1e-5)
-    assert np.all(np.asarray(found.memory) >= 0)
+    assert np.all(np.asarray(found.cell_hint) >= 0)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_paths_leave_a_rectangle_through_its_edges():
     cells = split(cells, [[0, 1, 2], [0, 2, 3]])
     field = make_mesh_field(points, cells, points, dtype=np.float32)
     start, end = paths(np.zeros(3), SIZE)
-    found = trace(field, start, end)
+    found = first_exit(field, start, end)
     plane = [a[:, :2].astype(float) for a in (start, end)]
     fraction, _ = exit_of_box(plane[0], plane[1], 0, SIZE[:2])
     np.testing.assert_array_equal(found.hit, fraction <= 1)
@@ -105,7 +105,7 @@ def within(x):
 def test_the_first_exit_counts_where_a_path_comes_back():
     start = np.array([[0.7, 0.3, 0.5], [0.3, 0.7, 0.5], [0.2, 0.2, 0.5]], np.float32)
     end = np.array([[0.3, 0.9, 0.5], [0.9, 0.3, 0.5], [0.4, 0.8, 0.5]], np.float32)
-    found = trace(bent(), start, end)
+    found = first_exit(bent(), start, end)
     assert found.hit.tolist() == [True, True, False]
     np.testing.assert_allclose(found.fraction, [1 / 3, 1 / 3, 1], atol=1e-6)
     np.testing.assert_allclose(found.normal[0], [0, -1, 0], atol=1e-6)
@@ -118,7 +118,7 @@ def test_no_path_leaks():
     start = np.where(within(start)[:, None], start, start * 0.5)
     assert within(start).all()
     field = bent()
-    found = trace(field, start, end)
+    found = first_exit(field, start, end)
     share = np.linspace(0, 1, 2001)[:, None, None]
     along = within(start + share * (end - start).astype(float))
     leaves = ~along.all(0)
@@ -135,7 +135,7 @@ def test_paths_along_walls_and_from_walls_do_not_leak():
     start = np.array([corner, corner, corner, [2.0, 1.0, 0.5], [0.0, 0.5, 0.25]])
     steps = [[1, 0, 0], [-1, 0, 0], [1, -1, 0], [1e-3, 0, 0], [0.1, 0.1, 0]]
     end = start + np.array(steps)
-    found = trace(field, start, end)
+    found = first_exit(field, start, end)
     assert found.hit.tolist() == [False, True, True, True, False]
     np.testing.assert_allclose(found.point[1:4], start[1:4], atol=1e-6)
 
@@ -143,9 +143,9 @@ def test_paths_along_walls_and_from_walls_do_not_leak():
 def test_paths_that_are_no_numbers_are_let_through():
     start = np.full((2, 3), 0.3, np.float32)
     end = np.array([[np.nan, 0.3, 0.3], [0.4, 0.3, 0.3]], np.float32)
-    found = trace(box("tetra"), start, end)
+    found = first_exit(box("tetra"), start, end)
     assert found.hit.tolist() == [False, False]
-    assert (np.asarray(found.memory) >= 0).tolist() == [False, True]
+    assert (np.asarray(found.cell_hint) >= 0).tolist() == [False, True]
 
 
 def test_boundary_faces_cover_the_box():

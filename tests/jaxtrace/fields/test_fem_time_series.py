@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxtrace.fields.fem_time_series import (
+from jaxtrace.fields.time_series import (
     FEMTimeSeriesField,
-    build_tetrahedral_mesh,
-    create_fem_interpolator,
 )
 from trace_meshes import SIX, lattice, split
 from trace_series import TIMES, growing, linear, places, tetra_mesh
@@ -17,7 +15,7 @@ def test_elements_are_used_even_where_nodes_form_a_grid():
     points, cells = lattice((4, 4, 4), (2.0, 1.0, 0.5))
     tets = split(cells, SIX)
     data = np.random.default_rng(0).standard_normal((4, len(points), 3))
-    field = FEMTimeSeriesField(data, TIMES, points, tets, fem_grid_resolution=8)
+    field = FEMTimeSeriesField(data, TIMES, points, tets)
     assert field.interpolation_scheme == "tetrahedra"
     center = points[tets].mean(1)
     found = field.sample_at_positions(center, 0.0)
@@ -44,13 +42,3 @@ def test_outside_follows_the_policy():
     assert np.allclose(near.sample_at_positions(x, 0.0), expected, atol=1e-4)
     none = FEMTimeSeriesField(growing(points), TIMES, points, tets, outside="zero")
     assert np.all(np.asarray(none.sample_at_positions(x, 0.0)) == 0)
-
-
-def test_the_low_level_interpolator():
-    points, tets = tetra_mesh()
-    mesh = build_tetrahedral_mesh(points, tets, grid_resolution=4)
-    assert mesh.num_elements == len(tets)
-    interpolate = create_fem_interpolator(mesh)
-    assert np.allclose(
-        interpolate(places(), linear(points)), linear(places()), atol=1e-5
-    )

@@ -7,8 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.analytic import Rotation
-from jaxtrace.fields.function import FunctionField, HostField, as_field, function_field
+from jaxtrace.fields.analytic import (
+    FunctionField,
+    HostField,
+    Rotation,
+    as_field,
+    function_field,
+)
 
 PLACES = np.random.default_rng(0).uniform(-1, 1, (9, 3)).astype(np.float32)
 

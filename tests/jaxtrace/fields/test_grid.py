@@ -22,8 +22,8 @@ AXES = {"even": EVEN, "uneven": UNEVEN, "plane": PLANE, "line": LINE}
 
 
 @jax.jit
-def answer(field, x, moment):
-    return field.velocity(x, moment, ())[0]
+def answer(field, x, instant):
+    return field.velocity(x, instant, ())[0]
 
 
 def linear(x):
@@ -115,20 +115,20 @@ def test_an_instant_of_each_particle_equals_one_for_all(interpolation, extrapola
 def test_a_still_answers_as_the_field_does():
     field = make_grid_field(random_values(EVEN, 3), EVEN, [0.0, 1, 2])
     x = jnp.asarray(places(EVEN), np.float32)
-    moment = jax.tree.map(jnp.asarray, field.moment(0.7))
-    frozen, instant = field.still(moment, len(x))
+    instant = jax.tree.map(jnp.asarray, field.instant(0.7))
+    frozen, only = field.at_instant(instant, len(x))
     assert isinstance(frozen, GridField)
     assert frozen.values.shape[0] == 1
-    direct = answer(field, x, moment)
-    assert np.allclose(answer(frozen, x, instant), direct, atol=1e-6)
+    direct = answer(field, x, instant)
+    assert np.allclose(answer(frozen, x, only), direct, atol=1e-6)
 
 
 def test_a_still_is_not_made_for_few_particles_or_many_instants():
     field = make_grid_field(random_values(EVEN, 3), EVEN, [0.0, 1, 2])
-    assert field.still(field.moment(0.7), 1)[0] is field
-    assert field.still(field.moment(np.linspace(0, 1, 999)), 999)[0] is field
+    assert field.at_instant(field.instant(0.7), 1)[0] is field
+    assert field.at_instant(field.instant(np.linspace(0, 1, 999)), 999)[0] is field
     steady = make_grid_field(random_values(EVEN), EVEN)
-    assert steady.still(steady.moment(0.0), 999)[0] is steady
+    assert steady.at_instant(steady.instant(0.0), 999)[0] is steady
 
 
 @pytest.mark.parametrize("rule", ["zero", "nan"])
@@ -145,8 +145,8 @@ def test_times_beyond_the_record_give_nothing(rule):
     assert np.array_equal(
         field.sample_at_positions(x, 1.5), np.full((5, 3), fill), True
     )
-    moment = jax.tree.map(jnp.asarray, field.moment(-0.5))
-    frozen, instant = field.still(moment, 999)
+    instant = jax.tree.map(jnp.asarray, field.instant(-0.5))
+    frozen, instant = field.at_instant(instant, 999)
     found = answer(frozen, jnp.asarray(x, np.float32), instant)
     assert np.array_equal(found, np.full((5, 3), fill), True)
 
@@ -255,18 +255,18 @@ def test_another_field_of_the_same_shape_is_not_compiled_again():
     x = jnp.asarray(places(EVEN, 31), np.float32)
     one = make_grid_field(random_values(EVEN, 2), EVEN, [0.0, 1])
     other = make_grid_field(random_values(EVEN, 2, seed=5), EVEN, [3.0, 7])
-    ask = lambda field, moment: field.velocity(x, moment, ())[0]
-    assert_one_trace(ask, (one, one.moment(0.5)), (other, other.moment(4.0)))
+    ask = lambda field, instant: field.velocity(x, instant, ())[0]
+    assert_one_trace(ask, (one, one.instant(0.5)), (other, other.instant(4.0)))
 
 
 def test_values_have_gradients():
     field = make_grid_field(random_values(EVEN, 2), EVEN, [0.0, 1])
     x = jnp.asarray(places(EVEN, 3), np.float32)
-    moment = jax.tree.map(jnp.asarray, field.moment(0.5))
+    instant = jax.tree.map(jnp.asarray, field.instant(0.5))
 
     def total(values):
         other = GridField(values, field.axes, field.clock, field.outside)
-        return answer(other, x, moment).sum()
+        return answer(other, x, instant).sum()
 
     weights = jax.grad(total)(field.values)
     assert np.isclose(weights.sum(), 9, atol=1e-4)

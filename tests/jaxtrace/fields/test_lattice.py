@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxtrace.fields.lattice import fills, find_lattice
+from jaxtrace.fields.schemes import fills, find_tensor_grid
 from trace_meshes import SIX, TWO, lattice, plane_lattice, split
 
 THREE = [[0, 1, 2, 3, 6], [0, 4, 5, 1, 6], [0, 3, 7, 4, 6]]  # pyramids of a box
@@ -35,7 +35,7 @@ def test_any_grid_is_found_in_any_order(grid, dtype):
     axes = [axis.astype(dtype) for axis in axes]
     points = points_of(axes)
     shuffled = points[rng.permutation(len(points))]
-    found = find_lattice(shuffled)
+    found = find_tensor_grid(shuffled)
     assert found is not None
     assert found.shape == tuple(axis.size for axis in axes)
     for axis, known in zip(found.axes, axes, strict=True):
@@ -53,7 +53,7 @@ def test_rounding_of_each_coordinate_does_not_hide_a_grid(grid):
     noise = rng.uniform(-1, 1, points.shape) * np.finfo(np.float32).eps
     noisy = (points * (1 + noise))[rng.permutation(len(points))]
     for listed in (noisy, noisy.astype(np.float32)):
-        found = find_lattice(listed)
+        found = find_tensor_grid(listed)
         assert found is not None
         assert found.shape == tuple(axis.size for axis in axes)
 
@@ -71,13 +71,13 @@ def test_what_is_not_quite_a_grid_is_none(grid, fault):
         "double": np.concatenate([points, points[at : at + 1]]),
         "jitter": points + rng.uniform(-0.01, 0.01, points.shape) * spacing,
     }[fault]
-    assert find_lattice(spoilt[rng.permutation(len(spoilt))]) is None
+    assert find_tensor_grid(spoilt[rng.permutation(len(spoilt))]) is None
 
 
 def test_a_node_that_stands_in_for_another_is_noticed():
     points = points_of([np.arange(3.0)] * 3)
     points[4] = points[5]  # as many points as nodes, all coordinates known
-    assert find_lattice(points) is None
+    assert find_tensor_grid(points) is None
 
 
 def test_planes_lines_and_single_points_are_grids():
@@ -88,7 +88,7 @@ def test_planes_lines_and_single_points_are_grids():
         [x, [0.0], [0.0]],
         [[1.0], [2.0], [3.0]],
     ):
-        found = find_lattice(points_of(axes))
+        found = find_tensor_grid(points_of(axes))
         assert found is not None
         assert found.shape == tuple(len(axis) for axis in axes)
 
@@ -96,30 +96,30 @@ def test_planes_lines_and_single_points_are_grids():
 def test_a_plane_may_be_flat_to_the_rounding_of_its_extent():
     points = points_of([np.linspace(0, 1, 5), np.linspace(0, 1, 4), np.zeros(1)])
     points[:, 2] = np.random.default_rng(0).uniform(-1e-8, 1e-8, 20)
-    found = find_lattice(points)
+    found = find_tensor_grid(points)
     assert found is not None
     assert found.shape == (5, 4, 1)
 
 
 def test_a_fine_grid_far_from_the_origin_is_found_in_double_precision():
     axes = [1e6 + 1e-3 * np.arange(5), np.arange(4.0), np.arange(3.0)]
-    found = find_lattice(points_of(axes))
+    found = find_tensor_grid(points_of(axes))
     assert found is not None
     assert found.shape == (5, 4, 3)
 
 
 def test_thin_layers_are_not_merged():
     axes = [np.arange(4.0), np.arange(4.0), 1e-9 * np.arange(3)]
-    found = find_lattice(points_of(axes))
+    found = find_tensor_grid(points_of(axes))
     assert found is not None
     assert found.shape == (4, 4, 3)
 
 
 def test_scattered_points_and_no_points_are_none():
     rng = np.random.default_rng(0)
-    assert find_lattice(rng.uniform(0, 1, (1000, 3))) is None
-    assert find_lattice(np.zeros((0, 3))) is None
-    assert find_lattice(np.full((1, 3), np.nan)) is None
+    assert find_tensor_grid(rng.uniform(0, 1, (1000, 3))) is None
+    assert find_tensor_grid(np.zeros((0, 3))) is None
+    assert find_tensor_grid(np.full((1, 3), np.nan)) is None
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_scattered_points_and_no_points_are_none():
 def test_cells_that_cover_a_grid_fill_it(kind, pattern):
     points, cells = lattice((4, 3, 3), ratio=3.0)
     rows = cells if pattern is None else split(cells, pattern)
-    found = find_lattice(points)
+    found = find_tensor_grid(points)
     assert found is not None
     assert fills(found, {kind: rows})
     assert not fills(found, {kind: rows[1:]})
@@ -139,7 +139,7 @@ def test_plane_cells_fill_a_plane_of_any_direction():
     points, quads = plane_lattice((5, 4))
     triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
     for order in ([0, 1, 2], [2, 0, 1]):
-        found = find_lattice(points[:, order])
+        found = find_tensor_grid(points[:, order])
         assert found is not None
         assert fills(found, {"quad": quads})
         assert fills(found, {"triangle": triangles[:8], "quad": quads[4:]})
@@ -148,7 +148,7 @@ def test_plane_cells_fill_a_plane_of_any_direction():
 
 def test_cells_over_several_boxes_or_of_higher_order_do_not_count():
     points, cells = lattice((3, 2, 2))
-    found = find_lattice(points)
+    found = find_tensor_grid(points)
     assert found is not None
     wide = np.concatenate([cells[:1, [0, 3, 7, 4]], cells[1:, [1, 2, 6, 5]]], 1)
     assert not fills(found, {"hexahedron": wide[:, [0, 4, 5, 1, 3, 7, 6, 2]]})

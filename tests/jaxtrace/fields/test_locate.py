@@ -42,7 +42,7 @@ def test_the_cell_found_is_one_that_holds_the_place():
     )
     place = jax.jit(locate)(locator(points, cells), x, jnp.full(500, -1, np.int32))
     inside = ((x >= 0) & (x <= SIZE.astype(np.float32))).all(1)
-    np.testing.assert_array_equal(np.asarray(place.memory) >= 0, inside)
+    np.testing.assert_array_equal(np.asarray(place.cell_hint) >= 0, inside)
     for i in np.flatnonzero(inside):
         depth = holding_simplices(points, cells, x[i].astype(float))
         assert depth[place.cell[i]] > -1e-5
@@ -54,7 +54,7 @@ def test_nodes_and_middles_of_faces_are_inside():
     x = np.concatenate([points, *middles]).astype(np.float32)
     start = jnp.full(len(x), -1, np.int32)
     place = jax.jit(locate)(locator(points, cells), x, start)
-    assert np.all(np.asarray(place.memory) >= 0)
+    assert np.all(np.asarray(place.cell_hint) >= 0)
 
 
 def test_a_walk_ends_in_the_cell_or_says_it_does_not():
@@ -112,8 +112,8 @@ def test_a_million_places_and_not_one_missed(name):
 
     @jax.jit
     def ask(field, x):
-        return field.velocity(x, field.moment(jnp.float32(0)), field.start(x))
+        return field.velocity(x, field.instant(jnp.float32(0)), field.start(x))
 
-    velocity, memory = ask(field, x)
-    assert np.sum(np.asarray(memory) < 0) == 0
+    velocity, cell_hint = ask(field, x)
+    assert np.sum(np.asarray(cell_hint) < 0) == 0
     np.testing.assert_allclose(velocity, x, atol=3e-6)

@@ -37,17 +37,17 @@ TRACED = []
 
 
 @jax.jit
-def answer(field, x, moment, memory):
+def answer(field, x, instant, cell_hint):
     TRACED.append(x.shape)
-    return field.velocity(x, moment, memory)
+    return field.velocity(x, instant, cell_hint)
 
 
-def ask(field, x, t: Any = 0.0, memory=None, dtype: Any = np.float32):
+def ask(field, x, t: Any = 0.0, cell_hint=None, dtype: Any = np.float32):
     x = jnp.asarray(x, dtype)
-    moment = jax.tree.map(jnp.asarray, field.moment(np.asarray(t, np.float64)))
-    memory = field.start(x) if memory is None else memory
-    velocity, memory = answer(field, x, moment, memory)
-    return np.asarray(velocity), memory
+    instant = jax.tree.map(jnp.asarray, field.instant(np.asarray(t, np.float64)))
+    cell_hint = field.start(x) if cell_hint is None else cell_hint
+    velocity, cell_hint = answer(field, x, instant, cell_hint)
+    return np.asarray(velocity), cell_hint
 
 
 def mesh(name, size=(4, 5, 4)):
@@ -92,8 +92,8 @@ def test_inside_every_cell_the_shape_functions_answer(name):
     values = np.random.default_rng(0).standard_normal(points.shape)
     field = make_mesh_field(points, cells, values, kind=KIND[code], dtype=np.float32)
     x, expected, _ = places(points, cells, [code] * len(cells), values, 3000)
-    velocity, memory = ask(field, x)
-    assert np.all(np.asarray(field.inside(jnp.asarray(x, np.float32), memory)))
+    velocity, cell_hint = ask(field, x)
+    assert np.all(np.asarray(field.inside(jnp.asarray(x, np.float32), cell_hint)))
     np.testing.assert_allclose(velocity, expected, atol=2e-4)
 
 
@@ -118,8 +118,8 @@ def test_cells_of_all_kinds_together():
     assert field.locator.records.mixed
     assert len(field.locator.walls.cells) == 2 * 9 + 2 * 9 + 4 * 9 * 2
     x, expected, _ = places(points, rows, codes, values, 2000)
-    velocity, memory = ask(field, x)
-    assert np.all(np.asarray(memory) >= 0)
+    velocity, cell_hint = ask(field, x)
+    assert np.all(np.asarray(cell_hint) >= 0)
     np.testing.assert_allclose(velocity, expected, atol=2e-4)
 
 
@@ -141,8 +141,8 @@ def around(count=3000, seed=0):
 
 def test_outside_the_closest_point_of_the_mesh_answers():
     x, inside = around()
-    velocity, memory = ask(tetra_field(), x)
-    np.testing.assert_array_equal(np.asarray(memory) >= 0, inside)
+    velocity, cell_hint = ask(tetra_field(), x)
+    np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
     expected = linear(np.clip(x, 0, [2, 1, 0.5]))
     np.testing.assert_allclose(velocity, expected, atol=3e-5)
 
@@ -152,8 +152,8 @@ def test_outside_hexahedra_the_closest_point_answers_too():
     values = linear(points)
     field = make_mesh_field(points, cells, values, kind="hexahedron", dtype=np.float32)
     x, inside = around()
-    velocity, memory = ask(field, x)
-    np.testing.assert_array_equal(np.asarray(memory) >= 0, inside)
+    velocity, cell_hint = ask(field, x)
+    np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
     expected = linear(np.clip(x, 0, [2, 1, 0.5]))
     np.testing.assert_allclose(velocity, expected, atol=3e-5)
 
@@ -161,10 +161,10 @@ def test_outside_hexahedra_the_closest_point_answers_too():
 @pytest.mark.parametrize(("outside", "fill"), [("zero", 0.0), ("nan", np.nan)])
 def test_outside_nothing_or_no_number_on_request(outside, fill):
     x, inside = around()
-    velocity, memory = ask(tetra_field(outside=outside), x)
+    velocity, cell_hint = ask(tetra_field(outside=outside), x)
     expected = np.where(inside[:, None], linear(x), fill)
     np.testing.assert_allclose(velocity, expected, atol=5e-6)
-    np.testing.assert_array_equal(np.asarray(memory) >= 0, inside)
+    np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
 
 
 def test_outside_the_closest_cell_is_continued_on_request():
@@ -179,9 +179,9 @@ def test_remembering_changes_nothing_but_the_work():
     field = tetra_field(values)
     x, _ = around()
     fresh, home = ask(field, x)
-    stale, memory = ask(field, x, memory=home[::-1])
+    stale, cell_hint = ask(field, x, cell_hint=home[::-1])
     inside = np.asarray(home) >= 0
-    np.testing.assert_array_equal(np.asarray(memory) >= 0, inside)
+    np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
     np.testing.assert_allclose(stale[inside], fresh[inside], atol=1e-4)
     # Outside, two points of the mesh may be equally close to rounding.
     np.testing.assert_allclose(stale, fresh, atol=2e-3)
@@ -190,17 +190,17 @@ def test_remembering_changes_nothing_but_the_work():
 def test_a_particle_that_is_no_number_harms_no_other():
     x, _ = around()
     x[5], x[6, 1], x[7] = np.nan, np.inf, 1e30
-    velocity, memory = ask(tetra_field(), x)
-    assert np.all(np.asarray(memory)[5:8] < 0)
+    velocity, cell_hint = ask(tetra_field(), x)
+    assert np.all(np.asarray(cell_hint)[5:8] < 0)
     fine = np.delete(np.arange(len(x)), [5, 6, 7])
     expected = linear(np.clip(x[fine], 0, [2, 1, 0.5]))
     np.testing.assert_allclose(velocity[fine], expected, atol=3e-5)
 
 
 def test_no_particles_are_no_trouble():
-    velocity, memory = ask(tetra_field(), np.zeros((0, 3)))
+    velocity, cell_hint = ask(tetra_field(), np.zeros((0, 3)))
     assert velocity.shape == (0, 3)
-    assert memory.shape == (0,)
+    assert cell_hint.shape == (0,)
 
 
 def record(points):
@@ -220,12 +220,12 @@ def test_slices_are_blended_in_time():
 def test_blending_beforehand_gives_the_same():
     field = tetra_field(record, times=[0.0, 1.0, 2.0, 4.0])
     x, _ = around()
-    moment = jax.tree.map(jnp.asarray, field.moment(np.float64(2.5)))
-    still, instant = field.still(moment, len(x))
+    instant = jax.tree.map(jnp.asarray, field.instant(np.float64(2.5)))
+    still, instant = field.at_instant(instant, len(x))
     assert still.values.shape[0] == 1
     velocity, _ = answer(still, jnp.asarray(x), instant, still.start(jnp.asarray(x)))
     np.testing.assert_allclose(velocity, ask(field, x, 2.5)[0], atol=2e-5)
-    assert field.still(moment, 3)[0] is field
+    assert field.at_instant(instant, 3)[0] is field
 
 
 def test_every_particle_may_have_its_own_time():
@@ -241,8 +241,8 @@ def test_every_particle_may_have_its_own_time():
 def test_tiles_of_particles_give_the_same():
     field = tetra_field()
     x, _ = around()
-    moment = jax.tree.map(jnp.asarray, field.moment(np.float64(0)))
-    tile = lambda x: field.velocity(x, moment, field.start(x))[0]
+    instant = jax.tree.map(jnp.asarray, field.instant(np.float64(0)))
+    tile = lambda x: field.velocity(x, instant, field.start(x))[0]
     tiles = jax.jit(lambda x: jax.lax.map(tile, x))(jnp.asarray(x).reshape(6, 500, 3))
     np.testing.assert_allclose(tiles.reshape(-1, 3), ask(field, x)[0], atol=1e-6)
 
@@ -261,8 +261,8 @@ def test_gradients_are_those_of_the_interpolant(name):
 
     @jax.jit
     def slopes(field, x):
-        moment = field.moment(jnp.float32(0))
-        velocity = lambda x: field.velocity(x, moment, field.start(x))[0]
+        instant = field.instant(jnp.float32(0))
+        velocity = lambda x: field.velocity(x, instant, field.start(x))[0]
         _, forward = jax.linearize(velocity, x)
         (back,) = jax.linear_transpose(forward, x)(push)
         return forward(towards), back
@@ -282,11 +282,11 @@ def test_gradients_are_those_of_the_interpolant(name):
 def test_gradients_reach_the_values():
     field = tetra_field()
     x = jnp.asarray([[1.0, 0.4, 0.2], [0.2, 0.9, 0.1]], np.float32)
-    moment = jax.tree.map(jnp.asarray, field.moment(np.float64(0)))
+    instant = jax.tree.map(jnp.asarray, field.instant(np.float64(0)))
 
     def total(values):
         bound = eqx.tree_at(lambda f: f.values, field, values)
-        return bound.velocity(x, moment, bound.start(x))[0][:, 0].sum()
+        return bound.velocity(x, instant, bound.start(x))[0][:, 0].sum()
 
     shares = jax.grad(total)(field.values)
     assert float(shares[0, :, 0].sum()) == pytest.approx(2, abs=1e-5)
@@ -304,8 +304,8 @@ def test_scale_and_distance_from_zero_do_not_matter(scale):
     )
     x, _, _ = places(points, cells, [code] * len(cells), points, 3000)
     x = np.float32(x)
-    velocity, memory = ask(field, x)
-    assert np.all(np.asarray(memory) >= 0)
+    velocity, cell_hint = ask(field, x)
+    assert np.all(np.asarray(cell_hint) >= 0)
     np.testing.assert_allclose(velocity, slope(x.astype(float)), atol=2e-6)
 
 
@@ -318,18 +318,18 @@ def test_float64_is_exact_to_its_own_rounding(name):
         values = linear(points)
         field = make_mesh_field(points, cells, values, kind=KIND[code])
         x, _, _ = places(points, cells, [code] * len(cells), values, 3000)
-        velocity, memory = ask(field, x, dtype=np.float64)
+        velocity, cell_hint = ask(field, x, dtype=np.float64)
         assert velocity.dtype == np.float64
-        assert np.all(np.asarray(memory) >= 0)
+        assert np.all(np.asarray(cell_hint) >= 0)
         np.testing.assert_allclose(velocity, linear(x), rtol=0, atol=1e-13)
 
 
 def test_wide_positions_over_narrow_tables_keep_their_dtype():
     with jax.enable_x64():
         x, inside = around()
-        velocity, memory = ask(tetra_field(), x, dtype=np.float64)
+        velocity, cell_hint = ask(tetra_field(), x, dtype=np.float64)
         assert velocity.dtype == np.float64
-        np.testing.assert_array_equal(np.asarray(memory) >= 0, inside)
+        np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
 
 
 def test_planes_ignore_the_third_coordinate():

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.clock import Moment
-from jaxtrace.fields.nodal import (
+from jaxtrace.fields.clock import Instant
+from jaxtrace.fields.mesh import (
     blend,
     blend_slices,
     check_clock,
@@ -21,10 +21,10 @@ NODES = np.array([[0, 3, 5], [1, 2, 4]], np.int32)
 LATER = np.array([[0.2, 0.5], [0.1, 0.3]], np.float32)
 
 
-def moment(slices, weights):
+def at(slices, weights):
     weights = np.asarray(weights, np.float32)
     when = np.zeros(weights.shape[:-1], np.float32)
-    return Moment(when, np.asarray(slices, np.int32), weights)
+    return Instant(when, np.asarray(slices, np.int32), weights)
 
 
 def expected(particle, slices, weights):
@@ -42,7 +42,7 @@ def ask(when):
 
 
 def test_one_instant_for_all():
-    found = ask(moment([0, 2], [0.25, 0.75]))
+    found = ask(at([0, 2], [0.25, 0.75]))
     for i in range(2):
         np.testing.assert_allclose(
             found[i], expected(i, [0, 2], [0.25, 0.75]), atol=1e-6
@@ -50,7 +50,7 @@ def test_one_instant_for_all():
 
 
 def test_an_instant_for_each():
-    found = ask(moment([[0, 2], [1, 2]], [[0.25, 0.75], [0.5, 0.5]]))
+    found = ask(at([[0, 2], [1, 2]], [[0.25, 0.75], [0.5, 0.5]]))
     np.testing.assert_allclose(found[0], expected(0, [0, 2], [0.25, 0.75]), atol=1e-6)
     np.testing.assert_allclose(found[1], expected(1, [1, 2], [0.5, 0.5]), atol=1e-6)
 
@@ -63,7 +63,7 @@ def test_constant_values_stay_constant_to_the_bit():
 
 
 def test_slices_blended_beforehand():
-    when = moment([0, 2], [0.25, 0.75])
+    when = at([0, 2], [0.25, 0.75])
     values, clock, instant = blend_slices(jnp.asarray(VALUES), when)
     np.testing.assert_allclose(
         values[0], 0.25 * VALUES[0] + 0.75 * VALUES[2], atol=1e-6
@@ -73,11 +73,11 @@ def test_slices_blended_beforehand():
 
 
 def test_blending_pays_for_few_nodes_and_one_instant():
-    when = moment([0, 2], [0.25, 0.75])
+    when = at([0, 2], [0.25, 0.75])
     assert pays(VALUES, when, 1)
     assert not pays(VALUES, when, 0)
     assert not pays(VALUES[:1], when, 100)
-    assert not pays(VALUES, moment([[0, 2]], [[0.25, 0.75]]), 100)
+    assert not pays(VALUES, at([[0, 2]], [[0.25, 0.75]]), 100)
 
 
 def test_values_are_brought_into_shape():

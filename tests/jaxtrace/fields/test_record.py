@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.record import NodalRecord
 from jaxtrace.fields.schemes import Elements
+from jaxtrace.fields.time_series import NodalRecord
 from trace_series import TIMES, cloud, grid_points, growing, places, tetra_mesh
 
 pytestmark = pytest.mark.slow  # compiles many programs

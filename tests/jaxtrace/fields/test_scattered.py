@@ -16,16 +16,16 @@ SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 
 
 @jax.jit
-def answer(field, x, moment, memory):
-    return field.velocity(x, moment, memory)
+def answer(field, x, instant, cell_hint):
+    return field.velocity(x, instant, cell_hint)
 
 
-def ask(field, x, t=0.0, memory=None):
+def ask(field, x, t=0.0, cell_hint=None):
     x = jnp.asarray(x, np.float32)
-    moment = jax.tree.map(jnp.asarray, field.moment(np.float64(t)))
-    memory = field.start(x) if memory is None else memory
-    velocity, memory = answer(field, x, moment, memory)
-    return np.asarray(velocity), memory
+    instant = jax.tree.map(jnp.asarray, field.instant(np.float64(t)))
+    cell_hint = field.start(x) if cell_hint is None else cell_hint
+    velocity, cell_hint = answer(field, x, instant, cell_hint)
+    return np.asarray(velocity), cell_hint
 
 
 def cloud(count=150, seed=0):
@@ -38,8 +38,8 @@ def test_linear_fields_are_exact_in_the_hull():
     field = make_scattered_field(points, points @ SLOPE + 1, dtype=np.float32)
     assert isinstance(field, MeshField)
     x = np.random.default_rng(1).random((2000, 3)).astype(np.float32)
-    velocity, memory = ask(field, x)
-    inside = np.asarray(memory) >= 0
+    velocity, cell_hint = ask(field, x)
+    inside = np.asarray(cell_hint) >= 0
     expected = LinearNDInterpolator(points, points @ SLOPE + 1)(x)
     assert np.mean(inside == np.isfinite(expected[:, 0])) > 0.999
     np.testing.assert_allclose(velocity[inside], (x @ SLOPE + 1)[inside], atol=1e-4)
@@ -51,8 +51,8 @@ def test_points_in_a_plane_make_triangles():
     values = np.random.default_rng(2).standard_normal(points.shape)
     field = make_scattered_field(points, values, dtype=np.float32)
     x = np.random.default_rng(1).random((2000, 3)).astype(np.float32)
-    velocity, memory = ask(field, x)
-    inside = np.asarray(memory) >= 0
+    velocity, cell_hint = ask(field, x)
+    inside = np.asarray(cell_hint) >= 0
     expected = LinearNDInterpolator(points[:, [0, 2]], values)(x[:, [0, 2]])
     known = inside & np.isfinite(expected[:, 0])
     assert known.mean() > 0.8
@@ -65,8 +65,8 @@ def test_points_on_a_lattice_leave_no_holes():
     field = make_scattered_field(points, points @ SLOPE, dtype=np.float32)
     assert isinstance(field, MeshField)
     x = np.random.default_rng(1).random((2000, 3)).astype(np.float32)
-    velocity, memory = ask(field, x)
-    assert np.all(np.asarray(memory) >= 0)
+    velocity, cell_hint = ask(field, x)
+    assert np.all(np.asarray(cell_hint) >= 0)
     np.testing.assert_allclose(velocity, x @ SLOPE, atol=3e-6)
     assert field.boundary_faces.areas.sum() == pytest.approx(6, rel=1e-5)
 
@@ -79,11 +79,11 @@ def test_the_nearest_point_is_the_nearest():
     )
     assert isinstance(field, NearestField)
     x = np.random.default_rng(1).uniform(-0.5, 1.5, (2000, 3)).astype(np.float32)
-    velocity, memory = ask(field, x)
+    velocity, cell_hint = ask(field, x)
     _, expected = KDTree(points.astype(float)).query(x.astype(float))
-    np.testing.assert_array_equal(memory, expected)
+    np.testing.assert_array_equal(cell_hint, expected)
     np.testing.assert_array_equal(velocity, values[expected])
-    again, _ = ask(field, x, memory=jnp.flip(memory))
+    again, _ = ask(field, x, cell_hint=jnp.flip(cell_hint))
     np.testing.assert_array_equal(again, velocity)
 
 
@@ -95,8 +95,8 @@ def test_nearest_points_in_time():
     )
     velocity, _ = ask(field, points[:7], 1.0)
     np.testing.assert_allclose(velocity, 2 * points[:7], rtol=1e-6)
-    moment = jax.tree.map(jnp.asarray, field.moment(np.float64(1.0)))
-    still, instant = field.still(moment, 1000)
+    instant = jax.tree.map(jnp.asarray, field.instant(np.float64(1.0)))
+    still, instant = field.at_instant(instant, 1000)
     x = jnp.asarray(points[:7])
     np.testing.assert_allclose(
         answer(still, x, instant, still.start(x))[0], velocity, rtol=1e-6

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.slow  # compiles many programs
 
 @jax.jit
 def ask(field, start, end):
-    velocity, memory = field.velocity(
-        start, field.moment(jnp.float32(0)), field.start(start)
+    velocity, cell_hint = field.velocity(
+        start, field.instant(jnp.float32(0)), field.start(start)
     )
-    return velocity, memory, field.trace(start, end, memory)
+    return velocity, cell_hint, field.first_exit(start, end, cell_hint)
 
 
 def hanging():
@@ -42,8 +42,8 @@ def test_refined_cells_are_joined(kind):
     rng = np.random.default_rng(0)
     start = np.float32(rng.random((500, 3)) * [2, 1, 2])
     end = np.float32(rng.random((500, 3)) * [2, 1, 2])
-    velocity, memory, found = ask(field, start, end)
-    assert np.all(np.asarray(memory) >= 0)
+    velocity, cell_hint, found = ask(field, start, end)
+    assert np.all(np.asarray(cell_hint) >= 0)
     np.testing.assert_allclose(velocity, slope(start), atol=3e-6)
     assert not np.any(np.asarray(found.hit))
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.locate import locate, make_locator
-from jaxtrace.fields.shapes import OUTSIDE, check_outside, interpolate
+from jaxtrace.fields.mesh import OUTSIDE, check_outside, interpolate
 from jaxtrace.fields.topology import make_mesh
 
 CORNERS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])

@@ -1,12 +1,11 @@
 """The documented time series: every call, on every scheme, against closed forms."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.interpolate import RegularGridInterpolator
 
-from jaxtrace.fields.time_series import TimeSeriesField, TimeVaryingField
+from jaxtrace.fields.time_series import TimeSeriesField
 from trace_series import TIMES, cloud, grid_points, growing, linear, places, tetra_mesh
 
 
@@ -65,7 +64,7 @@ def test_random_slices_are_interpolated_as_scipy_does():
         field = TimeSeriesField(data, TIMES, points[order])
         for t in (0.1, 2.9):
             at = np.concatenate([np.full((50, 1), t), x], 1)
-            assert np.allclose(field.evaluate(t, x), oracle(at), atol=1e-12)
+            assert np.allclose(field(x, t), oracle(at), atol=1e-12)
 
 
 def test_two_dimensional_input_is_padded():
@@ -73,7 +72,7 @@ def test_two_dimensional_input_is_padded():
     data = growing(np.pad(points, ((0, 0), (0, 1))))[..., :2]
     field = TimeSeriesField(data, TIMES, points)
     assert field.positions.shape == (20, 3)
-    found = np.asarray(field.evaluate(0.0, [[0.3, 0.4]]))
+    found = np.asarray(field([[0.3, 0.4]], 0.0))
     assert np.allclose(found[0, :2], linear([0.3, 0.4, 0.0])[:2], atol=1e-5)
     assert found[0, 2] == 0
 
@@ -86,23 +85,6 @@ def test_an_instant_of_each_particle_equals_one_for_all(name):
     each = np.asarray(field.sample_at_positions(x, instants))
     expected = (1 + np.clip(instants, 0, 3))[:, None] * linear(x)
     assert np.allclose(each, expected, atol=5e-5)
-
-
-@pytest.mark.slow
-def test_time_and_positions_come_in_either_order():
-    field = CASES["permuted"]()
-    x = places(5)
-    expected = np.asarray(field.sample_at_positions(x, 0.7))
-    for a, b in ((0.7, x), (x, 0.7), (np.float64(0.7), x), (x, jnp.float32(0.7))):
-        assert np.allclose(field.evaluate(a, b), expected, atol=1e-6)
-        assert np.allclose(field(a, b), expected, atol=1e-6)
-    assert np.allclose(field(x[0], [0.7]), expected[:1], atol=1e-6)
-    assert np.allclose(field(1, list(x[0])), field(1.0, x[:1]), atol=1e-6)
-    assert np.allclose(field(np.full(5, 0.7), x), expected, atol=1e-6)
-    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(3,\)"):
-        field(x[0], x[0])
-    with pytest.raises(ValueError, match="give a time and positions"):
-        field(0.5, 0.5)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -119,7 +101,6 @@ def test_the_time_derivative_is_the_exact_slope(name):
     slope = linear(np.asarray(field.positions, np.float64))
     for t in (0.0, 0.5, 1.1, 3.0):
         assert np.allclose(field.get_time_derivative(t), slope, atol=1e-4)
-        assert np.allclose(field.get_time_derivative(t, dt=1e-6), slope, atol=1e-4)
     assert np.all(np.asarray(field.get_time_derivative(7.0)) == 0)
 
 
@@ -143,29 +124,15 @@ def test_facts_about_the_record():
     low, high = field.get_spatial_bounds()
     assert np.allclose(low, 0)
     assert np.allclose(high, [2, 1, 0.5])
-    assert field.validate_time(3)
-    assert not field.validate_time(3.1)
-    assert field.validate_data() is True
-    assert field.to_jax() is field
     assert field._source_info == {}
-    assert TimeVaryingField is TimeSeriesField
 
 
 def test_one_slice_is_steady_and_still_has_its_instant():
     points = grid_points()
     field = TimeSeriesField(growing(points)[:1], [2.0], points)
     assert field.get_time_bounds() == (2.0, 2.0)
-    assert np.allclose(field.evaluate(99.0, places()), linear(places()), atol=1e-5)
+    assert np.allclose(field(places(), 99.0), linear(places()), atol=1e-5)
     assert np.all(np.asarray(field.get_time_derivative(2.0)) == 0)
-
-
-def test_velocities_that_are_not_numbers_are_reported_where_they_are():
-    points = grid_points()
-    data = growing(points)
-    data[2, 17, 1] = np.nan
-    field = TimeSeriesField(data, TIMES, points)
-    with pytest.raises(ValueError, match=r"1 velocities are not finite.*data\[2, 17\]"):
-        field.validate_data()
 
 
 def test_unsorted_times_are_refused():
@@ -195,7 +162,7 @@ def test_the_nearest_node_on_request():
     field = series(points, spatial_interpolation="nearest")
     x = places()
     near = points[np.argmin(((x[:, None] - points) ** 2).sum(-1), 1)]
-    assert np.allclose(field.evaluate(x, 0.0), linear(near), atol=1e-5)
+    assert np.allclose(field(x, 0.0), linear(near), atol=1e-5)
     assert field.interpolation_scheme == "nearest"
 
 
@@ -208,7 +175,7 @@ def test_vtk_cells_of_mixed_types():
         cell_offsets=4 * np.arange(len(tets) + 1),
     )
     assert field.interpolation_scheme == "tetrahedra"
-    assert np.allclose(field.evaluate(0.0, places()), linear(places()), atol=1e-5)
+    assert np.allclose(field(places(), 0.0), linear(places()), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["permuted", "mesh", "cloud"])
@@ -242,8 +209,6 @@ def test_part_of_a_record_repeats_from_time_zero():
     x = within(field)
     found = part.sample_at_positions(x, 3.0 + 0.6)
     assert np.allclose(found, (1 + 0.5 + 0.6) * linear(x), atol=5e-5)
-    assert part.validate_time(4.5)
-    assert not part.validate_time(4.6)
 
 
 def test_smoothing_makes_the_seam_continuous():

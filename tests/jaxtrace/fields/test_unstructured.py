@@ -5,18 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.function import as_field
-from jaxtrace.fields.schemes import Elements
+from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.unstructured import (
     UnstructuredField,
-    UnstructuredSampler,
-    create_unstructured_field_2d,
-    create_unstructured_field_3d,
-    create_unstructured_from_vtk_data,
-    element_mesh,
+    UnstructuredMesh,
 )
-from jaxtrace.fields.unstructured_mesh import UnstructuredMesh, precompute_element_data
-from trace_meshes import SIX, flat, lattice, mixed, plane_lattice, quadratic, split
+from trace_meshes import SIX, lattice, plane_lattice, quadratic, split
 from trace_series import TIMES, cloud, growing, linear, places, tetra_mesh
 
 pytestmark = pytest.mark.slow  # compiles many programs
@@ -26,7 +20,7 @@ MESH = UnstructuredMesh(POINTS, TETS, "tetra")
 
 
 def test_nodal_values_are_given_at_each_call():
-    field = UnstructuredField(MESH, use_element_search=True, knn_k=4)
+    field = UnstructuredField(MESH)
     x = places()
     for scale in (1.0, -2.0):
         found = field.sample(x, scale * linear(POINTS))
@@ -35,7 +29,6 @@ def test_nodal_values_are_given_at_each_call():
     assert np.allclose(on_device, linear(x), atol=1e-5)
     flat_values = field.sample(x, linear(POINTS)[:, :2])
     assert np.allclose(flat_values[:, :2], linear(x)[:, :2], atol=1e-5)
-    assert precompute_element_data(field)["centroids"].shape == (108, 3)
 
 
 @pytest.mark.slow
@@ -78,7 +71,7 @@ def test_outside_is_the_closest_point_or_what_is_asked_for():
     assert np.allclose(
         UnstructuredField(MESH, values).sample(x), linear(near), atol=1e-4
     )
-    strict = UnstructuredField(MESH, values, strict_inside=True)
+    strict = UnstructuredField(MESH, values, outside="zero")
     assert np.all(np.asarray(strict.sample(x)) == 0)
     lost = UnstructuredField(MESH, values, outside="nan")
     assert np.isnan(lost.sample(x)).all()
@@ -90,13 +83,15 @@ def test_outside_is_the_closest_point_or_what_is_asked_for():
 def test_planes_of_triangles_linear_and_quadratic():
     points, quads = plane_lattice((5, 4))
     triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
-    field = create_unstructured_field_2d(points[:, :2], triangles)
+    field = UnstructuredField(UnstructuredMesh(points[:, :2], triangles, "triangle"))
     x = np.random.default_rng(0).uniform(size=(20, 2))
     in_space = np.pad(x, ((0, 0), (0, 1)))
     assert np.allclose(field.sample(x, linear(points)), linear(in_space), atol=1e-5)
     points, cells = quadratic(points, triangles)
     squares = lambda p: np.stack([p[:, 0] ** 2, p[:, 0] * p[:, 1], p[:, 1] ** 2], 1)
-    field = create_unstructured_field_2d(points, cells, order=2, values=squares(points))
+    field = UnstructuredField(
+        UnstructuredMesh(points, cells, "triangle", 2), squares(points)
+    )
     assert np.allclose(field.sample(x), squares(x), atol=1e-5)
 
 
@@ -104,48 +99,18 @@ def test_quadratic_tetrahedra():
     points, cells = lattice((3, 3, 3))
     points, cells = quadratic(points, split(cells, SIX))
     squares = lambda p: p * p[:, [1, 2, 0]]
-    field = create_unstructured_field_3d(points, cells, order=2, values=squares(points))
+    field = UnstructuredField(
+        UnstructuredMesh(points, cells, "tetra", 2), squares(points)
+    )
     x = np.random.default_rng(0).uniform(size=(20, 3))
     assert np.allclose(field.sample(x), squares(x), atol=1e-5)
 
 
 def test_nodes_alone_are_enough():
     points = cloud()
-    field = create_unstructured_field_3d(points, values=linear(points))
+    field = UnstructuredField(UnstructuredMesh(points), linear(points))
     assert np.allclose(field.sample(places()), linear(places()), atol=1e-4)
-    nearest = create_unstructured_field_3d(points, values=linear(points), knn_k=1)
+    nearest = UnstructuredField(
+        UnstructuredMesh(points), linear(points), spatial_interpolation="nearest"
+    )
     assert np.allclose(nearest.sample(points), linear(points), atol=1e-5)
-
-
-def test_what_a_file_holds_becomes_a_field():
-    rows = {
-        "points": POINTS,
-        "connectivity": TETS,
-        "U": growing(POINTS),
-        "times": TIMES,
-    }
-    field = create_unstructured_from_vtk_data(rows, "U")
-    assert field.mesh.kind == "tetra"
-    assert np.allclose(field(places(), 1.0), 2 * linear(places()), atol=3e-5)
-    points, cells, types = mixed()
-    nodes, offsets = flat(cells)
-    stored = {
-        "points": points,
-        "connectivity": nodes,
-        "cell_offsets": offsets,
-        "cell_types": types,
-        "velocity": linear(points),
-    }
-    field = create_unstructured_from_vtk_data(stored)
-    x = np.random.default_rng(0).uniform(size=(20, 3))
-    assert np.allclose(field.sample(x), linear(x), atol=1e-5)
-    bare = create_unstructured_from_vtk_data({"points": POINTS, "connectivity": TETS})
-    assert not bare.has_values
-    with pytest.raises(ValueError, match="no 'points', only velocity"):
-        create_unstructured_from_vtk_data({"velocity": POINTS})
-
-
-def test_meshes_of_elements_given_as_arrays():
-    assert element_mesh(POINTS, None).elements is None
-    assert element_mesh(POINTS, Elements(TETS)).kind == "tetra"
-    assert UnstructuredSampler is UnstructuredField

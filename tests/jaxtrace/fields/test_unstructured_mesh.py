@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from jaxtrace.fields.unstructured_mesh import (
+from jaxtrace.fields.unstructured import (
     ElementType,
     UnstructuredMesh,
-    guess_type,
-    optimized_element_search,
-    precompute_element_data,
 )
-from trace_meshes import holding_simplices, lattice, plane_lattice, quadratic, split
-from trace_series import places, tetra_mesh
+from trace_meshes import lattice
+from trace_series import tetra_mesh
 
 
 def test_a_mesh_describes_itself():
@@ -62,56 +59,3 @@ def test_mixed_elements_come_with_their_types():
     assert mesh.num_elements == 1
     with pytest.raises(ValueError, match="several types"):
         _ = mesh.expected_nodes_per_element
-
-
-def test_types_are_guessed_from_the_number_of_nodes():
-    flat, quads = plane_lattice((3, 3))
-    triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
-    solid, cells = lattice((3, 3, 3))
-    assert guess_type(flat, quads) == (ElementType.QUAD, 1)
-    assert guess_type(flat, triangles) == (ElementType.TRIANGLE, 1)
-    assert guess_type(*quadratic(flat, triangles)) == (ElementType.TRIANGLE, 2)
-    assert guess_type(solid, cells) == (ElementType.HEXAHEDRON, 1)
-    assert guess_type(solid, np.zeros((1, 4), int)) == (ElementType.TETRA, 1)
-    assert guess_type(solid, np.zeros((1, 10), int)) == (ElementType.TETRA, 2)
-    with pytest.raises(ValueError, match="elements of 7 nodes in space"):
-        guess_type(solid, np.zeros((1, 7), int))
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e6])
-def test_the_element_that_holds_a_point_is_found(scale):
-    points, tets = tetra_mesh()
-    points = points * scale
-    mesh = UnstructuredMesh(points, tets, "tetra")
-    data = precompute_element_data(mesh)
-    assert data["centroids"].shape == (108, 3)
-    assert data["element_bounds"].shape == (108, 2, 3)
-    assert data["element_nodes"].shape == (108, 4, 3)
-    for x in places(20) * scale:
-        found = optimized_element_search(x, data, mesh)
-        depths = holding_simplices(points, tets, x)
-        assert found == int(np.argmax(depths))
-        assert found == optimized_element_search(x.astype(np.float32), data, mesh)
-    assert optimized_element_search(np.array([3.0, 0, 0]) * scale, data, mesh) is None
-
-
-def test_nodes_belong_to_elements_and_a_plane_has_triangles():
-    points, quads = plane_lattice((4, 3))
-    triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
-    mesh = UnstructuredMesh(points[:, :2], triangles, "triangle")
-    data = precompute_element_data(mesh)
-    for node, point in enumerate(points):
-        found = optimized_element_search(point[:2], data, mesh)
-        assert found is not None
-        assert node in triangles[found]
-    assert optimized_element_search([0.5, 0.5, 0.1], data, mesh) is None
-
-
-def test_only_simplices_of_one_type_are_searched():
-    points, cells = lattice((3, 3, 3))
-    mesh = UnstructuredMesh(points, cells, "hexahedron")
-    data = precompute_element_data(mesh)
-    with pytest.raises(ValueError, match="only simplices"):
-        optimized_element_search(points[0], data, mesh)
-    with pytest.raises(ValueError, match="elements of one type"):
-        precompute_element_data(UnstructuredMesh(points))

@@ -3,12 +3,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.integrators.explicit import explicit_step
-from jaxtrace.integrators.tableau import METHODS, find_method
+from jaxtrace.integrators import METHODS, explicit_step, find_method
 
 
-def decay(unknowns, stage, memory):
-    return jax.tree.map(lambda x: -x, unknowns), memory + 1
+def decay(unknowns, stage, cell_hint):
+    return jax.tree.map(lambda x: -x, unknowns), cell_hint + 1
 
 
 @pytest.mark.parametrize("tableau", METHODS.values(), ids=str)
@@ -27,7 +26,7 @@ def test_a_tree_of_unknowns_and_one_evaluation_per_stage():
     tableau = find_method("rk4")
     start = (jnp.ones((2, 3)), {"v": jnp.full(2, 2.0)})
     step = explicit_step(tableau, decay, start, 0, jnp.asarray(0.1))
-    assert step.memory == 4
+    assert step.cell_hint == 4
     assert step.error is None
     np.testing.assert_allclose(step.unknowns[0], np.exp(-0.1), rtol=1e-6)
     np.testing.assert_allclose(step.unknowns[1]["v"], 2 * np.exp(-0.1), rtol=1e-6)

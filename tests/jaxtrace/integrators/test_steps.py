@@ -5,9 +5,7 @@ import pytest
 
 from jaxtrace.integrators import (
     euler_step,
-    euler_step_batch,
     rk2_step,
-    rk2_step_batch,
     rk4_step,
 )
 from trace_runs import cloud, spiral
@@ -65,27 +63,8 @@ def test_single_precision_stays_single():
     assert rk4_step(np.zeros((2, 3), np.float32), 0.0, 0.1, spiral).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("whole", "parts"), [(euler_step, euler_step_batch), (rk2_step, rk2_step_batch)]
-)
-@pytest.mark.parametrize("size", [1, 3, 100])
-@pytest.mark.slow
-def test_batches_change_nothing(whole, parts, size):
-    x, dt = np.float32(cloud(8)), np.linspace(0.1, 0.2, 8, dtype=np.float32)
-    expected = whole(x, 0.2, dt, spiral)
-    found = parts(x, 0.2, dt, spiral, batch_size=size)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-
-
-def test_no_particles_in_batches():
-    found = euler_step_batch(np.zeros((0, 3), np.float32), 0.0, 0.1, spiral)
-    assert found.shape == (0, 3)
-
-
 def test_wrong_shapes_are_named():
     with pytest.raises(ValueError, match=r"\(4, 2\)"):
         euler_step(np.zeros((4, 2)), 0.0, 0.1, spiral)
     with pytest.raises(ValueError, match=r"dt of shape \(3,\)"):
         rk4_step(np.zeros((4, 3)), 0.0, np.zeros(3), spiral)
-    with pytest.raises(ValueError, match="batch_size 0"):
-        euler_step_batch(np.zeros((4, 3)), 0.0, 0.1, spiral, batch_size=0)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxtrace.integrators.tableau import METHODS, find_method, stability_limit
+from jaxtrace.integrators import METHODS, find_method, stability_limit
 
 
 @pytest.mark.parametrize("tableau", METHODS.values(), ids=str)
@@ -41,7 +41,7 @@ def test_one_step_of_a_decay_is_its_series_to_the_order(tableau):
 def test_instants_are_the_distinct_nodes():
     rk4 = find_method("rk4")
     assert rk4.instants == (0.0, 0.5, 1.0)
-    assert [rk4.instant(stage) for stage in range(4)] == [0, 1, 1, 2]
+    assert [rk4.instant_index(stage) for stage in range(4)] == [0, 1, 1, 2]
     assert len(find_method("rk45").instants) == 6
 
 

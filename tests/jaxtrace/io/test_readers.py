@@ -117,12 +117,6 @@ def test_steps_of_a_grid(grid):
     series = VTKStructuredSeries(grid)
     assert len(series) == 4
     np.testing.assert_array_equal(series.get_times(), [4.0, 4.5, 5.0, 5.5])
-    meta = series.grid_meta()
-    assert (meta.shape, meta.origin, meta.spacing) == (
-        (3, 4, 5),
-        (1.0, 2.0, 3.0),
-        (0.5, 0.25, 2.0),
-    )
     place = np.array([[1.5, 2.25, 9.0]])
     np.testing.assert_allclose(
         series.load_slice(1)[1, 1, 3], files.linear(place)[0] * 9

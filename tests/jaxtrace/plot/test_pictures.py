@@ -8,7 +8,7 @@ from matplotlib import pyplot
 from matplotlib.image import imread
 
 from jaxrig.machine import install_command
-from jaxtrace.density import KDEEstimator
+from jaxtrace.analysis import KDEEstimator
 from jaxtrace.plot import figures
 from jaxtrace.plot.figures import DPI, load_package, new_figure
 from jaxtrace.plot.maps import plot_density_2d, plot_field_2d, plot_slice_yz

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import DoubleGyre, UniformFlow
-from jaxtrace.tracking.adaptive import SHORTEST
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.inertia import Inertial
-from jaxtrace.tracking.motion import Tracer
+from jaxtrace.tracking.motion import Inertial, PassiveTracer
 from jaxtrace.tracking.simulate import simulate
+from jaxtrace.tracking.step import SHORTEST
 from jaxtrace.types import ParticleStatus
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, spiral, still
 
@@ -68,7 +67,7 @@ def test_fast_neighbors_do_not_slow_a_particle_down():
 
     seeds = single([[1, 0, 0], [1, 0, 1]])
     final = run(flow, seeds, np.linspace(0, 1, 4), tolerance=1e-5).final
-    slow, fast = np.asarray(final.pace)
+    slow, fast = np.asarray(final.next_dt)
     assert slow == 1
     assert SHORTEST < fast < 0.3
 
@@ -93,7 +92,7 @@ def test_slices_of_a_grid_are_blended_at_each_particle_s_own_time(double):
 def test_at_rest_it_ends_at_once():
     found = run(still, single(cloud(3)), [0.0, 1e6], tolerance=1e-8)
     assert np.array_equal(found.positions[0], found.positions[1])
-    assert np.all(found.final.pace == 1)
+    assert np.all(found.final.next_dt == 1)
 
 
 def test_a_field_of_nan_ends_and_particles_are_lost():
@@ -136,12 +135,14 @@ def test_a_jump_in_the_field_is_stepped_over():
     assert found.positions[-1, 0, 0] == pytest.approx(500.5, rel=1e-3)
 
 
-@pytest.mark.parametrize("motion", [None, Tracer((lambda x, t, u: 0 * x + 1.0,))])
+@pytest.mark.parametrize(
+    "motion", [None, PassiveTracer((lambda x, t, u: 0 * x + 1.0,))]
+)
 def test_terms_alone_are_no_reason_to_dawdle(motion):
     """The way that is allowed to be wrong counts what terms add."""
     flow = still if motion else UniformFlow(1.0, 1.0, 1.0)
     found = run(flow, single(cloud(2)), [0.0, 1.0], motion=motion, tolerance=1e-6)
-    assert np.all(found.final.pace == 1)
+    assert np.all(found.final.next_dt == 1)
 
 
 def test_a_stiff_particle_is_held_stable(double):

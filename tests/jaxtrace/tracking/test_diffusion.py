@@ -8,10 +8,10 @@ import pytest
 
 from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import UniformFlow
-from jaxtrace.fields.base import Sampled
+from jaxtrace.fields.base import Field
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import SCHEMES, Diffusion
-from jaxtrace.tracking.motion import Tracer
+from jaxtrace.tracking.motion import PassiveTracer
 from jaxtrace.tracking.simulate import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, still
 
@@ -157,7 +157,7 @@ def test_a_facade_and_a_foreign_field_will_do():
     axes = [np.linspace(0, 1, 3)] * 3
     field = grid_of(lambda p, t: 2.0 + 0 * p, axes)
 
-    class Facade(Sampled):
+    class Facade(Field):
         @property
         def frozen(self):
             return field
@@ -248,7 +248,7 @@ def test_gradient_with_respect_to_the_diffusivity():
 
 
 def test_terms_ride_along():
-    wind = Tracer((lambda x, t, u: jnp.array([1.0, 0.0, 0.0]),))
+    wind = PassiveTracer((lambda x, t, u: jnp.array([1.0, 0.0, 0.0]),))
     found = end(still, cloud(2), [0.0, 2.0], motion=Diffusion(0.0, motion=wind))
     np.testing.assert_allclose(found, cloud(2) + np.array([2.0, 0.0, 0.0]), rtol=1e-6)
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import Rotation, UniformFlow
-from jaxtrace.integrators.tableau import METHODS, find_method
+from jaxtrace.integrators import METHODS, find_method
+from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.function import as_boundary
 from jaxtrace.tracking.boundaries.inlet import recycling_channel
-from jaxtrace.tracking.boundaries.shapes import ball
+from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.inertia import Inertial
-from jaxtrace.tracking.noise import dice_key
-from jaxtrace.tracking.simulate import make_world, simulate
+from jaxtrace.tracking.motion import Inertial
+from jaxtrace.tracking.particles import noise_key
+from jaxtrace.tracking.simulate import make_dynamics, simulate
 from jaxtrace.tracking.step import Method, single_step
 from trace_runs import UNIT_BOX, cloud, end, run, still
 
@@ -41,7 +41,7 @@ def test_settling_from_rest_to_the_terminal_velocity(options):
     paths = run(still, cloud(3), times, motion=Inertial(tau, GRAVITY), **options)
     expected, velocity = settled(tau, 2.0, cloud(3))
     np.testing.assert_allclose(paths.positions[-1], expected, rtol=1e-6)
-    found = np.asarray(paths.final.own)
+    found = np.asarray(paths.final.velocity)
     np.testing.assert_allclose(found, np.broadcast_to(velocity, (3, 3)), rtol=1e-5)
     assert found[0, 2] == pytest.approx(tau * GRAVITY[2], rel=1e-4)
 
@@ -121,7 +121,7 @@ def test_a_mirror_turns_the_velocity_round():
     x, y = (np.abs((0.5 + u * t + 1) % 2 - 1) for u in (1.0, 0.6))
     np.testing.assert_allclose(paths.positions[:, 0, 0], x, atol=1e-6)
     np.testing.assert_allclose(paths.positions[:, 0, 1], y, atol=1e-6)
-    np.testing.assert_allclose(paths.final.own, [[-1.0, 0.6, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(paths.final.velocity, [[-1.0, 0.6, 0.0]], atol=1e-6)
 
 
 def test_both_velocities_turn_in_a_corner():
@@ -132,7 +132,7 @@ def test_both_velocities_turn_in_a_corner():
         [0.0, 0.3],
     )
     np.testing.assert_allclose(paths.positions[-1], [[0.8, 0.9, 0.5]], atol=1e-6)
-    np.testing.assert_allclose(paths.final.own, [[-1.0, -1.0, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(paths.final.velocity, [[-1.0, -1.0, 0.0]], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -142,22 +142,24 @@ def test_a_period_keeps_the_velocity_and_a_stop_ends_it(rule, velocity):
     paths = throw(
         box_boundary(UNIT_BOX, rule), [[0.9, 0.5, 0.5]], (1.0, 0.5, 0.0), [0.0, 0.2]
     )
-    np.testing.assert_allclose(paths.final.own, [[velocity, 0.5, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(paths.final.velocity, [[velocity, 0.5, 0.0]], atol=1e-6)
 
 
 def test_a_round_wall_turns_the_radial_part():
     """Straight along a radius the way back is the same radius."""
     unit = np.array([0.6, 0.8, 0.0])
-    paths = throw(ball((0, 0, 0), 1.0, "reflective"), [0.9 * unit], unit, [0.0, 0.2])
+    paths = throw(
+        spherical_boundary((0, 0, 0), 1.0, "reflective"), [0.9 * unit], unit, [0.0, 0.2]
+    )
     np.testing.assert_allclose(paths.positions[-1, 0], 0.9 * unit, atol=1e-6)
-    np.testing.assert_allclose(paths.final.own[0], -unit, atol=1e-6)
+    np.testing.assert_allclose(paths.final.velocity[0], -unit, atol=1e-6)
 
 
 def test_a_user_s_mirror_turns_the_velocity_too():
     mirror = as_boundary(lambda x: jnp.abs(x))
     paths = throw(mirror, [[0.1, 0.5, 0.5]], (-1.0, 0.0, 0.0), [0.0, 0.2])
     np.testing.assert_allclose(paths.positions[-1, 0, 0], 0.1, atol=1e-6)
-    np.testing.assert_allclose(paths.final.own[0, 0], 1.0, atol=1e-6)
+    np.testing.assert_allclose(paths.final.velocity[0, 0], 1.0, atol=1e-6)
 
 
 def test_a_boundary_on_the_host_has_no_derivative():
@@ -182,7 +184,7 @@ def test_newcomers_start_with_the_velocity_of_the_flow():
     paths = run(shear, seeds, [0.0, 0.1], motion=motion, boundary=boundary)
     assert paths.final.generation.tolist() == [1, 0]
     np.testing.assert_allclose(paths.positions[-1, 0], [0.0, 0.0, 0.0], atol=1e-12)
-    own = np.asarray(paths.final.own)
+    own = np.asarray(paths.final.velocity)
     np.testing.assert_allclose(own[0], [1.1, 0.0, 0.0], rtol=1e-12)
     assert own[1, 0] == pytest.approx(1.8, abs=0.01)  # the other one hardly changed
     assert own[1, 1] == pytest.approx(0.02, rel=0.01)
@@ -257,7 +259,7 @@ def test_gradient_with_respect_to_the_response_time():
 
 
 def test_a_single_step_begins_with_the_flow():
-    world = make_world(UniformFlow(2.0, 0, 0), None, Inertial(0.5), 0)
-    assert world.key.tolist() == dice_key(0).tolist()
-    found = single_step(world, jnp.zeros((2, 3)), 0.0, 0.1, Method("rk4", 2))
+    dynamics = make_dynamics(UniformFlow(2.0, 0, 0), None, Inertial(0.5), 0)
+    assert dynamics.key.tolist() == noise_key(0).tolist()
+    found = single_step(dynamics, jnp.zeros((2, 3)), 0.0, 0.1, Method("rk4", 2))
     np.testing.assert_allclose(found, [[0.2, 0, 0]] * 2, rtol=1e-12)

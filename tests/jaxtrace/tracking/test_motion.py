@@ -6,7 +6,7 @@ import pytest
 
 from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import Rotation, UniformFlow
-from jaxtrace.tracking.motion import Tracer
+from jaxtrace.tracking.motion import PassiveTracer
 from jaxtrace.tracking.simulate import simulate
 from trace_runs import cloud, end, run, still
 
@@ -26,7 +26,7 @@ def drift(positions, t, velocity):
 
 def test_a_buoyant_particle_rises_through_the_flow():
     seeds = cloud(4)
-    found = end(UniformFlow(1.0, 0.5, 0.0), seeds, TIMES, motion=Tracer((rise,)))
+    found = end(UniformFlow(1.0, 0.5, 0.0), seeds, TIMES, motion=PassiveTracer((rise,)))
     np.testing.assert_allclose(found, seeds + np.array([2.0, 1.0, 0.5]), rtol=1e-6)
 
 
@@ -35,19 +35,19 @@ def test_a_buoyant_particle_rises_through_the_flow():
 )
 def test_terms_see_positions_time_and_velocity_and_add_up(options):
     seeds = cloud(4)
-    motion = Tracer((rise, drift))
+    motion = PassiveTracer((rise, drift))
     found = end(UniformFlow(1.0, 0.5, 0.0), seeds, TIMES, motion=motion, **options)
     expected = seeds + np.array([3.0 + 2.0, 1.5 + 2.0, 0.5 + 2.0])
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_terms_move_particles_where_nothing_flows():
-    found = end(still, cloud(2), TIMES, motion=Tracer((rise,)), tolerance=1e-6)
+    found = end(still, cloud(2), TIMES, motion=PassiveTracer((rise,)), tolerance=1e-6)
     np.testing.assert_allclose(found[:, 2], cloud(2)[:, 2] + 0.5, rtol=1e-6)
 
 
 def test_a_term_may_be_one_vector_for_all():
-    wind = Tracer((lambda x, t, u: jnp.array([1.0, 0.0, 0.0]),))
+    wind = PassiveTracer((lambda x, t, u: jnp.array([1.0, 0.0, 0.0]),))
     found = end(still, cloud(2), TIMES, motion=wind)
     np.testing.assert_allclose(found, cloud(2) + np.array([2.0, 0.0, 0.0]), rtol=1e-6)
 
@@ -57,7 +57,7 @@ def test_a_term_of_another_shape_is_named():
         return positions[:, :2]
 
     with pytest.raises(ValueError, match=r"wrong answered shape \(4, 2\)"):
-        run(still, cloud(4), TIMES, motion=Tracer((wrong,)))
+        run(still, cloud(4), TIMES, motion=PassiveTracer((wrong,)))
 
 
 class Push(eqx.Module):
@@ -79,8 +79,8 @@ def test_the_same_terms_are_compiled_once():
     push = [Push(jnp.full(3, s)) for s in (1.0, 2.0)]
     first, second = assert_one_trace(
         go,
-        (Rotation(1.0), Tracer((rise, push[0])), seeds),
-        (Rotation(2.0), Tracer((rise, push[1])), seeds + 1),
+        (Rotation(1.0), PassiveTracer((rise, push[0])), seeds),
+        (Rotation(2.0), PassiveTracer((rise, push[1])), seeds + 1),
     )
     assert not np.allclose(first, second)
 
@@ -91,12 +91,14 @@ def test_another_function_is_another_program():
 
     seeds = jnp.asarray(cloud(3), np.float32)
     with pytest.raises(AssertionError, match="motion"):
-        assert_one_trace(go, (Tracer((rise,)), seeds), (Tracer((drift,)), seeds))
+        assert_one_trace(
+            go, (PassiveTracer((rise,)), seeds), (PassiveTracer((drift,)), seeds)
+        )
 
 
 def test_gradients_reach_the_parameters_of_a_term():
     def reached(speed):
-        motion = Tracer((Push(speed),))
+        motion = PassiveTracer((Push(speed),))
         return simulate(still, cloud(1), TIMES, motion=motion).positions[-1, 0, 0]
 
     slope = jax.grad(reached)(jnp.array([0.5, 0.0, 0.0]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxtrace.tracking.noise import Draw, dice_key
+from jaxtrace.tracking.particles import Draw, noise_key
 
 pytestmark = pytest.mark.slow  # compiles many programs
 
@@ -13,7 +13,7 @@ F32 = np.dtype(np.float32)
 
 def make_draw(slots, step=0, seed=0):
     return Draw(
-        dice_key(seed), jnp.asarray(slots, np.int32), jnp.asarray(step, np.int32)
+        noise_key(seed), jnp.asarray(slots, np.int32), jnp.asarray(step, np.int32)
     )
 
 
@@ -67,7 +67,7 @@ def test_normal_numbers_are_normal():
 def test_steps_of_one_slot_are_uniform_too():
     steps = jnp.arange(2000, dtype=np.int32)
     slots = jnp.asarray([3], np.int32)
-    draw = jax.vmap(lambda s: Draw(dice_key(0), slots, s).uniform(0, F32)[0, 0])
+    draw = jax.vmap(lambda s: Draw(noise_key(0), slots, s).uniform(0, F32)[0, 0])
     assert stats.kstest(np.asarray(draw(steps)), "uniform").pvalue > 1e-3
 
 

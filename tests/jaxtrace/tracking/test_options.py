@@ -14,23 +14,6 @@ def _defaults():
     reset_config()
 
 
-def test_one_batch_when_it_fits():
-    assert TrackerOptions().estimate_batch_size(7500, 1500) == 7500
-
-
-def test_the_batch_asked_for_is_taken():
-    assert TrackerOptions(batch_size=500).estimate_batch_size(7500, 1500) == 500
-    assert TrackerOptions(batch_size=500).estimate_batch_size(30, 1500) == 30
-
-
-def test_a_batch_fits_the_budget_and_never_falls_below_the_smallest():
-    options = TrackerOptions(max_memory_gb=0.01)
-    batch = options.estimate_batch_size(1_000_000, 1000)
-    assert batch * (1000 * 12 + 48) <= 0.01 * GIB
-    tiny = TrackerOptions(max_memory_gb=1e-9)
-    assert tiny.estimate_batch_size(1_000_000, 1000) == 100
-
-
 def test_calls_are_whole_runs_unless_memory_or_progress_asks():
     options = TrackerOptions()
     assert options.frames_per_call(7500, 1499, watched=False) == 1499

@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.particles import move, renew, retire, seed_particles
+from jaxtrace.tracking.particles import move, recycle, retire, seed_particles
 from jaxtrace.types import ParticleStatus
 
 
@@ -75,7 +75,7 @@ def test_newcomers_are_a_generation_later(particles):
         particles, gone, ParticleStatus.EXITED, jnp.zeros((4, 3)), jnp.ones(4)
     )
     fresh = jnp.asarray([True, False, False, False])
-    found = renew(left, fresh, jnp.full((4, 3), 8.0))
+    found = recycle(left, fresh, jnp.full((4, 3), 8.0))
     np.testing.assert_array_equal(found.generation, [1, 0, 0, 0])
     np.testing.assert_array_equal(found.alive, [True, False, True, False])
     np.testing.assert_array_equal(found.positions[0], [8, 8, 8])

@@ -1,13 +1,9 @@
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.records import (
-    create_empty_trajectory,
-    create_single_particle_trajectory,
-    create_trajectory_from_positions,
+from jaxtrace.tracking.trajectory import (
     merge_trajectories,
 )
-from jaxtrace.types import ParticleStatus
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 FIELDS = ("positions", "times", "alive", "generation", "status", "exit_time")
@@ -17,29 +13,6 @@ TIMES = np.linspace(0, 3, 13)
 def assert_same(one, other):
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
-
-
-def test_positions_alone_are_frames_one_apart():
-    trajectory = create_trajectory_from_positions(np.zeros((4, 2, 2)), source="file")
-    np.testing.assert_array_equal(trajectory.times, [0, 1, 2, 3])
-    assert trajectory.positions.shape == (4, 2, 3)
-    assert trajectory.metadata["source"] == "file"
-
-
-def test_a_single_particle_is_a_path():
-    trajectory = create_single_particle_trajectory(np.ones((4, 2)), times=TIMES[:4])
-    assert trajectory.positions.shape == (4, 1, 3)
-    assert trajectory.metadata["particle_type"] == "single"
-    with pytest.raises(ValueError, match="create_trajectory_from_positions"):
-        create_single_particle_trajectory(np.ones((4, 2, 3)))
-
-
-def test_an_empty_trajectory_has_nobody_alive():
-    empty = create_empty_trajectory(3, 5)
-    assert (empty.T, empty.N) == (5, 3)
-    assert not empty.alive.any()
-    assert (empty.status == ParticleStatus.ACTIVE).all()
-    assert np.isnan(empty.exit_time).all()
 
 
 @pytest.mark.parametrize("overlap", [0, 1])

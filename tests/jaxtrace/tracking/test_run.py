@@ -6,29 +6,29 @@ import pytest
 
 from jaxtrace.tracking import run
 from jaxtrace.tracking.boundaries.base import Open
-from jaxtrace.tracking.motion import Tracer
-from jaxtrace.tracking.noise import dice_key
-from jaxtrace.tracking.run import Pace, Windows, begin, pad_slots, run_chunks
+from jaxtrace.tracking.motion import PassiveTracer
+from jaxtrace.tracking.particles import noise_key
+from jaxtrace.tracking.run import ChunkPlan, SliceWindows, begin, pad_slots, run_chunks
 from jaxtrace.tracking.schedule import make_schedule
-from jaxtrace.tracking.simulate import first_moment
-from jaxtrace.tracking.step import Method, World
+from jaxtrace.tracking.simulate import first_instant
+from jaxtrace.tracking.step import Dynamics, Method
 from trace_flows import noise_field, seeds, track
 
 
 def prepared(count: int = 12):
-    world = World(noise_field(), Open(), Tracer(), dice_key(0))
+    dynamics = Dynamics(noise_field(), Open(), PassiveTracer(), noise_key(0))
     method = Method("rk2", count)
     times = np.linspace(0, 1, 11)
     start = jax.numpy.asarray(seeds(count))
-    schedule = make_schedule(world.field, times, 1, method.tableau, start.dtype)
-    moment = first_moment(world.field, times, start.dtype)
-    particles, _ = begin(world, start, moment, method)
-    return world, particles, schedule, method
+    schedule = make_schedule(dynamics.field, times, 1, method.tableau, start.dtype)
+    instant = first_instant(dynamics.field, times, start.dtype)
+    particles, _ = begin(dynamics, start, instant, method)
+    return dynamics, particles, schedule, method
 
 
-def positions(world, particles, schedule, method, pace, **options):
+def positions(dynamics, particles, schedule, method, plan, **options):
     chunks = list(
-        run_chunks(Windows(world), particles, schedule, method, pace, **options)
+        run_chunks(SliceWindows(dynamics), particles, schedule, method, plan, **options)
     )
     assert [c.first for c in chunks] == list(
         np.cumsum([options.get("first", 0)] + [c.frames for c in chunks[:-1]])
@@ -39,16 +39,18 @@ def positions(world, particles, schedule, method, pace, **options):
 @pytest.mark.slow
 def test_chunks_of_any_length_make_the_same_run():
     parts = prepared()
-    whole, _ = positions(*parts, Pace(10))
+    whole, _ = positions(*parts, ChunkPlan(10))
     for length in (1, 3, 4, 10):
-        pieces, _ = positions(*parts, Pace(length))
+        pieces, _ = positions(*parts, ChunkPlan(length))
         np.testing.assert_array_equal(pieces, whole)
 
 
 def test_a_run_goes_on_from_any_frame():
-    world, particles, schedule, method = prepared()
-    whole, chunks = positions(world, particles, schedule, method, Pace(4))
-    rest, _ = positions(world, chunks[0].particles, schedule, method, Pace(5), first=4)
+    dynamics, particles, schedule, method = prepared()
+    whole, chunks = positions(dynamics, particles, schedule, method, ChunkPlan(4))
+    rest, _ = positions(
+        dynamics, chunks[0].particles, schedule, method, ChunkPlan(5), first=4
+    )
     np.testing.assert_array_equal(rest, whole[4:])
 
 
@@ -56,19 +58,19 @@ def fail_above(monkeypatch, frames: int, tile: int | None = None):
     """Make calls that are too large fail as an accelerator does."""
     call = run._call
 
-    def scarce(world, particles, part, method, padded, mesh):
+    def scarce(dynamics, particles, part, method, padded, mesh):
         if part.frames > frames or (tile and (method.tile or 10**9) > tile):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
-        return call(world, particles, part, method, padded, mesh)
+        return call(dynamics, particles, part, method, padded, mesh)
 
     monkeypatch.setattr(run, "_call", scarce)
 
 
 def test_out_of_memory_halves_the_frames_and_goes_on(monkeypatch, caplog):
     parts = prepared()
-    whole, _ = positions(*parts, Pace(10))
+    whole, _ = positions(*parts, ChunkPlan(10))
     fail_above(monkeypatch, 3)
-    got, chunks = positions(*parts, Pace(10))
+    got, chunks = positions(*parts, ChunkPlan(10))
     np.testing.assert_array_equal(got, whole)
     assert max(c.frames for c in chunks) == 2
     assert "out of memory" in caplog.text
@@ -76,39 +78,41 @@ def test_out_of_memory_halves_the_frames_and_goes_on(monkeypatch, caplog):
 
 def test_out_of_memory_halves_the_particles_down_to_the_smallest(monkeypatch):
     parts = prepared()
-    whole, _ = positions(*parts, Pace(10))
+    whole, _ = positions(*parts, ChunkPlan(10))
     fail_above(monkeypatch, 10, tile=3)
-    got, _ = positions(*parts, Pace(1, smallest_tile=2))
+    got, _ = positions(*parts, ChunkPlan(1, smallest_tile=2))
     np.testing.assert_array_equal(got, whole)
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
-        positions(*parts, Pace(1, smallest_tile=4))
+        positions(*parts, ChunkPlan(1, smallest_tile=4))
 
 
 def test_a_call_that_fails_behind_another_loses_nothing(monkeypatch):
     parts = prepared()
-    whole, _ = positions(*parts, Pace(4))
+    whole, _ = positions(*parts, ChunkPlan(4))
     call, calls = run._call, []
 
-    def third_fails(world, particles, part, method, padded, mesh):
+    def third_fails(dynamics, particles, part, method, padded, mesh):
         calls.append(part.frames)
         if len(calls) == 3:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
-        return call(world, particles, part, method, padded, mesh)
+        return call(dynamics, particles, part, method, padded, mesh)
 
     monkeypatch.setattr(run, "_call", third_fails)
-    got, chunks = positions(*parts, Pace(4))
+    got, chunks = positions(*parts, ChunkPlan(4))
     np.testing.assert_array_equal(got, whole)
     # The second, whose turn had not come, is worked out again in smaller pieces.
     assert [c.frames for c in chunks] == [4, 2, 2, 2]
 
 
 def test_the_next_chunk_is_under_way_when_one_is_handed_out(monkeypatch):
-    world, particles, schedule, method = prepared()
+    dynamics, particles, schedule, method = prepared()
     call, calls = run._call, []
     monkeypatch.setattr(run, "_call", lambda *a: calls.append(1) or call(*a))
     under_way = [
         len(calls)
-        for _ in run_chunks(Windows(world), particles, schedule, method, Pace(2))
+        for _ in run_chunks(
+            SliceWindows(dynamics), particles, schedule, method, ChunkPlan(2)
+        )
     ]
     assert under_way == [2, 3, 4, 5, 5]
 
@@ -116,7 +120,7 @@ def test_the_next_chunk_is_under_way_when_one_is_handed_out(monkeypatch):
 def test_recovery_can_be_refused(monkeypatch):
     fail_above(monkeypatch, 3)
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
-        positions(*prepared(), Pace(10, recover=False))
+        positions(*prepared(), ChunkPlan(10, recover=False))
 
 
 def test_other_errors_are_not_swallowed(monkeypatch):
@@ -125,7 +129,7 @@ def test_other_errors_are_not_swallowed(monkeypatch):
 
     monkeypatch.setattr(run, "_call", broken)
     with pytest.raises(ValueError, match="another fault"):
-        positions(*prepared(), Pace(10))
+        positions(*prepared(), ChunkPlan(10))
 
 
 def test_slots_that_fill_up_are_empty():

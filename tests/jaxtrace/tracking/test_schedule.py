@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import UniformFlow
-from jaxtrace.integrators.tableau import METHODS, find_method
+from jaxtrace.integrators import METHODS, find_method
 from jaxtrace.tracking.schedule import (
     every,
     kept_frames,

@@ -1,12 +1,10 @@
 """Oracles: counts per cell, known densities, fields of known divergence and curl."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.seed_sampling import (
+from jaxtrace.tracking.seeding import (
     custom_distribution_seeds,
-    field_informed_seeds,
     stratified_seeds,
 )
 
@@ -68,92 +66,3 @@ def test_what_cannot_be_reached_is_said():
     with pytest.raises(ValueError, match="not negative"):
         custom_distribution_seeds(UNIT, 10, lambda x: x[:, 0] - 0.5)
     assert custom_distribution_seeds(UNIT, 0, tiny).shape == (0, 3)
-
-
-def jet(axis_from, axis_to, scale):
-    """Velocity along one axis that varies along another, in the upper half only."""
-
-    def velocity(x, t):
-        speed = jnp.maximum(x[:, axis_from] - 0.5 * scale, 0.0) * t
-        return jnp.zeros_like(x).at[:, axis_to].set(speed)
-
-    return velocity
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize(
-    ("metric", "flow", "other"),
-    [
-        ("divergence", (0, 0), "vorticity"),
-        ("divergence", (2, 2), "vorticity"),
-        ("vorticity", (0, 1), "divergence"),
-        ("vorticity", (1, 2), "divergence"),
-    ],
-)
-def test_seeds_go_where_the_field_diverges_or_turns(metric, flow, other, scale):
-    bounds = np.array(UNIT) * scale
-    along_axis, velocity_axis = flow
-    field = jet(along_axis, velocity_axis, scale)
-    seeds = field_informed_seeds(field, bounds, 2000, metric, (12, 12, 12), 1, t=1.0)
-    along = seeds[:, flow[0]] / scale
-    assert along.min() > 0.4
-    assert along.max() <= 1
-    np.testing.assert_allclose(along.mean(), 0.74, atol=0.02)
-    rest = np.delete(seeds, flow[0], axis=1) / scale
-    np.testing.assert_allclose(rest.mean(axis=0), 0.5, atol=0.03)
-    with pytest.raises(ValueError, match=f"the {other} of the field is zero"):
-        field_informed_seeds(field, bounds, 10, other, (12, 12, 12), t=1.0)
-
-
-def test_seeds_follow_the_speed():
-    field = lambda x, t: x  # speed |x|
-    seeds = field_informed_seeds(field, [0, 1, 0, 1], 4000, "magnitude", (40, 40))
-    radius = np.linalg.norm(seeds, axis=1)
-    grid = (np.arange(200) + 0.5) / 200
-    distance = np.hypot(*np.meshgrid(grid, grid))
-    expected = (distance**2).sum() / distance.sum()
-    np.testing.assert_allclose(radius.mean(), expected, atol=0.01)
-    assert set(seeds[:, 2]) == {0}
-
-
-def test_fields_of_every_kind():
-    class Unsteady:
-        def sample_at_positions(self, positions, t):
-            return positions * t
-
-    class Steady:
-        def sample(self, positions):
-            return 2.0 * positions
-
-    def plane(x, t):
-        return np.asarray(x)[:, :2] * t
-
-    arguments = (UNIT, 20, "magnitude", 5)
-    expected = field_informed_seeds(Unsteady(), *arguments, t=2.0)
-    np.testing.assert_array_equal(field_informed_seeds(Steady(), *arguments), expected)
-    assert field_informed_seeds(plane, *arguments, t=2.0).shape == (20, 3)
-    with pytest.raises(TypeError, match="int is no field"):
-        field_informed_seeds(3, *arguments)
-
-
-def test_places_without_a_velocity_get_no_seeds():
-    def half(x, t):
-        return jnp.where(x[:, :1] < 0.5, jnp.nan, jnp.ones_like(x))
-
-    seeds = field_informed_seeds(half, UNIT, 200, "magnitude", 4)
-    assert (seeds[:, 0] >= 0.5).all()
-    nowhere = lambda x, t: jnp.full_like(x, jnp.inf)
-    for metric in ("magnitude", "divergence"):
-        with pytest.raises(ValueError, match="zero to rounding"):
-            field_informed_seeds(nowhere, UNIT, 5, metric, 4)
-
-
-def test_wrong_arguments():
-    field = lambda x, t: x
-    with pytest.raises(ValueError, match="divergence, magnitude, vorticity"):
-        field_informed_seeds(field, UNIT, 5, "speed")
-    with pytest.raises(ValueError, match="sample_resolution=0"):
-        field_informed_seeds(field, UNIT, 5, "magnitude", 0)
-    with pytest.raises(ValueError, match="divergence of the field is zero"):
-        field_informed_seeds(field, [[1, 1, 1], [1, 1, 1]], 5)
-    assert field_informed_seeds(field, UNIT, 0).shape == (0, 3)

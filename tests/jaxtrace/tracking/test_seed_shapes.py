@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from jaxtrace.config import configure, reset_config
-from jaxtrace.tracking.seed_shapes import (
+from jaxtrace.tracking.seeding import (
     as_seeds,
     boundary_seeds,
     circle_seeds,
     gaussian_cluster_seeds,
     line_seeds,
     random_seeds,
-    rectangular_seeds,
     sphere_seeds,
     uniform_grid_seeds,
 )
@@ -34,9 +33,6 @@ def inside(seeds, bounds):
         lambda n: line_seeds([0, 0], [1, 1], n),
         lambda n: circle_seeds([0, 0], 1, n),
         lambda n: sphere_seeds([0, 0, 0], 1, n),
-        lambda n: rectangular_seeds(BOX, n),
-        lambda n: rectangular_seeds(BOX, n, "boundary"),
-        lambda n: rectangular_seeds(BOX, n, "corners"),
         lambda n: boundary_seeds(BOX, n),
         lambda n: gaussian_cluster_seeds([[0, 0, 0]], 1.0, n),
         lambda n: uniform_grid_seeds((n, 2, 2), BOX),
@@ -159,7 +155,7 @@ def test_spheres(scale):
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_boundary_of_a_box_is_covered_evenly(scale):
     bounds = BOX * scale
-    seeds = rectangular_seeds(bounds, 6000, "boundary", 5, np.float64)
+    seeds = boundary_seeds(bounds, 6000, 5, np.float64)
     lo, hi = bounds
     on_face = np.concatenate([seeds == lo, seeds == hi], axis=1)
     assert on_face.any(axis=1).all()
@@ -167,40 +163,17 @@ def test_the_boundary_of_a_box_is_covered_evenly(scale):
     x, y, z = hi / scale - lo / scale
     areas = np.array([y * z, x * z, x * y] * 2)
     np.testing.assert_allclose(on_face.mean(axis=0), areas / areas.sum(), atol=0.02)
-    np.testing.assert_array_equal(boundary_seeds(bounds, 6000, 5, np.float64), seeds)
 
 
 def test_the_boundary_of_a_rectangle_is_its_edge():
-    seeds = rectangular_seeds([0, 3, 0, 1], 2000, "boundary")
+    seeds = boundary_seeds([0, 3, 0, 1], 2000)
     x, y = seeds[:, 0], seeds[:, 1]
     short = (x == 0) | (x == 3)
     assert (short | (y == 0) | (y == 1)).all()
     assert abs(short.mean() - 0.25) < 0.03  # 2 of 8 lengths
     assert set(seeds[:, 2]) == {0}
     point = [[1, 1, 1], [1, 1, 1]]
-    np.testing.assert_array_equal(
-        rectangular_seeds(point, 2, "boundary"), [[1] * 3] * 2
-    )
-
-
-def test_corners_come_first():
-    corners = {tuple(c) for c in itertools.product(*BOX.T)}
-    seeds = rectangular_seeds(BOX, 11, "corners")
-    assert {tuple(c) for c in seeds[:8].tolist()} == corners
-    assert inside(seeds[8:], BOX)
-    np.testing.assert_array_equal(rectangular_seeds(BOX, 5, "corners"), seeds[:5])
-    flat = rectangular_seeds([0, 1, 0, 1], 6, "corners")
-    assert {tuple(c) for c in flat[:4].tolist()} == {
-        *((0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0))
-    }
-    with pytest.raises(ValueError, match="uniform, boundary, corners"):
-        rectangular_seeds(BOX, 5, "middle")
-
-
-def test_uniform_in_a_box_is_random_seeds():
-    np.testing.assert_array_equal(
-        rectangular_seeds(BOX, 7, rng_seed=2), random_seeds(7, BOX, 2)
-    )
+    np.testing.assert_array_equal(boundary_seeds(point, 2), [[1] * 3] * 2)
 
 
 def test_boundaries_of_other_things():
@@ -208,9 +181,7 @@ def test_boundaries_of_other_things():
         def get_spatial_bounds(self):
             return BOX[0], BOX[1]
 
-    np.testing.assert_array_equal(
-        boundary_seeds(Domain(), 5), rectangular_seeds(BOX, 5, "boundary")
-    )
+    np.testing.assert_array_equal(boundary_seeds(Domain(), 5), boundary_seeds(BOX, 5))
     ball = {"center": [0, 0, 0], "radius": 2.0}
     shell = boundary_seeds(ball, 5, dtype=np.float64)
     np.testing.assert_allclose(np.linalg.norm(shell, axis=1), 2)

@@ -3,7 +3,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.shapes import as_axis_index, as_floats, as_index, as_paths
+from jaxtrace.tracking.trajectory import as_axis_index, as_floats, as_index, as_paths
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, Rotation, UniformFlow
-from jaxtrace.integrators.tableau import METHODS
+from jaxtrace.integrators import METHODS
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.boundaries.inlet import recycling_channel
 from jaxtrace.tracking.diffusion import Diffusion

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import Rotation, UniformFlow
-from jaxtrace.fields.clock import Moment
+from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.integrators.steps import euler_step, rk2_step, rk4_step
+from jaxtrace.integrators import euler_step, rk2_step, rk4_step
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.inertia import Inertial
-from jaxtrace.tracking.simulate import make_world
-from jaxtrace.tracking.step import Method, Tick, launch, single_step, take_step
+from jaxtrace.tracking.motion import Inertial
+from jaxtrace.tracking.simulate import make_dynamics
+from jaxtrace.tracking.step import Method, TimeStep, initialize, single_step, take_step
 from jaxtrace.types import ParticleStatus
 from trace_meshes import SIX, lattice, split
 from trace_runs import UNIT_BOX, cloud, grid_of, single, spiral
@@ -20,8 +20,8 @@ from trace_runs import UNIT_BOX, cloud, grid_of, single, spiral
 STEPS = {"euler": euler_step, "rk2": rk2_step, "rk4": rk4_step}
 
 
-def moment(field, time):
-    found = field.moment(np.asarray(time, np.float64))
+def instant(field, time):
+    found = field.instant(np.asarray(time, np.float64))
     return jax.tree.map(
         lambda x: jnp.asarray(x, np.float32 if x.dtype == np.float64 else None), found
     )
@@ -29,28 +29,32 @@ def moment(field, time):
 
 def prepare(field, seeds, boundary=None, motion=None, **choices):
     """A world, particles at their seeds and the static choices of a run."""
-    world = make_world(field, boundary, motion, 0)
+    dynamics = make_dynamics(field, boundary, motion, 0)
     seeds = jnp.asarray(seeds, np.float32)
     method = Method(particles=len(seeds), **choices)
-    return world, launch(world, seeds, moment(world.field, 0.0), method), method
+    return (
+        dynamics,
+        initialize(dynamics, seeds, instant(dynamics.field, 0.0), method),
+        method,
+    )
 
 
-def tick_of(world, method, t=0.0, dt=0.1, step=0):
-    instants = moment(world.field, t + dt * np.asarray(method.tableau.instants))
-    return Tick(jnp.float32(t), jnp.float32(dt), jnp.int32(step), instants)
+def tick_of(dynamics, method, t=0.0, dt=0.1, step=0):
+    instants = instant(dynamics.field, t + dt * np.asarray(method.tableau.instants))
+    return TimeStep(jnp.float32(t), jnp.float32(dt), jnp.int32(step), instants)
 
 
 def step(field, seeds, *, dt=0.1, **choices):
-    world, particles, method = prepare(field, seeds, **choices)
+    dynamics, particles, method = prepare(field, seeds, **choices)
     take = eqx.filter_jit(lambda w, p, t: take_step(w, p, t, method))
-    return take(world, particles, tick_of(world, method, dt=dt))
+    return take(dynamics, particles, tick_of(dynamics, method, dt=dt))
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_one_step_is_that_of_the_formula(name):
     seeds = jnp.asarray(cloud(6), np.float32)
-    world = make_world(spiral, None, None, 0)
-    found = single_step(world, seeds, 0.3, 0.1, Method(name, 6))
+    dynamics = make_dynamics(spiral, None, None, 0)
+    found = single_step(dynamics, seeds, 0.3, 0.1, Method(name, 6))
     expected = STEPS[name](seeds, 0.3, 0.1, spiral)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -63,7 +67,7 @@ def test_single_steps_are_compiled_once_per_shape():
     method = Method("rk2", 11)
     before = _single_step.trace_count
     for rate, t in ((1.0, 0.0), (2.0, 0.5), (3.0, 7.0)):
-        single_step(make_world(Rotation(rate), None, None, 0), seeds, t, 0.1, method)
+        single_step(make_dynamics(Rotation(rate), None, None, 0), seeds, t, 0.1, method)
     assert _single_step.trace_count == before + 1
 
 
@@ -111,10 +115,10 @@ def test_a_particle_that_gets_nowhere_is_lost_where_it_was():
 
 
 def test_the_gone_stay_where_they_are():
-    world, particles, method = prepare(UniformFlow(), cloud(3))
+    dynamics, particles, method = prepare(UniformFlow(), cloud(3))
     alive = jnp.array([True, False, True])
     particles = eqx.tree_at(lambda p: p.alive, particles, alive)
-    after = take_step(world, particles, tick_of(world, method), method)
+    after = take_step(dynamics, particles, tick_of(dynamics, method), method)
     assert np.array_equal(after.positions[1], particles.positions[1])
     assert not np.array_equal(after.positions[0], particles.positions[0])
 
@@ -134,10 +138,10 @@ def test_what_look_ups_remember_is_handed_on():
     mesh = make_mesh_field(
         points, split(cells, SIX), values, kind="tetra", dtype=np.float32
     )
-    world, particles, method = prepare(mesh, [[0.1, 0.5, 0.4]])
-    after = take_step(world, particles, tick_of(world, method, dt=1.0), method)
+    dynamics, particles, method = prepare(mesh, [[0.1, 0.5, 0.4]])
+    after = take_step(dynamics, particles, tick_of(dynamics, method, dt=1.0), method)
     np.testing.assert_allclose(after.positions, [[0.7, 0.5, 0.4]], rtol=1e-5)
-    same = jax.tree.map(np.array_equal, after.memory, particles.memory)
+    same = jax.tree.map(np.array_equal, after.cell_hint, particles.cell_hint)
     assert not all(jax.tree.leaves(same))
 
 
@@ -147,7 +151,7 @@ def test_a_seed_that_is_nowhere_starts_an_empty_slot():
     assert particles.alive.tolist() == [False, True, False]
     assert particles.status.tolist() == [ParticleStatus.LOST, 0, ParticleStatus.LOST]
     assert np.isfinite(particles.positions).all()
-    assert np.isfinite(particles.own).all()
+    assert np.isfinite(particles.velocity).all()
 
 
 def test_a_method_knows_its_numbers():
@@ -157,5 +161,5 @@ def test_a_method_knows_its_numbers():
 
 
 def test_a_tick_holds_the_instants_of_its_stages():
-    world, _, method = prepare(UniformFlow(), cloud(1))
-    assert isinstance(tick_of(world, method).stages, Moment)
+    dynamics, _, method = prepare(UniformFlow(), cloud(1))
+    assert isinstance(tick_of(dynamics, method).stages, Instant)

@@ -1,18 +1,18 @@
 """The tracker's documented calls: options, clock, records and errors."""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
 
-from jaxtrace.fields.analytic import UniformFlow
+from jaxtrace.fields.analytic import DoubleGyre, UniformFlow
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.integrators import rk4_step
 from jaxtrace.tracking import run
 from jaxtrace.tracking import tracker as tracker_module
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.options import TrackerOptions
-from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
+from jaxtrace.tracking.tracker import create_tracker
 from trace_flows import (
     AXES,
     TIMES,
@@ -285,28 +285,31 @@ def test_wrong_parts_are_named():
         )
 
 
-def test_a_step_function_names_its_integrator():
-    tracker = ParticleTracker(rk4_step, UniformFlow(), None, TrackerOptions())
-    assert tracker.integrator == "rk4"
-    with pytest.raises(ValueError, match="give euler_step"):
-        ParticleTracker(lambda x, t, dt, f: x, UniformFlow(), None)
-
-
-def test_a_numpy_function_works_with_one_warning():
+def test_a_numpy_function_warns_once():
     def swirl(positions, t):
         x = np.asarray(positions)
         return np.stack([-x[:, 1], x[:, 0], np.zeros(len(x))], 1)
 
     with pytest.warns(UserWarning, match="swirl needs NumPy"):
         tracker = create_tracker("rk4", swirl, None)
-    with pytest.warns(UserWarning, match="swirl"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         got = tracker.track_particles([[1.0, 0, 0]], (0, np.pi), 101)
     np.testing.assert_allclose(got.positions[-1, 0], [-1, 0, 0], atol=1e-5)
 
 
-def test_a_tracker_says_what_it_is_and_needs():
-    tracker = create_tracker("rk4", noise_field(), mirrors())
-    assert tracker.validate_configuration()["valid"]
-    assert tracker.get_memory_info()
-    sampled = tracker.analyze_field_sampling(seeds(5), [0.0, 1.0])
-    assert sampled
+def test_a_run_is_estimated_from_a_small_one():
+    tracker = create_tracker("rk4", DoubleGyre(), None)
+    found = tracker.estimate_runtime(2000, 101, 50, 4)
+    each = found["time_per_particle_step"]
+    assert found["estimated_runtime_seconds"] == pytest.approx(each * 2000 * 100)
+    assert found["calibration_time"] == pytest.approx(each * 50 * 4)
+    record = 2000 * (101 * 12 + 48) / 1024**3
+    assert found["estimated_memory_gb"] == pytest.approx(record)
+    with pytest.raises(ValueError, match="n_timesteps=1"):
+        tracker.estimate_runtime(10, 1)
+
+
+def test_a_run_through_a_plain_function_is_estimated_too():
+    tracker = create_tracker("euler", lambda x, t: 0 * x + t, None)
+    assert tracker.estimate_runtime(100, 5, 10, 2)["estimated_runtime_seconds"] > 0

@@ -1,20 +1,36 @@
-"""What a boundary is: a rule for particles at the end of every step."""
+"""What a boundary is: a rule for particles at the end of every step.
+
+Any function of positions as a boundary.
+
+Several boundaries as one: one after the other, or one for each axis.
+"""
 
 import abc
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig import compile_once
+from jaxrig.tracing import TRACING_ERRORS
 from jaxtrace.fields.base import AbstractField, as_positions
-from jaxtrace.tracking.noise import Draw, dice_key
-from jaxtrace.tracking.particles import Particles, seed_particles
+from jaxtrace.tracking.particles import (
+    Draw,
+    Particles,
+    move,
+    noise_key,
+    retire,
+    seed_particles,
+)
+from jaxtrace.types import ParticleStatus
 
 
-class Passage(eqx.Module):
+class StepContext(eqx.Module):
     """The step that has just been taken, as a boundary sees it."""
 
     before: Float[Array, "n 3"]
@@ -23,7 +39,7 @@ class Passage(eqx.Module):
     draw: Draw
     field: AbstractField | None = None
 
-    def instant(self, fraction: Float[Array, " n"]) -> Float[Array, " n"]:
+    def time_at(self, fraction: Float[Array, " n"]) -> Float[Array, " n"]:
         """When a particle that moved straight was so far along its step."""
         dtype = fraction.dtype
         start, end = self.start.astype(dtype), self.end.astype(dtype)
@@ -48,7 +64,7 @@ class AbstractBoundary(eqx.Module):
     """
 
     @abc.abstractmethod
-    def apply(self, particles: Particles, passage: Passage) -> Particles:
+    def apply(self, particles: Particles, context: StepContext) -> Particles:
         """The particles after the rule."""
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
@@ -83,9 +99,9 @@ def _bounded(boundary: AbstractBoundary, points: Array) -> Array:
     """Positions after a step that went nowhere."""
     zero = jnp.zeros((), points.dtype)
     slots = jnp.arange(points.shape[0], dtype=np.int32)
-    draw = Draw(dice_key(0), slots, jnp.zeros((), np.int32))
-    passage = Passage(points, zero, zero, draw)
-    after = boundary.apply(seed_particles(points, ()), passage)
+    draw = Draw(noise_key(0), slots, jnp.zeros((), np.int32))
+    context = StepContext(points, zero, zero, draw)
+    after = boundary.apply(seed_particles(points, ()), context)
     nowhere = jnp.any(jnp.isnan(points), 1, keepdims=True)
     gone = jnp.where(nowhere, points, jnp.asarray(boundary.fill, points.dtype))
     return jnp.where(after.alive[:, None], after.positions, gone)
@@ -94,6 +110,135 @@ def _bounded(boundary: AbstractBoundary, points: Array) -> Array:
 class Open(AbstractBoundary):
     """No boundary at all."""
 
-    def apply(self, particles: Particles, passage: Passage) -> Particles:
+    def apply(self, particles: Particles, context: StepContext) -> Particles:
         """The particles as they are."""
         return particles
+
+
+def no_boundary() -> Open:
+    """Return a boundary that leaves every particle alone."""
+    return Open()
+
+
+class FunctionBoundary(AbstractBoundary):
+    """A user's map of positions; a position it makes NaN is absorbed."""
+
+    function: Callable[[Any], Any] = eqx.field(static=True)
+    on_host: bool = eqx.field(static=True, default=False)
+
+    def apply(self, particles: Particles, context: StepContext) -> Particles:
+        """The positions the function answers."""
+        positions = particles.positions
+        if self.on_host:
+            shape = jax.ShapeDtypeStruct(positions.shape, positions.dtype)
+            mapped = jax.pure_callback(self._call, shape, positions)
+        else:
+            mapped = jnp.asarray(self.function(positions), positions.dtype)
+        gone = ~jnp.all(jnp.isfinite(mapped), 1)
+        particles = retire(
+            particles, gone, ParticleStatus.ABSORBED, positions, context.end
+        )
+        return move(particles, jnp.where(gone[:, None], positions, mapped))
+
+    def _call(self, positions: Any) -> np.ndarray:
+        given = np.array(positions)  # a copy: the function may write into it
+        return np.asarray(self.function(given), positions.dtype)
+
+
+def as_boundary(boundary: Any) -> AbstractBoundary:
+    """Whatever bounds particles as a boundary: ours, None, or a function."""
+    if boundary is None:
+        return Open()
+    if isinstance(boundary, AbstractBoundary):
+        return boundary
+    if not callable(boundary):
+        raise ValueError(
+            f"boundary {boundary!r} is no boundary: give one of "
+            "jaxtrace.tracking.boundary, None, or a function of positions (N, 3)"
+        )
+    on_host, _ = probe(boundary)
+    return FunctionBoundary(boundary, on_host)
+
+
+def probe(function: Callable[[Any], Any]) -> tuple[bool, tuple[int, ...]]:
+    """Whether a function needs NumPy arrays, and what shape it makes of (2, 3).
+
+    One that does is called on the host, which a warning says.
+    """
+    points = jax.ShapeDtypeStruct((2, 3), np.float32)
+    try:
+        return False, tuple(np.shape(jax.eval_shape(function, points)))
+    except (*TRACING_ERRORS, TypeError):  # a TypeError: writing into the argument
+        found = np.shape(function(np.zeros(points.shape, points.dtype)))
+    name = getattr(function, "__qualname__", type(function).__name__)
+    warnings.warn(
+        f"{name} needs NumPy arrays, so it is called on the host after every step; "
+        "write it with jax.numpy to have it compiled",
+        stacklevel=4,
+    )
+    return True, tuple(found)
+
+
+class Composed(AbstractBoundary):
+    """Boundaries applied from left to right."""
+
+    parts: tuple[AbstractBoundary, ...]
+
+    def apply(self, particles: Particles, context: StepContext) -> Particles:
+        """Each rule on what the one before it left."""
+        for part in self.parts:
+            after = part.apply(particles, context)
+            context = _carry_on(part, context, particles, after)
+            particles = after
+        return particles
+
+    def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
+        """Stage points of every repeating axis, moved into its range."""
+        for part in self.parts:
+            positions = part.wrap(positions)
+        return positions
+
+    @property
+    def period(self) -> tuple[float, float, float]:
+        """The lengths of the repeating axes of all parts."""
+        return _longest(self.parts)
+
+    @property
+    def recycles(self) -> bool:
+        """Whether any part uses slots again."""
+        return any(part.recycles for part in self.parts)
+
+    @property
+    def fill(self) -> float:
+        """The value of the first part that has one."""
+        return _first_fill(self.parts)
+
+
+def _carry_on(
+    part: AbstractBoundary, context: StepContext, particles: Particles, after: Particles
+) -> StepContext:
+    """The step as the next boundary sees it: where the straight way began."""
+    before = context.before
+    wrapped = part.wrap(particles.positions)
+    if wrapped is not particles.positions:
+        before = before + (wrapped - particles.positions)
+    if part.recycles:
+        fresh = after.generation != particles.generation
+        before = jnp.where(fresh[:, None], after.positions, before)
+    return eqx.tree_at(lambda p: p.before, context, before)
+
+
+def compose_boundaries(*boundaries: Any) -> Composed:
+    """Boundaries one after the other, from boundaries, functions or None."""
+    return Composed(tuple(as_boundary(boundary) for boundary in boundaries))
+
+
+def _longest(parts: tuple[AbstractBoundary, ...]) -> tuple[float, float, float]:
+    periods = [part.period for part in parts] or [(0.0, 0.0, 0.0)]
+    x, y, z = (max(lengths) for lengths in zip(*periods, strict=True))
+    return x, y, z
+
+
+def _first_fill(parts: tuple[AbstractBoundary, ...]) -> float:
+    fills = [part.fill for part in parts]
+    return next((fill for fill in fills if fill == fill), float("nan"))

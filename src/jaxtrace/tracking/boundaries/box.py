@@ -1,5 +1,6 @@
 """Boxes whose faces repeat, mirror, stop or absorb particles, axis by axis."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, cast, get_args
 
 import equinox as eqx
@@ -7,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxtrace.bounds import box_bounds
-from jaxtrace.tracking.boundaries.base import AbstractBoundary, Passage, reach
+from jaxtrace.bounds import AXES, box_bounds
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
 from jaxtrace.tracking.particles import Particles, move, retire
 from jaxtrace.types import ParticleStatus
 
@@ -46,11 +47,11 @@ class BoxBoundary(AbstractBoundary):
     rules: tuple[Rule, Rule, Rule] = eqx.field(static=True)
     outside_value: float = eqx.field(static=True, default=float("nan"))
 
-    def apply(self, particles: Particles, passage: Passage) -> Particles:
+    def apply(self, particles: Particles, context: StepContext) -> Particles:
         """Absorb first, at the face that was crossed; then move what is left."""
         if "absorbing" in self.rules:
-            gone, point, fraction = self.crossing(passage.before, particles.positions)
-            when = passage.instant(fraction)
+            gone, point, fraction = self.crossing(context.before, particles.positions)
+            when = context.time_at(fraction)
             particles = retire(particles, gone, ParticleStatus.ABSORBED, point, when)
         return move(particles, self._map(particles.positions, ("absorbing", "open")))
 
@@ -134,3 +135,39 @@ def box_boundary(
     )
     rules = cast(tuple[Rule, Rule, Rule], (x, y, z))
     return BoxBoundary(box.lo, box.hi, rules, float(outside_value))
+
+
+def periodic_boundary(bounds: Any) -> BoxBoundary:
+    """A box that repeats: particles go on from the opposite face, in [lo, hi)."""
+    return box_boundary(bounds, "periodic")
+
+
+def reflective_boundary(bounds: Any) -> BoxBoundary:
+    """A box of mirrors, however far a particle went beyond them."""
+    return box_boundary(bounds, "reflective")
+
+
+def clamping_boundary(bounds: Any) -> BoxBoundary:
+    """A box that stops particles at its faces."""
+    return box_boundary(bounds, "clamping")
+
+
+def absorbing_boundary_factory(
+    bounds: Any, outside_value: float = float("nan")
+) -> BoxBoundary:
+    """A box that takes particles out of the run at its faces.
+
+    `outside_value` stands for every coordinate of a particle that is gone.
+    """
+    return box_boundary(bounds, "absorbing", outside_value)
+
+
+def mixed_boundary(bounds: Any, boundary_types: Mapping[str, str]) -> BoxBoundary:
+    """A box with a rule per axis, `{"x": "reflective", ...}`; periodic by default.
+
+    The rules are periodic, reflective, clamping, absorbing and open.
+    """
+    unknown = [axis for axis in boundary_types if axis not in tuple(AXES)]
+    if unknown:
+        raise ValueError(f"axis {unknown[0]!r}: choose one of {', '.join(AXES)}")
+    return box_boundary(bounds, [boundary_types.get(a, "periodic") for a in AXES])

@@ -1,16 +1,17 @@
 """Channels as users name them: by flow axis, ends and where newcomers start."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args
 
 import numpy as np
 
-from jaxtrace.bounds import AXES, Box, box_bounds
-from jaxtrace.tracking.boundaries.channel import ChannelBoundary, Rule
-from jaxtrace.tracking.boundaries.entry import (
+from jaxtrace.bounds import AXES, Box, axis_number, box_bounds
+from jaxtrace.tracking.boundaries.channel import (
     AbstractEntry,
+    ChannelBoundary,
     GridEntry,
     RandomEntry,
+    Rule,
     generated_entry,
     make_salt,
 )
@@ -23,15 +24,6 @@ INLETS = {
     "periodic": "periodic",
 }
 OUTLETS = ("absorbing", "reflective", "periodic")
-
-
-def axis_number(axis: Any) -> int:
-    """An axis as 0, 1 or 2, from its name or number."""
-    if isinstance(axis, str) and axis in tuple(AXES):
-        return AXES.index(axis)
-    if isinstance(axis, int) and 0 <= axis < len(AXES):
-        return axis
-    raise ValueError(f"axis {axis!r}: choose one of {', '.join(AXES)}")
 
 
 def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, bool]:
@@ -183,3 +175,71 @@ def channel_boundary(
     axis = axis_number(flow_axis)
     box, forward = channel_ends(bounds, axis, *planes)
     return make_channel(box, axis, forward, INLETS[inlet], outlet)
+
+
+def continuous_inlet_boundary_factory(
+    bounds: Any,
+    flow_axis: str | int = "x",
+    flow_direction: str = "positive",
+    inlet_distribution: str | None = None,
+    concentrations: Any = None,
+    *,
+    seed: int = 0,
+    inlet_position: float | str | None = None,
+    outlet_position: float | str | None = None,
+) -> ChannelBoundary:
+    """A channel where a particle that leaves is replaced by a new one at the inlet.
+
+    New particles start on the inlet plane: `grid` (at the lattice value nearest to the
+    old one; `concentrations` are counts per axis), `uniform` or `random`, or
+    `gaussian`. Without a distribution it is `grid` if there are concentrations and
+    `uniform` if not. `inlet_position` and `outlet_position` move the ends of the
+    channel and decide the direction.
+    """
+    inlet, outlet = direction(flow_direction)
+    if inlet_distribution is None:
+        inlet_distribution = "uniform" if concentrations is None else "grid"
+    return recycling_channel(
+        bounds,
+        flow_axis,
+        (
+            inlet if inlet_position is None else inlet_position,
+            outlet if outlet_position is None else outlet_position,
+        ),
+        "returning",
+        inlet_distribution,
+        concentrations,
+        seed,
+    )
+
+
+def inlet_outlet_boundary_factory(
+    bounds: Any,
+    inlet_axis: str | int = "x",
+    inlet_position: float | str = "min",
+    outlet_position: float | str = "max",
+    inlet_particle_generator: Callable[[Any], Any] | None = None,
+    *,
+    seed: int = 0,
+) -> ChannelBoundary:
+    """A channel that particles leave: exited at the outlet, absorbed at the inlet.
+
+    With a generator every slot that gets free is used again: it is called with uniform
+    numbers (N, 3) in [0, 1), one row per slot, and answers first positions (N, 3).
+    """
+    planes = (inlet_position, outlet_position)
+    return absorbing_channel(bounds, inlet_axis, planes, inlet_particle_generator, seed)
+
+
+def flow_through_boundary_factory(
+    bounds: Any,
+    flow_axis: str | int = "x",
+    flow_direction: str = "positive",
+    *,
+    seed: int = 0,
+) -> ChannelBoundary:
+    """A channel whose leavers start anew somewhere on the inlet; backflow mirrors."""
+    planes = direction(flow_direction)
+    return recycling_channel(
+        bounds, flow_axis, planes, "reflective", "uniform", None, seed
+    )

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxtrace.fields.crossing import Crossing
-from jaxtrace.tracking.boundaries.base import AbstractBoundary, Passage
+from jaxtrace.fields.locate import Crossing
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
 from jaxtrace.tracking.particles import Particles, move, retire
 from jaxtrace.types import ParticleStatus
 
@@ -22,7 +22,7 @@ ROUNDINGS = 16  # how far inside a wall a particle is put, in roundings of its p
 class Traced(Protocol):
     """A field that knows where straight ways leave its mesh."""
 
-    def trace(self, start: Any, end: Any, memory: Any) -> Crossing:
+    def first_exit(self, start: Any, end: Any, cell_hint: Any) -> Crossing:
         """The first exit of each way."""
         ...
 
@@ -33,7 +33,7 @@ class _Course(NamedTuple):
     start: Float[Array, "n 3"]
     end: Float[Array, "n 3"]
     pending: Bool[Array, " n"]
-    memory: Any
+    cell_hint: Any
 
 
 class WallBoundary(AbstractBoundary):
@@ -45,9 +45,9 @@ class WallBoundary(AbstractBoundary):
 
     condition: Condition = eqx.field(static=True)
 
-    def apply(self, particles: Particles, passage: Passage) -> Particles:
+    def apply(self, particles: Particles, context: StepContext) -> Particles:
         """Follow every particle to the first wall on its way and apply the rule."""
-        field = passage.field
+        field = context.field
         if not isinstance(field, Traced):
             kind = "no field" if field is None else type(field).__name__
             raise ValueError(
@@ -55,11 +55,11 @@ class WallBoundary(AbstractBoundary):
                 "the particles by a box or a shape"
             )
         if self.condition == "absorb":
-            return _absorb(field, particles, passage)
+            return _absorb(field, particles, context)
         if self.condition == "stick":
-            return _stick(field, particles, passage)
+            return _stick(field, particles, context)
         course = _Course(
-            passage.before, particles.positions, particles.alive, particles.memory
+            context.before, particles.positions, particles.alive, particles.cell_hint
         )
         course, _ = jax.lax.scan(
             lambda c, _: (self._meet(field, c), None), course, length=BOUNCES
@@ -67,7 +67,7 @@ class WallBoundary(AbstractBoundary):
         moved = move(
             particles, jnp.where(course.pending[:, None], course.start, course.end)
         )
-        return eqx.tree_at(lambda p: p.memory, moved, course.memory)
+        return eqx.tree_at(lambda p: p.cell_hint, moved, course.cell_hint)
 
     def _meet(self, field: Traced, course: _Course) -> _Course:
         """Turn those who meet a wall; most steps meet none, which costs one look."""
@@ -81,7 +81,7 @@ class WallBoundary(AbstractBoundary):
     def _turn(self, field: Traced, course: _Course) -> _Course:
         pending = course.pending[:, None]
         start = jnp.where(pending, course.start, course.end)
-        crossing = field.trace(start, course.end, course.memory)
+        crossing = field.first_exit(start, course.end, course.cell_hint)
         rest = course.end - crossing.point
         into = jnp.sum(rest * crossing.normal, 1, keepdims=True) * crossing.normal
         onward = rest - (2 if self.condition == "reflect" else 1) * into
@@ -91,27 +91,29 @@ class WallBoundary(AbstractBoundary):
             jnp.where(hit[:, None], inner, course.start),
             jnp.where(hit[:, None], inner + onward, course.end),
             hit,
-            crossing.memory,
+            crossing.cell_hint,
         )
 
 
-def _absorb(field: Traced, particles: Particles, passage: Passage) -> Particles:
-    crossing = field.trace(passage.before, particles.positions, particles.memory)
-    when = passage.instant(crossing.fraction)
+def _absorb(field: Traced, particles: Particles, context: StepContext) -> Particles:
+    crossing = field.first_exit(
+        context.before, particles.positions, particles.cell_hint
+    )
+    when = context.time_at(crossing.fraction)
     status = ParticleStatus.ABSORBED
     return retire(particles, crossing.hit, status, crossing.point, when)
 
 
-def _stick(field: Traced, particles: Particles, passage: Passage) -> Particles:
+def _stick(field: Traced, particles: Particles, context: StepContext) -> Particles:
     glue = jnp.asarray(ParticleStatus.STUCK, np.int8)
     stuck = particles.status == glue
-    end = jnp.where(stuck[:, None], passage.before, particles.positions)
-    crossing = field.trace(passage.before, end, particles.memory)
+    end = jnp.where(stuck[:, None], context.before, particles.positions)
+    crossing = field.first_exit(context.before, end, particles.cell_hint)
     caught = crossing.hit & ~stuck & particles.alive
     held = move(particles, jnp.where(caught[:, None], _inside(crossing, end), end))
     status = jnp.where(caught, glue, particles.status)
-    both = (status, crossing.memory)
-    return eqx.tree_at(lambda p: (p.status, p.memory), held, both)
+    both = (status, crossing.cell_hint)
+    return eqx.tree_at(lambda p: (p.status, p.cell_hint), held, both)
 
 
 def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]:

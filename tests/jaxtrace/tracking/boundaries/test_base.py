@@ -2,8 +2,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.boundaries.base import Open, Passage, reach
-from jaxtrace.tracking.noise import Draw, dice_key
+from jaxtrace.tracking.boundaries.base import Open, StepContext, reach
+from jaxtrace.tracking.particles import Draw, noise_key
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ def test_how_far_along_a_face_is_met(before, after, face, expected):
 
 @pytest.mark.parametrize("end", [4.0, 0.0])
 def test_instants_follow_the_clock_both_ways(end):
-    draw = Draw(dice_key(0), jnp.zeros(1, np.int32), jnp.zeros((), np.int32))
-    passage = Passage(jnp.zeros((1, 3)), jnp.array(2.0), jnp.array(end), draw)
-    np.testing.assert_allclose(passage.instant(jnp.array([0.25])), 2 + (end - 2) / 4)
+    draw = Draw(noise_key(0), jnp.zeros(1, np.int32), jnp.zeros((), np.int32))
+    context = StepContext(jnp.zeros((1, 3)), jnp.array(2.0), jnp.array(end), draw)
+    np.testing.assert_allclose(context.time_at(jnp.array([0.25])), 2 + (end - 2) / 4)
 
 
 def test_an_open_boundary_changes_nothing():

@@ -1,14 +1,10 @@
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
+from jaxtrace.tracking.boundaries.base import compose_boundaries
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.compose import (
-    CompositeBoundaryCondition,
-    compose_boundary_conditions,
-)
 from jaxtrace.tracking.boundaries.inlet import channel_boundary
-from jaxtrace.tracking.boundaries.shapes import ball
+from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import BOX, cross
 
@@ -24,18 +20,18 @@ def test_boundaries_act_from_left_to_right():
     shift = lambda x: x + 1
     points = np.array([[1.0, 2.0, 3.0]], np.float32)
     np.testing.assert_array_equal(
-        compose_boundary_conditions(double, shift)(points), [[3, 5, 7]]
+        compose_boundaries(double, shift)(points), [[3, 5, 7]]
     )
     np.testing.assert_array_equal(
-        compose_boundary_conditions(shift, double)(points), [[4, 6, 8]]
+        compose_boundaries(shift, double)(points), [[4, 6, 8]]
     )
-    np.testing.assert_array_equal(compose_boundary_conditions()(points), points)
+    np.testing.assert_array_equal(compose_boundaries()(points), points)
 
 
 def test_three_axes_in_a_row_are_one_box():
     rng = np.random.default_rng(0)
     points = rng.uniform(-3, 4, (100, 3)).astype(np.float32)
-    row = compose_boundary_conditions(
+    row = compose_boundaries(
         along("x", "periodic"), along("y", "reflective"), along("z", "absorbing")
     )
     box = box_boundary(UNIT, ["periodic", "reflective", "absorbing"])
@@ -46,7 +42,7 @@ def test_three_axes_in_a_row_are_one_box():
 
 
 def test_a_way_that_wrapped_ends_where_it_leaves():
-    row = compose_boundary_conditions(along("x", "periodic"), along("y", "absorbing"))
+    row = compose_boundaries(along("x", "periodic"), along("y", "absorbing"))
     before = np.array([[0.9, 0.5, 0.5]], np.float32)
     after = np.array([[1.3, 1.5, 0.5]], np.float32)
     found = cross(row, before, after)
@@ -57,7 +53,7 @@ def test_a_way_that_wrapped_ends_where_it_leaves():
 
 def test_a_newcomer_does_not_cross_on_its_way_in():
     inlet = channel_boundary(BOX, "x", concentrations=(2, 5, 3))
-    row = compose_boundary_conditions(inlet, ball((0, 0.5, 0.5), 0.4, "absorbing"))
+    row = compose_boundaries(inlet, spherical_boundary((0, 0.5, 0.5), 0.4, "absorbing"))
     before = np.array([[1.9, 0.5, 0.5]], np.float32)
     after = np.array([[2.1, 0.5, 0.5]], np.float32)
     found = cross(row, before, after)
@@ -70,36 +66,5 @@ def test_a_newcomer_does_not_cross_on_its_way_in():
 def test_the_first_value_for_the_gone_counts():
     plain = box_boundary(UNIT, "reflective")
     marked = box_boundary(UNIT, "absorbing", -1.0)
-    assert compose_boundary_conditions(plain, marked).fill == -1
-    assert np.isnan(compose_boundary_conditions(plain).fill)
-
-
-def test_each_axis_has_its_own_boundary():
-    axes = CompositeBoundaryCondition(
-        box_boundary(UNIT, "periodic"), box_boundary(UNIT, "reflective"), jnp.abs
-    )
-    points = np.array([[1.25, 1.25, -1.25]], np.float32)
-    np.testing.assert_array_equal(axes(points), [[0.25, 0.75, 1.25]])
-    assert axes.period == (1.0, 0.0, 0.0)
-    wrapped = axes.wrap(jnp.asarray(points))
-    np.testing.assert_array_equal(wrapped, [[0.25, 1.25, -1.25]])
-
-
-def test_the_first_axis_to_take_a_particle_says_how():
-    axes = CompositeBoundaryCondition(
-        z_condition=along("z", "absorbing"),
-        y_condition=channel_boundary(UNIT, "y", "none", "absorbing"),
-    )
-    before = np.full((3, 3), 0.5, np.float32)
-    after = np.array([[0.5, 1.5, 2.5], [0.5, 0.5, 1.5], [2, 0.5, 0.5]], np.float32)
-    found = cross(axes, before, after)
-    expected = ParticleStatus.EXITED, ParticleStatus.ABSORBED, ParticleStatus.ACTIVE
-    np.testing.assert_array_equal(found.status, expected)
-    np.testing.assert_array_equal(found.alive, [False, False, True])
-    np.testing.assert_allclose(found.exit_time, [0.5, 0.5, np.nan])
-
-
-def test_newcomers_need_all_axes():
-    inlet = channel_boundary(BOX, "x", concentrations=(2, 5, 3))
-    with pytest.raises(ValueError, match=r"y_condition.*compose_boundary_conditions"):
-        CompositeBoundaryCondition(None, inlet, None)
+    assert compose_boundaries(plain, marked).fill == -1
+    assert np.isnan(compose_boundaries(plain).fill)

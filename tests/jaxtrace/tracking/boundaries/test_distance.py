@@ -3,9 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.distance import distance_domain
-from jaxtrace.tracking.boundaries.shapes import ball
+from jaxtrace.tracking.boundaries.solids import (
+    distance_based_boundary,
+    spherical_boundary,
+)
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
@@ -25,13 +26,13 @@ def from_origin_by_numpy(positions):
 
 
 def domain(outside, inside="clamping", function=from_origin):
-    return distance_domain(box_boundary(BOX, inside), function, outside)
+    return distance_based_boundary(BOX, function, inside, outside)
 
 
 @pytest.mark.parametrize("condition", ["reflective", "clamping", "absorbing"])
 def test_the_distance_from_a_center_is_a_ball(condition):
     found = cross(domain(condition), START, END)
-    expected = cross(ball((0, 0, 0), 1.0, condition), START, END)
+    expected = cross(spherical_boundary((0, 0, 0), 1.0, condition), START, END)
     np.testing.assert_allclose(found.positions, expected.positions, atol=2e-6)
     np.testing.assert_array_equal(found.alive, expected.alive)
     np.testing.assert_allclose(found.exit_time, expected.exit_time, rtol=1e-5)

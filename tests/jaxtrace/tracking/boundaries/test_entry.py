@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxtrace.tracking.boundaries.entry import (
+from jaxtrace.tracking.boundaries.channel import (
     GridEntry,
     PlaneEntry,
     RandomEntry,
@@ -13,7 +13,7 @@ from jaxtrace.tracking.boundaries.entry import (
     nearest,
     salted,
 )
-from jaxtrace.tracking.noise import Draw, dice_key
+from jaxtrace.tracking.particles import Draw, noise_key
 
 pytestmark = pytest.mark.slow  # compiles many programs
 
@@ -23,7 +23,7 @@ POINTS = jnp.asarray(np.random.default_rng(0).uniform(LO, HI, (2000, 3)), np.flo
 
 def make_draw(count=2000, step=0, seed=0):
     slots = jnp.arange(count, dtype=np.int32)
-    return Draw(dice_key(seed), slots, jnp.asarray(step, np.int32))
+    return Draw(noise_key(seed), slots, jnp.asarray(step, np.int32))
 
 
 def make_random(*, gaussian=False, seed=0):

@@ -3,9 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.tracking.boundaries.base import Open
+from jaxtrace.tracking.boundaries.base import Open, as_boundary
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.function import as_boundary
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 

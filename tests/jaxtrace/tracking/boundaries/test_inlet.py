@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.bounds import box_bounds
-from jaxtrace.tracking.boundaries.channel import ChannelBoundary
-from jaxtrace.tracking.boundaries.entry import GridEntry, RandomEntry
+from jaxtrace.tracking.boundaries.channel import ChannelBoundary, GridEntry, RandomEntry
 from jaxtrace.tracking.boundaries.inlet import (
     absorbing_channel,
     axis_number,

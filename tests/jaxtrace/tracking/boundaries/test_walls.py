@@ -122,11 +122,11 @@ def test_nobody_leaks(condition, scale):
         near = (places >= np.array(cell) - 1e-5) & (places <= np.array(cell) + 1 + 1e-5)
         inside |= near.all(1)
     assert inside.all()
-    _, memory = field.velocity(
-        found.positions, field.moment(np.float64(0)), found.memory
+    _, cell_hint = field.velocity(
+        found.positions, field.instant(np.float64(0)), found.cell_hint
     )
     kept = np.asarray(found.alive)
-    assert np.all(field.inside(found.positions, memory)[kept])
+    assert np.all(field.inside(found.positions, cell_hint)[kept])
 
 
 def test_ways_that_stay_inside_are_left_alone(bend):

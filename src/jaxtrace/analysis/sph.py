@@ -1,38 +1,84 @@
-"""Smoothed particle density: every particle spread by a kernel of its own length."""
+"""Smoothing lengths: one for all particles, or one each from its neighbors.
 
+Smoothed particle density: every particle spread by a kernel of its own length.
+"""
+
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.spatial import KDTree
 
-from jaxtrace.density.grids import (
+from jaxtrace.analysis.density import (
     Domain,
-    Particles,
+    ParticleSample,
     PlaneGrid,
     SpaceGrid,
     as_points,
     check_normalization,
     finite_particles,
+    get_kernel,
     make_domain,
     pdf_factor,
     plane_axes,
     slice_particles,
 )
-from jaxtrace.density.kernels import get_kernel
-from jaxtrace.density.lengths import adaptive_lengths, fixed_length
-from jaxtrace.density.neighbors import check_cell_cap
-from jaxtrace.density.sums import (
+from jaxtrace.analysis.kernel_sums import (
     DEFAULT_MEMORY_LIMIT_GB,
-    DirectSum,
     NeighborSum,
     Sources,
     check_memory_limit,
     rescale,
 )
 
+_ADAPTIVE_FACTOR = 1.2  # of the distance to the n-th neighbor
+_LARGEST_SHARE = 0.1  # of the mean extent, for the default smoothing length
+
+
+def default_smoothing_length(positions: Float[np.ndarray, "particles dims"]) -> float:
+    """2 L / N^(1/d), at most 0.1 L, with L the mean extent of the particles."""
+    count, dims = positions.shape
+    extent = float(np.ptp(positions, axis=0).mean())
+    if not extent > 0:
+        raise ValueError(
+            f"all {count} particles are at one place: give a smoothing_length"
+        )
+    return extent * min(2 / count ** (1 / dims), _LARGEST_SHARE)
+
+
+def fixed_length(length: float | None, positions: np.ndarray) -> float:
+    """The given smoothing length, checked, or the default one."""
+    if length is None:
+        return default_smoothing_length(positions)
+    if not 0 < length < math.inf:
+        raise ValueError(f"smoothing_length is {length}: it must be positive")
+    return float(length)
+
+
+def adaptive_lengths(
+    positions: Float[np.ndarray, "particles dims"], n: int
+) -> Float[np.ndarray, " particles"]:
+    """Return 1.2 times the distance from each particle to its n-th neighbor."""
+    count = len(positions)
+    if not 1 <= n < count:
+        raise ValueError(
+            f"n_neighbors is {n}, and each of {count} particles has {count - 1} "
+            f"others: choose 1 to {count - 1}"
+        )
+    # The nearest neighbor of a particle is the particle itself, so the n-th other one
+    # is the (n + 1)-th.
+    distances = np.asarray(KDTree(positions).query(positions, [n + 1])[0])[:, 0]
+    if not distances.min() > 0:
+        raise ValueError(
+            f"more than n_neighbors={n} particles share one place, so that their "
+            "smoothing length is 0: raise n_neighbors"
+        )
+    return _ADAPTIVE_FACTOR * distances
+
+
 DIMENSIONS = {"2d": 2, "3d": 3}
-NEIGHBOR_SEARCHES = ("hashgrid", "bruteforce")
 
 
 class SPHDensityEstimator:
@@ -45,9 +91,7 @@ class SPHDensityEstimator:
     particle. In two dimensions 3-D particles are those within `slab_thickness` / 2 of
     `position`, or all if there are none, seen in the plane.
 
-    Both neighbor searches find every neighbor and need no cap. Limits of your own,
-    `max_particles_for_adaptive`, `per_cell_cap` and `max_neighbors`, raise when there
-    are more.
+    Every neighbor is found; nothing is capped.
     """
 
     def __init__(
@@ -62,10 +106,6 @@ class SPHDensityEstimator:
         adaptive: bool = False,
         n_neighbors: int = 32,
         masses: Any = None,
-        max_particles_for_adaptive: int | None = None,
-        neighbor_search: str = "hashgrid",
-        per_cell_cap: int | None = None,
-        max_neighbors: int | None = None,
         normalize: Any = True,
         resolution: int | Sequence[int] = 100,
         bounds: Any = None,
@@ -73,13 +113,11 @@ class SPHDensityEstimator:
         memory_limit_gb: float = DEFAULT_MEMORY_LIMIT_GB,
     ):
         _check_choice("dimensions", dimensions, DIMENSIONS)
-        _check_choice("neighbor_search", neighbor_search, NEIGHBOR_SEARCHES)
-        self._dims, self._search = DIMENSIONS[dimensions], neighbor_search
+        self._dims = DIMENSIONS[dimensions]
         self._kernel = get_kernel(kernel_type)
         self._mode = check_normalization(normalize)
         self._slab = (plane, position, slab_thickness)
         self._masses = masses
-        self._caps = (max_particles_for_adaptive, per_cell_cap, max_neighbors)
         self._resolution, self._bounds = resolution, bounds
         self._limit = check_memory_limit(memory_limit_gb)
         self.smoothing_length = smoothing_length
@@ -121,27 +159,13 @@ class SPHDensityEstimator:
         self._center = (places.min(axis=0) + places.max(axis=0)) / 2
         self._unit = float(np.median(self.h))
         self._sources = self._scaled_sources()
-        self._sum = self._summed(self._sources)
-        per_cell_cap = self._caps[1]
-        if per_cell_cap is not None and isinstance(self._sum, NeighborSum):
-            check_cell_cap(self._sum.largest_cell, per_cell_cap)
+        self._sum = NeighborSum(self._sources, self._kernel.support)
 
     def _smoothing_lengths(self) -> float | Float[np.ndarray, " particles"]:
         positions = self._sample.positions
         if not self.adaptive:
             return fixed_length(self.smoothing_length, positions)
-        most = self._caps[0]
-        if most is not None and len(positions) > most:
-            raise ValueError(
-                f"{len(positions)} particles exceed max_particles_for_adaptive={most}: "
-                "raise it or leave it out, adaptive lengths need no limit"
-            )
-        return adaptive_lengths(
-            positions,
-            self.n_neighbors,
-            exhaustive=self._search == "bruteforce",
-            limit_bytes=self._limit,
-        )
+        return adaptive_lengths(positions, self.n_neighbors)
 
     def _scaled_sources(self) -> Sources:
         """Particles around their center, lengths in units of the median length."""
@@ -154,11 +178,6 @@ class SPHDensityEstimator:
             lengths,
         )
         return Sources(*(a.astype(sample.dtype) for a in arrays))
-
-    def _summed(self, sources: Sources) -> DirectSum | NeighborSum:
-        if self._search == "bruteforce":
-            return DirectSum(sources)
-        return NeighborSum(sources, self._kernel.support)
 
     def evaluate(self, points: Any) -> Float[np.ndarray, " points"]:
         """The density at points in rows, scaled as `normalize` says.
@@ -173,23 +192,9 @@ class SPHDensityEstimator:
         if queries.shape[1] > self._dims:
             queries = queries[:, list(self._axes)]
         places = ((queries - self._center) / self._unit).astype(self._sample.dtype)
-        self._check_neighbors(places)
         sums = self._sum(self._kernel.profile, places, self._limit)
         sums[np.isnan(places).any(axis=1)] = np.nan
         return rescale(sums, self._scale())
-
-    def _check_neighbors(self, places: np.ndarray) -> None:
-        most = self._caps[2]
-        if most is None or len(places) == 0:
-            return
-        ones = np.ones_like(self._sources.weights)
-        counted = self._summed(self._sources._replace(weights=ones))
-        found = int(counted(self._kernel.inside, places, self._limit).max())
-        if found > most:
-            raise ValueError(
-                f"a point has {found} neighbors, max_neighbors is {most}: raise it to "
-                f"{found} or leave it out, nothing needs a cap"
-            )
 
     def _scale(self) -> float:
         """From sums whose weights have mean 1, in units of length, to the density."""
@@ -235,7 +240,7 @@ def _check_choice(argument: str, value: str, choices: Collection[str]) -> None:
         )
 
 
-def _used_masses(masses: Any, given: int, sample: Particles) -> np.ndarray:
+def _used_masses(masses: Any, given: int, sample: ParticleSample) -> np.ndarray:
     """The masses of the particles in use; 1 each unless given."""
     if masses is None:
         return np.ones(len(sample.positions))

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxtrace.density.grids import (
+from jaxtrace.analysis.density import (
+    NORMAL,
     Domain,
-    Particles,
+    ParticleSample,
     PlaneGrid,
     SpaceGrid,
     as_points,
@@ -20,8 +21,7 @@ from jaxtrace.density.grids import (
     plane_axes,
     slice_particles,
 )
-from jaxtrace.density.kernels import NORMAL
-from jaxtrace.density.sums import (
+from jaxtrace.analysis.kernel_sums import (
     DEFAULT_MEMORY_LIMIT_GB,
     DirectSum,
     Sources,
@@ -103,12 +103,12 @@ class KDEEstimator:
         """The particles in use."""
         return self._particles.positions
 
-    def _bandwidth_of(self, particles: Particles) -> float:
+    def _bandwidth_of(self, particles: ParticleSample) -> float:
         if self._bandwidth is not None:
             return float(self._bandwidth)
         return rule_bandwidth(particles.positions, self._rule)
 
-    def _sample(self, dims: int) -> Particles:
+    def _sample(self, dims: int) -> ParticleSample:
         """The particles a density of so many dimensions is made of."""
         own = self._particles.positions.shape[1]
         if dims > own:
@@ -159,14 +159,14 @@ class KDEEstimator:
         density = rescale(sums, self._grid_scale(sample, h, domain))
         return axes, density, sample.dtype
 
-    def _grid_scale(self, sample: Particles, h: float, domain: Domain) -> float:
+    def _grid_scale(self, sample: ParticleSample, h: float, domain: Domain) -> float:
         count, dims = sample.positions.shape
         if self._mode is None:
             return NORMAL.constant(dims)
         return _pdf_scale(sample, h) * pdf_factor(self._mode, count, lambda: domain)
 
 
-def _scaled(sample: Particles, h: float) -> tuple[np.ndarray, Sources]:
+def _scaled(sample: ParticleSample, h: float) -> tuple[np.ndarray, Sources]:
     """The particles around their center in bandwidths, and that center."""
     positions = sample.positions
     center = (positions.min(axis=0) + positions.max(axis=0)) / 2
@@ -175,6 +175,6 @@ def _scaled(sample: Particles, h: float) -> tuple[np.ndarray, Sources]:
     return center, Sources(places, ones, ones)
 
 
-def _pdf_scale(sample: Particles, h: float) -> float:
+def _pdf_scale(sample: ParticleSample, h: float) -> float:
     count, dims = sample.positions.shape
     return NORMAL.constant(dims) / (count * h**dims)

@@ -1,9 +1,12 @@
-"""Kernel sums over particles, compiled once per shape, in chunks of bounded memory.
+"""Exact search for neighbors within a radius, among particles sorted by cell.
+
+Kernel sums over particles, compiled once per shape, in chunks of bounded memory.
 
 Lengths come in units of one smoothing length, so that nothing here has a scale.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,10 +14,64 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int32
+from jaxtyping import Array, Float, Int, Int32
 
 from jaxrig.batching import ChunkedMap, axis_length, map_chunked, pad_axis
-from jaxtrace.density.neighbors import CellGrid
+
+# Cells are this much wider than the reach, so that no rounding of a distance on the
+# device can find a neighbor two cells away.
+_MARGIN = 2.0**-14
+# Cells per axis, so that the key of a cell fits 64 bits.
+_MOST_CELLS = {2: 2**30, 3: 2**20}
+
+
+class CellGrid:
+    """Particles sorted by cell; all within `reach` of a point lie in few ranges.
+
+    Cells are at least `reach` wide, so that neighbors lie in the cells around that of
+    the point; along the last axis those are adjacent in the sorted order, which leaves
+    3 ranges in 2-D and 9 in 3-D. Only occupied cells take space.
+    """
+
+    def __init__(self, positions: Float[np.ndarray, "particles dims"], reach: float):
+        dims = positions.shape[1]
+        self._origin = positions.min(axis=0)
+        extent = positions.max(axis=0) - self._origin
+        cell = np.maximum(reach * (1 + _MARGIN), extent / _MOST_CELLS[dims])
+        self._cell = np.where(cell > 0, cell, 1.0)
+        self._shape = np.floor(extent / self._cell).astype(np.int64) + 1
+        self._strides = np.append(np.cumprod(self._shape[:0:-1])[::-1], 1)
+        keys = self._cells(positions) @ self._strides
+        self.order = np.argsort(keys, kind="stable")
+        self._keys = keys[self.order]
+
+    def _cells(self, points: Float[np.ndarray, "points dims"]) -> np.ndarray:
+        """Cell indices; points beside the grid are two cells out, NaN as well."""
+        scaled = np.floor((points - self._origin) / self._cell)
+        beside = np.where(np.isnan(scaled), -2.0, scaled)
+        return np.clip(beside, -2, self._shape + 1).astype(np.int64)
+
+    def ranges(
+        self, points: Float[np.ndarray, "points dims"]
+    ) -> tuple[Int[np.ndarray, "points rows"], Int[np.ndarray, "points rows"]]:
+        """Starts and lengths of the ranges of `order` that hold every neighbor."""
+        cells = self._cells(points)
+        first = np.maximum(cells[:, -1] - 1, 0)
+        last = np.minimum(cells[:, -1] + 1, self._shape[-1] - 1)
+        starts, counts = [], []
+        for offset in itertools.product((-1, 0, 1), repeat=points.shape[1] - 1):
+            row = cells[:, :-1] + np.array(offset)
+            exists = ((row >= 0) & (row < self._shape[:-1])).all(axis=1)
+            base = row @ self._strides[:-1]
+            start = np.searchsorted(self._keys, base + first, side="left")
+            stop = np.searchsorted(self._keys, base + last, side="right")
+            starts.append(start)
+            counts.append(np.where(exists & (first <= last), stop - start, 0))
+        return (
+            np.stack(starts, axis=1).astype(np.int32),
+            np.stack(counts, axis=1).astype(np.int32),
+        )
+
 
 DEFAULT_MEMORY_LIMIT_GB = 1.0
 _DIRECT_BLOCK = 256  # particles looked at together, in a sum over all
@@ -220,11 +277,6 @@ class NeighborSum:
         self._shape = (parts.shape, str(parts.dtype))
         arrays = (parts, sources.weights[edge], sources.lengths[edge])
         self._shared = [jnp.asarray(part) for part in arrays]
-
-    @property
-    def largest_cell(self) -> int:
-        """The number of particles in the fullest cell."""
-        return max(grid.largest_cell for _, grid in self._levels)
 
     def __call__(
         self, profile: Callable[..., Any], points: np.ndarray, limit_bytes: float

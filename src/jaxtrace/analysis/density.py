@@ -1,4 +1,7 @@
-"""What both estimators share: finite particles, planes and slabs, grids, scales."""
+"""What both estimators share: finite particles, planes and slabs, grids, scales.
+
+Smoothing kernels as profiles of q = r / h with their constants and supports.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxtrace.bounds import AXES, box_bounds
 
@@ -21,16 +25,16 @@ PlaneGrid = tuple[_Plane, _Plane, _Plane]
 SpaceGrid = tuple[_Space, _Space, _Space, _Space]
 
 
-class Particles(NamedTuple):
+class ParticleSample(NamedTuple):
     """Finite particles on the host, which of those given they are, and their dtype."""
 
     positions: Float[np.ndarray, "particles dims"]  # float64
     kept: Int[np.ndarray, " particles"]
     dtype: np.dtype
 
-    def take(self, rows: np.ndarray, axes: Sequence[int]) -> "Particles":
+    def take(self, rows: np.ndarray, axes: Sequence[int]) -> "ParticleSample":
         """Some of the particles, seen along some of the axes."""
-        return Particles(
+        return ParticleSample(
             self.positions[rows][:, list(axes)], self.kept[rows], self.dtype
         )
 
@@ -56,7 +60,7 @@ def as_points(points: Any, name: str = "points") -> np.ndarray:
     return array
 
 
-def finite_particles(positions: Any) -> Particles:
+def finite_particles(positions: Any) -> ParticleSample:
     """The particles that are still there: rows with a NaN were absorbed."""
     array = as_points(positions, "positions")
     wide = array.astype(np.float64)
@@ -68,7 +72,7 @@ def finite_particles(positions: Any) -> Particles:
             f"{len(kept)} of {len(wide)} particles are not NaN: a density needs "
             "at least 2"
         )
-    return Particles(wide[kept], kept, working_dtype(array))
+    return ParticleSample(wide[kept], kept, working_dtype(array))
 
 
 def plane_axes(plane: str, dims: int) -> tuple[int, int]:
@@ -81,8 +85,8 @@ def plane_axes(plane: str, dims: int) -> tuple[int, int]:
 
 
 def slice_particles(
-    particles: Particles, plane: str, position: float, thickness: float
-) -> Particles:
+    particles: ParticleSample, plane: str, position: float, thickness: float
+) -> ParticleSample:
     """The particles of a slab, seen in its plane; all of them if the slab is empty.
 
     The slab is `thickness` wide around `position` on the axis normal to the plane.
@@ -184,3 +188,75 @@ def pdf_factor(mode: str, count: int, domain: Callable[[], Domain]) -> float:
     if mode == "relative":
         return domain().measure
     return float(count) if mode == "count" else 1.0
+
+
+# Beyond it exp(-q^2) holds less than 1e-17 of the kernel, under float64 rounding.
+GAUSSIAN_SUPPORT = 6.5
+
+
+def cubic_spline(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """1 - 1.5 q^2 + 0.75 q^3 for q < 1, 0.25 (2 - q)^3 for q < 2, else 0."""
+    outer = jnp.maximum(2.0 - q, 0.0)
+    inner = jnp.maximum(1.0 - q, 0.0)
+    return 0.25 * outer * outer * outer - inner * inner * inner
+
+
+def wendland(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Wendland C2 over two smoothing lengths: (1 - q/2)^4 (1 + 2 q) for q < 2."""
+    q = jnp.minimum(q, 2.0)  # infinitely far is 0, not 0 times infinity
+    square = jnp.square(1.0 - 0.5 * q)
+    return square * square * (1.0 + 2.0 * q)
+
+
+def gaussian(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """exp(-q^2), cut where what is left of it is lost in rounding."""
+    return jnp.where(q < GAUSSIAN_SUPPORT, jnp.exp(-q * q), 0.0)
+
+
+def normal(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """exp(-q^2 / 2), the profile of the KDE; never cut."""
+    return jnp.exp(-0.5 * q * q)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """W(r, h) = constant / h^d * profile(r / h), zero from `support` * h on."""
+
+    name: str
+    profile: Callable[..., Float[Array, "*shape"]]
+    constants: tuple[float, float]  # in two and in three dimensions
+    support: float
+
+    def constant(self, dimensions: int) -> float:
+        """The factor that makes the kernel integrate to 1 in 2 or 3 dimensions."""
+        if dimensions not in (2, 3):
+            raise ValueError(f"dimensions is {dimensions!r}: kernels are 2-D or 3-D")
+        return self.constants[dimensions - 2]
+
+    def inside(self, q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """1 within the support and 0 beyond: summed, it counts neighbors."""
+        return (q < self.support).astype(q.dtype)
+
+    def __call__(
+        self, r: Float[Array, "*shape"], h: float, dimensions: int
+    ) -> Float[Array, "*shape"]:
+        """The kernel of smoothing length `h` at distances `r`."""
+        return self.constant(dimensions) / h**dimensions * self.profile(r / h)
+
+
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel("cubic_spline", cubic_spline, (10 / (7 * math.pi), 1 / math.pi), 2.0),
+        Kernel("wendland", wendland, (7 / (4 * math.pi), 21 / (16 * math.pi)), 2.0),
+        Kernel("gaussian", gaussian, (1 / math.pi, math.pi**-1.5), GAUSSIAN_SUPPORT),
+    )
+}
+NORMAL = Kernel("normal", normal, (1 / (2 * math.pi), (2 * math.pi) ** -1.5), math.inf)
+
+
+def get_kernel(name: str) -> Kernel:
+    """The registered kernel of this name."""
+    if name not in KERNELS:
+        raise ValueError(f"kernel {name!r} is unknown: choose one of {list(KERNELS)}")
+    return KERNELS[name]

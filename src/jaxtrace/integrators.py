@@ -1,0 +1,193 @@
+"""Explicit Runge-Kutta methods as Butcher tableaus, and one step of any of them."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction as F
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """One method: where stages lie, how they build on each other, what they add up to.
+
+    `lower` holds the weights of the embedded method of lower order, if there is one.
+    """
+
+    name: str
+    order: int
+    nodes: tuple[float, ...]
+    stages: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+    lower: tuple[float, ...] | None = None
+
+    @property
+    def instants(self) -> tuple[float, ...]:
+        """The distinct fractions of a step at which stages lie."""
+        return tuple(sorted(set(self.nodes)))
+
+    def instant_index(self, stage: int) -> int:
+        """Which of `instants` a stage lies at."""
+        return self.instants.index(self.nodes[stage])
+
+
+def _numbers(*values: F | int | str) -> tuple[float, ...]:
+    return tuple(float(F(v)) for v in values)
+
+
+EULER = Tableau("euler", 1, (0.0,), ((),), (1.0,))
+MIDPOINT = Tableau("rk2", 2, (0.0, 0.5), ((), (0.5,)), (0.0, 1.0))
+CLASSIC = Tableau(
+    "rk4",
+    4,
+    (0.0, 0.5, 0.5, 1.0),
+    ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
+    _numbers("1/6", "1/3", "1/3", "1/6"),
+)
+# Dormand and Prince (1980), order 5 with an embedded order 4.
+DORMAND_PRINCE = Tableau(
+    "rk45",
+    5,
+    _numbers(0, "1/5", "3/10", "4/5", "8/9", 1, 1),
+    (
+        (),
+        _numbers("1/5"),
+        _numbers("3/40", "9/40"),
+        _numbers("44/45", "-56/15", "32/9"),
+        _numbers("19372/6561", "-25360/2187", "64448/6561", "-212/729"),
+        _numbers("9017/3168", "-355/33", "46732/5247", "49/176", "-5103/18656"),
+        _numbers("35/384", 0, "500/1113", "125/192", "-2187/6784", "11/84"),
+    ),
+    _numbers("35/384", 0, "500/1113", "125/192", "-2187/6784", "11/84", 0),
+    _numbers(
+        "5179/57600",
+        0,
+        "7571/16695",
+        "393/640",
+        "-92097/339200",
+        "187/2100",
+        "1/40",
+    ),
+)
+
+# The registry: a new method is a tableau above and its name here. Adaptive steps take
+# the method asked for where it estimates its error, else the first that does.
+METHODS = {t.name: t for t in (EULER, MIDPOINT, CLASSIC, DORMAND_PRINCE)}
+
+
+def find_method(name: str, adaptive: bool = False) -> Tableau:
+    """Return the method of a name, or for adaptive steps one that estimates its error.
+
+    >>> find_method("rk4", adaptive=True).name
+    'rk45'
+    """
+    if name not in METHODS:
+        raise ValueError(f"integrator {name!r}: choose one of {', '.join(METHODS)}")
+    if not adaptive or METHODS[name].lower is not None:
+        return METHODS[name]
+    return next(method for method in METHODS.values() if method.lower is not None)
+
+
+@functools.cache
+def stability_limit(tableau: Tableau) -> float:
+    """The longest step, in units of tau, that does not blow up x' = -x / tau.
+
+    The step multiplies x by R(z) = 1 + z b (1 - z A)^-1 1 at z = -dt / tau, and the
+    limit is where |R| first exceeds 1.
+    """
+    count = len(tableau.weights)
+    matrix = np.array([[*row, *[0.0] * (count - len(row))] for row in tableau.stages])
+    powers = [np.ones(count)]
+    for _ in range(count - 1):
+        powers.append(matrix @ powers[-1])
+    growth = np.array([1.0, *(np.dot(tableau.weights, p) for p in powers)])
+    factor = np.polynomial.Polynomial(growth * (-1.0) ** np.arange(count + 1))
+    crossings = np.concatenate([(factor - 1).roots(), (factor + 1).roots()])
+    real = crossings[np.abs(crossings.imag) < 1e-9].real
+    beyond = [x for x in real if x > 1e-6 and abs(factor(x * (1 + 1e-6))) > 1]
+    return float(min(beyond))
+
+
+Rate = Callable[[Any, int, Any], tuple[Any, Any]]
+
+
+class Step(NamedTuple):
+    """The unknowns after a step, cell hints, and an estimate of the error."""
+
+    unknowns: Any
+    cell_hint: Any
+    error: Any
+
+
+def explicit_step(
+    tableau: Tableau, rate: Rate, unknowns: Any, cell_hint: Any, dt: Array
+) -> Step:
+    """Advance by dt; `rate(unknowns, stage, cell_hint)` gives slopes and cell hints."""
+    slopes: list[Any] = []
+    for stage, row in enumerate(tableau.stages):
+        point = _along(unknowns, row, slopes, dt)
+        slope, cell_hint = rate(point, stage, cell_hint)
+        slopes.append(slope)
+    after = _along(unknowns, tableau.weights, slopes, dt)
+    if tableau.lower is None:
+        return Step(after, cell_hint, None)
+    pairs = zip(tableau.weights, tableau.lower, strict=True)
+    nothing = jax.tree.map(jnp.zeros_like, unknowns)
+    error = _along(nothing, [high - low for high, low in pairs], slopes, dt)
+    return Step(after, cell_hint, error)
+
+
+def _along(
+    unknowns: Any, weights: Sequence[float], slopes: list[Any], dt: Array
+) -> Any:
+    """Return the unknowns moved along weighted slopes; zero weights cost nothing."""
+    used = [(w, s) for w, s in zip(weights, slopes, strict=False) if w]
+    if not used:
+        return unknowns
+
+    def move(x: Array, *parts: Array) -> Array:
+        total = used[0][0] * parts[0]
+        for (weight, _), part in zip(used[1:], parts[1:], strict=True):
+            total = total + weight * part
+        step = dt if dt.ndim == 0 else dt.reshape(-1, *[1] * (x.ndim - 1))
+        return x + step.astype(x.dtype) * total
+
+    return jax.tree.map(move, unknowns, *(s for _, s in used))
+
+
+Velocity = Callable[[Any, Any], Any]
+
+
+def euler_step(x: Any, t: Any, dt: Any, field_fn: Velocity) -> Float[Array, "n 3"]:
+    """Advance positions (N, 3) by a step of Euler's; dt may be per particle."""
+    return _step(EULER, x, t, dt, field_fn)
+
+
+def rk2_step(x: Any, t: Any, dt: Any, field_fn: Velocity) -> Float[Array, "n 3"]:
+    """Advance positions (N, 3) by one midpoint step; dt may be per particle."""
+    return _step(MIDPOINT, x, t, dt, field_fn)
+
+
+def rk4_step(x: Any, t: Any, dt: Any, field_fn: Velocity) -> Float[Array, "n 3"]:
+    """Advance positions (N, 3) by a Runge-Kutta step; dt may be per particle."""
+    return _step(CLASSIC, x, t, dt, field_fn)
+
+
+def _step(tableau: Tableau, x: Any, t: Any, dt: Any, field_fn: Velocity) -> Array:
+    x = jnp.asarray(x)
+    if x.ndim != 2 or x.shape[1] != 3:
+        raise ValueError(f"positions of shape {x.shape}: give (N, 3)")
+    t, dt = jnp.asarray(t, x.dtype), jnp.asarray(dt, x.dtype)
+    if dt.shape not in ((), x.shape[:1]):
+        raise ValueError(f"dt of shape {dt.shape}: give one number, or one each")
+
+    def rate(point: Array, stage: int, cell_hint: tuple[()]) -> tuple[Array, tuple[()]]:
+        when = t + tableau.nodes[stage] * dt
+        return jnp.asarray(field_fn(point, when), x.dtype), cell_hint
+
+    return explicit_step(tableau, rate, x, (), dt).unknowns
