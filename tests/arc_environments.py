@@ -51,18 +51,23 @@ def small_params(config=None, buffer=None, **kw):
 
 
 @jax.jit
-def reset(env, key):
-    return env.reset(key)
+def reset(env, key, params=None, start=None):
+    return env.reset(key, params, **(start or {}))
 
 
 @jax.jit
-def step(env, state, action):
-    return env.step(state, action)
+def step(env, state, action, params=None):
+    return env.step(state, action, params)
 
 
 @jax.jit
 def auto_reset(env, state, done):
     return env.auto_reset(state, done)
+
+
+@jax.jit
+def observe(env, state):
+    return env.observe(state)
 
 
 def sample_actions(env, key, count):

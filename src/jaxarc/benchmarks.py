@@ -46,7 +46,7 @@ UNUSUAL_LIMIT = 90_001  # a step limit nobody uses: programs that no cache holds
 def bench_config(
     dataset: DatasetConfig | None = None, records: int = 0
 ) -> JaxArcConfig:
-    """Point actions over the grid operations, with this many records of history."""
+    """Return point actions over the grid operations, with a history of `records`."""
     return JaxArcConfig(
         dataset=dataset or DatasetConfig(),
         action=ActionConfig(
@@ -59,12 +59,12 @@ def bench_config(
 
 
 def large_environment() -> Environment:
-    """The training tasks of ARC-AGI-1 at 30x30."""
+    """Return the training tasks of ARC-AGI-1 at 30x30."""
     return make("AGI1-train", config=bench_config())[0]
 
 
 def small_environment() -> Environment:
-    """MiniARC where `JAXRIG_DATA` has it, otherwise random tasks of its shape."""
+    """Return MiniARC where `JAXRIG_DATA` has it, otherwise random tasks like it."""
     dataset = DatasetConfig(
         dataset_name="Mini",
         max_grid_height=MINI_SHAPE.height,
@@ -80,7 +80,7 @@ def small_environment() -> Environment:
 
 
 def made_up_tasks(count: int = MADE_UP_TASKS, seed: int = 0) -> JaxArcTask:
-    """Random tasks of MiniARC's shape: three demonstrations and a test of 5x5."""
+    """Make random tasks like MiniARC's: three demonstrations and a test of 5x5."""
     draw = np.random.default_rng(seed)
     shape = (MINI_SHAPE.height, MINI_SHAPE.width)
     grid = lambda: draw.integers(0, 10, shape).astype(np.int8)
@@ -92,7 +92,7 @@ def made_up_tasks(count: int = MADE_UP_TASKS, seed: int = 0) -> JaxArcTask:
 def scan_benchmark(
     make_environment: Callable[[], Environment], batch: int | None, which: int
 ) -> list[Measurement]:
-    """Environment steps per second in a compiled scan, with and without resets."""
+    """Measure environment steps in a compiled scan, with and without resets."""
     backend = jax.default_backend()
     batch = batch or BATCHES.get(backend, BATCHES["gpu"])[which]
     steps = SCAN_STEPS.get(backend, SCAN_STEPS["gpu"])[which]
@@ -145,7 +145,7 @@ def _scan(batch: int, env: Any, state: Any, observation: Any, keys: Any) -> Any:
 
 
 def _points(count: int, shape: tuple[int, ...] = ()) -> list[PointAction]:
-    """Random point actions, ready before the clock runs."""
+    """Draw random point actions, ready before the clock runs."""
     draw = np.random.default_rng(0)
     limits = (GRID_OPERATIONS - 1, 30, 30)  # without Submit, which ends an episode
     return [
@@ -157,7 +157,7 @@ def _points(count: int, shape: tuple[int, ...] = ()) -> list[PointAction]:
 
 
 def python_steps() -> list[Measurement]:
-    """Calls of `arc_step` from Python, one environment at 30x30."""
+    """Measure calls of `arc_step` from Python, one environment at 30x30."""
     task = gather_task(large_environment().params.buffer, 0)
     actions = _points(CALLS)
     ways, states = {}, {}
@@ -186,7 +186,7 @@ def _call_steps(state: Any, actions: list[PointAction], config: JaxArcConfig) ->
 
 
 def batch_steps(environments: int = 1000) -> list[Measurement]:
-    """Calls of `batch_step`, the documented way to step many environments."""
+    """Measure calls of `batch_step`, the documented way to step many environments."""
     env, config = large_environment(), bench_config()
     keys = jax.random.split(jax.random.key(0), environments)
     states, _ = batch_reset(keys, config, env.params.buffer)
@@ -210,7 +210,7 @@ def batch_steps(environments: int = 1000) -> list[Measurement]:
 
 
 def compiling(repeats: int = 3) -> list[Measurement]:
-    """Programs per second from nothing: the step and the reset at 30x30."""
+    """Measure compiling the step and the reset at 30x30 from nothing."""
     env = large_environment()
     wall, cpu = [], []
     action = _points(1)[0]
@@ -255,7 +255,7 @@ def _nothing_cached() -> Iterator[None]:
 def make_benchmarks(
     large: int | None = None, small: int | None = None
 ) -> tuple[Benchmark, ...]:
-    """All benchmarks; batches of the 30x30 and 5x5 scans, by default the device's."""
+    """Return all benchmarks; batch sizes default to those of the device."""
     return (
         Benchmark(
             "arc.scan",

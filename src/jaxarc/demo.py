@@ -71,7 +71,7 @@ MIRRORED_STEPS: tuple[Step, ...] = (
 
 
 def arc_section(meter: Meter) -> Section:
-    """Everything the ARC environments show of themselves."""
+    """Return the ARC section of the demo page."""
     results = run_agents(meter)
     tasks = open_dataset("AGI1", split="train")
     return Section(
@@ -85,7 +85,7 @@ def arc_section(meter: Meter) -> Section:
 
 
 def run_agents(meter: Meter) -> list[RolloutResult]:
-    """A random agent for every form of action, on all training tasks of ARC-AGI-1."""
+    """Run a random agent for every form of action on the ARC-AGI-1 training tasks."""
     env, _ = make(ENVIRONMENT)
     return [
         random_rollout(env, form, ENVIRONMENTS, STEPS, meter=meter) for form in FORMS
@@ -93,7 +93,7 @@ def run_agents(meter: Meter) -> list[RolloutResult]:
 
 
 def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
-    """What the random agents did."""
+    """Report what the random agents did."""
     columns = (
         *("actions", "steps per second", "episodes", "solved", "mean return"),
         *("mean length", "seconds to start"),
@@ -124,7 +124,7 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
 
 
 def small_agent(tasks: TaskParser) -> Agent:
-    """An untrained agent on the demonstrations of all tasks with small grids."""
+    """Make an untrained agent on the demonstrations of all tasks with small grids."""
     _, _, demonstrations, tests = tasks.get_max_dimensions()
     room = Dimensions(SIDE, SIDE, demonstrations, tests)
     misfits = find_misfits(tasks.tasks, room)
@@ -150,7 +150,7 @@ def small_agent(tasks: TaskParser) -> Agent:
 
 
 def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
-    """An agent before, while and after it learns."""
+    """Train an agent and report it before, while and after it learns."""
     agent = small_agent(tasks)
     key = jax.random.key(1)
     before = evaluate(agent.state.policy, agent.env, key, attempts=1)
@@ -203,7 +203,7 @@ def solve(
 
 
 def episode_parts(tasks: TaskParser) -> list[Part]:
-    """Two tasks solved by hand, to play step by step."""
+    """Show two tasks solved by hand, step by step."""
     mirrored = solve(tasks, MIRRORED, MIRRORED_STEPS, mode=1, pair=0)
     enclosed = solve(tasks, ENCLOSED, ENCLOSED_STEPS, mode=0, pair=4)
     picture = draw_task(mirrored.task)
@@ -233,7 +233,7 @@ def episode_parts(tasks: TaskParser) -> list[Part]:
 
 
 def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Part]:
-    """What users were promised beside what was measured in this run."""
+    """Compare documented figures with those measured in this run."""
     milliseconds = 1e3 * time_step(tasks)
     fastest = max(result.steps_per_second for result in results)
     rows = [
@@ -256,7 +256,7 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
 
 
 def time_step(tasks: TaskParser) -> float:
-    """Seconds of one documented `arc_step` call at 30x30, after compiling."""
+    """Measure the seconds of one `arc_step` call at 30x30, after compiling."""
     config = JaxArcConfig(
         action=ActionConfig(selection_format="point"),
         history=HistoryConfig(enabled=False),
@@ -275,7 +275,7 @@ def time_step(tasks: TaskParser) -> float:
 
 
 def history_bytes(tasks: TaskParser, form: str) -> int:
-    """Bytes of the history in a state that keeps 1,000 actions of a form."""
+    """Return the bytes of the history in a state that keeps 1,000 actions."""
     config = JaxArcConfig(
         environment=EnvironmentConfig(max_episode_steps=1000),
         action=ActionConfig(selection_format=form),

@@ -64,22 +64,22 @@ class Recording:
 
     @property
     def dataset(self) -> str:
-        """The data set the task is from."""
+        """Return the data set of the task."""
         return self.config.dataset.dataset_name
 
     def load_task(self) -> JaxArcTask:
-        """The task, from the data set."""
+        """Load the task from its data set."""
         return create_parser(self.config.dataset).get_task_by_id(self.task)
 
     def in_folder(self, path: str | os.PathLike[str]) -> "Recording":
-        """The same episode, with the data set in another folder."""
+        """Return the same episode, with the data set in another folder."""
         dataset = dataclasses.replace(self.config.dataset, dataset_path=os.fspath(path))
         config = dataclasses.replace(self.config, dataset=dataset)
         return dataclasses.replace(self, config=config)
 
 
 def action_numbers(action: StructuredAction) -> tuple[int, ...]:
-    """One action as whole numbers; see `Recording`."""
+    """Return one action as whole numbers; see `Recording`."""
     if isinstance(action, MaskAction):
         cells = np.flatnonzero(np.asarray(action.selection)).tolist()
         return (int(action.operation), *cells)
@@ -100,7 +100,7 @@ def action_form(action: StructuredAction) -> str:
 def action_of(
     form: str, numbers: Sequence[int], shape: tuple[int, int]
 ) -> StructuredAction:
-    """The action behind whole numbers, on a padded grid of this shape."""
+    """Return the action behind whole numbers, on a padded grid of this shape."""
     if form == "point":
         return create_point_action(*numbers)
     if form == "bbox":
@@ -113,7 +113,7 @@ def action_of(
 def frame_of(
     state: ArcEnvState, operation: int | None = None, reward: float = 0.0
 ) -> EpisodeFrame:
-    """What a state looks like, and how it came about; a hidden target is left out."""
+    """Return a state as a frame; a hidden target is left out."""
     cells, target = read_cells(state.working_grid), read_cells(state.target_grid)
     return EpisodeFrame(
         cells.values,
@@ -126,7 +126,7 @@ def frame_of(
 
 
 def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
-    """The frames of a recorded episode; ValueError where a reward comes out otherwise.
+    """Run a recorded episode again; ValueError where a reward differs.
 
     The first frame is the reset.
     """
@@ -208,7 +208,7 @@ def _checked(content: dict[str, Any]) -> Recording:
 
 
 def _is_action(numbers: Any, length: int | None, cells: int) -> bool:
-    """Whole numbers, as many as the form has, none beyond the grid."""
+    """Check for whole numbers, as many as the form has, none beyond the grid."""
     if not isinstance(numbers, list) or not numbers:
         return False
     if length is not None and len(numbers) != length:
@@ -223,7 +223,7 @@ STEPS = 1000  # patience of a person
 
 
 def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:
-    """Rules for a person: every pair may be visited, and solving one ends nothing."""
+    """Return rules for a person: all pairs may be visited; solving ends nothing."""
     return JaxArcConfig(
         environment=EnvironmentConfig(max_episode_steps=steps),
         dataset=dataset,
@@ -259,38 +259,38 @@ class TaskPlayer:
 
     @property
     def state(self) -> ArcEnvState:
-        """Where the episode stands."""
+        """Return the current state."""
         return self._states[-1]
 
     @property
     def frame(self) -> EpisodeFrame:
-        """What the last step made."""
+        """Return the frame of the last step."""
         return self._frames[-1]
 
     @property
     def frames(self) -> list[EpisodeFrame]:
-        """Every step so far, the reset first."""
+        """Return the frames so far, the reset first."""
         return list(self._frames)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Rows and columns of the working grid."""
+        """Return rows and columns of the working grid."""
         rows, columns = self.frame.grid.shape
         return rows, columns
 
     @property
     def steps(self) -> int:
-        """How many steps were taken."""
+        """Return the number of steps taken."""
         return len(self._actions)
 
     @property
     def done(self) -> bool:
-        """Whether the episode is over."""
+        """Return whether the episode is over."""
         return bool(self.state.episode_done)
 
     @property
     def solved(self) -> np.ndarray:
-        """Which pairs of the mode are solved."""
+        """Return which pairs of the mode are solved."""
         state = self.state
         if self.mode:
             count = int(self.task.num_test_pairs)
@@ -300,7 +300,7 @@ class TaskPlayer:
 
     @property
     def current_pair(self) -> int:
-        """The pair being worked on, from 0."""
+        """Return the current pair, from 0."""
         return int(self.state.current_example_idx)
 
     def step(self, operation: int, box: Box | None = None) -> EpisodeFrame:
@@ -321,7 +321,7 @@ class TaskPlayer:
         return self.frame
 
     def _reach(self, operation: int, box: Box | None) -> Box:
-        """The cells an operation gets, checked."""
+        """Check and return the cells an operation gets."""
         rows, columns = self.size
         if box is None:
             return 0, 0, rows - 1, columns - 1
@@ -339,7 +339,7 @@ class TaskPlayer:
             kept.pop()
 
     def recording(self) -> Recording:
-        """The episode as it stands; steps taken back are not in it."""
+        """Return the episode so far, without steps taken back."""
         return Recording(
             task=self.task_id,
             config=self.config,

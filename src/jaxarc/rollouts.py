@@ -1,4 +1,4 @@
-"""A random agent in many environments at once: how fast, and how far it gets."""
+"""Run a random agent in many environments at once."""
 
 import time
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from jaxarc.wrappers import (
     Wrapper,
 )
 from jaxrig.progress import Meter, scan_with_progress
+from jaxrig.tracing import compile_once
 
 KINDS: dict[str, Any] = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
 FORMS = tuple(KINDS)
@@ -65,12 +66,12 @@ class RolloutResult:
 
     @property
     def steps_per_second(self) -> float:
-        """Environment steps per second, compiling not counted."""
+        """Return environment steps per second, without compiling."""
         return self.environments * self.steps / self.seconds
 
 
 def wrap_actions(env: Any, form: str) -> Any:
-    """The environment with actions of this form."""
+    """Return the environment with actions of this form."""
     if form not in FORMS:
         raise ValueError(f"actions {form!r} are not one of: {', '.join(FORMS)}")
     wrappers = {"point": PointActionWrapper, "bbox": BboxActionWrapper}
@@ -96,13 +97,14 @@ def random_rollout(
     many = Vectorize(AutoReset(MetricsWrapper(wrap_actions(env, form))))
     start_key, run_key = jax.random.split(jax.random.key(seed))
     keys = jax.random.split(start_key, environments)
-    reset = jax.jit(lambda env, keys: env.reset(keys)[0])
+    reset = compile_once(lambda env, keys: env.reset(keys)[0])
     meter = meter or Meter()
     try:
         begin = time.perf_counter()
         state = reset(many, keys)
         first = env.arc_state(_inner_row(state))
         step_keys = jax.random.split(run_key, steps)
+        # Compiled ahead of time, so that `seconds` holds no compilation.
         run = jax.jit(_runner(environments, form, meter)).lower(many, state, step_keys)
         compiled = run.compile()
         compile_seconds = time.perf_counter() - begin
@@ -169,12 +171,12 @@ def _add(tally: Tally, after: Any, resets: bool) -> Tally:
 
 
 def _inner_row(state: Any) -> Any:
-    """The first of the environments, without the figures around it."""
+    """Return the first of the environments, without its metrics."""
     return jax.tree.map(lambda x: x[0], state.inner)
 
 
 def _first_episode(env: Any, first: Any, form: str, trail: Any) -> Recording | None:
-    """The first episode of the first environment, as far as it got."""
+    """Return the first episode of the first environment, as far as it got."""
     task_id = extract_task_id_from_index(first.task_index)
     if task_id is None or env.params.augment:
         return None

@@ -14,6 +14,7 @@ from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
 from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper
 from jaxrig.machine import missing_extra
+from jaxrig.tracing import compile_once
 
 try:
     import gymnasium
@@ -50,7 +51,7 @@ class GymEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """A fresh episode: its first observation and info."""
+        """Start an episode; return its first observation and info."""
         super().reset(seed=seed)
         start = _start(options, self.env.params)
         key = _key(self.np_random)
@@ -61,7 +62,7 @@ class GymEnv(gymnasium.Env):
     def step(
         self, action: Any
     ) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Observation, reward, terminated, truncated and info after an action."""
+        """Return observation, reward, terminated, truncated and info."""
         if self._state is None:
             raise RuntimeError("step was called before reset: call reset first")
         self._state, seen = _step(self.env, self._state, action)
@@ -72,7 +73,7 @@ class GymEnv(gymnasium.Env):
         return observation, float(reward), *ends, _info(extras)
 
     def render(self) -> Any:
-        """The working grid in the mode the environment was made with."""
+        """Render the working grid in the mode the environment was made with."""
         if self._state is None or self.render_mode is None:
             return None
         return self.env.render(self._state, self.render_mode)
@@ -115,7 +116,7 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         seed: int | list[int] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Fresh episodes; one seed is counted up from environment to environment."""
+        """Start episodes; a single seed is counted up over environments."""
         start = _start(options, self.env.params)
         self._state, seen = _reset(self.env, self._keys(seed), start)
         observations, _, _, _, extras = jax.tree.map(np.array, seen)
@@ -123,7 +124,7 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         return observations, _masked(_info(extras), np.ones(self.num_envs, bool))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Observations, rewards, terminations, truncations and infos."""
+        """Return observations, rewards, terminations, truncations and infos."""
         if self._state is None:
             raise RuntimeError("step was called before reset: call reset first")
         self._state, seen = _step(self.env, self._state, actions)
@@ -140,7 +141,7 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         return observations, rewards.astype(np.float64), *ends, infos
 
     def render(self) -> tuple[Any, ...] | None:
-        """Every working grid in the mode the environments were made with."""
+        """Render every working grid in the mode the environments were made with."""
         if self._state is None or self.render_mode is None:
             return None
         return self.env.render(self._state, self.render_mode)
@@ -160,7 +161,7 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
 
 
 def make_gym(id: str, *, render_mode: str | None = None, **kw: Any) -> GymEnv:
-    """A `GymEnv` by name; other arguments are those of `jaxarc.registration.make`."""
+    """Make a `GymEnv` by name; other arguments are those of `jaxarc.make`."""
     env = GymEnv(make(id, **kw)[0], render_mode)
     name = re.sub(r"[^\w.-]", "-", id)
     env.spec = EnvSpec(
@@ -172,12 +173,12 @@ def make_gym(id: str, *, render_mode: str | None = None, **kw: Any) -> GymEnv:
 def make_gym_vector(
     id: str, num_envs: int, *, render_mode: str | None = None, **kw: Any
 ) -> GymVectorEnv:
-    """A `GymVectorEnv` by name; other arguments are those of `make`."""
+    """Make a `GymVectorEnv` by name; other arguments are those of `jaxarc.make`."""
     return GymVectorEnv(make(id, **kw)[0], num_envs, render_mode)
 
 
 def as_gym_space(space: Space) -> gymnasium.Space:
-    """A space as one of Gymnasium's."""
+    """Convert a space to one of Gymnasium's."""
     if isinstance(space, Discrete):
         return gymnasium.spaces.Discrete(space.num_values)
     if isinstance(space, MultiBinary):
@@ -191,15 +192,16 @@ def as_gym_space(space: Space) -> gymnasium.Space:
     raise TypeError(f"a {type(space).__name__} has no counterpart in Gymnasium")
 
 
-# The environment is an argument: its tasks are no constants of the compiled program,
-# and environments that differ in nothing but them share it.
-@jax.jit
+# The environment is an argument: its tasks are not constants of the compiled program,
+# and environments that differ only in their tasks share it. There is no bound on
+# traces: every configuration a process makes has its own.
+@compile_once(max_traces=None)
 def _reset(env: Any, key: Any, start: Any) -> Any:
     state, step = env.reset(key, **start)
     return state, _seen(step)
 
 
-@jax.jit
+@compile_once(max_traces=None)
 def _step(env: Any, state: Any, action: Any) -> Any:
     after, step = env.step(state, action)
     return after, _seen(step)
@@ -211,7 +213,7 @@ def _seen(step: Any) -> tuple[Any, ...]:
 
 
 def _key(random: np.random.Generator, shape: tuple[int, ...] = (2,)) -> Any:
-    """Keys of as much randomness as a generator of NumPy's has to give."""
+    """Draw keys from a NumPy generator, all of their bits."""
     words = random.integers(2**32, size=shape).astype(np.uint32)
     return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 
@@ -230,7 +232,7 @@ def _start(options: dict[str, Any] | None, params: Any) -> dict[str, Any]:
 
 
 def _info(extras: dict[str, Any]) -> dict[str, Any]:
-    """Extras as plain dictionaries of arrays."""
+    """Return extras as plain dictionaries of arrays."""
     return {
         name: dict(vars(value)) if isinstance(value, eqx.Module) else value
         for name, value in extras.items()
@@ -238,7 +240,7 @@ def _info(extras: dict[str, Any]) -> dict[str, Any]:
 
 
 def _masked(info: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    """Infos as Gymnasium batches them: zeros and a False flag where there is none."""
+    """Batch infos as Gymnasium does: zeros and a False flag where there is none."""
     infos: dict[str, Any] = {}
     for name, value in info.items():
         if isinstance(value, dict):

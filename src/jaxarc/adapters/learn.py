@@ -18,12 +18,12 @@ class LearnEnvironment(eqx.Module):
     env: Any
 
     def reset(self, key: Any) -> tuple[Any, Any]:
-        """A first state and its observation."""
+        """Start an episode; return its state and observation."""
         state, step = self.env.reset(key)
         return state, step.observation
 
     def step(self, key: Any, state: Any, action: Any) -> Step:
-        """The state after an action, and what it earned."""
+        """Advance by one action; return the state and what it earned."""
         after, step = self.env.step(state, action)
         return Step(
             state=after,

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 
 
 def make_jaxarc_env(config: Any) -> tuple[Any, Any]:
-    """Environments to train and to evaluate with, on the tasks of one scenario.
+    """Make environments to train and to evaluate with, on the tasks of one scenario.
 
     Read from a configuration of attributes or of mappings: `env.scenario.name` (as for
     `jaxarc.registration.make`), `env.action.mode` (point, bbox or mask; the first two
@@ -67,7 +67,7 @@ def make_jaxarc_env(config: Any) -> tuple[Any, Any]:
 
 
 def jaxarc_custom_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Metrics of finished episodes with rates and means; as they are without "solved".
+    """Add rates and means to metrics of finished episodes that have "solved".
 
     Of the steps to a solution the mean is over solved episodes, and 0 without any.
     """
@@ -88,7 +88,7 @@ def jaxarc_custom_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def environment_class() -> type:
-    """The class `StoaEnvironment`: a wrapped environment as a `stoa.Environment`."""
+    """Return the class `StoaEnvironment`, which needs the package `stoa`."""
     stoa = _stoa()
 
     class StoaEnvironment(stoa.Environment):
@@ -103,29 +103,29 @@ def environment_class() -> type:
             self._env = env
 
         def reset(self, rng_key: Any, env_params: Any = None) -> tuple[Any, Any]:
-            """A fresh episode."""
+            """Start an episode."""
             state, step = self._env.reset(rng_key, env_params)
             return state, _as_stoa_step(stoa, step)
 
         def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-            """What follows an action."""
+            """Advance by one action."""
             after, step = self._env.step(state, action, env_params)
             return after, _as_stoa_step(stoa, step)
 
         def observation_space(self, env_params: Any = None) -> Any:
-            """What observations may be."""
+            """Return the space of observations."""
             return as_stoa_space(self._env.observation_space(env_params))
 
         def action_space(self, env_params: Any = None) -> Any:
-            """What actions may be."""
+            """Return the space of actions."""
             return as_stoa_space(self._env.action_space(env_params))
 
         def state_space(self, env_params: Any = None) -> Any:
-            """What the grids of a state may be."""
+            """Return the space of a state's grids."""
             return as_stoa_space(self._env.state_space(env_params))
 
         def render(self, state: Any, env_params: Any = None) -> Any:
-            """A picture of a state."""
+            """Render a state."""
             return self._env.render(state)
 
         def close(self) -> None:
@@ -137,7 +137,7 @@ def environment_class() -> type:
 
 
 def as_stoa_space(space: Space) -> Any:
-    """A space as one of Stoa's; sets of cells are arrays of zeros and ones."""
+    """Convert a space to one of Stoa's; sets of cells are arrays of zeros and ones."""
     spaces = _stoa("stoa.spaces")
     if isinstance(space, Discrete):
         return spaces.DiscreteSpace(space.num_values, dtype=jnp.int32)
@@ -192,7 +192,7 @@ def _wrapped(env: Any, config: Any) -> Any:
 
 
 def _read(config: Any, path: str, default: Any) -> Any:
-    """What lies at a dotted path of attributes or keys."""
+    """Return what lies at a dotted path of attributes or keys."""
     for name in path.split("."):
         if isinstance(config, Mapping):
             config = config.get(name)

@@ -93,7 +93,7 @@ _PAIRS = {  # for demonstrations, for tests
 
 
 def parse_command(line: str, testing: bool = False) -> Command | None:
-    """What a line asks for; None for an empty one or a comment (`# ...`).
+    """Parse a line; None for an empty one or a comment (`# ...`).
 
     ValueError with a sentence where it asks for nothing known. Pairs are tests where
     `testing`.
@@ -204,7 +204,7 @@ _OPERATIONS: dict[str, Callable[[str, Words], Act]] = {
 
 
 def _cells(name: str, words: Words) -> Box | None:
-    """No cells, one, or the rectangle between two."""
+    """Read no cells, one, or the rectangle between two."""
     numbers = [_whole(word) for word in words]
     whole = [number for number in numbers if number is not None]
     if len(whole) != len(numbers) or len(whole) not in (0, 2, 4):
@@ -262,7 +262,7 @@ def play_task(
 
 
 def read_lines(script: Path | None, console: Console) -> Iterator[str]:
-    """Lines of a file, of a pipe, or of a person with a prompt."""
+    """Yield lines of a file, of a pipe, or of a person at a prompt."""
     if script is not None:
         yield from script.read_text("utf-8").splitlines()
     elif not sys.stdin.isatty():
@@ -290,7 +290,7 @@ class PlayTable:
         self.show()
 
     def follow(self, line: str) -> bool:
-        """Do what a line says, nothing if it is wrong; False when it says to stop."""
+        """Run a line, or explain what is wrong; return False to stop."""
         try:
             command = parse_command(line, bool(self.player.mode))
             if isinstance(command, Act):
@@ -337,7 +337,7 @@ class PlayTable:
         self._say(f"wrote {path}")
 
     def show(self) -> None:
-        """The working grid, the target where it is known, and how things stand."""
+        """Print the working grid, the target where it is known, and the status."""
         frame = self.player.frame
         grid = grid_panel(
             frame.grid,
@@ -360,7 +360,7 @@ class PlayTable:
         self._say(self.status(), "dim")
 
     def status(self) -> str:
-        """Pair, steps, similarity and last reward in a line."""
+        """Describe pair, steps, similarity and last reward in a line."""
         player = self.player
         kind = "test" if player.mode else "demonstration"
         solved = player.solved
@@ -378,7 +378,7 @@ class PlayTable:
         return " · ".join(words)
 
     def result(self) -> str:
-        """How it ended."""
+        """Describe the outcome."""
         player = self.player
         total = sum(player.recording().rewards)
         return (
@@ -391,7 +391,7 @@ class PlayTable:
 
 
 def show_demonstrations(task: JaxArcTask, console: Console) -> None:
-    """All demonstrations, small and side by side as far as there is room."""
+    """Print all demonstrations, small and side by side where there is room."""
     shown = []
     for index in range(int(task.num_train_pairs)):
         pair = task.get_train_pair(index)

@@ -60,7 +60,7 @@ def draw_step(
     max_width: float = 10.0,
     max_height: float = 10.0,
 ) -> Drawing:
-    """The grid before and after a step, with what the agent did and got.
+    """Draw the grid before and after a step, and what the agent did and got.
 
     A structured action brings its own operation and selection; without one give them
     as `operation` and `selection`, a mask over the uncropped grid. The selection is
@@ -103,7 +103,7 @@ def read_action(
     selection: ArrayLike | None,
     shape: tuple[int, ...],
 ) -> tuple[SupportsInt | None, ArrayLike | None]:
-    """Operation and selected cells of a structured action or a dictionary of both."""
+    """Return operation and selected cells of an action or a dictionary of both."""
     if isinstance(action, dict):
         return action["operation"], action["selection"]
     if action is None:
@@ -114,7 +114,7 @@ def read_action(
 def describe_step(
     operation: SupportsInt | None, reward: SupportsFloat, similarity: SupportsFloat
 ) -> str:
-    """One step in words: operation, reward, similarity."""
+    """Describe one step: operation, reward, similarity."""
     name = "Start" if operation is None else get_operation_display_text(int(operation))
     return f"{name}, reward {float(reward):+.3f}, similarity {float(similarity):.3f}"
 
@@ -169,7 +169,7 @@ def draw_episode(
     scheme: str = "default",
     show_metrics: bool = True,
 ) -> Drawing:
-    """Reward and similarity over the steps, above key frames and the target.
+    """Draw reward and similarity over the steps, above key frames and the target.
 
     Key frames are the first, the last, and those where similarity changed most.
     Without `show_metrics` there are only they and the target.
@@ -193,7 +193,7 @@ def draw_episode(
 
 
 def key_frames(similarities: Sequence[float], most: int) -> list[int]:
-    """First, last and those after the largest changes of similarity, in order."""
+    """Return the first, the last and those after the largest changes, in order."""
     if most < 2:
         raise ValueError(f"max_key_frames={most}: the first and the last are shown")
     last = len(similarities) - 1
@@ -205,7 +205,7 @@ def key_frames(similarities: Sequence[float], most: int) -> list[int]:
 def episode_charts(
     frames: Sequence[EpisodeFrame], size: tuple[float, float] = CHART
 ) -> list[Drawing]:
-    """Reward of each step and similarity after it, each in a picture of this size."""
+    """Draw the reward of each step and the similarity after it, each as a chart."""
     steps = np.arange(len(frames))
     curves = {
         "reward": [float(frame.reward) for frame in frames],
@@ -278,7 +278,7 @@ def episode_section(
     scheme: str = "default",
     show_metrics: bool = True,
 ) -> Section:
-    """A section that plays the episode step by step, the target beside it if known.
+    """Return a section that plays the episode, the target beside it if known.
 
     Without `show_metrics` there are no curves.
     """
@@ -307,7 +307,7 @@ def episode_section(
 def frame_picture(
     frame: EpisodeFrame, side: float, area: tuple[float, float], scheme: str = "default"
 ) -> Drawing:
-    """The grid in an area that is the same for all frames, and the target."""
+    """Draw the grid in an area that is the same for all frames, and the target."""
     cells = read_cells(frame.grid)
     tile = grid_tile(cells, side, INPUT, scheme, selection=frame.selection)
     shown = [captioned(centered(tile, *area), f"Working grid ({cells.size})")]

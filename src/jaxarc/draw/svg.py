@@ -33,7 +33,7 @@ class Drawing:
     title: str = "Drawing"
 
     def as_svg(self, background: str = "") -> str:
-        """A whole SVG document; on a background of its own, with dark text."""
+        """Return an SVG document; on a background of its own, with dark text."""
         if not background:
             return document(self.width, self.height, self.title, "", [self.body])
         sheet = f'<rect width="100%" height="100%" fill="{background}"/>'
@@ -42,7 +42,7 @@ class Drawing:
         return text.replace('"currentColor"', f'"{INK}"')
 
     def as_group(self, x: float = 0.0, y: float = 0.0) -> str:
-        """The picture as an SVG group, to be part of a larger one."""
+        """Return an SVG group, to be part of a larger picture."""
         return f'<g transform="translate({pixel(x)} {pixel(y)})">{self.body}</g>'
 
     def _repr_svg_(self) -> str:
@@ -53,7 +53,7 @@ class Drawing:
 
 
 def beside(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
-    """Pictures in a row, centered on one line."""
+    """Put pictures in a row, centered on one line."""
     height = max(part.height for part in parts)
     x, body = 0.0, []
     for part in parts:
@@ -63,7 +63,7 @@ def beside(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawi
 
 
 def stacked(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
-    """Pictures in a column, centered on one line."""
+    """Put pictures in a column, centered on one line."""
     width = max(part.width for part in parts)
     y, body = 0.0, []
     for part in parts:
@@ -73,20 +73,20 @@ def stacked(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Draw
 
 
 def padded(part: Drawing, margin: float, below: float = 0.0) -> Drawing:
-    """A picture with room around it, and some more below."""
+    """Add a margin around a picture, and some more below."""
     width, height = part.width + 2 * margin, part.height + 2 * margin + below
     return Drawing(width, height, part.as_group(margin, margin), part.title)
 
 
 def centered(part: Drawing, width: float, height: float) -> Drawing:
-    """A picture in the middle of an area at least as large as itself."""
+    """Put a picture in the middle of an area at least as large as itself."""
     width, height = max(width, part.width), max(height, part.height)
     at = (width - part.width) / 2, (height - part.height) / 2
     return Drawing(width, height, part.as_group(*at), part.title)
 
 
 def words(text: str, bold: bool = False) -> Drawing:
-    """A line of text."""
+    """Draw a line of text."""
     width = text_width(text, TEXT_SIZE)
     weight = ' font-weight="600"' if bold else ""
     extra = f' font-size="{TEXT_SIZE}"{weight}'
@@ -95,7 +95,7 @@ def words(text: str, bold: bool = False) -> Drawing:
 
 
 def arrow(turn: int = 0) -> Drawing:
-    """An arrow to the right, turned clockwise by so many degrees."""
+    """Draw an arrow to the right, turned clockwise by `turn` degrees."""
     body = (
         f'<path transform="rotate({turn} 14 14)" d="M2 14h22m-8-8l8 8-8 8" fill="none" '
         'stroke="currentColor" stroke-width="2.5" stroke-opacity="0.7"/>'
@@ -144,7 +144,7 @@ def grid_tile(
     selection: ArrayLike | None = None,
     changed: ArrayLike | None = None,
 ) -> Drawing:
-    """The cells as squares of `side` pixels, selection outlined, changes ringed."""
+    """Draw cells as squares of `side` pixels, selection outlined, changes ringed."""
     if cells.height == 0:
         return empty_tile("empty", border)
     width, height = cells.width * side, cells.height * side
@@ -160,7 +160,7 @@ def grid_tile(
 
 
 def framed(inside: Drawing, border: str, dash: str = "") -> Drawing:
-    """A picture in a border of this color."""
+    """Put a picture in a border of this color."""
     part = padded(inside, FRAME)
     width, height = part.width - FRAME, part.height - FRAME
     frame = (
@@ -172,14 +172,14 @@ def framed(inside: Drawing, border: str, dash: str = "") -> Drawing:
 
 
 def empty_tile(text: str, border: str = NEUTRAL) -> Drawing:
-    """A dashed box with a word in it, where there is no grid to draw."""
+    """Draw a dashed box with a word in it, where there is no grid to draw."""
     words_in_box = label(1.5 * UNIT / 2, UNIT / 2, text, "middle", ' font-size="13"')
     inside = Drawing(1.5 * UNIT, UNIT, words_in_box, text)
     return framed(inside, border, ' stroke-dasharray="5 4"')
 
 
 def numbered(tile: Drawing, cells: Cells, side: float) -> Drawing:
-    """A tile with the numbers of its columns above it and of its rows on the left."""
+    """Add the numbers of columns above a tile and of rows on its left."""
     size = min(12.0, 0.55 * side)
     margin, extra = 2 * size, f' font-size="{pixel(size)}" data-mark="number"'
     middle = lambda index: margin + FRAME + (index + 0.5) * side
@@ -197,12 +197,12 @@ def numbered(tile: Drawing, cells: Cells, side: float) -> Drawing:
 
 
 def fit_side(cells: Cells, width: float, height: float) -> float:
-    """The side of a cell with which the grid just fits into an area."""
+    """Return the side of a cell with which the grid just fits into an area."""
     return min(width / max(cells.width, 1), height / max(cells.height, 1))
 
 
 def captioned(tile: Drawing, text: str) -> Drawing:
-    """A picture with a line of text below."""
+    """Put a line of text below a picture."""
     return stacked([tile, words(text)], 4.0, text) if text else tile
 
 
@@ -221,7 +221,7 @@ def draw_grid(
     selection: ArrayLike | None = None,
     changed: ArrayLike | None = None,
 ) -> Drawing:
-    """A grid, cropped to its real cells, with its label and size below.
+    """Draw a grid, cropped to its real cells, with its label and size below.
 
     Lengths are in units of 40 pixels. `selection` and `changed` are masks over the
     uncropped grid. `as_group` leaves the padding out: the drawing is then meant to be
@@ -238,7 +238,7 @@ def draw_grid(
 
 
 def _squares(cells: Cells, side: float, scheme: str) -> list[str]:
-    """One path for each color: many times smaller than an element for each cell."""
+    """Draw one path per color: many times smaller than an element per cell."""
     shape = f"h{pixel(side)}v{pixel(side)}h-{pixel(side)}z"
     paths = []
     for value in np.unique(cells.values):
@@ -261,7 +261,7 @@ def _lines(cells: Cells, side: float) -> str:
 
 
 def _dots(cells: Cells, side: float) -> str:
-    """What is not part of the grid, though inside its box, gets a dot."""
+    """Draw a dot where a cell of the box is not part of the grid."""
     radius = pixel(side / 10)
     return "".join(
         f'<circle cx="{pixel((c + 0.5) * side)}" cy="{pixel((r + 0.5) * side)}" '
@@ -281,7 +281,7 @@ def _rings(changed: Bool[np.ndarray, "h w"], side: float) -> str:
 
 
 def _outline(selected: Bool[np.ndarray, "h w"], side: float) -> str:
-    """The edges between selected cells and the others."""
+    """Draw the edges between selected cells and the others."""
     room = np.pad(selected, 1)
     flat = np.argwhere(room[1:, 1:-1] != room[:-1, 1:-1]).tolist()
     upright = np.argwhere(room[1:-1, 1:] != room[1:-1, :-1]).tolist()

@@ -1,4 +1,4 @@
-"""How many pairs an agent solves, by a fixed protocol.
+"""Evaluate how many pairs an agent solves, by a fixed protocol.
 
 Every pair of every task is played, a fresh episode for each attempt. On demonstrations
 a pair counts when its grid becomes right. On test pairs only a Submit counts; an agent
@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxrig.tracing import compile_once
 
 ATTEMPTS = 2
 
@@ -32,23 +33,23 @@ class EvaluationResult:
 
     @property
     def pair_rate(self) -> float:
-        """The share of pairs solved in one of the attempts."""
+        """Return the share of pairs solved in one of the attempts."""
         return float(self.solved.any(axis=0).mean())
 
     @property
     def first_rate(self) -> float:
-        """The share of pairs solved in the first attempt."""
+        """Return the share of pairs solved in the first attempt."""
         return float(self.solved[0].mean())
 
     @property
     def task_rate(self) -> float:
-        """The share of tasks of which every pair was solved."""
+        """Return the share of tasks of which every pair was solved."""
         pair_solved = self.solved.any(axis=0)
         missed = np.unique(self.rows[~pair_solved])
         return 1.0 - len(missed) / len(np.unique(self.rows))
 
     def figures(self) -> dict[str, float]:
-        """The figures of a results table."""
+        """Return the figures of a results table."""
         return {
             "pairs": float(len(self.pairs)),
             "tasks": float(len(np.unique(self.rows))),
@@ -88,7 +89,7 @@ def evaluate(
 
 
 def every_pair(env: Any) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
-    """Task row and index of every pair there is in the environment's mode."""
+    """Return task row and index of every pair in the environment's mode."""
     params = env.params
     buffer = params.buffer
     counts = (buffer.num_train_pairs, buffer.num_test_pairs)[params.episode_mode]
@@ -109,7 +110,8 @@ def summarize(
     return {name: (float(np.mean(v)), float(np.std(v))) for name, v in values.items()}
 
 
-@eqx.filter_jit
+# No bound on traces: each kind of policy, environment and number of pairs has its own.
+@compile_once(max_traces=None)
 def _play_all(
     policy: Any,
     env: Any,
@@ -126,7 +128,7 @@ def _play_all(
 def _play(
     policy: Any, env: Any, key: PRNGKeyArray, row: Array, pair: Array, best: bool
 ) -> tuple[Bool[Array, ""], Float[Array, ""], Int[Array, ""]]:
-    """Whether one episode is solved, its last similarity, the steps it took."""
+    """Play one episode; return whether it is solved, similarity and steps."""
     limit = env.params.config.environment.max_episode_steps
     first, act_key = jax.random.split(key)
     state, begun = env.reset(first, task=row, pair=pair)
@@ -166,7 +168,7 @@ def _play(
 
 
 def _submitting(action: Any, env: Any, last: Bool[Array, ""]) -> Any:
-    """On test pairs the last action is Submit, whatever the agent would do."""
+    """Replace the last action on test pairs by Submit."""
     if env.params.episode_mode == 0:
         return action
     operation = jnp.where(last, int(Op.SUBMIT), action.operation)

@@ -26,7 +26,7 @@ class Block(eqx.Module):
         self.second = eqx.nn.Conv2d(features, features, 3, padding=1, key=two)
 
     def __call__(self, x: Float[Array, "f h w"]) -> Float[Array, "f h w"]:
-        """The input, corrected."""
+        """Return the input plus its residual."""
         return x + self.second(jax.nn.relu(self.first(jax.nn.relu(x))))
 
 
@@ -74,7 +74,7 @@ class PointPolicy(eqx.Module):
         return Choice(self._action(operation, cell, observation), log_prob, value)
 
     def best(self, observation: Int[Array, "h w *channels"]) -> PointAction:
-        """The most likely operation, and the most likely cell for it."""
+        """Return the most likely operation, and the most likely cell for it."""
         log_operation, log_cell, _ = self.distribution(observation)
         operation = jnp.argmax(log_operation)
         return self._action(operation, jnp.argmax(log_cell[operation]), observation)

@@ -1,7 +1,4 @@
-"""Training an agent: tasks, network and learner from one configuration.
-
-A training run on disk: its configuration, checkpoints and metrics in one folder.
-"""
+"""Train an agent from one configuration; keep the run in one folder."""
 
 import dataclasses
 import json
@@ -28,6 +25,7 @@ from jaxrig.atomic import atomic_write
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.learn import JsonLines, PPOConfig, PPOState, ppo_init, ppo_update, train
 from jaxrig.progress import Meter
+from jaxrig.tracing import compile_once
 
 PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
 
@@ -36,8 +34,8 @@ PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
 class AgentConfig:
     """Everything that decides what an agent sees, may do and learns with.
 
-    `answer` shows it the output of the pair it works on; `context_pairs` shows so many
-    demonstrations; `tasks` takes the first so many tasks of the environment (0: all).
+    `answer` shows it the output of the pair it works on; `context_pairs` is the
+    number of demonstrations it sees; `tasks` limits it to the first tasks (0: all).
     """
 
     environment: str = "Mini-all"
@@ -67,7 +65,7 @@ class Agent:
     state: PPOState
 
     def environment(self, episode_mode: int) -> Any:
-        """The same tasks and channels with episodes on demonstrations or on tests."""
+        """Return the same tasks and channels, on demonstrations or on tests."""
         params = self.env.params
         other = EnvParams(
             params.buffer,
@@ -100,12 +98,12 @@ def train_agent(
     sinks: tuple[Callable[..., None], ...] = (),
     save_every: int = 100,
 ) -> tuple[PPOState, list[dict[str, float]]]:
-    """Learn for so many updates; with a folder, checkpoints and metrics go there.
+    """Train for `updates` updates; with a folder, checkpoints and metrics go there.
 
     A run that finds a checkpoint of the same configuration goes on from it.
     """
     environment = LearnEnvironment(agent.env)
-    compiled = eqx.filter_jit(ppo_update)
+    compiled = compile_once(ppo_update)
     manager = None
     if folder is not None:
         manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
@@ -144,7 +142,7 @@ def _environment(config: AgentConfig) -> Any:
 
 
 def _seen(config: AgentConfig, env: Any) -> Any:
-    """The environment with the channels the agent is to see."""
+    """Add the channels the agent sees."""
     if config.answer:
         env = AnswerObservationWrapper(env)
     if config.context_pairs:
@@ -182,11 +180,13 @@ def load_config(folder: Path | str) -> AgentConfig:
         values["ppo"] = PPOConfig(**values["ppo"])
         return AgentConfig(**values)
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is no configuration of a run: {error}") from error
+        raise ValueError(
+            f"{path} is not the configuration of a run: {error}"
+        ) from error
 
 
 def load_agent(folder: Path | str) -> tuple[Agent, Any, int]:
-    """The agent of a run, its trained policy, and how many updates it had."""
+    """Load the agent of a run, its trained policy, and its number of updates."""
     agent = make_agent(load_config(folder))
     manager = CheckpointManager(Path(folder) / "checkpoints", keep=2)
     if manager.latest() is None:
@@ -198,7 +198,7 @@ def load_agent(folder: Path | str) -> tuple[Agent, Any, int]:
 
 
 def read_metrics(folder: Path | str) -> list[dict[str, Any]]:
-    """Every record of a run's metrics, oldest first."""
+    """Read every record of a run's metrics, oldest first."""
     path = Path(folder) / "metrics.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [_record(path, number, line) for number, line in enumerate(lines, 1)]
@@ -209,6 +209,6 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{path}, line {number} is no record of metrics ({error}): remove the "
+            f"{path}, line {number} is not a record of metrics ({error}): remove the "
             "line, or train on, which drops it"
         ) from error

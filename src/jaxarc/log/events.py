@@ -36,29 +36,29 @@ class Handler:
     name = "handler"
 
     def start(self, log: Log) -> None:
-        """An episode begins."""
+        """Take the start of an episode."""
 
     def step(self, log: Log) -> None:
-        """One step was taken."""
+        """Take one step."""
 
     def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
-        """An episode has ended; its frames, where some handler asked for them."""
+        """Take the end of an episode; its frames, if some handler draws them."""
 
     def batch(self, number: int, figures: Mapping[str, float]) -> None:
-        """An update of a learner, or a step of many environments, in figures."""
+        """Take the figures of an update, or of a step of many environments."""
 
     def evaluation(self, summary: Log) -> None:
-        """What an evaluation found."""
+        """Take the figures of an evaluation."""
 
     def warning(self, text: str) -> None:
-        """Something could not be kept or shown."""
+        """Take a note of what could not be kept or shown."""
 
     def close(self) -> None:
-        """Nothing follows."""
+        """Close the destination: nothing follows."""
 
 
 def aggregate(data: Mapping[str, Any]) -> dict[str, float]:
-    """Mean, standard deviation, least and greatest of arrays; single numbers as are.
+    """Return mean, standard deviation, minimum and maximum of arrays.
 
     Of an array of truths, such as `success_mask`, the share of True (`success_rate`).
 
@@ -100,7 +100,7 @@ class Detail:
 
     @classmethod
     def of(cls, config: JaxArcConfig) -> "Detail":
-        """What a configuration asks for."""
+        """Return what a configuration asks for."""
         pictures, rules = config.visualization, config.environment
         wanted = pictures.debug.level if pictures.debug else pictures.level
         level = _lower(LEVELS, wanted, rules.computed_visualization_level)
@@ -113,7 +113,7 @@ class Detail:
         )
 
     def shows_step(self, log: Any) -> bool:
-        """Whether a step is drawn: some (standard), all that change a grid, or all."""
+        """Return whether to draw a step: every n-th, each that changes, or all."""
         if not self.step_pictures or self.level in ("off", "minimal"):
             return False
         if self.level == "standard":
@@ -133,7 +133,7 @@ Payload = dict[str, Any]
 def create_start_log(
     params: Any, task_idx: Any = None, state: Any = None, episode_num: int = 0
 ) -> Payload:
-    """The beginning of an episode: its task, and where the state stands.
+    """Describe the start of an episode: its task and its state.
 
     `params` is a task, a stack of tasks, or what holds one as `buffer`; of a stack
     `task_idx` is the row, or the state's.
@@ -162,7 +162,7 @@ def create_step_log(
     info: Mapping[str, Any] | None = None,
     episode_num: int = 0,
 ) -> Payload:
-    """One step: the grids around it, what was done, what it brought.
+    """Describe one step: the grids around it, the action, the reward.
 
     States are those of `arc_step`, or `env.arc_state(state)`; of a batch take one row.
     """
@@ -186,7 +186,7 @@ def create_step_log(
 def create_episode_summary(
     episode_num: int, step_logs: Sequence[Mapping[str, Any]]
 ) -> Payload:
-    """The figures of an episode, and its steps without their grids."""
+    """Return the figures of an episode, and its steps without their grids."""
     similarities = [float(log["similarity"]) for log in step_logs]
     names = ("step_num", "operation", "reward", "similarity", "pair_index")
     return {
@@ -285,7 +285,7 @@ class FrameStore:
         self._count += 1
 
     def frames(self) -> tuple[list[EpisodeFrame], str]:
-        """All frames that are still there; a sentence if some are not."""
+        """Return the frames that are still there; a sentence if some are not."""
         found = []
         for number in range(self._count):
             try:
@@ -309,7 +309,7 @@ class FrameStore:
 
 
 def frame_of_log(log: Any, named: bool = True) -> EpisodeFrame:
-    """The frame that a start or a step leaves; `named` keeps its operation."""
+    """Return the frame after a start or a step; `named` keeps its operation."""
     cells, target = read_cells(log["grid"]), read_cells(log["target"])
     selection = log.get("selection")
     return EpisodeFrame(

@@ -81,11 +81,11 @@ class ExperimentLogger:
 
     @property
     def path(self) -> Path | None:
-        """The folder of the run, if it writes files."""
+        """Return the folder of the run, if it writes files."""
         return None if self.folder is None else self.folder.path
 
     def log_task_start(self, log: Log) -> None:
-        """An episode begins; `log` is what `create_start_log` gives."""
+        """Log the start of an episode; `log` is from `create_start_log`."""
         if not self.handlers:
             return
         self.flush()
@@ -99,7 +99,7 @@ class ExperimentLogger:
                 self._run(partial(self._frames.add, frame_of_log(log)), "frames")
 
     def log_step(self, log: Log) -> None:
-        """One step was taken; `log` is what `create_step_log` gives."""
+        """Log one step; `log` is from `create_step_log`."""
         if not self.handlers:
             return
         names = ("step_num", "operation", "reward", "similarity", "pair_index")
@@ -110,7 +110,7 @@ class ExperimentLogger:
             self._run(partial(self._frames.add, frame_of_log(log, named)), "frames")
 
     def log_episode_summary(self, summary: Log | None = None) -> None:
-        """The episode has ended; without a summary, in figures of the steps logged."""
+        """Log the end of an episode; the default summary is of the steps logged."""
         if not self.handlers:
             return
         if summary is None:
@@ -123,7 +123,7 @@ class ExperimentLogger:
         self._tell("episode", summary, frames)
 
     def log_batch_step(self, data: Mapping[str, Any]) -> None:
-        """A batch in figures: `update_step`, and numbers or arrays over environments.
+        """Log a batch: `update_step`, and numbers or arrays over environments.
 
         Only with `logging.batched_logging_enabled`, every `logging.log_frequency`-th
         update. Arrays are reduced where they are before anything is copied.
@@ -135,7 +135,7 @@ class ExperimentLogger:
             self._tell("batch", number, aggregate(rest))
 
     def log_evaluation_summary(self, summary: Log) -> None:
-        """What an evaluation found: figures by name, which may be nested."""
+        """Log the figures of an evaluation by name; they may be nested."""
         self._tell("evaluation", summary)
 
     def clean_up(self) -> list[int]:
@@ -167,7 +167,7 @@ class ExperimentLogger:
         self.close()
 
     def _draws(self) -> bool:
-        """Whether somebody will ask for the frames of an episode."""
+        """Return whether some handler needs the frames of an episode."""
         pictures = any(isinstance(h, PictureHandler) for h in self.handlers)
         if pictures and self.config.visualization.episode_summaries:
             return True

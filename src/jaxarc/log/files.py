@@ -57,12 +57,12 @@ class RunFolder:
         return self.path / part
 
     def episode_file(self, number: int) -> Path:
-        """The file of an episode's records."""
+        """Return the file of an episode's records."""
         self.episodes.mkdir(parents=True, exist_ok=True)
         return self.episodes / f"episode_{number:04d}.json"
 
     def episode_pictures(self, number: int) -> Path:
-        """The folder of an episode's pictures."""
+        """Return the folder of an episode's pictures."""
         return self.pictures / f"episode_{number:04d}"
 
     def begin_episode(self) -> str:
@@ -89,20 +89,20 @@ class RunFolder:
         return [] if self.config.cleanup_policy == "none" else self._make_room()
 
     def is_full(self) -> bool:
-        """Whether another episode would be one too many."""
+        """Return whether another episode would be one too many."""
         if len(self.numbers()) >= self.config.max_episodes_per_run:
             return True
         return self.size() >= self.config.max_storage_gb * GIGABYTE
 
     def numbers(self) -> list[int]:
-        """The episodes that have files, from older to newer."""
+        """Return the episodes that have files, from older to newer."""
         places = (self.episodes, self.pictures)
         paths = [path for place in places if place.exists() for path in place.iterdir()]
         found = {int(m[1]) for p in paths if (m := _EPISODE.fullmatch(p.name))}
         return sorted(found)
 
     def size(self, number: int | None = None) -> int:
-        """Bytes of the whole run, or of one episode."""
+        """Return the bytes of the whole run, or of one episode."""
         tops = [self.path] if number is None else self._paths(number)
         return sum(_bytes(top) for top in tops)
 
@@ -170,20 +170,20 @@ class FileHandler(Handler):
         self.path = folder.logs / f"run.{suffix}"
 
     def start(self, log: Log) -> None:
-        """A line for the beginning of an episode."""
+        """Write a line for the start of an episode."""
         names = ("episode_num", "task_id", "pair_index", "episode_mode")
         if self._rules.log_episode_start:
             self._write("INFO", "start", {n: log[n] for n in names if n in log})
 
     def step(self, log: Log) -> None:
-        """A line for every `log_frequency`-th step, with what is asked for."""
+        """Write a line for every `log_frequency`-th step."""
         rules = self._rules
         asked = rules.log_operations or rules.log_rewards or rules.log_grid_changes
         if asked and log["step_num"] % rules.log_frequency == 0:
             self._write("DEBUG", "step", step_record(log, rules))
 
     def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
-        """A line for the end, and the episode in a file of its own."""
+        """Write a line for the end, and the episode to a file of its own."""
         figures = {name: summary[name] for name in summary if name != "step_data"}
         if self._rules.log_episode_end:
             self._write("INFO", "episode", figures)
@@ -195,18 +195,18 @@ class FileHandler(Handler):
         _save(self._folder.episode_file(summary["episode_num"]), content)
 
     def batch(self, number: int, figures: Mapping[str, float]) -> None:
-        """A line of `batch_metrics.jsonl`."""
+        """Write a line of `batch_metrics.jsonl`."""
         if self._takes("INFO"):
             line = as_json({"update_step": number, **figures})
             _append(self._folder.logs / "batch_metrics.jsonl", line)
 
     def evaluation(self, summary: Log) -> None:
-        """All of `evaluation_summary.json`."""
+        """Write `evaluation_summary.json`."""
         if self._takes("INFO"):
             _save(self._folder.logs / "evaluation_summary.json", summary)
 
     def warning(self, text: str) -> None:
-        """A line that says what is missing."""
+        """Write a line that says what is missing."""
         self._write("WARNING", "warning", {"message": text})
 
     def _takes(self, level: str) -> bool:
@@ -221,7 +221,7 @@ class FileHandler(Handler):
 
 
 def step_record(log: Log, rules: Any) -> dict[str, Any]:
-    """What of a step goes into a line."""
+    """Return what goes into the line of a step."""
     record = {"episode_num": log["episode_num"], "step_num": log["step_num"]}
     if rules.log_operations:
         record["operation"] = log["operation"]
@@ -241,7 +241,7 @@ def step_record(log: Log, rules: Any) -> dict[str, Any]:
 def format_record(
     form: str, time: str, level: str, event: str, values: Mapping[str, Any]
 ) -> str:
-    """One event as a line: JSON, words, or `name=value`."""
+    """Format one event as a line: JSON, words, or `name=value`."""
     if form == "json":
         return as_json({"time": time, "level": level, "event": event, **values})
     if form == "text":
@@ -252,7 +252,7 @@ def format_record(
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON on one line; what is not finite is null."""
+    """Return a value as JSON on one line; what is not finite is null."""
     return json.dumps(_plain(value), allow_nan=False)
 
 

@@ -39,14 +39,14 @@ class ConsoleHandler(Handler):
         self._console = console or Console()
 
     def start(self, log: Log) -> None:
-        """Which task the episode is about."""
+        """Print which task the episode is about."""
         if self._config.logging.log_episode_start:
             task = log["task_id"] or "a task without id"
             where = f", pair {log['pair_index'] + 1}" if "pair_index" in log else ""
             self._say(f"Episode {log['episode_num']}: {task}{where}")
 
     def step(self, log: Log) -> None:
-        """What was done, and the grid after it."""
+        """Print what was done, and the grid after it."""
         if not self._detail.shows_step(log):
             return
         rules = self._config.visualization
@@ -60,7 +60,7 @@ class ConsoleHandler(Handler):
         self._console.print(panel)
 
     def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
-        """How the episode ended."""
+        """Print the outcome of the episode."""
         rules = self._config
         if rules.logging.log_episode_end and rules.visualization.episode_summaries:
             result = "solved" if summary["success"] else "not solved"
@@ -72,11 +72,11 @@ class ConsoleHandler(Handler):
             )
 
     def batch(self, number: int, figures: Mapping[str, float]) -> None:
-        """Figures of an update."""
+        """Print the figures of an update."""
         self._say(f"Update {number}: {_listed(figures)}")
 
     def evaluation(self, summary: Log) -> None:
-        """Figures of an evaluation."""
+        """Print the figures of an evaluation."""
         numbers = {k: v for k, v in summary.items() if isinstance(v, int | float | str)}
         self._say(f"Evaluation: {_listed(numbers)}")
 
@@ -86,7 +86,7 @@ class ConsoleHandler(Handler):
 
 
 def step_words(log: Log, named: bool = True, figures: bool = True) -> str:
-    """A step in a line."""
+    """Describe a step in a line."""
     parts = [f"Step {log['step_num']}"]
     if named:
         parts.append(get_operation_display_text(log["operation"]))
@@ -126,13 +126,13 @@ class PictureHandler(Handler):
             )
 
     def start(self, log: Log) -> None:
-        """All demonstrations of the task."""
+        """Draw all demonstrations of the task."""
         if "minimal" not in (self._detail.level, self._detail.policy):
             drawing = draw_task(log["task"], include_test=False)
             self._save(drawing, log, "task_overview")
 
     def step(self, log: Log) -> None:
-        """The grid before and after a step."""
+        """Draw the grid before and after a step."""
         if self._detail.policy == "minimal" or not self._detail.shows_step(log):
             return
         rules = self._rules
@@ -153,7 +153,7 @@ class PictureHandler(Handler):
         self._save(drawing, log, f"step_{log['step_num']:03d}")
 
     def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
-        """Curves and key moments, or a page."""
+        """Draw curves and key moments, or write a page."""
         if not self._rules.episode_summaries or not frames:
             return
         options = {
@@ -210,22 +210,22 @@ class WandbHandler(Handler):
         )
 
     def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
-        """The figures of an episode."""
+        """Log the figures of an episode."""
         if summary["episode_num"] % self._frequency == 0:
             self._run.log(_figures(summary, "episode/"))
 
     def batch(self, number: int, figures: Mapping[str, float]) -> None:
-        """The figures of an update."""
+        """Log the figures of an update."""
         if number % self._frequency == 0:
             # Not as the step of the service, which refuses to go back on a resume.
             self._run.log({"update_step": number, **figures})
 
     def evaluation(self, summary: Log) -> None:
-        """The figures of an evaluation, as the outcome of the run."""
+        """Log the figures of an evaluation as the outcome of the run."""
         self._run.summary.update(_figures(summary, "evaluation/"))
 
     def close(self) -> None:
-        """Hand in what is left."""
+        """Close the run."""
         self._run.finish()
 
 

@@ -8,7 +8,6 @@ is imported; `JAXErrorHandler.setup_error_environment` applies a later value.
 
 import os
 import warnings
-from collections.abc import Callable
 from typing import Any, TypeVar, get_args
 
 import jax
@@ -42,14 +41,14 @@ class JAXErrorHandler:
 
     @staticmethod
     def validate_action(action: T, config: Any) -> T:
-        """The action, if operation and coordinates are in range; never clipped."""
+        """Return the action if operation and coordinates are in range."""
         check_action_kind(action)
         check_mask_shape(action, config)
         return _checked(action, config, "")
 
     @staticmethod
     def validate_batch_actions(actions: T, config: Any, batch_size: int) -> T:
-        """The actions, if there are `batch_size` and each is in range."""
+        """Return the actions if there are `batch_size` and each is in range."""
         check_action_kind(actions)
         check_mask_shape(actions, config)
         shape = jnp.shape(jax.tree.leaves(actions)[0])
@@ -62,7 +61,7 @@ class JAXErrorHandler:
 
     @staticmethod
     def validate_state_consistency(state: ArcEnvState) -> ArcEnvState:
-        """The state, if its counters, mode and similarity make sense.
+        """Return the state if its counters, mode and similarity make sense.
 
         Grids and masks agree by construction: they are views of one packed array.
         """
@@ -75,7 +74,7 @@ class JAXErrorHandler:
     def validate_grid_operation(
         state: ArcEnvState, operation: Any, selection: Any
     ) -> ArcEnvState:
-        """The state, if operation and selection can be applied to it.
+        """Return the state if operation and selection can be applied to it.
 
         An empty selection is fine: most operations then do nothing.
         """
@@ -84,15 +83,17 @@ class JAXErrorHandler:
                 f"the selection has shape {selection.shape}, the grid "
                 f"{state.working_grid.shape}: they must be equal"
             )
-        operation = jnp.asarray(operation)
-        episode = assert_in_range(
-            operation, 0, NUM_OPERATIONS - 1, "operation", of=state.episode
-        )
+        number = jnp.asarray(operation)
+        fine = (number >= 0) & (number < NUM_OPERATIONS)
+        rule = f"operation must be 0 to {NUM_OPERATIONS - 1}"
+        if not is_traced(fine) and current_mode() == "raise" and not fine.all():
+            raise CheckError(f"{rule}, not {operation}")
+        episode = check(state.episode, fine, rule)
         return ArcEnvState(state.tasks, episode)
 
     @staticmethod
     def get_error_mode() -> str:
-        """The mode in force; a wrong EQX_ON_ERROR is warned of and means "raise"."""
+        """Return the current mode; a wrong EQX_ON_ERROR warns and means "raise"."""
         named = os.environ.get(MODE_VARIABLE)
         if named is not None and _mode_of(named) is None:
             return "raise"
@@ -127,44 +128,8 @@ class JAXErrorHandler:
         jax.config.update("jax_debug_nans", enable_nan_checks and mode != "nan")
 
 
-def assert_positive(value: Any, name: str = "value") -> Any:
-    """The value, if every number in it is above 0."""
-    return _asserted(value, lambda x: x > 0, f"{name} must be above 0")
-
-
-def assert_in_range(
-    value: Any, low: Any, high: Any, name: str = "value", of: Any = None
-) -> Any:
-    """The value, if every number in it is `low` to `high`, both included.
-
-    With `of` that is checked and given back instead, where the value is not used.
-    """
-    inside = lambda x: (x >= low) & (x <= high)
-    return _asserted(value, inside, f"{name} must be {low} to {high}", of)
-
-
-def assert_shape_matches(
-    array: Any, shape: tuple[int, ...], name: str = "array"
-) -> Any:
-    """The array, if it has this shape; shapes are known while tracing."""
-    found = jnp.shape(array)
-    if found != tuple(shape):
-        raise ValueError(f"{name} has shape {found}; it must have {tuple(shape)}")
-    return array
-
-
-def _asserted(
-    value: Any, fine: Callable[[Any], Any], message: str, of: Any = None
-) -> Any:
-    array = jnp.asarray(value)
-    truth = fine(array)
-    if not is_traced(truth) and current_mode() == "raise" and not truth.all():
-        raise CheckError(f"{message}, not {value}")
-    return check(array if of is None else of, truth, message)
-
-
 def _checked(action: T, config: Any, where: str) -> T:
-    """On the host the message names value and rows, in compiled code the rule."""
+    """Check; on the host the message names value and rows, else the rule."""
     numbers = ranges(action, config)
     if current_mode() == "raise" and not is_traced([n for _, n, _ in numbers]):
         problem = out_of_range(numbers)
@@ -175,13 +140,13 @@ def _checked(action: T, config: Any, where: str) -> T:
 
 
 def _rowwise(tree: T, fine: Any, message: str) -> T:
-    """Checked row by row, so that in "nan" mode only the wrong rows are spoilt."""
+    """Check row by row, so that in "nan" mode only the wrong rows become NaN."""
     one = lambda tree, fine: check(tree, fine, message)
     return (jax.vmap(one) if fine.ndim else one)(tree, fine)
 
 
 def _mode_of(named: str) -> str | None:
-    """The mode that a value of the variable names; None, and a warning, for others."""
+    """Return the mode that the variable names; None, and a warning, for others."""
     if named in get_args(ErrorMode):
         return named
     warnings.warn(

@@ -8,7 +8,6 @@ from jaxarc.wrappers.actions import (
 from jaxarc.wrappers.episodes import (
     AutoReset,
     EpisodeMetrics,
-    ExtendedMetrics,
     MetricsWrapper,
     StepLimit,
     Vectorize,
@@ -29,7 +28,6 @@ __all__ = [
     "ClipboardObservationWrapper",
     "ContextualObservationWrapper",
     "EpisodeMetrics",
-    "ExtendedMetrics",
     "FlattenActionWrapper",
     "InputGridObservationWrapper",
     "MetricsWrapper",

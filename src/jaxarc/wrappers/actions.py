@@ -15,14 +15,14 @@ class PointActionWrapper(Wrapper):
     """Actions are `operation`, `row` and `col`."""
 
     def action_space(self, env_params: Any = None) -> DictSpace:
-        """A number for each."""
+        """Return a space with a number for each component."""
         height, width = self.params.buffer.get_grid_shape()
         operations = self.params.config.action.max_operations
         sizes = (("operation", operations), ("row", height), ("col", width))
         return DictSpace(tuple((name, Discrete(size)) for name, size in sizes))
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows an action on one cell."""
+        """Step with an action on one cell."""
         if isinstance(action, dict):
             action = PointAction(*_numbers(action, "operation", "row", "col"))
         return self.env.step(state, action, env_params)
@@ -32,7 +32,7 @@ class BboxActionWrapper(Wrapper):
     """Actions are `operation` and the corners `r1`, `c1`, `r2`, `c2`."""
 
     def action_space(self, env_params: Any = None) -> DictSpace:
-        """A number for each."""
+        """Return a space with a number for each component."""
         height, width = self.params.buffer.get_grid_shape()
         operations = self.params.config.action.max_operations
         sizes = (
@@ -45,7 +45,7 @@ class BboxActionWrapper(Wrapper):
         return DictSpace(tuple((name, Discrete(size)) for name, size in sizes))
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows an action on a rectangle."""
+        """Step with an action on a rectangle."""
         if isinstance(action, dict):
             names = ("operation", "r1", "c1", "r2", "c2")
             action = BboxAction(*_numbers(action, *names))
@@ -71,15 +71,15 @@ class FlattenActionWrapper(Wrapper):
             )
 
     def action_space(self, env_params: Any = None) -> Discrete:
-        """As many numbers as there are actions."""
+        """Return as many numbers as there are actions."""
         return Discrete(math.prod(space.num_values for _, space in self._components))
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows the action of this number."""
+        """Step with the action of this number."""
         return self.env.step(state, self.unflatten(action), env_params)
 
     def unflatten(self, action: Any) -> dict[str, Int[Array, "*batch"]]:
-        """The components of a number.
+        """Return the components of a number.
 
         One that is out of range gives a first component out of range, which is refused
         or clipped as the configuration says.

@@ -35,56 +35,56 @@ class Wrapper(eqx.Module):
 
     @property
     def unwrapped(self) -> Environment:
-        """The environment at the heart."""
+        """Return the innermost environment."""
         return self.env.unwrapped
 
     @property
     def params(self) -> Any:
-        """Tasks and rules of the environment at the heart."""
+        """Return tasks and rules of the innermost environment."""
         return self.env.params
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """A fresh episode."""
+        """Start an episode."""
         return self.env.reset(key, env_params, **start)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows an action."""
+        """Advance by one action."""
         return self.env.step(state, action, env_params)
 
     def auto_reset(self, state: Any, done: Any, env_params: Any = None) -> Any:
-        """The state, or where its episode is done the start of another one."""
+        """Return the state, or a start of another episode where it is done."""
         return self.env.auto_reset(state, done, env_params)
 
     def observe(self, state: Any, env_params: Any = None) -> Any:
-        """What an agent sees of a state."""
+        """Return the observation of a state."""
         return self.env.observe(state, env_params)
 
     def arc_state(self, state: Any) -> ArcEnvState:
-        """The state with all its documented views."""
+        """Return the state with all its documented views."""
         return self.env.arc_state(state)
 
     def observation_space(self, env_params: Any = None) -> Space:
-        """What observations may be."""
+        """Return the space of observations."""
         return self.env.observation_space(env_params)
 
     def action_space(self, env_params: Any = None) -> Space:
-        """What actions may be."""
+        """Return the space of actions."""
         return self.env.action_space(env_params)
 
     def reward_space(self, env_params: Any = None) -> Space:
-        """What rewards may be."""
+        """Return the space of rewards."""
         return self.env.reward_space(env_params)
 
     def discount_space(self, env_params: Any = None) -> Space:
-        """What discounts may be."""
+        """Return the space of discounts."""
         return self.env.discount_space(env_params)
 
     def state_space(self, env_params: Any = None) -> Space:
-        """What the grids of a state may be."""
+        """Return the space of a state's grids."""
         return self.env.state_space(env_params)
 
     def render(self, state: Any, mode: str | None = None) -> Any:
-        """A picture of a state."""
+        """Render a state."""
         return self.env.render(state, mode)
 
     def close(self) -> None:
@@ -98,20 +98,20 @@ class KeepingWrapper(Wrapper):
     """
 
     def observe(self, state: Any, env_params: Any = None) -> Any:
-        """What an agent sees of a state."""
+        """Return the observation of a state."""
         return self.env.observe(state.inner, env_params)
 
     def render(self, state: Any, mode: str | None = None) -> Any:
-        """A picture of a state."""
+        """Render a state."""
         return self.env.render(state.inner, mode)
 
     def arc_state(self, state: Any) -> ArcEnvState:
-        """The state with all its documented views."""
+        """Return the state with all its documented views."""
         return self.env.arc_state(state.inner)
 
 
 def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
-    """Whether one of these wrappers is somewhere around an environment."""
+    """Return whether one of these wrappers is somewhere around an environment."""
     while isinstance(env, Wrapper):
         if isinstance(env, kinds):
             return True
@@ -120,7 +120,7 @@ def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
 
 
 def replace_step(step: TimeStep, **changes: Any) -> TimeStep:
-    """A time step with some of its fields changed."""
+    """Return a time step with some of its fields changed."""
     names = ("step_type", "reward", "discount", "observation", "extras")
     values = {name: getattr(step, name) for name in names} | changes
     return TimeStep(**values)
@@ -143,12 +143,12 @@ class StepLimit(KeepingWrapper):
             raise ValueError(f"max_steps is {self.max_steps}: allow at least one step")
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """A fresh episode."""
+        """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         return Counted(state, jnp.zeros((), jnp.int32)), step
 
     def step(self, state: Counted, action: Any, env_params: Any = None) -> Any:
-        """What follows an action, truncated at the limit."""
+        """Advance by one action; truncate at the limit."""
         inner, step = self.env.step(state.inner, action, env_params)
         steps = state.steps + 1
         truncated = step.truncated() | (steps >= self.max_steps)
@@ -156,7 +156,7 @@ class StepLimit(KeepingWrapper):
         return Counted(inner, steps), replace_step(step, step_type=kind)
 
     def auto_reset(self, state: Counted, done: Any, env_params: Any = None) -> Counted:
-        """The state, or where its episode is done the start of another one."""
+        """Return the state, or a start of another episode where it is done."""
         steps = jnp.where(done, 0, state.steps)
         return Counted(self.env.auto_reset(state.inner, done, env_params), steps)
 
@@ -171,21 +171,21 @@ class AutoReset(Wrapper):
     """
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """A fresh episode."""
+        """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         extras = step.extras | {"final_observation": step.observation}
         return state, replace_step(step, extras=extras)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows an action."""
+        """Advance by one action."""
         after, step = self.env.step(state, action, env_params)
         extras = step.extras | {"final_observation": step.observation}
         params = self.params if env_params is None else env_params
         if not params.config.environment.auto_reset:
             return after, replace_step(step, extras=extras)
-        renewed = self.env.auto_reset(after, step.last(), env_params)
-        seen = self.env.observe(renewed, env_params)
-        return renewed, replace_step(step, observation=seen, extras=extras)
+        fresh = self.env.auto_reset(after, step.last(), env_params)
+        seen = self.env.observe(fresh, env_params)
+        return fresh, replace_step(step, observation=seen, extras=extras)
 
 
 class EpisodeMetrics(eqx.Module):
@@ -214,13 +214,13 @@ class MetricsWrapper(KeepingWrapper):
     """
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """A fresh episode."""
+        """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         measured = Measured(state, _blank(step.extras["similarity"]))
         return measured, _with_metrics(step, measured.metrics)
 
     def step(self, state: Measured, action: Any, env_params: Any = None) -> Any:
-        """What follows an action."""
+        """Advance by one action."""
         inner, step = self.env.step(state.inner, action, env_params)
         before = state.metrics
         length = before.episode_length + 1
@@ -240,14 +240,11 @@ class MetricsWrapper(KeepingWrapper):
     def auto_reset(
         self, state: Measured, done: Any, env_params: Any = None
     ) -> Measured:
-        """The state, or where its episode is done the start of another one."""
+        """Return the state, or a start of another episode where it is done."""
         inner = self.env.auto_reset(state.inner, done, env_params)
         begun = _blank(self.env.arc_state(inner).episode.similarity_score)
         merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
         return Measured(inner, merged)
-
-
-ExtendedMetrics = MetricsWrapper
 
 
 def _blank(similarity: Float[Array, ""]) -> EpisodeMetrics:
@@ -275,7 +272,7 @@ class Vectorize(Wrapper):
     """
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """A fresh episode for every key; what of a start is given has one for each."""
+        """Start an episode for every key; `start` has a value for each."""
         params = self.params if env_params is None else env_params
         pair, task = start.get("pair"), start.get("task")
         check_choice(params.buffer, params.episode_mode, pair, task)
@@ -283,25 +280,25 @@ class Vectorize(Wrapper):
         return jax.vmap(one)(key, start)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows every action."""
+        """Advance by one action each."""
         return jax.vmap(lambda s, a: self.env.step(s, a, env_params))(state, action)
 
     def auto_reset(self, state: Any, done: Any, env_params: Any = None) -> Any:
-        """The states, with another start for those that are done."""
+        """Return the states, with another start for those that are done."""
         return jax.vmap(lambda s, d: self.env.auto_reset(s, d, env_params))(state, done)
 
     def observe(self, state: Any, env_params: Any = None) -> Any:
-        """What agents see of the states."""
+        """Return the observations of the states."""
         return jax.vmap(lambda s: self.env.observe(s, env_params))(state)
 
     def arc_state(self, state: Any) -> ArcEnvState:
-        """The states with all their documented views, and the tasks once."""
+        """Return the states with all their documented views, the tasks once."""
         states = self.env.arc_state(state)
         shared = jax.tree.map(lambda x: x[None], states.tasks)
         return ArcEnvState(shared, states.episode)
 
     def render(self, state: Any, mode: str | None = None) -> tuple[Any, ...]:
-        """A picture of every state."""
+        """Render every state."""
         count = self.arc_state(state).step_count.shape[0]
         rows = [jax.tree.map(lambda x, i=i: x[i], state) for i in range(count)]
         return tuple(self.env.render(row, mode) for row in rows)

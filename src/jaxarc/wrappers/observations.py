@@ -24,23 +24,23 @@ class ObservationWrapper(Wrapper):
     @property
     @abstractmethod
     def added(self) -> int:
-        """How many channels are added."""
+        """Return how many channels are added."""
 
     @abstractmethod
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
-        """The channels to add."""
+        """Return the channels to add."""
 
     def observe(self, state: Any, env_params: Any = None) -> Channels:
-        """All channels."""
+        """Return all channels."""
         return self._extended(self.env.observe(state, env_params), state, env_params)
 
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """A fresh episode."""
+        """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         return state, self._seen(state, step, env_params)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """What follows an action."""
+        """Advance by one action."""
         after, step = self.env.step(state, action, env_params)
         return after, self._seen(after, step, env_params)
 
@@ -55,7 +55,7 @@ class ObservationWrapper(Wrapper):
         return jnp.concatenate([seen, more], axis=-1)
 
     def observation_space(self, env_params: Any = None) -> Bounded:
-        """Grids with channels."""
+        """Return the space of grids with channels."""
         inner = self.env.observation_space(env_params)
         channels = inner.shape[2] if len(inner.shape) == 3 else 1
         shape = (*inner.shape[:2], channels + self.added)
@@ -67,11 +67,11 @@ class ClipboardObservationWrapper(ObservationWrapper):
 
     @property
     def added(self) -> int:
-        """One channel."""
+        """Return 1."""
         return 1
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
-        """The clipboard."""
+        """Return the clipboard."""
         layers = episode.clipboard
         content = layers[bits.PLANES]
         return bits.unpack_grid(layers[: bits.PLANES], content, episode.width)[
@@ -84,11 +84,11 @@ class InputGridObservationWrapper(ObservationWrapper):
 
     @property
     def added(self) -> int:
-        """One channel."""
+        """Return 1."""
         return 1
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
-        """The input."""
+        """Return the input."""
         pair = _current(tasks, episode)
         return _unpacked(pair.given, pair.given_size, tasks.width)[..., None]
 
@@ -104,11 +104,11 @@ class AnswerObservationWrapper(ObservationWrapper):
 
     @property
     def added(self) -> int:
-        """One channel."""
+        """Return 1."""
         return 1
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
-        """The answer."""
+        """Return the answer."""
         pair = _current(tasks, episode)
         size = jnp.zeros_like(pair.wanted_size) if self.hidden else pair.wanted_size
         return _unpacked(pair.wanted, size, tasks.width)[..., None]
@@ -130,11 +130,11 @@ class ContextualObservationWrapper(ObservationWrapper):
 
     @property
     def added(self) -> int:
-        """Two channels a pair."""
+        """Return two channels per pair."""
         return 2 * self.num_context_pairs
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
-        """The demonstrations."""
+        """Return the demonstrations."""
         count, _ = pair_counts(tasks, episode.task_row)
         place = jnp.arange(self.num_context_pairs, dtype=jnp.int32)
         training = episode.episode_mode == 0

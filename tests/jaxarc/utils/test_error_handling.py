@@ -19,9 +19,6 @@ from jaxarc.utils.error_handling import (
     FRAMES_VARIABLE,
     MODE_VARIABLE,
     JAXErrorHandler,
-    assert_in_range,
-    assert_positive,
-    assert_shape_matches,
 )
 from jaxrig.checks import error_mode
 
@@ -175,16 +172,3 @@ def test_debugging(mode, search, found):
     assert jax.config.values["jax_debug_nans"] == found
     with pytest.raises(ValueError, match="at least 1"):
         JAXErrorHandler.configure_debugging(breakpoint_frames=0)
-
-
-def test_assertions():
-    assert float(assert_positive(2.0, "rate")) == 2.0
-    with pytest.raises(RuntimeError, match="rate must be above 0, not -1"):
-        assert_positive(-1, "rate")
-    values = jnp.array([1, 5])
-    assert_same(assert_in_range(values, 1, 5), values)
-    with pytest.raises(RuntimeError, match="value must be 1 to 4"):
-        jax.block_until_ready(jax.jit(lambda x: assert_in_range(x, 1, 4))(values))
-    assert assert_shape_matches(values, (2,)) is values
-    with pytest.raises(ValueError, match=r"array has shape \(2,\)"):
-        assert_shape_matches(values, (3,))
