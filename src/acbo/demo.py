@@ -24,7 +24,7 @@ from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.losses import kl_divergence_loss_jax
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Heading, Part, Section, Table, Text
-from jaxrig.report.numerals import format_number
+from jaxrig.report.text import format_number
 from jaxrig.timing import Timing, compare
 
 PROBLEM, ROWS, STEPS, SEED = "butterfly_5var", 20, 10, 1

@@ -1,23 +1,28 @@
-"""Map a function over a long axis in chunks of one compiled shape.
+"""Map a function over a long axis in chunks of one compiled shape, and plan the chunks.
 
-The result does not depend on the chunk size, and a chunk that does not fit in
-memory is halved and tried again.
+The result does not depend on the chunk size, and a chunk that does not fit in memory is
+halved and tried again.
 """
 
 import functools
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import PyTree
 
 from jaxrig.dtypes import is_key
-from jaxrig.keys import worker_keys
+from jaxrig.memory import (
+    CompiledMemory,
+    compiled_memory,
+)
 from jaxrig.progress import Meter
 from jaxrig.tracing import compile_once
 
@@ -231,35 +236,76 @@ def map_chunked(
     )
 
 
-def map_workers(
-    function: Callable[..., Any],
-    *,
-    workers: int,
-    items_per_worker: int,
-    to_host: bool = False,
-    meter: Meter | None = None,
-    label: str = "items",
-) -> Callable[..., PyTree]:
-    """Run `function(key, *shared)` for workers x items, one worker at a time.
+@dataclass(frozen=True)
+class BatchPlan:
+    """The largest batch found to fit, what it takes, and every size compiled."""
 
-    Returns a function of `(key, *shared)`, compiled once. Every item has a key of its
-    own; results have two leading axes.
-    """
-    if workers < 1 or items_per_worker < 1:
-        raise ValueError(f"workers={workers}, items_per_worker={items_per_worker} < 1")
-    mapped = map_chunked(
-        function,
-        chunk_size=items_per_worker,
-        to_host=to_host,
-        meter=meter,
-        label=label,
+    batch_size: int
+    memory: CompiledMemory
+    budget_bytes: int
+    confirmed: tuple[tuple[int, int], ...]  # (batch size, bytes) of each compilation
+
+
+def batched_shapes(item: PyTree, batch_size: int) -> PyTree:
+    """Shapes of a batch of items like this one, without making it."""
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((batch_size, *jnp.shape(x)), jnp.result_type(x)),
+        item,
     )
 
-    def run(key: PRNGKeyArray, *shared: Any) -> PyTree:
-        keys = worker_keys(key, workers, items_per_worker)
-        result = mapped(keys.reshape(-1, *keys.shape[2:]), *shared)
-        return jax.tree.map(
-            lambda x: x.reshape(workers, items_per_worker, *x.shape[1:]), result
-        )
 
-    return run
+def largest_batch(
+    function: Callable[..., Any],
+    item: PyTree,
+    *shared: Any,
+    budget_bytes: int,
+    max_batch_size: int = 1_048_576,
+) -> BatchPlan:
+    """The largest batch for which `function(batch, *shared)` fits a memory budget.
+
+    Two small compilations give bytes per item, which give an estimate; XLA's analysis
+    of the function compiled at that size confirms or corrects it. Nothing is run.
+    """
+    if max_batch_size < 1:
+        raise ValueError(f"max_batch_size={max_batch_size} must be at least 1")
+    tried: dict[int, CompiledMemory] = {}
+
+    def need(size: int) -> int:
+        if size not in tried:
+            tried[size] = compiled_memory(function, batched_shapes(item, size), *shared)
+        return tried[size].total
+
+    if need(1) > budget_bytes:
+        raise MemoryError(
+            f"one item needs {need(1):,} bytes, the budget is {budget_bytes:,}"
+        )
+    fits, too_large = 1, max_batch_size + 1
+    candidate = min(8, max_batch_size)
+    # Stop where a further compilation could gain less than one part in 64.
+    while too_large - fits > max(1, fits // 64):
+        if need(candidate) <= budget_bytes:
+            fits = candidate
+        else:
+            too_large = candidate
+        candidate = _next_candidate(tried, fits, too_large, budget_bytes)
+    confirmed = tuple((size, memory.total) for size, memory in sorted(tried.items()))
+    return BatchPlan(fits, tried[fits], budget_bytes, confirmed)
+
+
+def _next_candidate(
+    tried: dict[int, CompiledMemory], fits: int, too_large: int, budget: int
+) -> int:
+    """Between what fits and what does not, where a straight line meets the budget.
+
+    Memory need not grow along a line, so every second time the middle is tried, and
+    the interval shrinks whatever the function does.
+    """
+    bounded = too_large in tried
+    if bounded and len(tried) % 2 == 0:
+        guess = math.isqrt(fits * too_large)
+    else:
+        other = too_large if bounded else max(size for size in tried if size < fits)
+        per_item = (tried[other].total - tried[fits].total) / (other - fits)
+        room = budget - tried[fits].total
+        guess = fits + int(room / per_item) if per_item > 0 else too_large - 1
+    return max(fits + 1, min(guess, too_large - 1))

@@ -26,7 +26,7 @@ from jaxrig.console import (
 )
 from jaxrig.machine import describe_machine, package_versions
 from jaxrig.memory import device_memory, host_memory
-from jaxrig.report.numerals import format_number
+from jaxrig.report.text import format_number
 from jaxrig.timing import Timing
 
 SCHEMA = "jaxrig.bench/1"

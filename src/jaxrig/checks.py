@@ -5,9 +5,7 @@ trace again; going back to an earlier mode finds the earlier compilation.
 """
 
 import contextlib
-import enum
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -15,8 +13,7 @@ import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, PyTree
+from jaxtyping import Array, Bool
 
 from jaxrig.dtypes import is_key
 
@@ -170,12 +167,3 @@ def message_of(error: BaseException) -> str | None:
         return str(error)
     _, found, rest = str(error).partition(_RAISED_BY)
     return rest.split("\n\n\n")[0].strip() if found else None
-
-
-def tally(codes: PyTree, outcomes: type[enum.IntEnum]) -> dict[str, int]:
-    """How often each outcome occurs in an array of outcome codes, by name."""
-    counts = Counter(np.asarray(codes).ravel().tolist())
-    unknown = set(counts) - {int(outcome) for outcome in outcomes}
-    if unknown:
-        raise ValueError(f"codes {sorted(unknown)} are not in {outcomes.__name__}")
-    return {outcome.name: counts[int(outcome)] for outcome in outcomes}

@@ -156,7 +156,6 @@ def main() -> None:
     """Run the command `jaxrig` with the sub-commands of all installed systems."""
     command = typer.main.get_group(app)
     for entry in system_entries():
-        if entry.name != "core":
-            help = package_summary(entry)
-            command.add_command(SystemCommands(name=entry.name, help=help))
+        help = package_summary(entry)
+        command.add_command(SystemCommands(name=entry.name, help=help))
     command()

@@ -70,9 +70,10 @@ def missing_modules(extra: str) -> list[str]:
 
 
 def system_entries() -> list[metadata.EntryPoint]:
-    """Return the entry points of all systems, the core first, without loading them."""
+    """Return the entry points of all systems by name, without loading them."""
+    # "core" was one of them once, and is where the installation is older than this.
     entries = metadata.entry_points(group=SYSTEMS)
-    return sorted(entries, key=lambda entry: (entry.name != "core", entry.name))
+    return sorted((e for e in entries if e.name != "core"), key=lambda e: e.name)
 
 
 def package_summary(entry: metadata.EntryPoint) -> str:

@@ -23,8 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from jaxrig.callbacks import host_callback
-from jaxrig.throttle import Interval
+from jaxrig.callbacks import Interval, host_callback
 
 Carry = TypeVar("Carry")
 UPDATES_PER_SCAN = 50  # often enough to look smooth, too seldom to cost anything

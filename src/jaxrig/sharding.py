@@ -1,7 +1,8 @@
-"""Spread a batch over devices: one mesh axis, items sharded, everything else copied.
+"""Devices and processes as one: a mesh to spread a batch over, and joining hosts.
 
-The same calls serve one device, many devices and many processes; only the mesh
-changes. Every process passes the whole batch and keeps its own part of it.
+The same calls serve one device, many devices and many processes; only the mesh changes.
+Every process passes the whole batch and keeps its own part of it. Processes are joined
+by JAX's own distributed runtime.
 """
 
 from collections.abc import Sequence
@@ -43,12 +44,6 @@ def replicate(tree: PyTree, mesh: Mesh) -> PyTree:
     return _put(tree, NamedSharding(mesh, PartitionSpec()))
 
 
-def constrain(tree: PyTree, mesh: Mesh) -> PyTree:
-    """Inside a compiled function: keep the first axis split over the mesh."""
-    sharding = NamedSharding(mesh, PartitionSpec(AXIS))
-    return jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, sharding), tree)
-
-
 def gather(tree: PyTree) -> PyTree:
     """Every array whole in every process: NumPy arrays, and keys as keys."""
 
@@ -78,3 +73,43 @@ def _put(tree: PyTree, sharding: NamedSharding) -> PyTree:
         return jax.make_array_from_callback(host.shape, sharding, host.__getitem__)
 
     return jax.tree.map(put, tree)
+
+
+def start_hosts(
+    coordinator: str | None = None,
+    process_count: int | None = None,
+    process_id: int | None = None,
+) -> None:
+    """Join the other processes; call it before anything opens a device.
+
+    Give all three arguments (`coordinator` as "address:port") or none, where a cluster
+    scheduler lets JAX find them.
+    """
+    given = [coordinator, process_count, process_id]
+    if None in given and given != [None] * 3:
+        raise ValueError(
+            f"coordinator={coordinator!r}, process_count={process_count}, "
+            f"process_id={process_id}: give all three or none"
+        )
+    if process_id is not None and process_id not in range(process_count or 0):
+        raise ValueError(
+            f"process_id={process_id} must be in 0..{(process_count or 0) - 1}"
+        )
+    jax.distributed.initialize(coordinator, process_count, process_id)
+
+
+def stop_hosts() -> None:
+    """Leave the group of processes."""
+    jax.distributed.shutdown()
+
+
+def is_main() -> bool:
+    """Whether this process is the one that writes files and reports progress."""
+    # Asking for the index opens the devices, so a lone process does not ask.
+    return not jax.distributed.is_initialized() or jax.process_index() == 0
+
+
+def wait_for_all(name: str) -> None:
+    """Block until every process has come to the barrier of this name."""
+    if jax.distributed.is_initialized() and jax.process_count() > 1:
+        multihost_utils.sync_global_devices(name)

@@ -1,20 +1,33 @@
-"""Named compressed blobs on disk: nested data in a gzipped container, never pickle."""
+"""Named compressed blobs on disk, a cache bounded by bytes, and a lazy loader."""
 
 import gzip
+import hashlib
 import os
+import re
+import sys
+import threading
+import time
+import warnings
 import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import jax
 
 from jaxrig.atomic import atomic_write, remove_leftovers
 from jaxrig.container import (
     ContainerError,
     as_value,
+    decode,
+    encode,
+    is_array,
     read_arrays,
     read_header,
     write_container,
 )
-from jaxrig.plain import decode, encode
 
 SCHEMA = "jaxrig.blob"
 MAX_NAME = 150  # bytes, and letters of a suffix: file systems allow 255 bytes
@@ -147,3 +160,234 @@ def _read_data(packed: gzip.GzipFile, where: str, bound: int) -> Any:
         return decode(header.meta["data"], arrays)
     except ValueError as error:
         raise ContainerError(f"{where}: {error}") from error
+
+
+T = TypeVar("T")
+
+_BLOB_NAME = re.compile(r"cached-.*-[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class CacheStatistics:
+    """Counts of a cache: what is in memory now, and what happened since its creation.
+
+    A hit is a value found in memory or in the store; `spilled` counts values written
+    to the store.
+    """
+
+    items: int
+    bytes: int
+    max_bytes: int
+    hits: int
+    misses: int
+    evictions: int
+    spilled: int
+
+
+class _Item(NamedTuple):
+    value: Any
+    size: int
+    is_stored: bool  # an equal copy lies in the store
+
+
+class ByteCache:
+    """The most recently used values, at most `max_bytes` of them in memory.
+
+    What does not fit goes to `store` if there is one, else it is forgotten. Values are
+    handed out uncopied: treat them as read-only. All methods are safe from any thread;
+    a loader runs outside the lock, so two threads that miss the same key at once may
+    both load it.
+
+        cache = ByteCache(100 * 2**20)
+        grid = cache.get("task 17", lambda: read_grid(17))
+    """
+
+    def __init__(
+        self,
+        max_bytes: int,
+        max_items: int | None = None,
+        store: BlobStore | None = None,
+    ):
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes={max_bytes} is negative")
+        if max_items is not None and max_items < 1:
+            raise ValueError(f"max_items={max_items}: it is at least 1, or None")
+        self._max_bytes = max_bytes
+        self._max_items = sys.maxsize if max_items is None else max_items
+        self._store = store
+        self._lock = threading.RLock()
+        self._items: OrderedDict[str, _Item] = OrderedDict()
+        self._bytes = 0
+        self._hits = self._misses = self._evictions = self._spilled = 0
+
+    def get(self, key: str, loader: Callable[[], Any] | None = None) -> Any:
+        """The value of a key: from memory, the store, or `loader`; else KeyError."""
+        with self._lock:
+            if key in self._items:
+                self._hits += 1
+                self._items.move_to_end(key)
+                return self._items[key].value
+            if found := self._read_store(key):
+                self._hits += 1
+                self._keep(key, found[0], is_stored=True)
+                return found[0]
+            self._misses += 1
+        if loader is None:
+            raise KeyError(key)
+        value = loader()
+        with self._lock:
+            if key in self._items:  # another thread was faster: all get its value
+                return self._items[key].value
+            self.put(key, value)
+        return value
+
+    def put(self, key: str, value: Any) -> None:
+        """Set the value of a key, as the most recently used one."""
+        if self._store is not None:
+            encode(value)  # what could not be spilled is refused here, by its giver
+        with self._lock:
+            self._forget(key)
+            self._keep(key, value, is_stored=False)
+
+    def clear(self) -> None:
+        """Forget every value, in memory and in the store."""
+        with self._lock:
+            self._items.clear()
+            self._bytes = 0
+            if self._store is not None:
+                for name in filter(_BLOB_NAME.fullmatch, self._store.names()):
+                    self._store.delete(name)
+
+    def statistics(self) -> CacheStatistics:
+        """The counts up to now."""
+        with self._lock:
+            return CacheStatistics(
+                *(len(self._items), self._bytes, self._max_bytes),
+                *(self._hits, self._misses, self._evictions, self._spilled),
+            )
+
+    def _keep(self, key: str, value: Any, is_stored: bool) -> None:
+        item = _Item(value, size_of(value), is_stored)
+        if item.size > self._max_bytes:  # no eviction could make room for it
+            self._spill(key, item)
+            return
+        room = self._max_bytes - item.size
+        while self._bytes > room or len(self._items) >= self._max_items:
+            self._evict()
+        self._items[key] = item
+        self._bytes += item.size
+
+    def _evict(self) -> None:
+        key, item = next(iter(self._items.items()))
+        self._spill(key, item)  # before it leaves memory: the disk may be full
+        del self._items[key]
+        self._bytes -= item.size
+        self._evictions += 1
+
+    def _spill(self, key: str, item: _Item) -> None:
+        if self._store is not None and not item.is_stored:
+            self._store.save(item.value, _blob_name(key))
+            self._spilled += 1
+
+    def _forget(self, key: str) -> None:
+        item = self._items.pop(key, None)
+        self._bytes -= item.size if item else 0
+        # A copy left in the store would come back as the value after an eviction.
+        if self._store is not None:
+            self._store.delete(_blob_name(key))
+
+    def _read_store(self, key: str) -> tuple[Any] | None:
+        name = _blob_name(key)
+        if self._store is None or not self._store.exists(name):
+            return None
+        try:
+            return (self._store.load(name),)
+        except ContainerError as error:
+            warnings.warn(f"cached value dropped: {error}", stacklevel=3)
+            self._store.delete(name)
+            return None
+
+
+class LazyLoader(Generic[T]):
+    """A value loaded on first use and let go after `max_idle_time` seconds unused.
+
+    `cleanup_func` is called with the value when it is let go. Concurrent calls load
+    once; an error in `loader_func` reaches the caller and leaves nothing loaded.
+
+        table = LazyLoader(lambda: np.load("table.npy"), max_idle_time=60.0)
+        table.get()
+    """
+
+    def __init__(
+        self,
+        loader_func: Callable[[], T],
+        cleanup_func: Callable[[T], object] | None = None,
+        max_idle_time: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        if not max_idle_time >= 0:
+            raise ValueError(f"max_idle_time={max_idle_time}: seconds, at least 0")
+        self._loader_func = loader_func
+        self._cleanup_func = cleanup_func
+        self._max_idle_time = max_idle_time
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._loaded: tuple[T] | None = None  # a tuple, since None is a value too
+        self._last_use = 0.0
+
+    def get(self) -> T:
+        """The value; loads it if needed, and again if it lay idle for too long."""
+        with self._lock:
+            self.release_if_idle()
+            if self._loaded is None:
+                self._loaded = (self._loader_func(),)
+            self._last_use = self._clock()
+            return self._loaded[0]
+
+    def is_loaded(self) -> bool:
+        """Whether the value is in memory."""
+        return self._loaded is not None
+
+    def force_cleanup(self) -> None:
+        """Let the value go now; without effect when nothing is loaded."""
+        with self._lock:
+            loaded, self._loaded = self._loaded, None
+            if loaded is not None and self._cleanup_func is not None:
+                self._cleanup_func(loaded[0])
+
+    def release_if_idle(self) -> bool:
+        """Let the value go if it lay idle for too long; say whether it did."""
+        with self._lock:
+            idle = self._clock() - self._last_use
+            if self._loaded is None or idle <= self._max_idle_time:
+                return False
+            self.force_cleanup()
+            return True
+
+
+def size_of(value: Any) -> int:
+    """Bytes a value takes: those of its arrays, and of the Python objects around them.
+
+    Looks into dicts, lists, tuples, sets and registered pytrees; any other object
+    counts with its own size, without what it refers to.
+    """
+    total, seen, waiting = 0, set(), [value]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        total += int(item.nbytes) if is_array(item) else sys.getsizeof(item)
+        if isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple | set | frozenset):
+            waiting += item
+        elif not jax.tree_util.all_leaves([item]):
+            waiting += jax.tree_util.tree_leaves(item)
+    return total
+
+
+def _blob_name(key: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", key)[:40]
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"cached-{readable}-{digest[:32]}"

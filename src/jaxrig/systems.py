@@ -46,12 +46,22 @@ class System:
         return _resolve(self.app)
 
 
+CORE = System(
+    "core",
+    "The core",
+    demo="jaxrig.demo:core_section",
+    benchmarks="jaxrig.benchmarks:BENCHMARKS",
+)
+
+
 def _resolve(part: Any) -> Any:
     return pkgutil.resolve_name(part) if isinstance(part, str) else part
 
 
 def load_system(name: str) -> System:
     """Return an installed system; ImportError says why it cannot be had."""
+    if name == CORE.name:
+        return CORE
     entry = next((entry for entry in system_entries() if entry.name == name), None)
     if entry is None:
         raise ImportError(f"no system {name!r} is installed")
@@ -66,8 +76,8 @@ def load_system(name: str) -> System:
 
 
 def load_systems() -> tuple[list[System], dict[str, str]]:
-    """Return the installed systems, the core first, and why others do not load."""
-    systems, problems = [], {}
+    """Return the core and the installed systems, and why others do not load."""
+    systems, problems = [CORE], {}
     for entry in system_entries():
         try:
             systems.append(load_system(entry.name))

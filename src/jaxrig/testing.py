@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 
 from jaxrig.batching import axis_length
 from jaxrig.dtypes import is_key
-from jaxrig.signature import path_of
+from jaxrig.static import path_of
 from jaxrig.tracing import RetraceError, compile_once
 
 

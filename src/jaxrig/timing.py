@@ -2,7 +2,6 @@
 is done, and per CPU second too, since wall time on shared machines wanders.
 """
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ import jax
 import numpy as np
 
 from jaxrig.compilation import record_compilations
-from jaxrig.memory import MIB, host_memory
 
 
 @dataclass(frozen=True)
@@ -91,97 +89,10 @@ def measure(
     return compare(timed, repeats=repeats, warmup=warmup)["function"]
 
 
-class PerformanceMonitor:
-    """Times of steps, resets and batches of any environment, as they happen.
-
-    Seconds spent compiling go to `metrics["jit_compilation_times"]` by function name,
-    and a call that compiled is not among the timed ones. `metrics["memory_usage"]` is
-    this process in MiB.
-    """
-
-    def __init__(
-        self,
-        step: Callable[..., Any] | None = None,
-        reset: Callable[..., Any] | None = None,
-        batch_step: Callable[..., Any] | None = None,
-    ):
-        self._functions = {"step": step, "reset": reset, "batch_step": batch_step}
-        self.metrics: dict[str, Any] = {
-            "step_times": [],
-            "reset_times": [],
-            "memory_usage": [],
-            "throughput": [],
-            "jit_compilation_times": {},
-        }
-
-    def time_function(
-        self, function: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> tuple[Any, float]:
-        """The result of a call and the seconds it ran, compiling not counted."""
-        with record_compilations() as log:
-            result, seconds, _ = _run(lambda: function(*args, **kwargs))
-        if log.compilations:
-            name = getattr(function, "__name__", type(function).__name__)
-            times = self.metrics["jit_compilation_times"]
-            times[name] = times.get(name, 0.0) + log.seconds
-        return result, max(seconds - log.seconds, 0.0)
-
-    def monitor_step(self, *args: Any) -> Any:
-        """Run and time one step."""
-        return self._monitor("step", "step_times", lambda seconds: seconds, *args)
-
-    def monitor_reset(self, *args: Any) -> Any:
-        """Run and time one reset."""
-        return self._monitor("reset", "reset_times", lambda seconds: seconds, *args)
-
-    def monitor_batch_step(self, states: Any, *args: Any) -> Any:
-        """Run and time one step of a batch; records environments per second."""
-        arrays = [x for x in jax.tree.leaves(states) if hasattr(x, "shape")]
-        count = arrays[0].shape[0]
-        rate = lambda seconds: count / max(seconds, 1e-9)
-        return self._monitor("batch_step", "throughput", rate, states, *args)
-
-    def _monitor(
-        self, role: str, metric: str, convert: Callable[[float], float], *args: Any
-    ) -> Any:
-        function, times = self._function(role), self.metrics["jit_compilation_times"]
-        compiled = sum(times.values())
-        result, seconds = self.time_function(function, *args)
-        if sum(times.values()) == compiled:
-            self.metrics[metric].append(convert(seconds))
-        self.metrics["memory_usage"].append(host_memory().resident / MIB)
-        return result
-
-    def get_statistics(self) -> dict[str, float]:
-        """Mean, spread and extremes of what was recorded; absent when nothing was."""
-        statistics = {}
-        for name, reductions in (
-            ("step_time", ("mean", "std", "min", "max")),
-            ("reset_time", ("mean", "std")),
-            ("throughput", ("mean", "max")),
-        ):
-            values = self.metrics[name if name == "throughput" else f"{name}s"]
-            if values:
-                for reduction in reductions:
-                    value = getattr(np, reduction)(values)
-                    statistics[f"{name}_{reduction}"] = float(value)
-        return statistics
-
-    def print_report(self) -> None:
-        """Write the statistics to standard output, times in milliseconds."""
-        lines = ["Performance report"]
-        for name, value in self.get_statistics().items():
-            rate = name.startswith("throughput")
-            shown = f"{value:,.0f} per second" if rate else f"{value * 1e3:.3f} ms"
-            lines.append(f"  {name}: {shown}")
-        for name, value in self.metrics["jit_compilation_times"].items():
-            lines.append(f"  compiling {name}: {value:.2f} s")
-        sys.stdout.write("\n".join(lines) + "\n")
-
-    def _function(self, role: str) -> Callable[..., Any]:
-        function = self._functions[role]
-        if function is None:
-            raise ValueError(
-                f"give the monitor a {role}: PerformanceMonitor({role}=...)"
-            )
-        return function
+def time_call(
+    function: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[Any, float, float]:
+    """Return the result of one call, the seconds it ran, and those it compiled."""
+    with record_compilations() as log:
+        result, seconds, _ = _run(lambda: function(*args, **kwargs))
+    return result, max(seconds - log.seconds, 0.0), log.seconds

@@ -15,14 +15,14 @@ import jax
 from jax.core import Tracer
 
 from jaxrig import checks
-from jaxrig.signature import (
+from jaxrig.static import (
     ARRAY_TYPES,
     Signature,
     StaticLeaf,
     changes,
+    is_hashable,
     signature_of,
 )
-from jaxrig.static import is_hashable
 
 P = ParamSpec("P")
 R = TypeVar("R")

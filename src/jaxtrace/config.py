@@ -22,16 +22,8 @@ from jaxrig.devices import (
     set_accelerator_memory,
 )
 from jaxrig.memory import host_memory
-from jaxtrace.settings import (
-    DTYPES,
-    GIB,
-    Checked,
-    flag,
-    maybe,
-    one_of,
-    whole,
-    wrong,
-)
+from jaxrig.settings import Checked, flag, maybe, one_of, whole, wrong
+from jaxtrace.settings import DTYPES, GIB
 
 PRECISIONS = {"fastest": "bfloat16", "high": "float32", "highest": "highest"}
 WORKSPACE_FACTOR = 4  # memory of a run over memory of its record

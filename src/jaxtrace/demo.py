@@ -19,7 +19,7 @@ from jaxrig.report import (
     Text,
     png_from_array,
 )
-from jaxrig.timing import PerformanceMonitor
+from jaxrig.timing import time_call
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.analysis.kde import KDEEstimator
 from jaxtrace.benchmarks import gyre_slices
@@ -121,10 +121,8 @@ def track(
     progress = lambda done, total: meter.show(done)
     meter.start(f"tracking on {name}", frames - 1)
     tracker = create_tracker("rk4", field, boundary, progress_callback=progress)
-    monitor = PerformanceMonitor()
-    found, seconds = monitor.time_function(tracker.track_particles, seeds, span, frames)
+    found, seconds, compiling = time_call(tracker.track_particles, seeds, span, frames)
     meter.stop()
-    compiling = sum(monitor.metrics["jit_compilation_times"].values())
     return Run(name, found, seconds, compiling)
 
 

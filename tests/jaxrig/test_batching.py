@@ -1,4 +1,7 @@
-"""Oracle: a Python loop over the items."""
+"""Oracle: a Python loop over the items.
+
+Oracle: programs whose memory is known by arithmetic, exhaustive search, a script.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -10,15 +13,16 @@ from hypothesis import strategies as st
 from jaxrig import batching
 from jaxrig.batching import (
     axis_length,
+    batched_shapes,
     is_out_of_memory,
+    largest_batch,
     map_chunked,
-    map_workers,
     pad_axis,
 )
-from jaxrig.compilation import record_compilations
-from jaxrig.keys import worker_keys
+from jaxrig.memory import compiled_memory, tree_bytes
 from jaxrig.progress import Meter
 from jaxrig.testing import assert_trees_close
+from jaxrig.tracing import compile_once
 
 
 def walk(item, scale):
@@ -162,20 +166,6 @@ def test_a_real_out_of_memory_error_is_recognized():
     assert is_out_of_memory(caught.value)
 
 
-def test_workers_by_items_equal_the_loop():
-    key = jax.random.key(5)
-    draw = lambda key, shift: jax.random.uniform(key, (3,)) + shift
-    run = map_workers(draw, workers=3, items_per_worker=4)
-    run(key, jnp.asarray(0.0))
-    with record_compilations() as log:
-        result = run(key, jnp.asarray(1.0))
-    assert not log.compilations
-    keys = worker_keys(key, 3, 4)
-    for w in range(3):
-        for i in range(4):
-            np.testing.assert_array_equal(result[w, i], draw(keys[w, i], 1.0))
-
-
 @settings(max_examples=20)
 @given(st.integers(1, 5), st.integers(0, 9))
 def test_pad_axis_repeats_the_last_item(count, length):
@@ -196,3 +186,86 @@ def test_an_empty_axis_of_keys():
     keys = jax.random.split(jax.random.key(0), 3)[:0]
     found = map_chunked(lambda key: jax.random.normal(key, (2,)), chunk_size=4)(keys)
     assert found.shape == (0, 2)
+
+
+ITEM = jax.ShapeDtypeStruct((250,), jnp.float32)
+
+
+def double(batch):
+    return batch * 2  # 1000 bytes in, 1000 bytes out for each item
+
+
+@pytest.mark.parametrize("budget", [2_000, 2_001, 77_777, 2_000_000, 123_456_789])
+def test_the_batch_that_exactly_fits_is_found(budget):
+    plan = largest_batch(double, ITEM, budget_bytes=budget)
+    assert plan.batch_size == budget // 2_000
+    assert plan.memory.total == 2_000 * plan.batch_size <= budget
+    assert len(plan.confirmed) <= 6
+
+
+def test_a_program_with_a_constant_part_and_temporaries():
+    table = jnp.ones((250, 64))
+
+    def run(batch, table):
+        return jnp.tanh(batch @ table).sum(axis=1)
+
+    budget = 3_000_000
+    plan = largest_batch(run, ITEM, table, budget_bytes=budget)
+
+    def need(size):
+        return compiled_memory(run, batched_shapes(ITEM, size), table).total
+
+    assert need(plan.batch_size) <= budget
+    assert need(plan.batch_size + max(1, plan.batch_size // 16)) > budget
+
+
+def test_the_maximum_caps_the_batch_and_one_item_may_not_fit():
+    plan = largest_batch(double, ITEM, budget_bytes=10**9, max_batch_size=100)
+    assert plan.batch_size == 100
+    with pytest.raises(MemoryError, match="one item needs 2,000 bytes"):
+        largest_batch(double, ITEM, budget_bytes=1_999)
+
+
+def test_functions_of_the_house_can_be_planned():
+    config = ("static", 2)
+    run = lambda batch, config: batch * config[1]
+    for function in (run, compile_once(run)):
+        plan = largest_batch(function, ITEM, config, budget_bytes=77_777)
+        assert plan.batch_size == 77_777 // 2_000
+
+
+def test_batched_shapes_are_shapes_only():
+    shapes = batched_shapes({"x": jnp.ones((2, 3))}, 10)
+    assert tree_bytes(shapes) == 10 * 2 * 3 * 4
+
+
+GROWTH = {
+    "line": lambda n: 1_000 + 40 * n,
+    "square": lambda n: 10 * n * n + 5,
+    "slightly more than a line": lambda n: int(40 * n**1.1),
+    "root": lambda n: int(1e5 * n**0.5),
+    "padded to powers of two": lambda n: 64 * 2 ** (n - 1).bit_length(),
+    "cliff": lambda n: 10 * n if n < 1_000 else 10**12,
+    "flat": lambda n: 500,
+}
+
+
+@pytest.mark.parametrize("growth", GROWTH)
+@pytest.mark.parametrize("budget", [2_000_000, 123_456_789])
+def test_few_compilations_whatever_way_memory_grows(growth, budget, monkeypatch):
+    need, most = GROWTH[growth], 1_048_576
+
+    def compiled(function, shapes):
+        return batching.CompiledMemory(need(shapes.shape[0]), 0, 0, 0)
+
+    monkeypatch.setattr(batching, "compiled_memory", compiled)
+    plan = largest_batch(double, ITEM, budget_bytes=budget)
+    assert need(plan.batch_size) <= budget
+    more = plan.batch_size + max(1, plan.batch_size // 64)
+    assert more > most or need(more) > budget
+    assert len(plan.confirmed) <= 24
+
+
+def test_bad_bounds_are_refused():
+    with pytest.raises(ValueError, match="max_batch_size=0"):
+        largest_batch(double, ITEM, budget_bytes=1, max_batch_size=0)

@@ -1,7 +1,5 @@
 """Oracle: what each mode promises, seen from outside and in the compiled program."""
 
-import enum
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,7 +14,6 @@ from jaxrig.checks import (
     get_error_mode,
     message_of,
     set_error_mode,
-    tally,
 )
 from jaxrig.sharding import make_mesh, shard_batch
 from jaxrig.testing import assert_trees_close
@@ -166,15 +163,3 @@ def test_mode_is_restored_after_an_error():
 def test_message_of_other_errors_is_none():
     assert message_of(RuntimeError("RESOURCE_EXHAUSTED")) is None
     assert message_of(CheckError("why")) == "why"
-
-
-def test_tally_counts_by_name_and_refuses_unknown_codes():
-    class Outcome(enum.IntEnum):
-        OK = 0
-        LEFT = 1
-        LOST = 2
-
-    codes = jnp.asarray([[0, 1], [1, 1]])
-    assert tally(codes, Outcome) == {"OK": 1, "LEFT": 3, "LOST": 0}
-    with pytest.raises(ValueError, match=r"\[7\] are not in Outcome"):
-        tally(jnp.asarray([7]), Outcome)

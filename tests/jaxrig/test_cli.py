@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
+import jaxarc
 import jaxrig
 from jaxrig import cli, demo, systems
 from jaxrig.bench import Benchmark, Measurement
@@ -52,6 +53,7 @@ def plug_in(monkeypatch):
     """Put systems in place of the installed ones."""
 
     def plug_in(*things):
+        monkeypatch.setattr(systems, "CORE", System("core", "The core"))
         entries = [t if isinstance(t, Entry) else Entry(t) for t in things]
         monkeypatch.setattr(systems, "system_entries", lambda: entries)
         monkeypatch.setattr(cli, "system_entries", lambda: entries)
@@ -269,7 +271,7 @@ def test_a_system_that_does_not_load_takes_nothing_else_with_it(
 ):
     plug_in(ONE, Entry(thing, "arc"))
     found, problems = load_systems()
-    assert found == [ONE]
+    assert found == [systems.CORE, ONE]
     assert problems == {"arc": f"arc does not load: {reason}"}
     done = CliRunner().invoke(cli.app, ["bench", "--list"])
     assert done.stdout == "one.a: first\n"
@@ -280,8 +282,8 @@ def test_a_system_that_does_not_load_takes_nothing_else_with_it(
 
 def test_the_help_line_of_a_system_is_the_docstring_of_its_package():
     lines = {entry.name: package_summary(entry) for entry in system_entries()}
-    assert lines["core"] == (jaxrig.__doc__ or "").partition("\n")[0]
-    assert set(lines) == {"core", "arc", "trace", "causal"}
+    assert lines["arc"] == (jaxarc.__doc__ or "").partition("\n")[0]
+    assert set(lines) == {"arc", "trace", "causal"}
 
 
 def test_small_rates_and_long_names_stay_readable(run, plug_in):

@@ -1,6 +1,13 @@
-"""Oracle: the page must agree with JAX and the installation, and see a wrong device."""
+"""Oracle: the page must agree with JAX and the installation, and see a wrong device.
+
+Oracle: Python's own answers.
+"""
 
 import io
+import os
+import platform
+import tomllib
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -8,7 +15,14 @@ from rich.console import Console
 
 from jaxrig import doctor
 from jaxrig.doctor import compile_check, examine
-from jaxrig.machine import install_command
+from jaxrig.machine import (
+    CORE_PACKAGES,
+    EXTRAS,
+    describe_machine,
+    install_command,
+    missing_modules,
+    package_versions,
+)
 
 
 def page():
@@ -42,3 +56,33 @@ def test_the_check_reports_its_compile_seconds():
     check = compile_check()
     assert check.right
     assert np.isfinite(check.seconds)
+
+
+def test_versions_are_those_installed():
+    found = package_versions()
+    assert found["python"] == platform.python_version()
+    assert found["jax"] == jax.__version__
+    assert set(found) == {"python", *CORE_PACKAGES}
+    assert package_versions(["no-such-package"])["no-such-package"] == "not installed"
+
+
+def test_missing_modules_of_an_extra(monkeypatch):
+    monkeypatch.setitem(EXTRAS, "probe", ("json", "no_such_module"))
+    assert missing_modules("probe") == ["no_such_module"]
+
+
+def test_extras_are_those_of_the_project():
+    root = Path(__file__).parent.parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
+    own = {"cuda", "all", "dev", "docs"}  # no modules of ours to look for
+    assert set(EXTRAS) == set(declared) - own
+    for extra, modules in EXTRAS.items():
+        assert len(modules) == len(declared[extra]), extra
+
+
+def test_machine_is_described():
+    found = describe_machine()
+    assert found["cores"] == len(os.sched_getaffinity(0))
+    assert len(found["devices"]) == len(jax.devices())
+    assert found["processor"]

@@ -1,4 +1,15 @@
-"""Oracle: the same program on one device."""
+"""Oracle: the same program on one device.
+
+Oracle: the same program in one process. Two real processes over the loopback.
+
+Oracle: the eight CPU devices of the test run, and a fresh process.
+"""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +17,16 @@ import numpy as np
 import pytest
 
 from helpers import TABLE, make_batch, walk
-from jaxrig.sharding import AXIS, constrain, gather, make_mesh, replicate, shard_batch
+from jaxrig.devices import pick_devices, place, set_accelerator_memory
+from jaxrig.sharding import (
+    gather,
+    is_main,
+    make_mesh,
+    replicate,
+    shard_batch,
+    start_hosts,
+    wait_for_all,
+)
 from jaxrig.testing import assert_trees_close
 from jaxrig.tracing import compile_once
 
@@ -24,18 +44,6 @@ def test_results_do_not_depend_on_the_number_of_devices(devices):
     assert len(sharded[1].sharding.device_set) == devices
 
 
-def test_the_batch_stays_split_inside():
-    mesh = make_mesh()
-
-    @jax.jit
-    def run(x):
-        return constrain(jnp.sort(x) * 2, mesh)
-
-    out = run(shard_batch(jnp.arange(16.0), mesh))
-    assert out.sharding.spec == jax.sharding.PartitionSpec(AXIS)
-    np.testing.assert_array_equal(out, np.arange(16.0) * 2)
-
-
 def test_a_batch_that_does_not_divide_is_refused_with_the_remedy():
     with pytest.raises(
         ValueError, match=r"20 items .* 8 devices.*pad_axis\(tree, 24\)"
@@ -48,3 +56,117 @@ def test_gather_gives_numpy_whole():
     found = gather(shard_batch({"x": jnp.arange(8)}, mesh))
     assert isinstance(found["x"], np.ndarray)
     np.testing.assert_array_equal(found["x"], np.arange(8))
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+import jax
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_num_cpu_devices", 4)
+from jaxrig.sharding import is_main, start_hosts, stop_hosts, wait_for_all
+
+start_hosts(sys.argv[1], 2, int(sys.argv[2]))
+sys.path.insert(0, sys.argv[3])
+import jax.numpy as jnp
+from jaxrig.checkpoint import CheckpointManager
+from jaxrig.sharding import gather, make_mesh, replicate, shard_batch
+from helpers import TABLE, make_batch, walk
+
+mesh = make_mesh()
+assert mesh.size == 8 and jax.process_count() == 2
+batch, table = shard_batch(make_batch(), mesh), replicate(TABLE, mesh)
+state, positions = jax.jit(walk)(batch, table)
+manager = CheckpointManager(sys.argv[4])
+manager.save(1, {"x": state[1]})
+restored = manager.restore({"x": state[1]}).tree
+assert restored["x"].sharding == state[1].sharding
+same = bool((gather(restored["x"]) == gather(state[1])).all())
+positions = gather(positions)
+if is_main():
+    found = {"positions": positions.tolist(), "same": same}
+    Path(sys.argv[4], "found.json").write_text(json.dumps(found))
+wait_for_all("done")
+stop_hosts()
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_two_processes_give_the_result_of_one(tmp_path):
+    address = f"127.0.0.1:{free_port()}"
+    folder = str(Path(__file__).parent.parent)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, address, str(i), folder, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(2)
+    ]
+    outputs = [p.communicate(timeout=120) for p in processes]
+    assert [p.returncode for p in processes] == [0, 0], outputs
+    found = json.loads((tmp_path / "found.json").read_text())
+    expected = jax.jit(walk)(make_batch(), TABLE)[1]
+    np.testing.assert_array_equal(np.float32(found["positions"]), expected)
+    assert found["same"]
+
+
+def test_a_single_process_is_main_and_never_waits():
+    assert is_main()
+    wait_for_all("nobody else")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("127.0.0.1:1", None, None), "all three or none"), (("a:1", 2, 2), r"0\.\.1")],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        start_hosts(*arguments)
+
+
+def test_pick_counts_and_kinds():
+    assert pick_devices("cpu", 3) == jax.devices("cpu")[:3]
+    assert pick_devices() == jax.devices()
+
+
+def test_what_is_not_there_is_said():
+    with pytest.raises(ValueError, match="no tpu device: JAX sees cpu only"):
+        pick_devices("tpu")
+    with pytest.raises(ValueError, match="9 devices asked for, 8 cpu there"):
+        pick_devices("cpu", 9)
+    with pytest.raises(ValueError, match="'quantum' is not one of"):
+        pick_devices("quantum")
+
+
+def test_place_moves_arrays_and_nothing_else():
+    device = jax.devices()[5]
+    tree = place({"a": np.arange(3), "b": jnp.ones(2), "name": "x"}, device)
+    assert tree["a"].devices() == tree["b"].devices() == {device}
+    assert tree["name"] == "x"
+
+
+def test_memory_settings_are_refused_once_devices_are_open():
+    jnp.ones(1)
+    with pytest.raises(RuntimeError, match="before the first array"):
+        set_accelerator_memory(preallocate=False)
+    with pytest.raises(ValueError, match=r"fraction=1\.5"):
+        set_accelerator_memory(fraction=1.5)
+
+
+def test_importing_opens_no_device_and_settings_take_effect():
+    program = """
+import os, jaxrig.devices as d, jaxrig, jaxarc, jaxtrace, acbo
+assert not d.devices_are_open()
+d.set_accelerator_memory(preallocate=False, fraction=0.5)
+assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+assert os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.5"
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -1,4 +1,9 @@
-"""Oracle: a clock under the test's control, and known arithmetic on its readings."""
+"""Oracle: a clock under the test's control, and known arithmetic on its readings.
+
+Oracle: programs known to compile or not.
+"""
+
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +11,8 @@ import numpy as np
 import pytest
 
 from jaxrig import timing
-from jaxrig.timing import PerformanceMonitor, Timing, compare, measure
+from jaxrig.compilation import cache_folder, keep_compilations, record_compilations
+from jaxrig.timing import Timing, compare, measure, time_call
 
 
 @pytest.fixture
@@ -53,42 +59,70 @@ def test_compile_seconds_are_apart_from_run_seconds():
     assert len(first.seconds) == 5
 
 
+def test_one_call_gives_its_result_and_the_seconds_apart():
+    function = jax.jit(lambda x, y: jnp.cosh(x) - y)
+    result, _, compiling = time_call(function, jnp.ones(3), y=1.0)
+    np.testing.assert_allclose(result, np.cosh(1.0) - 1.0, rtol=1e-6)
+    assert compiling > 0
+    again, seconds, compiling = time_call(function, jnp.ones(3), y=1.0)
+    np.testing.assert_array_equal(again, result)
+    assert compiling == 0
+    assert seconds > 0
+
+
 def test_bad_counts_are_refused():
     with pytest.raises(ValueError, match="repeats=0"):
         measure(lambda: 1, repeats=0)
 
 
-def test_monitor_as_the_document_uses_it(capsys):
-    def reset(key):
-        return jnp.zeros(3) + key
+def test_records_each_compilation_by_name_with_seconds():
+    def a_rare_name(x):
+        return jnp.cos(x) * 3 + x
 
-    @jax.jit
-    def step(state, action):
-        return state + action
-
-    monitor = PerformanceMonitor(step=step, reset=reset, batch_step=jax.vmap(step))
-    monitor.monitor_reset(jnp.ones(3))
-    state = monitor.monitor_reset(jnp.ones(3))
-    for _ in range(5):
-        state = monitor.monitor_step(state, jnp.ones(3))
-    np.testing.assert_array_equal(state, np.full(3, 6.0))
-    for _ in range(2):
-        monitor.monitor_batch_step(jnp.zeros((4, 3)), jnp.ones((4, 3)))
-    statistics = monitor.get_statistics()
-    assert len(monitor.metrics["step_times"]) == 4  # the first one compiled
-    assert len(monitor.metrics["memory_usage"]) == 9
-    assert min(monitor.metrics["memory_usage"]) > 10
-    assert statistics["step_time_min"] <= statistics["step_time_mean"]
-    assert statistics["throughput_mean"] == statistics["throughput_max"] > 0
-    assert monitor.metrics["jit_compilation_times"]["step"] > 0
-    monitor.print_report()
-    assert "step_time_mean" in capsys.readouterr().out
+    x = jnp.arange(5.0)
+    function = jax.jit(a_rare_name)
+    with record_compilations() as first:
+        function(x)
+    with record_compilations() as second:
+        function(x)
+    (compilation,) = first.compilations
+    known = jax.__version_info__ >= (0, 8)  # earlier ones do not say what they compile
+    assert compilation.name.removeprefix("jit(").rstrip(")") == (
+        "a_rare_name" if known else "?"
+    )
+    assert first.compilations[0].seconds > 0
+    assert first.seconds >= first.compile_seconds > 0
+    assert second.compilations == []
+    assert second.seconds == 0
 
 
-def test_monitor_without_a_function_says_so():
-    with pytest.raises(ValueError, match=r"PerformanceMonitor\(step="):
-        PerformanceMonitor().monitor_step()
+def test_blocks_nest():
+    x = jnp.arange(3.0)
+    with record_compilations() as outer:
+        jax.jit(lambda x: x * 5 + 1)(x)
+        with record_compilations() as inner:
+            jax.jit(lambda x: x * 7 + 1)(x)
+    assert (len(outer.compilations), len(inner.compilations)) == (2, 1)
 
 
-def test_empty_monitor_has_no_statistics():
-    assert PerformanceMonitor().get_statistics() == {}
+def test_an_empty_block_inside_an_empty_block_closes_itself_only():
+    x = jnp.arange(3.0)
+    with record_compilations() as outer:
+        with record_compilations() as inner:
+            pass
+        jax.jit(lambda x: x * 11 + 1)(x)
+    assert (len(outer.compilations), len(inner.compilations)) == (1, 0)
+
+
+def test_cache_folder_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("JAXRIG_CACHE", "/somewhere")
+    assert cache_folder() == Path("/somewhere")
+    monkeypatch.delenv("JAXRIG_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert cache_folder() == Path("/cache/jaxrig")
+
+
+def test_a_cache_chosen_before_is_left_alone(tmp_path):
+    chosen = jax.config.values["jax_compilation_cache_dir"]  # set in conftest
+    assert keep_compilations(tmp_path) == Path(chosen)
+    assert jax.config.values["jax_compilation_cache_dir"] == chosen

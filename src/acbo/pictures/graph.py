@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from jaxrig.report.axes import PALETTE, document, label, pixel, shorten, text_width
-from jaxrig.report.markup import escape
+from jaxrig.report.text import escape
 
 SWEEPS = 4
 # How far an edge may swing out, in pixels; the first that keeps clear is taken.

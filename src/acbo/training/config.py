@@ -6,7 +6,7 @@ from typing import Any
 
 from acbo.acquisition import ExplorationTrainingConfig, RewardWeights
 from jaxrig.learn import GRPOConfig
-from jaxrig.learn.ranges import require, require_positive
+from jaxrig.settings import require, require_positive
 
 RewardTrainingConfig = RewardWeights
 

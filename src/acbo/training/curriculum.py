@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from acbo.families import SCMConfig
 from acbo.policy.environment import EpisodeConfig
 from acbo.surrogate.encode import variable_bucket
-from jaxrig.learn.ranges import require
+from jaxrig.settings import require
 
 DIFFICULTIES = ("easy", "medium", "hard")
 MAX_ATTEMPTS = 3

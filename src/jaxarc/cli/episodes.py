@@ -38,7 +38,7 @@ from jaxarc.types import JaxArcTask
 from jaxrig.console import make_console
 from jaxrig.progress import make_meter
 from jaxrig.report import Figure, Report, Section
-from jaxrig.report.numerals import format_number
+from jaxrig.report.text import format_number
 
 GROUPS = ("visualization", "storage", "logging", "wandb")
 

@@ -17,11 +17,12 @@ from jaxarc.draw.cells import MaskedGrid
 from jaxarc.draw.terminal import log_grid_to_console
 from jaxrig.callbacks import (
     MAX_NAMES,
+    SlowCalls,
+    Throttle,
     callback_statistics,
     host_callback,
     reset_callback_statistics,
 )
-from jaxrig.throttle import SlowCalls, Throttle
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,9 @@ from weakref import WeakSet
 
 import numpy as np
 
-from jaxrig.caching import ByteCache, LazyLoader
 from jaxrig.dtypes import smallest_dtype
 from jaxrig.memory import MIB, host_memory
-from jaxrig.storage import BlobStore
+from jaxrig.storage import BlobStore, ByteCache, LazyLoader
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from jaxarc.draw.memory import (
     optimize_array_memory,
 )
 from jaxarc.draw.terminal import log_grid_to_console
-from jaxrig.caching import LazyLoader
+from jaxrig.storage import LazyLoader
 
 __all__ = [
     "CompressedStorage",

@@ -10,8 +10,17 @@ from jaxrig.learn.grpo import (
     grpo_update,
 )
 from jaxrig.learn.ppo import PPOConfig, PPOMetrics, PPOState, ppo_init, ppo_update
-from jaxrig.learn.protocol import Choice, Environment, Evaluation, Policy, Step
-from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner
+from jaxrig.learn.rollout import (
+    Choice,
+    Environment,
+    Evaluation,
+    Policy,
+    Runner,
+    Step,
+    Trajectory,
+    rollout,
+    start_runner,
+)
 from jaxrig.learn.train import JsonLines, train
 
 __all__ = [

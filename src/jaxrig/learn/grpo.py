@@ -5,8 +5,7 @@ when it is better than the mean of its own group, never of another state's.
 """
 
 from dataclasses import dataclass
-from math import inf
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,11 +14,32 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.advantages import clipped_gain, standardize
-from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
-from jaxrig.learn.protocol import Environment, Policy, Step, check_protocol
-from jaxrig.learn.ranges import require, require_positive
-from jaxrig.learn.rollout import reset_all, select, strong
+from jaxrig.learn.optimizer import (
+    clipped_gain,
+    descend,
+    make_optimizer,
+    standardize,
+    start_optimizer,
+)
+from jaxrig.learn.rollout import (
+    Environment,
+    Policy,
+    Step,
+    check_protocol,
+    reset_all,
+    select,
+    strong,
+)
+from jaxrig.settings import (
+    Checked,
+    Count,
+    Fraction,
+    NotNegative,
+    Positive,
+    flag,
+    one_of,
+    whole,
+)
 
 KL_ALLOWANCE = 0.01  # drift from the sampling policy that costs nothing
 REWARD_SCALE = 10.0
@@ -31,7 +51,7 @@ REWARD_SCALINGS = {
 
 
 @dataclass(frozen=True)
-class GRPOConfig:
+class GRPOConfig(Checked):
     """Sizes and coefficients of GRPO.
 
     `horizon` steps are taken from each state: 1 compares single actions. `advance`
@@ -39,33 +59,19 @@ class GRPOConfig:
     member of each group ended ("best").
     """
 
-    states: int = 16
-    group_size: int = 64
-    horizon: int = 1
-    num_iterations: int = 4
-    learning_rate: float = 3e-4
-    clip_ratio: float = 0.2
-    entropy_coeff: float = 0.01
-    kl_penalty_coeff: float = 0.0
-    max_grad_norm: float = 1.0
-    scale_rewards: bool = True
-    reward_scaling: str = "none"
-    discount: float = 1.0
-    advance: str = "reset"
-
-    def __post_init__(self) -> None:
-        require(self, 1, inf, "states", "horizon", "num_iterations")
-        require(self, 2, inf, "group_size")
-        require(self, 0, 1, "discount")
-        require(self, 0, inf, "entropy_coeff", "kl_penalty_coeff")
-        require_positive(self, "learning_rate", "clip_ratio", "max_grad_norm")
-        if self.reward_scaling not in REWARD_SCALINGS:
-            raise ValueError(
-                f"reward_scaling={self.reward_scaling!r} is not one of: "
-                f"{', '.join(REWARD_SCALINGS)}"
-            )
-        if self.advance not in ("reset", "best"):
-            raise ValueError(f"advance={self.advance!r} is not one of: reset, best")
+    states: Count = 16
+    group_size: Annotated[int, whole(at_least=2)] = 64
+    horizon: Count = 1
+    num_iterations: Count = 4
+    learning_rate: Positive = 3e-4
+    clip_ratio: Positive = 0.2
+    entropy_coeff: NotNegative = 0.01
+    kl_penalty_coeff: NotNegative = 0.0
+    max_grad_norm: Positive = 1.0
+    scale_rewards: Annotated[bool, flag] = True
+    reward_scaling: Annotated[str, one_of(*REWARD_SCALINGS)] = "none"
+    discount: Fraction = 1.0
+    advance: Annotated[str, one_of("reset", "best")] = "reset"
 
     @property
     def steps_per_update(self) -> int:

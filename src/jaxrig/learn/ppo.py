@@ -5,7 +5,6 @@ of the learner's state.
 """
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import equinox as eqx
@@ -14,34 +13,45 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.advantages import advantages, clipped_gain, standardize
-from jaxrig.learn.optimizer import descend, make_optimizer, start_optimizer
-from jaxrig.learn.protocol import Environment, Policy, check_protocol
-from jaxrig.learn.ranges import require, require_positive
-from jaxrig.learn.rollout import Runner, Trajectory, rollout, start_runner, strong
+from jaxrig.learn.optimizer import (
+    advantages,
+    clipped_gain,
+    descend,
+    make_optimizer,
+    standardize,
+    start_optimizer,
+)
+from jaxrig.learn.rollout import (
+    Environment,
+    Policy,
+    Runner,
+    Trajectory,
+    check_protocol,
+    rollout,
+    start_runner,
+    strong,
+)
+from jaxrig.settings import Checked, Count, Fraction, NotNegative, Positive
 
 
 @dataclass(frozen=True)
-class PPOConfig:
+class PPOConfig(Checked):
     """Sizes and coefficients of PPO."""
 
-    environments: int = 64
-    steps: int = 128
-    epochs: int = 4
-    minibatches: int = 4
-    learning_rate: float = 3e-4
-    discount: float = 0.99
-    trace_decay: float = 0.95
-    clip_ratio: float = 0.2
-    entropy_coeff: float = 0.01
-    value_coeff: float = 0.5
-    max_grad_norm: float = 0.5
+    environments: Count = 64
+    steps: Count = 128
+    epochs: Count = 4
+    minibatches: Count = 4
+    learning_rate: Positive = 3e-4
+    discount: Fraction = 0.99
+    trace_decay: Fraction = 0.95
+    clip_ratio: Positive = 0.2
+    entropy_coeff: NotNegative = 0.01
+    value_coeff: NotNegative = 0.5
+    max_grad_norm: Positive = 0.5
 
     def __post_init__(self) -> None:
-        require(self, 1, inf, "environments", "steps", "epochs", "minibatches")
-        require(self, 0, 1, "discount", "trace_decay")
-        require(self, 0, inf, "entropy_coeff", "value_coeff")
-        require_positive(self, "learning_rate", "clip_ratio", "max_grad_norm")
+        super().__post_init__()
         rows, left = divmod(self.steps_per_update, self.minibatches)
         if left or rows < 2:
             raise ValueError(

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, PRNGKeyArray
 
-from jaxrig.learn.protocol import Choice, Evaluation, Step
+from jaxrig.learn.rollout import Choice, Evaluation, Step
 
 
 class TabularProblem(eqx.Module):

@@ -15,8 +15,8 @@ from jaxtyping import PyTree
 
 from jaxrig.atomic import atomic_write
 from jaxrig.checkpoint import CheckpointManager
-from jaxrig.hosts import wait_for_all
 from jaxrig.progress import Meter
+from jaxrig.sharding import wait_for_all
 
 logger = logging.getLogger(__name__)
 
@@ -223,10 +223,10 @@ def _begin(
     So whatever the metrics hold after a kill, there is a checkpoint to go back to.
     """
     files = [sink for sink in sinks if isinstance(sink, JsonLines)]
-    resuming = manager is not None and manager.latest() is not None
+    latest = None if manager is None else manager.latest()
     if manager is not None:  # no host may save before all have looked
         wait_for_all(f"start of {manager.folder}")
-    if not resuming:
+    if manager is None or latest is None:
         for file in files:
             file.begin()
         saver.save(0, state)

@@ -4,7 +4,7 @@ from jaxrig.report.charts import bar_chart, line_chart
 from jaxrig.report.images import png_from_array
 from jaxrig.report.page import Report, Section
 from jaxrig.report.parts import Code, Figure, Heading, Part, Player, Table, Text
-from jaxrig.report.points import Axis, Points
+from jaxrig.report.players import Axis, Points
 
 __all__ = [
     "Axis",

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxrig.report.markup import escape
-from jaxrig.report.numerals import format_number, linear_ticks, tick_labels
+from jaxrig.report.text import escape, format_number, linear_ticks, tick_labels
 
 # At least 3:1 against the light and the dark page, and apart for eyes without red or
 # green cones; that leaves room for five, further curves differ by their dashes.

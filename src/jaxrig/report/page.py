@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from jaxrig.atomic import atomic_write
-from jaxrig.report.markup import escape, inline
 from jaxrig.report.parts import Part
+from jaxrig.report.text import escape, inline
 
 # Even if markup slipped through, the page could not load or send anything.
 POLICY = (

@@ -6,11 +6,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from jaxrig.report.markup import check_string, escape, inline, paragraphs
-from jaxrig.report.numerals import Number, format_number
-from jaxrig.report.pictures import Image, image_size, picture
-from jaxrig.report.playback import check_playback, player_element
-from jaxrig.report.points import Points
+from jaxrig.report.images import Image, image_size, picture
+from jaxrig.report.players import Points, check_playback, player_element
+from jaxrig.report.text import (
+    Number,
+    check_string,
+    escape,
+    format_number,
+    inline,
+    paragraphs,
+)
 
 Cell: TypeAlias = str | bool | Number | np.bool_ | None
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from jaxrig.console import make_console, say, warnings_as_lines
 from jaxrig.progress import make_meter
-from jaxrig.report.numerals import format_number
+from jaxrig.report.text import format_number
 from jaxtrace.workflow.case import CASE_FILE, load_case
 from jaxtrace.workflow.run import Outcome, resume_case, run_case
 

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxrig.settings import known_only
 from jaxrig.tracing import TRACING_ERRORS
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
 from jaxtrace.fields.clock import Instant, Numbers
-from jaxtrace.settings import known_only
 
 Number = Float[Array | np.ndarray, ""] | float
 

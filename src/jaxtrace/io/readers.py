@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxrig.caching import ByteCache
+from jaxrig.storage import ByteCache
 from jaxtrace.config import memory_budget_bytes
 from jaxtrace.files.cells import grid_to_cells
 from jaxtrace.files.patterns import PathSpec

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from jaxrig.report import Axis, Part, Points, Section, Text, png_from_array
-from jaxrig.report.points import SPECTRUM
+from jaxrig.report.players import SPECTRUM
 from jaxtrace.paths import life_starts
 from jaxtrace.plot.inputs import (
     Paths,

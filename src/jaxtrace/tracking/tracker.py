@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrig import make_mesh
+from jaxrig.settings import known_only
 from jaxrig.timing import measure
 from jaxtrace.bounds import box_bounds
 from jaxtrace.config import working_device, working_dtype
@@ -19,7 +20,7 @@ from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import find_method
-from jaxtrace.settings import GIB, known_only
+from jaxtrace.settings import GIB
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.options import STATE_BYTES, Progress, TrackerOptions
 from jaxtrace.tracking.output import Collected, Streamed, open_output

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.settings import Checked, nearest, readers
+from jaxrig.settings import Checked, nearest, readers
 from jaxtrace.workflow.tables import (
     Boundary,
     Data,

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from jaxrig.devices import KINDS
-from jaxrig.static import freeze, thaw
-from jaxtrace import settings
-from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
-from jaxtrace.analysis.kde import BANDWIDTH_RULES
-from jaxtrace.fields.analytic import FLOWS
-from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
-from jaxtrace.integrators import METHODS
-from jaxtrace.settings import (
-    DTYPES,
+from jaxrig.settings import (
     Checked,
     flag,
     known_only,
@@ -23,11 +15,18 @@ from jaxtrace.settings import (
     nearest,
     number,
     one_of,
-    per_axis,
     some_of,
     text,
     whole,
 )
+from jaxrig.static import freeze, thaw
+from jaxtrace import settings
+from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
+from jaxtrace.analysis.kde import BANDWIDTH_RULES
+from jaxtrace.fields.analytic import FLOWS
+from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
+from jaxtrace.integrators import METHODS
+from jaxtrace.settings import DTYPES, per_axis
 from jaxtrace.tracking import boundary
 from jaxtrace.tracking.diffusion import SCHEMES
 

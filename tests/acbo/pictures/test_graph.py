@@ -24,8 +24,7 @@ from acbo.pictures.graph import (
     shown_edges,
     swing_out,
 )
-from jaxrig.report.images import png_size
-from jaxrig.report.vector import parse_drawing
+from jaxrig.report.images import parse_drawing, png_size
 
 NAMES = ("A", "B & <b>", "Y")
 PROBS = np.array([[0.0, 0.95, 0.15], [0.3, 0.0, 0.8], [0.0, 0.05, 0.0]])

@@ -16,7 +16,7 @@ from jaxrig.learn import (
     ppo_init,
     ppo_update,
 )
-from jaxrig.learn.protocol import check_protocol
+from jaxrig.learn.rollout import check_protocol
 
 
 class LinearPolicy(eqx.Module):

@@ -21,7 +21,7 @@ from jaxarc.draw.callbacks import (
 )
 from jaxarc.types import Grid
 from jaxarc.utils import visualization
-from jaxrig.throttle import SlowCalls
+from jaxrig.callbacks import SlowCalls
 
 KEYS = {
     *("total_calls", "error_count", "skipped_calls"),

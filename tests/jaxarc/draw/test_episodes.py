@@ -14,7 +14,7 @@ from jaxarc.draw.episodes import (
     key_frames,
 )
 from jaxrig.report import Figure, Player, Report, Text
-from jaxrig.report.vector import parse_drawing
+from jaxrig.report.images import parse_drawing
 
 BEFORE = np.array([[0, 1, -1], [2, 3, -1], [-1, -1, -1]])
 AFTER = np.array([[0, 7, -1], [2, 7, -1], [-1, -1, -1]])

@@ -19,8 +19,8 @@ from jaxarc.draw.memory import (
     get_memory_manager,
     optimize_array_memory,
 )
-from jaxrig.caching import LazyLoader
 from jaxrig.container import ContainerError
+from jaxrig.storage import LazyLoader
 
 
 @pytest.fixture(autouse=True)

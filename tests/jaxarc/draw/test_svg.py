@@ -23,7 +23,7 @@ from jaxarc.draw.svg import (
 )
 from jaxarc.draw.tasks import draw_task
 from jaxarc.types import Grid
-from jaxrig.report.vector import parse_drawing
+from jaxrig.report.images import parse_drawing
 
 SMALL, LARGE = Drawing(10.0, 4.0, "<path/>", "s"), Drawing(20.0, 8.0, "<rect/>", "l")
 

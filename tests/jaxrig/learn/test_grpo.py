@@ -21,7 +21,7 @@ from jaxrig.learn.grpo import (
     sample_group,
 )
 from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
-from jaxrig.learn.protocol import Choice, Evaluation, Step
+from jaxrig.learn.rollout import Choice, Evaluation, Step
 from jaxrig.learn.tabular import (
     TabularProblem,
     corridor,
@@ -352,9 +352,9 @@ def test_reward_scaling(scaling, expected, key):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"group_size": 1}, "group_size=1 must be at least 2"),
-        ({"reward_scaling": "log"}, "'log' is not one of: none, tanh, clip"),
-        ({"advance": "worst"}, "'worst' is not one of: reset, best"),
+        ({"group_size": 1}, "group_size is 1: give a whole number from 2"),
+        ({"reward_scaling": "log"}, "'log': give one of none, tanh, clip"),
+        ({"advance": "worst"}, "'worst': give one of reset, best"),
     ],
 )
 def test_bad_configurations_are_refused(values, message):

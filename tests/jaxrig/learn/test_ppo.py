@@ -89,12 +89,12 @@ def test_same_state_same_update(key):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"epochs": 0}, "epochs=0 must be at least 1"),
+        ({"epochs": 0}, "epochs is 0: give a whole number from 1"),
         ({"environments": 2, "steps": 4, "minibatches": 8}, "two rows or more"),
-        ({"learning_rate": -1.0}, r"learning_rate=-1\.0 must be above 0"),
-        ({"entropy_coeff": float("nan")}, "entropy_coeff=nan"),
+        ({"learning_rate": -1.0}, r"learning_rate is -1\.0: give a number above 0"),
+        ({"entropy_coeff": float("nan")}, "entropy_coeff is nan"),
         ({"environments": 5, "steps": 5, "minibatches": 2}, "does not divide"),
-        ({"discount": 1.5}, r"discount=1\.5"),
+        ({"discount": 1.5}, r"discount is 1\.5: give a number from 0 to 1"),
     ],
 )
 def test_bad_configurations_are_refused(values, message):

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from jaxtrace.settings import readers
+from jaxrig.settings import readers
 from jaxtrace.workflow.case import TABLES, read_case
 from jaxtrace.workflow.starter import starter
 from jaxtrace.workflow.tables import Boundary, Flow

@@ -1,8 +1,11 @@
 import functools
 import json
+import os
 import pickle
 import platform
 import random
+import subprocess
+import sys
 
 import equinox as eqx
 import jax
@@ -15,8 +18,87 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from jax.sharding import NamedSharding, PartitionSpec
 
-from jaxrig.checkpoint import CheckpointMismatch, load_tree, read_header, save_tree
-from jaxrig.container import ContainerError, write_container
+from jaxrig.checkpoint import (
+    CODE,
+    CheckpointManager,
+    CheckpointMismatch,
+    Kind,
+    Restored,
+    differences,
+    is_under,
+    kind_of,
+    load_tree,
+    place,
+    read_header,
+    save_tree,
+    saved_kinds,
+)
+from jaxrig.container import ContainerError, Entry, write_container
+
+
+@pytest.mark.parametrize(
+    ("leaf", "expected"),
+    [
+        (np.zeros((2, 3), np.int8), Kind("int8", (2, 3))),
+        (np.float32(1), Kind("float32", ())),
+        (np.zeros(2, ">f4"), Kind("float32", (2,))),
+        (jax.ShapeDtypeStruct((4,), jnp.bfloat16), Kind("bfloat16", (4,))),
+        (3, Kind("Python int")),
+        (True, Kind("Python bool")),
+        ("x", Kind("Python str")),
+        (max, Kind(CODE)),
+    ],
+)
+def test_kinds(leaf, expected):
+    assert kind_of(leaf) == expected
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_stored_and_living_keys_have_one_kind(impl):
+    keys = jax.random.split(jax.random.key(0, impl=impl), 3)
+    shape = jax.random.key_data(keys).shape
+    entry = Entry("k", "uint32", shape, 0, 4 * shape[0] * shape[1], impl)
+    kinds = saved_kinds([entry], {"n": 1}, ["f"], "file")
+    assert kinds == {"k": kind_of(keys), "n": kind_of(2), "f": kind_of(max)}
+
+
+def test_an_unknown_generator_is_damage():
+    with pytest.raises(ContainerError, match="file: entry 'k'"):
+        saved_kinds([Entry("k", "uint32", (2,), 0, 8, "no such")], {}, [], "file")
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "expected"),
+    [
+        ("a.b", "a", True),
+        ("a.b", "a.b", True),
+        ("ab", "a", False),
+        ("a", "a.b", False),
+        ("a.b", "b", False),
+    ],
+)
+def test_prefixes_end_at_dots(name, prefix, expected):
+    assert is_under(name, ["other", prefix]) == expected
+
+
+def test_equal_trees_have_no_differences_and_excluded_leaves_need_no_counterpart():
+    leaves = {"a": np.zeros(2), "b.c": 1, "f": max}
+    saved = {name: kind_of(leaf) for name, leaf in leaves.items()}
+    assert differences(saved, leaves, []) == []
+    del saved["b.c"]
+    assert differences(saved, leaves, ["b"]) == []
+    assert len(differences(saved, leaves, ["f"])) == 1
+
+
+def test_placing_keeps_numpy_and_follows_devices():
+    value = np.arange(3.0, dtype=np.float32)
+    assert place(value, np.zeros(3)) is value
+    device = jax.devices()[3]
+    placed = place(value, jax.device_put(value, device))
+    assert placed.devices() == {device}
+    assert placed.committed
+    assert not place(value, jnp.zeros(3)).committed
+    assert type(place(np.array(2.0), np.float64(0))) is np.float64
 
 
 class State(eqx.Module):
@@ -372,3 +454,185 @@ def test_equal_trees_give_equal_files(tmp_path):
     before = path.read_bytes()
     save_tree(path, tree)
     assert path.read_bytes() == before
+
+
+KILLS = 50
+# One process that has imported everything forks writers and kills them; it opens no
+# device, so that forking is safe. It prints what each writer had announced, what was
+# found after its death, and whether it died in the middle of a file.
+DRIVER = """
+import json, os, random, select, signal, sys, time
+import numpy as np
+from jaxrig.checkpoint import CheckpointManager
+
+folder, kills = sys.argv[1], int(sys.argv[2])
+manager = CheckpointManager(folder, keep=2)
+rng = random.Random(0)
+
+def make(step):
+    return {"step": step, "data": np.full(300_000, step), "half": [np.float32(step)]}
+
+def write(pipe):
+    step = (manager.latest() or 0) + 1
+    while True:
+        manager.save(step, make(step), metadata={"step": step})
+        os.write(pipe, step.to_bytes(8, "little"))
+        step += 1
+
+for _ in range(kills):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        write(writer)
+    os.close(writer)
+    announced = os.read(reader, 8)  # at least one is written, then death at any time
+    time.sleep(rng.random() * 0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while more := os.read(reader, 8):
+        announced = more
+    os.close(reader)
+    torn = any(name.endswith(".writing") for name in os.listdir(folder))
+    found = manager.restore(make(0))
+    value = {float(v) for v in (found.tree["data"].min(), found.tree["data"].max())}
+    assert value == {found.step} == {found.tree["step"]} == {found.metadata["step"]}
+    step = int.from_bytes(announced, "little")
+    print(json.dumps([step, found.step, torn, len(manager.steps())]), flush=True)
+"""
+
+
+def tree(step=0):
+    return {"x": np.full(40, step), "y": jnp.full((2, 2), step, jnp.float32)}
+
+
+def damage(path, rng):
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def test_a_writer_killed_at_any_instant_loses_nothing_it_announced(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", DRIVER, str(tmp_path), str(KILLS)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == KILLS
+    for announced, found, _, kept in rows:
+        assert found in (announced, announced + 1)
+        assert kept <= 3  # one more when it died between renaming and deleting
+    assert any(torn for _, _, torn, _ in rows), "no kill fell into a write"
+    CheckpointManager(tmp_path, keep=2).save(10**6, {})
+    assert len(list(tmp_path.iterdir())) == 2, "leftovers go with the next save"
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5])
+def test_exactly_so_many_are_kept(tmp_path, keep):
+    manager = CheckpointManager(tmp_path / "run", keep=keep)
+    assert manager.steps() == []
+    assert manager.latest() is None
+    for step in range(0, 70, 10):
+        path = manager.save(step, tree(step))
+        assert path == manager.path(step)
+        assert manager.latest() == step
+    assert manager.steps() == list(range(0, 70, 10))[-keep:]
+    assert len(list((tmp_path / "run").iterdir())) == keep
+
+
+def test_the_one_just_saved_stays_whatever_its_number(tmp_path):
+    manager = CheckpointManager(tmp_path, keep=2)
+    for step in (10, 20, 5):
+        manager.save(step, tree(step))
+    assert manager.steps() == [5, 20]
+    manager.save(20, tree(21))
+    assert manager.restore(tree()).tree["x"][0] == 21
+
+
+def test_restore_gives_the_newest_or_the_asked_one(tmp_path):
+    manager = CheckpointManager(str(tmp_path))
+    for step in (3, 4, 1_000_000_000):
+        manager.save(step, tree(step), {"loss": step / 2}, exclude=["y"])
+    newest = manager.restore(tree(7))
+    assert isinstance(newest, Restored)
+    assert (newest.step, newest.metadata) == (10**9, {"loss": 5e8})
+    assert (newest.tree["y"] == 7).all()
+    assert isinstance(newest.tree["y"], jax.Array)
+    assert manager.restore(tree(), step=3).tree["x"][0] == 3
+
+
+def test_nothing_to_restore_says_so(tmp_path):
+    manager = CheckpointManager(tmp_path / "absent")
+    with pytest.raises(FileNotFoundError, match=r"no checkpoint in .*absent"):
+        manager.restore(tree())
+    manager.save(4, tree())
+    with pytest.raises(FileNotFoundError, match=r"step 5 .*steps: \[4\]"):
+        manager.restore(tree(), step=5)
+
+
+def test_a_damaged_newest_file_is_passed_over_by_name(tmp_path):
+    manager = CheckpointManager(tmp_path)
+    rng = random.Random(0)
+    for step in (1, 2, 3):
+        manager.save(step, tree(step))
+    whole = manager.path(3).read_bytes()
+    for trial in range(40):
+        if trial % 2:
+            manager.path(3).write_bytes(whole[: rng.randrange(len(whole))])
+        else:
+            manager.path(3).write_bytes(whole)
+            damage(manager.path(3), rng)
+        with pytest.warns(UserWarning, match=r"passed over: .*step_000000003\.ckpt"):
+            found = manager.restore(tree())
+        assert (found.step, found.tree["x"][0]) == (2, 2)
+        with pytest.raises(ContainerError, match="step_000000003"):
+            manager.restore(tree(), step=3)
+    manager.path(1).write_bytes(b"")
+    manager.path(2).write_bytes(b"")
+    with (
+        pytest.warns(UserWarning, match="passed over"),
+        pytest.raises(
+            ContainerError, match=r"every checkpoint .* damaged: \[1, 2, 3\]"
+        ),
+    ):
+        manager.restore(tree())
+
+
+def test_a_mismatch_never_falls_back(tmp_path):
+    manager = CheckpointManager(tmp_path)
+    manager.save(1, {"x": np.zeros(3)})
+    manager.save(2, {"x": np.zeros(4)})
+    with pytest.raises(
+        CheckpointMismatch, match=r"step_000000002.*\n.*x: float64 \(4,"
+    ):
+        manager.restore({"x": np.zeros(3)})
+
+
+def test_a_failed_save_changes_nothing(tmp_path):
+    manager = CheckpointManager(tmp_path, keep=1)
+    manager.save(1, tree(1))
+    with pytest.raises(TypeError, match="leaf 'x'"):
+        manager.save(2, {"x": object()})
+    assert manager.steps() == [1]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_other_files_are_left_alone(tmp_path):
+    for name in ("step_5.ckpt", "notes.txt", "step_000000001.ckpt.bak"):
+        (tmp_path / name).touch()
+    manager = CheckpointManager(tmp_path, keep=1)
+    manager.save(1, tree())
+    manager.save(2, tree())
+    assert len(list(tmp_path.iterdir())) == 4
+    assert manager.steps() == [2]
+
+
+def test_wrong_numbers_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="keep=0"):
+        CheckpointManager(tmp_path, keep=0)
+    with pytest.raises(ValueError, match="step=-1"):
+        CheckpointManager(tmp_path).save(-1, tree())

@@ -1,0 +1,133 @@
+"""Oracle: values inside, on the edge and outside."""
+
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pytest
+
+from jaxrig.settings import (
+    Checked,
+    Count,
+    Fraction,
+    flag,
+    known_only,
+    maybe,
+    nearest,
+    number,
+    one_of,
+    require,
+    require_positive,
+    some_of,
+    text,
+    whole,
+)
+
+
+@dataclass
+class Config:
+    size: float
+
+
+@pytest.mark.parametrize("value", [1, 1.5, 2])
+def test_values_within_pass(value):
+    require(Config(value), 1, 2, "size")
+    require_positive(Config(value), "size")
+
+
+@pytest.mark.parametrize(
+    ("value", "high", "message"),
+    [(0, 2, r"size=0 must be in \[1, 2\]"), (0, inf, "at least 1"), (nan, 2, "nan")],
+)
+def test_values_outside_are_named(value, high, message):
+    with pytest.raises(ValueError, match=message):
+        require(Config(value), 1, high, "size")
+
+
+@pytest.mark.parametrize("value", [0, -1, nan, inf])
+def test_what_is_not_positive_is_named(value):
+    with pytest.raises(ValueError, match="must be above 0"):
+        require_positive(Config(value), "size")
+
+
+@dataclass(frozen=True)
+class Flow(Checked):
+    section: ClassVar[str] = "flow"
+
+    cells: Count
+    porosity: Fraction = 0.5
+    kind: Annotated[str | None, maybe(one_of("steady", "pulsed"))] = None
+
+
+def test_settings_are_read_converted_and_written_back():
+    flow = Flow.from_mapping({"cells": np.int32(4), "porosity": 1})
+    assert flow == Flow(4, 1.0)
+    assert type(flow.porosity) is float
+    assert flow.to_mapping() == {"cells": 4, "porosity": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"cell": 4}, TypeError, r"no key in \[flow\] 'cell'; did you mean 'cells'"),
+        ({}, ValueError, r"\[flow\] needs cells"),
+        ({"cells": 0}, ValueError, "flow.cells is 0: give a whole number from 1"),
+        ({"cells": True}, ValueError, "flow.cells is True"),
+        ({"cells": 1, "porosity": 2}, ValueError, "a number from 0 to 1"),
+        ({"cells": 1, "kind": "odd"}, ValueError, "'odd': give one of steady, pulsed"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_section(given, error, message):
+    with pytest.raises(error, match=message):
+        Flow.from_mapping(given)
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "expected"),
+    [
+        (text, "a", "a"),
+        (flag, False, False),
+        (whole(0), 0, 0),
+        (number(0), 2, 2.0),
+        (number(up_to=1), 1, 1.0),
+        (one_of("a", "b"), "b", "b"),
+        (some_of("a", "b"), ["b"], ("b",)),
+        (some_of("a", "b"), [], ()),
+        (maybe(text), None, None),
+    ],
+)
+def test_what_is_right_is_converted(read, given, expected):
+    assert read(given, "key") == expected
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "words"),
+    [
+        (text, " ", "some text"),
+        (flag, 1, "true or false"),
+        (whole(), 0, "a whole number from 1"),
+        (whole(), True, "a whole number"),
+        (whole(), 1.0, "a whole number"),
+        (number(0), 0.0, "a number above 0"),
+        (number(0, 1), 2.0, "above 0 up to 1"),
+        (number(), float("nan"), "a number"),
+        (one_of("a", "b"), "c", "one of a, b"),
+        (some_of("a", "b"), ["c"], "one of a, b"),
+        (some_of("a", "b"), ["a", "a"], "each once"),
+        (some_of("a", "b"), "a", "a list"),
+    ],
+)
+def test_what_is_wrong_names_the_key_and_the_rule(read, given, words):
+    with pytest.raises(ValueError, match=words) as error:
+        read(given, "key")
+    assert str(error.value).startswith("key")
+
+
+def test_the_nearest_name_is_offered():
+    assert nearest("optimise", ["suggest", "optimize"]).startswith(
+        "did you mean 'optimize'? There are: suggest, optimize"
+    )
+    assert nearest("a", []) == "there is nothing to choose from"
+    with pytest.raises(TypeError, match="no option 'dx'; did you mean 'dt'"):
+        known_only({"dx": 1}, ("dt", "count"), "option")
