@@ -1,9 +1,7 @@
-"""Distributions over structural causal models, drawn on the device.
+"""Random structural causal models and data sets of them, drawn on the device.
 
-Random data sets with known graphs, made on the device for the surrogate to learn.
-
-Each is drawn from a random model: observational rows, then rows in which one variable
-was set, never the target.
+A data set has observational rows, then rows in which one variable was set, never the
+target.
 """
 
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.graphs import Drawn, family_named
+from acbo.graphs import RandomGraph, family_named
 from acbo.history import History
 from acbo.mechanisms import MECHANISMS, NOISE_KINDS, draw_features, widen_units
 from acbo.scm import SCM, no_intervention, sample_each, sample_rows, set_variables
@@ -22,7 +20,7 @@ from acbo.scm import SCM, no_intervention, sample_each, sample_rows, set_variabl
 
 @dataclass(frozen=True)
 class SCMConfig:
-    """What is drawn: graphs, mechanisms, noise and the sizes of each.
+    """A distribution over models: graphs, mechanisms, noise and the sizes of each.
 
     Weights have magnitudes within `weights` and either sign. Noise scales lie within
     `noise`, the same for all variables of a model in `equal_noise` of the models. In
@@ -60,8 +58,8 @@ class SCMConfig:
 def draw_ranges(
     key: PRNGKeyArray, size: Int[Array, ""], d: int
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Ranges of the public benchmark: high from U(1, 5), low at up to twice as far or
-    at least half a unit down, both growing with the square root of the size.
+    """Draw ranges as in the public benchmark: high from U(1, 5), low up to twice as far
+    or at least half a unit down, both growing with the square root of the size.
     """
     top, far, near, coin = jax.random.split(key, 4)
     high = jax.random.uniform(top, (d,), minval=1.0, maxval=5.0)
@@ -74,9 +72,10 @@ def draw_ranges(
 
 def draw_graph(
     key: PRNGKeyArray, families: tuple[str, ...], size: Int[Array, ""], d: int
-) -> Drawn:
-    """A graph of one of the families, its places in causal order."""
+) -> RandomGraph:
+    """Draw a graph of one of the families, its places in causal order."""
     pick, draw = jax.random.split(key)
+    # Every family is drawn and one kept: under vmap a switch computes all branches too.
     kinds = tuple(dict.fromkeys(families))  # a name given twice is drawn twice as often
     drawn = [family_named(name)(draw, size, d) for name in kinds]
     share = jnp.array([kinds.index(name) for name in families])
@@ -87,12 +86,12 @@ def draw_graph(
 def _draw_target(
     key: PRNGKeyArray,
     targets: Bool[Array, " d"],
-    there: Bool[Array, " d"],
+    exists: Bool[Array, " d"],
     any_target: float,
 ) -> Int[Array, ""]:
     coin, pick = jax.random.split(key)
     free = jax.random.bernoulli(coin, any_target)
-    allowed = jnp.where(free, there, targets)
+    allowed = jnp.where(free, exists, targets)
     return jax.random.categorical(pick, jnp.where(allowed, 0.0, -jnp.inf))
 
 
@@ -107,10 +106,11 @@ def _draw_noise_scale(
     return jnp.where(equal, same, each)
 
 
-def _shuffled(key: PRNGKeyArray, there: Bool[Array, " d"]) -> Int[Array, " d"]:
-    """For each column its place in causal order; the padding stays where it is."""
-    score = jax.random.uniform(key, there.shape)
-    return jnp.argsort(jnp.where(there, score, 2.0))
+def _shuffle_places(key: PRNGKeyArray, exists: Bool[Array, " d"]) -> Int[Array, " d"]:
+    """Return the place in causal order of each column; the padding stays last."""
+    score = jax.random.uniform(key, exists.shape)
+    # Scores are below 1, so the padding sorts last.
+    return jnp.argsort(jnp.where(exists, score, 2.0))
 
 
 def random_scm(
@@ -118,9 +118,9 @@ def random_scm(
     config: SCMConfig,
     size: Int[Array, ""] | int,
     d: int,
-    graph: Drawn | None = None,
+    graph: RandomGraph | None = None,
 ) -> SCM:
-    """A model of `size` variables in a bucket of `d`, its columns in random order.
+    """Draw a model of `size` variables in a bucket of `d`, its columns in random order.
 
     A graph drawn before is used instead of one of the configured families.
     """
@@ -128,9 +128,9 @@ def random_scm(
     draw, sign, weigh, mechanism, noise, kind, target, order, reach = jax.random.split(
         key, 9
     )
-    there = jnp.arange(d) < size
+    exists = jnp.arange(d) < size
     drawn = draw_graph(draw, config.families, size, d) if graph is None else graph
-    place = _shuffled(order, there)
+    place = _shuffle_places(order, exists)
     adjacency = drawn.adjacency[place][:, place]
     low, high = config.weights
     weight = jax.random.uniform(weigh, (d, d), minval=low, maxval=high)
@@ -147,15 +147,15 @@ def random_scm(
         ),
         low=least,
         high=most,
-        target=_draw_target(target, drawn.targets[place], there, config.any_target),
-        mask=there,
+        target=_draw_target(target, drawn.targets[place], exists, config.any_target),
+        mask=exists,
     )
 
 
 def random_scms(
     key: PRNGKeyArray, config: SCMConfig, sizes: Int[Array, " n"], d: int
 ) -> Any:
-    """A stack of models, one for each size."""
+    """Draw a stack of models, one for each size."""
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(sizes.shape[0]))
     return jax.vmap(lambda k, size: random_scm(k, config, size, d))(keys, sizes)
 
@@ -219,7 +219,7 @@ def draw_model(
     sizes: tuple[int, int],
     d: int,
 ) -> SCM:
-    """A model of one of the kinds; a kind given twice is drawn twice as often."""
+    """Draw a model of one of the kinds; a kind given twice is drawn twice as often."""
     size, kind, draw = jax.random.split(key, 3)
     count = _number(size, sizes)
     kinds = tuple(dict.fromkeys(scms))
@@ -244,7 +244,7 @@ def _choose_values(
     chosen: Int[Array, " n"],
     spread: Float[Array, " d"],
 ) -> Float[Array, " n"]:
-    """Values by one of four habits: in the range, its ends, two deviations, any."""
+    """Choose values by a random habit: in the range, its ends, two deviations, any."""
     habit, place, sign = jax.random.split(key, 3)
     n = chosen.shape[0]
     share = jax.random.uniform(place, (n,))
@@ -270,7 +270,7 @@ def draw_rows(
     interventional: tuple[int, int],
     bounded: Bool[Array, ""],
 ) -> History:
-    """Observational rows, then rows with one variable set; both numbers are drawn.
+    """Draw observational rows, then rows with one variable set; both counts are random.
 
     Where `bounded` holds, every variable but the target stays within its range.
     """
@@ -301,7 +301,7 @@ def draw_rows(
 
 
 def draw_dataset(key: PRNGKeyArray, config: DataConfig) -> Dataset:
-    """One data set; map it over keys."""
+    """Draw one data set; map it over keys."""
     model, rows, clip = jax.random.split(key, 3)
     scm = draw_model(model, config.scms, config.sizes, config.variables)
     seen = draw_rows(

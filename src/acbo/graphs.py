@@ -1,12 +1,9 @@
-"""Random graphs of named families, on the device, of any size up to a bucket.
+"""Random graphs of named families, and candidate parent sets in one fixed order.
 
 A family draws its graph over places 0, 1, ... in causal order (an edge leads from a
-lower to a higher place) and says which places may hold the target.
-
-Candidate parent sets in one fixed order: by size, then by the places of members.
-
-Index i of any array over parent sets means the same set everywhere, whether the sets
-are of names (host) or of columns (device).
+lower to a higher place), of any size up to a bucket, and says which places may hold the
+target. Parent sets are ordered by size, then by the places of members: index i of any
+array over them means the same set everywhere, by name (host) or column (device).
 """
 
 import functools
@@ -23,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from acbo.types import Index
 
 
-class Drawn(NamedTuple):
+class RandomGraph(NamedTuple):
     """A graph over places in causal order, and where its target may be."""
 
     adjacency: Bool[Array, "d d"]
@@ -31,23 +28,25 @@ class Drawn(NamedTuple):
 
 
 Size = Int[Array, ""]
-Family = Callable[[PRNGKeyArray, Size, int], Drawn]
+Family = Callable[[PRNGKeyArray, Size, int], RandomGraph]
 
 
-def _places(size: Size, d: int) -> tuple[Bool[Array, " d"], Bool[Array, "d d"]]:
-    """Which places exist, and which edges the order allows."""
-    there = jnp.arange(d) < size
+def _order_masks(size: Size, d: int) -> tuple[Bool[Array, " d"], Bool[Array, "d d"]]:
+    """Return which places exist, and which edges the order allows."""
+    exists = jnp.arange(d) < size
     ordered = jnp.arange(d)[:, None] < jnp.arange(d)[None, :]
-    return there, ordered & there[:, None] & there[None, :]
+    return exists, ordered & exists[:, None] & exists[None, :]
 
 
-def _some(
+def _choose(
     key: PRNGKeyArray,
     candidates: Bool[Array, "*n d"],
     count: Int[Array, "*n"],
     weight: Float[Array, "*n d"] | None = None,
 ) -> Bool[Array, "*n d"]:
-    """At most `count` of the candidates, drawn without replacement by weight."""
+    """Draw at most `count` of the candidates by weight, without replacement."""
+    # Gumbel top-k: the largest perturbed log weights are a draw without replacement
+    # (Kool, van Hoof and Welling, 2019).
     score = jax.random.gumbel(key, candidates.shape)
     if weight is not None:
         score = score + jnp.log(jnp.maximum(weight, 1e-6))
@@ -57,13 +56,15 @@ def _some(
     return candidates & (rank < jnp.expand_dims(count, -1))
 
 
-def _effects(adjacency: Bool[Array, "d d"], there: Bool[Array, " d"]) -> Drawn:
-    """Any variable with a cause may be the target; any at all where none has one."""
+def _with_effect_as_target(
+    adjacency: Bool[Array, "d d"], exists: Bool[Array, " d"]
+) -> RandomGraph:
+    """Return the graph with any variable that has a cause (else any) as target."""
     caused = adjacency.any(axis=0)
-    return Drawn(adjacency, jnp.where(caused.any(), caused, there))
+    return RandomGraph(adjacency, jnp.where(caused.any(), caused, exists))
 
 
-def _one(index: Int[Array, ""], d: int) -> Bool[Array, " d"]:
+def _one_hot(index: Int[Array, ""], d: int) -> Bool[Array, " d"]:
     return jnp.arange(d) == index
 
 
@@ -73,100 +74,108 @@ def _attach(
     """Give one cause to each variable that has no edge at all, the target apart."""
     alone = ~(adjacency.any(axis=0) | adjacency.any(axis=1))
     count = alone.astype(jnp.int32)
-    return adjacency | _some(key, allowed.T, count).T
+    return adjacency | _choose(key, allowed.T, count).T
 
 
-def chain(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """Each variable causes the next; the target is any but the first."""
-    there, ordered = _places(size, d)
+def chain(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw a chain: each variable causes the next; the target is any but the first."""
+    exists, ordered = _order_masks(size, d)
     following = jnp.arange(d)[:, None] + 1 == jnp.arange(d)[None, :]
-    return Drawn(following & ordered, there & (jnp.arange(d) > 0))
+    return RandomGraph(following & ordered, exists & (jnp.arange(d) > 0))
 
 
-def fork(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """One common cause of all others, and up to two edges among the effects.
+def fork(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw one common cause of all others, and up to two edges among the effects.
 
     The target is an effect with that one cause only.
     """
-    there, ordered = _places(size, d)
+    exists, ordered = _order_masks(size, d)
     pick, extra, many = jax.random.split(key, 3)
-    effects = there & (jnp.arange(d) > 0)
+    effects = exists & (jnp.arange(d) > 0)
     target = jax.random.categorical(pick, jnp.where(effects, 0.0, -jnp.inf))
     hub = (jnp.arange(d) == 0)[:, None] & ordered
-    free = ordered & effects[:, None] & ~_one(target, d)[None, :]
+    free = ordered & effects[:, None] & ~_one_hot(target, d)[None, :]
     logits = jnp.where(free.reshape(-1), 0.0, -jnp.inf)
+    # With replacement: a pair drawn twice is one edge, and no permutation is needed.
     chosen = jax.random.categorical(extra, logits, shape=(2,))
     used = jnp.arange(2) < jax.random.randint(many, (), 0, 3)
     flat = jnp.arange(d * d)[None, :] == chosen[:, None]
     edges = (flat & used[:, None]).any(axis=0).reshape(d, d) & free
-    return Drawn(hub | edges, _one(target, d))
+    return RandomGraph(hub | edges, _one_hot(target, d))
 
 
-def star(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """Every other variable causes the target, and nothing else does."""
-    _, ordered = _places(size, d)
-    last = _one(size - 1, d)
-    return Drawn(ordered & last[None, :], last)
+def star(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw a star: every other variable causes the target; no other edges."""
+    _, ordered = _order_masks(size, d)
+    last = _one_hot(size - 1, d)
+    return RandomGraph(ordered & last[None, :], last)
 
 
-def collider(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """One to three causes of the target; the rest hang on at random."""
-    _, ordered = _places(size, d)
+def collider(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw one to three causes of the target; the rest attach at random."""
+    _, ordered = _order_masks(size, d)
     place, many, causes, rest = jax.random.split(key, 4)
     target = jax.random.randint(place, (), 1, jnp.maximum(size, 2))
     count = jax.random.randint(many, (), 1, 4)
-    into = _some(causes, ordered[:, target], count)
-    edges = into[:, None] & _one(target, d)[None, :]
-    allowed = ordered & ~_one(target, d)[None, :]
-    return Drawn(_attach(rest, edges, allowed), _one(target, d))
+    into = _choose(causes, ordered[:, target], count)
+    edges = into[:, None] & _one_hot(target, d)[None, :]
+    allowed = ordered & ~_one_hot(target, d)[None, :]
+    return RandomGraph(_attach(rest, edges, allowed), _one_hot(target, d))
 
 
-def mixed(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """One or two causes, a chain of two or three into the target, and hangers-on."""
-    _, ordered = _places(size, d)
+def mixed(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw one or two causes and a chain of two or three into the target; the rest
+    attach at random.
+    """
+    _, ordered = _order_masks(size, d)
     place, many, causes, length, rest = jax.random.split(key, 5)
     target = jax.random.randint(place, (), jnp.minimum(2, size - 1), size)
     count = jax.random.randint(many, (), 1, 3)
-    into = _some(causes, ordered[:, target], count)
-    edges = into[:, None] & _one(target, d)[None, :]
+    into = _choose(causes, ordered[:, target], count)
+    edges = into[:, None] & _one_hot(target, d)[None, :]
     links = jax.random.randint(length, (), 2, 4)
     places = jnp.arange(d)
     following = places[:, None] + 1 == places[None, :]
     within = (places[None, :] <= target) & (places[:, None] >= target - links)
     edges = edges | (following & within & ordered)
-    allowed = ordered & ~_one(target, d)[None, :]
-    return Drawn(_attach(rest, edges, allowed), _one(target, d))
+    allowed = ordered & ~_one_hot(target, d)[None, :]
+    return RandomGraph(_attach(rest, edges, allowed), _one_hot(target, d))
 
 
 def _erdos_renyi(edges_per_variable: float, most: int = 3) -> Family:
-    """Every edge the order allows with one probability; at most `most` causes."""
+    """Return a family of equally likely edges with at most `most` causes each."""
 
-    def draw(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-        there, ordered = _places(size, d)
+    def draw(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+        exists, ordered = _order_masks(size, d)
         coin, cut = jax.random.split(key)
         pairs = jnp.maximum(size - 1, 1).astype(jnp.float32)
+        # edges_per_variable * n edges are expected among n (n - 1) / 2 pairs.
         chance = jnp.minimum(2.0 * edges_per_variable / pairs, 1.0)
         edges = ordered & (jax.random.uniform(coin, (d, d)) < chance)
-        return _effects(_some(cut, edges.T, jnp.full(d, most)).T, there)
+        return _with_effect_as_target(
+            _choose(cut, edges.T, jnp.full(d, most)).T, exists
+        )
 
     return draw
 
 
 def _dense(density: float) -> Family:
-    """Every edge the order allows with this probability."""
+    """Return a family in which each allowed edge has this probability."""
 
-    def draw(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-        there, ordered = _places(size, d)
-        return _effects(ordered & (jax.random.uniform(key, (d, d)) < density), there)
+    def draw(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+        exists, ordered = _order_masks(size, d)
+        return _with_effect_as_target(
+            ordered & (jax.random.uniform(key, (d, d)) < density), exists
+        )
 
     return draw
 
 
-def scale_free(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """Three variables in full, then each gets one to three causes, rather among those
-    that have many edges already.
+def scale_free(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw three connected variables, then give every other one to three causes by
+    preferential attachment (Barabasi and Albert, 1999).
     """
-    there, ordered = _places(size, d)
+    exists, ordered = _order_masks(size, d)
     places = jnp.arange(d)
     seed = ordered & (places < 3)[None, :]
 
@@ -174,27 +183,27 @@ def scale_free(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
         many, which = jax.random.split(jax.random.fold_in(key, j))
         degree = edges.sum(axis=0) + edges.sum(axis=1)
         count = jax.random.randint(many, (), 1, 4)
-        causes = _some(which, ordered[:, j], count, degree.astype(jnp.float32))
-        return edges | (causes[:, None] & _one(j, d)[None, :] & (j >= 3)), None
+        causes = _choose(which, ordered[:, j], count, degree.astype(jnp.float32))
+        return edges | (causes[:, None] & _one_hot(j, d)[None, :] & (j >= 3)), None
 
-    return _effects(jax.lax.scan(grow, seed, places)[0], there)
+    return _with_effect_as_target(jax.lax.scan(grow, seed, places)[0], exists)
 
 
-def two_layer(key: PRNGKeyArray, size: Size, d: int) -> Drawn:
-    """Half sources, half sinks: one to three edges from each source, and of the pairs
-    of sinks three in ten. The target is a sink.
+def two_layer(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
+    """Draw half sources and half sinks: one to three edges from each source, and edges
+    between sinks with probability 0.3. The target is a sink.
     """
-    there, ordered = _places(size, d)
+    exists, ordered = _order_masks(size, d)
     many, which, among = jax.random.split(key, 3)
     sources = jnp.arange(d) < size // 2
-    sinks = there & ~sources
+    sinks = exists & ~sources
     count = jax.random.randint(many, (d,), 1, 4)
     across = ordered & sources[:, None] & sinks[None, :]
     between = ordered & sinks[:, None] & sinks[None, :]
     between = between & (jax.random.uniform(among, (d, d)) < 0.3)
-    edges = _some(which, across, count) | between
+    edges = _choose(which, across, count) | between
     caused = sinks & edges.any(axis=0)
-    return Drawn(edges, jnp.where(caused.any(), caused, sinks))
+    return RandomGraph(edges, jnp.where(caused.any(), caused, sinks))
 
 
 GRAPHS: dict[str, Family] = {
@@ -214,7 +223,7 @@ GRAPHS: dict[str, Family] = {
 
 
 def family_named(name: str) -> Family:
-    """The family of a name; "ER-1" and "er1" are one."""
+    """Return the family of a name; "ER-1" and "er1" are one."""
     found = GRAPHS.get(name.lower().replace("er-", "er"))
     if found is None:
         raise ValueError(f"family {name!r} is not one of: {', '.join(GRAPHS)}")
@@ -222,14 +231,14 @@ def family_named(name: str) -> Family:
 
 
 def check_max_parents(max_parents: int) -> int:
-    """The largest size of a parent set; ValueError for a negative one."""
+    """Return the largest size of a parent set; ValueError for a negative one."""
     if max_parents < 0:
         raise ValueError(f"max_parents={max_parents}: give 0 or more")
     return max_parents
 
 
 def count_parent_sets(d: int, max_parents: int = 3) -> int:
-    """How many sets of at most `max_parents` of the other d - 1 variables there are.
+    """Count the sets of at most `max_parents` of the other d - 1 variables.
 
     >>> count_parent_sets(8), count_parent_sets(10, 5)
     (64, 382)
@@ -243,7 +252,7 @@ def count_parent_sets(d: int, max_parents: int = 3) -> int:
 def enumerate_possible_parent_sets(
     variables: Collection[str], target: str, max_parent_size: int = 3
 ) -> list[frozenset[str]]:
-    """All sets of at most `max_parent_size` other variables, the empty set first.
+    """Enumerate sets of at most `max_parent_size` other variables, the empty set first.
 
     Within one size the order is lexicographic in the places of `variables`, which is
     the order of every array over parent sets; an unordered set of names is sorted.
@@ -267,7 +276,7 @@ def enumerate_possible_parent_sets(
 
 @functools.lru_cache(maxsize=64)
 def parent_set_ranks(d: int, max_parents: int) -> np.ndarray:
-    """Members of every set [K, max_parents] as ranks among the other variables.
+    """Return members of every set [K, max_parents] as ranks among the other variables.
 
     The rank of column i is i for columns before the target and i - 1 after it. Unused
     places hold d - 1, which is no rank.
@@ -284,7 +293,7 @@ def parent_set_ranks(d: int, max_parents: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def rank_membership(d: int, max_parents: int) -> np.ndarray:
-    """Which of the other d - 1 variables, by rank, each set holds: [K, d - 1]."""
+    """Return which of the other variables, by rank, each set holds: [K, d - 1]."""
     ranks = parent_set_ranks(d, max_parents)
     held = (ranks[:, :, None] == np.arange(d - 1)).any(axis=1)
     held.setflags(write=False)
@@ -293,7 +302,7 @@ def rank_membership(d: int, max_parents: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def parent_set_membership(d: int, max_parents: int, target: int) -> np.ndarray:
-    """Which of d columns each candidate parent set of column `target` holds: [K, d]."""
+    """Return which of d columns each parent set of column `target` holds: [K, d]."""
     if not 0 <= target < d:
         raise ValueError(f"target={target} is not one of the columns 0 to {d - 1}")
     held = np.insert(rank_membership(d, max_parents), target, False, axis=1)
@@ -304,7 +313,7 @@ def parent_set_membership(d: int, max_parents: int, target: int) -> np.ndarray:
 def parent_set_members(
     d: int, max_parents: int, target: Index
 ) -> Int[Array, "K max_parents"]:
-    """Columns of every set's members; unused places hold d. For traced targets."""
+    """Return columns of every set's members (unused: d), for traced targets."""
     ranks = jnp.asarray(parent_set_ranks(d, max_parents))
     return ranks + (ranks >= target.astype(ranks.dtype)).astype(ranks.dtype)
 
@@ -312,7 +321,7 @@ def parent_set_members(
 def bucket_parent_sets(
     var_mask: Bool[Array, " d"], target: Index, max_parents: int
 ) -> tuple[Bool[Array, " K"], Bool[Array, "K d"]]:
-    """Which sets are candidates, and what they hold, for variables of a padded bucket.
+    """Return which sets are candidates and what they hold, for a padded bucket.
 
     A set that holds a padded variable is no candidate.
     """

@@ -83,7 +83,7 @@ def _linear(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
 
 
 def _quadratic(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
-    """x_j = w.x + c (v.x)^2 / 2 with |c| <= 1 and v half as long as w."""
+    """Draw x_j = w.x + c (v.x)^2 / 2 with |c| <= 1 and v half as long as w."""
     d = weight.shape[0]
     turn, size = jax.random.split(key)
     bent = weight.T / 2 * jax.random.rademacher(turn, (d, d), weight.dtype)
@@ -103,7 +103,7 @@ def _tanh(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
 
 
 def _mlp(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
-    """One hidden layer of tanh units."""
+    """Draw one hidden layer of tanh units."""
     d, h = weight.shape[0], NETWORK_UNITS
     turn, shift, last = jax.random.split(key, 3)
     inner = weight.T[:, None, :] * jax.random.normal(turn, (d, h, d))
@@ -113,8 +113,8 @@ def _mlp(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
 
 
 def _rff(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
-    """A draw from a Gaussian process: random Fourier features of random length and
-    output scale (Rahimi and Recht 2007), as in the AVICI benchmarks.
+    """Draw from a Gaussian process: random Fourier features of random length and output
+    scale (Rahimi and Recht 2007), as in the AVICI benchmarks.
     """
     d, h = weight.shape[0], FOURIER_UNITS
     turn, shift, last, long, high = jax.random.split(key, 5)
@@ -127,12 +127,13 @@ def _rff(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
     scale = jax.random.uniform(
         high, (d, 1), minval=OUTPUT_SCALE[0], maxval=OUTPUT_SCALE[1]
     )
+    # sqrt(2 / h) makes the variance of h cosines with random phases that of the kernel.
     outer = jax.random.normal(last, (d, h)) * scale * float(np.sqrt(2.0 / h))
     return _make(inner, bias, outer, jnp.full((d, h), COSINE))
 
 
 def _wave(key: PRNGKeyArray, weight: Float[Array, "d d"]) -> Features:
-    """A slope and three waves, each along a direction of its own through the causes."""
+    """Draw a slope and three waves, each along its own direction through the causes."""
     d, h = weight.shape[0], WAVES
     slope, turn, shift, long, high = jax.random.split(key, 5)
     cause = (weight.T != 0)[:, None, :]
@@ -191,6 +192,8 @@ NOISE_KINDS = {
 
 def draw_noise(key: PRNGKeyArray, kind: Int[Array, " d"]) -> Float[Array, " d"]:
     """Draw the noise of each variable, of mean 0 and variance 1."""
+    # One key for all kinds, since each variable uses one of the draws. A Laplace of
+    # scale 1 has variance 2, a uniform on [-b, b] has b**2 / 3.
     d = kind.shape[0]
     gaussian = jax.random.normal(key, (d,))
     laplace = jax.random.laplace(key, (d,)) / float(np.sqrt(2.0))

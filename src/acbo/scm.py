@@ -1,9 +1,7 @@
-"""Interventions as arrays: which variables are set or shifted, and to what.
+"""Structural causal models on the device, and interventions on them as arrays.
 
-Structural causal models on the device: one interface, and the parametric kind.
-
-Variables are columns of fixed order; a model may be padded with variables that are not
-there (`mask` is False), so that models of many sizes share one compiled program.
+Variables are columns of fixed order; a model may be padded with variables that do not
+exist (`mask` is False), so that models of many sizes share one compiled program.
 """
 
 from abc import abstractmethod
@@ -30,12 +28,12 @@ class Intervention(eqx.Module):
 
 
 def no_intervention(d: int) -> Intervention:
-    """Nothing is changed: observational data."""
+    """Return an intervention that changes nothing: observational data."""
     return Intervention(jnp.zeros(d, bool), jnp.zeros(d), jnp.zeros(d))
 
 
 def set_variable(index: Index, value: Float[Array, ""], d: int) -> Intervention:
-    """do(X_index = value), a perfect intervention on one of d variables."""
+    """Return do(X_index = value), a perfect intervention on one of d variables."""
     mask = jnp.arange(d) == index
     return Intervention(mask, jnp.where(mask, value, 0.0), jnp.zeros(d))
 
@@ -43,12 +41,12 @@ def set_variable(index: Index, value: Float[Array, ""], d: int) -> Intervention:
 def set_variables(
     mask: Bool[Array, "*batch d"], values: Float[Array, "*batch d"]
 ) -> Intervention:
-    """Perfect interventions on every variable of the mask."""
+    """Return perfect interventions on every variable of the mask."""
     return Intervention(mask, jnp.where(mask, values, 0.0), jnp.zeros_like(values))
 
 
 def shift_variables(shift: Float[Array, "*batch d"]) -> Intervention:
-    """Soft interventions: each mechanism keeps its causes and is moved by `shift`."""
+    """Return soft interventions: mechanisms keep their causes and move by `shift`."""
     return Intervention(jnp.zeros(shift.shape, bool), jnp.zeros_like(shift), shift)
 
 
@@ -62,25 +60,25 @@ class AbstractSCM(eqx.Module):
 
     @abstractmethod
     def draw(self, key: PRNGKeyArray) -> Any:
-        """Exogenous noise of one row: everything random about it."""
+        """Draw the exogenous noise of one row: everything random about it."""
 
     @abstractmethod
     def respond(
         self, noise: Any, intervention: Intervention, clip_to_range: bool = False
     ) -> Float[Array, " d"]:
-        """The row that follows from this noise under an intervention.
+        """Return the row that follows from this noise under an intervention.
 
         With `clip_to_range` every variable but the target stays within its range.
         """
 
     @property
     def size(self) -> int:
-        """Number of columns, padding included."""
+        """Return the number of columns, padding included."""
         return self.mask.shape[-1]
 
     @property
     def allowed(self) -> Bool[Array, "*batch d"]:
-        """Which variables may be set: all that are there, never the target."""
+        """Return which variables may be set: all but padding and the target."""
         places = jnp.expand_dims(jnp.arange(self.size), range(self.target.ndim))
         return self.mask & (places != jnp.expand_dims(self.target, -1))
 
@@ -102,7 +100,7 @@ class SCM(AbstractSCM):
     mask: Bool[Array, "*batch d"]
 
     def draw(self, key: PRNGKeyArray) -> Float[Array, " d"]:
-        """Noise of unit variance for every variable."""
+        """Draw noise of unit variance for every variable."""
         return draw_noise(key, self.noise_kind)
 
     def respond(
@@ -111,7 +109,9 @@ class SCM(AbstractSCM):
         intervention: Intervention,
         clip_to_range: bool = False,
     ) -> Float[Array, " d"]:
-        """Ancestral sampling: each variable in turn from its causes and its noise."""
+        """Sample ancestrally: each variable in turn from its causes and its noise."""
+        # A scan over causal order with the whole row as carry: its shapes depend on
+        # the bucket alone, so all graphs of a size share one program.
         places = jnp.arange(self.size)
 
         def settle(row: Float[Array, " d"], j: Int[Array, ""]):
@@ -121,6 +121,7 @@ class SCM(AbstractSCM):
             if clip_to_range:
                 bounded = jnp.clip(value, self.low[j], self.high[j])
                 value = jnp.where(j == self.target, value, bounded)
+            # Last, so that what is set is neither shifted nor clipped.
             value = jnp.where(intervention.mask[j], intervention.values[j], value)
             return jnp.where((places == j) & self.mask, value, row), None
 
@@ -134,9 +135,10 @@ def sample_rows(
     intervention: Intervention,
     clip_to_range: bool = False,
 ) -> Float[Array, "count d"]:
-    """Rows under one intervention. The noise of row i depends on the key and i only,
-    so two interventions with one key differ by their effect alone.
+    """Sample rows under one intervention. The noise of row i depends on the key and i
+    only, so two interventions with one key differ by their effect alone.
     """
+    # A key for each row: the first rows do not change when more are asked for.
     noise = jax.vmap(scm.draw)(batch_keys(key, count))
     respond = lambda each: scm.respond(each, intervention, clip_to_range)
     return jax.vmap(respond)(noise)
@@ -148,7 +150,7 @@ def sample_each(
     interventions: Intervention,
     clip_to_range: bool = False,
 ) -> Float[Array, "count d"]:
-    """One row for each of a stack of interventions."""
+    """Sample one row for each of a stack of interventions."""
     count = interventions.mask.shape[0]
     noise = jax.vmap(scm.draw)(batch_keys(key, count))
     return jax.vmap(lambda e, i: scm.respond(e, i, clip_to_range))(noise, interventions)
@@ -161,6 +163,6 @@ def expected_outcome(
     draws: int,
     clip_to_range: bool = False,
 ) -> Float[Array, ""]:
-    """E[Y | do], the mean of the target over `draws` rows of common noise."""
+    """Return E[Y | do], the mean of the target over `draws` rows of common noise."""
     rows = sample_rows(key, scm, draws, intervention, clip_to_range)
     return rows[:, scm.target].mean()

@@ -16,7 +16,7 @@ Index = Int[Array, ""]
 
 
 def check_direction(direction: str) -> Direction:
-    """The direction in capitals; ValueError for anything else."""
+    """Return the direction in capitals; ValueError for anything else."""
     found = direction.upper()
     if found == MINIMIZE:
         return MINIMIZE
@@ -26,12 +26,12 @@ def check_direction(direction: str) -> Direction:
 
 
 def lower_is_better(direction: str) -> float:
-    """What to multiply outcomes by so that lower is better: 1 or -1."""
+    """Return the sign that makes lower outcomes better: 1 or -1."""
     return 1.0 if check_direction(direction) == MINIMIZE else -1.0
 
 
 def as_float(value: Any, what: str) -> float:
-    """A finite number as a Python float; ValueError naming `what` for anything else."""
+    """Return a finite number as a float; ValueError naming `what` for anything else."""
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ import pytest
 
 from acbo.graphs import (
     GRAPHS,
-    Drawn,
+    RandomGraph,
     bucket_parent_sets,
     count_parent_sets,
     enumerate_possible_parent_sets,
@@ -195,7 +195,7 @@ def test_a_family_gives_a_graph_and_its_targets():
     shapes = jax.eval_shape(
         lambda key: family_named("er2")(key, jnp.asarray(3), D), jax.random.key(0)
     )
-    assert isinstance(shapes, Drawn)
+    assert isinstance(shapes, RandomGraph)
     assert (shapes.adjacency.shape, shapes.targets.shape) == ((D, D), (D,))
 
 

@@ -16,7 +16,12 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.graphs import bucket_parent_sets
 from acbo.posterior.exact import parent_posterior
-from acbo.posterior.scores import THRESHOLD, local_posterior, marginals_of, regression_t
+from acbo.posterior.scores import (
+    THRESHOLD,
+    local_posterior,
+    parent_marginals,
+    regression_t,
+)
 from acbo.types import Index
 
 Values = Float[Array, "rows d"]
@@ -129,7 +134,7 @@ class SetPosterior(Predictor):
         logs = self.logs(*seen, max_parents=most)
         among = seen.var_mask, seen.target
         _, held = bucket_parent_sets(*among, most)
-        return marginals_of(logs, *among, max_parents=most), (logs, held)
+        return parent_marginals(logs, *among, max_parents=most), (logs, held)
 
 
 def exact_predictor(max_parents: int = 3) -> SetPosterior:

@@ -97,7 +97,7 @@ def write_json(path: Location, scm: NamedSCM) -> None:
 
 def read_json(path: Location) -> NamedSCM:
     """Read the linear model of a file written by `write_json`."""
-    return _naming(path, _scm_from_document)
+    return _read_named(path, _scm_from_document)
 
 
 def read_pgmpy_json(
@@ -110,7 +110,7 @@ def read_pgmpy_json(
     of one), `variance` (likewise) and `parents` (optional; must agree with the arcs).
     Anything else is refused.
     """
-    return _naming(path, lambda data: _from_pgmpy(data, target, ranges))
+    return _read_named(path, lambda data: _from_pgmpy(data, target, ranges))
 
 
 def _from_pgmpy(data: Any, target: str | None, ranges: Ranges | None) -> NamedSCM:
@@ -159,7 +159,7 @@ def _take(entry: Any, key: str, where: str) -> Any:
     return entry
 
 
-def _naming(path: Location, build: Any) -> NamedSCM:
+def _read_named(path: Location, build: Any) -> NamedSCM:
     try:
         return build(json.loads(Path(path).read_text()))
     except ValueError as error:  # what is wrong, and in which file

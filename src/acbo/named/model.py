@@ -106,6 +106,7 @@ class NamedSCM(AbstractSCM):
         clip_to_range: bool = False,
     ) -> Float[Array, " d"]:
         """Compute each variable in turn from its causes and its key."""
+        # Unrolled, since every variable has a function of its own: a program per model.
         seen: dict[str, Array] = {}
         for name in self.order:
             causes = {cause: seen[cause] for cause in parents_of(name, self.edges)}
@@ -230,6 +231,7 @@ class LinearForm:
         for name, value in (do or {}).items():
             place = self.names.index(name)
             weight[:, place], scale[place], base[place] = 0.0, 0.0, value
+        # Acyclic, so I - W' is triangular in causal order and always invertible.
         total = np.linalg.inv(np.eye(len(base)) - weight.T)
         spread = total * scale
         return total @ base, spread @ spread.T

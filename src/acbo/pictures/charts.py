@@ -1,9 +1,4 @@
-"""Reliability curves: how often what is given a probability turns out to be true.
-
-What a posterior says about the causes of a target, as bars.
-
-How far proposers are from the optimum after each intervention.
-"""
+"""Charts of posteriors, calibration and regret."""
 
 from collections.abc import Mapping
 
@@ -21,7 +16,7 @@ FEWEST = 10  # predictions in a bin that is drawn
 def draw_calibration(
     sums: Mapping[str, Float[np.ndarray, "3 bins"]], title: str = "Calibration"
 ) -> str:
-    """Observed share over predicted probability, with 95 % intervals.
+    """Plot observed frequency over predicted probability, with 95 % intervals.
 
     `sums` holds, by name and for each bin, the number of predictions, the sum of their
     probabilities and the number that came true; bins of fewer than ten are left out.
@@ -51,7 +46,7 @@ def draw_calibration(
 def wilson(
     share: Float[np.ndarray, " bins"], count: Float[np.ndarray, " bins"]
 ) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
-    """Wilson's 95 % interval of a share of `count` cases."""
+    """Return Wilson's 95 % interval of a share of `count` cases."""
     scale = 1 + Z**2 / count
     middle = (share + Z**2 / (2 * count)) / scale
     half = Z * np.sqrt(share * (1 - share) / count + (Z / (2 * count)) ** 2) / scale
@@ -63,7 +58,7 @@ NOTHING = "none"
 
 
 def draw_parent_sets(posterior: ParentSetPosterior, most: int = SETS) -> str:
-    """The likeliest sets of direct causes, the likeliest first."""
+    """Plot the likeliest sets of direct causes, the likeliest first."""
     bars: dict[str, float] = {}
     for chosen, chance in posterior.top_sets(most):
         bars[", ".join(sorted(chosen)) or NOTHING] = float(chance)
@@ -72,7 +67,7 @@ def draw_parent_sets(posterior: ParentSetPosterior, most: int = SETS) -> str:
 
 
 def draw_parent_probs(posterior: ParentSetPosterior) -> str:
-    """How likely each variable is a direct cause of the target, likeliest first."""
+    """Plot the probability that each variable is a direct cause, likeliest first."""
     chances = posterior.parent_probs()
     order = sorted(chances, key=lambda name: -chances[name])
     title = f"Direct causes of {posterior.target_variable}"
@@ -85,7 +80,7 @@ def draw_regret(
     title: str = "Simple regret",
     y_label: str = "regret",
 ) -> str:
-    """Means after 1, 2, ... interventions, with intervals of the mean.
+    """Plot means after 1, 2, ... interventions, with intervals of the mean.
 
     `curves` are arrays [problems, steps] by name.
     """
@@ -111,7 +106,7 @@ def draw_regret(
 
 
 def draw_shares(shares: Mapping[str, Float[np.ndarray, " steps"]]) -> str:
-    """The best so far in single runs, as a share of the way to the true optimum."""
+    """Plot the best so far in single runs, as a share of the way to the optimum."""
     series = {
         name: (np.arange(1, len(each) + 1), np.asarray(each, np.float64))
         for name, each in shares.items()

@@ -20,7 +20,7 @@ from acbo.pictures.graph import (
     edge_arc,
     label_spot,
     other_lines,
-    set_stage,
+    place_nodes,
     shown_edges,
 )
 from jaxrig.atomic import atomic_write
@@ -64,7 +64,7 @@ def graph_png(
     target: str | None = None,
     least: float = LEAST,
 ) -> bytes:
-    """The drawing of `draw_graph` as the bytes of a PNG, on white."""
+    """Return the drawing of `draw_graph` as the bytes of a PNG, on white."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -72,14 +72,16 @@ def graph_png(
             f"PNG needs matplotlib: {install_command('viz')}, or write .svg"
         ) from error
     given = check_probs(names, probs)
-    stage = set_stage(names, given)
-    size = np.ptp(stage.centers, axis=0) + np.array([stage.widths.max() + 60, 160])
+    placement = place_nodes(names, given)
+    size = np.ptp(placement.centers, axis=0) + np.array(
+        [placement.widths.max() + 60, 160]
+    )
     figure = Figure(figsize=tuple(size / PIXELS_PER_INCH), dpi=2 * PIXELS_PER_INCH)
     axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
     pairs = list(shown_edges(given, least))
-    arcs = {pair: edge_arc(stage, given, least, *pair) for pair in pairs}
-    taken = list(stage.centers)
+    arcs = {pair: edge_arc(placement, given, least, *pair) for pair in pairs}
+    taken = list(placement.centers)
     for pair, arc in arcs.items():
         prob = float(given[pair])
         _add_edge(axes, arc, prob)
@@ -89,9 +91,9 @@ def graph_png(
     for place, name in enumerate(names):
         color = TARGET if name == target else "black"
         shape = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": color}
-        x, y = stage.centers[place]
+        x, y = placement.centers[place]
         axes.text(x, y, name, ha="center", va="center", bbox=shape, parse_math=False)
-    (left, top), (right, low) = stage.centers.min(0), stage.centers.max(0)
+    (left, top), (right, low) = placement.centers.min(0), placement.centers.max(0)
     side = (size[0] - (right - left)) / 2
     axes.set_xlim(left - side, right + side)
     axes.set_ylim(low + 80, top - 80)  # downwards, as in SVG

@@ -1,6 +1,7 @@
-"""Where the variables of a graph go: a column for each causal depth, few crossings.
+"""A causal graph as SVG: likelier edges are darker and wider, the target stands out.
 
-A causal graph as SVG: likelier edges are darker and wider, the target stands out.
+Each causal depth has a column. networkx offers such layers too (`multipartite_layout`),
+but neither fewer crossings within them nor curves that keep clear of nodes and labels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +14,8 @@ from jaxrig.report.axes import PALETTE, document, label, pixel, shorten, text_wi
 from jaxrig.report.text import escape
 
 SWEEPS = 4
-# How far an edge may swing out, in pixels; the first that keeps clear is taken.
-SWINGS = (0.0, 26.0, -26.0, 48.0, -48.0, 74.0, -74.0, 104.0, -104.0)
+# How far an edge may bend out, in pixels; the first that keeps clear is taken.
+BENDS = (0.0, 26.0, -26.0, 48.0, -48.0, 74.0, -74.0, 104.0, -104.0)
 MOST_BENT = 0.35  # of the length of an edge
 SAMPLES = np.linspace(0.0, 1.0, 65)
 
@@ -30,7 +31,7 @@ class Layout:
 def likely_dag(
     probs: Float[np.ndarray, "d d"], threshold: float = 0.5
 ) -> Bool[np.ndarray, "d d"]:
-    """Edges likelier than the threshold, the likeliest first, none closing a cycle."""
+    """Return edges above the threshold, the likeliest first, none closing a cycle."""
     d = len(probs)
     chosen = np.zeros((d, d), bool)
     reach = np.eye(d, dtype=bool)  # reach[i, j]: a path leads from i to j, or i is j
@@ -45,7 +46,7 @@ def likely_dag(
 
 
 def causal_depths(dag: Bool[np.ndarray, "d d"]) -> Int[np.ndarray, " d"]:
-    """Edges on the longest path to each variable of an acyclic graph."""
+    """Return the length of the longest path to each variable of an acyclic graph."""
     depth = np.zeros(len(dag), int)
     for _ in range(len(dag)):
         depth = np.maximum(depth, np.where(dag, depth[:, None] + 1, 0).max(axis=0))
@@ -53,7 +54,11 @@ def causal_depths(dag: Bool[np.ndarray, "d d"]) -> Int[np.ndarray, " d"]:
 
 
 def lay_out(probs: Float[np.ndarray, "d d"], threshold: float = 0.5) -> Layout:
-    """Causes left of effects; in a column, variables near those they are linked to."""
+    """Place causes left of effects, and variables near those they are linked to.
+
+    Columns are the layers of the graph; within them the barycenter heuristic of
+    Sugiyama, Tagawa and Toda (1981) keeps crossings few.
+    """
     dag = likely_dag(probs, threshold)
     column = causal_depths(dag)
     linked = dag | dag.T
@@ -72,7 +77,7 @@ def lay_out(probs: Float[np.ndarray, "d d"], threshold: float = 0.5) -> Layout:
 
 
 def _spread(height: Float[np.ndarray, " d"], members: Int[np.ndarray, " m"]) -> None:
-    """Evenly around 0 in the order given."""
+    """Spread members evenly around 0 in the order given."""
     height[members] = np.arange(len(members)) - (len(members) - 1) / 2
 
 
@@ -85,28 +90,29 @@ class Arc:
     stop: Float[np.ndarray, " two"]
 
     def at(self, share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n two"]:
-        """Points of the curve, from 0 at its start to 1 at its end."""
+        """Return points of the curve, from 0 at its start to 1 at its end."""
         t = share[:, None]
         near, far = (1 - t) ** 2 * self.start, t**2 * self.stop
         return near + 2 * t * (1 - t) * self.control + far
 
     def cut(self, first: float, last: float) -> "Arc":
-        """The part of the curve between two shares of it."""
+        """Return the part of the curve between two fractions of it."""
+        # De Casteljau: the control point of a part lies on the tangents at its ends.
         start, stop = self.at(np.array([first, last]))
         lead = (1 - first) * self.start + first * self.control
         tail = (1 - first) * self.control + first * self.stop
         return Arc(start, (1 - last) * lead + last * tail, stop)
 
 
-def swing_out(
-    start: Float[np.ndarray, " two"], stop: Float[np.ndarray, " two"], swing: float
+def bend_line(
+    start: Float[np.ndarray, " two"], stop: Float[np.ndarray, " two"], bend: float
 ) -> Arc:
-    """A curve whose middle is this far to the left of the straight line."""
+    """Return a curve whose middle is this far to the left of the straight line."""
     along = stop - start
     length = max(float(np.hypot(*along)), 1.0)
-    bend = np.clip(swing / length, -MOST_BENT, MOST_BENT)
+    share = np.clip(bend / length, -MOST_BENT, MOST_BENT)
     side = np.array([along[1], -along[0]])
-    return Arc(start, (start + stop) / 2 + 2 * bend * side, stop)
+    return Arc(start, (start + stop) / 2 + 2 * share * side, stop)
 
 
 def choose_arc(
@@ -116,17 +122,17 @@ def choose_arc(
     room: Float[np.ndarray, " two"],
     straight: bool = True,
 ) -> Arc:
-    """The straightest curve that keeps clear of other places by `room`, x and y."""
+    """Return the straightest curve that keeps `room` (x, y) from other places."""
     # Two edges between the same two places keep apart, each to its own left.
-    swings = SWINGS if straight else [swing for swing in SWINGS if swing > 0]
-    arcs = [swing_out(start, stop, swing) for swing in swings]
+    bends = BENDS if straight else [bend for bend in BENDS if bend > 0]
+    arcs = [bend_line(start, stop, bend) for bend in bends]
     return max(arcs, key=lambda arc: min(_clearance(arc, others, room), 1.0))
 
 
 def _clearance(
     arc: Arc, others: Float[np.ndarray, "n two"], room: Float[np.ndarray, " two"]
 ) -> float:
-    """Smallest distance to the other places in units of the room they need."""
+    """Return the smallest distance to the other places, in units of the room needed."""
     if not len(others):
         return np.inf
     gaps = np.abs(arc.at(SAMPLES)[:, None] - others[None]) / room
@@ -136,7 +142,7 @@ def _clearance(
 def shown_edges(
     probs: Float[np.ndarray, "d d"], least: float
 ) -> Iterator[tuple[int, int]]:
-    """Pairs whose probability is at least `least`, faint ones first."""
+    """Yield pairs whose probability is at least `least`, faint ones first."""
     order = np.argsort(probs, axis=None, kind="stable")
     for place in order:
         i, j = divmod(int(place), len(probs))
@@ -159,7 +165,7 @@ TRUE, WRONG, TARGET = PALETTE[0], PALETTE[1], PALETTE[1]
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class Placement:
     """Where the variables are, in pixels, and how large."""
 
     centers: Float[np.ndarray, "d two"]
@@ -175,7 +181,7 @@ def draw_graph(
     least: float = LEAST,
     title: str = "",
 ) -> str:
-    """A drawing of P(i causes j), causes left of effects.
+    """Draw P(i causes j) as SVG, causes left of effects.
 
     With `truth`, edges that are not in it are dashed, and edges of it that are less
     likely than `least` are dotted.
@@ -183,13 +189,13 @@ def draw_graph(
     given = check_probs(names, probs)
     if target is not None and target not in names:
         raise ValueError(f"target {target!r} is not one of: {', '.join(names)}")
-    stage = set_stage(names, given)
+    placement = place_nodes(names, given)
     missed = np.zeros_like(given, bool) if truth is None else truth & (given < least)
     pairs = [*zip(*map(np.ndarray.tolist, np.nonzero(missed)), strict=True)]
-    body = [_missed(edge_arc(stage, given, least, i, j)) for i, j in pairs]
-    arcs, taken = {}, list(stage.centers)
+    body = [_missed(edge_arc(placement, given, least, i, j)) for i, j in pairs]
+    arcs, taken = {}, list(placement.centers)
     for i, j in shown_edges(given, least):
-        arcs[i, j] = edge_arc(stage, given, least, i, j)
+        arcs[i, j] = edge_arc(placement, given, least, i, j)
         wrong = truth is not None and not truth[i, j]
         words = f"{names[i]} to {names[j]}: {given[i, j]:.3f}"
         body.append(_edge(arcs[i, j], float(given[i, j]), wrong, words))
@@ -198,8 +204,8 @@ def draw_graph(
             spot = label_spot(arc, taken, other_lines(arcs, pair))
             body.append(_edge_label(spot, float(given[pair])))
     for place, name in enumerate(names):
-        body.append(_node(stage, place, name, name == target))
-    corner, size = _extent(stage, arcs.values(), taken, HEADING if title else 0.0)
+        body.append(_node(placement, place, name, name == target))
+    corner, size = _extent(placement, arcs.values(), taken, HEADING if title else 0.0)
     shift = f'<g transform="translate({pixel(corner[0])} {pixel(corner[1])})">'
     words = title or f"Causal graph over {', '.join(names)}"
     return document(*size, words, title, [shift, *body, "</g>"])
@@ -208,7 +214,7 @@ def draw_graph(
 def check_probs(
     names: Sequence[str], probs: Float[np.ndarray, "d d"]
 ) -> Float[np.ndarray, "d d"]:
-    """Probabilities as floats, 0 on the diagonal; ValueError where they are none."""
+    """Return probabilities as floats, 0 on the diagonal; ValueError if invalid."""
     given = np.array(probs, np.float64)
     if given.shape != (len(names), len(names)):
         raise ValueError(
@@ -222,31 +228,33 @@ def check_probs(
 
 
 def node_widths(names: Sequence[str]) -> Float[np.ndarray, " d"]:
-    """Room for each name, within limits."""
+    """Return the width of each name, within limits."""
     wanted = [text_width(name) + 22 for name in names]
     return np.clip(wanted, NODE_WIDTH, WIDEST_NODE)
 
 
-def set_stage(names: Sequence[str], probs: Float[np.ndarray, "d d"]) -> Stage:
-    """Places and sizes of the variables."""
+def place_nodes(names: Sequence[str], probs: Float[np.ndarray, "d d"]) -> Placement:
+    """Return places and sizes of the variables."""
     layout, widths = lay_out(probs), node_widths(names)
     columns = range(layout.column.max() + 1)
     wide = np.array([widths[layout.column == c].max() for c in columns])
     gap = GAP_ACROSS * (WIDER if len(names) > MANY else 1.0)
     lefts = np.concatenate([[0.0], np.cumsum(wide + gap)])[:-1]
     x = (lefts + wide / 2)[layout.column]
-    return Stage(np.stack([x, layout.height * PITCH_DOWN], axis=1), widths)
+    return Placement(np.stack([x, layout.height * PITCH_DOWN], axis=1), widths)
 
 
 def _extent(
-    stage: Stage,
+    placement: Placement,
     arcs: Iterable[Arc],
     labels: Sequence[Float[np.ndarray, " two"]],
     heading: float,
 ) -> tuple[Float[np.ndarray, " two"], tuple[float, float]]:
-    """How far to shift everything to the right and down, and the size it takes."""
-    half = np.stack([stage.widths / 2, np.full(len(stage.widths), NODE_HEIGHT / 2)], 1)
-    inside = [stage.centers - half, stage.centers + half, np.stack(labels) - 9]
+    """Return how far to shift everything to the right and down, and its size."""
+    half = np.stack(
+        [placement.widths / 2, np.full(len(placement.widths), NODE_HEIGHT / 2)], 1
+    )
+    inside = [placement.centers - half, placement.centers + half, np.stack(labels) - 9]
     inside += [arc.at(SAMPLES) for arc in arcs]
     points = np.concatenate([*inside, np.stack(labels) + 9])
     low, high = points.min(axis=0) - MARGIN, points.max(axis=0) + MARGIN
@@ -256,25 +264,25 @@ def _extent(
 
 
 def edge_arc(
-    stage: Stage, probs: Float[np.ndarray, "d d"], least: float, i: int, j: int
+    placement: Placement, probs: Float[np.ndarray, "d d"], least: float, i: int, j: int
 ) -> Arc:
-    """The way of an edge, from border to border; both ways at once never overlap."""
-    others = np.delete(stage.centers, [i, j], axis=0)
-    room = np.array([stage.widths.max() / 2 + 8, NODE_HEIGHT / 2 + 8])
-    ends = stage.centers[i], stage.centers[j]
+    """Route an edge from border to border; edges both ways never overlap."""
+    others = np.delete(placement.centers, [i, j], axis=0)
+    room = np.array([placement.widths.max() / 2 + 8, NODE_HEIGHT / 2 + 8])
+    ends = placement.centers[i], placement.centers[j]
     whole = choose_arc(*ends, others, room, straight=bool(probs[j, i] < least))
     points = whole.at(SAMPLES)
-    left = np.flatnonzero(_outside(stage, i, points, 2.0))
-    before = np.flatnonzero(_outside(stage, j, points, 5.0))
+    left = np.flatnonzero(_outside(placement, i, points, 2.0))
+    before = np.flatnonzero(_outside(placement, j, points, 5.0))
     return whole.cut(float(SAMPLES[left[0]]), float(SAMPLES[before[-1]]))
 
 
 def _outside(
-    stage: Stage, place: int, points: Float[np.ndarray, "n two"], gap: float
+    placement: Placement, place: int, points: Float[np.ndarray, "n two"], gap: float
 ) -> Bool[np.ndarray, " n"]:
-    """Which points lie outside the box of a node and a gap around it."""
-    half = np.array([stage.widths[place] / 2, NODE_HEIGHT / 2]) + gap
-    return (np.abs(points - stage.centers[place]) > half).any(axis=1)
+    """Return which points lie outside the box of a node and a gap around it."""
+    half = np.array([placement.widths[place] / 2, NODE_HEIGHT / 2]) + gap
+    return (np.abs(points - placement.centers[place]) > half).any(axis=1)
 
 
 def _curve(arc: Arc) -> str:
@@ -313,8 +321,8 @@ def label_spot(
     taken: list[Float[np.ndarray, " two"]],
     lines: Float[np.ndarray, "n two"],
 ) -> Float[np.ndarray, " two"]:
-    """A place beside an edge, clear of what is written and of other edges if there is
-    one; it is taken from now.
+    """Find a place beside an edge, clear of labels and other edges if possible, and add
+    it to `taken`.
     """
     along = arc.stop - arc.start
     side = np.array([along[1], -along[0]]) / max(np.hypot(*along), 1e-9)
@@ -335,7 +343,7 @@ def _room(
     places: Float[np.ndarray, "n two"],
     room: Float[np.ndarray, " two"],
 ) -> Float[np.ndarray, " m"]:
-    """Distance of each spot to the nearest place, in units of the room needed."""
+    """Return the distance of each spot to the nearest place, in units of `room`."""
     gaps = np.abs(spots[:, None] - places[None]) / room
     return gaps.max(axis=-1).min(axis=-1)
 
@@ -343,7 +351,7 @@ def _room(
 def other_lines(
     arcs: Mapping[tuple[int, int], Arc], pair: tuple[int, int]
 ) -> Float[np.ndarray, "n two"]:
-    """Points of all edges but one."""
+    """Return points of all edges but one."""
     found = [arc.at(SAMPLES) for place, arc in arcs.items() if place != pair]
     return np.concatenate(found) if found else np.zeros((0, 2))
 
@@ -354,8 +362,8 @@ def _edge_label(spot: Float[np.ndarray, " two"], prob: float) -> str:
     return label(x, y, f"{prob:.2f}", "middle", size)
 
 
-def _node(stage: Stage, place: int, name: str, is_target: bool) -> str:
-    (x, y), width = stage.centers[place], float(stage.widths[place])
+def _node(placement: Placement, place: int, name: str, is_target: bool) -> str:
+    (x, y), width = placement.centers[place], float(placement.widths[place])
     color = TARGET if is_target else "currentColor"
     fill = 0.22 if is_target else 0.06
     stroke = 2.5 if is_target else 1.2

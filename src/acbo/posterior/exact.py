@@ -14,48 +14,48 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.posterior.distribution import ParentSetPosterior
 from acbo.posterior.scores import (
-    NEVER,
+    LOG_ZERO,
     ScorePrior,
     constrained_scores,
     gather_statistics,
 )
 from acbo.posterior.sums import (
-    halves,
     layer_weights,
     predecessor_weights,
     set_masks,
+    split_on_element,
     sum_parent_sets,
     sum_supersets,
 )
 from acbo.posterior.tables import (
-    Table,
-    check_edges,
+    CheckedData,
+    check_constraints,
+    check_data,
     edge_matrix,
-    padded_arrays,
-    parent_posterior_of,
-    read_problem,
+    make_posterior,
+    pad_rows,
     tier_matrix,
 )
 from acbo.types import Index
 from jaxrig.tracing import compile_once
 
 # Above these sizes the tables (3**d and 2**d entries) outgrow memory and time.
-LARGEST = {"dag": 13, "order": 16}
+MAX_VARIABLES = {"dag": 13, "order": 16}
 
 
 def check_structure_prior(prior: str, d: int) -> str:
     """Return the prior over structures; ValueError if d is too many for it."""
-    if prior not in LARGEST:
-        raise ValueError(f"prior={prior!r} is not one of: {', '.join(LARGEST)}")
-    if d > LARGEST[prior]:
+    if prior not in MAX_VARIABLES:
+        raise ValueError(f"prior={prior!r} is not one of: {', '.join(MAX_VARIABLES)}")
+    if d > MAX_VARIABLES[prior]:
         raise ValueError(
             f"{d} variables are too many to sum over all structures: prior={prior!r} "
-            f"takes up to {LARGEST[prior]} (dag 13, order 16), drop some columns"
+            f"takes up to {MAX_VARIABLES[prior]} (dag 13, order 16), drop some columns"
         )
     return prior
 
 
-def parent_set_logs(
+def parent_set_log_probs(
     scores: Float[Array, "d sets"], target: Index, max_parents: int, prior: str
 ) -> Float[Array, " sets"]:
     """Return log P(parents of the target = S) for every candidate set, from scores."""
@@ -69,14 +69,17 @@ def parent_set_logs(
     else:
         weights = layer_weights(sums)[target]
         logs = jnp.log(jnp.where(weights == 0, 1, jnp.abs(weights)))
-        gain = spread(jnp.where(weights > 0, logs, NEVER))
-        loss = spread(jnp.where(weights < 0, logs, NEVER))
+        # Gains and losses apart, each as logs of positive terms, subtracted once.
+        gain = spread(jnp.where(weights > 0, logs, LOG_ZERO))
+        loss = spread(jnp.where(weights < 0, logs, LOG_ZERO))
         chance = jnp.exp(scores[target] + gain) - jnp.exp(scores[target] + loss)
-        found = jnp.where(chance > 0, jnp.log(jnp.where(chance > 0, chance, 1)), NEVER)
-    return jnp.where(found > NEVER / 2, found, -jnp.inf)
+        found = jnp.where(
+            chance > 0, jnp.log(jnp.where(chance > 0, chance, 1)), LOG_ZERO
+        )
+    return jnp.where(found > LOG_ZERO / 2, found, -jnp.inf)
 
 
-def edge_chances(
+def edge_probs(
     scores: Float[Array, "d sets"], max_parents: int, prior: str
 ) -> Float[Array, "d d"]:
     """Return P(i causes j) for all pairs [i, j], from scores."""
@@ -89,10 +92,10 @@ def edge_chances(
         weights = layer_weights(sums)
     rows = []
     for parent in range(d):
-        without, holding = halves(sums, parent)
+        without, holding = split_on_element(sums, parent)
         # The sets within W that leave a variable out are those within W less it.
         share = -jnp.expm1(jnp.minimum(without - holding, 0))
-        rows.append((halves(weights, parent)[1] * share).sum(axis=1))
+        rows.append((split_on_element(weights, parent)[1] * share).sum(axis=1))
     return jnp.clip(jnp.stack(rows), 0, 1)
 
 
@@ -123,7 +126,7 @@ def parent_posterior(
         max_parents=max_parents,
         score_prior=score_prior,
     )
-    return parent_set_logs(scores, target, max_parents, prior)
+    return parent_set_log_probs(scores, target, max_parents, prior)
 
 
 def edge_posterior(
@@ -147,7 +150,7 @@ def edge_posterior(
         max_parents=max_parents,
         score_prior=score_prior,
     )
-    return edge_chances(scores, max_parents, prior)
+    return edge_probs(scores, max_parents, prior)
 
 
 # Rows are padded to powers of two and d is at most 16, so even a sweep over data sets
@@ -181,19 +184,20 @@ def exact_parent_posterior(
     variables). Computed in double precision; probabilities are exact to about 1e-9,
     which under "dag" is absolute: rarer sets may show as 0.
     """
-    table = read_problem(values, intervened, target, names)
+    table = check_data(values, intervened, target, names)
     constraints = _constraints(table, required, forbidden, tiers, max_parents)
     check_structure_prior(prior, len(table.names))
+    # Inclusion-exclusion cancels: see the error bound of `layer_weights`.
     with jax.enable_x64(True):
         logs = _compiled_parents(
-            *padded_arrays(table),
+            *pad_rows(table),
             jnp.asarray(table.target),
             *(jnp.asarray(each) for each in constraints),
             max_parents=max_parents,
             prior=prior,
             score_prior=score_prior,
         )
-    return parent_posterior_of(table, np.asarray(logs), max_parents, f"exact-{prior}")
+    return make_posterior(table, np.asarray(logs), max_parents, f"exact-{prior}")
 
 
 def exact_edge_posterior(
@@ -212,12 +216,12 @@ def exact_edge_posterior(
 
     The arguments are those of `exact_parent_posterior`.
     """
-    table = read_problem(values, intervened, None, names)
+    table = check_data(values, intervened, None, names)
     constraints = _constraints(table, required, forbidden, tiers, max_parents)
     check_structure_prior(prior, len(table.names))
     with jax.enable_x64(True):
         found = _compiled_edges(
-            *padded_arrays(table),
+            *pad_rows(table),
             *(jnp.asarray(each) for each in constraints),
             max_parents=max_parents,
             prior=prior,
@@ -227,7 +231,7 @@ def exact_edge_posterior(
 
 
 def _constraints(
-    table: Table,
+    table: CheckedData,
     required: Iterable[Any],
     forbidden: Iterable[Any],
     tiers: Iterable[Any] | None,
@@ -236,5 +240,5 @@ def _constraints(
     """Return required and forbidden edges as matrices that some graph satisfies."""
     wanted = edge_matrix(required, table.names)
     banned = edge_matrix(forbidden, table.names) | tier_matrix(tiers, table.names)
-    check_edges(wanted, banned, table.names, max_parents)
+    check_constraints(wanted, banned, table.names, max_parents)
     return wanted, banned

@@ -1,4 +1,4 @@
-"""Whole linear models drawn from the exact posterior, and what they expect of actions.
+"""Linear models drawn from the exact posterior, and their expected outcomes.
 
 An order is drawn from the sums over orders, parents given their predecessors, then
 weights and noise of each regression: no chain, every draw is independent and exact.
@@ -43,7 +43,7 @@ class TargetLines(eqx.Module):
     slope: Float[Array, "*batch d"]
 
     def at(self, values: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """The expected target after setting each variable, alone, to its value."""
+        """Return the expected target after setting each variable alone to its value."""
         return self.intercept + self.slope * values
 
 
@@ -53,7 +53,7 @@ class _Regression(NamedTuple):
     noise: Float[Array, ""]
 
 
-class _Luck(NamedTuple):
+class _Randomness(NamedTuple):
     """All that is random about one model, drawn at once: fewer programs to compile."""
 
     order: Float[Array, "d d"]  # Gumbel
@@ -62,15 +62,15 @@ class _Luck(NamedTuple):
     noise: Float[Array, " d"]  # gamma
 
 
-def _draw_luck(
+def _draw_randomness(
     key: PRNGKeyArray,
     scores: Float[Array, "d sets"],
     shapes: Float[Array, " d"],
     max_parents: int,
-) -> _Luck:
+) -> _Randomness:
     order, parents, weights, noise = jax.random.split(key, 4)
     d, dtype = len(shapes), scores.dtype
-    return _Luck(
+    return _Randomness(
         jax.random.gumbel(order, (d, d), dtype),
         jax.random.gumbel(parents, scores.shape, dtype),
         jax.random.normal(weights, (d, max_parents + 1), dtype),
@@ -79,47 +79,48 @@ def _draw_luck(
 
 
 def _sample_predecessors(
-    luck: Float[Array, "d d"], sums: Float[Array, "d subsets"]
+    randomness: Float[Array, "d d"], sums: Float[Array, "d subsets"]
 ) -> Int[Array, " d"]:
-    """For each variable, those before it in an order drawn from the posterior."""
+    """Draw an order from the posterior; return the variables before each, as bits."""
     d, subsets = sums.shape
     into = sum_orders_into(sums)
     bits = jnp.left_shift(1, jnp.arange(d))
 
-    def take_last(left: Int[Array, ""], luck: Float[Array, " d"]):
+    def take_last(left: Int[Array, ""], randomness: Float[Array, " d"]):
         there = jnp.bitwise_and(left, bits) > 0
         before = jnp.where(there, jnp.bitwise_xor(left, bits), 0)
-        terms = into[before] + sums[jnp.arange(d), before] + luck
+        terms = into[before] + sums[jnp.arange(d), before] + randomness
+        # Gumbel-max: the largest perturbed log weight is a draw by weight.
         last = jnp.argmax(jnp.where(there, terms, -jnp.inf))
         return before[last], (last, before[last])
 
     full = jnp.asarray(subsets - 1, bits.dtype)
-    _, (order, before) = jax.lax.scan(take_last, full, luck)
+    _, (order, before) = jax.lax.scan(take_last, full, randomness)
     return jnp.zeros(d, bits.dtype).at[order].set(before)
 
 
 def _sample_parents(
-    luck: Float[Array, "d sets"],
+    randomness: Float[Array, "d sets"],
     scores: Float[Array, "d sets"],
     predecessors: Int[Array, " d"],
     max_parents: int,
 ) -> Int[Array, " d"]:
-    """For each variable the place of a parent set within its predecessors."""
+    """Draw a parent set of each variable within its predecessors, by index."""
     masks = jnp.asarray(set_masks(scores.shape[0], max_parents), predecessors.dtype)
     outside = jnp.bitwise_and(masks, ~predecessors[:, None]) > 0
-    return jnp.argmax(jnp.where(outside, -jnp.inf, scores + luck), axis=1)
+    return jnp.argmax(jnp.where(outside, -jnp.inf, scores + randomness), axis=1)
 
 
 def _sample_regression(
-    luck: tuple[Float[Array, " slots"], Float[Array, ""]],
+    randomness: tuple[Float[Array, " slots"], Float[Array, ""]],
     statistics: Statistics,
     node: Int[Array, ""],
     chosen: Int[Array, ""],
     max_parents: int,
     prior: ScorePrior,
 ) -> _Regression:
-    """Intercept, weights and noise of one variable in z-scored units."""
-    normal, gamma = luck
+    """Draw intercept, weights and noise of one variable in z-scored units."""
+    normal, gamma = randomness
     d = statistics.count.shape[0]
     members = parent_set_members(d, max_parents, node)[chosen]
     matrix = regression_matrix(statistics.gram[node], members[None], node, prior)
@@ -144,7 +145,7 @@ def sample_model(
     max_parents: int = 3,
     score_prior: ScorePrior | None = None,
 ) -> SampledModel:
-    """One model from the posterior under the order prior, for jit and vmap.
+    """Draw one model from the posterior under the order prior, for jit and vmap.
 
     Mapped over keys alone, the sums over orders are computed once for all draws.
     """
@@ -159,16 +160,16 @@ def sample_model(
         score_prior=prior,
     )
     shapes = prior.noise_shape + statistics.count / 2
-    luck = _draw_luck(key, scores, shapes, max_parents)
+    randomness = _draw_randomness(key, scores, shapes, max_parents)
     predecessors = _sample_predecessors(
-        luck.order, sum_parent_sets(scores, max_parents)
+        randomness.order, sum_parent_sets(scores, max_parents)
     )
-    chosen = _sample_parents(luck.parents, scores, predecessors, max_parents)
-    draw = lambda luck, j, c: _sample_regression(
-        luck, statistics, j, c, max_parents, prior
+    chosen = _sample_parents(randomness.parents, scores, predecessors, max_parents)
+    draw = lambda randomness, j, c: _sample_regression(
+        randomness, statistics, j, c, max_parents, prior
     )
     nodes = jnp.arange(var_mask.shape[0])
-    found = jax.vmap(draw)((luck.weights, luck.noise), nodes, chosen)
+    found = jax.vmap(draw)((randomness.weights, randomness.noise), nodes, chosen)
     return _in_units_of_the_data(found, statistics, var_mask)
 
 
@@ -189,7 +190,7 @@ def _in_units_of_the_data(
 
 
 def expected_target(model: SampledModel, target: Index) -> TargetLines:
-    """What the model expects of the target after setting one variable, in closed form.
+    """Return E[target | do(X_i = v)] of a model, for each variable i, in closed form.
 
     Setting a variable moves the target by its total effect times the distance from the
     variable's own mean.

@@ -19,7 +19,7 @@ from acbo.graphs import bucket_parent_sets, parent_set_members
 from acbo.types import Index
 
 # A finite stand-in for log 0: differences of it are 0, where those of -inf are NaN.
-NEVER = -1e30
+LOG_ZERO = -1e30
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ def gather_statistics(
     ones = jnp.ones((z.shape[0], 1), z.dtype)
     design = jnp.concatenate([ones, z], axis=1)
     used = (there & ~intervened).astype(z.dtype)
+    # Accelerators multiply in half precision by default, which would lose the small
+    # eigenvalues of nearly dependent parents.
     gram = jnp.einsum("nj,na,nb->jab", used, design, design, precision="highest")
     return Statistics(gram, used.sum(axis=0), mean, scale)
 
@@ -98,7 +100,7 @@ def regression_matrix(
     response: Int[Array, ""],
     prior: ScorePrior,
 ) -> Float[Array, "sets slots+2 slots+2"]:
-    """Posterior precision of intercept and weights, bordered by the response.
+    """Return the posterior precision of intercept and weights, with the response.
 
     Slots whose member is d are unused: they stand alone with precision 1.
     """
@@ -119,7 +121,7 @@ def regression_matrix(
 
 
 def pivots(matrix: Float[Array, "sets m m"]) -> Float[Array, "sets m"]:
-    """Pivots of Gaussian elimination: their product is the determinant.
+    """Return the pivots of Gaussian elimination: their product is the determinant.
 
     The last one of a bordered regression is the residual sum of squares. Matrices here
     are tiny and positive definite, so plain elimination is stable, and it runs on all
@@ -137,7 +139,13 @@ def pivots(matrix: Float[Array, "sets m m"]) -> Float[Array, "sets m"]:
 def node_scores(
     statistics: Statistics, node: Int[Array, ""], max_parents: int, prior: ScorePrior
 ) -> Float[Array, " sets"]:
-    """Return log p(column `node` | parents = S) for every candidate set S."""
+    """Return log p(column `node` | parents = S) for every candidate set S.
+
+    With n rows, prior InverseGamma(a, b) and precisions L0 of the k + 1 weights before
+    and Ln after the data: log Gamma(a + n/2) - log Gamma(a) + a log b - n/2 log(2 pi)
+    + log(|L0| / |Ln|) / 2 - (a + n/2) log(b_n), b_n = b + half the residual sum of
+    squares: the evidence of a conjugate normal-inverse-gamma regression.
+    """
     gram, count = statistics.gram[node], statistics.count[node]
     d = statistics.count.shape[0]
     members = parent_set_members(d, max_parents, node)
@@ -201,7 +209,7 @@ def constrained_scores(
     max_parents: int = 3,
     score_prior: ScorePrior | None = None,
 ) -> Float[Array, "d sets"]:
-    """Return scores relative to the best allowed set; sets not allowed are `NEVER`.
+    """Return scores relative to the best allowed set; sets not allowed are `LOG_ZERO`.
 
     Padded variables are nobody's parent and have no parents, so that they change no
     posterior.
@@ -212,8 +220,9 @@ def constrained_scores(
     banned = padding if forbidden is None else forbidden | padding
     allowed = allowed_sets(d, max_parents, wanted, banned)
     scores = local_scores(statistics, max_parents, score_prior)
-    best = jnp.max(jnp.where(allowed, scores, NEVER), axis=1, keepdims=True)
-    return jnp.where(allowed, scores - best, NEVER)
+    # Relative to the best, exp of a sum over variables stays within range.
+    best = jnp.max(jnp.where(allowed, scores, LOG_ZERO), axis=1, keepdims=True)
+    return jnp.where(allowed, scores - best, LOG_ZERO)
 
 
 def local_posterior(
@@ -237,7 +246,7 @@ def local_posterior(
     return jax.nn.log_softmax(jnp.where(allowed, scores, -jnp.inf))
 
 
-def marginals_of(
+def parent_marginals(
     logs: Float[Array, " sets"],
     var_mask: Bool[Array, " d"],
     target: Index,
@@ -273,6 +282,7 @@ def regression_t(
     usable = chosen & (degrees > 0)
     pairs = usable[:, None] & usable[None, :]
     unit = jnp.eye(len(chosen), dtype=gram.dtype)
+    # Unused rows and columns become those of the identity: fixed shapes, same inverse.
     inverse = jnp.linalg.inv(jnp.where(pairs, gram, unit))
     moments = jnp.where(usable, gram[:, target + 1], 0)
     weights = jnp.matmul(inverse, moments, precision="highest")

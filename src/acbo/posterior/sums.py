@@ -1,17 +1,8 @@
-"""Functions of subsets of d variables, as dense tables indexed by bit mask.
+"""Sums over all orders and all directed acyclic graphs, by tables over subsets.
 
-Sums over all orders of the variables (Koivisto and Sood, 2004).
-
-An order and, for each variable, parents among its predecessors: graphs that fit more
-orders count more often. All sums are of positive terms, so single precision does.
-
-Sums over all directed acyclic graphs, each counted once (Tian and He, 2009).
-
-Variables join in layers: W, then a set T all of whose parents lie in W. A graph admits
-many such choices of T, the non-empty subsets of its sources outside W, and inclusion-
-exclusion over T counts it once. Every signed term is at most the sum it belongs to, so
-the relative error is below 3**d times the rounding of a number: about 1e-10 at d = 12
-in double precision, and in single precision 4e-4 at d = 8.
+Functions of subsets of d variables are dense arrays indexed by bit mask. Over orders
+(Koivisto and Sood, 2004) graphs that fit more orders count more often; all terms are
+positive, so single precision does. Over graphs (Tian and He, 2009) each counts once.
 """
 
 import functools
@@ -24,12 +15,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from acbo.graphs import parent_set_membership
-from acbo.posterior.scores import NEVER
+from acbo.posterior.scores import LOG_ZERO
 
 
 @functools.lru_cache(maxsize=32)
 def set_masks(d: int, max_parents: int) -> np.ndarray:
-    """Bit mask of every candidate parent set of every variable: [d, K]."""
+    """Return the bit mask of every candidate parent set of every variable: [d, K]."""
     bits = 1 << np.arange(d)
     held = [parent_set_membership(d, max_parents, j) for j in range(d)]
     return np.stack([(rows * bits).sum(axis=1) for rows in held]).astype(np.int32)
@@ -37,7 +28,7 @@ def set_masks(d: int, max_parents: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=32)
 def _places(d: int, max_parents: int) -> np.ndarray:
-    """Where in the enumeration of j's sets a mask stands, or K where nowhere."""
+    """Return the index of a mask in the enumeration of j's sets, or K if not there."""
     masks = set_masks(d, max_parents)
     places = np.full((d, 2**d), masks.shape[1], np.int32)
     np.put_along_axis(places, masks, np.arange(masks.shape[1])[None, :], axis=1)
@@ -46,34 +37,34 @@ def _places(d: int, max_parents: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=32)
 def masks_by_size(d: int) -> tuple[np.ndarray, ...]:
-    """The bit masks of the subsets of each size, from 0 to d."""
+    """Return the bit masks of the subsets of each size, from 0 to d."""
     masks = np.arange(2**d, dtype=np.int32)
     sizes = np.bitwise_count(masks)
     return tuple(masks[sizes == size] for size in range(d + 1))
 
 
 def elements_of(masks: np.ndarray, d: int) -> np.ndarray:
-    """Elements of sets of one size, ascending: [sets, size]."""
+    """Return the elements of sets of one size, ascending: [sets, size]."""
     held = (masks[:, None] >> np.arange(d)) & 1 == 1
     return np.nonzero(held)[1].reshape(len(masks), -1).astype(np.int32)
 
 
 def add_logs(a: Float[Array, "*n"], b: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """log(exp a + exp b) of finite numbers."""
+    """Return log(exp a + exp b) of finite numbers."""
     return jnp.maximum(a, b) + jnp.log1p(jnp.exp(-jnp.abs(a - b)))
 
 
-def halves(
+def split_on_element(
     table: Float[Array, "n subsets"], element: int
 ) -> tuple[Float[Array, "n half"], Float[Array, "n half"]]:
-    """The entries of the sets without an element, and of the same sets with it."""
+    """Return the entries of sets without an element, and of the same sets with it."""
     n, subsets = table.shape
     split = table.reshape(n, -1, 2, 2**element)
     shape = (n, subsets // 2)
     return split[:, :, 0].reshape(shape), split[:, :, 1].reshape(shape)
 
 
-def _turn(
+def _transform(
     table: Float[Array, "n subsets"], combine: Callable[[Array, Array], list[Array]]
 ) -> Float[Array, "n subsets"]:
     """Combine the entries without and with an element, for one element after another.
@@ -90,28 +81,32 @@ def _turn(
 
 
 def sum_subsets(table: Float[Array, "n subsets"]) -> Float[Array, "n subsets"]:
-    """Log of the sum over all subsets of each set, given and returned as logs."""
-    return _turn(table, lambda without, holding: [without, add_logs(without, holding)])
+    """Sum over all subsets of each set, in logs."""
+    return _transform(
+        table, lambda without, holding: [without, add_logs(without, holding)]
+    )
 
 
 def sum_supersets(table: Float[Array, "n subsets"]) -> Float[Array, "n subsets"]:
-    """Log of the sum over all supersets of each set, given and returned as logs."""
-    return _turn(table, lambda without, holding: [add_logs(without, holding), holding])
+    """Sum over all supersets of each set, in logs."""
+    return _transform(
+        table, lambda without, holding: [add_logs(without, holding), holding]
+    )
 
 
 def sum_parent_sets(
     scores: Float[Array, "d sets"], max_parents: int
 ) -> Float[Array, "d subsets"]:
-    """Log of the summed scores of j's parent sets within W, for every j and W."""
+    """Sum the scores of j's parent sets within W, for every j and W, in logs."""
     d = scores.shape[0]
-    padded = jnp.pad(scores, ((0, 0), (0, 1)), constant_values=NEVER)
+    padded = jnp.pad(scores, ((0, 0), (0, 1)), constant_values=LOG_ZERO)
     places = jnp.asarray(_places(d, max_parents))
     return sum_subsets(jnp.take_along_axis(padded, places, axis=1))
 
 
 @functools.lru_cache(maxsize=32)
 def _steps(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each size: its sets W, their last elements and what W was before.
+    """Return for each size its sets W, their last elements and what W was before.
 
     Rows of unlike length are filled with repetitions, which change no sum: a repeated
     set is only written again, and absent elements are marked by d.
@@ -128,10 +123,10 @@ def _steps(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _sum_levels(
     sums: Float[Array, "d subsets"], outward: bool
 ) -> Float[Array, " subsets"]:
-    """One pass over the sets by size, upward for `sum_orders_into`, else downward."""
+    """Run over the sets by size, upward for `sum_orders_into`, else downward."""
     d, subsets = sums.shape
     masks, last, before = (jnp.asarray(x) for x in _steps(d))
-    padded = jnp.pad(sums, ((0, 1), (0, 0)), constant_values=NEVER)
+    padded = jnp.pad(sums, ((0, 1), (0, 0)), constant_values=LOG_ZERO)
     full = subsets - 1
 
     def step(table: Float[Array, " subsets"], level: Any):
@@ -162,18 +157,18 @@ def sum_orders_out(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]:
 
 @functools.lru_cache(maxsize=32)
 def _with_each(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """W with j added, and whether j was in W already: [d, 2**d] each."""
+    """Return W with j added, and whether j was in W already: [d, 2**d] each."""
     masks = np.arange(2**d, dtype=np.int32)
     bits = (1 << np.arange(d, dtype=np.int32))[:, None]
     return masks | bits, (masks & bits) > 0
 
 
 def predecessor_weights(sums: Float[Array, "d subsets"]) -> Float[Array, "d subsets"]:
-    """log P(the predecessors of j are W) for every j and W."""
+    """Return log P(the predecessors of j are W) for every j and W."""
     added, held = _with_each(sums.shape[0])
     into, out = sum_orders_into(sums), sum_orders_out(sums)
     found = into[None, :] + sums + out[added] - into[-1]
-    return jnp.where(held, NEVER, jnp.maximum(found, NEVER))
+    return jnp.where(held, LOG_ZERO, jnp.maximum(found, LOG_ZERO))
 
 
 class _Level(NamedTuple):
@@ -187,7 +182,7 @@ class _Level(NamedTuple):
 
 
 def _subset_masks(elements: np.ndarray) -> np.ndarray:
-    """All subsets of each row of elements as masks, the empty one first."""
+    """Return all subsets of each row of elements as masks, the empty one first."""
     masks = np.zeros((len(elements), 1), np.int32)
     for column in elements.T:
         masks = np.concatenate([masks, masks | (1 << column)[:, None]], axis=1)
@@ -195,7 +190,7 @@ def _subset_masks(elements: np.ndarray) -> np.ndarray:
 
 
 def _compress(subset: np.ndarray, whole: np.ndarray, d: int) -> np.ndarray:
-    """The subset as a mask over the elements of the whole set, ascending."""
+    """Return the subset as a mask over the elements of the whole set, ascending."""
     found = np.zeros_like(subset)
     for element in range(d):
         rank = np.bitwise_count(whole & ((1 << element) - 1)).astype(np.int32)
@@ -225,12 +220,12 @@ def _levels(d: int) -> tuple[_Level, ...]:
 
 
 def _choices(size: int) -> np.ndarray:
-    """Which of `size` elements each of their subsets holds: [2**size, size]."""
+    """Return which of `size` elements each of their subsets holds: [2**size, size]."""
     return (np.arange(2**size)[:, None] >> np.arange(size)) & 1
 
 
 def _signs(size: int) -> np.ndarray:
-    """+1 for the subsets of odd size, -1 for the non-empty even ones."""
+    """Return +1 for the subsets of odd size, -1 for the non-empty even ones."""
     odd = np.bitwise_count(np.arange(1, 2**size)) % 2
     return np.where(odd == 1, 1.0, -1.0)
 
@@ -238,7 +233,7 @@ def _signs(size: int) -> np.ndarray:
 def _products(
     sums: Float[Array, "d subsets"], level: _Level
 ) -> Float[Array, "sets choices"]:
-    """Log of the product over T of the sums of its members given W, for all T."""
+    """Return the log of the product over T of the sums of its members given W."""
     factors = sums[level.outside, level.masks[:, None]]
     chosen = jnp.asarray(_choices(factors.shape[1]).T, sums.dtype)
     return jnp.matmul(factors, chosen, precision="highest")
@@ -247,7 +242,7 @@ def _products(
 def _signed_sum(
     terms: Float[Array, "sets choices"], size: int
 ) -> tuple[Float[Array, " sets"], Float[Array, "sets choices"]]:
-    """The largest term of each row, and the signed terms over it."""
+    """Return the largest term of each row, and the signed terms over it."""
     largest = terms.max(axis=1)
     signs = jnp.asarray(_signs(size), terms.dtype)[None, :]
     return largest, signs * jnp.exp(terms - largest[:, None])
@@ -261,11 +256,17 @@ def _log_total(
 
 
 def layer_weights(sums: Float[Array, "d subsets"]) -> Float[Array, "d subsets"]:
-    """Signed weights w[j, W], the counterpart of P(the predecessors of j are W).
+    """Return signed weights w[j, W], the counterpart of P(the predecessors of j are W).
 
-    They sum to 1 for each j, and P(parents of j = S) is the sum over the W that hold S
-    of w[j, W] times the share of S among the parent sets within W. `sums` are those of
-    `acbo.posterior.sums.sum_parent_sets`.
+    Variables join in layers: W, then a set T all of whose parents lie in W. A graph
+    admits many choices of T, the non-empty subsets of its sources outside W, and
+    inclusion-exclusion over T counts it once. Every signed term is at most the sum it
+    belongs to, so the relative error is below 3**d times the rounding of a number:
+    about 1e-10 at d = 12 in double precision, and in single precision 4e-4 at d = 8.
+
+    The weights sum to 1 for each j, and P(parents of j = S) is the sum over the W that
+    hold S of w[j, W] times the share of S among the parent sets within W. `sums` are
+    those of `sum_parent_sets`.
     """
     d = sums.shape[0]
     levels = _levels(d)

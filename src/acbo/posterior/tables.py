@@ -1,4 +1,4 @@
-"""What a user hands to an expert, checked: arrays or frames, names, edges, tiers."""
+"""Inputs of the exact posteriors, checked: arrays or frames, names, edges, tiers."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, cast
@@ -10,10 +10,10 @@ from jaxtyping import Array, Bool, Float
 from acbo.graphs import check_max_parents, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
 
-SHORTEST = 16  # rows; longer tables are padded to the next power of two
+MIN_ROWS = 16  # rows; longer tables are padded to the next power of two
 
 
-class Table(NamedTuple):
+class CheckedData(NamedTuple):
     """A data set with names; `target` is a column, or -1 where there is none."""
 
     values: np.ndarray
@@ -22,13 +22,13 @@ class Table(NamedTuple):
     target: int
 
 
-def read_problem(
+def check_data(
     values: Any,
     intervened: Any,
     target: Any,
     names: Iterable[Any] | None = None,
-) -> Table:
-    """A table that an expert can work on; ValueError says what is wrong with it."""
+) -> CheckedData:
+    """Return checked data; ValueError says what is wrong with it."""
     columns = getattr(values, "columns", None)  # of a pandas frame
     array = _numbers(values, columns)
     if names is None:
@@ -47,7 +47,7 @@ def read_problem(
             f"the target {known[column]!r} is intervened in every row, which says "
             "nothing about its causes: add rows in which it is free"
         )
-    return Table(array, flags, known, column)
+    return CheckedData(array, flags, known, column)
 
 
 def _numbers(values: Any, columns: Any) -> np.ndarray:
@@ -107,7 +107,7 @@ def _check_rows(values: np.ndarray, flags: np.ndarray, names: Sequence[str]) -> 
 
 
 def find_column(which: Any, names: Sequence[str]) -> int:
-    """The column of a variable given by name or by number."""
+    """Return the column of a variable given by name or by number."""
     if isinstance(which, str):
         if which in names:
             return names.index(which)
@@ -117,7 +117,7 @@ def find_column(which: Any, names: Sequence[str]) -> int:
 
 
 def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:
-    """Pairs (parent, child) as a matrix [parent, child]."""
+    """Return pairs (parent, child) as a matrix [parent, child]."""
     matrix = np.zeros((len(names), len(names)), bool)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
@@ -130,7 +130,7 @@ def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:
 
 
 def tier_matrix(tiers: Iterable[Any] | None, names: Sequence[str]) -> np.ndarray:
-    """Edges forbidden by tiers: those from a later group to an earlier one.
+    """Return edges forbidden by tiers: those from a later group to an earlier one.
 
     A variable in no tier is free.
     """
@@ -144,13 +144,13 @@ def tier_matrix(tiers: Iterable[Any] | None, names: Sequence[str]) -> np.ndarray
     return (place[:, None] > place[None, :]) & (place >= 0)[None, :]
 
 
-def check_edges(
+def check_constraints(
     required: np.ndarray,
     forbidden: np.ndarray,
     names: Sequence[str],
     max_parents: int,
 ) -> None:
-    """ValueError where no graph has all required edges and no forbidden one."""
+    """Raise ValueError if no graph has all required edges and no forbidden one."""
     check_max_parents(max_parents)
     both = np.argwhere(required & forbidden)
     if len(both):
@@ -172,24 +172,24 @@ def check_edges(
         )
 
 
-def padded_arrays(
-    table: Table,
+def pad_rows(
+    table: CheckedData,
 ) -> tuple[
     Float[Array, "rows d"],
     Bool[Array, "rows d"],
     Bool[Array, " rows"],
     Bool[Array, " d"],
 ]:
-    """Values, flags and masks, padded so that tables of like length share a program."""
+    """Return values, flags and masks, padded so that most tables share a program."""
     rows, d = table.values.shape
-    room = max(SHORTEST, 1 << (rows - 1).bit_length()) - rows
+    room = max(MIN_ROWS, 1 << (rows - 1).bit_length()) - rows
     grow = lambda array: jnp.asarray(np.pad(array, ((0, room), (0, 0))))
     row_mask = jnp.asarray(np.arange(rows + room) < rows)
     return grow(table.values), grow(table.intervened), row_mask, jnp.ones(d, bool)
 
 
-def parent_posterior_of(
-    table: Table, logs: np.ndarray, max_parents: int, method: str
+def make_posterior(
+    table: CheckedData, logs: np.ndarray, max_parents: int, method: str
 ) -> ParentSetPosterior:
     """Log probabilities over the candidate sets of the target as a posterior."""
     target = table.names[table.target]

@@ -1,9 +1,8 @@
-"""Every problem by name.
+"""Every problem by name, and the protein-signaling data of Sachs and others.
 
-Protein signaling in human immune cells: measured data and the accepted network.
-
-Data: flow cytometry of 11 molecules under five drugs (Sachs and others, Science, 2005),
-as logarithms of intensities, in the archive of a public causal-discovery benchmark.
+The data are flow cytometry of 11 molecules in human immune cells under five drugs
+(Science, 2005), as logarithms of intensities, in the archive of a public
+causal-discovery benchmark.
 """
 
 import io
@@ -45,12 +44,12 @@ SUITE = tuple(_BUILDERS)[:9]  # keys of the public benchmark suite
 
 
 def names() -> tuple[str, ...]:
-    """Names of all problems, the public benchmark suite first."""
+    """Return the names of all problems, the public benchmark suite first."""
     return tuple(_BUILDERS)
 
 
 def get(name: str) -> Problem:
-    """The problem of this name; ValueError listing the names for an unknown one."""
+    """Return the problem of this name; ValueError listing the names if unknown."""
     if name not in _BUILDERS:
         raise ValueError(f"problem {name!r} is not one of: {', '.join(_BUILDERS)}")
     return _BUILDERS[name]()
@@ -72,7 +71,7 @@ SACHS_EDGES = frozenset(
 
 
 def load_sachs(path: str | os.PathLike[str]) -> DataTable:
-    """5,846 rows of the 11 molecules, and which one a drug acted on in each.
+    """Read 5,846 rows of the 11 molecules, and which one a drug acted on in each.
 
     `path` is the archive, or the folder that holds it.
     """

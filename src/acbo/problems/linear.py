@@ -1,6 +1,5 @@
-"""The linear benchmark suite: chains, forks, colliders, diamonds, and random graphs.
-
-An ecology problem: calcification of a coral reef in a linear model of ours.
+"""Linear problems: the public benchmark suite (chains, forks, colliders, diamonds,
+random graphs), and a coral reef of ours.
 """
 
 from itertools import pairwise
@@ -17,19 +16,19 @@ Coefficients = dict[tuple[str, str], float]
 def linear_scm(
     names: str | tuple[str, ...], coefficients: Coefficients, target: str
 ) -> NamedSCM:
-    """Unit noise, and the same range for every variable but the target."""
+    """Return a model with unit noise and the same range for all but the target."""
     ranges = {name: (-LIMIT, LIMIT) for name in names if name != target}
     return create_linear_scm(tuple(names), coefficients, target, ranges)
 
 
 def two_causes(name: str = "simple") -> Problem:
-    """X -> Y <- Z with target Y; the public suite calls it a fork."""
+    """Return X -> Y <- Z with target Y; the public suite calls it a fork."""
     edges = {("X", "Y"): 2.0, ("Z", "Y"): -1.5}
     return linear_problem(name, linear_scm("XYZ", edges, "Y"))
 
 
 def chain(n: int = 3, c: float = 1.5, name: str | None = None) -> Problem:
-    """X0 -> X1 -> ... with one coefficient and the last variable as target."""
+    """Return X0 -> X1 -> ... with one coefficient and the last variable as target."""
     if n < 2:
         raise ValueError(f"a chain of {n}: give at least 2 variables")
     names = tuple(f"X{i}" for i in range(n))
@@ -38,25 +37,25 @@ def chain(n: int = 3, c: float = 1.5, name: str | None = None) -> Problem:
 
 
 def collider(x: float = 1.5, y: float = 2.0, name: str = "collider") -> Problem:
-    """X -> Z <- Y with target Z."""
+    """Return X -> Z <- Y with target Z."""
     edges = {("X", "Z"): x, ("Y", "Z"): y}
     return linear_problem(name, linear_scm("XYZ", edges, "Z"))
 
 
 def common_cause(name: str = "fork") -> Problem:
-    """X <- Z -> Y with target Y: X moves with the target and does not move it."""
+    """Return X <- Z -> Y with target Y: X moves with the target, not the target."""
     edges = {("Z", "X"): 1.0, ("Z", "Y"): 2.0}
     return linear_problem(name, linear_scm("XYZ", edges, "Y"))
 
 
 def diamond(name: str = "diamond_4var") -> Problem:
-    """X -> Y -> W and X -> Z -> W with target W."""
+    """Return X -> Y -> W and X -> Z -> W with target W."""
     edges = {("X", "Y"): 1.5, ("X", "Z"): -1.0, ("Y", "W"): 2.0, ("Z", "W"): 1.0}
     return linear_problem(name, linear_scm("XYZW", edges, "W"))
 
 
 def butterfly(name: str = "butterfly_5var") -> Problem:
-    """Two causes, two links between them, one target E."""
+    """Return two causes, two links between them, and one target E."""
     edges = {
         ("A", "C"): 0.8,
         ("B", "C"): 1.2,
@@ -69,13 +68,13 @@ def butterfly(name: str = "butterfly_5var") -> Problem:
 
 
 def mixed_coefficients(name: str = "mixed_coeffs_4var") -> Problem:
-    """Three causes of D, strong, negative and weak."""
+    """Return three causes of D, strong, negative and weak."""
     edges = {("A", "D"): 2.0, ("B", "D"): -1.5, ("C", "D"): 0.5}
     return linear_problem(name, linear_scm("ABCD", edges, "D"))
 
 
 def strong_diamond(name: str = "collider_4var") -> Problem:
-    """X0 -> X1, X2 -> X3, all of 2, with little noise and ranges of +-3."""
+    """Return X0 -> X1, X2 -> X3, all of 2, with little noise and ranges of +-3."""
     names = ("X0", "X1", "X2", "X3")
     pairs = (("X0", "X1"), ("X0", "X2"), ("X1", "X3"), ("X2", "X3"))
     ranges = {name: (-3.0, 3.0) for name in names} | {"X3": (-12.0, 12.0)}
@@ -85,7 +84,7 @@ def strong_diamond(name: str = "collider_4var") -> Problem:
 
 
 def erdos_renyi(n: int, probability: float, seed: int, name: str) -> Problem:
-    """Xi -> Xj, i < j, with this probability; the last variable is the target.
+    """Draw Xi -> Xj, i < j, with this probability; the last variable is the target.
 
     Coefficients are uniform on (-2, 2) without (-0.1, 0.1). Graphs are drawn from
     NumPy's generator of this seed until the target has a cause.
@@ -115,7 +114,7 @@ VARIABLES = (
 
 
 def reef_linear() -> Problem:
-    """Calcification of a reef, in standardized units; maximize.
+    """Maximize the calcification of a reef, in standardized units.
 
     The equations are ours, made for tests in the manner of linear reef models; they
     describe no real reef. Every variable adds noise of standard deviation 0.5.

@@ -1,11 +1,7 @@
-"""Small nonlinear problems of the causal optimization literature, in closed form.
+"""Nonlinear problems of the causal optimization literature, and an epidemic of ours.
 
-Two larger nonlinear problems of the literature, by sums over one or two variables.
-
-Every node adds N(0, 1) noise, and the target is a sum of terms each of which depends
-on few variables, so that expectations are exact but for the quadrature.
-
-Health problems: the prostate antigen study of the field, an epidemic of ours.
+Each target is a sum of terms that depend on few variables, so that expected outcomes
+are exact but for quadrature over one or two of them.
 """
 
 from collections.abc import Mapping
@@ -32,7 +28,7 @@ Values = dict[str, Array]
 
 
 def toy_graph() -> Problem:
-    """X = e; Z = exp(-X) + e; Y = cos Z - exp(-Z/20) + e, e from N(0, 1); minimize.
+    """Minimize Y = cos Z - exp(-Z/20) + e; X = e, Z = exp(-X) + e, e from N(0, 1).
 
     Local minima of do(Z) lie near 3.10, 9.39 and 15.69, the global one at -3.20.
     """
@@ -65,7 +61,7 @@ def _toy_mean(do: Mapping[str, float]) -> float:
 
 
 def two_bumps() -> Problem:
-    """X, Z = e; Y = -2 exp(-(X-1)^2 - (Z-1)^2) - exp(-(X+1)^2 - Z^2) + e; minimize.
+    """Minimize Y = -2 exp(-(X-1)^2 - (Z-1)^2) - exp(-(X+1)^2 - Z^2) + e; X, Z = e.
 
     The ranges (-3, 3) are ours. No single variable reaches the deeper bump.
     """
@@ -93,7 +89,7 @@ def _bumps_mean(do: Mapping[str, float]) -> float:
 
 
 def _bump(value: float | None, center: float) -> float:
-    """exp(-(x - center)^2), or its mean over N(0, 1) where nothing is set."""
+    """Return exp(-(x - center)^2), or its mean over N(0, 1) if x is not set."""
     if value is None:
         return float(np.exp(-(center**2) / 3) / np.sqrt(3))
     return float(np.exp(-((value - center) ** 2)))
@@ -103,7 +99,7 @@ DAMP = float(np.exp(-1 / 2))  # E cos(m + e) = DAMP cos m, and the same for sin
 
 
 def complete_graph() -> Problem:
-    """Seven variables and two hidden causes U1, U2; B, D, E and F may be set; minimize.
+    """Minimize Y over seven variables with hidden causes U1, U2; B, D, E, F may be set.
 
     F = e; A = F^2 + U1 + e; B = U2 + e; C = exp(-B) + e; D = exp(-C)/10 + e;
     E = cos A + C/10 + e; Y = cos D - D/5 + sin E - E/4 + U1 + exp(-U2) + e.
@@ -126,7 +122,7 @@ def complete_graph() -> Problem:
 
 
 def synthetic2() -> Problem:
-    """Six variables of which A, D and E may be set; minimize.
+    """Minimize Y over six variables of which A, D and E may be set.
 
     A, B = e; C = exp(-A)/5 + e; D = cos B + C/10 + e; E = exp(-C)/10 + e;
     Y = cos D - D/5 + sin E - E/4 + e.
@@ -224,7 +220,7 @@ def _second_causes(a: float | None) -> tuple[complex, float, complex, float]:
 
 @lru_cache(maxsize=256)
 def _complete_angle(f: float | None) -> tuple[complex, float]:
-    """E exp(i cos A) and E cos A."""
+    """Return E exp(i cos A) and E cos A."""
     nodes, chances = gaussian_rule() if f is None else point_rule(f)
     noise, odds = gaussian_rule(2**0.5)  # of A: its own noise and U1
     angle = np.cos(nodes[:, None] ** 2 + noise[None, :])
@@ -233,7 +229,7 @@ def _complete_angle(f: float | None) -> tuple[complex, float]:
 
 
 def _moments_of_c(middle: Rule) -> tuple[complex, float, complex, float]:
-    """E exp(i (exp(-C)/10 + e)), E exp(-C)/10, E exp(i C/10) and E C/10, where
+    """Return E exp(i (exp(-C)/10 + e)), E exp(-C)/10, E exp(i C/10) and E C/10, where
     C = middle + e.
     """
     nodes, weights = middle
@@ -249,7 +245,7 @@ YOUNGEST, OLDEST = 55.0, 75.0  # years
 
 
 def psa() -> Problem:
-    """Prostate antigen Y under aspirin A and statin S, each within 0 and 1; minimize.
+    """Minimize prostate antigen Y by aspirin A and statin S, each within 0 and 1.
 
     s is the logistic function, N(m, c) has standard deviation c. age U(55, 75);
     bmi N(27 - 0.01 age, 0.7); A = s(-8 + 0.10 age + 0.03 bmi);
@@ -325,7 +321,7 @@ _BASE = {"growth": 0.2}
 
 
 def epidemic_static() -> Problem:
-    """Cost of an epidemic at one moment, in standardized units; minimize.
+    """Minimize the cost of an epidemic at one moment, in standardized units.
 
     The equations are ours, made for tests; they describe no real epidemic. e is
     N(0, 1). risk = e; vaccines = 0.5 risk + 0.5 e;

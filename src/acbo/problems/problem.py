@@ -1,6 +1,5 @@
-"""A problem: a model, a target to move, and the true answer to measure against.
-
-Expectations over Gaussian and uniform variables by sums over fixed nodes.
+"""A problem: a model, a target to move, and the true answer to measure against; with
+quadrature rules for expected outcomes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,16 +45,16 @@ class Problem:
 
     @property
     def target(self) -> str:
-        """Name of the variable to move."""
+        """Return the name of the variable to move."""
         return str(self.scm.target_name)
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """Allowed values of each variable that may be set."""
+        """Return the allowed values of each variable that may be set."""
         return self.scm.ranges
 
     def expected_outcome(self, intervention: Mapping[str, Any] | None = None) -> float:
-        """E[target | do(...)] of {variable: value}; nothing set: observational."""
+        """Return E[target | do(...)] of {variable: value}, by default observational."""
         return self.mean(check_values(self.scm, intervention or {}))
 
 
@@ -67,7 +66,7 @@ def make_problem(
     best_pair: Mapping[str, float] | None = None,
     direction: Direction = "MINIMIZE",
 ) -> Problem:
-    """A problem whose best interventions are known."""
+    """Return a problem whose best interventions are known."""
     _check_ranges(name, scm)
     found = lambda do: Optimum(FrozenMap(do), mean(check_values(scm, do)))
     pair = None if best_pair is None else found(best_pair)
@@ -86,7 +85,7 @@ def _check_ranges(name: str, scm: NamedSCM) -> None:
 def linear_problem(
     name: str, scm: NamedSCM, direction: Direction = "MINIMIZE"
 ) -> Problem:
-    """A problem of a linear model, whose best interventions are ends of ranges."""
+    """Return a problem of a linear model: its best interventions are ends of ranges."""
     form, target, sign = linear_form(scm), scm.target_name, lower_is_better(direction)
     mean = lambda do: form.mean(str(target), do)
     worth = lambda do: sign * mean(do)
@@ -110,7 +109,7 @@ WIDTH = 9.0  # standard deviations; beyond lies a mass of 2e-19
 
 
 def gaussian_rule(scale: float = 1.0) -> Rule:
-    """Nodes and weights of N(0, scale^2).
+    """Return nodes and weights of N(0, scale^2).
 
     Equally spaced: for smooth functions as good as Gauss's nodes, and better for those
     that oscillate fast in the tails, like cos(exp(-x)).
@@ -121,11 +120,11 @@ def gaussian_rule(scale: float = 1.0) -> Rule:
 
 
 def uniform_rule(low: float, high: float, points: int = 40) -> Rule:
-    """Gauss's nodes and weights of the uniform distribution on an interval."""
+    """Return Gauss's nodes and weights of the uniform distribution on an interval."""
     nodes, weights = np.polynomial.legendre.leggauss(points)
     return (low + high) / 2 + (high - low) / 2 * nodes, weights / 2
 
 
 def point_rule(value: float) -> Rule:
-    """The rule of a constant, for variables that are set."""
+    """Return the rule of a constant, for variables that are set."""
     return np.array([value]), np.ones(1)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from acbo.graphs import bucket_parent_sets, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
-from acbo.posterior.tables import read_problem
+from acbo.posterior.tables import check_data
 from acbo.surrogate.encode import (
     READING_BUCKETS,
     pad_rows,
@@ -76,7 +76,7 @@ class Surrogate(eqx.Module):
         `values` is [rows, variables] or a frame, `intervened` marks the cells that were
         set (None: nothing was), `target` is a name or a column.
         """
-        data = read_problem(values, intervened, target, names)
+        data = check_data(values, intervened, target, names)
         padded = _padded(data.values, data.intervened)
         chance, there = _compiled_sets(
             self, padded, jnp.asarray(data.target), max_parents
@@ -92,7 +92,7 @@ class Surrogate(eqx.Module):
         self, values: Any, intervened: Any = None, names: Sequence[str] | None = None
     ) -> np.ndarray:
         """P(i causes j) for every pair [i, j]."""
-        data = read_problem(values, intervened, None, names)
+        data = check_data(values, intervened, None, names)
         d = len(data.names)
         edges = _compiled_edges(self, _padded(data.values, data.intervened))
         return np.asarray(edges)[:d, :d]

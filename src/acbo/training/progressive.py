@@ -24,7 +24,7 @@ from acbo.named.names import FrozenMap
 from acbo.named.samples import Sample, sample_from_scm
 from acbo.named.tables import samples_to_avici_format
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
-from acbo.posterior.exact import LARGEST, exact_parent_posterior
+from acbo.posterior.exact import MAX_VARIABLES, exact_parent_posterior
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.training.config import SurrogateTrainingConfig
 from acbo.training.curriculum import DIFFICULTIES, LEVELS, classify_difficulty
@@ -57,7 +57,7 @@ def expert_posterior(
     return exact_parent_posterior(
         *(data[..., VALUE], data[..., INTERVENED] > FLAG, target_variable),
         max_parents=max_parents,
-        prior="dag" if len(names) <= LARGEST["dag"] else "order",
+        prior="dag" if len(names) <= MAX_VARIABLES["dag"] else "order",
         names=names,
     )
 

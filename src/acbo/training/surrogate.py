@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 from acbo.families import DataConfig, Dataset, draw_dataset
 from acbo.graphs import bucket_parent_sets
 from acbo.posterior.exact import parent_posterior
-from acbo.posterior.scores import marginals_of
+from acbo.posterior.scores import parent_marginals
 from acbo.surrogate.encode import standardize
 from acbo.surrogate.model import (
     Prediction,
@@ -53,7 +53,7 @@ def exact_targets(data: Dataset, max_parents: int) -> Targets:
     logs = parent_posterior(
         data.values, data.intervened, data.row_mask, *among, max_parents=max_parents
     )
-    causes = marginals_of(logs, *among, max_parents=max_parents)
+    causes = parent_marginals(logs, *among, max_parents=max_parents)
     edges = data.adjacency.astype(causes.dtype).at[:, data.target].set(causes)
     return Targets(edges, jnp.exp(logs))
 

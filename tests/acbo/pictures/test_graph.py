@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from acbo.pictures.files import save_graph, save_svg
 from acbo.pictures.graph import (
     Arc,
+    bend_line,
     causal_depths,
     choose_arc,
     draw_graph,
     lay_out,
     likely_dag,
     shown_edges,
-    swing_out,
 )
 from jaxrig.report.images import parse_drawing, png_size
 
@@ -145,7 +145,7 @@ def test_two_ways_between_two_places_lie_on_two_sides():
 
 
 def test_a_part_of_a_curve_lies_on_it():
-    arc = swing_out(np.array([0.0, 0.0]), np.array([100.0, 50.0]), 20.0)
+    arc = bend_line(np.array([0.0, 0.0]), np.array([100.0, 50.0]), 20.0)
     part = arc.cut(0.2, 0.7)
     shares = np.linspace(0, 1, 9)
     np.testing.assert_allclose(part.at(shares), arc.at(0.2 + 0.5 * shares))

@@ -9,12 +9,12 @@ import pytest
 from acbo.graphs import bucket_parent_sets, parent_set_membership
 from acbo.posterior.exact import (
     check_structure_prior,
-    edge_chances,
     edge_posterior,
+    edge_probs,
     exact_edge_posterior,
     exact_parent_posterior,
     parent_posterior,
-    parent_set_logs,
+    parent_set_log_probs,
 )
 from acbo.posterior.scores import constrained_scores, gather_statistics
 from acbo.posterior.sums import set_masks
@@ -63,9 +63,9 @@ def everything(arrays, required, forbidden, max_parents):
     )
     nodes = jnp.arange(len(scores))
     sets = lambda prior: jax.vmap(
-        lambda j: parent_set_logs(scores, j, max_parents, prior)
+        lambda j: parent_set_log_probs(scores, j, max_parents, prior)
     )(nodes)
-    return scores, {p: (edge_chances(scores, max_parents, p), sets(p)) for p in PRIORS}
+    return scores, {p: (edge_probs(scores, max_parents, p), sets(p)) for p in PRIORS}
 
 
 def check_against_enumeration(

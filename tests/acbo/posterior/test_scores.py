@@ -14,7 +14,7 @@ from acbo.posterior.scores import (
     local_posterior,
     local_scores,
     location_and_scale,
-    marginals_of,
+    parent_marginals,
     regression_t,
 )
 from causal_graphs import linear_rows, linear_weights
@@ -138,7 +138,7 @@ def test_priors_are_positive(field):
 
 def run_local(x, flags, mask, target):
     logs = local_posterior(x, flags, jnp.ones(len(x), bool), mask, target)
-    return logs, marginals_of(logs, mask, target)
+    return logs, parent_marginals(logs, mask, target)
 
 
 def test_local_posterior_is_the_share_of_the_score():

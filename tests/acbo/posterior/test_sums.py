@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.posterior.scores import NEVER
+from acbo.posterior.scores import LOG_ZERO
 from acbo.posterior.sums import (
     elements_of,
-    halves,
     layer_weights,
     masks_by_size,
     predecessor_weights,
     set_masks,
+    split_on_element,
     sum_orders_into,
     sum_orders_out,
     sum_parent_sets,
@@ -41,7 +41,7 @@ def test_sums_over_subsets_and_supersets():
 def test_sums_of_parent_sets_leave_the_rest_out():
     masks = set_masks(D, 2)
     scores = np.random.default_rng(1).normal(size=masks.shape)
-    scores[0, 0] = NEVER
+    scores[0, 0] = LOG_ZERO
     found = sum_parent_sets(jnp.asarray(scores, float), 2)
     for j in range(D):
         assert not (masks[j] >> j & 1).any()
@@ -61,7 +61,7 @@ def test_masks_and_their_elements():
 
 def test_halves():
     numbers = jnp.arange(8.0)[None]
-    without, holding = halves(numbers, 1)
+    without, holding = split_on_element(numbers, 1)
     assert without.tolist() == [[0, 1, 4, 5]]
     assert holding.tolist() == [[2, 3, 6, 7]]
 

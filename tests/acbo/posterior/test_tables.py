@@ -4,12 +4,12 @@ import pytest
 
 from acbo.posterior.exact import exact_parent_posterior
 from acbo.posterior.tables import (
-    check_edges,
+    check_constraints,
+    check_data,
     edge_matrix,
     find_column,
-    padded_arrays,
-    parent_posterior_of,
-    read_problem,
+    make_posterior,
+    pad_rows,
     tier_matrix,
 )
 
@@ -73,35 +73,35 @@ def test_bad_input_is_named(values, flags, options, message):
 
 
 def test_frames_bring_their_names():
-    table = read_problem(pd.DataFrame(VALUES, columns=NAMES), FLAGS.astype(int), "B")
+    table = check_data(pd.DataFrame(VALUES, columns=NAMES), FLAGS.astype(int), "B")
     assert (table.names, table.target) == (("A", "B", "Y"), 1)
-    assert read_problem(VALUES, None, None).names == ("X0", "X1", "X2")
+    assert check_data(VALUES, None, None).names == ("X0", "X1", "X2")
     mixed = pd.DataFrame({"A": [1.0, 2.0], "note": ["x", "y"]})
     with pytest.raises(ValueError, match="column 'note' does not hold numbers"):
-        read_problem(mixed, None, "A")
+        check_data(mixed, None, "A")
 
 
 def test_columns_and_edges():
     assert find_column("Y", NAMES) == find_column(np.int64(2), NAMES) == 2
     pairs = edge_matrix([("A", "Y"), (1, 0)], NAMES)
     assert np.argwhere(pairs).tolist() == [[0, 2], [1, 0]]
-    check_edges(pairs, ~pairs, NAMES, 1)
+    check_constraints(pairs, ~pairs, NAMES, 1)
     later = tier_matrix([["A"], ["Y"]], NAMES)  # B is free
     assert np.argwhere(later).tolist() == [[2, 0]]
     assert not tier_matrix(None, NAMES).any()
 
 
 def test_padding_to_a_power_of_two():
-    table = read_problem(np.random.default_rng(0).standard_normal((33, 2)), None, 0)
-    values, flags, rows, there = padded_arrays(table)
+    table = check_data(np.random.default_rng(0).standard_normal((33, 2)), None, 0)
+    values, flags, rows, there = pad_rows(table)
     assert values.shape == flags.shape == (64, 2)
     assert (int(rows.sum()), bool(there.all())) == (33, True)
 
 
 def test_logs_become_a_posterior():
-    table = read_problem(VALUES, None, "Y", NAMES)
+    table = check_data(VALUES, None, "Y", NAMES)
     logs = np.log([0.1, 0.2, 0.3, 0.4])
-    found = parent_posterior_of(table, logs, 2, "some")
+    found = make_posterior(table, logs, 2, "some")
     assert found.parent_set_probs[frozenset("AB")] == pytest.approx(0.4)
     assert found.metadata["method"] == "some"
     assert found.metadata["n_rows"] == 6
