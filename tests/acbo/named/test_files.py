@@ -205,7 +205,9 @@ def test_least_squares_by_hand_over_the_rows_left_alone():
 def test_units_do_not_matter():
     table = data()
     scaled = DataTable(
-        table.names, table.values * np.array([[1e-6, 1.0, 1e4]], np.float32), table.intervened
+        table.names,
+        table.values * np.array([[1e-6, 1.0, 1e4]], np.float32),
+        table.intervened,
     )
     form, other = (
         linear_form(fit_scm(table, GRAPH)),

@@ -104,17 +104,14 @@ def test_single_precision_is_close():
     check_against_enumeration(4, atol=1e-4, x64=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("max_parents", [2, 4])
-def test_posterior_is_that_of_enumeration_of_five(max_parents):
+def test_posterior_is_that_of_enumeration_of_five():
     assert len(all_dags(5)) == 29281
-    check_against_enumeration(5, max_parents, [(2, 0)], [(1, 4)])
+    check_against_enumeration(5, 2, [(2, 0)], [(1, 4)])
 
 
-@pytest.mark.slow
-def test_twelve_variables():
-    """Edges and parent sets are computed apart and must agree."""
-    d = 12
+def test_edges_and_parent_sets_agree():
+    """They are computed apart."""
+    d = 8
     with jax.enable_x64(True):
         arrays = arrays_of(*example(d, rows=120))
         for prior in PRIORS:
