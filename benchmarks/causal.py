@@ -31,7 +31,7 @@ from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.scoring import Cell, draw_scm, draw_task, task_keys
 from acbo.families import SCMConfig
 from acbo.graphs import bucket_parent_sets
-from acbo.policy.advisor import Proposer, load_policy
+from acbo.policy.advisor import load_policy
 from acbo.surrogate.model import SurrogateConfig, set_logits
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
@@ -109,8 +109,8 @@ PROPOSERS = ("random", "random_pairs", "gp", "gp_pairs", "exact_ei")
 def problems(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     policy, known = load_policy(), proposers()
     systems = {
-        "policy": Proposer(policy.surrogate, policy.network),
-        "likeliest": Proposer(policy.surrogate, policy.network, greedy=True),
+        "policy": policy.proposer(greedy=False),
+        "likeliest": policy.proposer(),
         **{name: known[name] for name in PROPOSERS},
     }
     chosen_systems = {name: systems[name] for name in chosen.systems or systems}

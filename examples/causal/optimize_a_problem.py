@@ -9,7 +9,6 @@ import numpy as np
 
 from acbo import load_policy, problems
 from acbo.baselines import Random
-from acbo.policy.advisor import Proposer
 from acbo.runs import run_problem
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -26,7 +25,7 @@ print(f"  the optimum: {best.outcome:.3f} by {dict(best.intervention)}")
 
 policy = load_policy()
 proposers = {
-    "policy": Proposer(policy.surrogate, policy.network, greedy=True),
+    "policy": policy.proposer(),
     "random": Random(),
 }
 for name, proposer in proposers.items():

@@ -18,14 +18,14 @@ from acbo.pictures import (
     draw_regret,
     draw_shares,
 )
-from acbo.policy.advisor import Policy, Proposer, load_policy
+from acbo.policy.advisor import Policy, PolicyProposer, load_policy
 from acbo.problems import get
 from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.losses import kl_divergence_loss_jax
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Heading, Part, Section, Table, Text
 from jaxrig.report.text import format_number
-from jaxrig.timing import Timing, compare
+from jaxrig.timing import compare
 
 PROBLEM, ROWS, STEPS, SEED = "butterfly_5var", 20, 10, 1
 MODELS, SIZE, FAMILY, INTERVENTIONS = 48, 5, "er1", 5
@@ -36,7 +36,7 @@ SETS = 16  # of a posterior whose loss is measured
 def causal_section(meter: Meter) -> Section:
     """Everything that causal optimization shows of itself."""
     policy = load_policy()
-    proposer = Proposer(policy.surrogate, policy.network, greedy=True)
+    proposer = policy.proposer()
     meter.start("causal optimization", 3)
     # Most of the time goes into compiling, which two threads do at once.
     with ThreadPoolExecutor(2) as pool:
@@ -54,7 +54,7 @@ def causal_section(meter: Meter) -> Section:
     )
 
 
-def optimize_live(policy: Policy, proposer: Proposer) -> list[Part]:
+def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
     """One problem from its first rows to its pictures."""
     run = run_problem(get(PROBLEM), proposer, steps=STEPS, rows=ROWS, seed=SEED)
     return problem_parts(run, policy)
@@ -177,7 +177,7 @@ def rate_parts() -> list[Part]:
         (
             "training step, compiled",
             "0.7 ms, or 6.4 ms on average",
-            _milliseconds(step.timing),
+            f"{format_number(step.timing.median / step.items * 1e3)} ms",
         ),
         (
             f"compilations over {counted['graphs']} batches of other graphs",
@@ -215,7 +215,3 @@ def _losses() -> dict[str, Any]:
         "compiled": lambda: fast(logits, chances),
         "eager": lambda: plain(logits, chances),
     }
-
-
-def _milliseconds(timing: Timing) -> str:
-    return f"{format_number(timing.median * 1e3)} ms"

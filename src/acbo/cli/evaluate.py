@@ -33,7 +33,7 @@ from acbo.pictures import (
     draw_regret,
     draw_shares,
 )
-from acbo.policy.advisor import Proposer, load_policy
+from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.predictor import load_surrogate
@@ -50,7 +50,7 @@ def find_systems(names: Sequence[str]) -> dict[str, Any]:
     """Systems by name, all of them where none is named; models load only if asked."""
     known = {
         "surrogate": load_surrogate,
-        "policy": load_proposer,
+        "policy": lambda: load_policy().proposer(),
         **{name: lambda p=p: p for name, p in predictors().items()},
         **{name: lambda p=p: p for name, p in proposers().items()},
     }
@@ -58,12 +58,6 @@ def find_systems(names: Sequence[str]) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"system {unknown[0]!r} is not one of: {', '.join(known)}")
     return {name: known[name]() for name in names or known}
-
-
-def load_proposer() -> Proposer:
-    """The shipped policy as evaluations use it."""
-    policy = load_policy()
-    return Proposer(policy.surrogate, policy.network, greedy=True)
 
 
 def evaluate_models(
@@ -196,8 +190,7 @@ def find_proposer(name: str) -> Any:
     """A proposer by name: the shipped policy or a baseline."""
     known = proposers()
     if name == POLICY:
-        policy = load_policy()
-        return Proposer(policy.surrogate, policy.network, greedy=True)
+        return load_policy().proposer()
     if name not in known:
         listed = ", ".join((POLICY, *known))
         raise ValueError(f"--with {name!r} is not one of: {listed}")

@@ -1,4 +1,4 @@
-"""The trained policy: the next experiment from all that was seen, by name."""
+"""The trained policy: the next experiment from everything seen so far, by name."""
 
 import functools
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ SHIPPED = Path(__file__).parent / "policy.ckpt"
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What the policy thinks of spec one variable; outcomes in the user's units."""
+    """What the policy expects of setting one variable; outcomes in the user's units."""
 
     variable: str
     value: float
@@ -48,21 +48,23 @@ class Suggestion:
     parent_probability: float  # that it causes the target directly
     ancestor_probability: float  # that it causes the target at all
     expected: float
-    std: float
+    std: float  # of the expected outcome
 
 
 class Advice(eqx.Module):
-    """Hold what the policy makes of a history: scores, features and edges."""
+    """What the policy makes of a history; expected outcomes in the user's units."""
 
     scores: Scores
-    observation: PolicyObservation
-    edges: Float[Array, "d d"]
-    ancestors: Float[Array, " d"]
     best: PolicyAction
+    observation: PolicyObservation
+    expected: Float[Array, "d m"]
+    std: Float[Array, "d m"]
+    parent_probs: Float[Array, " d"]
+    ancestor_probs: Float[Array, " d"]
 
 
-class Proposer(eqx.Module):
-    """Surrogate and policy together on the device; see `acbo.environment.Proposer`.
+class PolicyProposer(eqx.Module):
+    """A `Proposer` of surrogate and policy together, on the device.
 
     It sets one variable at a time. With `greedy` it does what it finds likeliest.
     """
@@ -74,10 +76,9 @@ class Proposer(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
-        observation = policy_features(
-            history, spec, edges_of(self.surrogate, history, spec)
-        )
+        """Return the next intervention."""
+        edges = edges_of(self.surrogate, history, spec)
+        observation = policy_features(history, spec, edges)
         if self.greedy:
             return self.network.best(observation).action
         return self.network.sample(key, observation).action.action
@@ -89,13 +90,17 @@ class Policy(eqx.Module):
     surrogate: Surrogate
     network: PolicyNetwork
 
+    def proposer(self, greedy: bool = True) -> PolicyProposer:
+        """Return the policy as evaluations and episodes on the device use it."""
+        return PolicyProposer(self.surrogate, self.network, greedy)
+
     def propose(
         self,
         history: Experiments,
         posterior: ParentSetPosterior | Mapping[str, float] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> tuple[str, float]:
-        """The variable to set next, and its value; without a key, the likeliest.
+        """Return the variable to set next, and its value; without a key, the likeliest.
 
         `posterior` replaces what the surrogate says about the target's causes.
         """
@@ -113,13 +118,11 @@ class Policy(eqx.Module):
         history: Experiments,
         posterior: ParentSetPosterior | Mapping[str, float] | None = None,
     ) -> list[Suggestion]:
-        """Every variable that may be set, the likeliest first, with the reasons."""
+        """Return every variable that may be set, the likeliest first, with reasons."""
         advice = jax.device_get(self._advise(history, posterior))
-        shift, scale = _target_scale(history)
-        sign = lower_is_better(history.direction)
         logits = advice.scores.logits
-        variables = np.exp(advice.scores.variable_logits)
-        target = history.names.index(history.target)
+        flat = np.exp(logits - logits.max())
+        chosen = flat.sum(axis=1) / flat.sum()
         found = []
         for column, name in enumerate(history.names):
             if name not in history.ranges:
@@ -131,13 +134,11 @@ class Policy(eqx.Module):
                 Suggestion(
                     name,
                     float(low + np.clip(share, 0, 1) * (high - low)),
-                    float(variables[column]),
-                    float(advice.edges[column, target]),
-                    float(advice.ancestors[column]),
-                    float(
-                        shift + scale * sign * advice.observation.guess[column, cell]
-                    ),
-                    float(scale * advice.observation.std[column, cell]),
+                    float(chosen[column]),
+                    float(advice.parent_probs[column]),
+                    float(advice.ancestor_probs[column]),
+                    float(advice.expected[column, cell]),
+                    float(advice.std[column, cell]),
                 )
             )
         return sorted(found, key=lambda each: -each.probability)
@@ -158,7 +159,7 @@ class Policy(eqx.Module):
 def _marginals(
     history: Experiments, posterior: ParentSetPosterior | Mapping[str, float]
 ) -> np.ndarray:
-    """P(i causes the target) by column from a posterior or a mapping."""
+    """Return P(i causes the target) by column from a posterior or a mapping."""
     if isinstance(posterior, ParentSetPosterior):
         if posterior.target_variable != history.target:
             raise ValueError(
@@ -170,6 +171,7 @@ def _marginals(
 
 
 def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec]:
+    """Pad the rows to their bucket and send everything to the device at once."""
     n, d = history.values.shape
     rows = row_bucket(n)
     low, high, allowed = history.bounds
@@ -184,21 +186,11 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec
             jnp.asarray(history.names.index(history.target)),
             wide(low),
             wide(high),
-            jnp.arange(columns) < d,
+            jnp.asarray(np.arange(columns) < d),
             wide(allowed),
             jnp.asarray(lower_is_better(history.direction)),
         ),
     )
-
-
-def _target_scale(history: Experiments) -> tuple[float, float]:
-    mean, spread = column_scale(
-        jnp.asarray(history.values),
-        jnp.asarray(history.intervened),
-        jnp.ones(len(history.values), bool),
-    )
-    column = history.names.index(history.target)
-    return float(mean[column]), float(spread[column])
 
 
 def _advice(
@@ -208,13 +200,16 @@ def _advice(
     column = jnp.where(jnp.isnan(given), edges[:, spec.target], given)
     edges = edges.at[:, spec.target].set(column)
     observation = policy_features(history, spec, edges)
-    ancestors = ancestor_probs(edges, spec.target)
+    mean, spread = column_scale(history.values, history.intervened, history.row_mask)
+    scale = spread[spec.target]
     return Advice(
         policy.network(observation),
-        observation,
-        edges,
-        ancestors,
         policy.network.best(observation),
+        observation,
+        mean[spec.target] + scale * spec.sign * observation.mean,
+        scale * observation.std,
+        column,
+        ancestor_probs(edges, spec.target),
     )
 
 
@@ -224,8 +219,9 @@ def _sample(
     return network.sample(key, observation)
 
 
-_compiled_advice = compile_once(_advice, max_traces=None)
-_compiled_sample = compile_once(_sample, max_traces=None)
+# One trace per bucket of variables and rows; beyond 512 rows, one per 512 more.
+_compiled_advice = compile_once(_advice, max_traces=64)
+_compiled_sample = compile_once(_sample, max_traces=64)
 
 
 def save_policy(path: Path | str, network: PolicyNetwork) -> Path:
@@ -237,7 +233,7 @@ def save_policy(path: Path | str, network: PolicyNetwork) -> Path:
 def load_policy(
     path: Path | str | None = None, surrogate: Path | str | None = None
 ) -> Policy:
-    """The policy of a file; without one, that which comes with the package."""
+    """Return the policy of a file; without one, that which comes with the package."""
     found = Path(path) if path is not None else SHIPPED
     config = PolicyConfig(**read_header(found)["metadata"]["config"])
     like = eqx.filter_eval_shape(lambda: PolicyNetwork(config, jax.random.key(0)))

@@ -5,11 +5,10 @@ mean is a line or 0: curves of all of these are averaged by their evidence (Baye
 model averaging). The slope of the line is uncertain too, so beyond the rows it is only
 a guess.
 
-What an experiment may gain over all those made, by curves drawn from what is known.
-
-The best experiment made is itself unknown while outcomes are noisy. In every draw it is
-the lowest of the curves where something was tried, so that trying the same again gains
-nothing, and trying beside it little.
+Expected improvement is by curves drawn from the posterior. The best experiment made is
+itself unknown while outcomes are noisy: in every draw it is the lowest of the curves
+where something was tried, so trying the same again gains nothing, and trying beside it
+little.
 """
 
 from typing import NamedTuple
@@ -20,20 +19,20 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.surrogate.encode import sweep_out
 
-WIDTHS = (0.05, 0.1, 0.2, 0.4)  # of the rbf_basis of a curve, as shares of the range
-HEIGHTS = (0.3, 2.0, 12.0)  # variances of a curve, in variances of its noise
+LENGTH_SCALES = (0.05, 0.1, 0.2, 0.4)  # of basis functions, as shares of the range
+AMPLITUDES = (0.3, 2.0, 12.0)  # variances of a curve over that of its noise
 LINE = 0.7  # prior probability that a curve departs from the line, not from 0
 SLOPE = 4.0  # variance of what the line is multiplied by, in variances of the noise
 NOISE = (2.0, 1.0)  # shape and scale of the noise's inverse gamma prior
 
 
 class Fit(NamedTuple):
-    """Every curve considered: around 0 or the line [t], of a variable [d], a width [w]
-    and a height [h], at the candidates [m].
+    """Every curve considered: around 0 or the line [t], of a variable [d], a length
+    scale [w] and an amplitude [h], at the candidates [m].
     """
 
     share: Float[Array, "t d w h"]  # posterior probability, over t, w and h
-    weights: Float[Array, "t d w h b"]  # expected, of the rbf_basis and the line
+    weights: Float[Array, "t d w h b"]  # expected, of the basis and the line
     mean: Float[Array, "t d w h m"]
     noise: Float[Array, "t d w h"]  # expected variance
     inverse: Float[Array, "d w h b b"]  # covariance of the weights over it
@@ -44,13 +43,15 @@ class Curve(NamedTuple):
     """The average of a fit's curves at the candidates, and what they are like."""
 
     mean: Float[Array, "d m"]
-    deviation: Float[Array, "d m"]
-    straight: Float[Array, " d"]  # probability that it departs from the line
-    rough: Float[Array, " d"]  # mean logarithm of 1 over its width
+    std: Float[Array, "d m"]
+    linear_prob: Float[Array, " d"]  # probability that it departs from the line
+    roughness: Float[Array, " d"]  # mean logarithm of 1 over its length scale
 
 
 class RegressionRows(NamedTuple):
-    """Rows as a curve sees them; `place` runs from 0 to 1 over the range."""
+    """Rows as regressions of each variable see them; `place` runs from 0 to 1 over its
+    range.
+    """
 
     place: Float[Array, "n d"]
     outcome: Float[Array, " n"]
@@ -60,11 +61,11 @@ class RegressionRows(NamedTuple):
 
 
 def rbf_basis(x: Float[Array, "*n"], candidates: int) -> Float[Array, "*n w m"]:
-    """One bump at each candidate, of every width, scaled to the length 1 together: a
-    curve is then as uncertain at the ends of the range as in its middle.
+    """Return one Gaussian at each candidate, of every length scale, together of norm 1:
+    a curve is then as uncertain at the ends of the range as in its middle.
     """
     grid = jnp.linspace(0.0, 1.0, candidates)
-    wide = jnp.array(WIDTHS)[:, None]
+    wide = jnp.array(LENGTH_SCALES)[:, None]
     away = x[..., None, None] - jnp.broadcast_to(grid, (*(1,) * x.ndim, 1, candidates))
     height = -0.5 * jnp.square(away / wide.reshape((1,) * x.ndim + wide.shape))
     high = jax.nn.logsumexp(2 * height, axis=-1, keepdims=True) / 2
@@ -74,26 +75,29 @@ def rbf_basis(x: Float[Array, "*n"], candidates: int) -> Float[Array, "*n w m"]:
 def parts_at(
     place: Float[Array, "n d"], line: Float[Array, "n d"], candidates: int
 ) -> Float[Array, "n d w b"]:
-    """What curves are made of at some places: the rbf_basis, and the line."""
+    """Return what curves are made of at some places: the basis, and the line."""
     made = rbf_basis(place, candidates)
     straight = jnp.broadcast_to(line[..., None, None], (*made.shape[:-1], 1))
     return jnp.concatenate([made, straight], axis=-1)
 
 
 def parts_at_candidates(line: Float[Array, "d m"]) -> Float[Array, "m d w b"]:
-    """The same at the candidates of every variable."""
+    """Return the same at the candidates of every variable."""
     d, m = line.shape
     grid = jnp.linspace(0.0, 1.0, m)[:, None]
     return parts_at(jnp.broadcast_to(grid, (m, d)), line.T, m)
 
 
 def fit_curves(data: RegressionRows, line: Float[Array, "d m"]) -> Fit:
-    """Bayesian regression on rbf_basis with unknown noise, for every width and height,
+    """Fit Bayesian regressions of unknown noise, for every length scale and amplitude,
     around 0 and around `line`, the linear model's expectation at the candidates.
+
+    The prior is conjugate (normal inverse gamma), so the evidence has a closed form:
+    Bishop, Pattern Recognition and Machine Learning, 3.5 and exercise 3.23.
     """
     m = line.shape[1]
-    high = jnp.broadcast_to(jnp.array(HEIGHTS)[:, None], (len(HEIGHTS), m))
-    prior = jnp.concatenate([high, jnp.full((len(HEIGHTS), 1), SLOPE)], axis=1)
+    high = jnp.broadcast_to(jnp.array(AMPLITUDES)[:, None], (len(AMPLITUDES), m))
+    prior = jnp.concatenate([high, jnp.full((len(AMPLITUDES), 1), SLOPE)], axis=1)
     root = jnp.sqrt(data.weight)
     rows = root[..., None, None] * parts_at(data.place, data.line, m)
     gram = jnp.einsum("niwa,niwb->iwab", rows, rows)
@@ -134,7 +138,7 @@ def _variance(fit: Fit, at: Float[Array, "m d w b"]) -> Float[Array, "t d w h m"
 
 
 def average_curve(fit: Fit, line: Float[Array, "d m"]) -> Curve:
-    """Mean, deviation and character of each variable's curve."""
+    """Return mean, deviation and character of each variable's curve."""
     at = parts_at_candidates(line)
     mean = _average(fit, fit.mean)
     square = _average(fit, jnp.square(fit.mean) + _variance(fit, at))
@@ -142,7 +146,7 @@ def average_curve(fit: Fit, line: Float[Array, "d m"]) -> Curve:
         mean,
         jnp.sqrt(jnp.maximum(square - jnp.square(mean), 1e-6)),
         fit.share[1].sum(axis=(1, 2)),
-        -jnp.einsum("tiwh,w->i", fit.share, jnp.log(jnp.array(WIDTHS))),
+        -jnp.einsum("tiwh,w->i", fit.share, jnp.log(jnp.array(LENGTH_SCALES))),
     )
 
 
@@ -150,8 +154,8 @@ DRAWS = 256
 
 
 def _kinds(share: Float[Array, "t d w h"], draws: int) -> Float[Array, "k d t w h"]:
-    """One kind of curve for each draw and variable, as often as it is likely: even
-    steps through the sum of their probabilities. 1 for the kind, 0 for the rest.
+    """Return one kind of curve for each draw and variable, one-hot, as often as it is
+    likely: even steps through their cumulated probabilities (stratified sampling).
     """
     t, d, w, h = share.shape
     total = jnp.cumsum(share.swapaxes(0, 1).reshape(d, -1), axis=1)
@@ -164,15 +168,15 @@ def _kinds(share: Float[Array, "t d w h"], draws: int) -> Float[Array, "k d t w 
 def expected_improvement(
     fit: Fit, data: RegressionRows, line: Float[Array, "d m"], draws: int = DRAWS
 ) -> Float[Array, "d m"]:
-    """E[max(best made - E[Y | do(X_i = v)], 0)] at every candidate, where the best made
-    is that of all variables, or doing nothing, at 0.
+    """Return E[max(best made - E[Y | do(X_i = v)], 0)] at every candidate; the best
+    made is that of all variables, or doing nothing, at 0.
     """
     m = line.shape[1]
     pick = _kinds(fit.share, draws)
     straight, wide = pick.sum(axis=(3, 4))[:, :, 1], pick.sum(axis=(2, 4))
     noise = jnp.sqrt(jnp.einsum("kitwh,tiwh->ki", pick, fit.noise))
     # The same numbers for every variable and each time: neither the order of the
-    # variables nor a second look may change what is chosen.
+    # variables nor a second call may change what is chosen.
     unit = jax.random.normal(jax.random.key(0), (draws, fit.weights.shape[-1]))
     root = jnp.linalg.cholesky(fit.inverse)
     away = jnp.einsum("iwhab,kiwh,kb->kia", root, pick.sum(axis=2), unit)
@@ -190,8 +194,8 @@ def expected_improvement(
 
 
 def _of_others(own: Float[Array, "k d"]) -> Float[Array, "k d"]:
-    """The lowest of the other variables, of another draw: what is not known of two
-    variables has nothing in common.
+    """Return the lowest of the other variables, of another draw: what is not known of
+    two variables is independent.
     """
     far = jnp.roll(own, len(own) // 2, axis=0)
     same = jnp.eye(own.shape[1], dtype=bool)[None]

@@ -1,9 +1,7 @@
-"""What a linear model says about E[Y | do(X_i = v)].
+"""Features of the policy: every variable at a row of candidate values.
 
-Its coefficients shrink where an edge is unlikely; effects go along all paths to the
-target.
-
-What the policy looks at: every variable at a row of candidate values.
+A linear model whose coefficients shrink where an edge is unlikely gives a first guess
+of E[Y | do(X_i = v)]; curves through the rows correct it.
 """
 
 from typing import NamedTuple
@@ -30,8 +28,57 @@ from acbo.surrogate.encode import (
 )
 from acbo.surrogate.predictor import Surrogate
 
-DOUBT = 1e-3  # probabilities stay this far from 0 and 1
-LARGEST_EFFECT = 30.0  # in deviations; cycles of doubtful edges must not run away
+CANDIDATES = 17  # values of each variable, both ends of its range among them
+SMALLEST_PROB = 1e-3  # probabilities of edges stay this far from 0 and 1
+LARGEST_EFFECT = 30.0  # in deviations; cycles of unlikely edges must not run away
+FARTHEST = 40.0  # deviations of the target that a line may promise
+BESIDE = 0.1  # of a range: rows farther outside tell nothing about it
+LEAST_GAIN = 1e-3  # in deviations of the target; smaller ones are all alike
+
+
+class CellFeatures(NamedTuple):
+    """The inputs of the policy network for each variable at each candidate value.
+
+    Outcomes are in deviations of the target, lower is better; large ones are squashed.
+    """
+
+    linear_outcome: Float[Array, "d m"]
+    curve_mean: Float[Array, "d m"]
+    curve_std: Float[Array, "d m"]
+    linear_prob: Float[Array, "d m"]  # that the curve departs from the line, not from 0
+    roughness: Float[Array, "d m"]  # mean log of 1 over the length scale
+    parent_prob: Float[Array, "d m"]
+    ancestor_prob: Float[Array, "d m"]
+    unconfounded_prob: Float[Array, "d m"]
+    place: Float[Array, "d m"]  # of the candidate in its range, from -1 to 1
+    is_end: Float[Array, "d m"]  # 1 at both ends of the range
+    candidate: Float[Array, "d m"]  # in deviations of its variable
+    times_set: Float[Array, "d m"]  # log(1 + interventions on this variable)
+    rows_nearby: Float[Array, "d m"]  # log(1 + rows about the candidate)
+    best_seen: Float[Array, "d m"]
+    observational_rows: Float[Array, "d m"]  # log(1 + rows) - 3
+    interventional_rows: Float[Array, "d m"]  # log(1 + rows)
+    above_best_mean: Float[Array, "d m"]
+    above_best_in_stds: Float[Array, "d m"]
+    log_improvement: Float[Array, "d m"]
+
+
+FEATURES = len(CellFeatures._fields)
+
+
+class PolicyObservation(eqx.Module):
+    """Features of each variable and candidate, and the expected outcome behind them.
+
+    Outcomes are in deviations of the target, lower is better whatever the direction.
+    """
+
+    features: Float[Array, "*batch d m f"]
+    mean: Float[Array, "*batch d m"]
+    std: Float[Array, "*batch d m"]
+    gain: Float[Array, "*batch d m"]  # expected improvement over what was tried
+    low: Float[Array, "*batch d"]
+    high: Float[Array, "*batch d"]
+    allowed: Bool[Array, "*batch d"]
 
 
 def structural_weights(
@@ -39,12 +86,12 @@ def structural_weights(
     free: Float[Array, "n d"],
     edge_probs: Float[Array, "d d"],
 ) -> Float[Array, "d d"]:
-    """Linear effect of i on j [i, j] by ridge regressions over the rows where j was
-    free; the ridge of a coefficient is the odds against its edge.
+    """Return linear effects of i on j [i, j], by ridge regressions over rows where j
+    was free; the ridge of a coefficient is the odds against its edge.
     """
     d = z.shape[1]
     moments = moments_by_effect(z, free)
-    sure = jnp.clip(edge_probs, DOUBT, 1 - DOUBT)
+    sure = jnp.clip(edge_probs, SMALLEST_PROB, 1 - SMALLEST_PROB)
     odds = (1 - sure) / sure + 0.05
     own = jnp.eye(d, dtype=bool)
     ridge = jnp.where(own, 1e6, odds).T  # [effect, cause]
@@ -58,7 +105,10 @@ def structural_weights(
 def total_effects(
     weights: Float[Array, "d d"], target: Int[Array, ""]
 ) -> Float[Array, " d"]:
-    """Sum over all paths from each variable to the target of products of weights."""
+    """Return the sum over all paths to the target of products of weights.
+
+    In a DAG this is (I - W)^-1; the clipped iteration also stands unlikely cycles.
+    """
     start = jnp.arange(weights.shape[0]) == target
 
     def extend(reached: Float[Array, " d"], _: None):
@@ -73,7 +123,7 @@ def total_effects(
 def ancestor_probs(
     edge_probs: Float[Array, "d d"], target: Int[Array, ""]
 ) -> Float[Array, " d"]:
-    """How likely a path leads from each variable to the target, edges independent."""
+    """Return the probability that a path leads to the target, edges independent."""
     start = jnp.arange(edge_probs.shape[0]) == target
 
     def extend(reached: Float[Array, " d"], _: None):
@@ -88,8 +138,8 @@ def ancestor_probs(
 def unconfounded_probs(
     edge_probs: Float[Array, "d d"], target: Int[Array, ""]
 ) -> Float[Array, " d"]:
-    """How likely the target follows a variable that was free as one that was set: no
-    cause of it leads to the target past it, nor does the target lead to it.
+    """Return the probability that P(Y | X_i) is P(Y | do(X_i)): no cause of X_i leads
+    to the target past it (no open back door), nor does the target lead to X_i.
     """
     d = edge_probs.shape[0]
 
@@ -102,32 +152,10 @@ def unconfounded_probs(
     return jax.vmap(shut)(jnp.arange(d)) * (1 - after)
 
 
-CANDIDATES = 17  # values of each variable, both ends of its range among them
-FEATURES = 19
-FARTHEST = 40.0  # deviations of the target that a line may promise
-BESIDE = 0.1  # of a range: rows farther outside tell nothing about it
-LEAST_GAIN = 1e-3  # in deviations of the target; smaller ones are all alike
-
-
-class PolicyObservation(eqx.Module):
-    """Features of each variable and candidate, and a first guess of its outcome.
-
-    Outcomes are in deviations of the target, lower is better whatever the direction.
-    """
-
-    features: Float[Array, "*batch d m f"]
-    guess: Float[Array, "*batch d m"]
-    std: Float[Array, "*batch d m"]
-    gain: Float[Array, "*batch d m"]  # expected, over what was tried
-    low: Float[Array, "*batch d"]
-    high: Float[Array, "*batch d"]
-    allowed: Bool[Array, "*batch d"]
-
-
 def edges_of(
     surrogate: Surrogate, history: History, spec: ProblemSpec
 ) -> Float[Array, "d d"]:
-    """P(i causes j) for every pair, as the surrogate reads the history."""
+    """Return P(i causes j) for every pair, as the surrogate reads the history."""
     found = surrogate.read(
         history.values,
         history.intervened,
@@ -136,12 +164,6 @@ def edges_of(
         spec.target,
     )
     return jax.nn.sigmoid(found.edge_logits)
-
-
-def _lowest(y: Float[Array, " n"], rows: Bool[Array, " n"]) -> Float[Array, ""]:
-    """The best outcome of these rows, 0 where there is none."""
-    best = jnp.where(rows, y, jnp.inf).min()
-    return jnp.where(jnp.isfinite(best), best, 0.0)
 
 
 class Lines(NamedTuple):
@@ -174,64 +196,73 @@ def _draw_lines(
 
 
 def _rows_by_variable(
-    history: History, spec: ProblemSpec, clear: Float[Array, " d"], lines: Lines
+    history: History, spec: ProblemSpec, unconfounded: Float[Array, " d"], lines: Lines
 ) -> RegressionRows:
-    """Rows in which a variable was set tell about its curve, and those in which it was
-    free as far as nothing confounds it, that is with the probability `clear`.
+    """Weigh rows in which a variable was set by 1, and those in which it was free by
+    the probability that nothing confounds it.
     """
     width = jnp.where(spec.high > spec.low, spec.high - spec.low, 1.0)
     place = (history.values - spec.low[None]) / width[None]
     there = history.row_mask[:, None] & (place >= -BESIDE) & (place <= 1 + BESIDE)
-    telling = jnp.where(history.intervened, 1.0, clear[None])
+    telling = jnp.where(history.intervened, 1.0, unconfounded[None])
     made = there & history.intervened
     weight = jnp.where(there, telling, 0.0)
     return RegressionRows(place, lines.outcome, lines.at_rows, weight, made)
 
 
+def _lowest(y: Float[Array, " n"], rows: Bool[Array, " n"]) -> Float[Array, ""]:
+    """Return the best outcome of these rows, 0 where there is none."""
+    best = jnp.where(rows, y, jnp.inf).min()
+    return jnp.where(jnp.isfinite(best), best, 0.0)
+
+
 def policy_features(
     history: History, spec: ProblemSpec, edge_probs: Float[Array, "d d"]
 ) -> PolicyObservation:
-    """The observation from a history and the probabilities of its edges."""
+    """Return what the policy sees of a history and the probabilities of its edges."""
     target = spec.target
+    # Whatever stands in the padding, nothing below may depend on it.
+    cells = history.row_mask[:, None] & spec.mask[None, :]
+    history = History(
+        jnp.where(cells, history.values, 0.0), history.intervened & cells, history.count
+    )
     lines = _draw_lines(history, spec, edge_probs)
-    clear = unconfounded_probs(edge_probs, target)
-    data = _rows_by_variable(history, spec, clear, lines)
+    unconfounded = unconfounded_probs(edge_probs, target)
+    data = _rows_by_variable(history, spec, unconfounded, lines)
     fit = fit_curves(data, lines.at_candidates)
-    tried = average_curve(fit, lines.at_candidates)
+    curve = average_curve(fit, lines.at_candidates)
     gain = expected_improvement(fit, data, lines.at_candidates)
-    acted = history.intervened & history.row_mask[:, None]
-    rows = acted.any(axis=1)
-    best = _lowest(lines.outcome, rows)
-    hope = jnp.where(spec.allowed[:, None], tried.mean, jnp.inf).min()
+    acted = history.intervened.any(axis=1)
+    above = curve.mean - jnp.where(spec.allowed[:, None], curve.mean, jnp.inf).min()
     share = jnp.linspace(0.0, 1.0, CANDIDATES)
     whole = jnp.ones_like(gain)
     column = lambda x: whole * x[:, None]
-    count = lambda flags: jnp.log1p(flags.sum().astype(gain.dtype))
-    features = [
-        squash(lines.at_candidates),
-        squash(tried.mean),
-        squash(tried.deviation),
-        column(tried.straight),
-        column(tried.rough),
-        column(edge_probs[:, target]),
-        column(ancestor_probs(edge_probs, target)),
-        column(clear),
-        whole * (2 * share - 1)[None],
-        whole * ((share == 0) | (share == 1)).astype(gain.dtype)[None],
-        squash(lines.scaled),
-        column(jnp.log1p(acted.sum(axis=0).astype(gain.dtype))),
-        jnp.log1p(fit.near),
-        whole * squash(best),
-        whole * (count(history.row_mask & ~rows) - 3.0),
-        whole * count(rows),
-        squash(tried.mean - hope),
-        squash((tried.mean - hope) / tried.deviation),
-        jnp.log(gain + LEAST_GAIN),
-    ]
+    log_count = lambda flags: jnp.log1p(flags.sum(axis=0).astype(gain.dtype))
+    features = CellFeatures(
+        linear_outcome=squash(lines.at_candidates),
+        curve_mean=squash(curve.mean),
+        curve_std=squash(curve.std),
+        linear_prob=column(curve.linear_prob),
+        roughness=column(curve.roughness),
+        parent_prob=column(edge_probs[:, target]),
+        ancestor_prob=column(ancestor_probs(edge_probs, target)),
+        unconfounded_prob=column(unconfounded),
+        place=whole * (2 * share - 1)[None],
+        is_end=whole * ((share == 0) | (share == 1)).astype(gain.dtype)[None],
+        candidate=squash(lines.scaled),
+        times_set=column(log_count(history.intervened)),
+        rows_nearby=jnp.log1p(fit.near),
+        best_seen=whole * squash(_lowest(lines.outcome, acted)),
+        observational_rows=whole * (log_count(history.row_mask & ~acted) - 3.0),
+        interventional_rows=whole * log_count(acted),
+        above_best_mean=squash(above),
+        above_best_in_stds=squash(above / curve.std),
+        log_improvement=jnp.log(gain + LEAST_GAIN),
+    )
     return PolicyObservation(
         jnp.where(spec.mask[:, None, None], jnp.stack(features, axis=-1), 0.0),
-        tried.mean,
-        tried.deviation,
+        curve.mean,
+        curve.std,
         gain,
         spec.low,
         spec.high,

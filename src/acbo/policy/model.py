@@ -53,7 +53,7 @@ class Scores(eqx.Module):
 
     @property
     def variable_logits(self) -> Float[Array, "*batch d"]:
-        """Log probability of spec each variable, whatever the value."""
+        """Log probability of setting each variable, whatever the value."""
         flat = self.logits.reshape(*self.logits.shape[:-2], -1)
         total = jax.nn.logsumexp(flat, axis=-1)[..., None]
         return jax.nn.logsumexp(self.logits, axis=-1) - total

@@ -68,8 +68,8 @@ def standardize(
     var_mask: Bool[Array, " d"],
 ) -> Float[Array, "n d"]:
     """Z-scores by column, 0 in the padding."""
-    mean, spread = column_scale(values, intervened, row_mask)
     there = row_mask[:, None] & var_mask[None, :]
+    mean, spread = column_scale(values, intervened & there, row_mask)
     return jnp.where(there, (values - mean[None]) / spread[None], 0.0)
 
 

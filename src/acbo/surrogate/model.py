@@ -274,6 +274,9 @@ class SurrogateNetwork(eqx.Module):
     ) -> Float[Array, "d d pair"]:
         """What is known about each ordered pair; the same for every target."""
         kind = PRECISIONS[self.config.compute_dtype]
+        # Whatever stands in the padding, nothing below may depend on it.
+        cells = row_mask[:, None] & var_mask[None, :]
+        values, intervened = jnp.where(cells, values, 0.0), intervened & cells
         there = var_mask[:, None] & var_mask[None, :]
         facts = pair_statistics(values, intervened, row_mask, var_mask)
         cells = self._rows(values, intervened, row_mask, var_mask, key, kind)

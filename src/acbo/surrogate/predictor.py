@@ -113,8 +113,8 @@ def _padded(values: np.ndarray, intervened: np.ndarray) -> Padded:
     return Padded(
         jnp.asarray(pad_rows(values.astype(np.float32), rows, columns)),
         jnp.asarray(pad_rows(intervened, rows, columns)),
-        jnp.arange(rows) < n,
-        jnp.arange(columns) < d,
+        jnp.asarray(np.arange(rows) < n),
+        jnp.asarray(np.arange(columns) < d),
     )
 
 
@@ -130,8 +130,9 @@ def _edges(surrogate: Surrogate, data: Padded) -> Array:
     return jax.nn.sigmoid(surrogate.read(*data, jnp.asarray(0)).edge_logits)
 
 
-_compiled_sets = compile_once(_sets, max_traces=None)
-_compiled_edges = compile_once(_edges, max_traces=None)
+# One trace per bucket of variables and rows; beyond 512 rows, one per 512 more.
+_compiled_sets = compile_once(_sets, max_traces=64)
+_compiled_edges = compile_once(_edges, max_traces=64)
 
 
 def save_surrogate(path: Path | str, network: SurrogateNetwork) -> Path:
@@ -150,5 +151,6 @@ def load_surrogate(path: Path | str | None = None) -> Surrogate:
         lambda x: jax.ShapeDtypeStruct(x.shape, jnp.float16),
         eqx.filter_eval_shape(make),
     )
-    loaded = load_tree(found, like)
-    return Surrogate(jax.tree.map(lambda x: x.astype(jnp.float32), loaded))
+    # Cast by NumPy: on the device every shape would be a program to compile.
+    widen = lambda x: jnp.asarray(np.asarray(x).astype(np.float32))
+    return Surrogate(jax.tree.map(widen, load_tree(found, like)))

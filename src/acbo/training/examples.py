@@ -1,16 +1,12 @@
-"""Examples to learn from: a data set, and what an expert makes of it.
+"""Examples to learn from, and batches of them as arrays and masks for compiled steps.
 
-From lists of names and sets to padded arrays and masks, outside compiled code.
-
-What depends on names alone is cached, so that repeating a batch costs a look-up.
-
-Batches of examples as the compiled step takes them.
+Lists of names and sets become arrays outside compiled code. What depends on names alone
+is cached, so that repeating a batch costs a look-up.
 """
 
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -81,10 +77,21 @@ class Example(eqx.Module):
     set_mask: Bool[Array, "*batch k"]
 
 
+class NamedExample(eqx.Module):
+    """One data set without padding, for models that take names; see `UserModel`."""
+
+    x: Float[Array, "*batch n d 3"]
+    membership: Bool[Array, "*batch k d"]
+    set_mask: Bool[Array, "*batch k"]  # all True
+    variable_order: tuple[str, ...] = eqx.field(static=True)
+    target_variable: str = eqx.field(static=True)
+    parent_sets: tuple[frozenset[str], ...] = eqx.field(static=True)
+
+
 class BatchArrays(eqx.Module):
     """All that a compiled step sees of a batch: arrays of the bucket's shape."""
 
-    example: Example
+    example: Example | NamedExample
     expert_probs: Float[Array, "*batch k"]
     expert_accuracies: Float[Array, "*batch"]
     true_index: Int[Array, "*batch"]
@@ -158,9 +165,10 @@ def encode_batch(
     expert_accuracies: Any,
     true_sets: Sequence[frozenset[str] | None] | None = None,
 ) -> BatchArrays:
-    """Arrays and masks of a batch, padded to its bucket of rows, variables and sets.
+    """Return arrays and masks of a batch, padded to its bucket of sizes.
 
-    Rows that flag no target are padding.
+    Rows that do not flag their target are padding. Nothing that stands in the padding
+    reaches the arrays.
     """
     data = np.asarray(observational_data, np.float32)
     if data.ndim != 4 or data.shape[-1] != CHANNELS:
@@ -181,25 +189,66 @@ def encode_batch(
     padded = np.stack(
         [pad_data(one, row_bucket(data.shape[1]), columns)[0] for one in data]
     )
-    row_mask = (padded[..., TARGET] > FLAG).any(axis=-1)
+    columns_of_targets = np.array([target for _, target, _, _ in coded])
+    targets = padded[np.arange(len(padded)), :, columns_of_targets, TARGET]
+    row_mask = targets > FLAG
     if not row_mask.any(axis=-1).all():
         raise ValueError(
             "observational_data flags no target in an example: channel "
             f"{TARGET} is 1 in the column of the target"
         )
     var_mask, target_idx, membership, set_mask = (
-        jnp.asarray(np.stack(part)) for part in zip(*coded, strict=True)
+        np.stack(part) for part in zip(*coded, strict=True)
     )
+    cells = row_mask[:, :, None] & var_mask[:, None, :]
     example = Example(
-        jnp.asarray(padded[..., VALUE]),
-        jnp.asarray(padded[..., INTERVENED] > FLAG),
+        jnp.asarray(np.where(cells, padded[..., VALUE], 0.0)),
+        jnp.asarray((padded[..., INTERVENED] > FLAG) & cells),
         jnp.asarray(row_mask),
-        *(var_mask, target_idx, membership, set_mask),
+        *map(jnp.asarray, (var_mask, target_idx, membership, set_mask)),
     )
     probs = np.pad(probs, ((0, 0), (0, room - probs.shape[1])))
+    probs = np.where(set_mask, probs, 0.0)
     accuracies = jnp.asarray(expert_accuracies, jnp.float32)
     places = true_places(parent_sets, true_sets)
     return BatchArrays(example, jnp.asarray(probs), accuracies, jnp.asarray(places))
+
+
+def encode_named(
+    parent_sets: Sequence[ParentSets],
+    variable_orders: Sequence[Sequence[str]],
+    target_variables: Sequence[str],
+    observational_data: Any,
+    *rest: Any,
+    true_sets: Sequence[frozenset[str] | None] | None = None,
+) -> tuple[BatchArrays, ...]:
+    """Return the examples of a batch without padding, those of the same names together.
+
+    Takes what `encode_batch` takes.
+    """
+    names = parent_sets, variable_orders, target_variables
+    padded = encode_batch(*names, observational_data, *rest, true_sets=true_sets)
+    data, masks = np.asarray(observational_data, np.float32), padded.example
+    groups: dict[Any, list[int]] = {}
+    for i, (sets, order, target) in enumerate(zip(*names, strict=True)):
+        rows, count = int(masks.row_mask[i].sum()), int(masks.set_mask[i].sum())
+        group = tuple(order), target, tuple(sets)[:count], rows
+        groups.setdefault(group, []).append(i)
+    found = []
+    for (order, target, sets, rows), members in groups.items():
+        d, k, chosen = len(order), len(sets), np.array(members)
+        kept = np.asarray(masks.row_mask)[chosen, : data.shape[1]]
+        x = data[chosen][kept].reshape(len(chosen), rows, *data.shape[2:])[:, :, :d]
+        example = NamedExample(
+            jnp.asarray(x),
+            masks.membership[chosen, :k, :d],
+            masks.set_mask[chosen, :k],
+            *(order, target, sets),
+        )
+        accuracies = padded.expert_accuracies[chosen]
+        probs, places = padded.expert_probs[chosen, :k], padded.true_index[chosen]
+        found.append(BatchArrays(example, probs, accuracies, places))
+    return tuple(found)
 
 
 def true_places(
@@ -241,7 +290,7 @@ class TrainingBatchJAX:
         data = self.observational_data, self.expert_probs, self.expert_accuracies
         return (*names, *data)
 
-    @cached_property
+    @functools.cached_property
     def arrays(self) -> BatchArrays:
         """Arrays and masks of the batch: all that compiled code sees of it."""
         return encode_batch(*self.as_args(), true_sets=self.true_sets)

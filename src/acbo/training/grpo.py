@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from acbo.environment import first_history, run_episode
 from acbo.families import SCMConfig, random_scm
 from acbo.optimum import best_single, outcome_of
-from acbo.policy.advisor import Proposer
+from acbo.policy.advisor import PolicyProposer
 from acbo.policy.environment import EpisodeConfig
 from acbo.policy.model import PolicyConfig, PolicyNetwork
 from acbo.surrogate.encode import variable_bucket
@@ -103,7 +103,7 @@ def _trials(
     d: int,
     steps: int,
 ) -> tuple[Float[Array, "m n"], Float[Array, "m n"]]:
-    proposer = Proposer(surrogate, network, greedy=True)
+    proposer = PolicyProposer(surrogate, network, greedy=True)
 
     def one(key: PRNGKeyArray, size: Int[Array, ""]) -> tuple[Array, Array]:
         scm = random_scm(named_key(key, "model"), SCMConfig(), size, d)

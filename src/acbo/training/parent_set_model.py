@@ -1,13 +1,13 @@
-"""The surrogate as a pair of functions over data with names: `init` and `apply`.
+"""Models of parent sets as pairs of functions over named data: `init` and `apply`.
 
-Names only choose columns and candidate sets; what is computed are arrays and masks,
-and no parameter depends on the number of rows, variables or sets.
-
-A surrogate that was trained on sets of causes, read as one of edges.
+In ours, names only choose columns and candidate sets: what is computed are arrays and
+masks, and no parameter depends on the number of rows, variables or sets. `UserModel`
+takes any other pair, and `SetReader` reads a trained one as a surrogate of edges.
 """
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -31,7 +31,13 @@ from acbo.surrogate.model import (
     set_logits,
 )
 from acbo.surrogate.predictor import Surrogate
-from acbo.training.examples import FLAG, Example, encode_names, pad_data
+from acbo.training.examples import (
+    FLAG,
+    Example,
+    NamedExample,
+    encode_names,
+    pad_data,
+)
 from acbo.types import CHANNELS, INTERVENED, VALUE
 from jaxrig.tracing import compile_once
 
@@ -95,6 +101,57 @@ class ParentSetModel(_Pair):
         one = lambda params: lambda example: self.logits(params, example)
         batched = lambda params, examples: jax.vmap(one(params))(examples)
         return compile_once(batched, max_traces=None)
+
+
+KEY_NAMES = ("key", "rng", "rng_key", "prng_key")
+
+
+class UserModel:
+    """Any object with `init(key, ...)` and `apply(params, ...)`: Haiku, Flax, your own.
+
+    `apply(params, key, x, variable_order, target_variable, is_training)` scores the
+    candidate sets of data `x[rows, variables, 3]`. It may leave out the key and the
+    last arguments. It returns the logits of all candidate sets in enumeration order, or
+    a mapping with `parent_set_logits` and, in any other order, `parent_sets`.
+
+    As `apply` sees names, the compiled step compiles once per list of names.
+    """
+
+    def __init__(self, model: Any):
+        self.init, self._apply = model.init, model.apply
+        parameters = list(inspect.signature(model.apply).parameters.values())
+        names = [each.name for each in parameters]
+        self._takes_key = len(names) > 1 and names[1] in KEY_NAMES
+        self._takes_rngs = "rngs" in names  # Flax names its streams of random numbers
+        positional = [
+            each
+            for each in parameters
+            if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        ]
+        variadic = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+        self._room = None if variadic else len(positional) - 1 - self._takes_key
+
+    def logits(
+        self, params: PyTree, example: NamedExample, key: PRNGKeyArray | None = None
+    ) -> Float[Array, " k"]:
+        """Return the logits of the candidate sets of one example."""
+        names, target = list(example.variable_order), example.target_variable
+        given = (example.x, names, target, True)[: self._room]
+        first = (key,) if self._takes_key else ()
+        extra = {"rngs": {"dropout": key}} if self._takes_rngs else {}
+        found = self._apply(params, *first, *given, **extra)
+        known = isinstance(found, Mapping)
+        logits = jnp.asarray(found["parent_set_logits"] if known else found)
+        order = [*map(frozenset, found.get("parent_sets", ()))] if known else []
+        if logits.shape != (len(example.parent_sets),) or (
+            order and set(order) != set(example.parent_sets)
+        ):
+            raise ValueError(
+                f"apply scores {logits.shape} sets, and {target!r} has "
+                f"{len(example.parent_sets)} candidates: return one logit for each"
+            )
+        place = [order.index(each) for each in example.parent_sets] if order else None
+        return logits if place is None else logits[np.array(place)]
 
 
 def parameters_of(network: Any) -> PyTree:

@@ -1,10 +1,7 @@
-"""The loss of a batch and one step down its gradient: one pure function of arrays.
+"""Training steps on labeled examples: compiled, uncompiled, compiled where possible.
 
-Compiled, adaptive and uncompiled steps all run this very function.
-
-What a training step and a validation report.
-
-Training steps of the surrogate: uncompiled, compiled, and compiled if possible.
+All of them run one pure function of arrays: the loss of a batch and a step down its
+gradient.
 """
 
 import time
@@ -14,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax.core import Tracer
 from jax.sharding import Mesh
@@ -32,8 +30,9 @@ from acbo.training.examples import (
     TrainingBatchJAX,
     convert_to_jax_batch,
     encode_batch,
+    encode_named,
 )
-from acbo.training.parent_set_model import ParentSetModel, at_precision
+from acbo.training.parent_set_model import ParentSetModel, UserModel, at_precision
 from jaxrig.keys import batch_keys
 from jaxrig.learn.optimizer import improve
 from jaxrig.learn.rollout import strong
@@ -42,6 +41,14 @@ from jaxrig.tracing import TRACING_ERRORS, adaptive, compile_once
 
 MAX_GRADIENT_NORM = 1.0
 PADDED_LOGIT = -1e9  # probability 0 exactly, and 0 * log of it is 0, not NaN
+
+
+# What a step takes: one group of arrays, or a group for each list of names.
+Batch = BatchArrays | tuple[BatchArrays, ...]
+
+
+def _groups(batch: Batch) -> tuple[BatchArrays, ...]:
+    return (batch,) if isinstance(batch, BatchArrays) else batch
 
 
 class Terms(NamedTuple):
@@ -80,29 +87,36 @@ def map_examples(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Objective:
-    """Mean over examples of the loss, plus `weight_decay` times the sum of squares.
+    """Compute the mean loss of examples, plus `weight_decay` times the sum of squares.
 
     `loss(logits, expert_probs, membership)` is given logits of -1e9 and probabilities
     of 0 where a set is padding; one with a `true_index` gets the true set's place.
     """
 
-    model: ParentSetModel
+    model: ParentSetModel | UserModel
     loss: Callable[..., Any]
     weight_decay: float
 
     def __call__(
-        self, params: PyTree, batch: BatchArrays, key: PRNGKeyArray
+        self, params: PyTree, batch: Batch, key: PRNGKeyArray
     ) -> tuple[Float[Array, ""], Terms]:
-        """The loss of a batch, dropout on, and its terms."""
-        keys = batch_keys(key, batch.expert_accuracies.shape[0])
+        """Return the loss of a batch, dropout on, and its terms."""
+        groups = _groups(batch)
+        ends = np.cumsum([len(each.expert_accuracies) for each in groups])
+        keys = batch_keys(key, int(ends[-1]))
         one = lambda part, key: self._of_example(params, part, key)
-        found: _OfExample = map_examples(one)(batch, keys)
+        each = [
+            map_examples(one)(group, keys[end - len(group.expert_accuracies) : end])
+            for group, end in zip(groups, ends.tolist(), strict=True)
+        ]
+        joined: _OfExample = jax.tree.map(lambda *x: jnp.concatenate(x), *each)
+        accuracies = jnp.concatenate([each.expert_accuracies for each in groups])
         squares = [jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params)]
         penalty = self.weight_decay * jnp.stack(squares).sum()
-        mean = jax.tree.map(jnp.mean, found)
+        mean = jax.tree.map(jnp.mean, joined)
         total = mean.loss + penalty
         return total, Terms(
-            *(total, mean.kl, penalty, batch.expert_accuracies.mean()),
+            *(total, mean.kl, penalty, accuracies.mean()),
             *(mean.predicted_entropy, mean.expert_entropy),
         )
 
@@ -111,7 +125,8 @@ class Objective:
     ) -> _OfExample:
         raw = self.model.logits(params, part.example, key)
         logits = jnp.where(part.example.set_mask, raw, PADDED_LOGIT)
-        p = part.expert_probs / part.expert_probs.sum()
+        there = jnp.where(part.example.set_mask, part.expert_probs, 0.0)
+        p = there / there.sum()
         truth = {"true_index": part.true_index} if takes_truth(self.loss) else {}
         sets = part.example.membership
         return _OfExample(
@@ -142,7 +157,7 @@ def learning_rate_of(opt_state: PyTree, otherwise: float) -> Float[Array, ""]:
 
 
 def make_update(
-    model: ParentSetModel,
+    model: ParentSetModel | UserModel,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
     config: Any,
@@ -158,7 +173,7 @@ def make_update(
     clipped = clip_first(optimizer)
 
     def update(
-        params: PyTree, opt_state: PyTree, batch: BatchArrays, key: PRNGKeyArray
+        params: PyTree, opt_state: PyTree, batch: Batch, key: PRNGKeyArray
     ) -> tuple[PyTree, PyTree, dict[str, Float[Array, ""]]]:
         params, opt_state, terms, norm = improve(
             clipped, lambda p: objective(p, batch, key), params, opt_state
@@ -219,10 +234,13 @@ Update = Callable[..., Any]
 BATCH_PARTS = 6
 
 
-def batch_arrays(batch: tuple[Any, ...]) -> BatchArrays:
-    """The arrays of a batch in any of its forms: an object, or the six arguments."""
+def batch_arrays(batch: tuple[Any, ...], named: bool = False) -> Batch:
+    """Return the arrays of a batch in any of its forms: an object, or the six parts.
+
+    With `named` they are for a model that takes names.
+    """
     if len(batch) == BATCH_PARTS:
-        return encode_batch(*batch)
+        return encode_named(*batch) if named else encode_batch(*batch)
     if len(batch) != 1:
         raise TypeError(
             f"a step takes params, opt_state, a batch and a key, or the batch as its "
@@ -230,8 +248,16 @@ def batch_arrays(batch: tuple[Any, ...]) -> BatchArrays:
         )
     (only,) = batch
     if isinstance(only, TrainingBatch):
-        return convert_to_jax_batch(only).arrays
-    return only.arrays if isinstance(only, TrainingBatchJAX) else only
+        only = convert_to_jax_batch(only)
+    if not isinstance(only, TrainingBatchJAX):
+        if named and isinstance(only, BatchArrays):
+            raise TypeError(
+                "these arrays have no names, which apply takes: pass the batch object"
+            )
+        return only
+    if named:
+        return encode_named(*only.as_args(), true_sets=only.true_sets)
+    return only.arrays
 
 
 def _strong(tree: PyTree) -> PyTree:
@@ -243,7 +269,7 @@ def _strong(tree: PyTree) -> PyTree:
 
 
 class _Parts(NamedTuple):
-    model: ParentSetModel
+    model: Any
     optimizer: optax.GradientTransformation
     update: Update
     needs_truth: bool
@@ -276,10 +302,10 @@ class TrainStep:
         return 0
 
     def run(
-        self, params: PyTree, opt_state: PyTree, batch: BatchArrays, key: PRNGKeyArray
+        self, params: PyTree, opt_state: PyTree, batch: Batch, key: PRNGKeyArray
     ) -> tuple[PyTree, PyTree, dict[str, Any]]:
-        """The step on arrays; metrics stay on the device, so nothing waits."""
-        if self._needs_truth and not isinstance(batch.true_index, Tracer):
+        """Take the step on arrays; metrics stay on the device, so nothing waits."""
+        if self._needs_truth:
             self._check_truth(batch)
         params, opt_state = _strong(params), _strong(opt_state)
         if self._mesh is not None:
@@ -288,29 +314,27 @@ class TrainStep:
         return self._update(params, opt_state, batch, key)
 
     def __call__(self, params: PyTree, opt_state: PyTree, *batch_and_key: Any) -> Any:
-        """One step; the last argument is the PRNG key."""
+        """Take one step; the last argument is the PRNG key."""
         *batch, key = batch_and_key
-        given = params, opt_state, batch_arrays(tuple(batch)), key
+        arrays = batch_arrays(tuple(batch), isinstance(self.model, UserModel))
+        given = params, opt_state, arrays, key
         if any(isinstance(x, Tracer) for x in jax.tree.leaves(given)):
             return self.run(*given)  # part of a larger program: no number is known yet
-        params, opt_state, metrics = self.timed(*given)
-        return params, opt_state, self._report(metrics)
-
-    def timed(
-        self, params: PyTree, opt_state: PyTree, batch: BatchArrays, key: PRNGKeyArray
-    ) -> tuple[PyTree, PyTree, TrainingMetrics]:
-        """The step on arrays, with all of its metrics as numbers."""
         start = time.perf_counter()
-        params, opt_state, found = self.run(params, opt_state, batch, key)
+        params, opt_state, found = self.run(*given)
         metrics = to_floats(found)
         seconds = time.perf_counter() - start
-        return params, opt_state, TrainingMetrics(**metrics, step_time=seconds)
+        record = TrainingMetrics(**metrics, step_time=seconds)
+        return params, opt_state, self._report(record)
 
     def _report(self, metrics: TrainingMetrics) -> Any:
         return metrics
 
-    def _check_truth(self, batch: BatchArrays) -> None:
-        if bool((batch.true_index == UNKNOWN).any()):
+    def _check_truth(self, batch: Batch) -> None:
+        places = [each.true_index for each in _groups(batch)]
+        if any(isinstance(each, Tracer) for each in places):
+            return
+        if any(bool((each == UNKNOWN).any()) for each in places):
             raise ValueError(
                 "this loss compares with the true parent set, which an example does "
                 "not know or its candidates lack: set scm_info['true_parents'] and "
@@ -323,7 +347,10 @@ class CompiledStep(TrainStep):
 
     def __init__(self, parts: _Parts, mesh: Mesh | None, donate: bool):
         donated = ["params", "opt_state"] if donate else []
-        self._compiled = compile_once(parts.update, max_traces=None, donate=donated)
+        # Six buckets of variables, three of rows, a full batch and what is left over.
+        # A model that takes names compiles once per list of them: no bound exists.
+        most = None if isinstance(parts.model, UserModel) else 36
+        self._compiled = compile_once(parts.update, max_traces=most, donate=donated)
         super().__init__(parts, self._compiled, mesh)
 
     @property
@@ -374,12 +401,15 @@ def _prepare(
     compute_dtype: Any,
 ) -> _Parts:
     if not isinstance(model, ParentSetModel):
-        raise TypeError(
-            f"model is a {type(model).__name__}: make one with "
-            "create_parent_set_model, or ParentSetModel(build) for a network of your "
-            "own"
-        )
+        if not (hasattr(model, "init") and hasattr(model, "apply")):
+            raise TypeError(
+                f"model is a {type(model).__name__} without init and apply: make one "
+                "with create_parent_set_model, or give an object that has both"
+            )
+        model = UserModel(model)
     if compute_dtype is not None:
+        if isinstance(model, UserModel):
+            raise ValueError("compute_dtype is for models of create_parent_set_model")
         wanted = getattr(compute_dtype, "compute_dtype", compute_dtype)
         model = at_precision(model, wanted)
     update = make_update(model, optimizer, loss_fn, config, l2_in_loss)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acbo.policy.curves import (
-    HEIGHTS,
+    AMPLITUDES,
     LINE,
     NOISE,
     SLOPE,
@@ -56,19 +56,19 @@ def test_the_average_has_the_moments_of_the_mixture(found, oracle):
         variances = np.array([np.diag(each[3])[:M] for each in made[i]])
         mean = share[i] @ means
         close(curve.mean[i], mean)
-        close(curve.deviation[i] ** 2, share[i] @ (variances + means**2) - mean**2)
+        close(curve.std[i] ** 2, share[i] @ (variances + means**2) - mean**2)
         straight = sum(p for p, (t, _, _) in zip(share[i], KINDS, strict=True) if t)
-        close(curve.straight[i], straight)
+        close(curve.linear_prob[i], straight)
 
 
 def test_without_rows_a_curve_is_the_prior(found):
     fit, curve = found
     close(curve.mean[3], LINE * LINES[3])
-    assert curve.straight[3] == pytest.approx(LINE, abs=1e-5)
+    assert curve.linear_prob[3] == pytest.approx(LINE, abs=1e-5)
     between = LINE * (1 - LINE) * LINES[3] ** 2
     noise = NOISE[1] / (NOISE[0] - 1)
-    rbf_basis, slope = np.mean(HEIGHTS), SLOPE * LINES[3] ** 2
-    close(curve.deviation[3] ** 2, noise * (rbf_basis + slope) + between)
+    rbf_basis, slope = np.mean(AMPLITUDES), SLOPE * LINES[3] ** 2
+    close(curve.std[3] ** 2, noise * (rbf_basis + slope) + between)
     np.testing.assert_array_equal(fit.near[3], 0.0)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from acbo.policy.features import (
-    DOUBT,
     LARGEST_EFFECT,
+    SMALLEST_PROB,
     ancestor_probs,
     structural_weights,
     total_effects,
@@ -113,7 +113,7 @@ def test_structural_weights_are_ridge_regressions():
         causes = [i for i in range(D) if i != j]
         rows = free[:, j] > 0
         x = np.column_stack([z[rows][:, causes], np.ones(rows.sum())])
-        sure = np.clip(probs[causes, j], DOUBT, 1 - DOUBT)
+        sure = np.clip(probs[causes, j], SMALLEST_PROB, 1 - SMALLEST_PROB)
         ridge = np.diag([*((1 - sure) / sure + 0.05), 0.05])
         expected = np.linalg.solve(x.T @ x + ridge, x.T @ z[rows, j])[:-1]
         np.testing.assert_allclose(found[causes, j], expected, rtol=2e-3, atol=2e-4)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from acbo.history import History
-from acbo.policy.features import CANDIDATES, FEATURES, policy_features
+from acbo.policy.features import CANDIDATES, FEATURES, CellFeatures, policy_features
 from causal_linear import draw_history, edges, linear_scm, spec_for
 
 D, TARGET = 4, 2
@@ -44,28 +44,31 @@ def test_the_first_guess_follows_the_model(seen):
     values = np.linspace(-2, 3, CANDIDATES)
     for i in (0, 1):
         expected = (total[i] * values - y.mean()) / y.std()
-        assert abs(found.guess[i] - expected).max() < 0.1 * abs(expected).max()
+        assert abs(found.mean[i] - expected).max() < 0.1 * abs(expected).max()
 
 
 def test_plain_columns(seen):
     features = seen(HISTORY, SETTING, TRUE).features
     share = np.linspace(0, 1, CANDIDATES)
     flat = lambda x: np.broadcast_to(x, (D, CANDIDATES))
-    close = lambda k, x: np.testing.assert_allclose(features[..., k], x, atol=1e-5)
-    close(5, flat(TRUE[:, TARGET][:, None]))
-    close(8, flat(2 * share - 1))
-    close(9, flat((share == 0) | (share == 1)))
+    named = CellFeatures(*np.moveaxis(features, -1, 0))
+    close = lambda name, x: np.testing.assert_allclose(
+        getattr(named, name), x, atol=1e-5
+    )
+    close("parent_prob", flat(TRUE[:, TARGET][:, None]))
+    close("place", flat(2 * share - 1))
+    close("is_end", flat((share == 0) | (share == 1)))
     times = np.asarray(HISTORY.intervened).sum(axis=0)
-    close(11, flat(np.log1p(times)[:, None]))
-    close(14, np.log1p(40) - 3)
-    close(15, np.log1p(20))
+    close("times_set", flat(np.log1p(times)[:, None]))
+    close("observational_rows", np.log1p(40) - 3)
+    close("interventional_rows", np.log1p(20))
 
 
 def test_better_is_lower_in_both_directions(seen):
     """Looking for the highest outcome mirrors every outcome."""
     up = dataclasses.replace(SETTING, sign=jnp.asarray(-1.0))
     down, up = seen(HISTORY, SETTING, TRUE), seen(HISTORY, up, TRUE)
-    np.testing.assert_allclose(up.guess, -down.guess, atol=1e-4)
+    np.testing.assert_allclose(up.mean, -down.mean, atol=1e-4)
     np.testing.assert_allclose(up.std, down.std, atol=1e-5)
 
 
@@ -88,7 +91,7 @@ def test_order_of_rows_and_variables_changes_nothing(seen):
     )
     found = seen(history, moved, TRUE[columns][:, columns])
     np.testing.assert_allclose(found.features, plain.features[columns], atol=1e-3)
-    np.testing.assert_allclose(found.guess, plain.guess[columns], atol=1e-3)
+    np.testing.assert_allclose(found.mean, plain.mean[columns], atol=1e-3)
 
 
 def test_padding_is_zero_and_full_rows_alone_are_read(seen):
@@ -96,12 +99,16 @@ def test_padding_is_zero_and_full_rows_alone_are_read(seen):
     spec = eqx.tree_at(
         lambda s: (s.mask, s.allowed), SETTING, (there, SETTING.allowed & there)
     )
-    clear = HISTORY.values * there.astype(jnp.float32)[None]
-    history = History(clear, HISTORY.intervened & there[None], HISTORY.count)
+    cells = HISTORY.row_mask[:, None] & there[None]
+    clear = jnp.where(cells, HISTORY.values, 0.0)
+    history = History(clear, HISTORY.intervened & cells, HISTORY.count)
     plain = seen(history, spec, TRUE)
     assert not plain.features[3].any()
-    garbage = History(clear.at[60:].set(99.0), history.intervened, history.count)
-    np.testing.assert_array_equal(seen(garbage, spec, TRUE).features, plain.features)
+    for filler in (99.0, np.nan):
+        values = jnp.where(cells, clear, filler)
+        garbage = History(values, HISTORY.intervened | ~cells, history.count)
+        found = seen(garbage, spec, TRUE)
+        np.testing.assert_array_equal(found.features, plain.features)
 
 
 def test_a_variable_without_width_is_looked_at_without_harm(seen):

@@ -57,7 +57,7 @@ def make(seed, filled, observed):
     random = np.random.default_rng(seed)
     values = random.normal(3, 2, (N, D)).astype(np.float32)
     intervened = np.zeros((N, D), bool)
-    intervened[np.arange(observed, N), random.integers(0, D, N - observed)] = True
+    intervened[np.arange(observed, N), random.integers(0, D - 1, N - observed)] = True
     return values, intervened, np.arange(N) < filled
 
 

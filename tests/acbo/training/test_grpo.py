@@ -8,7 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from acbo.policy.advisor import Proposer
+from acbo.environment import Proposer
+from acbo.policy.advisor import PolicyProposer
 from acbo.training.grpo import grpo_with_jax_surrogate
 from causal_experience import EPISODES, LEVEL, MODEL, NARROW, SURROGATE, TRAINING
 
@@ -49,7 +50,7 @@ def test_both_learn_and_a_run_in_two_halves_is_the_same(tmp_path, caplog):
     assert "policy/mean_reward" in second
     assert {"held_out/f1", "held_out/regret"} <= set(second) - set(first)
     assert first["level"] == 1
-    assert isinstance(Proposer(whole.surrogate, whole.policy), Proposer)
+    assert isinstance(PolicyProposer(whole.surrogate, whole.policy), Proposer)
 
     half = replace(TRAINING, total_steps=1)
     begun = grpo_with_jax_surrogate(half, SURROGATE, folder=tmp_path, **SMALL)

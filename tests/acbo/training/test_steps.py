@@ -3,12 +3,16 @@
 import functools
 from types import SimpleNamespace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from acbo.graphs.parent_sets import enumerate_possible_parent_sets
 from acbo.surrogate.losses import (
     calibrated_loss,
     kl_divergence_loss,
@@ -21,6 +25,7 @@ from acbo.training.steps import (
     create_jax_surrogate_train_step,
     create_surrogate_train_step,
 )
+from acbo.types import TARGET
 from causal_examples import make_example
 from causal_surrogates import draw_parameters, small_model, stand_in
 from jaxrig.sharding import make_mesh
@@ -30,6 +35,7 @@ ADAM = optax.adam(1e-2)
 MODEL = stand_in()
 BATCH = TrainingBatch([make_example(seed) for seed in range(3)])
 KEY = jax.random.key(7)
+SHARED = create_jax_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -259,10 +265,124 @@ def test_half_precision_is_near():
 
 
 def test_wrong_use_is_refused(params):
-    with pytest.raises(TypeError, match="make one with create_parent_set_model"):
+    with pytest.raises(TypeError, match="without init and apply"):
         create_surrogate_train_step(
             *(lambda x: x, ADAM, kl_divergence_loss, CONFIG),
         )
     step = create_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
     with pytest.raises(TypeError, match="it was given 2 parts"):
         step(params, ADAM.init(params), BATCH, BATCH, KEY)
+
+
+class TwoFunctions:
+    """A hand-written model: each set scores the mean correlation of its members."""
+
+    def init(self, key, x=None):
+        return {"slope": jax.random.normal(key), "bias": jnp.zeros(())}
+
+    def apply(self, params, key, x, variable_order, target_variable, is_training):
+        assert key is not None
+        assert is_training
+        assert x.shape[1:] == (len(variable_order), 3)
+        target = list(variable_order).index(target_variable)
+        z = (x[..., 0] - x[..., 0].mean(0, keepdims=True)) / x[..., 0].std(
+            0, keepdims=True
+        )
+        score = params["slope"] * jnp.abs(z.T @ z[:, target]) / len(z)
+        sets = enumerate_possible_parent_sets(list(variable_order), target_variable, 3)
+        logits = [
+            sum((score[variable_order.index(n)] for n in one), params["bias"])
+            for one in sets[::-1]
+        ]
+        return {"parent_set_logits": jnp.stack(logits), "parent_sets": sets[::-1]}
+
+
+class ArraysAlone:
+    """The same data without names: one logit for each of the four sets."""
+
+    def apply(self, params, x):
+        return params * jnp.arange(4.0) * x[..., 0].mean()
+
+
+def test_any_model_with_init_and_apply_is_trained():
+    """By hand: the mean divergence, for mixed sizes and the model's own set order."""
+    model = TwoFunctions()
+    params = model.init(KEY)
+    batch = TrainingBatch([make_example(0), make_example(1, d=4), make_example(0)])
+    step = create_jax_surrogate_train_step(
+        model, ADAM, kl_divergence_loss, CONFIG, l2_in_loss=False
+    )
+    state, losses = step.start(params), []
+    expected = []
+    for example in batch.examples:
+        x = jnp.asarray(example.observational_data)
+        names = list(example.variable_order)
+        found = model.apply(params, KEY, x, names, example.target_variable, True)
+        expected.append(
+            kl_divergence_loss(
+                found["parent_set_logits"],
+                example.expert_posterior,
+                found["parent_sets"],
+            )
+        )
+    for _ in range(30):
+        params, state, metrics = step(params, state, batch, KEY)
+        losses.append(metrics["total_loss"])
+    assert losses[0] == pytest.approx(float(np.mean(expected)), rel=1e-4)
+    assert losses[-1] < losses[0]
+    assert step.compilations == 1
+    args = convert_to_jax_batch(batch).as_args()
+    _, _, again = step(params, state, *args, KEY)
+    assert again["total_loss"] < losses[0]
+
+
+def test_a_model_may_take_the_data_alone():
+    examples = [make_example(0), make_example(3)]
+    step = create_adaptive_train_step(
+        SimpleNamespace(init=lambda key: jnp.ones(()), apply=ArraysAlone().apply),
+        *(ADAM, kl_divergence_loss, CONFIG),
+    )
+    params = jnp.ones(())
+    _, _, metrics = step(params, step.start(params), TrainingBatch(examples), KEY)
+    assert np.isfinite(metrics.total_loss)
+    assert step.path == "compiled"
+    four = TrainingBatch([make_example(1, d=4)])
+    with pytest.raises(ValueError, match="return one logit for each"):
+        step(params, step.start(params), four, KEY)
+    arrays = convert_to_jax_batch(four).arrays
+    with pytest.raises(TypeError, match="pass the batch object"):
+        step(params, step.start(params), arrays, KEY)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, -7.0, np.nan]))
+def test_what_stands_in_the_padding_never_matters(seed, filler):
+    """Values, both flags and the expert's probabilities, at any padded cell."""
+    batch = TrainingBatch([make_example(0, rows=9), make_example(1, d=4, rows=12)])
+    plain = convert_to_jax_batch(batch)
+    random = np.random.default_rng(seed)
+    data, probs = np.array(plain.observational_data), np.array(plain.expert_probs)
+    there = np.asarray(plain.row_mask)[:, :, None] & np.asarray(plain.var_mask)[:, None]
+    hit = ~there[..., None] & (random.random(data.shape) < 0.5)
+    # A row is data where its target is flagged: that flag is what says so.
+    flagged = np.zeros(data.shape, bool)
+    flagged[np.arange(2), :, np.asarray(plain.target_idx), TARGET] = True
+    data[hit & ~flagged] = filler
+    probs[~np.asarray(plain.set_mask)] = abs(np.nan_to_num(filler))
+    sets, orders, targets, *_ = plain.as_args()
+    params = MODEL.init(KEY)
+    changed = sets, orders, targets, data, probs, plain.expert_accuracies
+    _, _, one = SHARED(params, ADAM.init(params), *plain.as_args(), KEY)
+    _, _, two = SHARED(params, ADAM.init(params), *changed, KEY)
+    assert one == two
+    arrays = plain.arrays
+    noisy = eqx.tree_at(
+        lambda a: (a.example.values, a.example.intervened),
+        arrays,
+        (
+            jnp.where(there, arrays.example.values, filler),
+            arrays.example.intervened | ~there,
+        ),
+    )
+    _, _, three = SHARED(params, ADAM.init(params), noisy, KEY)
+    assert one == three
