@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acbo.graphs.parent_sets import enumerate_possible_parent_sets
+from acbo.graphs import enumerate_possible_parent_sets
 from acbo.surrogate.losses import (
     calibrated_loss,
     kl_divergence_loss,
