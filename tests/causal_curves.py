@@ -8,10 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import integrate, stats
 
-from acbo.policy.curves import AMPLITUDES, LINE, NOISE, SLOPE, LENGTH_SCALES, RegressionRows
+from acbo.policy.curves import (
+    AMPLITUDES,
+    LENGTH_SCALES,
+    LINE,
+    NOISE,
+    SLOPE,
+    RegressionRows,
+)
 
 N, D, M = 9, 4, 5
-KINDS = list(itertools.product(range(2), range(len(LENGTH_SCALES)), range(len(AMPLITUDES))))
+KINDS = list(
+    itertools.product(range(2), range(len(LENGTH_SCALES)), range(len(AMPLITUDES)))
+)
 GRID = np.linspace(0, 1, M)
 RANDOM = np.random.default_rng(0)
 PLACE = RANDOM.uniform(0, 1, (N, D))
@@ -69,6 +78,9 @@ def naive(i: int, around: int, width: float, height: float):
 
 def all_curves():
     """Share of each kind [variable, kind], and what `naive` says of it."""
-    made = [[naive(i, t, LENGTH_SCALES[w], AMPLITUDES[h]) for t, w, h in KINDS] for i in range(D)]
+    made = [
+        [naive(i, t, LENGTH_SCALES[w], AMPLITUDES[h]) for t, w, h in KINDS]
+        for i in range(D)
+    ]
     logs = np.array([[each[0] for each in row] for row in made])
     return np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)), made

@@ -8,7 +8,7 @@ import functools
 import inspect
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
 import jax
@@ -84,7 +84,11 @@ class CompiledOnce(Generic[P, R]):
     """A compiled function that counts its traces; made by `compile_once`."""
 
     def __init__(
-        self, function: Callable[P, R], max_traces: int | None, donate: Sequence[str]
+        self,
+        function: Callable[P, R],
+        max_traces: int | None,
+        donate: Sequence[str],
+        compiler_options: Mapping[str, Any] | None = None,
     ):
         if max_traces is not None and max_traces < 1:
             raise ValueError(f"max_traces is {max_traces}: allow at least one trace")
@@ -109,7 +113,10 @@ class CompiledOnce(Generic[P, R]):
             return _Rest.split(self._trace([*donated, *kept], program))
 
         traced.__name__ = traced.__qualname__ = self._name
-        self._jit = jax.jit(traced, static_argnums=2, donate_argnums=0)
+        options = dict(compiler_options or {}) or None
+        self._jit = jax.jit(
+            traced, static_argnums=2, donate_argnums=0, compiler_options=options
+        )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run, compiling first if no call of this signature came before."""
@@ -259,25 +266,35 @@ class _Bound:
 
 @overload
 def compile_once(
-    function: Callable[P, R], *, max_traces: int | None = 1, donate: Sequence[str] = ()
+    function: Callable[P, R],
+    *,
+    max_traces: int | None = 1,
+    donate: Sequence[str] = (),
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> CompiledOnce[P, R]: ...
 @overload
 def compile_once(
-    function: None = None, *, max_traces: int | None = 1, donate: Sequence[str] = ()
+    function: None = None,
+    *,
+    max_traces: int | None = 1,
+    donate: Sequence[str] = (),
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], CompiledOnce[P, R]]: ...
 def compile_once(
     function: Callable | None = None,
     *,
     max_traces: int | None = 1,
     donate: Sequence[str] = (),
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Compile a function and refuse to compile it again for other arguments.
 
     Past `max_traces` different signatures (None: no limit) a call raises
     `RetraceError`, which names the argument, what it was, what it is, and the remedy.
-    `donate` names arguments whose buffers the result may reuse. What is not an array
-    comes back as it is. Where arrays lie (device, sharding) is not guarded: moving
-    them makes XLA compile again, which `record_compilations` shows.
+    `donate` names arguments whose buffers the result may reuse, `compiler_options` are
+    those of XLA. What is not an array comes back as it is. Where arrays lie (device,
+    sharding) is not guarded: moving them makes XLA compile again, which
+    `record_compilations` shows.
 
     >>> import jax.numpy as jnp
     >>> double = compile_once(lambda x: 2 * x)
@@ -285,8 +302,8 @@ def compile_once(
     ([2.0, 2.0, 2.0], 1)
     """
     if function is None:
-        return lambda f: CompiledOnce(f, max_traces, donate)
-    return CompiledOnce(function, max_traces, donate)
+        return lambda f: CompiledOnce(f, max_traces, donate, compiler_options)
+    return CompiledOnce(function, max_traces, donate, compiler_options)
 
 
 class Adaptive(Generic[P, R]):

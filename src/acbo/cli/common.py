@@ -19,7 +19,6 @@ from rich.table import Table
 
 from acbo.named.names import check_known
 from acbo.named.tables import DataTable, Experiments, observed_ranges, read_csv
-from acbo.pictures.files import save_svg
 from jaxrig.console import say
 
 Range = tuple[float, float]
@@ -157,7 +156,9 @@ def show_json(console: Console, content: Any) -> None:
 
 
 def write_pictures(console: Console, folder: Path, pictures: dict[str, str]) -> None:
-    """Drawings by name into a folder, saying where each is."""
+    """Write drawings by name into a folder, and say where each is."""
+    from acbo.pictures.files import save_svg
+
     for name, svg in pictures.items():
         say(console, f"wrote {save_svg(folder / f'{name}.svg', svg)}")
 

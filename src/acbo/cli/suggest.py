@@ -1,6 +1,5 @@
-"""`jaxrig causal suggest`: the next experiment, and why.
-
-`jaxrig causal graph`: which variables cause which, from a table.
+"""`jaxrig causal suggest` and `graph`: what a table says about the next experiment, and
+about which variables cause which.
 """
 
 from collections.abc import Sequence
@@ -23,8 +22,6 @@ from acbo.cli.common import (
     signed,
 )
 from acbo.named.tables import read_csv
-from acbo.pictures.files import FORMATS, save_graph
-from acbo.pictures.graph import shown_edges
 from acbo.policy.advisor import Suggestion, load_policy
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.console import check_writable, make_console, say
@@ -52,7 +49,7 @@ def suggest(
     """Suggest the next experiment from a table of those already made.
 
     One variable is set at a time. Expected outcomes are in the units of the table;
-    the std is one standard deviation.
+    std is one standard deviation.
     """
     console = make_console()
     with refusing():
@@ -139,6 +136,9 @@ def graph(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show how likely each variable causes each other one directly."""
+    from acbo.pictures.files import FORMATS, save_graph
+    from acbo.pictures.graph import shown_edges
+
     if out is not None and out.suffix.lower() not in FORMATS:
         raise typer.BadParameter(f"{out.name} does not end in {' or '.join(FORMATS)}")
     check_writable(out)

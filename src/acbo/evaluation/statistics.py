@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
@@ -44,7 +43,7 @@ def _differences(first: Any, second: Any) -> np.ndarray:
 
 
 def paired_t_test(first: Any, second: Any) -> Comparison:
-    """Student's t-test of whether the mean difference is zero, two-sided."""
+    """Run Student's t-test of whether the mean difference is zero, two-sided."""
     difference = _differences(first, second)
     count, mean = difference.size, difference.mean()
     error = difference.std(ddof=1) / math.sqrt(count)
@@ -53,23 +52,27 @@ def paired_t_test(first: Any, second: Any) -> Comparison:
         certain = mean != 0
         statistic = math.copysign(math.inf, mean) if certain else 0.0
         return Comparison(statistic, 0.0 if certain else 1.0, float(mean), count)
+    from scipy import stats  # slow to import
+
     statistic = float(mean / error)
     p_value = float(2 * stats.t.sf(abs(statistic), count - 1))
     return Comparison(statistic, p_value, float(mean), count)
 
 
 def wilcoxon_test(first: Any, second: Any) -> Comparison:
-    """Wilcoxon's signed-rank test, two-sided; equal pairs are left out."""
+    """Run Wilcoxon's signed-rank test, two-sided; equal pairs are left out."""
     difference = _differences(first, second)
     mean, count = float(difference.mean()), difference.size
     if not difference.any():
         return Comparison(0.0, 1.0, mean, count)
+    from scipy import stats  # slow to import
+
     found: Any = stats.wilcoxon(difference[difference != 0])
     return Comparison(float(found.statistic), float(found.pvalue), mean, count)
 
 
 def cohens_d(first: Any, second: Any) -> float:
-    """Mean difference in standard deviations of the differences (paired)."""
+    """Return the mean difference in standard deviations of the differences (paired)."""
     difference = _differences(first, second)
     spread = difference.std(ddof=1)
     if spread == 0:
@@ -81,7 +84,7 @@ def cohens_d(first: Any, second: Any) -> float:
 def resampling_counts(
     items: int, seed: int = 0, resamples: int = RESAMPLES
 ) -> np.ndarray:
-    """[resamples, items]: how often each item is drawn, with replacement."""
+    """Return how often each item is drawn with replacement [resamples, items]."""
     random = np.random.default_rng(seed)
     return random.multinomial(items, np.full(items, 1 / items), size=resamples)
 
@@ -93,7 +96,7 @@ def bootstrap_interval(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """The mean and the percentile interval of its bootstrap distribution."""
+    """Return the mean and the percentile interval of its bootstrap distribution."""
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1 or numbers.size == 0 or not np.isfinite(numbers).all():
         raise ValueError(
@@ -109,7 +112,7 @@ def bootstrap_interval(
 def percentile_interval(
     mean: float, resampled: np.ndarray, confidence: float = CONFIDENCE
 ) -> Interval:
-    """The middle share of resampled estimates around an estimate."""
+    """Return the middle share of resampled estimates around an estimate."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence} is not between 0 and 1")
     tail = (1 - confidence) / 2

@@ -1,14 +1,24 @@
 """Every command is there."""
 
+import importlib
+import inspect
+
 from typer.testing import CliRunner
 
-from acbo.cli.app import app
+from acbo.cli.app import COMMANDS, app
 
 
 def test_help_names_every_command():
     text = CliRunner().invoke(app, ["--help"]).output
     commands = ("suggest", "optimize", "problems", "graph", "train", "eval", "bench")
     assert all(f" {word} " in text for word in commands)
+
+
+def test_the_list_of_commands_says_what_each_command_says_of_itself():
+    for entry in COMMANDS.values():
+        function = getattr(importlib.import_module(entry.module), entry.function)
+        said = inspect.getdoc(function) or ""
+        assert " ".join(said.split("\n\n")[0].split()) == entry.summary
 
 
 def test_benchmarks_are_listed_by_name():
