@@ -158,7 +158,7 @@ class Policy(eqx.Module):
         if posterior is not None:
             given[:d] = _marginals(history, posterior)
         read = _compiled_advice()
-        return read(self, *_on_device(history, columns), jnp.asarray(given))
+        return read(self, *_on_device(history, columns), jax.device_put(given))
 
 
 def _marginals(
@@ -180,22 +180,23 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec
     n, d = history.values.shape
     rows = row_bucket(n)
     low, high, allowed = history.bounds
-    wide = lambda x: jnp.asarray(np.pad(x, (0, columns - d)))
-    return (
-        History(
-            jnp.asarray(pad_rows(history.values, rows, columns)),
-            jnp.asarray(pad_rows(history.intervened, rows, columns)),
-            jnp.asarray(n),
-        ),
-        ProblemSpec(
-            jnp.asarray(history.names.index(history.target)),
-            wide(low),
-            wide(high),
-            jnp.asarray(np.arange(columns) < d),
-            wide(allowed),
-            jnp.asarray(lower_is_better(history.direction)),
-        ),
+    wide = lambda x: np.pad(x, (0, columns - d))
+    rows_seen = (
+        pad_rows(history.values, rows, columns),
+        pad_rows(history.intervened, rows, columns),
+        np.int32(n),
     )
+    spec = (
+        np.int32(history.names.index(history.target)),
+        wide(low),
+        wide(high),
+        np.arange(columns) < d,
+        wide(allowed),
+        np.float32(lower_is_better(history.direction)),
+    )
+    # `device_put` copies; `jnp.asarray` would compile a program for each shape.
+    rows_seen, spec = jax.device_put((rows_seen, spec))
+    return History(*rows_seen), ProblemSpec(*spec)
 
 
 def _advice(

@@ -152,5 +152,5 @@ def load_surrogate(path: Path | str | None = None) -> Surrogate:
         eqx.filter_eval_shape(make),
     )
     # Cast by NumPy: on the device every shape would be a program to compile.
-    widen = lambda x: jnp.asarray(np.asarray(x).astype(np.float32))
+    widen = lambda x: jax.device_put(np.asarray(x).astype(np.float32))
     return Surrogate(jax.tree.map(widen, load_tree(found, like)))
