@@ -10,9 +10,8 @@ from jaxrig.lazy import lazy_attributes
 from jaxrig.machine import __version__
 
 if TYPE_CHECKING:
-    from jaxrig.batching import largest_batch, map_chunked, pad_axis
+    from jaxrig.batching import largest_batch, map_chunked
     from jaxrig.callbacks import (
-        Interval,
         SlowCalls,
         callback_statistics,
         host_callback,
@@ -29,13 +28,9 @@ if TYPE_CHECKING:
         CheckError,
         check,
         error_mode,
-        get_error_mode,
-        set_error_mode,
     )
     from jaxrig.compilation import keep_compilations, record_compilations
-    from jaxrig.devices import pick_devices, place, set_accelerator_memory
-    from jaxrig.dtypes import shrink, smallest_dtype
-    from jaxrig.keys import batch_keys, named_key, worker_keys
+    from jaxrig.keys import batch_keys, named_key
     from jaxrig.memory import (
         compiled_memory,
         detect_memory_leaks,
@@ -54,19 +49,15 @@ if TYPE_CHECKING:
         stop_hosts,
         wait_for_all,
     )
-    from jaxrig.static import freeze, thaw
-    from jaxrig.storage import BlobStore, ByteCache, LazyLoader
+    from jaxrig.storage import BlobStore
     from jaxrig.timing import Timing, compare, measure
     from jaxrig.tracing import RetraceError, adaptive, compile_once
 
 __all__ = [
     "BlobStore",
-    "ByteCache",
     "CheckError",
     "CheckpointManager",
     "CheckpointMismatch",
-    "Interval",
-    "LazyLoader",
     "Meter",
     "RetraceError",
     "SlowCalls",
@@ -82,9 +73,7 @@ __all__ = [
     "detect_memory_leaks",
     "device_memory",
     "error_mode",
-    "freeze",
     "gather",
-    "get_error_mode",
     "host_callback",
     "host_memory",
     "is_main",
@@ -96,26 +85,17 @@ __all__ = [
     "map_chunked",
     "measure",
     "named_key",
-    "pad_axis",
-    "pick_devices",
-    "place",
     "read_header",
     "record_compilations",
     "replicate",
     "reset_callback_statistics",
     "save_tree",
     "scan_with_progress",
-    "set_accelerator_memory",
-    "set_error_mode",
     "shard_batch",
-    "shrink",
-    "smallest_dtype",
     "start_hosts",
     "stop_hosts",
-    "thaw",
     "tree_bytes",
     "wait_for_all",
-    "worker_keys",
 ]
 
 __getattr__ = lazy_attributes(__name__, __file__)

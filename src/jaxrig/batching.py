@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that the host or an accelerator ran out of memory."""
+    """Return whether an error means that host or device ran out of memory."""
     if isinstance(error, MemoryError):
         return True
     return isinstance(error, jax.errors.JaxRuntimeError | ValueError) and (
@@ -39,7 +39,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def axis_length(tree: PyTree) -> int:
-    """The common length of the first axis of every array in a tree."""
+    """Return the common length of the first axis of every array in a tree."""
     lengths = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(tree)}
     if len(lengths) != 1 or () in lengths:
         shapes = [np.shape(leaf) for leaf in jax.tree.leaves(tree)]
@@ -66,19 +66,19 @@ def pad_axis(tree: PyTree, length: int) -> PyTree:
 
 @functools.partial(jax.jit, static_argnums=2)
 def _slice_device(items: PyTree, start: Any, size: int) -> PyTree:
-    """One program for all arrays and every start."""
+    """Compile one program for all arrays and every start."""
     return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, size), items)
 
 
 def take_rows(items: PyTree, start: int, size: int) -> PyTree:
-    """Rows start to start + size of every array, each where it is: host or device."""
+    """Return rows start to start + size of every array, on host or device."""
     on_host, on_device = eqx.partition(items, lambda x: isinstance(x, np.ndarray))
     rows = jax.tree.map(lambda x: x[start : start + size], on_host)
     return eqx.combine(rows, _slice_device(on_device, start, size))
 
 
 def to_host(tree: PyTree) -> PyTree:
-    """NumPy copies of arrays; typed keys stay keys, which NumPy cannot hold."""
+    """Return NumPy copies; typed keys stay keys, which NumPy cannot hold."""
     return jax.tree.map(lambda x: x if is_key(x.dtype) else jax.device_get(x), tree)
 
 
@@ -140,7 +140,7 @@ class ChunkedMap:
         return jax.tree.map(lambda *parts: _join(parts), *finished)
 
     def _empty(self, items: PyTree, shared: tuple[Any, ...]) -> PyTree:
-        """What a real call would give, with no rows; traced as a real call is."""
+        """Return what a real call would, with no rows; traced like one."""
 
         def rows_like(x: Any) -> jax.ShapeDtypeStruct:
             known = is_key(x.dtype)
@@ -153,7 +153,7 @@ class ChunkedMap:
         return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)
 
     def _run(self, items: PyTree, total: int, shared: tuple[Any, ...]) -> list[PyTree]:
-        """Results in order; while one chunk is waited for, the next is under way."""
+        """Yield results in order; while one is waited for, the next runs."""
         finished: list[PyTree] = []
         under_way: deque[_Chunk] = deque()
         start = 0
@@ -247,7 +247,7 @@ class BatchPlan:
 
 
 def batched_shapes(item: PyTree, batch_size: int) -> PyTree:
-    """Shapes of a batch of items like this one, without making it."""
+    """Return shapes of a batch of items like this one, without making it."""
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct((batch_size, *jnp.shape(x)), jnp.result_type(x)),
         item,
@@ -261,7 +261,7 @@ def largest_batch(
     budget_bytes: int,
     max_batch_size: int = 1_048_576,
 ) -> BatchPlan:
-    """The largest batch for which `function(batch, *shared)` fits a memory budget.
+    """Return the largest batch whose `function(batch, *shared)` fits a budget.
 
     Two small compilations give bytes per item, which give an estimate; XLA's analysis
     of the function compiled at that size confirms or corrects it. Nothing is run.
@@ -295,7 +295,7 @@ def largest_batch(
 def _next_candidate(
     tried: dict[int, CompiledMemory], fits: int, too_large: int, budget: int
 ) -> int:
-    """Between what fits and what does not, where a straight line meets the budget.
+    """Return a size between what fits and what does not: where a line meets it.
 
     Memory need not grow along a line, so every second time the middle is tried, and
     the interval shrinks whatever the function does.

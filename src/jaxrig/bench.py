@@ -54,7 +54,7 @@ class Benchmark:
 
 
 def choose(benchmarks: Sequence[Benchmark], names: Sequence[str]) -> list[Benchmark]:
-    """The benchmarks with these names or prefixes (`core` takes all of `core.*`)."""
+    """Return benchmarks by names or prefixes (`core` takes all of `core.*`)."""
     for name in names:
         if not any(_matches(b.name, name) for b in benchmarks):
             known = ", ".join(b.name for b in benchmarks)
@@ -95,7 +95,7 @@ def _record(benchmark: str, measured: Measurement) -> dict[str, Any]:
 
 
 def document(results: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Records together with date, machine and versions."""
+    """Return records together with date, machine and versions."""
     now = datetime.datetime.now(datetime.UTC)
     return {
         "schema": SCHEMA,
@@ -169,7 +169,7 @@ def bench_command(
 
 
 def bench_table(records: Sequence[dict]) -> Table:
-    """Rates of all cases with their spread and compile time."""
+    """Return a table of the rates of all cases with their spread and compile time."""
     table = Table(box=box.SIMPLE)
     table.add_column("case", overflow="fold")
     for column in ("per second", "per CPU-s", "spread", "compile"):

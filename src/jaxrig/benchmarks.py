@@ -26,7 +26,7 @@ CALLS = 1_000
 
 
 def dispatch() -> list[Measurement]:
-    """Calls per second from Python of a small function of an eight-array state."""
+    """Measure calls from Python of a small function of an eight-array state."""
     state = {f"field {i}": jnp.zeros((30, 30), jnp.int8) for i in range(8)}
 
     def step(state: Any, action: jax.Array, name: str) -> Any:
@@ -62,7 +62,7 @@ def dispatch() -> list[Measurement]:
 
 
 def chunks() -> list[Measurement]:
-    """Items per second of a chunked map against one batch of everything."""
+    """Measure a chunked map against one batch of everything."""
     count = 200_000
     items = jax.random.normal(jax.random.key(0), (count, 32))
     function = lambda x: jnp.tanh(x).sum() + jnp.sort(x)[0]
@@ -85,7 +85,7 @@ def chunks() -> list[Measurement]:
 
 
 def progress() -> list[Measurement]:
-    """Steps per second of a compiled scan with and without a meter."""
+    """Measure a compiled scan with and without a meter."""
     steps = 100_000
     body = lambda carry, _: (jnp.tanh(carry) * 0.999 + 0.5, None)
 
@@ -108,7 +108,7 @@ def progress() -> list[Measurement]:
 
 
 def checkpoints() -> list[Measurement]:
-    """Megabytes per second to and from disk, safely written and checked."""
+    """Measure megabytes to and from disk, safely written and checked."""
     tree = {f"layer {i}": jnp.ones((1024, 1024)) * i for i in range(16)}
     megabytes = tree_bytes(tree) // 1_000_000
     with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +132,7 @@ def checkpoints() -> list[Measurement]:
 
 
 def learners() -> list[Measurement]:
-    """Environment steps per second of whole updates, learning included."""
+    """Measure environment steps of whole updates, learning included."""
     problem = corridor(16)
     key, policy = jax.random.key(0), uniform_policy(problem)
     ppo = PPOConfig(environments=256, steps=64)

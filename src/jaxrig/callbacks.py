@@ -24,7 +24,7 @@ class Throttle(Protocol):
     """Admits or skips calls, and learns how long the admitted ones took."""
 
     def admit(self) -> bool:
-        """Whether the next call shall run."""
+        """Return whether the next call may run."""
         ...
 
     def observe(self, seconds: float) -> None:
@@ -51,7 +51,7 @@ class SlowCalls:
         self._skipped = 0
 
     def admit(self) -> bool:
-        """Every call while calls are quick, every tenth while they are slow."""
+        """Admit every call while calls are quick, every tenth while they are slow."""
         slow = self._recent and sum(self._recent) / len(self._recent) > self._limit
         if slow and self._skipped < self._every - 1:
             self._skipped += 1
@@ -73,7 +73,7 @@ class Interval:
         self._last = -float("inf")
 
     def admit(self) -> bool:
-        """The first call, and later ones when the interval has passed."""
+        """Admit the first call, and later ones when the interval has passed."""
         now = self._clock()
         if now - self._last < self._seconds:
             return False
@@ -81,7 +81,7 @@ class Interval:
         return True
 
     def observe(self, seconds: float) -> None:
-        """The length of a call does not matter to an interval."""
+        """Do nothing: an interval does not depend on how long calls take."""
 
 
 logger = logging.getLogger(__name__)
@@ -124,13 +124,13 @@ class CallbackMonitor:
             self._record(name).skipped += 1
 
     def get_stats(self, name: str) -> dict[str, float]:
-        """Statistics of one name; empty when it was never called."""
+        """Return statistics of one name; empty when it was never called."""
         with self._lock:
             record = self._records.get(name)
             return {} if record is None else _summary(record)
 
     def get_all_stats(self) -> dict[str, dict[str, float]]:
-        """Statistics of every name."""
+        """Return statistics of every name."""
         with self._lock:
             return {name: _summary(record) for name, record in self._records.items()}
 
@@ -220,7 +220,7 @@ def run_guarded(
 
 
 def callback_statistics() -> dict[str, dict[str, float]]:
-    """Statistics of every callback by name, after waiting for pending calls."""
+    """Return statistics of every callback by name, after waiting for pending calls."""
     jax.effects_barrier()
     return _monitor.get_all_stats()
 

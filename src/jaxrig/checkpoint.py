@@ -44,7 +44,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(leaf: Any) -> Kind:
-    """The kind of a leaf in memory."""
+    """Return the kind of a leaf in memory."""
     if is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct):
         typed = is_key(leaf.dtype)
         name = str(leaf.dtype) if typed else np.dtype(leaf.dtype).name
@@ -68,21 +68,21 @@ def saved_kinds(
     code: Iterable[str],
     where: str,
 ) -> dict[str, Kind]:
-    """The kind of every leaf of a file, by its dotted path."""
+    """Return the kind of every leaf of a file, by its dotted path."""
     kinds = {entry.name: _stored_kind(entry, where) for entry in entries}
     kinds |= {name: kind_of(value) for name, value in scalars.items()}
     return kinds | dict.fromkeys(code, Kind(CODE))
 
 
 def is_under(name: str, prefixes: Sequence[str]) -> bool:
-    """Whether a dotted path is one of the prefixes or lies below one."""
+    """Return whether a dotted path is one of the prefixes or lies below one."""
     return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
 
 
 def differences(
     saved: Mapping[str, Kind], leaves: Mapping[str, Any], excluded: Sequence[str]
 ) -> list[str]:
-    """One sentence for each way in which a file and the expected leaves differ."""
+    """Return a sentence for each difference of a file from the expected leaves."""
     found = []
     for name, leaf in leaves.items():
         expected = kind_of(leaf)
@@ -123,7 +123,7 @@ def _is_too_wide(dtype: Any) -> bool:
 
 
 def place(value: Any, leaf: Any) -> Any:
-    """A loaded array in the kind, and with the sharding, of its counterpart."""
+    """Return a loaded array in the kind, and with the sharding, of its counterpart."""
     if isinstance(leaf, np.generic):
         return value[()]
     if isinstance(leaf, np.ndarray):
@@ -200,7 +200,7 @@ def save_tree(
 
 
 def load_tree(path: str | os.PathLike[str], like: Any) -> Any:
-    """The saved tree, in the structure and with the leaf kinds of `like`.
+    """Return the saved tree, in the structure and with the leaf kinds of `like`.
 
     JAX arrays take the sharding of their counterpart, `jax.ShapeDtypeStruct` becomes a
     JAX array, NumPy stays NumPy, scalars stay Python. Functions and excluded leaves are
@@ -221,7 +221,7 @@ def load_tree(path: str | os.PathLike[str], like: Any) -> Any:
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a checkpoint says of itself: versions, leaves, excluded, metadata.
+    """Return what a checkpoint says of itself: versions, leaves, excluded, metadata.
 
     Reads no array, so damage to one is not noticed here.
     """
@@ -396,18 +396,18 @@ class CheckpointManager:
         return path
 
     def path(self, step: int) -> Path:
-        """Where the checkpoint of a step lies, or would lie."""
+        """Return where the checkpoint of a step lies, or would lie."""
         return self.folder / f"step_{step:09d}.ckpt"
 
     def steps(self) -> list[int]:
-        """The steps that have a checkpoint, oldest first."""
+        """Return the steps that have a checkpoint, oldest first."""
         if not self.folder.is_dir():
             return []
         matches = (_FILE.fullmatch(path.name) for path in self.folder.iterdir())
         return sorted(int(match[1]) for match in matches if match)
 
     def latest(self) -> int | None:
-        """The highest step that has a checkpoint."""
+        """Return the highest step that has a checkpoint."""
         return max(self.steps(), default=None)
 
     def restore(self, like: Any, step: int | None = None) -> Restored:

@@ -30,7 +30,7 @@ class CheckError(RuntimeError):
 
 
 def _make_jit_key() -> Any:
-    """A value in JAX's own compilation key; None where JAX has none to offer."""
+    """Return a value in JAX's own compilation key; None where JAX has none to offer."""
     make = getattr(jax, "make_user_context", None)
     key = None if make is None else make("raise")
     return key if hasattr(key, "set_global") else None
@@ -43,7 +43,7 @@ _lock = threading.Lock()
 
 
 def get_error_mode() -> ErrorMode:
-    """The mode in which checks are traced from now on."""
+    """Return the mode in which checks are traced from now on."""
     return _mode
 
 
@@ -122,7 +122,7 @@ def _is_recording() -> bool:
 
 
 def recording() -> contextlib.AbstractContextManager[Any]:
-    """In this block failed checks are noted for `take_failure` and do not raise.
+    """Note failed checks of a block for `take_failure` instead of raising.
 
     A raise out of a callback would leave the other devices of a sharded program
     waiting for ever. Without a key of our own in JAX's caches this is not possible:
@@ -139,7 +139,7 @@ def _record(message: str) -> None:
 
 
 def take_failure() -> str | None:
-    """The message of the first check that failed since the last time, if any did."""
+    """Return the message of the first check that failed since the last call."""
     jax.effects_barrier()
     with _lock:
         first = _failures[0] if _failures else None
@@ -148,7 +148,7 @@ def take_failure() -> str | None:
 
 
 def holds_check(program: Any) -> bool:
-    """Whether a traced program, or one inside it, holds a check that can fail."""
+    """Return whether a traced program holds a check, however deep inside."""
     program = getattr(program, "jaxpr", program)  # a closed one holds an open one
     for equation in program.eqns:
         if _SCOPE in str(equation.source_info.name_stack):
@@ -162,7 +162,7 @@ def holds_check(program: Any) -> bool:
 
 
 def message_of(error: BaseException) -> str | None:
-    """The message of the check behind a failed call; None for any other error."""
+    """Return the message of the check behind an error; None for other errors."""
     if isinstance(error, CheckError | eqx.EquinoxRuntimeError):
         return str(error)
     _, found, rest = str(error).partition(_RAISED_BY)

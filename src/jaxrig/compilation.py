@@ -77,7 +77,7 @@ def record_compilations() -> Iterator[CompilationLog]:
 
 
 def cache_folder() -> Path:
-    """Where jaxrig keeps what can be made again: `JAXRIG_CACHE` or the user's cache."""
+    """Return the folder of caches: `JAXRIG_CACHE`, or one in the user's own."""
     if chosen := os.environ.get("JAXRIG_CACHE"):
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -214,7 +214,7 @@ def read_arrays(
 
 
 def as_value(entry: Entry, data: np.ndarray, where: str) -> np.ndarray | jax.Array:
-    """What was stored: the array itself, or typed PRNG keys from their data."""
+    """Return what was stored: the array itself, or typed PRNG keys from their data."""
     if entry.key is None:
         return data
     try:
@@ -257,14 +257,14 @@ _SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def is_array(value: object) -> bool:
-    """Whether a value is a plain NumPy array, NumPy scalar or JAX array."""
+    """Return whether a value is a plain NumPy array, NumPy scalar or JAX array."""
     # Other ndarray subclasses (masked arrays, matrices) carry more than their bytes.
     plain = type(value) in (np.ndarray, np.memmap)
     return plain or isinstance(value, jax.Array | np.generic)
 
 
 def pack_scalar(value: Scalar) -> Any:
-    """A Python scalar as a JSON value from which `unpack_scalar` makes it again."""
+    """Return a JSON value from which `unpack_scalar` makes the scalar again."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return ["int", hex(value)]  # Python bounds the length of decimal text
     if isinstance(value, complex):
@@ -278,7 +278,7 @@ def pack_scalar(value: Scalar) -> Any:
 
 
 def unpack_scalar(node: Any) -> Scalar:
-    """The Python scalar that `pack_scalar` was given; ValueError for anything else."""
+    """Return the scalar that `pack_scalar` was given; ValueError for all else."""
     match node:
         case None | bool() | int() | float() | str():
             return node
@@ -292,7 +292,7 @@ def unpack_scalar(node: Any) -> Scalar:
 
 
 def encode(data: Any) -> tuple[Any, dict[str, Any]]:
-    """A JSON value and the arrays it refers to by name.
+    """Return a JSON value and the arrays it refers to by name.
 
     Takes dict, list, tuple, set, frozenset, str, int, float, bool, None, complex,
     bytes, NumPy and JAX arrays and NumPy scalars, of exactly these types; anything
@@ -367,7 +367,7 @@ def _refer(array: Any, arrays: dict[str, Any]) -> str:
 
 
 def decode(node: Any, arrays: Mapping[str, Any], depth: int = 0) -> Any:
-    """The data that `encode` was given; ValueError for what it cannot have written."""
+    """Return what `encode` was given; ValueError for what it cannot have written."""
     if depth > MAX_DEPTH:
         raise ValueError(f"nests more than {MAX_DEPTH} levels deep")
     match node:

@@ -111,14 +111,14 @@ def _machine_section() -> Section:
 
 
 def core_section(meter: Meter) -> Section:
-    """Everything the core shows of itself."""
+    """Return all that the core shows of itself."""
     return Section(
         "The core", *guard_parts(), *batching_parts(), *learner_parts(meter), id="core"
     )
 
 
 def guard_parts() -> list[Part]:
-    """A function that may be compiled once, called with something else."""
+    """Call a function that may be compiled once with something else."""
     step = compile_once(random_walk)
     step(jax.random.key(0), jnp.asarray(0.5))
     try:
@@ -138,12 +138,12 @@ def guard_parts() -> list[Part]:
 
 
 def random_walk(key: jax.Array, start: jax.Array) -> jax.Array:
-    """Where a random walker ends after 64 steps."""
+    """Return where a random walker ends after 64 steps."""
     return start + jax.random.normal(key, (64,)).sum()
 
 
 def batching_parts() -> list[Part]:
-    """The same walks in chunks of several sizes: same bits, one compilation each."""
+    """Run the same walks in chunks of several sizes, and compare the bits."""
     keys = batch_keys(jax.random.key(1), ITEMS)
     start = jnp.asarray(0.0)
     maps = {size: map_chunked(random_walk, chunk_size=size) for size in CHUNKS}
@@ -176,7 +176,7 @@ def batching_parts() -> list[Part]:
 
 
 def learner_parts(meter: Meter) -> list[Part]:
-    """PPO on a corridor whose best policy is known exactly."""
+    """Run PPO on a corridor whose best policy is known exactly."""
     problem = corridor(8, lure=0.3, slip=0.1)
     start = np.asarray(problem.start, np.float64)
     best = float(start @ optimal_values(problem, CONFIG.discount))
@@ -227,7 +227,7 @@ def _learn(
     seed: int,
     show: Callable[[int], None],
 ) -> tuple[list[float], list[bytes]]:
-    """Exact return after each update, and a picture of every second policy."""
+    """Return exact values after each update, and pictures of policies."""
     state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
     start = np.asarray(problem.start, np.float64)
     curve, pictures = [], []
@@ -244,6 +244,6 @@ def _learn(
 
 
 def _picture(chances: np.ndarray) -> bytes:
-    """A square for each chance, white for 0 and dark for 1, with lines between."""
+    """Draw a square for each probability, white for 0 and dark for 1."""
     square = np.pad(np.ones((14, 14)), 1)
     return png_from_array((255 - 225 * np.kron(chances, square)).astype(np.uint8))

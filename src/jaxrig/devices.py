@@ -11,7 +11,7 @@ KINDS = ("auto", "cpu", "gpu", "tpu")
 
 
 def pick_devices(kind: str = "auto", count: int | None = None) -> list[Device]:
-    """The first `count` devices of a kind in this process; auto: what JAX prefers."""
+    """Return the first `count` local devices of a kind; auto: what JAX prefers."""
     if kind not in KINDS:
         raise ValueError(f"device kind {kind!r} is not one of: {', '.join(KINDS)}")
     try:
@@ -57,7 +57,7 @@ def set_accelerator_memory(
 
 
 def devices_are_open() -> bool:
-    """Whether JAX has already started a backend in this process."""
+    """Return whether JAX has already started a backend in this process."""
     from jax._src import xla_bridge  # JAX has no public way to ask without starting one
 
     return xla_bridge.backends_are_initialized()

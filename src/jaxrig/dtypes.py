@@ -31,12 +31,12 @@ _RELATIVE_TOLERANCE = 1e-6
 
 
 def is_key(dtype: Any) -> bool:
-    """Whether a dtype is that of typed PRNG keys, whatever their implementation."""
+    """Return whether a dtype is that of typed PRNG keys, of any implementation."""
     return jnp.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 def smallest_dtype(array: np.ndarray) -> np.dtype:
-    """The narrowest dtype for the values: exact for integers, float64 to float32.
+    """Return the narrowest dtype that holds all values.
 
     float32 is chosen when every value stays within a relative 1e-6 and none overflows
     to infinity or falls to zero. All other dtypes, and empty arrays, keep theirs.
@@ -56,7 +56,7 @@ def smallest_dtype(array: np.ndarray) -> np.dtype:
 
 
 def shrink(array: np.ndarray) -> np.ndarray:
-    """The array in its smallest dtype; the same object when that is its own."""
+    """Return the array in its smallest dtype; the same object when that is its own."""
     with np.errstate(all="ignore"):
         return array.astype(smallest_dtype(array), copy=False)
 

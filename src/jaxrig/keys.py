@@ -16,22 +16,22 @@ Keys = Key[Array, "..."] | UInt32[Array, "... 2"]
 
 
 def batch_keys(key: PRNGKeyArray, count: int) -> Keys:
-    """One key per item; the key of item i does not depend on `count`."""
+    """Return one key per item; the key of item i does not depend on `count`."""
     return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(count))
 
 
 def worker_keys(key: PRNGKeyArray, workers: int, items: int) -> Keys:
-    """One key per worker and item, for batches of batches."""
+    """Return one key per worker and item, for batches of batches."""
     return jax.vmap(lambda k: batch_keys(k, items))(batch_keys(key, workers))
 
 
 def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
-    """The key of one purpose; a further purpose changes no existing stream."""
+    """Return the key of one purpose; a further purpose changes no existing stream."""
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
 def mix(word: UInt32[Array, "*n"]) -> UInt32[Array, "*n"]:
-    """A hash of 32 bits, each word its own: the finalizer of MurmurHash3.
+    """Return a hash of 32 bits, each word its own: the finalizer of MurmurHash3.
 
     For random choices where a key would cost more than all else.
     """

@@ -22,7 +22,7 @@ MIB = 1024**2
 
 
 def tree_bytes(tree: PyTree) -> int:
-    """Bytes of the arrays in a tree, or of the arrays its shapes describe."""
+    """Return bytes of the arrays in a tree, or of the arrays its shapes describe."""
     leaves = jax.tree.leaves(tree)
     return sum(_leaf_bytes(leaf) for leaf in leaves if hasattr(leaf, "dtype"))
 
@@ -43,7 +43,7 @@ class HostMemory:
 
 
 def host_memory() -> HostMemory:
-    """What this process occupies now and occupied at most, and what the machine has."""
+    """Return the bytes this process holds, held at most, and the machine has."""
     unit = 1 if sys.platform == "darwin" else 1024  # what getrusage counts in
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     page = os.sysconf("SC_PAGE_SIZE")
@@ -70,7 +70,7 @@ class DeviceMemory:
 
 
 def device_memory(device: Device | None = None) -> DeviceMemory:
-    """Memory of a device: its allocator's counts, or else the arrays alive on it."""
+    """Return the memory of a device: its allocator's counts, or live arrays."""
     chosen: Device = jax.local_devices()[0] if device is None else device
     counts = chosen.memory_stats()
     if counts is None:
@@ -84,7 +84,7 @@ def device_memory(device: Device | None = None) -> DeviceMemory:
 
 
 def _live_bytes(device: Device | None = None) -> int:
-    """Bytes of live arrays on one device, or on all of this process."""
+    """Return bytes of live arrays on one device, or on all of this process."""
     total = 0
     for array in jax.live_arrays():
         held = array.sharding.addressable_devices

@@ -124,7 +124,7 @@ class RichMeter(Meter):
 
 
 def make_meter(kind: str = "auto") -> Meter:
-    """A meter by name: auto (bar on a terminal, else text), rich, text or silent."""
+    """Return a meter: auto (bar on a terminal, else text), rich, text or silent."""
     makers = {"rich": RichMeter, "text": TextMeter, "silent": Meter}
     if kind == "auto":
         kind = "rich" if sys.stderr.isatty() else "text"
@@ -142,7 +142,7 @@ def scan_with_progress(
     meter: Meter,
     label: str = "steps",
 ) -> tuple[Carry, Any]:
-    """`jax.lax.scan` that tells a meter how far it is, from within compiled code.
+    """Run `jax.lax.scan` and tell a meter how far it is, from compiled code.
 
     The meter hears of about fifty steps. It gets its calls from the running
     program, so it may be a moment behind; `jax.effects_barrier()` waits for it.
@@ -182,7 +182,7 @@ def scan_with_progress(
 def _teller(
     meter: Meter, label: str, total: int
 ) -> Callable[[Carry, jax.Array], Carry]:
-    """For compiled code: once `carry` is computed, say that `done` steps are done."""
+    """Show in compiled code, once `carry` is computed, that `done` steps are."""
     shown = [total]
 
     def report(value: Any) -> None:

@@ -22,7 +22,7 @@ AXIS = "batch"
 
 
 def make_mesh(devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of one axis over these devices, by default all of every process."""
+    """Return a mesh of one axis over these devices, by default all of every process."""
     if devices is not None and len(devices) == 0:
         raise ValueError("devices is empty: a mesh needs at least one")
     return Mesh(np.asarray(jax.devices() if devices is None else devices), (AXIS,))
@@ -45,7 +45,7 @@ def replicate(tree: PyTree, mesh: Mesh) -> PyTree:
 
 
 def gather(tree: PyTree) -> PyTree:
-    """Every array whole in every process: NumPy arrays, and keys as keys."""
+    """Fetch every array whole in every process: NumPy arrays, and keys as keys."""
 
     def fetch(x: Any) -> Any:
         if not isinstance(x, jax.Array):
@@ -104,7 +104,7 @@ def stop_hosts() -> None:
 
 
 def is_main() -> bool:
-    """Whether this process is the one that writes files and reports progress."""
+    """Return whether this process is the one that writes files and reports progress."""
     # Asking for the index opens the devices, so a lone process does not ask.
     return not jax.distributed.is_initialized() or jax.process_index() == 0
 

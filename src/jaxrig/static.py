@@ -24,7 +24,7 @@ class Frozen(NamedTuple):
 
 
 def is_hashable(value: Any) -> bool:
-    """Whether a value, with all that it holds, can be a static argument."""
+    """Return whether a value, with all that it holds, can be a static argument."""
     try:
         hash(value)
     except TypeError:
@@ -33,7 +33,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def freeze(value: Any) -> Hashable:
-    """A hashable equal of `value`, for use as a static argument; `thaw` reverses it.
+    """Return a hashable equal of `value`, to be static; `thaw` reverses it.
 
     >>> freeze([{"b", "a"}]) == freeze([{"a", "b"}])
     True
@@ -60,7 +60,7 @@ def freeze(value: Any) -> Hashable:
 
 
 def thaw(value: Any) -> Any:
-    """The value that `freeze` was given; dictionaries and sets in a fixed order."""
+    """Return what `freeze` was given; dictionaries and sets in a fixed order."""
     if not isinstance(value, Frozen):
         return value
     kind, items = value
@@ -74,7 +74,7 @@ def thaw(value: Any) -> Any:
 
 
 def _ordered(items: Any) -> list[Any]:
-    """A stable order for items that need not be comparable with each other."""
+    """Return a stable order for items that need not be comparable with each other."""
     return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
 
 
@@ -115,7 +115,7 @@ class Signature:
 
 
 def leaf_of(value: Any) -> ArrayLeaf | StaticLeaf:
-    """What tracing sees of one leaf."""
+    """Return what tracing sees of one leaf."""
     if isinstance(value, ARRAY_TYPES):
         weak = bool(getattr(value, "weak_type", False))
         return ArrayLeaf(tuple(value.shape), str(value.dtype), weak)
@@ -123,14 +123,14 @@ def leaf_of(value: Any) -> ArrayLeaf | StaticLeaf:
 
 
 def path_of(name: str, path: Sequence[Any]) -> str:
-    """The way to a leaf as a user would write it: `state.grid`, `batch['x'][0]`."""
+    """Return a leaf's path as a user writes it: `state.grid`, `batch['x'][0]`."""
     return name + jax.tree_util.keystr(tuple(path))
 
 
 def signature_of(
     parameters: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Signature:
-    """The signature of one call."""
+    """Return the signature of one call."""
     arguments = parameters.bind(*args, **kwargs).arguments
     leaves, containers = {}, {}
     for name, value in arguments.items():
@@ -140,7 +140,7 @@ def signature_of(
 
 
 def changes(before: Signature, after: Signature) -> list[str]:
-    """One line per leaf or container that differs, each with its remedy."""
+    """Return one line per leaf or container that differs, each with its remedy."""
     lines = []
     old_leaves, new_leaves = _fields(before.leaves), _fields(after.leaves)
     for path in dict.fromkeys([*old_leaves, *new_leaves]):
@@ -163,7 +163,7 @@ def changes(before: Signature, after: Signature) -> list[str]:
 def _fields(
     leaves: Mapping[str, ArrayLeaf | StaticLeaf],
 ) -> dict[str, ArrayLeaf | StaticLeaf]:
-    """Static dataclasses, such as configurations, taken apart field by field."""
+    """Yield the fields of static dataclasses, such as configurations."""
     found = {}
     for path, leaf in leaves.items():
         if isinstance(leaf, StaticLeaf) and dataclasses.is_dataclass(leaf.value):

@@ -86,7 +86,7 @@ class BlobStore:
         return path
 
     def load(self, name: str) -> Any:
-        """The data stored under a name; ContainerError if the file is not sound."""
+        """Return what is stored under a name; ContainerError for a damaged file."""
         path = self._path(name)
         if not path.exists():
             raise FileNotFoundError(
@@ -100,7 +100,7 @@ class BlobStore:
                 raise ContainerError(f"{path}: not sound gzip: {error}") from error
 
     def exists(self, name: str) -> bool:
-        """Whether there is a blob of this name."""
+        """Return whether there is a blob of this name."""
         return self._path(name).is_file()
 
     def delete(self, name: str) -> bool:
@@ -112,14 +112,14 @@ class BlobStore:
         return True
 
     def size_bytes(self, name: str) -> int:
-        """The compressed size of a blob, 0 if there is none."""
+        """Return the compressed size of a blob, 0 if there is none."""
         try:
             return self._path(name).stat().st_size
         except FileNotFoundError:
             return 0
 
     def names(self) -> list[str]:
-        """The names of all blobs, sorted."""
+        """Return the names of all blobs, sorted."""
         files = (path.name for path in self.folder.iterdir())
         names = (file.removesuffix(self.suffix) for file in files if self._owns(file))
         return sorted(names)
@@ -221,7 +221,7 @@ class ByteCache:
         self._hits = self._misses = self._evictions = self._spilled = 0
 
     def get(self, key: str, loader: Callable[[], Any] | None = None) -> Any:
-        """The value of a key: from memory, the store, or `loader`; else KeyError."""
+        """Return a value from memory, the store, or `loader`; else KeyError."""
         with self._lock:
             if key in self._items:
                 self._hits += 1
@@ -259,7 +259,7 @@ class ByteCache:
                     self._store.delete(name)
 
     def statistics(self) -> CacheStatistics:
-        """The counts up to now."""
+        """Return the counts up to now."""
         with self._lock:
             return CacheStatistics(
                 *(len(self._items), self._bytes, self._max_bytes),
@@ -336,7 +336,7 @@ class LazyLoader(Generic[T]):
         self._last_use = 0.0
 
     def get(self) -> T:
-        """The value; loads it if needed, and again if it lay idle for too long."""
+        """Return the value; load it if needed, again if it was idle too long."""
         with self._lock:
             self.release_if_idle()
             if self._loaded is None:
@@ -345,7 +345,7 @@ class LazyLoader(Generic[T]):
             return self._loaded[0]
 
     def is_loaded(self) -> bool:
-        """Whether the value is in memory."""
+        """Return whether the value is in memory."""
         return self._loaded is not None
 
     def force_cleanup(self) -> None:
@@ -366,7 +366,7 @@ class LazyLoader(Generic[T]):
 
 
 def size_of(value: Any) -> int:
-    """Bytes a value takes: those of its arrays, and of the Python objects around them.
+    """Return the bytes of a value: of its arrays and the Python objects around them.
 
     Looks into dicts, lists, tuples, sets and registered pytrees; any other object
     counts with its own size, without what it refers to.

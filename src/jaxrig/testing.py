@@ -20,7 +20,7 @@ from jaxrig.tracing import RetraceError, compile_once
 def assert_trees_close(
     actual: PyTree, expected: PyTree, *, rtol: float = 0.0, atol: float = 0.0
 ) -> None:
-    """Same structure, shapes, dtypes and values; by default exactly equal.
+    """Assert equal structure, shapes, dtypes and values; by default exactly.
 
     NaN equals NaN. Leaves that are not arrays are compared with ==.
     """
@@ -76,7 +76,7 @@ def assert_vmap_equals_loop(
     rtol: float = 0.0,
     atol: float = 0.0,
 ) -> None:
-    """Row i of the vmapped function is the function of row i.
+    """Assert that row i of the vmapped function is the function of row i.
 
     What is not an array, such as a configuration, goes to every row as it is.
     """
@@ -92,7 +92,7 @@ def assert_vmap_equals_loop(
 
 
 def assert_pure(function: Callable[..., PyTree], *args: PyTree) -> None:
-    """Same arguments, same result; no NumPy argument mutated, no tracer leaked.
+    """Assert equal results for equal arguments, nothing mutated or leaked.
 
     The traced program must hold no side effect, such as a callback.
     """

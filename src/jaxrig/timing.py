@@ -38,16 +38,16 @@ class Timing:
         return float((high - low) / self.median) if self.median else 0.0
 
     def per_second(self, items: float) -> float:
-        """Items per wall second when one run handles `items`."""
+        """Return items per wall second when one run handles `items`."""
         return items / self.median
 
     def per_cpu_second(self, items: float) -> float:
-        """Items per second of CPU time, over all threads of the process."""
+        """Return items per second of CPU time, over all threads of the process."""
         return items / max(float(np.median(self.cpu_seconds)), 1e-9)
 
 
 def _run(function: Callable[[], Any]) -> tuple[Any, float, float]:
-    """Result, wall seconds and CPU seconds of one run, waiting for the device."""
+    """Return result, wall and CPU seconds of one run; wait for the device."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = jax.block_until_ready(function())
     return result, time.perf_counter() - wall, time.process_time() - cpu

@@ -53,7 +53,7 @@ class _Rest:
 
     @classmethod
     def split(cls, result: Any) -> tuple[Any, "_Rest | None"]:
-        """What JAX can return, and the rest; a result of arrays only has none."""
+        """Return what JAX can return, and the rest; None where all are arrays."""
         leaves, tree = jax.tree.flatten(result)
         if all(isinstance(x, ARRAY_TYPES) for x in leaves):
             return result, None
@@ -61,7 +61,7 @@ class _Rest:
         return [x for x in leaves if isinstance(x, ARRAY_TYPES)], cls(tree, rest)
 
     def join(self, arrays: list[Any]) -> Any:
-        """The whole result again."""
+        """Put the whole result together again."""
         given = iter(arrays)
         leaves = [next(given) if x is _TRACED else x for x in self.leaves]
         return jax.tree.unflatten(self.tree, leaves)
@@ -148,7 +148,7 @@ class CompiledOnce(Generic[P, R]):
             self.max_traces = allowed
 
     def _split(self, args: tuple[Any, ...], kwargs: dict[str, Any]):
-        """Arrays to donate, arrays to keep, and everything that is not an array."""
+        """Return arrays to donate, arrays to keep, and what is not an array."""
         given: dict[str, Any] = {}
         others: Any = (args, kwargs)
         if self._donate or kwargs or len(args) != self._positions:
@@ -193,7 +193,7 @@ class CompiledOnce(Generic[P, R]):
         return result
 
     def _fails_late(self, call: tuple[list[Any], list[Any], _Program]) -> bool:
-        """Whether to wait, so that a failed check surfaces in the call that failed."""
+        """Return whether to wait, so that a failed check raises in its own call."""
         donated, kept, program = call
         traces, can_fail = self._can_fail.get(program, (-1, False))
         if traces == self.trace_count and not can_fail:

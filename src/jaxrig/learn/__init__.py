@@ -1,23 +1,19 @@
-"""Learners of the house: rollout, PPO and GRPO over one small environment protocol."""
+"""Learners: rollout, PPO and GRPO over one small environment protocol."""
 
 from jaxrig.learn.grpo import (
     GRPOConfig,
     GRPOState,
     GRPOUpdate,
-    grpo_advantages,
     grpo_init,
-    grpo_loss,
     grpo_update,
 )
-from jaxrig.learn.ppo import PPOConfig, PPOMetrics, PPOState, ppo_init, ppo_update
+from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
 from jaxrig.learn.rollout import (
     Choice,
     Environment,
     Evaluation,
     Policy,
-    Runner,
     Step,
-    Trajectory,
     rollout,
     start_runner,
 )
@@ -32,15 +28,10 @@ __all__ = [
     "GRPOUpdate",
     "JsonLines",
     "PPOConfig",
-    "PPOMetrics",
     "PPOState",
     "Policy",
-    "Runner",
     "Step",
-    "Trajectory",
-    "grpo_advantages",
     "grpo_init",
-    "grpo_loss",
     "grpo_update",
     "ppo_init",
     "ppo_update",

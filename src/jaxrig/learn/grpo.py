@@ -144,7 +144,7 @@ class Losses(NamedTuple):
 def grpo_advantages(
     rewards: Float[Array, "*states group"], scale: bool = True
 ) -> Float[Array, "*states group"]:
-    """A = (r - mean) / (std + 1e-8) along the last axis, one group per state;
+    """Return (r - mean) / (std + 1e-8) along the last axis, one group per state;
     population std. Without `scale`, r - mean.
     """
     return standardize(rewards, axis=-1, scale=scale)
@@ -161,7 +161,7 @@ def grpo_terms(
     kl_coeff: float = 0.0,
     counts: Bool[Array, "*n"] | None = None,
 ) -> Losses:
-    """The terms of `grpo_loss`; means are over what `counts`, by default everything."""
+    """Return the terms of `grpo_loss`, as means over what `counts` (default: all)."""
     counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
     mean = lambda x: x.mean(where=counted)
     ratio = jnp.exp(new_logp - old_logp)
@@ -185,7 +185,9 @@ def grpo_loss(
     kl_coeff: float = 0.0,
     counts: Bool[Array, "*n"] | None = None,
 ) -> Float[Array, ""]:
-    """L = -mean(min(rA, clip(r, 1-e, 1+e)A)) - c_H mean(H) + b max(0, KL - 0.01),
+    """Return the loss of GRPO, after Shao et al. 2024 (arXiv:2402.03300):
+
+    L = -mean(min(rA, clip(r, 1-e, 1+e)A)) - c_H mean(H) + b max(0, KL - 0.01),
     with r = exp(new_logp - old_logp) and KL = mean(old_logp - new_logp).
     """
     coefficients = {"clip": clip, "entropy_coeff": entropy_coeff, "kl_coeff": kl_coeff}
@@ -196,7 +198,7 @@ def grpo_loss(
 def grpo_init(
     key: PRNGKeyArray, environment: Environment, policy: Policy, config: GRPOConfig
 ) -> GRPOState:
-    """A learner at its start."""
+    """Return a learner at its start."""
     check_protocol(environment, policy)
     optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
     policy = jax.tree.map(strong, policy)
@@ -216,7 +218,7 @@ def sample_group(
     start: tuple[PyTree, PyTree],
     config: GRPOConfig,
 ) -> tuple[Group, Step]:
-    """A group of episodes of at most `horizon` steps from one start, and their ends.
+    """Sample a group of episodes of up to `horizon` steps from one start.
 
     The first action of every member is drawn from one observation, so the policy
     evaluates that once.
@@ -247,7 +249,7 @@ def _go_on(
     first: Drawn,
     config: GRPOConfig,
 ) -> tuple[Later, Float[Array, ""], Step]:
-    """Steps 2 to `horizon` of one member, what they earned, and where they end."""
+    """Return steps 2 to `horizon` of a member, their rewards, and the end."""
 
     def take_step(before: Step, index: Int[Array, ""]):
         act, go = jax.random.split(jax.random.fold_in(key, index))
@@ -321,7 +323,7 @@ def _loss(
     advantage: Float[Array, "states group"],
     config: GRPOConfig,
 ) -> tuple[Float[Array, ""], Losses]:
-    """The loss over everything drawn; first steps share their state's observation."""
+    """Return the loss over all samples; first steps share an observation."""
     of_state = jax.vmap(policy.evaluate, (None, 0))
     now = jax.vmap(of_state)(observation, group.first.action)
     new, old, entropy = now.log_prob, group.first.log_prob, now.entropy
@@ -351,7 +353,7 @@ def _advance(
     ends: Step,
     config: GRPOConfig,
 ) -> tuple[PyTree, PyTree]:
-    """Where the next update starts."""
+    """Return where the next update starts."""
     fresh = reset_all(key, environment, config.states)
     if config.advance == "reset":
         return fresh

@@ -15,14 +15,14 @@ Loss = Callable[[Any, Any], tuple[Float[Array, ""], Any]]
 def make_optimizer(
     learning_rate: float, max_grad_norm: float
 ) -> optax.GradientTransformation:
-    """Adam with the global gradient norm clipped first."""
+    """Return Adam with the global gradient norm clipped first."""
     return optax.chain(
         optax.clip_by_global_norm(max_grad_norm), optax.adam(learning_rate)
     )
 
 
 def start_optimizer(optimizer: optax.GradientTransformation, policy: PyTree) -> PyTree:
-    """The optimizer's memory for the trainable (floating-point) arrays of a policy."""
+    """Return the optimizer's state for the floating-point arrays of a policy."""
     trainable = eqx.filter(policy, eqx.is_inexact_array)
     for path, leaf in jax.tree_util.tree_flatten_with_path(trainable)[0]:
         if jnp.finfo(leaf.dtype).bits < 32:
@@ -40,7 +40,7 @@ def improve(
     policy: PyTree,
     memory: PyTree,
 ) -> tuple[PyTree, PyTree, Any, Float[Array, ""]]:
-    """One step down the gradient of `loss(policy) -> (value, extras)`.
+    """Take one step down the gradient of `loss(policy) -> (value, extras)`.
 
     Returns policy, memory, extras and the gradient's norm before clipping.
     """
@@ -60,7 +60,7 @@ def descend(
     batches: PyTree,
     steps: int,
 ) -> tuple[PyTree, PyTree, Any, Float[Array, " steps"]]:
-    """`steps` improvements of `loss(policy, batch)`, batch by batch along the first
+    """Take `steps` steps on `loss(policy, batch)`, batch by batch along the first
     axis of `batches` (None: no batches). Extras and norms are stacked.
     """
     arrays, rest = eqx.partition(policy, eqx.is_array)
@@ -83,7 +83,7 @@ def descend(
 def standardize(
     values: Float[Array, "*n"], axis: int | None = None, scale: bool = True
 ) -> Float[Array, "*n"]:
-    """(x - mean) / (std + 1e-8), population std; without `scale`, x - mean.
+    """Return (x - mean) / (std + 1e-8), population std; without `scale`, x - mean.
 
     Values that are all equal give exactly 0. The float mean of equal numbers may be
     off by a rounding, which division by the std of roundings would blow up to 1, so
@@ -102,7 +102,7 @@ def standardize(
 def clipped_gain(
     ratio: Float[Array, "*n"], advantage: Float[Array, "*n"], clip: float
 ) -> Float[Array, "*n"]:
-    """min(r A, clip(r, 1 - e, 1 + e) A): no reward for moving further than that."""
+    """Return min(r A, clip(r, 1 - e, 1 + e) A) (Schulman et al. 2017, eq. 7)."""
     return jnp.minimum(
         ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage
     )
@@ -116,7 +116,7 @@ def advantages(
     discount: float,
     trace_decay: float,
 ) -> Float[Array, "time batch"]:
-    """Generalized advantage estimation (Schulman et al. 2016), within episodes:
+    """Return generalized advantage estimates (Schulman et al. 2016, eq. 16):
     A_t = d_t + discount * trace_decay * A_{t+1}, d_t = r_t + discount * V_{t+1} - V_t.
     """
     surprise = reward + discount * next_value - value

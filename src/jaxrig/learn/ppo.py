@@ -101,7 +101,7 @@ class _Batch(eqx.Module):
 
 
 def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
-    """Clipped policy loss, squared value error and entropy; advantages normalized."""
+    """Return clipped policy loss, squared value error and entropy, weighted."""
     now = jax.vmap(policy.evaluate)(batch.observation, batch.action)
     advantage = standardize(batch.advantage)
     log_ratio = now.log_prob - batch.log_prob
@@ -125,7 +125,7 @@ def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
 def ppo_init(
     key: PRNGKeyArray, environment: Environment, policy: Policy, config: PPOConfig
 ) -> PPOState:
-    """A learner at its start."""
+    """Return a learner at its start."""
     check_protocol(environment, policy)
     optimizer = make_optimizer(config.learning_rate, config.max_grad_norm)
     policy = jax.tree.map(strong, policy)

@@ -30,11 +30,11 @@ class Environment(Protocol):
     """Pure reset and step, of fixed shapes."""
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Any]:
-        """A first state and its observation."""
+        """Return a first state and its observation."""
         ...
 
     def step(self, key: PRNGKeyArray, state: Any, action: Any) -> Step:
-        """The state after an action, and what it earned."""
+        """Return the state after an action, and what it earned."""
         ...
 
 
@@ -161,7 +161,7 @@ class Episodes(eqx.Module):
 
 
 def select(mask: Bool[Array, " batch"], chosen: PyTree, other: PyTree) -> PyTree:
-    """Row by row, `chosen` where the mask is True and `other` elsewhere."""
+    """Choose row by row: `chosen` where the mask is True and `other` elsewhere."""
 
     def pick(a: Array, b: Array) -> Array:
         return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - 1)), a, b)
@@ -173,7 +173,7 @@ def select(mask: Bool[Array, " batch"], chosen: PyTree, other: PyTree) -> PyTree
 def reset_all(
     key: PRNGKeyArray, environment: Environment, count: int
 ) -> tuple[PyTree, PyTree]:
-    """States and observations of `count` fresh episodes.
+    """Return states and observations of `count` fresh episodes.
 
     Compiled, so that every array has a buffer of its own (which can be donated), and
     never weakly typed, so that a state fed back to an update is no new signature.
@@ -183,12 +183,12 @@ def reset_all(
 
 
 def strong(x: Any) -> Any:
-    """The same array, not weakly typed; anything else as it is."""
+    """Return the same array, not weakly typed; anything else as it is."""
     return jax.lax.convert_element_type(x, x.dtype) if getattr(x, "weak_type", 0) else x
 
 
 def start_runner(key: PRNGKeyArray, environment: Environment, count: int) -> Runner:
-    """Fresh episodes in `count` environments."""
+    """Return fresh episodes in `count` environments."""
     return Runner(
         *reset_all(key, environment, count),
         jnp.zeros(count),
@@ -218,7 +218,7 @@ def _values(
 def _step_all(
     key: PRNGKeyArray, environment: Environment, policy: Policy, runner: Runner
 ) -> tuple[Runner, _Record]:
-    """One step in every environment; ended episodes are replaced."""
+    """Take one step in every environment; ended episodes are replaced."""
     count = runner.episode_return.shape[0]
     act, go, reset = (
         batch_keys(named_key(key, name), count) for name in ("act", "step", "reset")
@@ -289,7 +289,7 @@ def summarize(
     totals: Float[Array, "time batch"],
     lengths: Int[Array, "time batch"],
 ) -> Episodes:
-    """Means over the episodes that ended."""
+    """Return the means over the episodes that ended."""
     count = done.sum()
     mean = lambda x: x.mean(where=done, dtype=jnp.float32)
     return Episodes(count, mean(totals), mean(lengths))

@@ -19,7 +19,7 @@ class TabularProblem(eqx.Module):
     max_steps: int = eqx.field(static=True)
 
     def reset(self, key: PRNGKeyArray):
-        """A start state, and zero steps taken."""
+        """Return a start state, and zero steps taken."""
         place = jax.random.choice(key, self.start.shape[0], p=self.start)
         return (place, jnp.zeros((), jnp.int32)), place
 
@@ -57,25 +57,25 @@ class TabularPolicy(eqx.Module):
     def evaluate(
         self, observation: Int[Array, ""], action: Int[Array, ""]
     ) -> Evaluation:
-        """Log probability of the action, entropy and value in this state."""
+        """Return log probability of the action, entropy and value in this state."""
         log_probs = jax.nn.log_softmax(self.logits[observation])
         entropy = -(jnp.exp(log_probs) * log_probs).sum()
         return Evaluation(log_probs[action], entropy, self.values[observation])
 
     def probabilities(self) -> Float[Array, "s a"]:
-        """The chance of every action in every state."""
+        """Return the probability of every action in every state."""
         return jax.nn.softmax(self.logits)
 
 
 def uniform_policy(problem: TabularProblem) -> TabularPolicy:
-    """A policy that knows nothing."""
+    """Return a policy that knows nothing."""
     return TabularPolicy(
         jnp.zeros_like(problem.reward), jnp.zeros_like(problem.reward[:, 0])
     )
 
 
 def corridor(length: int = 6, lure: float = 0.1, slip: float = 0.0) -> TabularProblem:
-    """A line of cells: stepping off the left end earns `lure`, off the right end 1.
+    """Make a line of cells: leaving it on the left earns `lure`, on the right 1.
 
     Action 0 goes left and 1 right; with chance `slip` the other way is taken. The two
     last states are the ends outside the corridor.
@@ -108,7 +108,7 @@ def corridor(length: int = 6, lure: float = 0.1, slip: float = 0.0) -> TabularPr
 
 
 def optimal_values(problem: TabularProblem, discount: float) -> np.ndarray:
-    """The value of each state under the best policy, by value iteration to rounding."""
+    """Return the value of each state under the best policy, by value iteration."""
     transition, reward = _live_tables(problem)
     values = np.zeros(reward.shape[0])
     while True:
@@ -121,7 +121,7 @@ def optimal_values(problem: TabularProblem, discount: float) -> np.ndarray:
 def policy_values(
     problem: TabularProblem, probabilities: ArrayLike, discount: float
 ) -> np.ndarray:
-    """The value of each state under a policy, by solving the linear equations."""
+    """Return the value of each state under a policy, from linear equations."""
     transition, reward = _live_tables(problem)
     chances = np.asarray(probabilities, np.float64)
     step = np.einsum("sa,sat->st", chances, transition)
@@ -130,7 +130,7 @@ def policy_values(
 
 
 def _live_tables(problem: TabularProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Transition and reward tables in which nothing follows a terminal state."""
+    """Return transition and reward tables in which nothing follows a terminal state."""
     ended = np.asarray(problem.terminal)
     transition = np.array(problem.transition, np.float64)
     reward = np.array(problem.reward, np.float64)

@@ -77,7 +77,7 @@ def _step_of(line: str) -> int | None:
 
 
 def as_metrics(metrics: eqx.Module | Mapping[str, Any]) -> Metrics:
-    """Scalars of a metrics module or mapping as Python numbers by name."""
+    """Return scalars of a metrics module or mapping as Python numbers by name."""
     found = metrics if isinstance(metrics, Mapping) else vars(metrics)
     for name, value in found.items():
         if jax.numpy.shape(value):

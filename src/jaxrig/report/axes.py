@@ -31,7 +31,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, values: np.ndarray | float) -> np.ndarray:
-        """Pixels of the values."""
+        """Return pixels of the values."""
         warp = np.log10 if self.log else np.asarray
         low, high, at = warp(self.low), warp(self.high), warp(values)
         # Halved, so that a range near the largest float does not overflow.
@@ -50,18 +50,18 @@ class Box:
 
 
 def pixel(value: float) -> str:
-    """A coordinate to a hundredth of a pixel, in the fewest characters."""
+    """Return a coordinate to a hundredth of a pixel, in the fewest characters."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """Estimated width in pixels; no font is at hand to measure with."""
+    """Return estimated width in pixels; no font is at hand to measure with."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return size * (wide * WIDE + (len(text) - wide) * NARROW)
 
 
 def shorten(text: str, room: float, size: float = FONT_SIZE) -> str:
-    """The text, cut with an ellipsis where it is wider than the room."""
+    """Return the text, cut with an ellipsis where it is wider than the room."""
     if text_width(text, size) <= room:
         return text
     while text and text_width(text + "\u2026", size) > room:
@@ -70,7 +70,7 @@ def shorten(text: str, room: float, size: float = FONT_SIZE) -> str:
 
 
 def label(x: float, y: float, text: str, anchor: str = "start", extra: str = "") -> str:
-    """Text whose middle line is at y, anchored at its start, middle or end."""
+    """Return text whose middle line is at y, anchored at its start, middle or end."""
     return (
         f'<text x="{pixel(x)}" y="{pixel(y)}" dy="0.35em" '
         f'text-anchor="{anchor}"{extra}>{escape(text)}</text>'
@@ -78,13 +78,13 @@ def label(x: float, y: float, text: str, anchor: str = "start", extra: str = "")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, opacity: float = 0.15) -> str:
-    """A rule in the color of the text."""
+    """Return a rule in the color of the text."""
     ends = f'x1="{pixel(x1)}" y1="{pixel(y1)}" x2="{pixel(x2)}" y2="{pixel(y2)}"'
     return f'<line {ends} stroke="currentColor" stroke-opacity="{opacity}"/>'
 
 
 def fit_ticks(low: float, high: float, room: float, whole: bool) -> tuple[float, ...]:
-    """As many ticks over the range as have room, in pixels, for their labels."""
+    """Return as many ticks over the range as have room, in pixels, for labels."""
     for count in MOST_X_TICKS:
         ticks = linear_ticks(low, high, count, whole)
         widest = max(map(text_width, tick_labels(ticks)))
@@ -95,12 +95,12 @@ def fit_ticks(low: float, high: float, room: float, whole: bool) -> tuple[float,
 
 
 def y_tick_labels(ticks: Sequence[float], log: bool) -> tuple[str, ...]:
-    """Labels of equal precision, or each number by itself on a logarithmic axis."""
+    """Return labels of equal precision, or each by itself on a log axis."""
     return tuple(map(format_number, ticks)) if log else tick_labels(ticks)
 
 
 def x_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[str]:
-    """Tick labels below the plot and a title below them."""
+    """Return tick labels below the plot and a title below them."""
     drawn = [line(box.left, box.bottom, box.right, box.bottom, 0.6)]
     for tick, words in zip(ticks, tick_labels(ticks), strict=True):
         if scale.low <= tick <= scale.high:
@@ -115,7 +115,7 @@ def x_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[s
 
 
 def y_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[str]:
-    """Grid lines, tick labels left of the plot and an upright title left of them."""
+    """Return grid lines, tick labels left of them, and an upright title."""
     drawn = []
     for tick, words in zip(ticks, y_tick_labels(ticks, scale.log), strict=True):
         at = float(scale(tick))
@@ -132,7 +132,7 @@ def y_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[s
 def document(
     width: float, height: float, name: str, heading: str, body: Sequence[str]
 ) -> str:
-    """A stand-alone SVG that takes its text color from where it is shown."""
+    """Return a stand-alone SVG that takes its text color from where it is shown."""
     w, h = pixel(width), pixel(height)
     if heading:
         words = shorten(heading, width, FONT_SIZE + 1)

@@ -49,7 +49,7 @@ def read_curves(
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]],
     log_y: bool,
 ) -> list[Curve]:
-    """The curves in order; a ValueError names the series at fault and the rule."""
+    """Return the curves in order; ValueError names the series at fault."""
     if not series:
         raise ValueError("series is empty: a line chart needs at least one curve")
     if unknown := sorted(set(bands) - set(series)):
@@ -116,7 +116,7 @@ def line_chart(
     width: Number = WIDTH,
     height: Number = HEIGHT,
 ) -> str:
-    """Curves named at their right end, as SVG.
+    """Draw curves named at their right end, as SVG.
 
     Arguments:
         series: (x, y) by name; NaN breaks the curve, a lone point becomes a dot.
@@ -159,7 +159,7 @@ def bar_chart(
     x_label: str = "",
     width: Number = WIDTH,
 ) -> str:
-    """Horizontal bars from zero, each with its name and value, as SVG."""
+    """Draw horizontal bars from zero, each with its name and value, as SVG."""
     _check_size(width, MIN_HEIGHT)
     if not values:
         raise ValueError("values is empty: a bar chart needs at least one bar")
@@ -270,7 +270,7 @@ def _legend(
 
 
 def _spread(ends: Sequence[float], box: Box) -> list[float]:
-    """Heights near the ends, in their order, a line of text apart within the box."""
+    """Return heights near the ends, in order, a line of text apart."""
     gap = min(LEGEND_GAP, (box.bottom - box.top) / max(1, len(ends) - 1))
     order = sorted(range(len(ends)), key=lambda index: ends[index])
     places, floor = list(ends), -math.inf

@@ -53,7 +53,7 @@ def png_from_array(pixels: np.ndarray) -> bytes:
 
 
 def png_size(png: bytes, field: str = "png") -> tuple[int, int]:
-    """Width and height of a PNG; raises ValueError where the bytes are not one."""
+    """Return width and height of a PNG; ValueError where it is not one."""
     if not png.startswith(SIGNATURE):
         raise ValueError(
             f"{field} starts with {png[:8]!r}: bytes must be a PNG image; "
@@ -73,7 +73,7 @@ def png_size(png: bytes, field: str = "png") -> tuple[int, int]:
 
 
 def data_uri(content: bytes, media_type: str) -> str:
-    """The content as an address that needs no file and no network."""
+    """Return the content as an address that needs no file and no network."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
 
 
@@ -143,17 +143,17 @@ class Drawing:
     """Has style rules or animations, which would reach beyond an inline drawing."""
 
     def inline(self, scope: str) -> str:
-        """Markup for the body of a page; ids start with the scope."""
+        """Return markup for the body of a page; ids start with the scope."""
         return _serialize(self.root, scope)
 
     def uri(self) -> str:
-        """The drawing as the address of an image, sealed off from the page."""
+        """Return the drawing as the address of an image, sealed off from the page."""
         themed = self.themed and "color" not in self.root.attrib
         text = _serialize(self.root, None, _THEME if themed else "")
         return data_uri(text.encode(), "image/svg+xml")
 
     def size(self) -> tuple[float, float]:
-        """Width and height in CSS pixels, from its lengths or its view box."""
+        """Return width and height in CSS pixels, from its lengths or its view box."""
         width, height = self.root.get("width", ""), self.root.get("height", "")
         lengths = _LENGTH.fullmatch(width), _LENGTH.fullmatch(height)
         if lengths[0] and lengths[1]:
@@ -250,7 +250,7 @@ def _pixels(length: re.Match[str]) -> float:
 
 
 def _serialize(root: Element, scope: str | None, first: str = "") -> str:
-    """Plain markup, valid as XML and as HTML; a scope keeps ids apart on a page."""
+    """Return markup valid as XML and HTML; a scope keeps ids apart on a page."""
 
     def open_tag(node: Element) -> str:
         pairs = [("xmlns", SVG)] if node is root else []
@@ -309,7 +309,7 @@ ENLARGED_PIXELS = 320
 
 
 def image_size(image: Image, field: str) -> tuple[float, float]:
-    """Width and height in pixels; raises where the image cannot be put on a page."""
+    """Return width and height in pixels; ValueError for a bad image."""
     if isinstance(image, str):
         width, height = parse_drawing(image, field).size()
         return max(width, 1.0), max(height, 1.0)
@@ -322,7 +322,7 @@ def image_size(image: Image, field: str) -> tuple[float, float]:
 
 
 def shown_sizes(images: Sequence[Image]) -> list[tuple[float, float]]:
-    """Sizes on the page: small PNGs are enlarged, all by the same whole factor."""
+    """Return sizes on the page; small PNGs are enlarged by one whole factor."""
     sizes = [image_size(image, "image") for image in images]
     if isinstance(images[0], str):
         return sizes
@@ -333,7 +333,7 @@ def shown_sizes(images: Sequence[Image]) -> list[tuple[float, float]]:
 def image_element(
     image: Image, alt: str, size: tuple[float, float], attributes: str = ""
 ) -> str:
-    """An `<img>` that carries its own data."""
+    """Return an `<img>` that carries its own data."""
     sharp = isinstance(image, bytes) and size != image_size(image, "image")
     if isinstance(image, str):
         source = parse_drawing(image).uri()
@@ -347,13 +347,13 @@ def image_element(
 
 
 def backdrop(image: Image) -> str:
-    """Class of the box: white paper, unless the drawing follows the theme."""
+    """Return the class of the box: white, unless the image follows the theme."""
     themed = isinstance(image, str) and parse_drawing(image).themed
     return "" if themed else " paper"
 
 
 def picture(image: Image, name: str, scope: str) -> str:
-    """The image in its box: drawings inline, with ids under the scope, where safe."""
+    """Return the image in its box; drawings inline where that is safe."""
     if isinstance(image, str):
         drawing = parse_drawing(image)
         if not drawing.isolated:

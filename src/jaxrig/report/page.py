@@ -90,7 +90,7 @@ class Report:
         self._sections.append(section)
 
     def html(self) -> str:
-        """The page as text; the same sections give the same text."""
+        """Return the page as text; the same sections give the same text."""
         ids = _anchors(self._sections)
         sections = [
             _section(number, section, ids[number])

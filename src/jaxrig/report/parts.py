@@ -30,7 +30,7 @@ class Text:
         _check_words(self.text)
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         return paragraphs(self.text)
 
 
@@ -44,7 +44,7 @@ class Heading:
         _check_words(self.text)
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         return f"<h3>{escape(self.text)}</h3>"
 
 
@@ -58,7 +58,7 @@ class Code:
         _check_words(self.text)
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         return f'<pre tabindex="0"><code>{escape(self.text)}</code></pre>'
 
 
@@ -82,7 +82,7 @@ class Table:
             self._check_row(index, row)
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         heads = "".join(
             f'<th scope="col"{_align(self._is_numeric(index))}>{escape(column)}</th>'
             for index, column in enumerate(self.columns)
@@ -134,7 +134,7 @@ class Figure:
         check_string(self.alt, "alt")
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         caption = self.caption and f"<figcaption>{inline(self.caption)}</figcaption>"
         shown = picture(self.image, self.alt or self.caption, scope)
         return f"<figure>{shown}{caption}</figure>"
@@ -171,7 +171,7 @@ class Player:
         )
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         return player_element(
             self.frames, self.captions, self.frames_per_second, self.title, self.alt
         )

@@ -30,7 +30,7 @@ def player_element(
     title: str,
     alt: str,
 ) -> str:
-    """The whole player; without JavaScript it is a picture of the first frame."""
+    """Return the player; without JavaScript it shows the first frame."""
     name = title or alt or "Player"
     sizes = shown_sizes(frames)
     stage = _stage(frames, sizes, captions, alt or name)
@@ -49,7 +49,7 @@ def player_box(
     name: str,
     title: str = "",
 ) -> str:
-    """Any stage with a title above, and below it the controls and the first caption."""
+    """Return a stage with a title above, controls and first caption below."""
     width, height = size
     room = f"--stage:min({width:.0f}px,{STAGE_HEIGHT * width / height:.2f}vh)"
     heading = f'<p class="player-title">{escape(title)}</p>' if title else ""
@@ -252,7 +252,7 @@ class Points:
             )
 
     def html(self, scope: str) -> str:
-        """Markup of the part; the scope is a prefix for ids unique on the page."""
+        """Return the markup; the scope is a prefix for ids unique on the page."""
         name = self.title or self.alt or "Moving points"
         size = STAGE_WIDTH, STAGE_WIDTH * float(self.height)
         ends = [_ends(axis) for axis in (self.y_axis, self.x_axis)]

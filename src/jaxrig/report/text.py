@@ -23,7 +23,7 @@ STEPS = ((1, 2**0.5), (2, 10**0.5), (5, 50**0.5), (10, math.inf))
 
 
 def format_number(value: Number) -> str:
-    """Four significant digits; whole parts in full, with thousands separators.
+    """Return four significant digits; whole parts in full, with separators.
 
     >>> format_number(1234567.8), format_number(0.5), format_number(1.23456e-7)
     ('1,234,568', '0.5', '1.235e-7')
@@ -45,7 +45,7 @@ def format_number(value: Number) -> str:
 def linear_ticks(
     low: Number, high: Number, count: int = 5, whole: bool = False
 ) -> tuple[float, ...]:
-    """Ticks at 1, 2 or 5 times a power of ten; the outer two enclose the range."""
+    """Return ticks at 1, 2 or 5 times a power of ten that enclose the range."""
     low, high = _widen(float(low), float(high))
     step = _round_step(high / count - low / count)
     if whole:
@@ -55,7 +55,7 @@ def linear_ticks(
 
 
 def log_ticks(low: Number, high: Number, count: int = 7) -> tuple[float, ...]:
-    """Powers of ten, or 1-2-5 steps on a short range; the outer two enclose it."""
+    """Return powers of ten, or 1-2-5 steps on a short range, that enclose it."""
     first = math.floor(math.log10(low) + NOISE)
     last = math.ceil(math.log10(high) - NOISE)
     if last - first <= 2:
@@ -69,7 +69,7 @@ def log_ticks(low: Number, high: Number, count: int = 7) -> tuple[float, ...]:
 
 
 def tick_labels(ticks: Sequence[float]) -> tuple[str, ...]:
-    """Labels with equal decimals, precise enough to tell neighbors apart."""
+    """Return labels with equal decimals, precise enough to tell neighbors apart."""
     step = min(abs(b - a) for a, b in pairwise(ticks))
     largest = max(abs(tick) for tick in ticks)
     fine, coarse = _power(step), _power(largest)
@@ -123,17 +123,17 @@ _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 def escape(text: str) -> str:
-    """Text as it may stand between tags or inside a quoted attribute."""
+    """Return text as it may stand between tags or inside a quoted attribute."""
     return html.escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
 
 
 def inline(text: str) -> str:
-    """Escaped text in which words between backticks are set as code."""
+    """Return escaped text in which words between backticks are code."""
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def paragraphs(text: str) -> str:
-    """Escaped text as paragraphs, split where a line is blank."""
+    """Return escaped text as paragraphs, split where a line is blank."""
     lines = text.replace("\r\n", "\n").strip()
     return "\n".join(f"<p>{inline(part)}</p>" for part in _BLANK_LINES.split(lines))
 
