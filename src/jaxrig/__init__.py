@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from jaxrig.keys import batch_keys, named_key
     from jaxrig.memory import (
         compiled_memory,
-        detect_memory_leaks,
         device_memory,
         host_memory,
         tree_bytes,
@@ -70,7 +69,6 @@ __all__ = [
     "compare",
     "compile_once",
     "compiled_memory",
-    "detect_memory_leaks",
     "device_memory",
     "error_mode",
     "gather",

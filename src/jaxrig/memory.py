@@ -1,6 +1,5 @@
 """Bytes: of a pytree, of this process, of a device, of a compiled function."""
 
-import gc
 import os
 import resource
 import subprocess
@@ -129,51 +128,4 @@ def compiled_memory(
         analysis.output_size_in_bytes,
         analysis.temp_size_in_bytes,
         analysis.alias_size_in_bytes,
-    )
-
-
-@dataclass(frozen=True)
-class LeakReport:
-    """Memory of the process over many calls of one function."""
-
-    samples: tuple[tuple[int, float], ...]  # (iteration, resident MiB)
-    growth_mb: float  # resident MiB gained after the first sample
-    device_growth_mb: float  # MiB of device arrays that stayed alive
-    threshold_mb: float
-
-    @property
-    def leaking(self) -> bool:
-        """Whether the process or its live device arrays grew past the threshold."""
-        return max(self.growth_mb, self.device_growth_mb) > self.threshold_mb
-
-
-def detect_memory_leaks(
-    function: Callable[[int], Any],
-    iterations: int = 1000,
-    *,
-    sample_every: int = 100,
-    threshold_mb: float = 100.0,
-) -> LeakReport:
-    """Call `function(i)` many times and watch what stays in memory.
-
-    Compiling and first allocations belong to the calls before the first sample, which
-    is taken after `sample_every` of them.
-    """
-    if not 0 < 2 * sample_every <= iterations:
-        raise ValueError(
-            f"sample_every={sample_every} must be at least 1 and give two samples or "
-            f"more over iterations={iterations}"
-        )
-    samples, alive = [], []
-    for iteration in range(1, iterations + 1):
-        function(iteration - 1)
-        if iteration % sample_every == 0:
-            gc.collect()
-            samples.append((iteration, host_memory().resident / MIB))
-            alive.append(_live_bytes() / MIB)
-    return LeakReport(
-        tuple(samples),
-        samples[-1][1] - samples[0][1],
-        alive[-1] - alive[0],
-        threshold_mb,
     )

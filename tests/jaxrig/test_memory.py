@@ -1,15 +1,12 @@
-"""Oracle: sizes known by arithmetic, and leaks planted on purpose."""
+"""Oracle: sizes known by arithmetic."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from helpers import small_heap
 from jaxrig.memory import (
     MIB,
     compiled_memory,
-    detect_memory_leaks,
     device_memory,
     host_memory,
     tree_bytes,
@@ -65,39 +62,3 @@ def test_compiled_memory_counts_donated_buffers_once():
         compile_once(lambda state: state + 1, donate=["state"]), x
     )
     assert kept.total - donated.total == donated.aliased == 4000
-
-
-@pytest.mark.slow
-def test_a_planted_leak_is_found_and_its_absence_too():
-    kept = []
-    leaking = detect_memory_leaks(
-        lambda i: kept.append(np.ones(MIB, np.uint8)),
-        iterations=60,
-        sample_every=10,
-        threshold_mb=20.0,
-    )
-    assert leaking.leaking
-    assert leaking.growth_mb > 40
-    assert [i for i, _ in leaking.samples] == [10, 20, 30, 40, 50, 60]
-    sound = detect_memory_leaks(
-        lambda i: np.ones(MIB, np.uint8), iterations=60, sample_every=10
-    )
-    assert not sound.leaking
-
-
-def test_device_arrays_kept_alive_are_a_leak():
-    kept = []
-    with small_heap():
-        report = detect_memory_leaks(
-            lambda i: kept.append(jnp.full(MIB // 4, i, jnp.float32)),
-            iterations=20,
-            sample_every=5,
-            threshold_mb=10.0,
-        )
-    assert report.device_growth_mb == pytest.approx(15.0)
-    assert report.leaking
-
-
-def test_too_few_samples_are_refused():
-    with pytest.raises(ValueError, match="two samples"):
-        detect_memory_leaks(lambda i: None, iterations=10, sample_every=6)

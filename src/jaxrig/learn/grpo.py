@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.optimizer import (
-    clipped_gain,
+    clipped_surrogate,
     descend,
     make_optimizer,
     standardize,
@@ -107,26 +107,26 @@ class GRPOUpdate(eqx.Module):
     approx_kl: Float[Array, ""]
 
 
-class Drawn(eqx.Module):
+class SampledActions(eqx.Module):
     """Actions as they were drawn."""
 
     action: PyTree
     log_prob: Float[Array, "*n"]
 
 
-class Later(eqx.Module):
+class LaterSteps(eqx.Module):
     """Steps after the first; those after an episode's end do not count."""
 
     observation: PyTree
-    drawn: Drawn
+    drawn: SampledActions
     counts: Bool[Array, "*n"]
 
 
 class Group(eqx.Module):
     """What was drawn from each state: first actions, later steps, rewards."""
 
-    first: Drawn
-    later: Later | None  # None for a horizon of one step
+    first: SampledActions
+    later: LaterSteps | None  # None for a horizon of one step
     reward: Float[Array, "*n"]
 
 
@@ -165,7 +165,7 @@ def grpo_terms(
     counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
     mean = lambda x: x.mean(where=counted)
     ratio = jnp.exp(new_logp - old_logp)
-    policy_loss = -mean(clipped_gain(ratio, advantages, clip))
+    policy_loss = -mean(clipped_surrogate(ratio, advantages, clip))
     mean_entropy = mean(entropy)
     entropy_loss = -entropy_coeff * mean_entropy
     approx_kl = mean(old_logp - new_logp)
@@ -230,25 +230,25 @@ def sample_group(
     )
     choice = jax.vmap(policy.sample, (0, None))(act, observation)
     after = jax.vmap(environment.step, (0, None, 0))(go, state, choice.action)
-    first = Drawn(choice.action, choice.log_prob)
+    first = SampledActions(choice.action, choice.log_prob)
     reward = after.reward.astype(choice.log_prob.dtype)
     if config.horizon == 1:
         return Group(first, None, reward), after
-    later, earned, end = jax.vmap(_go_on, (0, None, None, 0, None, 0, None))(
+    later, earned, end = jax.vmap(_continue_episode, (0, None, None, 0, None, 0, None))(
         on, environment, policy, after, observation, first, config
     )
     return Group(first, later, reward + earned.astype(reward.dtype)), end
 
 
-def _go_on(
+def _continue_episode(
     key: PRNGKeyArray,
     environment: Environment,
     policy: Policy,
     after: Step,
     start_observation: PyTree,
-    first: Drawn,
+    first: SampledActions,
     config: GRPOConfig,
-) -> tuple[Later, Float[Array, ""], Step]:
+) -> tuple[LaterSteps, Float[Array, ""], Step]:
     """Return steps 2 to `horizon` of a member, their rewards, and the end."""
 
     def take_step(before: Step, index: Int[Array, ""]):
@@ -259,9 +259,9 @@ def _go_on(
         keep = lambda a, b: jax.tree.map(lambda x, y: jnp.where(ended, x, y), a, b)
         # A policy may be undefined at an end (nothing left to choose), and a gradient
         # through it NaN, so ended steps repeat the first step and do not count.
-        record = Later(
+        record = LaterSteps(
             keep(start_observation, before.observation),
-            keep(first, Drawn(choice.action, choice.log_prob)),
+            keep(first, SampledActions(choice.action, choice.log_prob)),
             ~ended,
         )
         return keep(before, after), (record, jnp.where(ended, 0.0, after.reward))

@@ -99,7 +99,7 @@ def standardize(
     )
 
 
-def clipped_gain(
+def clipped_surrogate(
     ratio: Float[Array, "*n"], advantage: Float[Array, "*n"], clip: float
 ) -> Float[Array, "*n"]:
     """Return min(r A, clip(r, 1 - e, 1 + e) A) (Schulman et al. 2017, eq. 7)."""
@@ -119,12 +119,12 @@ def advantages(
     """Return generalized advantage estimates (Schulman et al. 2016, eq. 16):
     A_t = d_t + discount * trace_decay * A_{t+1}, d_t = r_t + discount * V_{t+1} - V_t.
     """
-    surprise = reward + discount * next_value - value
+    td_error = reward + discount * next_value - value
 
     def back(following: Array, step: tuple[Array, Array]):
         delta, ends = step
         current = delta + discount * trace_decay * jnp.where(ends, 0.0, following)
         return current, current
 
-    start = jnp.zeros_like(surprise[0])
-    return jax.lax.scan(back, start, (surprise, done), reverse=True)[1]
+    start = jnp.zeros_like(td_error[0])
+    return jax.lax.scan(back, start, (td_error, done), reverse=True)[1]

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.optimizer import (
     advantages,
-    clipped_gain,
+    clipped_surrogate,
     descend,
     make_optimizer,
     standardize,
@@ -106,7 +106,7 @@ def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
     advantage = standardize(batch.advantage)
     log_ratio = now.log_prob - batch.log_prob
     ratio = jnp.exp(log_ratio)
-    policy_loss = -clipped_gain(ratio, advantage, config.clip_ratio).mean()
+    policy_loss = -clipped_surrogate(ratio, advantage, config.clip_ratio).mean()
     value_loss = jnp.square(now.value - batch.target).mean()
     entropy = now.entropy.mean()
     loss = (

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from jaxrig.learn.optimizer import (
     advantages,
-    clipped_gain,
+    clipped_surrogate,
     descend,
     improve,
     make_optimizer,
@@ -125,5 +125,5 @@ def test_advantages_equal_the_definition():
 def test_gains_end_where_the_ratio_is_clipped():
     ratio = jnp.asarray([0.5, 1.0, 1.5, 0.5, 1.5])
     advantage = jnp.asarray([1.0, 1.0, 1.0, -1.0, -1.0])
-    found = clipped_gain(ratio, advantage, 0.2)
+    found = clipped_surrogate(ratio, advantage, 0.2)
     np.testing.assert_allclose(found, [0.5, 1.0, 1.2, -0.8, -1.5], rtol=1e-6)
