@@ -153,7 +153,7 @@ class ChunkedMap:
         return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)
 
     def _run(self, items: PyTree, total: int, shared: tuple[Any, ...]) -> list[PyTree]:
-        """Yield results in order; while one is waited for, the next runs."""
+        """Return results in order; while one is waited for, the next runs."""
         finished: list[PyTree] = []
         under_way: deque[_Chunk] = deque()
         start = 0

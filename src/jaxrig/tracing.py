@@ -315,6 +315,8 @@ class Adaptive(Generic[P, R]):
         self.reason: str | None = None
         self._function = function
         self._name = getattr(function, "__qualname__", type(function).__name__)
+        # No bound: what a caller passes is not known here, and running at all is the
+        # promise; `compile_once` is for functions that must not compile again.
         self._compiled = CompiledOnce(function, None, ())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
