@@ -159,6 +159,8 @@ class ChunkedMap:
         start = 0
         while start < total or under_way:
             try:
+                # Two chunks at a time: the device computes one while the host copies
+                # the other. A third would only take memory.
                 if start < total:
                     under_way.append(self._launch(items, start, total, shared))
                     start = under_way[-1].stop
@@ -168,6 +170,7 @@ class ChunkedMap:
             except (jax.errors.JaxRuntimeError, ValueError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
+                # Dispatch is asynchronous: the error may belong to any chunk under way.
                 start = under_way[0].start if under_way else start
                 under_way.clear()
                 self._halve(error)
@@ -177,6 +180,8 @@ class ChunkedMap:
         self, items: PyTree, start: int, total: int, shared: tuple[Any, ...]
     ) -> _Chunk:
         """Start one chunk. The last one reaches back over rows already done."""
+        # Reaching back keeps one shape, hence one program; computing some rows twice
+        # is cheaper than compiling for the remainder.
         size = self.chunk_size
         if total < size:
             items = pad_axis(items, size)

@@ -30,7 +30,10 @@ from jaxrig.machine import package_versions
 from jaxrig.settings import nearest
 from jaxrig.sharding import gather, is_main, wait_for_all
 
-CODE = "code"
+SCHEMA = "jaxrig.checkpoint"
+VERSION = 1
+_FILE = re.compile(r"step_(\d{9,})\.ckpt")
+CODE = "code"  # the kind of functions, of which only the name is stored
 
 
 class Kind(NamedTuple):
@@ -136,10 +139,6 @@ def place(value: Any, leaf: Any) -> Any:
     return jax.make_array_from_callback(
         leaf.shape, leaf.sharding, lambda index: value[index]
     )
-
-
-SCHEMA = "jaxrig.checkpoint"
-VERSION = 1
 
 
 class CheckpointMismatch(ValueError):
@@ -339,9 +338,6 @@ def _warn_of_other_code(
                 f"{where}: {name} was {saved} when saved and is {found} now",
                 stacklevel=3,
             )
-
-
-_FILE = re.compile(r"step_(\d{9,})\.ckpt")
 
 
 @dataclass(frozen=True)

@@ -93,5 +93,7 @@ def keep_compilations(folder: Path | None = None) -> Path:
     if chosen is None:
         chosen = str(folder or cache_folder() / "xla")
         jax.config.update("jax_compilation_cache_dir", chosen)
+        # Reading an entry takes some milliseconds: JAX's own limit of a second leaves
+        # out the many small programs that make a command slow to start.
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     return Path(chosen)

@@ -17,6 +17,7 @@ Keys = Key[Array, "..."] | UInt32[Array, "... 2"]
 
 def batch_keys(key: PRNGKeyArray, count: int) -> Keys:
     """Return one key per item; the key of item i does not depend on `count`."""
+    # Not jax.random.split: with some implementations its keys depend on their number.
     return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(count))
 
 
@@ -27,6 +28,7 @@ def worker_keys(key: PRNGKeyArray, workers: int, items: int) -> Keys:
 
 def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
     """Return the key of one purpose; a further purpose changes no existing stream."""
+    # crc32, since Python's own hash of a string changes from process to process.
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 

@@ -119,6 +119,7 @@ def whole(at_least: int = 1) -> Reader:
     """Return the reader of a whole number from `at_least`."""
 
     def read(value: Any, name: str) -> int:
+        # Python's booleans are integers; as a count they are a mistake.
         plain = isinstance(value, Integral) and not isinstance(value, bool)
         if not plain or value < at_least:
             raise wrong(name, value, f"a whole number from {at_least}")

@@ -69,6 +69,7 @@ def _put(tree: PyTree, sharding: NamedSharding) -> PyTree:
         if is_key(x.dtype):
             data = put(jax.random.key_data(x))
             return jax.random.wrap_key_data(data, impl=jax.random.key_impl(x))
+        # device_put cannot reach devices of other processes: each makes its own shards.
         host = np.asarray(x)
         return jax.make_array_from_callback(host.shape, sharding, host.__getitem__)
 

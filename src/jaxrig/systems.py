@@ -67,7 +67,9 @@ def load_system(name: str) -> System:
         raise ImportError(f"no system {name!r} is installed")
     try:
         system = entry.load()
-    except (ImportError, AttributeError) as error:  # no such module, no such name
+    # No such module, no such name. Anything else is a bug of the system and is raised
+    # as it is: to catch it here would hide where it happened.
+    except (ImportError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ImportError(f"{name} does not load: {reason}") from error
     if not isinstance(system, System):

@@ -70,6 +70,8 @@ def compare(
         compile_seconds[name] = log.seconds
         for _ in range(warmup):
             _run(function)
+    # In turns and back again: a clock that throttles or a neighbor that wakes up during
+    # the measurement then slows all functions alike.
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in functions}
     names = list(functions)
     for repeat in range(repeats):

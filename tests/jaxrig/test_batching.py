@@ -1,7 +1,4 @@
-"""Oracle: a Python loop over the items.
-
-Oracle: programs whose memory is known by arithmetic, exhaustive search, a script.
-"""
+"""Oracle: a loop over the items, and programs whose memory is known by arithmetic."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,4 @@
-"""Oracle: the same computation without the callback, and calls counted by hand.
-
-Oracle: a naive replay of the rule on scripted times.
-"""
+"""Oracle: the computation without the callback, counts by hand, scripted times."""
 
 import logging
 

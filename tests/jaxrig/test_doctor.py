@@ -1,7 +1,4 @@
-"""Oracle: the page must agree with JAX and the installation, and see a wrong device.
-
-Oracle: Python's own answers.
-"""
+"""Oracle: the page must agree with JAX, Python and the installation."""
 
 import io
 import os

@@ -1,9 +1,4 @@
-"""Oracle: the same program on one device.
-
-Oracle: the same program in one process. Two real processes over the loopback.
-
-Oracle: the eight CPU devices of the test run, and a fresh process.
-"""
+"""Oracle: the same program on one device and in one process; two real processes."""
 
 import json
 import socket

@@ -1,7 +1,4 @@
-"""Oracle: round trip, and equality of frozen values iff the originals are equal.
-
-Oracle: differences planted by hand.
-"""
+"""Oracle: round trips, equality of what is frozen, and differences planted by hand."""
 
 import inspect
 

@@ -1,7 +1,4 @@
-"""Oracle: a clock under the test's control, and known arithmetic on its readings.
-
-Oracle: programs known to compile or not.
-"""
+"""Oracle: a clock under the test's control, and programs known to compile or not."""
 
 from pathlib import Path
 

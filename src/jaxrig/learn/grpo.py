@@ -228,6 +228,8 @@ def sample_group(
         batch_keys(named_key(key, name), config.group_size)
         for name in ("act", "step", "later")
     )
+    # The observation is not mapped, so vmap evaluates the network once per state and
+    # only the sampling `group_size` times.
     choice = jax.vmap(policy.sample, (0, None))(act, observation)
     after = jax.vmap(environment.step, (0, None, 0))(go, state, choice.action)
     first = SampledActions(choice.action, choice.log_prob)
@@ -269,6 +271,7 @@ def _continue_episode(
     end, (later, rewards) = jax.lax.scan(
         take_step, after, jnp.arange(config.horizon - 1)
     )
+    # In float64 on the host: a high power of the discount loses digits in float32.
     worth = config.discount ** np.arange(1, config.horizon)
     return later, (rewards * jnp.asarray(worth, rewards.dtype)).sum(), end
 

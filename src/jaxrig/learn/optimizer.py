@@ -48,6 +48,7 @@ def improve(
     parameters = eqx.filter(policy, eqx.is_inexact_array)
     with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
         updates, memory = optimizer.update(gradients, memory, parameters)
+    # The norm before clipping: after it, every large gradient would look alike.
     squares = sum(jnp.sum(jnp.square(g)) for g in jax.tree.leaves(gradients))
     return eqx.apply_updates(policy, updates), memory, extras, jnp.sqrt(squares)
 
@@ -63,6 +64,8 @@ def descend(
     """Take `steps` steps on `loss(policy, batch)`, batch by batch along the first
     axis of `batches` (None: no batches). Extras and norms are stacked.
     """
+    # A scan carries arrays alone; activation functions and sizes stay outside of it.
+    # One compiled body serves all steps: unrolled, compile time would grow with them.
     arrays, rest = eqx.partition(policy, eqx.is_array)
 
     def take_step(carry: tuple[PyTree, PyTree], batch: Any):

@@ -103,6 +103,7 @@ class _Batch(eqx.Module):
 def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
     """Return clipped policy loss, squared value error and entropy, weighted."""
     now = jax.vmap(policy.evaluate)(batch.observation, batch.action)
+    # Per minibatch, as in the reference implementations (Huang et al. 2022, detail 7).
     advantage = standardize(batch.advantage)
     log_ratio = now.log_prob - batch.log_prob
     ratio = jnp.exp(log_ratio)
@@ -117,7 +118,9 @@ def ppo_loss(policy: Policy, batch: _Batch, config: PPOConfig):
         "policy_loss": policy_loss,
         "value_loss": value_loss,
         "entropy": entropy,
-        "approx_kl": (ratio - 1 - log_ratio).mean(),  # Schulman's low-variance form
+        # E[(r - 1) - log r]: never negative, and of lower variance than E[-log r]
+        # (Schulman 2020, "Approximating KL divergence").
+        "approx_kl": (ratio - 1 - log_ratio).mean(),
         "clip_fraction": (jnp.abs(ratio - 1) > config.clip_ratio).mean(),
     }
 
@@ -154,6 +157,8 @@ def ppo_update(
     updates = config.epochs * config.minibatches
     policy, memory, metrics, norms = descend(
         make_optimizer(config.learning_rate, config.max_grad_norm),
+        # Rows are gathered inside each step: shuffled copies of all observations,
+        # one per epoch, would take `epochs` times the memory of the trajectory.
         lambda policy, rows: ppo_loss(
             policy, jax.tree.map(lambda x: x[rows], batch), config
         ),
@@ -187,6 +192,6 @@ def _flatten(trajectory: Trajectory, config: PPOConfig) -> _Batch:
         trajectory.action,
         trajectory.log_prob,
         advantage,
-        advantage + trajectory.value,
+        advantage + trajectory.value,  # the lambda-return, target of the value
     )
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), steps)

@@ -68,7 +68,7 @@ class Policy(Protocol):
 
 
 def check_protocol(environment: Environment, policy: Policy) -> None:
-    """Play two steps on paper and say in words what does not follow the protocol.
+    """Trace two steps without running them, and say what breaks the protocol.
 
     Learners call this first: a value of shape (1,) would broadcast its way through a
     loss and train badly without an error.
@@ -228,6 +228,8 @@ def _step_all(
     reward = after.reward.astype(choice.value.dtype)
     done = after.terminated | after.truncated
     cut = after.truncated & ~after.terminated
+    # Truncation and endings are rare in most steps: without a whole batch of them the
+    # conditions save a forward pass of the network and a reset of every environment.
     last_value = jax.lax.cond(
         cut.any(),
         lambda: _values(key, policy, after.observation, count),
@@ -270,6 +272,8 @@ def rollout(
     count = runner.episode_return.shape[0]
     final = _values(named_key(key, "final"), policy, runner.observation, count)
     choice = record.choice
+    # Shifted by one step: the value of the next observation was computed by the next
+    # step's forward pass, so only the last one needs a pass of its own.
     following = jnp.concatenate([choice.value[1:], final[None]])
     at_end = jnp.where(record.cut, record.last_value, 0.0)
     trajectory = Trajectory(

@@ -1,7 +1,4 @@
-"""Oracle: the first Adam step is minus the learning rate times the gradient's sign.
-
-Oracle: the definitions, summed naively in NumPy.
-"""
+"""Oracle: Adam's first step, and the definitions summed naively in NumPy."""
 
 import equinox as eqx
 import jax

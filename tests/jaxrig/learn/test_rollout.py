@@ -1,7 +1,4 @@
-"""Oracle: a naive Python loop over single environments.
-
-Oracle: the shipped tabular problem and policy, and every mistake a user makes.
-"""
+"""Oracle: a naive Python loop over single environments, and mistakes a user makes."""
 
 import equinox as eqx
 import jax

@@ -1,9 +1,4 @@
-"""Charts are valid SVG whose geometry agrees with the data and with its own ticks.
-
-Series are read in order, and what cannot be drawn is refused by name.
-
-Scales hit their ends, text is cut to its room, colors can be seen.
-"""
+"""Charts are valid SVG whose geometry agrees with the data and with its own ticks."""
 
 import itertools
 import re

@@ -1,9 +1,4 @@
-"""PNG bytes decode to the very pixels that went in, and damage is noticed.
-
-Images carry their data; where a drawing is put depends on what it holds.
-
-Drawings that could act or fetch are refused; the others keep what they draw.
-"""
+"""Pixels survive, damage is noticed, drawings that could act or fetch are refused."""
 
 import base64
 import re

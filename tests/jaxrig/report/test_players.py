@@ -1,9 +1,4 @@
-"""A player shows its first frame at once and names every control.
-
-Moving points are packed without loss beyond the packing, and refuse what is wrong.
-
-Oracle: the packed bytes read back by the rules written in the script of the page.
-"""
+"""Players name every control; points are packed without loss beyond the packing."""
 
 import base64
 import json

@@ -1,7 +1,4 @@
-"""Numbers read back as the value they show; ticks are round and enclose the range.
-
-User text stays text.
-"""
+"""Numbers read back as the value they show; user text stays text."""
 
 import math
 import unicodedata
