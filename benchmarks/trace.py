@@ -46,7 +46,7 @@ from jaxtrace.tracking import (
     reflective_boundary,
     simulate,
 )
-from jaxtrace.tracking.run import begin
+from jaxtrace.tracking.run import allow_one_program, begin
 from jaxtrace.tracking.schedule import every, make_schedule
 from jaxtrace.tracking.simulate import advance, first_instant, make_dynamics
 from jaxtrace.tracking.step import Method
@@ -206,6 +206,7 @@ def end_program(field: Any, boundary: Any, seeds: Any) -> Callable[[], Any]:
     plan = make_schedule(dynamics.field, frames, 1, method.tableau, points.dtype)
     plan = jax.device_put(every(plan, 1499))
     instant = first_instant(dynamics.field, frames, points.dtype)
+    allow_one_program(begin)
     particles, _ = begin(dynamics, points, instant, method)
     run = compile_once(lambda w, p, s: advance(w, p, s, method)[0].positions)
     return lambda: run(dynamics, particles, plan)

@@ -22,7 +22,7 @@ class Box(NamedTuple):
 
     @property
     def size(self) -> Float64[np.ndarray, "3"]:
-        """Length along each axis."""
+        """Return length along each axis."""
         return self.hi - self.lo
 
 
@@ -50,7 +50,7 @@ def box_bounds(bounds: Any) -> Box:
 
 
 def axis_number(axis: Any) -> int:
-    """An axis as 0, 1 or 2, from its name or number."""
+    """Return an axis as 0, 1 or 2, from its name or number."""
     if isinstance(axis, str) and axis in tuple(AXES):
         return AXES.index(axis)
     if isinstance(axis, int) and 0 <= axis < len(AXES):
@@ -79,6 +79,8 @@ def _axis_pairs(bounds: Any) -> Float64[np.ndarray, "axes 2"]:
 
 
 def _is_corners(pairs: Float64[np.ndarray, "2 2"]) -> bool:
-    """Whether what is no proper pair per axis is two corners of a proper rectangle."""
+    """Return whether what is no proper pair per axis is two corners of a proper
+    rectangle.
+    """
     proper = (pairs[:, 0] < pairs[:, 1]).all()
     return not proper and bool((pairs[0] < pairs[1]).all())

@@ -28,11 +28,11 @@ class Tableau:
 
     @property
     def instants(self) -> tuple[float, ...]:
-        """The distinct fractions of a step at which stages lie."""
+        """Return the distinct fractions of a step at which stages lie."""
         return tuple(sorted(set(self.nodes)))
 
     def instant_index(self, stage: int) -> int:
-        """Which of `instants` a stage lies at."""
+        """Return which of `instants` a stage lies at."""
         return self.instants.index(self.nodes[stage])
 
 
@@ -95,7 +95,7 @@ def find_method(name: str, adaptive: bool = False) -> Tableau:
 
 @functools.cache
 def stability_limit(tableau: Tableau) -> float:
-    """The longest step, in units of tau, that does not blow up x' = -x / tau.
+    """Return the longest step, in units of tau, that does not blow up x' = -x / tau.
 
     The step multiplies x by R(z) = 1 + z b (1 - z A)^-1 1 at z = -dt / tau, and the
     limit is where |R| first exceeds 1.

@@ -30,7 +30,7 @@ class Lives(NamedTuple):
 
 
 def read_period(metadata: dict[str, Any]) -> Float[np.ndarray, "3"]:
-    """Length of each axis that wraps, 0 for the axes that do not."""
+    """Return length of each axis that wraps, 0 for the axes that do not."""
     given = metadata.get("period")
     if given is None:
         return np.zeros(3)
@@ -46,7 +46,7 @@ def read_period(metadata: dict[str, Any]) -> Float[np.ndarray, "3"]:
 
 
 def column_blocks(frames: int, count: int) -> Iterator[slice]:
-    """Slices over `count` columns, each of at most `BLOCK_POSITIONS` entries."""
+    """Return slices over `count` columns, each of at most `BLOCK_POSITIONS` entries."""
     size = max(1, BLOCK_POSITIONS // max(frames, 1))
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
@@ -55,7 +55,7 @@ def column_blocks(frames: int, count: int) -> Iterator[slice]:
 def moving_steps(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Bool[np.ndarray, "steps columns"]:
-    """True where a frame interval begins and ends in the same life."""
+    """Return true where a frame interval begins and ends in the same life."""
     alive, generation = record.alive[:, columns], record.generation[:, columns]
     return alive[1:] & alive[:-1] & (generation[1:] == generation[:-1])
 
@@ -63,14 +63,14 @@ def moving_steps(
 def life_starts(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Bool[np.ndarray, "frames columns"]:
-    """True on the first frame of each life."""
+    """Return true on the first frame of each life."""
     starts = np.array(record.alive[:, columns])
     starts[1:] &= ~moving_steps(record, columns)
     return starts
 
 
 def find_lives(record: PathRecord) -> Lives:
-    """First and last frame of every life."""
+    """Return first and last frame of every life."""
     ends = np.array(record.alive)
     ends[:-1] &= ~moving_steps(record)
     particle, first = np.nonzero(life_starts(record).T)
@@ -78,7 +78,7 @@ def find_lives(record: PathRecord) -> Lives:
 
 
 def latest_lives(record: PathRecord) -> Lives:
-    """The latest life of each slot that has one."""
+    """Return the latest life of each slot that has one."""
     lives = find_lives(record)
     latest = np.append(lives.particle[1:] != lives.particle[:-1], True)
     return Lives(*(part[latest[: part.size]] for part in lives))
@@ -87,7 +87,7 @@ def latest_lives(record: PathRecord) -> Lives:
 def seeded_frames(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Bool[np.ndarray, "frames columns"]:
-    """True while the particle that was there at frame 0 is still there."""
+    """Return true while the particle that was there at frame 0 is still there."""
     present = np.array(record.alive[:, columns])
     present[1:] = moving_steps(record, columns)
     return np.logical_and.accumulate(present, axis=0)
@@ -96,7 +96,7 @@ def seeded_frames(
 def minimum_image(
     vectors: Float[np.ndarray, "*batch 3"], period: Float[np.ndarray, "3"]
 ) -> Float[np.ndarray, "*batch 3"]:
-    """The shortest of the vectors that differ by whole periods."""
+    """Return the shortest of the vectors that differ by whole periods."""
     nearest = vectors - period * _whole_periods(vectors, period)
     return nearest.astype(vectors.dtype, copy=False)
 
@@ -104,7 +104,8 @@ def minimum_image(
 def unwrap(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "frames columns 3"]:
-    """Positions with periodic wraps undone; each life starts where it was recorded.
+    """Return positions with periodic wraps undone; each life starts where it was
+    recorded.
 
     A step is taken to be the shortest of its periodic images, which is right while no
     particle moves half a period between two frames.
@@ -129,7 +130,7 @@ def unwrapped_at(
     particles: Int[np.ndarray, " points"],
     frames: Int[np.ndarray, " points"],
 ) -> Float[np.ndarray, "points 3"]:
-    """Unwrapped positions of chosen particles at one chosen frame each."""
+    """Return unwrapped positions of chosen particles at one chosen frame each."""
     if not frames.any() or not read_period(record.metadata).any():
         return record.positions[frames, particles]
     found = np.empty((particles.size, 3), record.positions.dtype)
@@ -143,7 +144,9 @@ def unwrapped_at(
 def first_stays(
     record: ExitRecord,
 ) -> tuple[Float[np.ndarray, " particles"], Float[np.ndarray, " particles"]]:
-    """When the first particle of each slot was first seen and when it left (or NaN)."""
+    """Return when the first particle of each slot was first seen and when it left (or
+    NaN).
+    """
     lives = find_lives(record)
     entered, left = life_times(record, lives)
     particle, index = np.unique(lives.particle, return_index=True)
@@ -155,7 +158,7 @@ def first_stays(
 def life_times(
     record: ExitRecord, lives: Lives
 ) -> tuple[Float[np.ndarray, " lives"], Float[np.ndarray, " lives"]]:
-    """When each life was first seen and when it ended, NaN while it goes on.
+    """Return when each life was first seen and when it ended, NaN while it goes on.
 
     The recorded exit time is used where it falls between the life's last frame and the
     next one, else the next frame's time: the resolution of the record.
@@ -182,7 +185,8 @@ BYTES_PER_MB = 1024**2
 
 
 def displacements(record: PathRecord) -> Float[np.ndarray, " particles"]:
-    """Distance from start to end of each slot's latest life, NaN if it had none."""
+    """Return distance from start to end of each slot's latest life, NaN if it had
+    none."""
     lives = latest_lives(record)
     start = record.positions[lives.first, lives.particle]
     end = unwrapped_at(record, lives.particle, lives.last)
@@ -192,7 +196,7 @@ def displacements(record: PathRecord) -> Float[np.ndarray, " particles"]:
 
 
 def path_lengths(record: PathRecord) -> Float[np.ndarray, " particles"]:
-    """Summed step lengths over all lives of each slot, NaN if it had none."""
+    """Return summed step lengths over all lives of each slot, NaN if it had none."""
     lengths = np.full(record.positions.shape[1], np.nan, record.positions.dtype)
     for block in column_blocks(*record.alive.shape):
         steps = np.linalg.norm(step_vectors(record, block), axis=-1)
@@ -203,7 +207,7 @@ def path_lengths(record: PathRecord) -> Float[np.ndarray, " particles"]:
 
 
 def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
-    """Speed in each frame interval.
+    """Return speed in each frame interval.
 
     With recorded velocities it is the speed at the start of the interval, NaN where the
     slot is empty; otherwise step length over duration, NaN where the step does not lie
@@ -223,7 +227,8 @@ def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
 def frame_velocities(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "frames columns 3"]:
-    """Recorded velocities, else the mean of the two steps that meet at each frame.
+    """Return recorded velocities, else the mean of the two steps that meet at each
+    frame.
 
     Where only one of the steps lies within the life it is taken alone; a life of one
     frame has velocity 0.
@@ -244,7 +249,8 @@ def frame_velocities(
 def step_vectors(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "steps columns 3"]:
-    """Motion in each frame interval, NaN where it does not lie within one life."""
+    """Return motion in each frame interval, NaN where it does not lie within one
+    life."""
     with np.errstate(invalid="ignore"):
         steps = np.diff(unwrap(record, columns), axis=0)
     steps[~moving_steps(record, columns)] = np.nan
@@ -254,7 +260,8 @@ def step_vectors(
 def bounds(
     record: PathRecord,
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """Lowest and highest recorded coordinates of alive particles, NaN if none."""
+    """Return lowest and highest recorded coordinates of alive particles, NaN if
+    none."""
     where, positions = record.alive[..., None], record.positions
     if not where.any():
         nowhere = np.full(3, np.nan, positions.dtype)
@@ -265,7 +272,7 @@ def bounds(
 
 
 def memory_mb(record: PathRecord) -> float:
-    """Host memory held by the arrays of all frames, in MiB."""
+    """Return host memory held by the arrays of all frames, in MiB."""
     arrays = [record.positions, record.times, record.velocities, record.alive]
     if any(record.generation.strides):  # else one broadcast zero
         arrays.append(record.generation)
@@ -273,7 +280,8 @@ def memory_mb(record: PathRecord) -> float:
 
 
 def summarize(values: Float[np.ndarray, "*shape"]) -> dict[str, float]:
-    """Mean, standard deviation and extremes of the finite values, NaN if none."""
+    """Return mean, standard deviation and extremes of the finite values, NaN if
+    none."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return dict.fromkeys(("mean", "std", "min", "max"), float("nan"))

@@ -23,32 +23,32 @@ class PathRecord(Protocol):
 
     @property
     def positions(self) -> Float[np.ndarray, "frames particles 3"]:
-        """Where each particle is at each recorded instant."""
+        """Return where each particle is at each recorded instant."""
         ...
 
     @property
     def times(self) -> Float[np.ndarray, " frames"]:
-        """The recorded instants, rising or (backward tracking) falling."""
+        """Return the recorded instants, rising or (backward tracking) falling."""
         ...
 
     @property
     def velocities(self) -> Float[np.ndarray, "frames particles 3"] | None:
-        """Field velocity at each recorded position, if it was recorded."""
+        """Return field velocity at each recorded position, if it was recorded."""
         ...
 
     @property
     def alive(self) -> Bool[np.ndarray, "frames particles"]:
-        """False where the slot holds no particle."""
+        """Return False where the slot holds no particle."""
         ...
 
     @property
     def generation(self) -> Int[np.ndarray, "frames particles"]:
-        """How many particles used the slot before this one."""
+        """Return how many particles used the slot before this one."""
         ...
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Facts about the run; `period` holds the lengths of wrapping axes."""
+        """Return facts about the run; `period` holds the lengths of wrapping axes."""
         ...
 
 
@@ -58,5 +58,5 @@ class ExitRecord(PathRecord, Protocol):
 
     @property
     def exit_time(self) -> Float[np.ndarray, " particles"]:
-        """When the particle left, NaN while it is inside."""
+        """Return when the particle left, NaN while it is inside."""
         ...

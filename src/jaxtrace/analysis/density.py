@@ -33,21 +33,25 @@ class ParticleSample(NamedTuple):
     dtype: np.dtype
 
     def take(self, rows: np.ndarray, axes: Sequence[int]) -> "ParticleSample":
-        """Some of the particles, seen along some of the axes."""
+        """Return some of the particles, seen along some of the axes."""
         return ParticleSample(
             self.positions[rows][:, list(axes)], self.kept[rows], self.dtype
         )
 
 
 def working_dtype(array: np.ndarray) -> np.dtype:
-    """The float dtype JAX computes these values in: float64 only where x64 is on."""
+    """Return the float dtype JAX computes these values in: float64 only where x64 is
+    on.
+    """
     wide = np.float32 if array.dtype.itemsize <= 4 else np.float64
     wide = np.float64 if array.dtype.kind in "biu" else wide
     return np.dtype(jax.dtypes.canonicalize_dtype(wide))
 
 
 def as_points(points: Any, name: str = "points") -> np.ndarray:
-    """A float or integer array of points in rows; a single point becomes one row."""
+    """Return a float or integer array of points in rows; a single point becomes one
+    row.
+    """
     array = np.asarray(points)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} has dtype {array.dtype}: real numbers are needed")
@@ -61,7 +65,7 @@ def as_points(points: Any, name: str = "points") -> np.ndarray:
 
 
 def finite_particles(positions: Any) -> ParticleSample:
-    """The particles that are still there: rows with a NaN were absorbed."""
+    """Return the particles that are still there: rows with a NaN were absorbed."""
     array = as_points(positions, "positions")
     wide = array.astype(np.float64)
     if np.isinf(wide).any():
@@ -76,7 +80,7 @@ def finite_particles(positions: Any) -> ParticleSample:
 
 
 def plane_axes(plane: str, dims: int) -> tuple[int, int]:
-    """The two axes of a plane; particles with two coordinates have only "xy"."""
+    """Return the two axes of a plane; particles with two coordinates have only "xy"."""
     if plane not in PLANES:
         raise ValueError(f"plane {plane!r} is unknown: choose one of {list(PLANES)}")
     if max(PLANES[plane]) >= dims:
@@ -87,7 +91,8 @@ def plane_axes(plane: str, dims: int) -> tuple[int, int]:
 def slice_particles(
     particles: ParticleSample, plane: str, position: float, thickness: float
 ) -> ParticleSample:
-    """The particles of a slab, seen in its plane; all of them if the slab is empty.
+    """Return the particles of a slab, seen in its plane; all of them if the slab is
+    empty.
 
     The slab is `thickness` wide around `position` on the axis normal to the plane.
     Particles with two coordinates are already in the plane.
@@ -122,11 +127,11 @@ class Domain:
 
     @property
     def measure(self) -> float:
-        """Its area or volume."""
+        """Return its area or volume."""
         return math.prod(np.subtract(self.upper, self.lower).tolist())
 
     def grid_axes(self, resolution: int | Sequence[int]) -> list[np.ndarray]:
-        """The coordinates of a grid on each axis, both ends included."""
+        """Return the coordinates of a grid on each axis, both ends included."""
         counts = grid_counts(resolution, self.axes)
         ends = zip(self.lower, self.upper, counts, strict=True)
         return [np.linspace(lo, hi, count) for lo, hi, count in ends]
@@ -137,7 +142,7 @@ def make_domain(
     bounds: Any,
     axes: tuple[int, ...],
 ) -> Domain:
-    """The given bounds on these axes, or the box around the particles."""
+    """Return the given bounds on these axes, or the box around the particles."""
     if bounds is None:
         lower, upper = positions.min(axis=0), positions.max(axis=0)
     else:
@@ -149,7 +154,8 @@ def make_domain(
 def grid_counts(
     resolution: int | Sequence[int], axes: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Points per axis: one number for all, one per axis, or three of which two count.
+    """Return points per axis: one number for all, one per axis, or three of which two
+    count.
 
     A plane of 3-D space picks its two entries from a resolution of three.
     """
@@ -168,7 +174,7 @@ def grid_counts(
 
 
 def check_normalization(normalize: Any) -> str | None:
-    """The name of a normalization: True is "pdf", False is None, the raw sum."""
+    """Return the name of a normalization: True is "pdf", False is None, the raw sum."""
     if isinstance(normalize, bool | np.bool_):
         return "pdf" if normalize else None
     if normalize not in NORMALIZATIONS:
@@ -180,7 +186,7 @@ def check_normalization(normalize: Any) -> str | None:
 
 
 def pdf_factor(mode: str, count: int, domain: Callable[[], Domain]) -> float:
-    """What turns a pdf into this density.
+    """Return what turns a pdf into this density.
 
     "relative" is 1 where particles are as dense as if even over the domain, "count"
     is particles per area or volume. Only the former looks at the domain.
@@ -202,7 +208,8 @@ def cubic_spline(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def wendland(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Wendland C2 over two smoothing lengths: (1 - q/2)^4 (1 + 2 q) for q < 2."""
+    """Return the Wendland C2 kernel over two smoothing lengths: (1 - q/2)^4 (1 + 2
+    q) for q < 2."""
     q = jnp.minimum(q, 2.0)  # infinitely far is 0, not 0 times infinity
     square = jnp.square(1.0 - 0.5 * q)
     return square * square * (1.0 + 2.0 * q)
@@ -228,7 +235,8 @@ class Kernel:
     support: float
 
     def constant(self, dimensions: int) -> float:
-        """The factor that makes the kernel integrate to 1 in 2 or 3 dimensions."""
+        """Return the factor that makes the kernel integrate to 1 in 2 or 3
+        dimensions."""
         if dimensions not in (2, 3):
             raise ValueError(f"dimensions is {dimensions!r}: kernels are 2-D or 3-D")
         return self.constants[dimensions - 2]
@@ -256,7 +264,7 @@ NORMAL = Kernel("normal", normal, (1 / (2 * math.pi), (2 * math.pi) ** -1.5), ma
 
 
 def get_kernel(name: str) -> Kernel:
-    """The registered kernel of this name."""
+    """Return the registered kernel of this name."""
     if name not in KERNELS:
         raise ValueError(f"kernel {name!r} is unknown: choose one of {list(KERNELS)}")
     return KERNELS[name]

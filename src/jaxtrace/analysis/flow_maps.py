@@ -28,7 +28,7 @@ from jaxtrace.fields.analytic import HostField
 from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.tracking.particles import Particles
-from jaxtrace.tracking.run import SliceWindows, begin
+from jaxtrace.tracking.run import SliceWindows, allow_one_program, begin
 from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
 from jaxtrace.tracking.simulate import advance, first_instant, make_dynamics
 from jaxtrace.tracking.step import Dynamics, Method
@@ -37,7 +37,8 @@ from jaxtrace.tracking.step import Dynamics, Method
 def log_stretch(
     gradient: Float[np.ndarray, "n 3 directions"],
 ) -> Float[np.ndarray, " n"]:
-    """The logarithm of the largest singular value of each gradient; NaN stays NaN.
+    """Return the logarithm of the largest singular value of each gradient; NaN stays
+    NaN.
 
     It is the root of the largest eigenvalue of the Cauchy-Green tensor F^T F.
     """
@@ -101,17 +102,17 @@ class Advection:
 
     @property
     def kind(self) -> np.dtype:
-        """The dtype of positions."""
+        """Return the dtype of positions."""
         return working_dtype() if self.dtype is None else np.dtype(self.dtype)
 
     @property
     def open(self) -> bool:
-        """Whether the number of steps has to be found."""
+        """Return whether the number of steps has to be found."""
         return self.n_steps is None and self.dt is None
 
     @property
     def error(self) -> float:
-        """The tolerance by which the number of steps is found."""
+        """Return the tolerance by which the number of steps is found."""
         return self.tolerance or DEFAULT_TOLERANCE[self.kind.name]
 
 
@@ -122,7 +123,8 @@ def count_steps(
     points: Points,
     follow: Follow,
 ) -> int:
-    """How many steps a span is cut into; `follow` gives ends and gradients of probes.
+    """Return how many steps a span is cut into; `follow` gives ends and gradients of
+    probes.
 
     A first number follows from the shear of the flow; the number is then doubled until
     that makes no difference.
@@ -158,7 +160,9 @@ def _difference(
     coarse: tuple[np.ndarray, np.ndarray],
     fine: tuple[np.ndarray, np.ndarray],
 ) -> float:
-    """How much most probes differ, in where they end or in how much is stretched."""
+    """Return how much most probes differ, in where they end or in how much is
+    stretched.
+    """
     alive = np.isfinite(coarse[0][:, 0]) & np.isfinite(fine[0][:, 0])
     if not alive.any():
         return 0.0
@@ -172,6 +176,7 @@ def _difference(
 def _largest_shear(
     dynamics: Dynamics, options: Advection, span: tuple[float, float], probes: Points
 ) -> float:
+    allow_one_program(shear)
     largest = 0.0
     for time in np.linspace(*span, INSTANTS):
         instant = first_instant(dynamics.field, np.array([time]), options.kind)
@@ -180,11 +185,11 @@ def _largest_shear(
     return largest
 
 
-@compile_once(max_traces=None)
+@compile_once(max_traces=1)
 def shear(
     dynamics: Dynamics, positions: Float[Array, "n 3"], instant: Instant
 ) -> Float[Array, " n"]:
-    """The size of the velocity's gradient."""
+    """Return the size of the velocity's gradient."""
 
     def velocity(x: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
         places = dynamics.boundary.wrap(x)
@@ -218,7 +223,7 @@ class Advected(NamedTuple):
 def flow_map(
     field: Any, seeds: Any, t0: float, T: float, **options: Any
 ) -> Float[np.ndarray, "n 3"]:
-    """Where particles from seeds (N, 2 or 3) at time t0 are at t0 + T.
+    """Return where particles from seeds (N, 2 or 3) at time t0 are at t0 + T.
 
     `options` are those of `Advection`. NaN marks particles that left or were recycled.
     """
@@ -229,7 +234,9 @@ def flow_map(
 def flow_map_gradient(
     field: Any, seeds: Any, t0: float, T: float, *, dimensions: int = 3, **options: Any
 ) -> Float[np.ndarray, "n 3 dimensions"]:
-    """How the ends of paths depend on the first `dimensions` coordinates of seeds."""
+    """Return how the ends of paths depend on the first `dimensions` coordinates of
+    seeds.
+    """
     if dimensions not in (1, 2, 3):
         raise ValueError(f"dimensions={dimensions}: seeds have 1, 2 or 3 to change")
     parts = list(advect(field, seeds, t0, T, dimensions, Advection(**options)))
@@ -286,7 +293,7 @@ class FlowMap:
         self._steps = count_steps(self._world, options, span, points, self._probe)
 
     def batch_size(self, directions: int) -> int:
-        """Particles whose stages and derivatives fit the memory limit."""
+        """Return particles whose stages and derivatives fit the memory limit."""
         stages = len(self._method.tableau.nodes)
         row = 3 * self._how.kind.itemsize * (1 + directions) * (1 + stages)
         return max(1, memory_budget_bytes() // (WORKSPACE_FACTOR * row))
@@ -294,7 +301,7 @@ class FlowMap:
     def advect(
         self, seeds: Float[np.ndarray, "n 3"], directions: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Where a batch ends, and how that changes along the first few axes."""
+        """Return where a batch ends, and how that changes along the first few axes."""
         return self._carry(seeds, directions, self._steps)
 
     def _probe(
@@ -309,6 +316,7 @@ class FlowMap:
         field, times = self._world.field, np.linspace(*self._span, steps + 1)
         schedule = make_schedule(field, times, 1, method.tableau, kind)
         dynamics, instant = windows.at(first_instant(field, times, kind))
+        allow_one_program(begin, push)
         particles, _ = begin(dynamics, jnp.asarray(seeds), instant, method)
         axes = jnp.eye(3, dtype=kind)[:directions, None]
         tangents = jnp.broadcast_to(axes, (directions, len(seeds), 3))
@@ -327,7 +335,7 @@ class FlowMap:
         return _ends(particles, tangents)
 
 
-@compile_once(max_traces=None)
+@compile_once(max_traces=1)
 def push(
     dynamics: Dynamics,
     particles: Particles,
@@ -355,7 +363,8 @@ def push(
 
 
 def _ends(particles: Particles, tangents: Tangents) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (n, 3) and gradients (n, 3, directions), NaN for those that are gone.
+    """Return positions (n, 3) and gradients (n, 3, directions), NaN for those that are
+    gone.
 
     A slot that was used again holds another particle, which tells nothing of its seed.
     """
@@ -382,7 +391,8 @@ def ftle(
     batch_size: int | None = None,
     dtype: Any = None,
 ) -> Float[np.ndarray, "*grid"]:
-    """The exponent ln(sigma) / |T| at every node of a grid, shaped like the grid.
+    """Return the exponent ln(sigma) / |T| at every node of a grid, shaped like the
+    grid.
 
     sigma, the root of the largest eigenvalue of the Cauchy-Green tensor F^T F, is the
     largest stretching by the flow map from t0 to t0 + T; T < 0 goes back in time. The

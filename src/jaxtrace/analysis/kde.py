@@ -100,7 +100,7 @@ class KDEEstimator:
 
     @property
     def positions(self) -> Float[np.ndarray, "particles dims"]:
-        """The particles in use."""
+        """Return the particles in use."""
         return self._particles.positions
 
     def _bandwidth_of(self, particles: ParticleSample) -> float:
@@ -109,7 +109,7 @@ class KDEEstimator:
         return rule_bandwidth(particles.positions, self._rule)
 
     def _sample(self, dims: int) -> ParticleSample:
-        """The particles a density of so many dimensions is made of."""
+        """Return the particles a density of so many dimensions is made of."""
         own = self._particles.positions.shape[1]
         if dims > own:
             raise ValueError(
@@ -122,7 +122,9 @@ class KDEEstimator:
         )
 
     def evaluate(self, points: Any) -> Float[np.ndarray, " points"]:
-        """The pdf at points in rows; two columns on 3-D particles mean the plane."""
+        """Return the pdf at points in rows; two columns on 3-D particles mean the
+        plane.
+        """
         queries = as_points(points).astype(np.float64)
         sample = self._sample(queries.shape[1])
         h = self._bandwidth_of(sample)
@@ -132,13 +134,15 @@ class KDEEstimator:
         return rescale(sums, _pdf_scale(sample, h))
 
     def evaluate_2d(self) -> PlaneGrid:
-        """X, Y and density on a grid of the plane, in the order of meshgrid "xy"."""
+        """Return X, Y and density on a grid of the plane, in the order of meshgrid
+        "xy".
+        """
         axes, density, dtype = self._grid(self._plane_axes)
         x, y = np.meshgrid(*axes)
         return x.astype(dtype), y.astype(dtype), density.T
 
     def evaluate_3d(self) -> SpaceGrid:
-        """X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
+        """Return X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
         axes, density, dtype = self._grid((0, 1, 2))
         x, y, z = (a.astype(dtype) for a in np.meshgrid(*axes, indexing="ij"))
         return x, y, z, density
@@ -167,7 +171,7 @@ class KDEEstimator:
 
 
 def _scaled(sample: ParticleSample, h: float) -> tuple[np.ndarray, Sources]:
-    """The particles around their center in bandwidths, and that center."""
+    """Return the particles around their center in bandwidths, and that center."""
     positions = sample.positions
     center = (positions.min(axis=0) + positions.max(axis=0)) / 2
     ones = np.ones(len(positions), sample.dtype)

@@ -46,7 +46,8 @@ class CellGrid:
         self._keys = keys[self.order]
 
     def _cells(self, points: Float[np.ndarray, "points dims"]) -> np.ndarray:
-        """Cell indices; points beside the grid are two cells out, NaN as well."""
+        """Return cell indices; points beside the grid are two cells out, NaN as
+        well."""
         scaled = np.floor((points - self._origin) / self._cell)
         beside = np.where(np.isnan(scaled), -2.0, scaled)
         return np.clip(beside, -2, self._shape + 1).astype(np.int64)
@@ -54,7 +55,8 @@ class CellGrid:
     def ranges(
         self, points: Float[np.ndarray, "points dims"]
     ) -> tuple[Int[np.ndarray, "points rows"], Int[np.ndarray, "points rows"]]:
-        """Starts and lengths of the ranges of `order` that hold every neighbor."""
+        """Return starts and lengths of the ranges of `order` that hold every
+        neighbor."""
         cells = self._cells(points)
         first = np.maximum(cells[:, -1] - 1, 0)
         last = np.minimum(cells[:, -1] + 1, self._shape[-1] - 1)
@@ -91,20 +93,22 @@ class Sources(NamedTuple):
 
 
 def check_memory_limit(memory_limit_gb: float) -> float:
-    """The limit in bytes."""
+    """Return the limit in bytes."""
     if not memory_limit_gb > 0:
         raise ValueError(f"memory_limit_gb is {memory_limit_gb}: it must be positive")
     return memory_limit_gb * 1e9
 
 
 def bucket(count: int) -> int:
-    """The next of eight sizes per octave: few shapes to compile, little to fill up."""
+    """Return the next of eight sizes per octave: few shapes to compile, little to fill
+    up.
+    """
     step = 2 ** max(0, count.bit_length() - 4)
     return math.ceil(count / step) * step
 
 
 def chunk_size(count: int, item_bytes: int, limit_bytes: float) -> int:
-    """How many items of this working set fit the limit."""
+    """Return how many items of this working set fit the limit."""
     fits = int(limit_bytes / (_CHUNKS_ALIVE * item_bytes))
     if fits < 1:
         raise ValueError(
@@ -115,18 +119,21 @@ def chunk_size(count: int, item_bytes: int, limit_bytes: float) -> int:
 
 
 def rescale(sums: np.ndarray, scale: float) -> np.ndarray:
-    """Sums in units of length times a factor that may be beyond float32."""
+    """Return sums in units of length times a factor that may be beyond float32."""
     return np.multiply(sums, scale, dtype=np.float64).astype(sums.dtype)
 
 
 def _pad(array: np.ndarray, length: int) -> np.ndarray:
-    """Copies of the last row with no weight, where the array is one of weights."""
+    """Return copies of the last row with no weight, where the array is one of
+    weights."""
     missing = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
     return np.pad(array, missing, mode="constant" if array.ndim == 1 else "edge")
 
 
 def _in_blocks(sources: Sources) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Components, weights and lengths in equal blocks; what fills up weighs nothing."""
+    """Return components, weights and lengths in equal blocks; what fills up weighs
+    nothing.
+    """
     blocks = bucket(math.ceil(len(sources.weights) / _DIRECT_BLOCK))
     length = blocks * _DIRECT_BLOCK
     parts = _pad(sources.positions, length).reshape(blocks, _DIRECT_BLOCK, -1)
@@ -150,7 +157,7 @@ def sum_all(
     weights: Float[Array, "blocks block"],
     lengths: Float[Array, "blocks block"],
 ) -> Float[Array, ""]:
-    """The kernel sum at one point over all particles, a block at a time."""
+    """Return the kernel sum at one point over all particles, a block at a time."""
 
     def add(total: Array, block: tuple[Array, Array, Array]):
         part, weight, length = block
@@ -170,7 +177,7 @@ def sum_ranges(
     weights: Float[Array, " particles"],
     lengths: Float[Array, " particles"],
 ) -> Float[Array, ""]:
-    """The kernel sum at one point over ranges of sorted particles, by blocks."""
+    """Return the kernel sum at one point over ranges of sorted particles, by blocks."""
     point, starts, counts = query
     lanes = jnp.arange(_RANGE_BLOCK, dtype=jnp.int32)
 
@@ -196,7 +203,8 @@ def sum_row(
     weights: Float[Array, "blocks block"],
     others: list[Float[Array, " _"]],
 ) -> Float[Array, "..."]:
-    """Normal kernels of unit length at one x of a grid, for all its other axes."""
+    """Return normal kernels of unit length at one x of a grid, for all its other
+    axes."""
 
     def spread(axis: Array, part: Array) -> Array:
         return jnp.exp(-0.5 * jnp.square(axis[:, None] - part[None, :]))
@@ -220,13 +228,15 @@ def sum_row(
 def _program(
     function: Callable[..., Array], given: tuple[Any, ...], chunk: int, *_shapes: Any
 ) -> ChunkedMap:
-    """A sum in chunks, kept for later calls with the same shapes and dtypes."""
+    """Return a sum in chunks, kept for later calls with the same shapes and dtypes."""
     run = functools.partial(function, *given)
     return map_chunked(run, chunk_size=chunk, to_host=True, label="queries")
 
 
 def _run(program: ChunkedMap, items: Any, shared: list[Array]) -> np.ndarray:
-    """Whole chunks only, so that no number of queries compiles anything of its own."""
+    """Run whole chunks only, so that no number of queries compiles anything of its
+    own.
+    """
     count = axis_length(items)
     whole = math.ceil(count / program.chunk_size) * program.chunk_size
     return program(pad_axis(items, whole), *shared)[:count]
@@ -311,7 +321,7 @@ class NeighborSum:
 def separable_sum(
     sources: Sources, axes: list[np.ndarray], limit_bytes: float
 ) -> Float[np.ndarray, "..."]:
-    """Normal kernels of unit length on a whole grid: exact, by matrix products.
+    """Return normal kernels of unit length on a whole grid: exact, by matrix products.
 
     exp(-|x - y|^2 / 2) is a product over the axes, so that a grid of n^d points takes
     d n exponentials per particle instead of n^d.

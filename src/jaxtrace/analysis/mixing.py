@@ -12,7 +12,8 @@ from jaxtrace.types import ExitRecord, PathRecord
 def close_pairs(
     trajectory: PathRecord, radius: float, neighbors: int
 ) -> Int[np.ndarray, "pairs 2"]:
-    """Particles closer than `radius` at frame 0 (but not at one point), lower first.
+    """Return particles closer than `radius` at frame 0 (but not at one point), lower
+    first.
 
     Each particle is paired with its nearest `neighbors` at most, so that the number of
     pairs grows with the number of particles however dense the cloud is.
@@ -36,7 +37,8 @@ def close_pairs(
 def start_separations(
     trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"]
 ) -> Float[np.ndarray, "pairs 3"]:
-    """Vectors from first to second of each pair at frame 0, the short way round."""
+    """Return vectors from first to second of each pair at frame 0, the short way
+    round."""
     first, second = trajectory.positions[0].astype(np.float64)[pairs.T]
     return paths.minimum_image(second - first, paths.read_period(trajectory.metadata))
 
@@ -44,7 +46,8 @@ def start_separations(
 def _into_box(
     points: Float[np.ndarray, "points 3"], period: Float[np.ndarray, "3"]
 ) -> Float[np.ndarray, "points 3"]:
-    """Points moved into `[0, period)` on the axes that wrap, as the tree asks."""
+    """Return points moved into `[0, period)` on the axes that wrap, as the tree
+    asks."""
     length = np.where(period > 0, period, 1)
     folded = np.mod(points, length)
     return np.where(period > 0, np.where(folded < length, folded, 0), points)
@@ -57,7 +60,8 @@ RETURN_FRACTION = 0.1
 def compute_mixing_metrics(
     trajectory: PathRecord, pair_fraction: float = 0.1, neighbors: int = 8
 ) -> dict[str, float]:
-    """Measures of mixing; all but the variances do not depend on the unit of length.
+    """Return measures of mixing; all but the variances do not depend on the unit of
+    length.
 
     They speak of the particles there at frame 0. `variance_growth_rate` and
     `final_variance` (summed over axes, unwrapped) are of those left at the last frame
@@ -89,7 +93,8 @@ def compute_mixing_metrics(
 
 
 def _last_seeded_frames(trajectory: PathRecord) -> np.ndarray:
-    """Last frame of each particle that was there at frame 0, -1 for the others."""
+    """Return last frame of each particle that was there at frame 0, -1 for the
+    others."""
     return paths.seeded_frames(trajectory).sum(axis=0) - 1
 
 
@@ -165,7 +170,8 @@ def cluster_points(
 def mean_squared_displacement(
     trajectory: PathRecord,
 ) -> Float[np.ndarray, " frames"]:
-    """Mean of |x(t) - x(0)|^2 over the particles of frame 0 that are still there.
+    """Return mean of |x(t) - x(0)|^2 over the particles of frame 0 that are still
+    there.
 
     Paths are unwrapped; a frame at which none of those particles is left gives NaN.
     """
@@ -184,7 +190,7 @@ def mean_squared_displacement(
 def dispersion(
     trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"] | None = None
 ) -> Float[np.ndarray, " frames"]:
-    """Mean squared separation of pairs of particles while both are there.
+    """Return mean squared separation of pairs of particles while both are there.
 
     Without `pairs`, each particle is paired with the one nearest to it at frame 0.
     """
@@ -210,12 +216,13 @@ def dispersion(
 
 
 def exit_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """When the first particle of each slot left, NaN while it is inside."""
+    """Return when the first particle of each slot left, NaN while it is inside."""
     return paths.first_stays(trajectory)[1]
 
 
 def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """How long the first particle of each slot was inside, NaN while it still is.
+    """Return how long the first particle of each slot was inside, NaN while it still
+    is.
 
     A slot that is recycled holds several particles; `completed_residence_times` lists
     the stays of all of them.
@@ -225,7 +232,7 @@ def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
 
 
 def completed_residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " stays"]:
-    """Durations of every stay that ended, recycled particles included."""
+    """Return durations of every stay that ended, recycled particles included."""
     entered, left = paths.life_times(trajectory, paths.find_lives(trajectory))
     stays = np.abs(left - entered)
     return stays[np.isfinite(stays)]

@@ -49,7 +49,7 @@ def default_smoothing_length(positions: Float[np.ndarray, "particles dims"]) -> 
 
 
 def fixed_length(length: float | None, positions: np.ndarray) -> float:
-    """The given smoothing length, checked, or the default one."""
+    """Return the given smoothing length, checked, or the default one."""
     if length is None:
         return default_smoothing_length(positions)
     if not 0 < length < math.inf:
@@ -126,7 +126,8 @@ class SPHDensityEstimator:
 
     @property
     def positions(self) -> Float[np.ndarray, "particles dims"]:
-        """The particles in use; assigning others computes their lengths as well."""
+        """Return the particles in use; assigning others computes their lengths as
+        well."""
         return self._sample.positions
 
     @positions.setter
@@ -168,7 +169,8 @@ class SPHDensityEstimator:
         return adaptive_lengths(positions, self.n_neighbors)
 
     def _scaled_sources(self) -> Sources:
-        """Particles around their center, lengths in units of the median length."""
+        """Return particles around their center, lengths in units of the median
+        length."""
         sample, unit = self._sample, self._unit
         count, dims = sample.positions.shape
         lengths = np.broadcast_to(np.asarray(self.h) / unit, count)
@@ -180,7 +182,7 @@ class SPHDensityEstimator:
         return Sources(*(a.astype(sample.dtype) for a in arrays))
 
     def evaluate(self, points: Any) -> Float[np.ndarray, " points"]:
-        """The density at points in rows, scaled as `normalize` says.
+        """Return the density at points in rows, scaled as `normalize` says.
 
         Where the estimate is of a plane, points with three columns are projected.
         """
@@ -197,7 +199,10 @@ class SPHDensityEstimator:
         return rescale(sums, self._scale())
 
     def _scale(self) -> float:
-        """From sums whose weights have mean 1, in units of length, to the density."""
+        """Return the factor from sums of weights with mean 1, in units of length,
+        to the
+        density.
+        """
         count, dims = self._sample.positions.shape
         number = self._kernel.constant(dims) / self._unit**dims
         if self._mode is None:
@@ -208,7 +213,9 @@ class SPHDensityEstimator:
         return make_domain(self._sample.positions, self._bounds, self._axes)
 
     def evaluate_2d(self) -> PlaneGrid:
-        """X, Y and density on a grid of the plane, in the order of meshgrid "xy"."""
+        """Return X, Y and density on a grid of the plane, in the order of meshgrid
+        "xy".
+        """
         if self._dims != 2:
             raise ValueError(
                 'this is a 3-D density: use evaluate_3d or dimensions="2d"'
@@ -217,7 +224,7 @@ class SPHDensityEstimator:
         return x, y, density
 
     def evaluate_3d(self) -> SpaceGrid:
-        """X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
+        """Return X, Y, Z and density on a grid of the domain, indexed [x, y, z]."""
         if self._dims != 3:
             raise ValueError(
                 'this is a 2-D density: use evaluate_2d or dimensions="3d"'
@@ -241,7 +248,7 @@ def _check_choice(argument: str, value: str, choices: Collection[str]) -> None:
 
 
 def _used_masses(masses: Any, given: int, sample: ParticleSample) -> np.ndarray:
-    """The masses of the particles in use; 1 each unless given."""
+    """Return the masses of the particles in use; 1 each unless given."""
     if masses is None:
         return np.ones(len(sample.positions))
     values = np.asarray(masses, dtype=np.float64)

@@ -17,7 +17,8 @@ from jaxtrace.types import PathRecord
 def validate_trajectory_data(
     trajectory: PathRecord, strict: bool = False
 ) -> dict[str, Any]:
-    """Faults of a record: `valid`, `warnings` and `errors`, the last two sentences.
+    """Return faults of a record: `valid`, `warnings` and `errors`, the last two
+    sentences.
 
     Absorbed particles are no fault; with `strict` a warning makes the record invalid.
     """
@@ -73,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 
 def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
-    """Size of the record, and mean, deviation and extremes of what was traveled.
+    """Return size of the record, and mean, deviation and extremes of what was traveled.
 
     Sections `basic`, `displacement`, `path_length`, `speed` and `bounds`; particles
     that were never alive count nowhere, and figures of nothing are NaN.
@@ -109,7 +110,7 @@ def analyze_trajectory_results(
     strategy_info: Mapping[str, Any] | None = None,
     verbose: bool = True,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Statistics with a `spatial` section, and the validation of the record.
+    """Return statistics with a `spatial` section, and the validation of the record.
 
     `spatial` holds the standard deviation of the alive cloud per axis at its first and
     last frame, the change in percent and `mixing_efficiency`. `strategy_info` is kept
@@ -126,14 +127,16 @@ def analyze_trajectory_results(
 
 
 def mixing_efficiency(trajectory: PathRecord) -> float:
-    """Summed displacements per unit of time and particle; NaN if no time passes."""
+    """Return summed displacements per unit of time and particle; NaN if no time
+    passes."""
     moved = paths.displacements(trajectory)
     effort = abs(_duration(trajectory)) * moved.size
     return float(np.nansum(moved, dtype=np.float64)) / effort if effort else np.nan
 
 
 def cloud_spread(trajectory: PathRecord, frame: int) -> Float[np.ndarray, "3"]:
-    """Standard deviation per axis of the unwrapped particles alive at a frame."""
+    """Return standard deviation per axis of the unwrapped particles alive at a
+    frame."""
     (present,) = np.nonzero(trajectory.alive[frame])
     if not present.size:
         return np.full(3, np.nan)

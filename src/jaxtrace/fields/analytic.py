@@ -24,12 +24,12 @@ Number = Float[Array | np.ndarray, ""] | float
 
 
 def number(value: Any) -> Any:
-    """Parameters as an array, so that other values need no new compilation."""
+    """Return parameters as an array, so that other values need no new compilation."""
     return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
 
 
 def parameter(default: float) -> Any:
-    """A field of a flow: a number with a default."""
+    """Return a field of a flow: a number with a default."""
     return eqx.field(converter=number, default_factory=lambda: np.asarray(default))
 
 
@@ -38,10 +38,11 @@ class AnalyticFlow(AbstractField):
 
     @abc.abstractmethod
     def formula(self, x: Array, y: Array, z: Array, t: Array) -> tuple[Any, Any, Any]:
-        """The three components; a plain 0 stands for a component that vanishes."""
+        """Return the three components; a plain 0 stands for a component that
+        vanishes."""
 
     def instant(self, time: Numbers) -> Instant:
-        """An instant; there are no slices."""
+        """Return an instant; there are no slices."""
         xp: Any = np if isinstance(time, np.ndarray | np.generic | float | int) else jnp
         when = xp.asarray(time)
         if not np.issubdtype(when.dtype, np.floating):
@@ -52,7 +53,7 @@ class AnalyticFlow(AbstractField):
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """The formula at every position."""
+        """Return the formula at every position."""
         dtype = positions.dtype
         x, y, z = (positions[:, c] for c in range(3))
         flow = _cast(self, dtype)
@@ -61,12 +62,14 @@ class AnalyticFlow(AbstractField):
         return jnp.stack(columns, 1), cell_hint
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """A formula holds everywhere."""
+        """Return no bounds: a formula holds everywhere."""
         return np.full(3, -np.inf), np.full(3, np.inf)
 
 
 def _cast(flow: Any, dtype: Any) -> Any:
-    """The parameters in the dtype of the positions: numbers of two kinds never mix."""
+    """Return the parameters in the dtype of the positions: numbers of two kinds never
+    mix.
+    """
     return eqx.tree_at(
         lambda f: [getattr(f, name) for name in f.__dataclass_fields__],
         flow,
@@ -82,7 +85,7 @@ class UniformFlow(AnalyticFlow):
     w: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """The three constants."""
+        """Return the three constants."""
         return self.u, self.v, self.w
 
 
@@ -95,7 +98,7 @@ class Rotation(AnalyticFlow):
     w: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """Velocity at right angles to the radius."""
+        """Return velocity at right angles to the radius."""
         return -self.rate * (y - self.y0), self.rate * (x - self.x0), self.w
 
 
@@ -107,7 +110,7 @@ class Saddle(AnalyticFlow):
     y0: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """A linear flow without divergence."""
+        """Return a linear flow without divergence."""
         return self.rate * (x - self.x0), -self.rate * (y - self.y0), 0
 
 
@@ -120,7 +123,8 @@ class Vortex(AnalyticFlow):
     y0: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """Circulation over the radius, smoothed to solid rotation in the core."""
+        """Return circulation over the radius, smoothed to solid rotation in the
+        core."""
         dx, dy = x - self.x0, y - self.y0
         q = (dx * dx + dy * dy) / (self.core * self.core)
         # (1 - exp(-q)) / q tends to 1 - q/2 at the center, where 0/0 would be.
@@ -139,7 +143,7 @@ class DoubleGyre(AnalyticFlow):
     frequency: Number = parameter(2 * np.pi / 10)
 
     def formula(self, x, y, z, t):
-        """The rotated gradient of A sin(pi f(x, t)) sin(pi y)."""
+        """Return the rotated gradient of A sin(pi f(x, t)) sin(pi y)."""
         a = self.sway * jnp.sin(self.frequency * t)
         f = a * x * x + (1 - 2 * a) * x
         slope = 2 * a * x + (1 - 2 * a)
@@ -148,7 +152,7 @@ class DoubleGyre(AnalyticFlow):
         return u, scale * jnp.cos(np.pi * f) * jnp.sin(np.pi * y) * slope, 0
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """The box the gyres fill."""
+        """Return the box the gyres fill."""
         return np.zeros(3), np.array([2.0, 1.0, 0.0])
 
 
@@ -160,7 +164,7 @@ class ABCFlow(AnalyticFlow):
     c: Number = parameter(1.0)
 
     def formula(self, x, y, z, t):
-        """Each component a sine of one coordinate and a cosine of another."""
+        """Return the three components of the flow."""
         return (
             self.a * jnp.sin(z) + self.c * jnp.cos(y),
             self.b * jnp.sin(x) + self.a * jnp.cos(z),
@@ -168,7 +172,7 @@ class ABCFlow(AnalyticFlow):
         )
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """One period."""
+        """Return one period."""
         return np.zeros(3), np.full(3, 2 * np.pi)
 
 
@@ -180,7 +184,7 @@ class TaylorGreen(AnalyticFlow):
     viscosity: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """Cosine times sine, decaying at 2 nu k^2."""
+        """Return cosine times sine, decaying at 2 nu k^2."""
         k = self.wavenumber
         scale = self.amplitude * jnp.exp(-2 * self.viscosity * k * k * t)
         u = scale * jnp.cos(k * x) * jnp.sin(k * y)
@@ -197,7 +201,7 @@ class MovingEddy(AnalyticFlow):
     mean_decay: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """The same everywhere at one instant."""
+        """Return the same everywhere at one instant."""
         swing = (self.initial - self.mean) * jnp.exp(-self.decay * t)
         mean = self.mean * jnp.exp(-self.mean_decay * t)
         u = mean + swing * jnp.cos(self.frequency * t)
@@ -217,7 +221,7 @@ FLOWS: dict[str, type[AnalyticFlow]] = {
 
 
 def make_flow(type: str, **parameters: Any) -> Any:
-    """An analytic flow by name, with its parameters.
+    """Return an analytic flow by name, with its parameters.
 
     >>> make_flow("uniform", u=2.0).get_time_bounds()
     (-inf, inf)
@@ -237,13 +241,13 @@ class FunctionField(AnalyticFlow):
     function: Velocity = eqx.field(static=True)
 
     def formula(self, x, y, z, t):
-        """Not used: the function gives all components at once."""
+        """Raise: the function gives all components at once."""
         raise NotImplementedError
 
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """What the function answers."""
+        """Return what the function answers."""
         time = jnp.asarray(instant.time, positions.dtype)
         found = jnp.asarray(self.function(positions, time), positions.dtype)
         return _three(found, positions.shape), cell_hint
@@ -255,7 +259,7 @@ class HostField(FunctionField):
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """What the function answers, outside the compiled program."""
+        """Return what the function answers, outside the compiled program."""
         shape = jax.ShapeDtypeStruct(positions.shape, positions.dtype)
 
         def call(points: Any, time: Any) -> np.ndarray:
@@ -267,7 +271,7 @@ class HostField(FunctionField):
 
 
 def _three(found: Any, shape: tuple[int, ...]) -> Any:
-    """Velocities with three components, one row per position."""
+    """Return velocities with three components, one row per position."""
     if found.ndim != 2 or found.shape[0] != shape[0] or found.shape[1] not in (2, 3):
         raise ValueError(
             f"a field function answered velocities of shape {tuple(found.shape)} for "
@@ -280,7 +284,7 @@ def _three(found: Any, shape: tuple[int, ...]) -> Any:
 
 
 def as_field(field: Any) -> AbstractField:
-    """Whatever answers velocities, as a frozen field.
+    """Return a frozen field from anything that answers velocities.
 
     Tried in this order: our own fields, `sample_at_positions(positions, t)`,
     `sample(positions)`, and any function of positions and time.
@@ -301,7 +305,8 @@ def as_field(field: Any) -> AbstractField:
 
 
 def function_field(function: Velocity) -> FunctionField:
-    """A function as a field; one that needs NumPy arrays is called on the host."""
+    """Return a function as a field; one that needs NumPy arrays is called on the
+    host."""
     points = jax.ShapeDtypeStruct((2, 3), np.float32)
     time = jax.ShapeDtypeStruct((), np.float32)
     try:

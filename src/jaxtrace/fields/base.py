@@ -26,28 +26,30 @@ class Field(abc.ABC):
     @property
     @abc.abstractmethod
     def frozen(self) -> "AbstractField":
-        """The field as the pytree that compiled code takes."""
+        """Return the field as the pytree that compiled code takes."""
 
     def sample_at_positions(self, positions: Any, t: Numbers = 0.0) -> Array:
-        """Velocities (N, 3) at positions (N, 2 or 3) and a time."""
+        """Return velocities (N, 3) at positions (N, 2 or 3) and a time."""
         field = self.frozen
         return sample(field, as_positions(positions), _moment(field, t))
 
     def sample(self, positions: Any) -> Array:
-        """Velocities at positions and time zero: what a steady field answers."""
+        """Return velocities at positions and time zero: what a steady field answers."""
         return self.sample_at_positions(positions, 0.0)
 
     def contains(self, positions: Any, t: Numbers = 0.0) -> Bool[Array, " n"]:
-        """Whether the field is known at positions and a time; if not, they are lost."""
+        """Return whether the field is known at positions and a time; if not, they are
+        lost.
+        """
         field = self.frozen
         return _contains(field, as_positions(positions), _moment(field, t))
 
     def get_spatial_bounds(self) -> tuple[Corner, Corner]:
-        """The lowest and the highest corner of where the field is known."""
+        """Return the lowest and the highest corner of where the field is known."""
         return self.frozen.bounds()
 
     def get_time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant the field is known at."""
+        """Return the first and the last instant the field is known at."""
         return self.frozen.time_bounds()
 
 
@@ -56,42 +58,46 @@ class AbstractField(eqx.Module, Field):
 
     @property
     def frozen(self) -> "AbstractField":
-        """Itself: it is frozen already."""
+        """Return itself: it is frozen already."""
         return self
 
     @abc.abstractmethod
     def instant(self, time: Numbers) -> Instant:
-        """An instant as this field sees it; NumPy in, NumPy out."""
+        """Return an instant as this field sees it; NumPy in, NumPy out."""
 
     @abc.abstractmethod
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """Velocities in the dtype of the positions, and what to remember."""
+        """Return velocities in the dtype of the positions, and cell hints."""
 
     def start(self, positions: Float[Array, "n 3"]) -> CellHint:
-        """What particles that were nowhere yet remember."""
+        """Return the cell hint of particles that were nowhere yet."""
         del positions
         return ()
 
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["AbstractField", Instant]:
-        """A cheaper field that is right at this one instant, if it pays for so many."""
+        """Return a cheaper field that is right at this one instant, if it pays for so
+        many.
+        """
         del particles
         return self, instant
 
     def inside(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Bool[Array, " n"]:
-        """Whether the field is known there, after `velocity` gave this memory."""
+        """Return whether the field is known there, after `velocity` gave this cell
+        hint."""
         del cell_hint
         return jnp.ones(positions.shape[0], bool)
 
     def order(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Int[Array, " n"] | None:
-        """Numbers that are close where what the field looks up is close in memory.
+        """Return numbers that are close where what the field looks up is close in
+        memory.
 
         None where nothing is looked up.
         """
@@ -100,16 +106,21 @@ class AbstractField(eqx.Module, Field):
 
     @abc.abstractmethod
     def bounds(self) -> tuple[Corner, Corner]:
-        """The lowest and the highest corner of where the field is known."""
+        """Return the lowest and the highest corner of where the field is known."""
 
     def time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant; a field that never changes has no ends."""
+        """Return the first and the last instant; a field that never changes has no
+        ends.
+        """
         return -np.inf, np.inf
 
 
+# No budget for these two: any field may be sampled at any number of positions.
 @compile_once(max_traces=None)
 def sample(field: AbstractField, positions: Array, instant: Instant) -> Array:
-    """Velocities at positions and one instant, by particles that were nowhere yet."""
+    """Return velocities at positions and one instant, by particles that were nowhere
+    yet.
+    """
     return field.velocity(positions, instant, field.start(positions))[0]
 
 
@@ -120,7 +131,7 @@ def _contains(field: AbstractField, positions: Array, instant: Instant) -> Array
 
 
 def as_positions(positions: Any) -> Float[Array, "n 3"]:
-    """Positions as (N, 3): one position becomes a row, a missing z becomes 0."""
+    """Return positions as (N, 3): one position becomes a row, a missing z becomes 0."""
     given = positions if isinstance(positions, jax.Array) else np.asarray(positions)
     if not np.issubdtype(given.dtype, np.floating):
         given = given.astype(jnp.result_type(float))
@@ -133,6 +144,8 @@ def as_positions(positions: Any) -> Float[Array, "n 3"]:
 
 
 def _moment(field: AbstractField, t: Numbers) -> Instant:
-    """An instant on the device, worked out in double precision where t is a number."""
+    """Return an instant on the device, worked out in double precision where t is a
+    number.
+    """
     instant = field.instant(np.float64(t) if isinstance(t, float | int) else t)
     return jax.tree.map(jnp.asarray, instant)

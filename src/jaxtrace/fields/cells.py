@@ -35,12 +35,12 @@ class Kind:
 
     @property
     def simplex(self) -> bool:
-        """Whether coordinates are barycentric, without product terms."""
+        """Return whether coordinates are barycentric, without product terms."""
         return self.corners == self.dimension + 1
 
 
 def _tensor(signs: Sequence[Sequence[int]]) -> Matrix:
-    """Expansion of corners at ±1/2 into a multilinear map."""
+    """Return expansion of corners at ±1/2 into a multilinear map."""
     s = np.asarray(signs, float).T
     low = 0.5 ** len(s)
     rows = [np.full(s.shape[1], low), *(2 * low * s)]
@@ -214,12 +214,12 @@ _EDGES = {
 
 
 def middle_edges(kind: Kind) -> tuple[tuple[int, int], ...]:
-    """The corners at the ends of each mid-edge node of a quadratic kind."""
+    """Return the corners at the ends of each mid-edge node of a quadratic kind."""
     return _EDGES.get(kind.name, ())
 
 
 def side_values(kind: Kind, p: Values) -> Values:
-    """How far inside each face: all are >= 0 within the cell, 0 on that face."""
+    """Return how far inside each face: all are >= 0 within the cell, 0 on that face."""
     values = []
     for h, *slopes in kind.sides:
         terms = [g * c if g != 1 else c for g, c in zip(slopes, p, strict=True) if g]
@@ -228,7 +228,8 @@ def side_values(kind: Kind, p: Values) -> Values:
 
 
 def later_weights(kind: Kind, p: Values) -> Values:
-    """Shape functions of all nodes but the first, whose weight is what is left."""
+    """Return shape functions of all nodes but the first, whose weight is what is
+    left."""
     if kind.name in _EDGES:
         first = 1 - sum(p[1:], start=p[0])
         return _quadratic([first, *p], _EDGES[kind.name])[1:]

@@ -83,18 +83,20 @@ class ChangingMeshField(AbstractField):
     clock: Clock
 
     def instant(self, time: Numbers) -> Instant:
-        """An instant as slices of the record and their weights."""
+        """Return an instant as slices of the record and their weights."""
         return self.clock.instant(time)
 
     def start(self, positions: Positions) -> CellHint:
-        """No cell is known yet: particles are looked for everywhere."""
+        """Return that no cell is known yet: particles are looked for everywhere."""
         blended = self.clock.instant(np.float64(0)).weights.shape[-1]
         return no_hint((positions.shape[0], blended))
 
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
     ) -> tuple[Positions, CellHint]:
-        """Velocities in the dtype of the positions, and the cells they came from."""
+        """Return velocities in the dtype of the positions, and the cells they came
+        from.
+        """
         x = self.meshes.scaled(positions)
         total, cells = jnp.zeros_like(positions), []
         for k in range(instant.weights.shape[-1]):
@@ -110,29 +112,30 @@ class ChangingMeshField(AbstractField):
         return total, jnp.stack(cells, 1)
 
     def inside(self, positions: Positions, cell_hint: CellHint) -> Bool[Array, " n"]:
-        """Whether a cell of every mesh in use holds the particle."""
+        """Return whether a cell of every mesh in use holds the particle."""
         del positions
         return jnp.all(cell_hint >= 0, -1)
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """The corners of the box around all meshes."""
+        """Return the corners of the box around all meshes."""
         return self.meshes.bounds()
 
     def time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant of the record."""
+        """Return the first and the last instant of the record."""
         return self.clock.bounds()
 
     def first_exit(
         self, start: Positions, end: Positions, cell_hint: CellHint
     ) -> Crossing:
-        """Where paths first leave the mesh of the earliest slice they remember."""
+        """Return where paths first leave the mesh of the earliest slice they
+        remember."""
         part = self._part(cell_hint[:, 0])
         found = self.meshes.first_exit(start, end, cell_hint[:, 0], part)
         both = cell_hint.at[:, 0].set(found.cell_hint)
         return eqx.tree_at(lambda c: c.cell_hint, found, both)
 
     def _part(self, cell_hint: Int[Array, " n"]) -> Int[Array, " n"]:
-        """The mesh that a remembered cell or wall is of."""
+        """Return the mesh that a hinted cell or wall is of."""
         of_cell = rows(self.parts.of_cell, jnp.maximum(cell_hint, 0))
         wall = hinted_wall(self.meshes.locator, cell_hint)
         of_wall = rows(self.parts.of_wall, wall)
@@ -141,7 +144,9 @@ class ChangingMeshField(AbstractField):
     def _slice(
         self, x: Array, slices: Int[Array, " n"], cell_hint: CellHint
     ) -> tuple[Array, Array]:
-        """What one slice says on its mesh, started from what is remembered of it."""
+        """Return what one slice says on its mesh, started from the cell hints of
+        it.
+        """
         meshes = self.meshes
         part = rows(self.parts.of_slice, slices)
         guess = jnp.full_like(part, NOWHERE)
@@ -169,7 +174,7 @@ def make_changing_field(
     outside: str = "nearest_element",
     dtype: Any = None,
 ) -> ChangingMeshField:
-    """A field of slices that are each on a mesh of their own."""
+    """Return a field of slices that are each on a mesh of their own."""
     check_outside(outside)
     if not slices:
         raise ValueError("a record needs at least one slice")
@@ -194,7 +199,7 @@ def _tables(
     values: Float[np.ndarray, "1 points 3"],
     outside: str,
 ) -> tuple[MeshField, Int[np.ndarray, " walls"]]:
-    """All meshes as one field, and the mesh of every wall."""
+    """Return all meshes as one field, and the mesh of every wall."""
     kept, mesh = values.dtype, joined.mesh
     corners = box_around(mesh)
     scale = unit_scale(corners)
@@ -217,7 +222,8 @@ def _tables(
 
 
 def _number_meshes(slices: Sequence[MeshSlice]) -> Int[np.ndarray, " slices"]:
-    """The mesh of every slice; a slice on the mesh of the one before shares it."""
+    """Return the mesh of every slice; a slice on the mesh of the one before shares
+    it."""
     numbers = [0]
     for before, here in itertools.pairwise(slices):
         equal = all(
@@ -235,7 +241,7 @@ def _starts(arrays: Sequence[np.ndarray]) -> Int[np.ndarray, " ends"]:
 def _join(
     slices: Sequence[MeshSlice], kept: np.dtype
 ) -> tuple[Joined, Int[np.ndarray, " cells"]]:
-    """All meshes as one of separate parts, and the part of every cell."""
+    """Return all meshes as one of separate parts, and the part of every cell."""
     points = [check_points(s.points).astype(kept).astype(np.float64) for s in slices]
     starts = _starts(points)
     connectivity, sizes, types, same = [], [], [], []

@@ -41,7 +41,7 @@ class Clock(eqx.Module):
     extrapolation: TimeExtrapolation = eqx.field(static=True, default="constant")
 
     def instant(self, time: Numbers) -> Instant:
-        """The slices and weights of an instant, or of an array of them."""
+        """Return the slices and weights of an instant, or of an array of them."""
         traced = isinstance(time, jax.Array) or isinstance(self.times, jax.Array)
         xp: Any = jnp if traced else np
         when = xp.asarray(time, None if traced else np.float64)
@@ -57,21 +57,21 @@ class Clock(eqx.Module):
         return Instant(when, *self._beyond(xp, slices, weights, outside))
 
     def bounds(self) -> tuple[float, float]:
-        """The first and the last instant; a single slice has no ends."""
+        """Return the first and the last instant; a single slice has no ends."""
         times = np.asarray(self.times)
         if len(times) == 1:
             return -np.inf, np.inf
         return float(times[0]), float(times[-1])
 
     def _single(self, xp: Any, when: Any, times: Any) -> Instant:
-        """One slice: the same at all times, or nothing at any other instant."""
+        """Return one slice: the same at all times, or nothing at any other instant."""
         slices = xp.zeros((*when.shape, 1), np.int32)
         weights = xp.ones((*when.shape, 1), when.dtype)
         outside = when != times.astype(when.dtype)[0]
         return Instant(when, *self._beyond(xp, slices, weights, outside))
 
     def _inside(self, xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
-        """Times moved to where there are slices, and which ones lay beyond."""
+        """Return times moved to where there are slices, and which ones lay beyond."""
         first, last = times[0], times[-1]
         outside = (when < first) | (when > last)
         if self.extrapolation == "periodic":
@@ -99,7 +99,8 @@ class Clock(eqx.Module):
         return slices, xp.where(runaway[..., None], straight, cubic)
 
     def slope(self, time: Numbers) -> Instant:
-        """The weights of slices in the rate of change at an instant, on the host.
+        """Return the weights of slices in the rate of change at an instant, on the
+        host.
 
         Where two intervals meet it is the rate of the later one.
         """
@@ -136,7 +137,9 @@ class Clock(eqx.Module):
         return self.extrapolation == "periodic"
 
     def _beyond(self, xp: Any, slices: Any, weights: Any, outside: Any):
-        """Weights that make velocities outside the record nothing, or not numbers."""
+        """Return weights that make velocities outside the record nothing, or not
+        numbers.
+        """
         fill = {"zero": 0.0, "nan": float("nan")}.get(self.extrapolation)
         if fill is None:
             return slices, weights
@@ -145,7 +148,7 @@ class Clock(eqx.Module):
 
 
 def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
-    """A clock of checked times and rules."""
+    """Return a clock of checked times and rules."""
     extrapolation = ALIASES.get(extrapolation, extrapolation)
     _one_of("interpolation", interpolation, INTERPOLATIONS)
     _one_of("extrapolation", extrapolation, EXTRAPOLATIONS)
@@ -171,7 +174,7 @@ def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
 
 
 def steady_clock() -> Clock:
-    """The clock of a field that does not change."""
+    """Return the clock of a field that does not change."""
     return Clock(np.zeros(1))
 
 
@@ -181,7 +184,7 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def _bracket(xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
-    """The interval that holds an instant, and how far into it the instant lies.
+    """Return the interval that holds an instant, and how far into it the instant lies.
 
     Of slices that share an instant the later one holds from that instant on.
     """
@@ -195,13 +198,14 @@ def _bracket(xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
 
 
 def _hermite(s: Any, width: Any) -> tuple[Any, Any, Any, Any]:
-    """Weights of the values and slopes at both ends of an interval, `s` into it."""
+    """Return weights of the values and slopes at both ends of an interval, `s`
+    into it."""
     high = s * s * (3 - 2 * s)
     return 1 - high, high, s * (1 - s) * (1 - s) * width, s * s * (s - 1) * width
 
 
 def _hermite_rates(s: Any, pace: Any) -> tuple[Any, Any, Any, Any]:
-    """How fast those weights change in time; `pace` is one over the width."""
+    """Return how fast those weights change in time; `pace` is one over the width."""
     high = 6 * s * (1 - s) * pace
     return -high, high, (1 - s) * (1 - 3 * s), s * (3 * s - 2)
 
@@ -209,7 +213,7 @@ def _hermite_rates(s: Any, pace: Any) -> tuple[Any, Any, Any, Any]:
 def _catmull_rom(
     xp: Any, index: Any, basis: tuple[Any, ...], times: Any, wraps: bool
 ) -> tuple[Any, Any]:
-    """Four slices and weights of the cubic through the middle two.
+    """Return four slices and weights of the cubic through the middle two.
 
     Slopes are those of the parabola through each slice and its neighbors, so that
     uneven spacing is honored; at the ends of a record that does not repeat they are
@@ -247,7 +251,8 @@ def _catmull_rom(
 
 
 def _slope(xp: Any, left: Any, right: Any, at_edge: Any, first: bool):
-    """Weights of three values in the slope at the middle one; one-sided at an edge.
+    """Return weights of three values in the slope at the middle one; one-sided at an
+    edge.
 
     A jump, where two slices share an instant, is an edge too.
     """

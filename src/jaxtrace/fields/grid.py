@@ -45,7 +45,9 @@ class Axis(eqx.Module):
     def place(
         self, x: Float[Array, " n"], outside: Outside
     ) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
-        """The interval of each coordinate, and how far into it the coordinate lies."""
+        """Return the interval of each coordinate, and how far into it the coordinate
+        lies.
+        """
         count = self.nodes.shape[0]
         if count == 1:
             return jnp.zeros(x.shape, np.int32), jnp.zeros_like(x)
@@ -65,7 +67,7 @@ class Axis(eqx.Module):
         return index, (x - low) / (high - low)
 
     def holds(self, x: Float[Array, " n"]) -> Bool[Array, " n"]:
-        """Whether coordinates lie on the axis, ends included."""
+        """Return whether coordinates lie on the axis, ends included."""
         if self.nodes.shape[0] == 1:
             return jnp.ones(x.shape, bool)
         return (x >= self.nodes[0].astype(x.dtype)) & (
@@ -83,20 +85,21 @@ class GridField(AbstractField):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Nodes along x, y and z; a repeating axis holds its first node twice."""
+        """Return nodes along x, y and z; a repeating axis holds its first node
+        twice."""
         x, y, z = (axis.nodes.shape[0] for axis in self.axes)
         return x, y, z
 
     def instant(self, time: Numbers) -> Instant:
-        """An instant as slices of the record and their weights."""
+        """Return an instant as slices of the record and their weights."""
         return self.clock.instant(time)
 
     def time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant of the record."""
+        """Return the first and the last instant of the record."""
         return self.clock.bounds()
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """The corners of the grid; along a repeating axis, one period."""
+        """Return the corners of the grid; along a repeating axis, one period."""
         ends = [(float(axis.nodes[0]), float(axis.nodes[-1])) for axis in self.axes]
         low, high = np.array(ends, np.float64).T
         return low, high
@@ -104,7 +107,7 @@ class GridField(AbstractField):
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple[AbstractField, Instant]:
-        """The grid of one instant: every node blended once for all particles."""
+        """Return the grid of one instant: every node blended once for all particles."""
         one_slice = self.values.shape[0] == 1
         gpu = jax.default_backend() == "gpu"
         worth = NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
@@ -118,7 +121,7 @@ class GridField(AbstractField):
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """Trilinear in space, blended in time."""
+        """Return trilinear in space, blended in time."""
         dtype = self.values.dtype
         columns = [positions[:, c] for c in range(3)]
         placed = [
@@ -142,7 +145,7 @@ class GridField(AbstractField):
     def inside(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Bool[Array, " n"]:
-        """Within the grid, its faces included; everywhere if it repeats."""
+        """Return what lies within the grid, faces included; all of it if it repeats."""
         del cell_hint
         if self.outside == "periodic":
             return jnp.ones(positions.shape[0], bool)
@@ -152,7 +155,7 @@ class GridField(AbstractField):
     def order(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Int[Array, " n"] | None:
-        """The number of each position's cell."""
+        """Return the number of each position's cell."""
         del cell_hint
         i, j, k = (
             axis.place(positions[:, c], self.outside)[0]
@@ -161,7 +164,8 @@ class GridField(AbstractField):
         return (i * self.shape[1] + j) * self.shape[2] + k
 
     def _load(self, component: int, index: Int[Array, " n"], instant: Instant):
-        """Values at nodes and an instant, one for all or one for each particle."""
+        """Return values at nodes and an instant, one for all or one for each
+        particle."""
         dtype = self.values.dtype
         if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
             table = self.values[0, component]
@@ -187,7 +191,7 @@ class GridField(AbstractField):
 
 
 def _weighted(values: Float[Array, "slices ..."], instant: Instant) -> Array:
-    """The slices of one instant, blended at every node."""
+    """Return the slices of one instant, blended at every node."""
     blended = jnp.zeros((), values.dtype)
     for s in range(instant.slices.shape[-1]):
         weight = instant.weights[s].astype(values.dtype)
@@ -196,7 +200,7 @@ def _weighted(values: Float[Array, "slices ..."], instant: Instant) -> Array:
 
 
 def _first(instant: Instant) -> Instant:
-    """The same instant for a field of one slice."""
+    """Return the same instant for a field of one slice."""
     return Instant(
         instant.time,
         jnp.zeros((1,), np.int32),
@@ -205,7 +209,9 @@ def _first(instant: Instant) -> Instant:
 
 
 def _trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
-    """Eight corners, the last axis fastest, weighed by how far a point lies along."""
+    """Return eight corners, the last axis fastest, weighed by how far a point lies
+    along.
+    """
     edges = [a + x * (b - a) for a, b in zip(q[:4], q[4:], strict=True)]
     faces = [a + y * (b - a) for a, b in zip(edges[:2], edges[2:], strict=True)]
     return faces[0] + z * (faces[1] - faces[0])
@@ -221,7 +227,9 @@ def make_grid_field(
     outside: str = "clamp",
     dtype: Any = None,
 ) -> GridField:
-    """A field from velocities (Nx, Ny, Nz, 2|3), or (T, Nx, Ny, Nz, 2|3) and times."""
+    """Return a field from velocities (Nx, Ny, Nz, 2|3), or (T, Nx, Ny, Nz, 2|3) and
+    times.
+    """
     if outside not in OUTSIDE:
         raise ValueError(f"outside {outside!r}: choose one of {', '.join(OUTSIDE)}")
     made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
@@ -256,7 +264,8 @@ def _clock(values: Any, times: Any, interpolation: str, extrapolation: str) -> C
 
 
 def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 nodes"]:
-    """Components first, nodes flat, repeating axes closed by their first layer."""
+    """Return components first, nodes flat, repeating axes closed by their first
+    layer."""
     if dtype is None:
         known = np.issubdtype(values.dtype, np.floating)
         dtype = dtypes.canonicalize_dtype(values.dtype if known else np.float32)
@@ -272,7 +281,9 @@ def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 n
 
 
 def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
-    """A checked axis; where the grid repeats, its first spacing closes the period."""
+    """Return a checked axis; where the grid repeats, its first spacing closes the
+    period.
+    """
     nodes = np.atleast_1d(np.asarray(nodes, np.float64))
     if nodes.ndim != 1 or nodes.size == 0 or not np.all(np.isfinite(nodes)):
         raise ValueError(f"the {name} axis needs one finite coordinate per node")
@@ -333,12 +344,12 @@ class StructuredGridSampler(Field):
 
     @property
     def frozen(self) -> GridField:
-        """The field as the pytree that compiled code takes."""
+        """Return the field as the pytree that compiled code takes."""
         return self._frozen
 
     @property
     def velocity_data(self) -> Float[Array, "..."]:
-        """The velocities as they were given, with three components."""
+        """Return the velocities as they were given, with three components."""
         table = self._frozen.values
         whole = jnp.moveaxis(table.reshape(-1, 3, *self._frozen.shape), 1, 4)
         nx, ny, nz = (axis.size for axis in (self.grid_x, self.grid_y, self.grid_z))
@@ -347,18 +358,18 @@ class StructuredGridSampler(Field):
 
     @property
     def is_time_dependent(self) -> bool:
-        """Whether there is more than one slice in time."""
+        """Return whether there is more than one slice in time."""
         return self._frozen.values.shape[0] > 1
 
     @property
     def times(self) -> Float[np.ndarray, " slices"] | None:
-        """The instants of the slices; None if the field is steady."""
+        """Return the instants of the slices; None if the field is steady."""
         clock = self._frozen.clock
         return np.asarray(clock.times) if self.is_time_dependent else None
 
     @property
     def interpolation_scheme(self) -> str:
-        """How velocities between nodes are made."""
+        """Return how velocities between nodes are made."""
         return "trilinear"
 
     def __call__(self, positions: Any, t: Any = 0.0) -> Array:

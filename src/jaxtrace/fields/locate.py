@@ -66,7 +66,7 @@ class Locator(eqx.Module):
 
 
 class Place(eqx.Module):
-    """A cell, reference coordinates in it (of warped cells), and what to remember."""
+    """A cell, reference coordinates in it (of warped cells), and cell hints."""
 
     cell: Int[Array, " n"]
     coordinates: Kept
@@ -79,7 +79,7 @@ def make_locator(
     dtype: np.dtype,
     part: Int[np.ndarray, " cells"] | None = None,
 ) -> Locator:
-    """The locator of a mesh over points (N, dim) that are exact in a dtype.
+    """Return the locator of a mesh over points (N, dim) that are exact in a dtype.
 
     Where `part` tells cells of different parts apart, each part is searched by itself.
     """
@@ -98,26 +98,28 @@ def make_locator(
 
 
 def no_hint(shape: tuple[int, ...]) -> Int[Array, "..."]:
-    """What particles remember that were nowhere yet."""
+    """Return the cell hint of particles that were nowhere yet."""
     # A constant would be folded into the search, which XLA then makes far slower.
     return lax.optimization_barrier(jnp.full(shape, NOWHERE, np.int32))
 
 
 def hinted_cell(locator: Locator, cell_hint: CellHint) -> Int[Array, " n"]:
-    """The cell to start from: the one remembered, or the one behind the wall."""
+    """Return the cell to start from: the one hinted at, or the one behind the wall."""
     behind = rows(locator.walls.cells, hinted_wall(locator, cell_hint))
     return jnp.where(cell_hint >= 0, cell_hint, behind)
 
 
 def hinted_wall(locator: Locator, cell_hint: CellHint) -> Int[Array, " n"]:
-    """The wall that a particle outside remembers; any other where it does not."""
+    """Return the wall that a particle outside remembers; any other where it does
+    not."""
     return jnp.clip(-1 - cell_hint, 0, locator.walls.cells.shape[-1] - 1)
 
 
 def locate(
     locator: Locator, x: Places, cell_hint: CellHint, part: CellHint | None = None
 ) -> Place:
-    """The cell of every place; of places outside, the cell behind the closest wall.
+    """Return the cell of every place; of places outside, the cell behind the closest
+    wall.
 
     `part` says which part of the mesh to look in; memory must be of that part.
     """
@@ -137,7 +139,9 @@ def locate(
 def _probe(
     locator: Locator, x: Places, cell: Array, waiting: Array | None = None
 ) -> tuple[Kept, Bool[Array, " n"], list[Array]]:
-    """Coordinates in a cell, whether they lie inside it, and how far from each face."""
+    """Return coordinates in a cell, whether they lie inside it, and how far from each
+    face.
+    """
     records = locator.records
     local = open_records(records, x, cell)
     p, sure = invert(records, local, waiting)
@@ -149,7 +153,9 @@ def _probe(
 
 
 def _kept(records: Records, p: list[Array]) -> Kept:
-    """Coordinates where finding them took iterations; none where they are direct."""
+    """Return coordinates where finding them took iterations; none where they are
+    direct.
+    """
     if records.warped:
         return jnp.stack(p, -1)
     return jnp.zeros((p[0].shape[0], 0), p[0].dtype)
@@ -194,7 +200,7 @@ def _find_cells(
     active: Array,
     part: CellHint | None,
 ) -> Place:
-    """The cells that hold places; where none does, a memory of nowhere."""
+    """Return the cells that hold places; where none does, a hint of nowhere."""
     start = hinted_cell(locator, cell_hint)
     cell, found = walk(locator, x, start, active & (cell_hint != NOWHERE))
     cell, found = lax.cond(
@@ -212,7 +218,8 @@ def _find_walls(
     active: Array,
     part: CellHint | None,
 ) -> Place:
-    """The closest points of the mesh to places outside: their walls and cells."""
+    """Return the closest points of the mesh to places outside: their walls and
+    cells."""
     walls = locator.walls
     wall, near = closest_wall(walls, x, guess, active, part)
     cell = rows(walls.cells, wall)
@@ -265,7 +272,9 @@ def ask_tree(
     found: Bool[Array, " n"],
     part: CellHint | None,
 ) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
-    """The cells that hold the places not found yet; where none does, those given."""
+    """Return the cells that hold the places not found yet; where none does, those
+    given.
+    """
     d = x.shape[1]
 
     def touches(lanes: tuple, boxes: Array) -> Array:
@@ -287,7 +296,7 @@ STEP = 1e-3  # how far beyond a face to look, in sizes of the face
 def close_seams(
     locator: Locator, mesh: Mesh, part: Int[np.ndarray, " cells"] | None = None
 ) -> Locator:
-    """The locator with seams marked, and cells on both sides made neighbors."""
+    """Return the locator with seams marked, and cells on both sides made neighbors."""
     beyond = _beyond(locator)
     _, face = split_faces(mesh.boundary.nodes)
     behind = mesh.boundary.cells[face]
@@ -311,7 +320,7 @@ def close_seams(
 def _without_twin(
     mesh: Mesh, part: Int[np.ndarray, " cells"] | None
 ) -> Bool[np.ndarray, " faces"]:
-    """Boundary faces that no other one of their part coincides with."""
+    """Return boundary faces that no other one of their part coincides with."""
     nodes = mesh.boundary.nodes
     piece = np.zeros(len(nodes)) if part is None else part[mesh.boundary.cells]
     keys = np.concatenate(
@@ -324,7 +333,7 @@ def _without_twin(
 
 
 def _beyond(locator: Locator) -> Float[np.ndarray, "walls dim"]:
-    """Places just outside the middle of every wall."""
+    """Return places just outside the middle of every wall."""
     walls = locator.walls
     d = walls.dimension
     table = np.asarray(walls.table, np.float64)
@@ -367,7 +376,7 @@ def first_exit(
     cell_hint: Int[Array, " n"],
     part: Int[Array, " n"] | None = None,
 ) -> Crossing:
-    """The first exit of paths; every path whose end is outside has one.
+    """Return the first exit of paths; every path whose end is outside has one.
 
     A path that stays in one cell does not leave. A path that slips out between two
     pieces of wall is stopped at the point of the mesh closest to its end.

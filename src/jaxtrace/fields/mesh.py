@@ -44,7 +44,7 @@ def blend(
     later: list[Array],
     instant: Instant,
 ) -> Float[Array, "n c"]:
-    """Values by the weights of nodes (of all but the first) and of slices."""
+    """Return values by the weights of nodes (of all but the first) and of slices."""
     total = None
     for k in range(instant.weights.shape[-1]):
         weight = jnp.asarray(instant.weights)[..., k].astype(values.dtype)
@@ -56,7 +56,7 @@ def blend(
 
 
 def _slice(values: Any, nodes: Array, later: list[Array], index: Array) -> Array:
-    """Values of one slice, or of each particle's own."""
+    """Return values of one slice, or of each particle's own."""
     slices, points, components = values.shape
     flat = jnp.asarray(values).reshape(-1, components)
     if slices > 1:
@@ -72,13 +72,13 @@ def _slice(values: Any, nodes: Array, later: list[Array], index: Array) -> Array
 
 
 def whole_slice(dtype: Any) -> Instant:
-    """The moment of a record that is a single slice."""
+    """Return the instant of a record that is a single slice."""
     one = jnp.ones(1, dtype)
     return Instant(one[0], jnp.zeros(1, np.int32), one)
 
 
 def pays(values: Any, instant: Instant, particles: int) -> bool:
-    """Whether to blend whole slices before asking for so many particles."""
+    """Return whether to blend whole slices before asking for so many particles."""
     slices, points = values.shape[-3:-1]
     return instant.time.ndim == 0 and slices > 1 and points <= BLEND_UP_TO * particles
 
@@ -86,7 +86,7 @@ def pays(values: Any, instant: Instant, particles: int) -> bool:
 def blend_slices(
     values: Float[Array | np.ndarray, "slices points c"], instant: Instant
 ) -> tuple[Float[Array, "1 points c"], Clock, Instant]:
-    """One slice for one instant, with a clock and a moment to suit."""
+    """Return one slice for one instant, with a clock and an instant to suit."""
     weights = jnp.asarray(instant.weights).astype(values.dtype)
     table = jnp.asarray(values)
     parts = [
@@ -100,7 +100,7 @@ def blend_slices(
 
 
 def blend_field(field: T, instant: Instant, particles: int) -> tuple[T, Instant]:
-    """A field of `values` by a `clock` with its slices blended, if that pays."""
+    """Return a field of `values` by a `clock` with its slices blended, if that pays."""
     whole: Any = field
     if not pays(whole.values, instant, particles):
         return field, instant
@@ -109,7 +109,9 @@ def blend_field(field: T, instant: Instant, particles: int) -> tuple[T, Instant]
 
 
 def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n 3"]:
-    """Values as (T, N, 3) in the dtype asked for, or in the one JAX would give them."""
+    """Return values as (T, N, 3) in the dtype asked for, or in the one JAX would give
+    them.
+    """
     values = np.asarray(values)
     if values.ndim == 2:
         values = values[None]
@@ -137,7 +139,8 @@ def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n
 def check_clock(
     times: Any, slices: int, interpolation: str, extrapolation: str
 ) -> Clock:
-    """A clock of as many times as there are slices; a single slice needs none."""
+    """Return a clock of as many times as there are slices; a single slice needs
+    none."""
     if times is None and slices == 1:
         return steady_clock()
     if times is None or np.size(times) != slices:
@@ -166,7 +169,7 @@ def interpolate(
     place: Place,
     read: Reader,
 ) -> Float[Array, "n c"]:
-    """What shape functions say at places; outside, what the rule says."""
+    """Return what shape functions say at places; outside, what the rule says."""
 
     def answer(x: Array) -> Array:
         return _shaped(locator, outside, x, place, read)
@@ -183,7 +186,7 @@ def interpolate(
 
 
 def _nearest(locator: Locator, x: Array, place: Place) -> Array:
-    """Places outside moved to the closest point of the mesh."""
+    """Return places outside moved to the closest point of the mesh."""
     outside = place.cell_hint < 0
     wall = hinted_wall(locator, place.cell_hint)
     return lax.cond(
@@ -223,23 +226,27 @@ class MeshField(AbstractField):
     outside: Outside = eqx.field(static=True)
 
     def instant(self, time: Numbers) -> Instant:
-        """An instant as slices of the record and their weights."""
+        """Return an instant as slices of the record and their weights."""
         return self.clock.instant(time)
 
     def start(self, positions: Positions) -> CellHint:
-        """No cell is known yet: particles are looked for everywhere."""
+        """Return that no cell is known yet: particles are looked for everywhere."""
         return no_hint(positions.shape[:1])
 
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["MeshField", Instant]:
-        """The field with its slices blended, if there are few nodes for the work."""
+        """Return the field with its slices blended, if there are few nodes for the
+        work.
+        """
         return blend_field(self, instant, particles)
 
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
     ) -> tuple[Positions, CellHint]:
-        """Velocities in the dtype of the positions, and the cells they came from."""
+        """Return velocities in the dtype of the positions, and the cells they came
+        from.
+        """
         x = self.scaled(positions)
         place = locate(self.locator, x, cell_hint)
 
@@ -250,22 +257,24 @@ class MeshField(AbstractField):
         return velocities.astype(positions.dtype), place.cell_hint
 
     def inside(self, positions: Positions, cell_hint: CellHint) -> Bool[Array, " n"]:
-        """Whether a cell holds the particle."""
+        """Return whether a cell holds the particle."""
         del positions
         return cell_hint >= 0
 
     def order(self, positions: Positions, cell_hint: CellHint) -> CellHint | None:
-        """The cell of each particle; cells with close numbers lie close in memory."""
+        """Return the cell of each particle; cells with close numbers lie close in
+        memory.
+        """
         del positions
         return jnp.maximum(cell_hint, 0)
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """The corners of the box around all nodes."""
+        """Return the corners of the box around all nodes."""
         corners = np.asarray(self.corners, np.float64)
         return corners[0], corners[1]
 
     def time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant of the record."""
+        """Return the first and the last instant of the record."""
         return self.clock.bounds()
 
     def first_exit(
@@ -275,7 +284,8 @@ class MeshField(AbstractField):
         cell_hint: CellHint,
         part: CellHint | None = None,
     ) -> Crossing:
-        """Where straight paths first leave the mesh (or part of it), if they do."""
+        """Return where straight paths first leave the mesh (or part of it), if
+        they do."""
         scale = jnp.asarray(self.scale).astype(start.dtype)
         scaled = self.scaled(start), self.scaled(end)
         found = first_exit(self.locator, *scaled, cell_hint, part)
@@ -291,13 +301,15 @@ class MeshField(AbstractField):
 
     @property
     def boundary_faces(self) -> Patches:
-        """The boundary of the mesh, in triangles or edges, as arrays on the host."""
+        """Return the boundary of the mesh, in triangles or edges, as arrays on the
+        host.
+        """
         level = np.asarray(self.corners[0], np.float64)
         walls = self.locator.walls
         return boundary_patches(walls, float(self.scale), self.axes, level)
 
     def scaled(self, positions: Positions) -> Float[Array, "n dim"]:
-        """Positions in the mesh's own unit of length, along the axes it has."""
+        """Return positions in the mesh's own unit of length, along the axes it has."""
         x = positions * jnp.asarray(self.scale).astype(positions.dtype)
         return x if len(self.axes) == 3 else x[:, np.asarray(self.axes)]
 
@@ -317,7 +329,7 @@ def make_mesh_field(
     thin_walls: bool = False,
     dtype: Any = None,
 ) -> MeshField:
-    """A field of nodal values (N, 3) or (T, N, 3) on a mesh.
+    """Return a field of nodal values (N, 3) or (T, N, 3) on a mesh.
 
     Cells are rows (M, k) of nodes of one `kind`, or VTK's flat connectivity with
     `offsets` and `types`. Nodes at one place are one, unless `thin_walls` says that
@@ -348,11 +360,12 @@ def make_mesh_field(
 
 
 def box_around(mesh: Mesh) -> Float[np.ndarray, "2 3"]:
-    """The corners of the box around the nodes that cells use."""
+    """Return the corners of the box around the nodes that cells use."""
     used = mesh.points[np.unique(mesh.nodes)]
     return np.stack([used.min(0), used.max(0)])
 
 
 def unit_scale(corners: Float[np.ndarray, "2 3"]) -> float:
-    """The power of two that makes a box about as long as one: it rounds nothing."""
+    """Return the power of two that makes a box about as long as one: it rounds
+    nothing."""
     return float(2.0 ** -np.round(np.log2(np.ptp(corners, axis=0).max())))

@@ -35,17 +35,17 @@ class Records(eqx.Module):
 
     @property
     def mixed(self) -> bool:
-        """Whether cells differ in kind."""
+        """Return whether cells differ in kind."""
         return len(self.kinds) > 1
 
     @property
     def simplices(self) -> bool:
-        """Whether every cell is a simplex."""
+        """Return whether every cell is a simplex."""
         return all(KINDS[name].simplex for name in self.kinds)
 
     @property
     def products(self) -> tuple[int, ...]:
-        """Which product terms any of the kinds has."""
+        """Return which product terms any of the kinds has."""
         if not self.warped:
             return ()
         first = 1 + self.dimension
@@ -57,7 +57,7 @@ class Records(eqx.Module):
 
 
 def make_records(mesh: Mesh, points: np.ndarray, dtype: np.dtype) -> Records:
-    """Records in a dtype of cells over points that are exact in that dtype."""
+    """Return records in a dtype of cells over points that are exact in that dtype."""
     dimension = mesh.dimension
     most = 4 if dimension == 3 else 1
     inverse = np.empty((len(mesh.nodes), dimension, dimension))
@@ -108,7 +108,7 @@ class Local(eqx.Module):
 def open_records(
     records: Records, x: Float[Array, "n dim"], cell: Int[Array, " n"]
 ) -> Local:
-    """The places under the linear part of their cells' maps."""
+    """Return the places under the linear part of their cells' maps."""
     d = records.dimension
     row = rows(records.table, cell)
     wide = np.promote_types(x.dtype, row.dtype)
@@ -135,7 +135,7 @@ def open_records(
 def invert(
     records: Records, local: Local, waiting: Bool[Array, " n"] | None = None
 ) -> tuple[Values, Bool[Array, " n"]]:
-    """Reference coordinates, and whether Newton's method settled on them.
+    """Return reference coordinates, and whether Newton's method settled on them.
 
     A few steps are enough near a cell; with `waiting`, steps are taken until all
     places that wait for an answer, and may be in their cell, have one.
@@ -164,7 +164,8 @@ def invert(
 
 
 def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
-    """Whether products can make up for what the linear part lacks to lie inside."""
+    """Return whether products can make up for what the linear part lacks to lie
+    inside."""
     # Within a cell no product exceeds 1/3, and no side grows faster than a coordinate.
     bend = jnp.zeros_like(local.tolerance)
     for product in local.products:
@@ -189,7 +190,7 @@ def _largest(values: Values) -> Array:
 
 
 def newton_step(records: Records, local: Local, p: Values) -> Values:
-    """How far the coordinates are off, to first order."""
+    """Return how far the coordinates are off, to first order."""
     d = records.dimension
     terms, slopes = _products(records, local, p)
     error = [p[i] - local.target[i] for i in range(d)]
@@ -209,7 +210,7 @@ def newton_step(records: Records, local: Local, p: Values) -> Values:
 def _products(
     records: Records, local: Local, p: Values
 ) -> tuple[Values, list[list[Array | None]]]:
-    """Product terms and their slopes along each coordinate."""
+    """Return product terms and their slopes along each coordinate."""
     if records.dimension == 2:
         return [p[0] * p[1]], [[p[1], p[0]]]
     x, y, z = p
@@ -249,7 +250,7 @@ def _first_product(
 
 
 def _solve(a: list, b: Values) -> Values:
-    """Solutions of small linear systems, one per lane, by Cramer's rule."""
+    """Return solutions of small linear systems, one per lane, by Cramer's rule."""
     if len(b) == 2:
         det = _safe(a[0][0] * a[1][1] - a[0][1] * a[1][0])
         return [
@@ -276,7 +277,7 @@ def _safe(det: Array) -> Array:
 
 
 def refine(records: Records, local: Local, p: Values) -> Values:
-    """Coordinates one step better, with the slope of the exact ones."""
+    """Return coordinates one step better, with the slope of the exact ones."""
     if not records.warped:
         return local.target
     fixed = [lax.stop_gradient(c) for c in p]
@@ -285,7 +286,7 @@ def refine(records: Records, local: Local, p: Values) -> Values:
 
 
 def sides(records: Records, local: Local, p: Values) -> Values:
-    """How far inside every face of their cells the coordinates are."""
+    """Return how far inside every face of their cells the coordinates are."""
     kinds = [KINDS[name] for name in records.kinds]
     if local.kind is None:
         return side_values(kinds[0], p)
@@ -293,7 +294,7 @@ def sides(records: Records, local: Local, p: Values) -> Values:
 
 
 def weights(records: Records, local: Local, p: Values) -> Values:
-    """Shape functions at the coordinates, of all nodes but the first."""
+    """Return shape functions at the coordinates, of all nodes but the first."""
     kinds = [KINDS[name] for name in records.kinds]
     if local.kind is None:
         return later_weights(kinds[0], p)
@@ -313,7 +314,7 @@ def _choose(kind: Array, options: list[Values], spare: float) -> Values:
 
 
 def clamp(records: Records, local: Local, p: Values) -> Values:
-    """Coordinates moved into the reference cell."""
+    """Return coordinates moved into the reference cell."""
     kinds = [KINDS[name] for name in records.kinds]
     if local.kind is None:
         return _clamp(kinds[0], p)

@@ -51,34 +51,36 @@ class NearestField(AbstractField):
     clock: Clock
 
     def instant(self, time: Numbers) -> Instant:
-        """An instant as slices of the record and their weights."""
+        """Return an instant as slices of the record and their weights."""
         return self.clock.instant(time)
 
     def start(self, positions: Positions) -> CellHint:
-        """A point that is near, to begin with."""
+        """Return a point that is near, to begin with."""
         return descend(self.tree, lax.stop_gradient(positions))
 
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["NearestField", Instant]:
-        """The field with its slices blended, if there are few points for the work."""
+        """Return the field with its slices blended, if there are few points for the
+        work.
+        """
         return blend_field(self, instant, particles)
 
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
     ) -> tuple[Positions, CellHint]:
-        """Velocities of the nearest points, and which points these are."""
+        """Return velocities of the nearest points, and which points these are."""
         near = self._nearest(lax.stop_gradient(positions), cell_hint)
         found = blend(self.values, near[:, None], [], instant)
         return found.astype(positions.dtype), near
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """The corners of the box around all points."""
+        """Return the corners of the box around all points."""
         points = np.asarray(self.points, np.float64)
         return points.min(0), points.max(0)
 
     def time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant of the record."""
+        """Return the first and the last instant of the record."""
         return self.clock.bounds()
 
     def _nearest(self, x: Positions, guess: CellHint) -> CellHint:
@@ -108,7 +110,7 @@ def make_scattered_field(
     outside: str = "nearest_element",
     dtype: Any = None,
 ) -> MeshField | NearestField:
-    """A field of values (N, 3) or (T, N, 3) at points that form no grid or mesh.
+    """Return a field of values (N, 3) or (T, N, 3) at points that form no grid or mesh.
 
     Points in a plane of constant x, y or z make a field of that plane.
     """
@@ -139,7 +141,7 @@ def make_scattered_field(
 def triangulate(
     points: Float[np.ndarray, "points 3"], dtype: Any
 ) -> Int[np.ndarray, "cells corners"]:
-    """Delaunay cells of points: triangles in a plane, or tetrahedra."""
+    """Return Delaunay cells of points: triangles in a plane, or tetrahedra."""
     extent = np.ptp(points, axis=0)
     varying = np.flatnonzero(extent > 1e-6 * extent.max())
     if len(varying) < 2:

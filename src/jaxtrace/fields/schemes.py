@@ -58,34 +58,44 @@ _SIMPLICES = {
 
 @dataclass(frozen=True, eq=False)
 class TensorGrid:
-    """A grid and its nodes: `order[n]` is the point at node n, with z fastest."""
+    """A grid and its nodes: `order[n]` is the point at node n, with z fastest.
+
+    Without an order the points are the nodes, one after the other.
+    """
 
     axes: tuple[
         Float[np.ndarray, " nx"], Float[np.ndarray, " ny"], Float[np.ndarray, " nz"]
     ]
-    order: Int[np.ndarray, " nodes"]
+    order: Int[np.ndarray, " nodes"] | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Nodes along x, y and z."""
+        """Return nodes along x, y and z."""
         x, y, z = (axis.size for axis in self.axes)
         return x, y, z
 
     @property
     def sorted(self) -> bool:
-        """Whether points stand in the order of nodes already."""
-        return bool(np.all(self.order[1:] > self.order[:-1]))
+        """Return whether points stand in the order of nodes already."""
+        order = self.order
+        return order is None or bool(np.all(order[1:] > order[:-1]))
 
     @property
     def ranks(self) -> Int[np.ndarray, " nodes"]:
-        """The node of each point."""
+        """Return the node of each point."""
+        if self.order is None:
+            return np.arange(math.prod(self.shape))
         ranks = np.empty_like(self.order)
         ranks[self.order] = np.arange(self.order.size, dtype=ranks.dtype)
         return ranks
 
+    def points(self) -> Float[np.ndarray, "nodes 3"]:
+        """Return the coordinates of all nodes, z fastest."""
+        return np.stack(np.meshgrid(*self.axes, indexing="ij"), -1).reshape(-1, 3)
+
 
 def find_tensor_grid(points: Float[np.ndarray, "points 3"]) -> TensorGrid | None:
-    """The grid whose nodes these points are, each once; None if there is none.
+    """Return the grid whose nodes these points are, each once; None if there is none.
 
     Coordinates may be off by rounding, be it that of single precision or of arithmetic
     with the largest coordinate, but not by more.
@@ -106,7 +116,7 @@ def find_tensor_grid(points: Float[np.ndarray, "points 3"]) -> TensorGrid | None
 
 
 def _slacks(points: np.ndarray) -> list[Float[np.ndarray, " 3"]]:
-    """How far equal coordinates may be apart, strictest first."""
+    """Return how far equal coordinates may be apart, strictest first."""
     size = np.abs(points).max(0).astype(np.float64)
     own, single = np.finfo(points.dtype).eps, np.finfo(np.float32).eps
     sizes = [own * size, max(own, single) * size]
@@ -117,7 +127,9 @@ def _slacks(points: np.ndarray) -> list[Float[np.ndarray, " 3"]]:
 def _groups(
     ranked: Float[np.ndarray, " points"], slack: float
 ) -> Bool[np.ndarray, " points"] | None:
-    """Where in rising coordinates a new one begins; None if groups are not tight."""
+    """Return where in rising coordinates a new one begins; None if groups are not
+    tight.
+    """
     starts = np.ones(ranked.size, bool)
     starts[1:] = np.diff(ranked) > slack
     firsts = np.flatnonzero(starts)
@@ -149,7 +161,7 @@ def _assemble(
 
 
 def fills(lattice: TensorGrid, blocks: Mapping[str, Int[np.ndarray, "_ _"]]) -> bool:
-    """Whether cells, as rows of points for each kind, cover the grid box by box.
+    """Return whether cells, as rows of points for each kind, cover the grid box by box.
 
     Cells whose kind is quadratic do not count: between nodes they say something else.
     """
@@ -189,12 +201,12 @@ class Elements:
     offsets: Integer[np.ndarray, " ends"] | None = None
 
     def cover(self, lattice: TensorGrid, points: Points) -> bool:
-        """Whether the cells fill a grid that the nodes form."""
+        """Return whether the cells fill a grid that the nodes form."""
         given = (self.connectivity, self.offsets, self.types)
         return fills(lattice, read_blocks(points, *given)[0])
 
     def kinds(self, points: Points) -> tuple[str, ...]:
-        """The names of the kinds of cells, those of lower dimension left out."""
+        """Return the names of the kinds of cells, those of lower dimension left out."""
         given = (self.connectivity, self.offsets, self.types, None)
         codes = np.unique(flatten(points, *given)[2]).tolist()
         found = [VTK_KINDS[code][0] for code in codes if code in VTK_KINDS]
@@ -203,7 +215,7 @@ class Elements:
 
 
 def make_elements(connectivity: Any, types: Any, offsets: Any) -> Elements | None:
-    """Cells from whatever arrays are given; None without any."""
+    """Return cells from whatever arrays are given; None without any."""
     if connectivity is None:
         return None
     rest = [None if a is None else np.asarray(a) for a in (types, offsets)]
@@ -218,18 +230,18 @@ class Scheme(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """How values between nodes are made."""
+        """Return how values between nodes are made."""
 
     @abc.abstractmethod
     def build(self, values: Values, clock: Clock) -> Any:
-        """The frozen field of values at the nodes."""
+        """Return the frozen field of values at the nodes."""
 
     def replace(self, field: Any, values: Values) -> Any:
-        """The field with other values."""
+        """Return the field with other values."""
         return self.build(values, field.clock)
 
     def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """The values as the field stores them, in the order of the nodes."""
+        """Return the values as the field stores them, in the order of the nodes."""
         return stored
 
 
@@ -242,11 +254,11 @@ class OnGrid(Scheme):
 
     @property
     def name(self) -> str:
-        """Linear along each axis."""
+        """Return linear along each axis."""
         return "trilinear"
 
     def build(self, values: Values, clock: Clock) -> Any:
-        """A grid field: the nodes brought into the order of the grid."""
+        """Return a grid field: the nodes brought into the order of the grid."""
         if not self.lattice.sorted:
             values = values[:, self.lattice.order]
         return make_grid_field(
@@ -257,7 +269,7 @@ class OnGrid(Scheme):
         )
 
     def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """Components last, without the layers that close a period."""
+        """Return components last, without the layers that close a period."""
         shape = self.lattice.shape
         closed = [n + (self.outside == "periodic" and n > 1) for n in shape]
         whole = stored.reshape(-1, 3, *closed)
@@ -278,18 +290,20 @@ class OnElements(Scheme):
 
     @property
     def name(self) -> str:
-        """The kinds of cells."""
+        """Return the kinds of cells."""
         kinds = self.elements.kinds(self.points)
         plural = (_PLURALS.get(kind, f"{kind}s") for kind in kinds)
         return " + ".join(plural).replace("_", " ")
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether some nodes coincide: then values decide which cells are joined."""
+        """Return whether some nodes coincide: then values decide which cells are
+        joined.
+        """
         return len(np.unique(self.points, axis=0)) < len(self.points)
 
     def build(self, values: Values, clock: Clock) -> Any:
-        """A mesh field."""
+        """Return a mesh field."""
         elements = self.elements
         return make_mesh_field(
             self.points,
@@ -302,7 +316,7 @@ class OnElements(Scheme):
         )
 
     def replace(self, field: Any, values: Values) -> Any:
-        """The same mesh with other values."""
+        """Return the same mesh with other values."""
         if self.repeats and not _equal(field.values, values):
             return self.build(values, field.clock)
         return _with_values(field, values)
@@ -318,11 +332,11 @@ class AmongPoints(Scheme):
 
     @property
     def name(self) -> str:
-        """Delaunay's simplices between points, or the nearest point."""
+        """Return Delaunay's simplices between points, or the nearest point."""
         return "delaunay" if self.method == "linear" else self.method
 
     def build(self, values: Values, clock: Clock) -> Any:
-        """A scattered field."""
+        """Return a scattered field."""
         return make_scattered_field(
             self.points,
             values,
@@ -332,12 +346,12 @@ class AmongPoints(Scheme):
         )
 
     def replace(self, field: Any, values: Values) -> Any:
-        """The same points with other values."""
+        """Return the same points with other values."""
         return _with_values(field, values)
 
 
 def _instants(clock: Clock) -> dict[str, Any]:
-    """A clock as the arguments of every field of slices."""
+    """Return a clock as the arguments of every field of slices."""
     return {
         "times": clock.times,
         "interpolation": clock.interpolation,
@@ -346,9 +360,12 @@ def _instants(clock: Clock) -> dict[str, Any]:
 
 
 def choose_scheme(
-    points: Points, elements: Elements | None, choice: str, outside: str | None
+    points: Points | TensorGrid,
+    elements: Elements | None,
+    choice: str,
+    outside: str | None,
 ) -> Scheme:
-    """The best scheme that nodes and cells allow, or the one asked for.
+    """Return the best scheme that nodes and cells allow, or the one asked for.
 
     By itself a grid comes first (where there are cells, if they fill it), then cells,
     then Delaunay's simplices of the points.
@@ -357,6 +374,10 @@ def choose_scheme(
         raise ValueError(
             f"spatial_interpolation {choice!r}: choose one of {', '.join(CHOICES)}"
         )
+    if isinstance(points, TensorGrid):
+        if choice == "auto" and elements is None:
+            return OnGrid(points, _policy(outside, GRID_OUTSIDE))
+        points = points.points()
     if choice == "elements" and elements is None:
         raise ValueError("interpolation by elements needs their connectivity")
     if choice == "nearest":
@@ -370,7 +391,7 @@ def choose_scheme(
 
 
 def _policy(outside: str | None, allowed: tuple[str, ...]) -> str:
-    """The policy by the name that the scheme has for it."""
+    """Return the policy by the name that the scheme has for it."""
     if outside is None:
         return allowed[0]
     name = outside if outside in allowed else _BESIDE.get(outside, outside)

@@ -33,14 +33,16 @@ class Tree(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """How many coordinates a place has."""
+        """Return how many coordinates a place has."""
         return self.boxes.shape[-1] // 2
 
 
 def build_tree(
     low: Float[np.ndarray, "items dim"], high: Float[np.ndarray, "items dim"]
 ) -> Tree:
-    """A balanced tree over boxes, halved along the longest spread of their centers."""
+    """Return a balanced tree over boxes, halved along the longest spread of their
+    centers.
+    """
     count, dimension = low.shape
     depth = max(int(np.ceil(np.log2(max(count, 1)))), 0)
     order = _halved(0.5 * (low + high), depth)
@@ -54,7 +56,7 @@ def build_tree(
 
 
 def _halved(centers: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
-    """Items in leaf order; places left over hold the number of items."""
+    """Return items in leaf order; places left over hold the number of items."""
     count = len(centers)
     order = np.full(2**depth, count)
     order[:count] = np.arange(count)
@@ -73,7 +75,7 @@ def _halved(centers: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
 
 
 def _depth_first(lows: list, highs: list, items: np.ndarray) -> Tree:
-    """Nodes of all levels in depth-first order, those without items left out."""
+    """Return nodes of all levels in depth-first order, those without items left out."""
     depth = len(lows) - 1
     total = 2 ** (depth + 1) - 1
     boxes = np.empty((total, 2 * lows[0].shape[1]), lows[0].dtype)
@@ -103,7 +105,8 @@ def build_parts(
     high: Float[np.ndarray, "items dim"],
     part: Int[np.ndarray, " items"],
 ) -> Tree:
-    """A tree for each part of the items, end to end; every part needs an item."""
+    """Return a tree for each part of the items, end to end; every part needs an
+    item."""
     trees = []
     for number in range(int(part.max()) + 1):
         members = np.flatnonzero(part == number)
@@ -121,7 +124,7 @@ def build_parts(
 
 
 def rows(table: Any, index: Int[Array, "..."]) -> Array:
-    """Rows of a table at indices known to be in range."""
+    """Return rows of a table at indices known to be in range."""
     return jnp.asarray(table).at[index].get(mode="promise_in_bounds")
 
 
@@ -174,7 +177,7 @@ def traverse(
 
 
 def distances(x: Float[Array, "n dim"], boxes: Float[Array, "n corners"]) -> Array:
-    """Squared distances of places from boxes, 0 inside."""
+    """Return squared distances of places from boxes, 0 inside."""
     d = x.shape[1]
     boxes = boxes.astype(x.dtype)
     beyond = jnp.maximum(jnp.maximum(boxes[:, :d] - x, x - boxes[:, d:]), 0)
@@ -184,7 +187,7 @@ def distances(x: Float[Array, "n dim"], boxes: Float[Array, "n corners"]) -> Arr
 def descend(
     tree: Tree, x: Float[Array, "n dim"], part: Int[Array, " n"] | None = None
 ) -> Int[Array, " n"]:
-    """An item near each place, by going to the nearer box all the way down.
+    """Return an item near each place, by going to the nearer box all the way down.
 
     It need not be the nearest, but it is a bound that spares most of the search for it.
     """
@@ -209,7 +212,7 @@ def descend(
 
 
 def select(chosen: Bool[Array, " lanes"], new: Lanes, old: Lanes) -> Lanes:
-    """The new rows where chosen, the old ones elsewhere."""
+    """Return the new rows where chosen, the old ones elsewhere."""
 
     def pick(a: Array, b: Array) -> Array:
         mask = chosen.reshape(chosen.shape + (1,) * (a.ndim - 1))
@@ -224,7 +227,7 @@ def in_groups(
     results: Lanes,
     work: Callable[[Lanes, Array], Lanes],
 ) -> Lanes:
-    """Results with the wanted rows worked out anew, a group at a time.
+    """Compute the wanted rows of results anew, a group at a time.
 
     `work(rows of given, which of them count)` answers with rows of results; few wanted
     rows cost little, however many rows there are.

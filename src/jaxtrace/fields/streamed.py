@@ -27,11 +27,11 @@ class Slices(Protocol):
 
     @property
     def times(self) -> np.ndarray:
-        """The instants of all slices."""
+        """Return the instants of all slices."""
         ...
 
     def read(self, index: int) -> np.ndarray:
-        """The velocities of one slice."""
+        """Return the velocities of one slice."""
         ...
 
 
@@ -62,16 +62,16 @@ class StreamedField(Field):
 
     @property
     def frozen(self) -> AbstractField:
-        """The field of the present window, whose clock knows all slices."""
+        """Return the field of the present window, whose clock knows all slices."""
         return self._field
 
     @property
     def first(self) -> int:
-        """The first slice in memory."""
+        """Return the first slice in memory."""
         return self._first
 
     def cover(self, first: int, last: int) -> AbstractField:
-        """The field of a window that holds these slices."""
+        """Return the field of a window that holds these slices."""
         if last - first >= self.window:
             raise ValueError(
                 f"slices {first} to {last} do not fit a window of {self.window}: "
@@ -89,7 +89,7 @@ class StreamedField(Field):
         self._next = first, self._reader.submit(self._load, first)
 
     def sample_at_positions(self, positions: Any, t: Numbers = 0.0) -> Array:
-        """Velocities at positions and a time, read from disk where need be."""
+        """Return velocities at positions and a time, read from disk where need be."""
         instant = self._field.instant(np.float64(t))
         here = self.cover(int(instant.slices.min()), int(instant.slices.max()))
         points = as_positions(positions)
@@ -112,7 +112,9 @@ class StreamedField(Field):
         self._first = first
 
     def _load(self, first: int) -> np.ndarray:
-        """The window's values; slices that it shares with the present one are kept."""
+        """Return the window's values; slices that it shares with the present one are
+        kept.
+        """
         present = self._field.values
         values = np.empty(present.shape, present.dtype)
         wanted = np.arange(first, first + self.window)
@@ -131,7 +133,7 @@ def _slice(values: Array, index: Array) -> Array:
 
 
 def window_size(slice_bytes: int, budget_bytes: int, count: int) -> int:
-    """How many slices fit: in use, being read, and the copies in between."""
+    """Return how many slices fit: in use, being read, and the copies in between."""
     window = min(budget_bytes // (COPIES * slice_bytes), count)
     if window < 2:
         raise ValueError(
@@ -149,7 +151,8 @@ def stream_series(
     extrapolation: str = "constant",
     outside: str | None = None,
 ) -> StreamedField:
-    """A field on the grid or mesh of `jaxtrace.files.series.open_series`, streamed.
+    """Return a field on the grid or mesh of `jaxtrace.files.series.open_series`,
+    streamed.
 
     At most `memory_limit_gb` (the configured limit) is used for slices.
     """
@@ -169,7 +172,7 @@ def stream_series(
 def _still_field(
     geometry: Any, first: np.ndarray, outside: str | None
 ) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
-    """The field of one slice, and what lays out another one for it."""
+    """Return the field of one slice, and what lays out another one for it."""
     if isinstance(geometry, GridAxes):
         axes = (geometry.x, geometry.y, geometry.z)
         policy = outside or "clamp"

@@ -1,11 +1,7 @@
-"""Velocities at nodes and instants whose arrays users may assign one at a time.
+"""`TimeSeriesField`: velocities at nodes and instants, in arrays that users may assign.
 
 There is one copy of the truth, the frozen field; what is assigned goes into it at once,
 or waits until arrays that belong together fit.
-
-The documented field: velocities at nodes and instants, in arrays to assign.
-
-Time series on the elements of a mesh, by the documented names.
 """
 
 import copy
@@ -27,6 +23,7 @@ from jaxtrace.fields.schemes import (
     Elements,
     Points,
     Scheme,
+    TensorGrid,
     Values,
     choose_scheme,
     make_elements,
@@ -46,7 +43,7 @@ class NodalRecord(Field):
     """
 
     _scheme: Scheme
-    _points: Points
+    _points: Points | TensorGrid
     _field: Any
 
     def __init__(
@@ -64,20 +61,22 @@ class NodalRecord(Field):
         self._waiting: dict[str, Any] = {
             "data": check_data(data),
             "times": make_clock(np.asarray(times, np.float64), *rules),
-            "positions": check_points(positions),
+            "positions": positions
+            if isinstance(positions, TensorGrid)
+            else check_points(positions),
         }
         self._require_fit()
         self._settle()
 
     @property
     def frozen(self) -> AbstractField:
-        """The field as the pytree that compiled code takes."""
+        """Return the field as the pytree that compiled code takes."""
         self._require_fit()
         return self._field
 
     @property
     def data(self) -> Float[Array, "slices nodes 3"]:
-        """Velocities, slice by slice in the order of the nodes."""
+        """Return velocities, slice by slice in the order of the nodes."""
         if "data" in self._waiting:
             return jnp.asarray(self._waiting["data"])
         return self._scheme.unpack(self._field.values)
@@ -88,7 +87,7 @@ class NodalRecord(Field):
 
     @property
     def times(self) -> Float[Array, " slices"]:
-        """The instants of the slices."""
+        """Return the instants of the slices."""
         return jnp.asarray(self._clock.times)
 
     @times.setter
@@ -98,8 +97,9 @@ class NodalRecord(Field):
 
     @property
     def positions(self) -> Float[Array, "nodes 3"]:
-        """Where the nodes are."""
-        return jnp.asarray(self._nodes)
+        """Return where the nodes are."""
+        nodes = self._nodes
+        return jnp.asarray(nodes.points() if isinstance(nodes, TensorGrid) else nodes)
 
     @positions.setter
     def positions(self, value: Any) -> None:
@@ -113,7 +113,7 @@ class NodalRecord(Field):
 
     @property
     def interpolation(self) -> str:
-        """The rule between slices: "linear", "nearest" or "cubic"."""
+        """Return the rule between slices: "linear", "nearest" or "cubic"."""
         return self._clock.interpolation
 
     @interpolation.setter
@@ -122,7 +122,7 @@ class NodalRecord(Field):
 
     @property
     def extrapolation(self) -> str:
-        """The rule before the first slice and after the last."""
+        """Return the rule before the first slice and after the last."""
         return self._clock.extrapolation
 
     @extrapolation.setter
@@ -131,22 +131,27 @@ class NodalRecord(Field):
 
     @property
     def T(self) -> int:
-        """How many slices there are."""
+        """Return how many slices there are."""
         return self._data_shape[0]
 
     @property
     def N(self) -> int:
-        """How many nodes there are."""
-        return self._nodes.shape[0]
+        """Return how many nodes there are."""
+        return _count(self._nodes)
 
     @property
     def interpolation_scheme(self) -> str:
-        """How velocities between nodes are made: "trilinear", "tetrahedra", ..."""
+        """Return how velocities between nodes are made: "trilinear", "tetrahedra",
+        ..."""
         return self._scheme.name
 
     def memory_usage_mb(self) -> float:
-        """Memory that the field takes, look-up tables and nodes included, in MiB."""
-        return (tree_bytes(self.frozen) + self._points.nbytes) / MIB
+        """Return memory that the field takes, look-up tables and nodes included, in
+        MiB.
+        """
+        nodes = self._points
+        parts = nodes.axes if isinstance(nodes, TensorGrid) else (nodes,)
+        return (tree_bytes(self.frozen) + sum(part.nbytes for part in parts)) / MIB
 
     @property
     def _clock(self) -> Clock:
@@ -154,7 +159,7 @@ class NodalRecord(Field):
         return self._field.clock if given is None else given
 
     @property
-    def _nodes(self) -> Points:
+    def _nodes(self) -> Points | TensorGrid:
         given = self._waiting.get("positions")
         return self._points if given is None else given
 
@@ -162,7 +167,7 @@ class NodalRecord(Field):
     def _data_shape(self) -> tuple[int, int]:
         if "data" in self._waiting:
             return self._waiting["data"].shape[:2]
-        return self._field.values.shape[0], self._points.shape[0]
+        return self._field.values.shape[0], _count(self._points)
 
     def _reset_clock(self, **changes: Any) -> None:
         clock = self._clock
@@ -213,8 +218,12 @@ class NodalRecord(Field):
             )
 
 
+def _count(nodes: Points | TensorGrid) -> int:
+    return math.prod(nodes.shape) if isinstance(nodes, TensorGrid) else len(nodes)
+
+
 def check_data(data: Any) -> Values:
-    """Velocities as (T, N, 3) in floating point, where they are."""
+    """Return velocities as (T, N, 3) in floating point, where they are."""
     given = data if isinstance(data, jax.Array) else np.asarray(data)
     if given.ndim != 3 or given.shape[2] not in (2, 3):
         raise ValueError(f"data of shape {given.shape}: give (T, N, 3) or (T, N, 2)")
@@ -227,7 +236,7 @@ def check_data(data: Any) -> Values:
 
 
 def _same(value: Any, there: Array) -> bool:
-    """Whether an assigned array is the one that is shown."""
+    """Return whether an assigned array is the one that is shown."""
     given = np.asarray(value)
     return given.shape == there.shape and np.array_equal(given, np.asarray(there))
 
@@ -283,24 +292,45 @@ class TimeSeriesField(NodalRecord):
             outside,
         )
 
+    @classmethod
+    def on_grid(
+        cls, values: Any, times: Any, axes: tuple[Any, Any, Any], **options: Any
+    ) -> "TimeSeriesField":
+        """Return the field of velocities (T, Nx, Ny, Nz, 3) on a grid of three axes.
+
+        The nodes are not listed and not searched for a grid; `options` are those of
+        the field.
+        """
+        x, y, z = (np.atleast_1d(np.asarray(axis, np.float64)) for axis in axes)
+        shape = (np.size(times), x.size, y.size, z.size)
+        if np.shape(values)[:-1] != shape:
+            raise ValueError(
+                f"velocities of shape {np.shape(values)} do not fit {shape[0]} times "
+                f"and axes of {shape[1:]} nodes: give {(*shape, 3)}"
+            )
+        rows = values.reshape(shape[0], -1, np.shape(values)[-1])
+        return cls(rows, times, TensorGrid((x, y, z)), **options)
+
     @property
     def connectivity(self) -> Any:
-        """The nodes of the cells as they were given; None without cells."""
+        """Return the nodes of the cells as they were given; None without cells."""
         return None if self.elements is None else self.elements.connectivity
 
     @property
     def t_min(self) -> float:
-        """The first instant."""
+        """Return the first instant."""
         return float(self._clock.times[0])
 
     @property
     def t_max(self) -> float:
-        """The last instant; of a field made periodic, the end of its last period."""
+        """Return the last instant; of a field made periodic, the end of its last
+        period.
+        """
         first, last = float(self._clock.times[0]), float(self._clock.times[-1])
         return first + self._repeats * (last - first)
 
     def get_time_bounds(self) -> tuple[float, float]:
-        """The first and the last instant."""
+        """Return the first and the last instant."""
         return self.t_min, self.t_max
 
     def __call__(self, positions: Any, t: Any) -> Array:
@@ -308,7 +338,7 @@ class TimeSeriesField(NodalRecord):
         return self.sample_at_positions(positions, t)
 
     def sample_at_time(self, t: float) -> Float[Array, "nodes 3"]:
-        """Velocities at all nodes and a time."""
+        """Return velocities at all nodes and a time."""
         self._require_fit()
         return self._at_nodes(self._clock.instant(float(t)))
 
@@ -327,7 +357,8 @@ class TimeSeriesField(NodalRecord):
         transition_smoothing: float = 0.0,
         target_duration: float | None = None,
     ) -> "TimeSeriesField":
-        """A field that repeats this record, or the slices between two instants of it.
+        """Return a field that repeats this record, or the slices between two instants
+        of it.
 
         Times restart at 0, and the period is the time from the first slice to the last.
         Time wraps around: nothing is stored twice, and the field goes on repeating
@@ -366,6 +397,7 @@ class TimeSeriesField(NodalRecord):
         return self._scheme.unpack(_weighted(self._field.values, instant))[0]
 
 
+# No budget: every shape of record is a program of its own.
 @compile_once(max_traces=None)
 def _weighted(values: Array, instant: Instant) -> Array:
     return blend_slices(values, instant)[0]
@@ -374,7 +406,7 @@ def _weighted(values: Array, instant: Instant) -> Array:
 def _chosen(
     times: Float[np.ndarray, " slices"], time_slice: tuple[float, float] | None
 ) -> tuple[int, int]:
-    """The slices between two instants, ends included, as a range of indices."""
+    """Return the slices between two instants, ends included, as a range of indices."""
     start, end = time_slice or (times[0], times[-1])
     first = int(np.searchsorted(times, start, side="left"))
     last = int(np.searchsorted(times, end, side="right"))
@@ -397,7 +429,9 @@ def _periods(count: int, duration: float | None, period: float) -> int:
 
 
 def _smoothed(values: Array, share: float) -> Array:
-    """The first slices drawn towards the mirrored last ones, fully so at the start."""
+    """Return the first slices drawn towards the mirrored last ones, fully so at the
+    start.
+    """
     if not 0 <= share <= 1:
         raise ValueError(f"transition_smoothing {share}: give a share from 0 to 1")
     slices = values.shape[0]

@@ -32,7 +32,7 @@ def read_blocks(
     types: Any = None,
     kind: str | None = None,
 ) -> tuple[dict[str, Nodes], tuple[int, ...]]:
-    """Rows of nodes per kind, and the axes along which the cells extend."""
+    """Return rows of nodes per kind, and the axes along which the cells extend."""
     blocks = cell_blocks(points, connectivity, offsets, types, kind)
     dimension = max(KINDS[name].dimension for name in blocks)
     blocks = _of_dimension(blocks, dimension)
@@ -45,7 +45,7 @@ def read_blocks(
 
 
 def check_points(points: Any) -> Float[np.ndarray, "points 3"]:
-    """Points as (N, 3) in float64; every one must be a number."""
+    """Return points as (N, 3) in float64; every one must be a number."""
     points = np.asarray(points, np.float64)
     if points.ndim != 2 or points.shape[1] not in (2, 3) or not len(points):
         raise ValueError(f"points of shape {points.shape}: give (N, 3) or (N, 2)")
@@ -63,7 +63,7 @@ def check_points(points: Any) -> Float[np.ndarray, "points 3"]:
 def flatten(
     points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells as VTK's flat connectivity, offsets from 0 on, and types."""
+    """Return cells as VTK's flat connectivity, offsets from 0 on, and types."""
     connectivity = np.asarray(connectivity)
     if connectivity.ndim == 2:
         name = kind or _kind_of_width(points, connectivity)
@@ -83,7 +83,7 @@ def flatten(
 def cell_blocks(
     points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
 ) -> dict[str, Nodes]:
-    """Rows of nodes for each kind of cell, whatever their shape or dimension."""
+    """Return rows of nodes for each kind of cell, whatever their shape or dimension."""
     connectivity = np.asarray(connectivity)
     if not np.issubdtype(connectivity.dtype, np.integer):
         raise TypeError(f"connectivity of {connectivity.dtype}: give node numbers")
@@ -111,7 +111,7 @@ def _kind_of_width(points: np.ndarray, connectivity: np.ndarray) -> str:
 def _unpack(
     connectivity: np.ndarray, offsets: np.ndarray, types: np.ndarray
 ) -> dict[str, Nodes]:
-    """Blocks of rows per kind from cells laid end to end."""
+    """Return blocks of rows per kind from cells laid end to end."""
     if len(offsets) != len(types) + 1 or offsets[-1] != len(connectivity):
         raise ValueError(
             f"{len(types)} types, {len(offsets)} offsets up to {offsets[-1]} and "
@@ -166,7 +166,7 @@ def _plane(points: np.ndarray, blocks: dict[str, Nodes]) -> tuple[int, int]:
 
 
 def _proper(points: np.ndarray, nodes: Nodes, name: str) -> Nodes:
-    """The cells that have a volume and, if quadratic, straight edges."""
+    """Return the cells that have a volume and, if quadratic, straight edges."""
     kind = KINDS[name]
     _check_straight(points, nodes, kind)
     flat = relative_volumes(points, nodes, kind) <= FLAT
@@ -195,7 +195,7 @@ def _check_straight(points: np.ndarray, nodes: Nodes, kind: Kind) -> None:
 
 
 def expand(points: np.ndarray, nodes: Nodes, kind: Kind) -> np.ndarray:
-    """Origin, linear part and products of every cell's map, (cells, terms, dim).
+    """Return origin, linear part and products of every cell's map, (cells, terms, dim).
 
     They are relative to the cell's first corner, which loses nothing far from zero.
     """
@@ -208,7 +208,8 @@ def expand(points: np.ndarray, nodes: Nodes, kind: Kind) -> np.ndarray:
 def relative_volumes(
     points: np.ndarray, nodes: Nodes, kind: Kind
 ) -> Float[np.ndarray, " cells"]:
-    """The volume a cell's linear part spans over the cube of its longest edge."""
+    """Return the volume a cell's linear part spans over the cube of its longest
+    edge."""
     linear = expand(points, nodes, kind)[:, 1 : kind.dimension + 1]
     corners = points[nodes[:, : kind.corners]]
     longest = np.ptp(corners, axis=1).max(1)
@@ -245,11 +246,11 @@ class Mesh:
 
     @property
     def dimension(self) -> int:
-        """How many coordinates a place in the mesh has."""
+        """Return how many coordinates a place in the mesh has."""
         return len(self.axes)
 
     def members(self, index: int) -> Int[np.ndarray, " members"]:
-        """The cells of one kind."""
+        """Return the cells of one kind."""
         return np.flatnonzero(self.kind == index)
 
 
@@ -261,7 +262,7 @@ def make_mesh(
     kind: str | None = None,
     same: Int[np.ndarray, " points"] | None = None,
 ) -> Mesh:
-    """A checked mesh of VTK cells, or of rows (M, k) of nodes of one kind.
+    """Return a checked mesh of VTK cells, or of rows (M, k) of nodes of one kind.
 
     `same` names, for each node, the node that stands for it where cells are joined.
     """
@@ -281,7 +282,8 @@ def coincident(
     points: Float[np.ndarray, "points 3"],
     values: Float[np.ndarray, "times points 3"] | None = None,
 ) -> Int[np.ndarray, " points"]:
-    """For each node the first one at the same place: files in pieces repeat nodes.
+    """Return for each node the first one at the same place: files in pieces repeat
+    nodes.
 
     Where values are given, nodes that differ in value at any time stay apart.
     """
@@ -308,7 +310,9 @@ def _padded_nodes(blocks: dict[str, Nodes]) -> Nodes:
 def _join(
     kinds: list[Kind], blocks: dict[str, Nodes], same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Neighbors of cells across faces; faces without one, their cells and places."""
+    """Return neighbors of cells across faces; faces without one, their cells and
+    places.
+    """
     most = max(len(kind.faces) for kind in kinds)
     corners = max(len(face) for kind in kinds for face in kind.faces)
     faces, owners, places, first = [], [], [], 0
@@ -331,7 +335,8 @@ def _join(
 def pair_faces(
     faces: np.ndarray, count: int
 ) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
-    """For each face the next one with the same corners, and whether it is alone."""
+    """Return for each face the next one with the same corners, and whether it is
+    alone."""
     ordered = np.sort(faces, 1) + 1
     keys = [ordered[:, -1] * (count + 1) + ordered[:, -2]]
     if ordered.shape[1] > 2:
@@ -379,7 +384,8 @@ def _boundary(
 
 
 def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"]]:
-    """Faces as triangles (edges in a plane), and the face each one is part of."""
+    """Return faces as triangles (edges in a plane), and the face each one is part
+    of."""
     width = faces.shape[1]
     everyone = np.arange(len(faces))
     if width == 2:
@@ -392,7 +398,9 @@ def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"
 
 
 def wall_normals(corners: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Normals as long as the area of triangles, or the length of edges in a plane."""
+    """Return normals as long as the area of triangles, or the length of edges in a
+    plane.
+    """
     if corners.shape[1] == 3:
         sides = corners[:, 1:] - corners[:, :1]
         return np.cross(sides[:, 0], sides[:, 1]) / 2

@@ -59,18 +59,20 @@ class UnstructuredMesh:
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are."""
+        """Return how many nodes there are."""
         return len(self.nodes)
 
     @property
     def num_elements(self) -> int:
-        """How many elements there are."""
+        """Return how many elements there are."""
         listed = self.elements if self.cell_types is None else self.cell_types
         return 0 if listed is None else len(listed)
 
     @property
     def kind(self) -> str | None:
-        """The type and order of all elements in one word; None if there is no one."""
+        """Return the type and order of all elements in one word; None if there is no
+        one.
+        """
         if self.elements is None or self.etype is None:
             return None
         prefix = {1: "", 2: "quadratic_"}.get(self.order, f"order-{self.order} ")
@@ -78,7 +80,7 @@ class UnstructuredMesh:
 
     @property
     def expected_nodes_per_element(self) -> int:
-        """How many nodes an element of this type and order has."""
+        """Return how many nodes an element of this type and order has."""
         if self.kind not in VTK_CODES:
             raise ValueError(
                 f"etype {self.etype} of order {self.order}: a triangle or tetra has "
@@ -87,7 +89,7 @@ class UnstructuredMesh:
         return VTK_KINDS[VTK_CODES[self.kind]][0].nodes
 
     def get_spatial_bounds(self) -> tuple[Corner, Corner]:
-        """The corners of the box around all nodes."""
+        """Return the corners of the box around all nodes."""
         return self.nodes.min(0), self.nodes.max(0)
 
     def _check(self, elements: Integer[np.ndarray, "..."]) -> None:
@@ -154,7 +156,7 @@ class UnstructuredField(Field):
 
     @property
     def frozen(self) -> AbstractField:
-        """The field as the pytree that compiled code takes."""
+        """Return the field as the pytree that compiled code takes."""
         if not self.has_values:
             raise ValueError(
                 "this field has no values: make it with values=(N, 3), or sample it "
@@ -167,11 +169,13 @@ class UnstructuredField(Field):
         return self.sample_at_positions(positions, t)
 
     def contains(self, positions: Any, t: Any = 0.0) -> Bool[Array, " n"]:
-        """Whether an element holds each position, with values or without."""
+        """Return whether an element holds each position, with values or without."""
         return self._frozen.contains(positions, t)
 
     def sample(self, positions: Any, nodal_values: Any = None) -> Array:
-        """Values at positions: of those given for the nodes, or the field at time 0."""
+        """Return values at positions: of those given for the nodes, or the field at
+        time 0.
+        """
         if nodal_values is None:
             return self.sample_at_positions(positions, 0.0)
         return interpolate_nodal(self._frozen, positions, nodal_values)
@@ -194,7 +198,8 @@ def _build(mesh: UnstructuredMesh, values: Any, scheme: str, **options: Any) -> 
 
 
 def interpolate_nodal(field: Any, positions: Any, nodal: Any) -> Float[Array, "n 3"]:
-    """Nodal values (N, 2 or 3) at positions, on the mesh of a field made before."""
+    """Return nodal values (N, 2 or 3) at positions, on the mesh of a field made
+    before."""
     count = field.values.shape[-2]
     if not isinstance(nodal, jax.Array):
         nodal = check_values(nodal, count, None)[0]

@@ -42,14 +42,16 @@ class Walls(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """How many coordinates a place has."""
+        """Return how many coordinates a place has."""
         return self.tree.dimension
 
 
 def make_walls(
     mesh: Mesh, points: np.ndarray, dtype: np.dtype, part: Int[np.ndarray, " cells"]
 ) -> Walls:
-    """The walls of a mesh over points that are exact in a dtype, by parts of cells."""
+    """Return the walls of a mesh over points that are exact in a dtype, by parts of
+    cells.
+    """
     boundary = mesh.boundary
     pieces, face = split_faces(boundary.nodes)
     corners = points[pieces]
@@ -93,7 +95,7 @@ def _frame(walls: Walls, wall: Int[Array, " n"], dtype: np.dtype) -> Frame:
 
 
 def dot(a: Points, b: Points) -> Float[Array, " n"]:
-    """Inner products of rows."""
+    """Return inner products of rows."""
     total = a[:, 0] * b[:, 0]
     for i in range(1, a.shape[1]):
         total = total + a[:, i] * b[:, i]
@@ -101,7 +103,7 @@ def dot(a: Points, b: Points) -> Float[Array, " n"]:
 
 
 def closest_point(walls: Walls, x: Points, wall: Int[Array, " n"]) -> Points:
-    """The point of a wall that is closest to a place, for each place."""
+    """Return the point of a wall that is closest to a place, for each place."""
     frame = _frame(walls, wall, x.dtype)
     offset = x - frame.corner
     if walls.dimension == 2:
@@ -116,7 +118,8 @@ def _share(along: Array, long: Array) -> Array:
 
 
 def _closest_shares(frame: Frame, offset: Points) -> tuple[Array, Array]:
-    """Shares of a triangle's edges: right above it, or on the best of its sides."""
+    """Return shares of a triangle's edges: right above it, or on the best of its
+    sides."""
     one, two = frame.edges
     a, b, c = dot(one, one), dot(one, two), dot(two, two)
     d, e = dot(offset, one), dot(offset, two)
@@ -142,7 +145,9 @@ def closest_wall(
     active: Bool[Array, " n"],
     part: Int[Array, " n"] | None,
 ) -> tuple[Int[Array, " n"], Points]:
-    """The wall closest to each place, found from a guess (-1: none), and its point."""
+    """Return the wall closest to each place, found from a guess (-1: none), and its
+    point.
+    """
 
     def touches(lanes: tuple, boxes: Array) -> Array:
         return distances(x, boxes) < lanes[1]
@@ -178,7 +183,8 @@ def first_wall(
     active: Bool[Array, " n"],
     part: Int[Array, " n"] | None,
 ) -> Hit:
-    """The first wall that each path from start to end leaves the mesh through."""
+    """Return the first wall that each path from start to end leaves the mesh
+    through."""
     d = walls.dimension
     path = end - start
 
@@ -199,7 +205,7 @@ def first_wall(
 def _crosses(
     start: Points, path: Points, low: Points, high: Points, limit: Array
 ) -> Bool[Array, " n"]:
-    """Whether paths pass through boxes before a fraction of their length."""
+    """Return whether paths pass through boxes before a fraction of their length."""
     slack = ROUNDINGS * np.finfo(start.dtype).eps
     room = slack * jnp.maximum(jnp.abs(low), jnp.abs(high))
     still = path == 0
@@ -217,7 +223,7 @@ def _crosses(
 def _meet(
     walls: Walls, start: Points, path: Points, wall: Int[Array, " n"]
 ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
-    """Where paths meet walls from within, and whether they do."""
+    """Return where paths meet walls from within, and whether they do."""
     slack = ROUNDINGS * np.finfo(start.dtype).eps
     frame = _frame(walls, wall, start.dtype)
     approach = dot(path, frame.normal)
@@ -239,7 +245,7 @@ def _meet(
 
 
 def inward_normals(walls: Walls, wall: Int[Array, " n"], dtype: np.dtype) -> Points:
-    """Inward unit normals of walls."""
+    """Return inward unit normals of walls."""
     return _frame(walls, wall, dtype).normal
 
 
@@ -255,7 +261,9 @@ class Patches(NamedTuple):
 def boundary_patches(
     walls: Walls, scale: float, axes: tuple[int, ...], level: Float[np.ndarray, " 3"]
 ) -> Patches:
-    """Walls in the lengths of the mesh; a plane's third coordinate is the level's."""
+    """Return walls in the lengths of the mesh; a plane's third coordinate is the
+    level's.
+    """
     real = ~np.asarray(walls.gaps)
     table = np.asarray(walls.table, np.float64)[real]
     d = walls.dimension

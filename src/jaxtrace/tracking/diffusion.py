@@ -57,7 +57,7 @@ class Diffusion(AbstractMotion):
 
     @property
     def has_velocity(self) -> bool:
-        """Whether the motion without chance carries a velocity."""
+        """Return whether the deterministic motion carries a velocity."""
         return self.motion.has_velocity
 
     def initial_velocity(
@@ -71,19 +71,19 @@ class Diffusion(AbstractMotion):
         self.motion.check(dt, tableau)
 
     def unknowns(self, particles: Particles) -> Any:
-        """Those of the motion without chance."""
+        """Return those of the deterministic motion."""
         return self.motion.unknowns(particles)
 
     def positions(self, unknowns: Any) -> Float[Array, "n 3"]:
-        """The positions among them."""
+        """Return the positions among them."""
         return self.motion.positions(unknowns)
 
     def rate(self, unknowns: Any, velocity: Float[Array, "n 3"], time: Array) -> Any:
-        """That of the motion without chance."""
+        """Return that of the deterministic motion."""
         return self.motion.rate(unknowns, velocity, time)
 
     def update(self, particles: Particles, unknowns: Any) -> Particles:
-        """The particles before chance moves them."""
+        """Return the particles before they diffuse."""
         return self.motion.update(particles, unknowns)
 
     def diffuse(
@@ -94,7 +94,7 @@ class Diffusion(AbstractMotion):
         dt: Array,
         draw: Draw,
     ) -> Particles:
-        """One step of the walk."""
+        """Take one step of the random walk."""
         particles = self.motion.diffuse(particles, places, time, dt, draw)
         length = jnp.abs(dt)
         noise = jnp.sqrt(length) * draw.normal(STREAM, places.dtype)
@@ -109,7 +109,7 @@ class Diffusion(AbstractMotion):
     def _coefficients(
         self, places: Float[Array, "n 3"], time: Array
     ) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"] | None]:
-        """The root of 2 K along each axis, and how K changes along that axis."""
+        """Return the root of 2 K along each axis, and how K changes along that axis."""
         if not callable(self.diffusivity) and not _is_field(self.diffusivity):
             even = jnp.asarray(self.diffusivity, places.dtype)
             return jnp.broadcast_to(_root(2 * even), places.shape), None
@@ -125,7 +125,9 @@ class Diffusion(AbstractMotion):
 
 
 def _settled(product: Array) -> Array:
-    """A product rounded to one bit less than it has, before anything is added to it."""
+    """Return a product rounded to one bit less than it has, before anything is added to
+    it.
+    """
     # A compiler may join a product and a sum into one rounding, and does so in one
     # program and not in the next: a run on several devices would not be the same run.
     kind = jnp.finfo(product.dtype)
@@ -133,7 +135,8 @@ def _settled(product: Array) -> Array:
 
 
 def as_diffusivity(value: Any) -> Any:
-    """Numbers as an array of three, anything that varies as what answers for it."""
+    """Return numbers as an array of three, anything that varies as what answers
+    for it."""
     if isinstance(value, Field):
         return value.frozen
     if hasattr(value, "sample_at_positions"):
@@ -157,7 +160,7 @@ def as_diffusivity(value: Any) -> Any:
 
 
 def _traceable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, if JAX can trace it: its gradient is needed."""
+    """Return the function, if JAX can trace it: its gradient is needed."""
     points = jax.ShapeDtypeStruct((2, 3), np.float32)
     time = jax.ShapeDtypeStruct((), np.float32)
     try:
@@ -177,7 +180,7 @@ def _traceable(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _arguments(function: Callable[..., Any], points: Any, time: Any) -> tuple[Any, ...]:
-    """Positions, and the time for a function that takes it."""
+    """Return positions, and the time for a function that takes it."""
     needed = [
         p
         for p in inspect.signature(function).parameters.values()
@@ -194,7 +197,7 @@ def _is_field(diffusivity: Any) -> bool:
 def _evaluate(
     diffusivity: Any, points: Float[Array, "n 3"], time: Array
 ) -> Float[Array, "n 3"]:
-    """K along each axis."""
+    """Return K along each axis."""
     if _is_field(diffusivity):
         cell_hint = diffusivity.start(points)
         return diffusivity.velocity(points, diffusivity.instant(time), cell_hint)[0]
@@ -205,7 +208,7 @@ def _evaluate(
 
 
 def _root(value: Array) -> Array:
-    """The square root, nothing below zero; its slope stays finite there."""
+    """Return the square root, nothing below zero; its slope stays finite there."""
     none = value <= 0
     safe = jnp.where(none, jnp.ones_like(value), value)
     return jnp.where(none, jnp.zeros_like(value), jnp.sqrt(safe))

@@ -22,7 +22,7 @@ class AbstractMotion(eqx.Module):
 
     @property
     def has_velocity(self) -> bool:
-        """Whether particles carry a velocity of their own."""
+        """Return whether particles carry a velocity of their own."""
         return False
 
     def initial_velocity(
@@ -38,19 +38,19 @@ class AbstractMotion(eqx.Module):
 
     @abc.abstractmethod
     def unknowns(self, particles: Particles) -> Any:
-        """What the integrator advances."""
+        """Return what the integrator advances."""
 
     @abc.abstractmethod
     def positions(self, unknowns: Any) -> Float[Array, "n 3"]:
-        """The positions among the unknowns."""
+        """Return the positions among the unknowns."""
 
     @abc.abstractmethod
     def rate(self, unknowns: Any, velocity: Float[Array, "n 3"], time: Array) -> Any:
-        """How the unknowns change where the flow has this velocity."""
+        """Return how the unknowns change where the flow has this velocity."""
 
     @abc.abstractmethod
     def update(self, particles: Particles, unknowns: Any) -> Particles:
-        """The particles after a step."""
+        """Return the particles after a step."""
 
     def diffuse(
         self,
@@ -60,7 +60,7 @@ class AbstractMotion(eqx.Module):
         dt: Array,
         draw: Draw,
     ) -> Particles:
-        """The random part of a step that ends at `time`.
+        """Return the random part of a step that ends at `time`.
 
         `places` are the positions moved to where a repeating domain knows them.
         """
@@ -79,28 +79,28 @@ class PassiveTracer(AbstractMotion):
     terms: tuple[Term, ...] = ()
 
     def unknowns(self, particles: Particles) -> Float[Array, "n 3"]:
-        """The positions."""
+        """Return the positions."""
         return particles.positions
 
     def positions(self, unknowns: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """The positions."""
+        """Return the positions."""
         return unknowns
 
     def rate(
         self, unknowns: Float[Array, "n 3"], velocity: Float[Array, "n 3"], time: Array
     ) -> Float[Array, "n 3"]:
-        """The velocity of the flow and of every term."""
+        """Return the velocity of the flow and of every term."""
         return velocity + _sum_terms(self.terms, unknowns, time, velocity)
 
     def update(self, particles: Particles, unknowns: Float[Array, "n 3"]) -> Particles:
-        """The particles where the step ends."""
+        """Return the particles where the step ends."""
         return move(particles, unknowns)
 
 
 def _sum_terms(
     terms: tuple[Term, ...], positions: Float[Array, "n 3"], *arguments: Array
 ) -> Float[Array, "n 3"]:
-    """The sum of all terms, in the dtype of the positions."""
+    """Return the sum of all terms, in the dtype of the positions."""
     added = jnp.zeros_like(positions)
     for term in terms:
         found = jnp.asarray(term(positions, *arguments), positions.dtype)
@@ -153,11 +153,11 @@ class Inertial(AbstractMotion):
 
     @property
     def has_velocity(self) -> bool:
-        """Particles carry their velocity."""
+        """Return True: particles carry their velocity."""
         return True
 
     def initial_velocity(self, velocity: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """The velocity of the flow."""
+        """Return the velocity of the flow."""
         return velocity
 
     def check(self, dt: float, tableau: Tableau) -> None:
@@ -177,11 +177,11 @@ class Inertial(AbstractMotion):
             )
 
     def unknowns(self, particles: Particles) -> Unknowns:
-        """Positions and velocities."""
+        """Return positions and velocities."""
         return particles.positions, particles.velocity
 
     def positions(self, unknowns: Unknowns) -> Float[Array, "n 3"]:
-        """The positions."""
+        """Return the positions."""
         return unknowns[0]
 
     def rate(
@@ -197,7 +197,7 @@ class Inertial(AbstractMotion):
         return own, drag + weight + terms
 
     def update(self, particles: Particles, unknowns: Unknowns) -> Particles:
-        """The particles where the step ends, with their velocity there."""
+        """Return the particles where the step ends, with their velocity there."""
         positions, own = unknowns
         moved = move(particles, positions)
         kept = jnp.where(particles.alive[:, None], own, particles.velocity)
@@ -205,5 +205,5 @@ class Inertial(AbstractMotion):
 
 
 def _known(value: Any) -> float | None:
-    """A number, unless it is being traced."""
+    """Return a number, unless it is being traced."""
     return None if isinstance(value, Traced) else float(value)

@@ -81,15 +81,15 @@ class TrackerOptions:
 
     @property
     def budget_bytes(self) -> int:
-        """The memory a run may take."""
+        """Return the memory a run may take."""
         return int(self.max_memory_gb * GIB)
 
     def frame_bytes(self, n_particles: int) -> int:
-        """What one recorded frame takes."""
+        """Return what one recorded frame takes."""
         return n_particles * COORDINATE_BYTES * (2 if self.record_velocities else 1)
 
     def frames_per_call(self, n_particles: int, frames: int, watched: bool) -> int:
-        """Frames of one compiled call: all, or fewer to fit or to show progress.
+        """Return frames of one compiled call: all, or fewer to fit or to show progress.
 
         Two calls' records exist at a time: one being made, one being fetched.
         """
@@ -103,7 +103,9 @@ class TrackerOptions:
 
 
 def _even(frames: int, most: int) -> int:
-    """Nearly the most, such that all calls are as long, if there is such a number."""
+    """Return nearly the most, such that all calls are as long, if there is such a
+    number.
+    """
     calls = math.ceil(frames / most)
     for count in range(calls, calls + calls // 4 + 1):
         if frames % count == 0:
@@ -120,7 +122,7 @@ class Progress:
 
     @property
     def watched(self) -> bool:
-        """Whether anyone looks."""
+        """Return whether progress is shown anywhere."""
         silent = type(self.meter) is Meter
         return self.options.progress_callback is not None or not silent
 
@@ -130,7 +132,7 @@ class Progress:
         self.meter.start(self.options.progress_desc, self.total)
 
     def show(self, done: int) -> None:
-        """So many of the frames are done."""
+        """Show how many of the frames are done."""
         self.meter.show(done)
         callback = self.options.progress_callback
         if callback is None:
@@ -146,7 +148,7 @@ class Progress:
 
 
 def _meter(options: TrackerOptions) -> Meter:
-    """Silent unless asked: by a style, or by a verbose configuration."""
+    """Return a meter, silent unless a style or a verbose configuration asks for one."""
     settings = get_config()
     kinds = {"tqdm": "rich", "simple": "text", "none": "silent"}
     quiet = not settings.show_progress
@@ -155,7 +157,7 @@ def _meter(options: TrackerOptions) -> Meter:
 
 
 def _takes_two(callback: Callable[..., Any]) -> bool:
-    """Whether a callback is f(step, total) rather than f(fraction)."""
+    """Return whether a callback is f(step, total) rather than f(fraction)."""
     parameters = inspect.signature(callback).parameters.values()
     needed = [
         p

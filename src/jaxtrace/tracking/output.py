@@ -44,13 +44,13 @@ class Collected:
         self._put(chunk.first + 1, chunk.record)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
-        """All frames as a trajectory."""
+        """Return all frames as a trajectory."""
         return make_trajectory(
             self.times, self.arrays, particles, self.count, self.facts, fill
         )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _put(self, at: int, record: Record) -> None:
         for name, array in _host(record, self.count).items():
@@ -104,7 +104,7 @@ class Streamed:
                 )
 
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
-        """Frame 0, or the last frame that was kept with its particles."""
+        """Keep frame 0, or return the last frame that was kept with its particles."""
         if self.resume and self.keeper.latest() is not None:
             restored = self.keeper.restore(particles)
             done = restored.step
@@ -128,7 +128,7 @@ class Streamed:
             pending.result()
 
     def _write(self, chunk: Chunk) -> None:
-        """Frames, then particles, which are never ahead of the store.
+        """Write frames, then particles, which are never ahead of the store.
 
         Slots that only fill up are left out: the run may go on with other batches.
         """
@@ -138,7 +138,7 @@ class Streamed:
         self.keeper.save(last - 1, real)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
-        """The whole run, read back from disk."""
+        """Return the whole run, read back from disk."""
         self._wait()
         times, arrays = self.store.read()
         return make_trajectory(times, arrays, particles, self.count, self.facts, fill)
@@ -152,7 +152,7 @@ class Streamed:
 def open_output(
     output: Any, resume: bool, times: np.ndarray, count: int, facts: dict[str, Any]
 ) -> Collected | Streamed:
-    """Memory, or the store of a path."""
+    """Open memory, or the store of a path."""
     if output is None:
         if resume:
             raise ValueError("resume needs the output of the run to go on with")
@@ -168,7 +168,7 @@ def make_trajectory(
     facts: dict[str, Any],
     fill: float,
 ) -> Trajectory:
-    """Recorded frames and what became of the particles."""
+    """Return recorded frames and what became of the particles."""
     positions, generation = arrays["positions"], arrays.get("generation")
     status = np.asarray(particles.status)[:count]
     alive = _presence(positions, generation, status)
@@ -190,7 +190,8 @@ def make_trajectory(
 def _presence(
     positions: np.ndarray, generation: np.ndarray | None, status: np.ndarray
 ) -> np.ndarray:
-    """Where there is a particle; only slots that were ever empty are looked at."""
+    """Return where there is a particle; only slots that were ever empty are looked
+    at."""
     emptied = status != ParticleStatus.ACTIVE
     if generation is not None:
         emptied = emptied | (generation[-1] > 0)
@@ -200,7 +201,7 @@ def _presence(
 
 
 def _host(record: Record, count: int) -> Arrays:
-    """The arrays of a record without the slots that only fill up."""
+    """Return the arrays of a record without the slots that only fill up."""
     parts = {
         "positions": record.positions,
         "velocities": record.velocities,

@@ -114,11 +114,11 @@ class Draw(eqx.Module):
     step: Int[Array, ""]
 
     def uniform(self, stream: int, dtype: np.dtype) -> Float[Array, "n 2"]:
-        """Two numbers in [0, 1) per particle; each stream is another pair."""
+        """Return two numbers in [0, 1) per particle; each stream is another pair."""
         return _fraction(self._bits(stream), dtype)
 
     def normal(self, stream: int, dtype: np.dtype) -> Float[Array, "n 3"]:
-        """Three standard normal numbers per particle (Box and Muller)."""
+        """Return three standard normal numbers per particle (Box and Muller)."""
         parts = [self.uniform(2 * stream + s, dtype) for s in (0, 1)]
         radius = [jnp.sqrt(-2 * jnp.log1p(-p[:, 0])) for p in parts]
         angle = [2 * np.pi * p[:, 1] for p in parts]
@@ -130,7 +130,7 @@ class Draw(eqx.Module):
         return jnp.stack(columns, 1)
 
     def _bits(self, stream: int) -> UInt32[Array, "n 4"]:
-        """Four words per particle from two hashes of (slot, step)."""
+        """Return four words per particle from two hashes of (slot, step)."""
         slots = self.slots.astype(np.uint32)
         steps = jnp.broadcast_to(self.step.astype(np.uint32), slots.shape)
         words = []
@@ -142,7 +142,7 @@ class Draw(eqx.Module):
 
 
 def _fraction(bits: UInt32[Array, "n 4"], dtype: np.dtype) -> Float[Array, "n 2"]:
-    """Words as numbers in [0, 1), as fine as the dtype can hold."""
+    """Return words as numbers in [0, 1), as fine as the dtype can hold."""
     if np.dtype(dtype) == np.float64:
         high = (bits[:, :2] >> 5).astype(np.float64)
         low = (bits[:, 2:] >> 6).astype(np.float64)
@@ -151,5 +151,5 @@ def _fraction(bits: UInt32[Array, "n 4"], dtype: np.dtype) -> Float[Array, "n 2"
 
 
 def noise_key(seed: int) -> UInt32[Array, " 2"]:
-    """The key of a seed."""
+    """Return the key of a seed."""
     return jax.random.key_data(jax.random.key(seed, impl="threefry2x32"))

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once, replicate, shard_batch
 from jaxrig.batching import is_out_of_memory
+from jaxrig.tracing import CompiledOnce
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.tracking.particles import Particles
@@ -60,7 +61,7 @@ class SliceWindows:
 
     @property
     def streams(self) -> bool:
-        """Whether only some slices are in memory."""
+        """Return whether only some slices are in memory."""
         return self._streamed is not None
 
     def check(self, method: Method) -> None:
@@ -74,7 +75,7 @@ class SliceWindows:
             )
 
     def cover(self, first: int, last: int) -> tuple[Dynamics, int]:
-        """The world of a window that holds these slices, and its first slice."""
+        """Return the world of a window that holds these slices, and its first slice."""
         if self._streamed is None:
             return self._world, 0
         field = self._streamed.cover(first, last)
@@ -84,7 +85,7 @@ class SliceWindows:
         return dynamics, self._streamed.first
 
     def at(self, instant: Instant) -> tuple[Dynamics, Instant]:
-        """The world of one instant, and the instant as it sees it."""
+        """Return the world of one instant, and the instant as it sees it."""
         if self._streamed is None:
             return self._world, instant
         used = np.asarray(instant.slices)
@@ -94,7 +95,8 @@ class SliceWindows:
         )
 
     def reach(self, schedule: Schedule, first: int, last: int) -> int:
-        """The last of some frames whose slices fit one window with the first's."""
+        """Return the last of some frames whose slices fit one window with the
+        first's."""
         if self._streamed is None:
             return last
         while last > first + 1:
@@ -117,11 +119,22 @@ def _without_field(dynamics: Dynamics) -> Dynamics:
     return eqx.tree_at(lambda w: w.field, dynamics, None)
 
 
-@compile_once(max_traces=None)
+def allow_one_program(*entries: CompiledOnce) -> None:
+    """Let each entry compile at most one more program from here on.
+
+    A process may track any number of fields and seedings, so there is no bound for all
+    of them; but the chunks of one run share one program, and a run that would compile
+    a second one is stopped with the argument that changed.
+    """
+    for entry in entries:
+        entry.max_traces = entry.trace_count + 1
+
+
+@compile_once(max_traces=1)
 def begin(
     dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
 ) -> tuple[Particles, Record]:
-    """Particles at their seeds, and frame 0."""
+    """Return particles at their seeds, and frame 0."""
     particles = initialize(dynamics, seeds, instant, method)
     opening = record_frame(dynamics, particles, instant, method)
     return particles, jax.tree.map(lambda x: x[None], opening)
@@ -142,6 +155,8 @@ def run_chunks(
     A chunk is handed out while the next is worked out, so that a device need not wait
     for the host; with a streamed field the next would need a window of its own.
     """
+    entry = _advance if mesh is None else _advance_shared
+    allow_one_program(entry)
     uneven = (schedule.frames - first) % plan.frames != 0
     padded = schedule.padded or uneven or windows.streams
     running: Chunk | None = None
@@ -161,6 +176,7 @@ def run_chunks(
                 raise
             method, plan = smaller
             padded = True
+            allow_one_program(entry)  # smaller pieces are another shape
             first = first if running is None else running.first
             running = None
             continue
@@ -196,7 +212,9 @@ def _start(
 def _smaller(
     error: Exception, particles: Particles, method: Method, plan: ChunkPlan
 ) -> tuple[Method, ChunkPlan] | None:
-    """Half as many frames or particles at a time, or nothing if that is no remedy."""
+    """Return half as many frames or particles at a time, or nothing if that is no
+    remedy.
+    """
     if not (plan.recover and is_out_of_memory(error)):
         return None
     if plan.frames > 1:
@@ -227,7 +245,7 @@ def _call(
     return _advance_shared(dynamics, particles, part, method, padded, mesh)
 
 
-@compile_once(max_traces=None)
+@compile_once(max_traces=1)
 def _advance(
     dynamics: Dynamics,
     particles: Particles,
@@ -249,7 +267,7 @@ def _advance(
     )
 
 
-@compile_once(max_traces=None)
+@compile_once(max_traces=1)
 def _advance_shared(
     dynamics: Dynamics,
     particles: Particles,
@@ -258,7 +276,7 @@ def _advance_shared(
     padded: bool,
     mesh: Mesh,
 ) -> tuple[Particles, Record]:
-    """The same with the particles spread over devices, each seeing its own."""
+    """Return the same with the particles spread over devices, each seeing its own."""
     arrays, rest = eqx.partition((dynamics, part), eqx.is_array_like)
     one, axis = PartitionSpec(), mesh.axis_names[0]
 
@@ -277,12 +295,12 @@ def _advance_shared(
 
 
 def spread(particles: Particles, mesh: Mesh) -> Particles:
-    """Particles shared out over devices; their number must be a multiple."""
+    """Return particles shared out over devices; their number must be a multiple."""
     return shard_batch(particles, mesh)
 
 
 def pad_slots(particles: Particles, multiple: int) -> Particles:
-    """More slots, empty ones, so that the number is a multiple."""
+    """Add empty slots so that their number is a multiple."""
     count = particles.positions.shape[0]
     missing = -count % multiple
     if not missing or not count:

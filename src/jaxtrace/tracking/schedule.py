@@ -34,7 +34,7 @@ class Timing:
 
     @property
     def dt(self) -> float:
-        """The length of a substep; negative when tracking backward."""
+        """Return the length of a substep; negative when tracking backward."""
         if len(self.frames) < 2:
             return 0.0
         span = self.frames[-1] - self.frames[0]
@@ -47,7 +47,8 @@ def plan_times(
     dt: float | None,
     slices: Any = None,
 ) -> Timing:
-    """Frames and substeps from a span, a number of frames and the longest substep.
+    """Return frames and substeps from a span, a number of frames and the longest
+    substep.
 
     Without a number of frames they are `dt` apart; without either there is one frame
     per slice of the field inside the span.
@@ -113,16 +114,17 @@ class Schedule(eqx.Module):
 
     @property
     def frames(self) -> int:
-        """How many frames there are."""
+        """Return how many frames there are."""
         return self.step.shape[0]
 
     @property
     def padded(self) -> bool:
-        """Whether there are substeps to skip."""
+        """Return whether there are substeps to skip."""
         return not bool(np.all(np.asarray(self.active)))
 
     def part(self, first: int, last: int, length: int) -> "Schedule":
-        """Some of the frames, made up to a fixed length by frames to be skipped."""
+        """Return some of the frames, made up to a fixed length by frames to be
+        skipped."""
         missing = length - (last - first)
 
         def cut(x: Any) -> Any:
@@ -137,14 +139,14 @@ class Schedule(eqx.Module):
         return eqx.tree_at(lambda s: s.active, found, found.active & real)
 
     def slices(self, first: int, last: int) -> tuple[int, int]:
-        """The first and the last stored slice that some of the frames need."""
+        """Return the first and the last stored slice that some of the frames need."""
         used = [m.slices[first:last] for m in (self.stages, self.frame)]
         if not used[0].size:  # a formula has no slices
             return 0, 0
         return min(int(u.min()) for u in used), max(int(u.max()) for u in used)
 
     def rebased(self, first_slice: int) -> "Schedule":
-        """The same for a field whose first stored slice is this one."""
+        """Return the same for a field whose first stored slice is this one."""
         return eqx.tree_at(
             lambda s: (s.stages.slices, s.frame.slices),
             self,
@@ -155,7 +157,7 @@ class Schedule(eqx.Module):
 def make_schedule(
     field: AbstractField, frames: Any, substeps: int, tableau: Tableau, dtype: Any
 ) -> Schedule:
-    """The schedule of the intervals between frames; traced times are allowed."""
+    """Return the schedule of the intervals between frames; traced times are allowed."""
     traced = isinstance(frames, jax.Array)
     xp: Any = jnp if traced else np
     frames = frames if traced else np.asarray(frames, np.float64)
@@ -181,7 +183,9 @@ def make_schedule(
 
 
 def every(schedule: Schedule, interval: int) -> Schedule:
-    """Only each so-many-th frame kept, and the last: intervals joined between them."""
+    """Keep every n-th frame and the last one: intervals are joined between
+    them.
+    """
     if interval == 1:
         return schedule
     count = schedule.frames
@@ -206,7 +210,7 @@ def every(schedule: Schedule, interval: int) -> Schedule:
 
 
 def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:
-    """Which of so many frames are kept: the first, each so-many-th and the last."""
+    """Return which of so many frames are kept: the first, every n-th and the last."""
     if interval < 1:
         raise ValueError(f"recording_interval {interval}: keep one frame in 1 or more")
     kept = np.arange(0, count, interval)

@@ -21,7 +21,8 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
 def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
-    """Rows of two or three coordinates, or one of them, as seeds; z is 0 in 2-D."""
+    """Return rows of two or three coordinates, or one of them, as seeds; z is 0 in
+    2-D."""
     positions = np.asarray(rows, np.float64)
     if positions.ndim == 1 and positions.size:
         positions = positions[None]
@@ -37,7 +38,7 @@ def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
 
 
 def random_seeds(n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None) -> Seeds:
-    """Seeds spread at random over a box, the same for the same `rng_seed`."""
+    """Return seeds spread at random over a box, the same for the same `rng_seed`."""
     return as_seeds(
         uniform_rows(np.random.default_rng(rng_seed), n, box_bounds(bounds)), dtype
     )
@@ -46,7 +47,7 @@ def random_seeds(n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None) -> S
 def uniform_rows(
     generator: np.random.Generator, n: int, box: Box
 ) -> Float64[np.ndarray, "seeds 3"]:
-    """Points spread at random over a box."""
+    """Return points spread at random over a box."""
     return box.lo + generator.random((max(n, 0), 3)) * box.size
 
 
@@ -56,7 +57,7 @@ def uniform_grid_seeds(
     include_boundaries: bool = True,
     dtype: Any = None,
 ) -> Seeds:
-    """Seeds on a regular grid over a box, x slowest and z fastest.
+    """Return seeds on a regular grid over a box, x slowest and z fastest.
 
     One number is the count along every axis that the bounds leave open, two or three
     are the counts along x, y and z. With boundaries the first and last layer lie on
@@ -81,7 +82,7 @@ def uniform_grid_seeds(
 
 
 def axis_counts(resolution: int | Sequence[int], box: Box) -> tuple[int, int, int]:
-    """Counts along x, y and z: one number counts for every active axis."""
+    """Return counts along x, y and z: one number counts for every active axis."""
     if isinstance(resolution, int | np.integer):
         nx, ny, nz = (int(resolution) if active else 1 for active in box.active)
         return nx, ny, nz
@@ -99,7 +100,7 @@ def _layers(axis: int, box: Box, count: int, include_boundaries: bool) -> np.nda
 
 
 def line_seeds(start: Any, end: Any, n: int, dtype: Any = None) -> Seeds:
-    """Seeds at equal distances along a line, both ends included."""
+    """Return seeds at equal distances along a line, both ends included."""
     return as_seeds(np.linspace(_point(start), _point(end), max(n, 0)), dtype)
 
 
@@ -111,7 +112,7 @@ def circle_seeds(
     start_angle: float = 0.0,
     dtype: Any = None,
 ) -> Seeds:
-    """Seeds at equal angles on a circle in the plane "xy", "xz" or "yz"."""
+    """Return seeds at equal angles on a circle in the plane "xy", "xz" or "yz"."""
     if plane not in PLANES:
         raise ValueError(f"plane={plane!r} is not one of: {', '.join(PLANES)}")
     _check_radius(radius)
@@ -132,7 +133,9 @@ def sphere_seeds(
     rng_seed: int = 0,
     dtype: Any = None,
 ) -> Seeds:
-    """Seeds spread at random in a ball ("uniform") or on its surface ("surface")."""
+    """Return seeds spread at random in a ball ("uniform") or on its surface
+    ("surface").
+    """
     if distribution not in ("uniform", "surface"):
         raise ValueError(
             f"distribution={distribution!r} is not one of: uniform, surface"
@@ -148,7 +151,7 @@ def sphere_seeds(
 
 
 def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarray:
-    """Points spread evenly over the faces of a box, the edges of a flat one."""
+    """Return points spread evenly over the faces of a box, the edges of a flat one."""
     rows = uniform_rows(generator, n, box)
     axes = np.flatnonzero(box.active)
     if len(axes) == 0:
@@ -165,7 +168,8 @@ def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarra
 def boundary_seeds(
     geometry: Any, n: int, rng_seed: int = 0, dtype: Any = None
 ) -> Seeds:
-    """Seeds spread evenly over the surface of a box, a sphere or a field's domain.
+    """Return seeds spread evenly over the surface of a box, a sphere or a field's
+    domain.
 
     `geometry` is bounds, `{"center": ..., "radius": ...}`, or anything with
     `get_spatial_bounds()`.
@@ -188,7 +192,7 @@ def boundary_seeds(
 def gaussian_cluster_seeds(
     centers: Any, std: Any, n_per_cluster: int, rng_seed: int = 0, dtype: Any = None
 ) -> Seeds:
-    """Normal clouds of seeds around centers, cluster after cluster.
+    """Return normal clouds of seeds around centers, cluster after cluster.
 
     `std` is one number, one per cluster, or one per cluster and axis. Clusters given
     in two dimensions stay in their plane.
@@ -233,7 +237,7 @@ def stratified_seeds(
     rng_seed: int = 0,
     dtype: Any = None,
 ) -> Seeds:
-    """Seeds at random in each of equal cells, `n_strata` along every axis.
+    """Return seeds at random in each of equal cells, `n_strata` along every axis.
 
     The cells get the same count each; what is left over goes to the first ones.
     """
@@ -256,7 +260,7 @@ def custom_distribution_seeds(
     rng_seed: int = 0,
     dtype: Any = None,
 ) -> Seeds:
-    """Seeds with a density proportional to `pdf_func(positions) -> (rows,)`.
+    """Return seeds with a density proportional to `pdf_func(positions) -> (rows,)`.
 
     Rejection sampling: the highest density is estimated from probes, and where a
     higher one turns up later, the seeds taken so far are thinned to match.
@@ -298,7 +302,7 @@ def _density(pdf_func: Callable[[Any], Any], positions: np.ndarray) -> np.ndarra
 def _within_cells(
     generator: np.random.Generator | None, which: np.ndarray, counts: Any, box: Box
 ) -> Float64[np.ndarray, "rows 3"]:
-    """A random point of each of the cells, or its center; z counts fastest."""
+    """Return a random point of each of the cells, or its center; z counts fastest."""
     corner = np.stack(np.unravel_index(which, tuple(counts)), axis=1)
     inside = 0.5 if generator is None else generator.random(corner.shape)
     return box.lo + (corner + inside) / counts * box.size

@@ -50,7 +50,7 @@ class Paths(eqx.Module):
 def record_frame(
     dynamics: Dynamics, particles: Particles, instant, method: Method
 ) -> Record:
-    """What a frame keeps."""
+    """Return what a frame keeps."""
     gone = ~particles.alive[:, None]
     nan = jnp.asarray(jnp.nan, particles.positions.dtype)
     velocities = None
@@ -117,7 +117,7 @@ def simulate(
     record_velocities: bool = False,
     tolerance: float | None = None,
 ) -> Paths:
-    """Paths of particles from seeds (N, 3) through frames at the given times.
+    """Return paths of particles from seeds (N, 3) through frames at the given times.
 
     Pure, compiled by whoever compiles it, and differentiable with respect to seeds,
     the arrays of the field, the boundary and the motion (and `times`, if traced); the
@@ -162,7 +162,7 @@ def check_steps(
 def make_dynamics(
     field: Any, boundary: Any, motion: AbstractMotion | None, seed: int
 ) -> Dynamics:
-    """What acts on particles, from whatever users give."""
+    """Return what acts on particles, from whatever users give."""
     return Dynamics(
         as_field(field),
         as_boundary(boundary),
@@ -172,7 +172,7 @@ def make_dynamics(
 
 
 def first_instant(field: AbstractField, times: Any, dtype: Any) -> Instant:
-    """The instant of the first frame as the field sees it."""
+    """Return the instant of the first frame as the field sees it."""
     instant = field.instant(times[0])
     return Instant(
         jnp.asarray(instant.time, dtype),

@@ -49,7 +49,7 @@ class Method:
 
     @property
     def tableau(self) -> Tableau:
-        """The numbers of the integrator."""
+        """Return the numbers of the integrator."""
         return find_method(self.integrator)
 
 
@@ -74,7 +74,7 @@ class TimeStep(eqx.Module):
 def initialize(
     dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
 ) -> Particles:
-    """Particles at their seeds, knowing where they are and what they carry."""
+    """Return particles at their seeds, knowing where they are and what they carry."""
     particles = seed_particles(seeds, ())
     places = dynamics.boundary.wrap(particles.positions)
     cell_hint, velocity = dynamics.field.start(places), None
@@ -116,7 +116,8 @@ def tiled(function, particles: Particles, tile: int):
 
 
 def _stage_fields(field: AbstractField, stages: Instant, method: Method):
-    """The field at each distinct instant of the step, cheapened where that pays."""
+    """Return the field at each distinct instant of the step, cheapened where that
+    pays."""
     instants = [
         jax.tree.map(lambda x, i=i: x[i], stages)
         for i in range(len(method.tableau.instants))
@@ -147,7 +148,9 @@ def _advance(
 def finish_step(
     dynamics: Dynamics, particles: Particles, unknowns, cell_hint, time_step: TimeStep
 ):
-    """What follows the integrator: chance, particles that got lost, the boundary."""
+    """Apply what follows the integrator: diffusion, lost particles, the
+    boundary.
+    """
     before = particles.positions
     end = time_step.start + time_step.dt
     draw = Draw(dynamics.key, particles.slots, time_step.step)
@@ -171,7 +174,7 @@ def finish_step(
 def _bounce(
     boundary: AbstractBoundary, particles: Particles, context: StepContext
 ) -> Particles:
-    """The boundary's rule for positions, and its derivative for velocities."""
+    """Return the boundary's rule for positions, and its derivative for velocities."""
     if getattr(boundary, "on_host", False):
         raise TypeError(
             f"{type(boundary).__name__} calls a NumPy function, and particles that "
@@ -211,6 +214,7 @@ def _is_none(node) -> bool:
     return node is None
 
 
+# No budget: users step any number of particles by hand, each a program of its own.
 @compile_once(max_traces=None)
 def _single_step(
     dynamics: Dynamics,
@@ -230,7 +234,7 @@ def single_step(
     dt: float,
     method: Method,
 ) -> Float[Array, "n 3"]:
-    """Positions after one compiled step from time t."""
+    """Return positions after one compiled step from time t."""
     dtype = positions.dtype
     nodes = np.asarray(method.tableau.instants)
     instant = dynamics.field.instant(t + dt * nodes)
@@ -292,7 +296,7 @@ def _cover(
 def _try(
     dynamics: Dynamics, cursor: _Cursor, time_step: TimeStep, method: Method
 ) -> _Cursor:
-    """One attempt for every particle that is not there yet."""
+    """Try one step for every particle that is not there yet."""
     tableau, motion = method.tableau, dynamics.motion
     left = 1 - cursor.done
     length = jnp.minimum(cursor.next_dt, left)

@@ -27,6 +27,7 @@ from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.run import (
     ChunkPlan,
     SliceWindows,
+    allow_one_program,
     begin,
     pad_slots,
     run_chunks,
@@ -196,6 +197,7 @@ class ParticleTracker:
         """Put every frame of the schedule into the sink."""
         options, count = self.options, seeds.shape[0]
         here, instant = windows.at(instant)
+        allow_one_program(begin)
         particles, opening = begin(here, seeds, instant, method)
         del here
         first, particles = sink.begin(opening, particles)

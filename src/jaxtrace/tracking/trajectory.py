@@ -19,7 +19,8 @@ from jaxtrace.types import ParticleStatus
 
 
 def as_floats(values: ArrayLike, name: str) -> Float[np.ndarray, "*shape"]:
-    """A host array of at least single precision; no digit of the input is lost."""
+    """Return a host array of at least single precision; no digit of the input is
+    lost."""
     array = np.asarray(values)
     if not np.can_cast(array.dtype, np.float64, "same_kind"):
         raise ValueError(f"{name} are of type {array.dtype}: give real numbers")
@@ -27,7 +28,8 @@ def as_floats(values: ArrayLike, name: str) -> Float[np.ndarray, "*shape"]:
 
 
 def as_paths(values: ArrayLike, name: str) -> Float[np.ndarray, "frames particles 3"]:
-    """Points as (frames, particles, 3); a 2-D array is one particle over time."""
+    """Return points as (frames, particles, 3); a 2-D array is one particle over
+    time."""
     array = as_floats(values, name)
     if array.ndim not in (1, 2, 3) or array.shape[-1] not in (2, 3):
         raise ValueError(
@@ -44,7 +46,7 @@ def as_paths(values: ArrayLike, name: str) -> Float[np.ndarray, "frames particle
 def as_slots(
     values: ArrayLike, name: str, dtype: DTypeLike, shape: tuple[int, int]
 ) -> Shaped[np.ndarray, "frames particles"]:
-    """One value per frame and particle; (frames,) will do for one particle."""
+    """Return one value per frame and particle; (frames,) will do for one particle."""
     array = np.asarray(values)
     array = array if array.dtype == dtype else array.astype(dtype)
     if array.ndim == 1 and shape[1] == 1:
@@ -63,7 +65,7 @@ def require_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
 
 
 def as_index(index: Any, size: int, name: str) -> int:
-    """A whole number from `-size` to `size - 1`, counted from the front."""
+    """Return a whole number from `-size` to `size - 1`, counted from the front."""
     number = operator.index(index)
     if not -size <= number < size:
         raise IndexError(f"{name} {number} is outside a trajectory of {size} {name}s")
@@ -71,7 +73,9 @@ def as_index(index: Any, size: int, name: str) -> int:
 
 
 def as_axis_index(key: Any, size: int, name: str) -> slice | np.ndarray:
-    """A slice, mask or list of indices as it is; one index as a slice of length 1."""
+    """Return a slice, mask or list of indices as it is; one index as a slice of length
+    1.
+    """
     if isinstance(key, slice):
         return key
     if np.ndim(key) == 1:
@@ -149,13 +153,14 @@ class Trajectory:
         require_shape("exit_time", self.exit_time, (particles,))
 
     def _guess_status(self) -> Int8[np.ndarray, " particles"]:
-        """Alive at the end: active; alive before: absorbed; never alive: lost."""
+        """Return active if alive at the end, absorbed if alive before, else lost."""
         seen, inside = self.alive.any(axis=0), self.alive[-1:].any(axis=0)
         absent = np.where(seen, ParticleStatus.ABSORBED, ParticleStatus.LOST)
         return np.where(inside, ParticleStatus.ACTIVE, absent).astype(np.int8)
 
     def _guess_exit_time(self) -> Float[np.ndarray, " particles"]:
-        """The first frame after the last alive one; NaN if inside or never seen."""
+        """Return the first frame after the last alive one; NaN if inside or never
+        seen."""
         after_last = self.T - np.argmax(self.alive[::-1], axis=0) if self.T else 0
         left = self.alive.any(axis=0) & (after_last < self.T)
         known = np.append(self.times, self.times.dtype.type(np.nan))
@@ -163,22 +168,22 @@ class Trajectory:
 
     @property
     def T(self) -> int:
-        """Number of recorded frames."""
+        """Return the number of recorded frames."""
         return self.positions.shape[0]
 
     @property
     def N(self) -> int:
-        """Number of particles."""
+        """Return the number of particles."""
         return self.positions.shape[1]
 
     @property
     def duration(self) -> float:
-        """Time from first to last frame, negative when tracked backwards."""
+        """Return time from first to last frame, negative when tracked backwards."""
         return float(self.times[-1] - self.times[0]) if self.T > 1 else 0.0
 
     @property
     def dt_mean(self) -> float:
-        """Mean time between frames."""
+        """Return mean time between frames."""
         return self.duration / (self.T - 1) if self.T > 1 else 0.0
 
     def __len__(self) -> int:
@@ -229,23 +234,27 @@ class Trajectory:
         )
 
     def compute_displacement(self) -> Float[np.ndarray, " particles"]:
-        """Distance from start to end of each slot's latest life."""
+        """Return distance from start to end of each slot's latest life."""
         return paths.displacements(self)
 
     def compute_path_length(self) -> Float[np.ndarray, " particles"]:
-        """Length of each slot's path, summed over its lives."""
+        """Return length of each slot's path, summed over its lives."""
         return paths.path_lengths(self)
 
     def compute_speeds(self) -> Float[np.ndarray, "steps particles"]:
-        """Recorded speed at the start of each frame interval, else length over time."""
+        """Return recorded speed at the start of each frame interval, else length over
+        time.
+        """
         return paths.speeds(self)
 
     def memory_usage_mb(self) -> float:
-        """Host memory held by the arrays of all frames, in MiB."""
+        """Return host memory held by the arrays of all frames, in MiB."""
         return paths.memory_mb(self)
 
     def get_bounds(self) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-        """Lowest and highest recorded coordinates of alive particles, NaN if none."""
+        """Return lowest and highest recorded coordinates of alive particles, NaN if
+        none.
+        """
         return paths.bounds(self)
 
 
@@ -257,7 +266,7 @@ CLOCK_AGREEMENT = 1e-3
 def merge_trajectories(
     trajectories: Sequence[Trajectory], axis: str = "time"
 ) -> Trajectory:
-    """One trajectory out of several, one after another or side by side.
+    """Return one trajectory out of several, one after another or side by side.
 
     Along time, a part that begins with the very frame at which the one before it ended
     (a restarted run) contributes that frame once. Velocities are kept when every part
@@ -322,7 +331,7 @@ def _continued_count(
     before: Int[np.ndarray, "earlier particles"],
     after: Int[np.ndarray, "later particles"],
 ) -> Int[np.ndarray, "later particles"]:
-    """Generations of a later part, counted on where it began to count anew."""
+    """Return generations of a later part, counted on where it began to count anew."""
     if not len(before) or not len(after):
         return after
     return after + np.maximum(before[-1] - after[0], 0)

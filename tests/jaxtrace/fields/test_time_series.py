@@ -245,3 +245,22 @@ def test_where_particles_are_lost_is_known():
     field = CASES["mesh"]()
     x = np.array([[1.0, 0.5, 0.25], [9.0, 0, 0]])
     assert field.contains(x).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("outside", ["clamp", "periodic"])
+def test_a_grid_given_by_its_axes_is_the_grid_found_among_its_nodes(outside):
+    axes = np.linspace(0, 2, 5), np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.5])
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+    found = TimeSeriesField(growing(points), TIMES, points, outside=outside)
+    values = growing(points).reshape(len(TIMES), 5, 3, 2, 3)
+    given = TimeSeriesField.on_grid(values, TIMES, axes, outside=outside)
+    assert given.interpolation_scheme == "trilinear"
+    assert (given.T, given.N) == (found.T, found.N)
+    np.testing.assert_array_equal(given.positions, found.positions)
+    np.testing.assert_array_equal(given.data, found.data)
+    np.testing.assert_array_equal(given(places(), 1.7), found(places(), 1.7))
+    given.positions = jnp.asarray(given.positions)  # the same: nothing to do
+    given.data = 2 * given.data
+    np.testing.assert_array_equal(given.data, 2 * found.data)
+    with pytest.raises(ValueError, match="do not fit 4 times"):
+        TimeSeriesField.on_grid(values[:3], TIMES, axes)

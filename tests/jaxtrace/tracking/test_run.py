@@ -22,6 +22,7 @@ def prepared(count: int = 12):
     start = jax.numpy.asarray(seeds(count))
     schedule = make_schedule(dynamics.field, times, 1, method.tableau, start.dtype)
     instant = first_instant(dynamics.field, times, start.dtype)
+    run.allow_one_program(begin)
     particles, _ = begin(dynamics, start, instant, method)
     return dynamics, particles, schedule, method
 

@@ -40,7 +40,7 @@ class StepContext(eqx.Module):
     field: AbstractField | None = None
 
     def time_at(self, fraction: Float[Array, " n"]) -> Float[Array, " n"]:
-        """When a particle that moved straight was so far along its step."""
+        """Return when a particle that moved straight was so far along its step."""
         dtype = fraction.dtype
         start, end = self.start.astype(dtype), self.end.astype(dtype)
         return start + fraction * (end - start)
@@ -49,7 +49,8 @@ class StepContext(eqx.Module):
 def reach(
     before: Float[Array, " n"], after: Float[Array, " n"], face: Float[Array, "*n"]
 ) -> Float[Array, " n"]:
-    """How far along the way from before to after a face is met; 0 if it is not."""
+    """Return how far along the way from before to after a face is met; 0 if it is
+    not."""
     way = after - before
     still = way == 0
     part = (face - before) / jnp.where(still, jnp.ones_like(way), way)
@@ -65,25 +66,27 @@ class AbstractBoundary(eqx.Module):
 
     @abc.abstractmethod
     def apply(self, particles: Particles, context: StepContext) -> Particles:
-        """The particles after the rule."""
+        """Return the particles after the rule."""
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Stage points moved to where the field is sampled (repeating domains)."""
+        """Return stage points moved to where the field is sampled (repeating
+        domains)."""
         return positions
 
     @property
     def period(self) -> tuple[float, float, float]:
-        """The lengths after which the domain repeats; 0 along axes that do not."""
+        """Return the lengths after which the domain repeats; 0 along axes that do
+        not."""
         return (0.0, 0.0, 0.0)
 
     @property
     def recycles(self) -> bool:
-        """Whether slots are used again."""
+        """Return whether slots are used again."""
         return False
 
     @property
     def fill(self) -> float:
-        """What stands in the record for a particle that is gone."""
+        """Return what stands in the record for a particle that is gone."""
         return float("nan")
 
     def __call__(self, positions: Any) -> Float[Array, "n 3"]:
@@ -94,9 +97,10 @@ class AbstractBoundary(eqx.Module):
         return _bounded(self, as_positions(positions))
 
 
+# No budget: any boundary may be called with any number of positions.
 @compile_once(max_traces=None)
 def _bounded(boundary: AbstractBoundary, points: Array) -> Array:
-    """Positions after a step that went nowhere."""
+    """Return positions after a step that went nowhere."""
     zero = jnp.zeros((), points.dtype)
     slots = jnp.arange(points.shape[0], dtype=np.int32)
     draw = Draw(noise_key(0), slots, jnp.zeros((), np.int32))
@@ -111,7 +115,7 @@ class Open(AbstractBoundary):
     """No boundary at all."""
 
     def apply(self, particles: Particles, context: StepContext) -> Particles:
-        """The particles as they are."""
+        """Return the particles as they are."""
         return particles
 
 
@@ -127,7 +131,7 @@ class FunctionBoundary(AbstractBoundary):
     on_host: bool = eqx.field(static=True, default=False)
 
     def apply(self, particles: Particles, context: StepContext) -> Particles:
-        """The positions the function answers."""
+        """Return the positions the function answers."""
         positions = particles.positions
         if self.on_host:
             shape = jax.ShapeDtypeStruct(positions.shape, positions.dtype)
@@ -146,7 +150,7 @@ class FunctionBoundary(AbstractBoundary):
 
 
 def as_boundary(boundary: Any) -> AbstractBoundary:
-    """Whatever bounds particles as a boundary: ours, None, or a function."""
+    """Return a boundary from one of ours, None, or a function."""
     if boundary is None:
         return Open()
     if isinstance(boundary, AbstractBoundary):
@@ -161,7 +165,7 @@ def as_boundary(boundary: Any) -> AbstractBoundary:
 
 
 def probe(function: Callable[[Any], Any]) -> tuple[bool, tuple[int, ...]]:
-    """Whether a function needs NumPy arrays, and what shape it makes of (2, 3).
+    """Return whether a function needs NumPy arrays, and what shape it makes of (2, 3).
 
     One that does is called on the host, which a warning says.
     """
@@ -185,7 +189,7 @@ class Composed(AbstractBoundary):
     parts: tuple[AbstractBoundary, ...]
 
     def apply(self, particles: Particles, context: StepContext) -> Particles:
-        """Each rule on what the one before it left."""
+        """Return each rule on what the one before it left."""
         for part in self.parts:
             after = part.apply(particles, context)
             context = _carry_on(part, context, particles, after)
@@ -193,31 +197,31 @@ class Composed(AbstractBoundary):
         return particles
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Stage points of every repeating axis, moved into its range."""
+        """Return stage points of every repeating axis, moved into its range."""
         for part in self.parts:
             positions = part.wrap(positions)
         return positions
 
     @property
     def period(self) -> tuple[float, float, float]:
-        """The lengths of the repeating axes of all parts."""
+        """Return the lengths of the repeating axes of all parts."""
         return _longest(self.parts)
 
     @property
     def recycles(self) -> bool:
-        """Whether any part uses slots again."""
+        """Return whether any part uses slots again."""
         return any(part.recycles for part in self.parts)
 
     @property
     def fill(self) -> float:
-        """The value of the first part that has one."""
+        """Return the value of the first part that has one."""
         return _first_fill(self.parts)
 
 
 def _carry_on(
     part: AbstractBoundary, context: StepContext, particles: Particles, after: Particles
 ) -> StepContext:
-    """The step as the next boundary sees it: where the straight way began."""
+    """Return the step as the next boundary sees it: where the straight way began."""
     before = context.before
     wrapped = part.wrap(particles.positions)
     if wrapped is not particles.positions:
@@ -229,7 +233,7 @@ def _carry_on(
 
 
 def compose_boundaries(*boundaries: Any) -> Composed:
-    """Boundaries one after the other, from boundaries, functions or None."""
+    """Return boundaries one after the other, from boundaries, functions or None."""
     return Composed(tuple(as_boundary(boundary) for boundary in boundaries))
 
 

@@ -18,7 +18,9 @@ RULES = get_args(Rule)
 
 
 def wrap_axis(x: Array, lo: Array, hi: Array) -> Array:
-    """Coordinates of a repeating axis, in [lo, hi); those inside stay as they are."""
+    """Return coordinates of a repeating axis, in [lo, hi); those inside stay as they
+    are.
+    """
     width = hi - lo
     moved = x - width * jnp.floor((x - lo) / width)
     # Rounding may end on the far face, which is the near one.
@@ -27,7 +29,7 @@ def wrap_axis(x: Array, lo: Array, hi: Array) -> Array:
 
 
 def mirror_axis(x: Array, lo: Array, hi: Array) -> Array:
-    """Coordinates folded back between two mirrors, however far they went."""
+    """Return coordinates folded back between two mirrors, however far they went."""
     width = hi - lo
     along = (x - lo) / (2 * width)
     phase = (along - jnp.floor(along)) * 2 * width
@@ -56,7 +58,7 @@ class BoxBoundary(AbstractBoundary):
         return move(particles, self._map(particles.positions, ("absorbing", "open")))
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Stage points of repeating axes, moved into the box."""
+        """Return stage points of repeating axes, moved into the box."""
         if "periodic" not in self.rules:
             return positions
         others = ("reflective", "clamping", "absorbing", "open")
@@ -64,7 +66,7 @@ class BoxBoundary(AbstractBoundary):
 
     @property
     def period(self) -> tuple[float, float, float]:
-        """The widths of the repeating axes."""
+        """Return the widths of the repeating axes."""
         widths = [
             float(h - l) if rule == "periodic" else 0.0
             for l, h, rule in zip(self.lo, self.hi, self.rules, strict=True)
@@ -73,13 +75,13 @@ class BoxBoundary(AbstractBoundary):
 
     @property
     def fill(self) -> float:
-        """The value the user chose for particles outside."""
+        """Return the value the user chose for particles outside."""
         return self.outside_value
 
     def crossing(
         self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
     ) -> tuple[Any, Any, Any]:
-        """Who left through an absorbing face, where on it, and how far along."""
+        """Return who left through an absorbing face, where on it, and how far along."""
         dtype = after.dtype
         fraction = jnp.ones(after.shape[0], dtype)
         gone = jnp.zeros(after.shape[0], bool)
@@ -123,7 +125,9 @@ MAPS = {"periodic": wrap_axis, "reflective": mirror_axis, "clamping": jnp.clip}
 def box_boundary(
     bounds: Any, rules: Any, outside_value: float = float("nan")
 ) -> BoxBoundary:
-    """A box with one rule for all axes or one for each; flat axes are left alone."""
+    """Return a box with one rule for all axes or one for each; flat axes are left
+    alone.
+    """
     box = box_bounds(bounds)
     chosen = [rules] * 3 if isinstance(rules, str) else list(rules)
     for rule in chosen:
@@ -138,24 +142,25 @@ def box_boundary(
 
 
 def periodic_boundary(bounds: Any) -> BoxBoundary:
-    """A box that repeats: particles go on from the opposite face, in [lo, hi)."""
+    """Return a box that repeats: particles go on from the opposite face, in [lo,
+    hi)."""
     return box_boundary(bounds, "periodic")
 
 
 def reflective_boundary(bounds: Any) -> BoxBoundary:
-    """A box of mirrors, however far a particle went beyond them."""
+    """Return a box of mirrors, however far a particle went beyond them."""
     return box_boundary(bounds, "reflective")
 
 
 def clamping_boundary(bounds: Any) -> BoxBoundary:
-    """A box that stops particles at its faces."""
+    """Return a box that stops particles at its faces."""
     return box_boundary(bounds, "clamping")
 
 
 def absorbing_boundary_factory(
     bounds: Any, outside_value: float = float("nan")
 ) -> BoxBoundary:
-    """A box that takes particles out of the run at its faces.
+    """Return a box that takes particles out of the run at its faces.
 
     `outside_value` stands for every coordinate of a particle that is gone.
     """
@@ -163,7 +168,8 @@ def absorbing_boundary_factory(
 
 
 def mixed_boundary(bounds: Any, boundary_types: Mapping[str, str]) -> BoxBoundary:
-    """A box with a rule per axis, `{"x": "reflective", ...}`; periodic by default.
+    """Return a box with a rule per axis, `{"x": "reflective", ...}`; periodic by
+    default.
 
     The rules are periodic, reflective, clamping, absorbing and open.
     """

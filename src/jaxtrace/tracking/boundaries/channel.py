@@ -35,7 +35,9 @@ class AbstractEntry(eqx.Module):
     def positions(
         self, leaving: Float[Array, "n 3"], draw: Draw
     ) -> Float[Array, "n 3"]:
-        """First positions, given those of the particles whose slots are used again."""
+        """Return first positions, given those of the particles whose slots are used
+        again.
+        """
 
 
 class PlaneEntry(AbstractEntry):
@@ -47,7 +49,7 @@ class PlaneEntry(AbstractEntry):
     def positions(
         self, leaving: Float[Array, "n 3"], draw: Draw
     ) -> Float[Array, "n 3"]:
-        """Positions on the plane exactly."""
+        """Return positions on the plane exactly."""
         columns = [leaving[:, axis] for axis in range(3)]
         for axis, column in self.across(leaving, draw).items():
             columns[axis] = column
@@ -56,7 +58,7 @@ class PlaneEntry(AbstractEntry):
         return jnp.stack(columns, 1)
 
     def across(self, leaving: Float[Array, "n 3"], draw: Draw) -> dict[int, Array]:
-        """New coordinates on the face, by axis."""
+        """Return new coordinates on the face, by axis."""
         del leaving, draw
         return {}
 
@@ -67,7 +69,7 @@ class GridEntry(PlaneEntry):
     lattices: dict[int, Float[Array | np.ndarray, " nodes"]]
 
     def across(self, leaving: Float[Array, "n 3"], draw: Draw) -> dict[int, Array]:
-        """The closest lattice value along each axis."""
+        """Return the closest lattice value along each axis."""
         del draw
         return {
             axis: nearest(leaving[:, axis], jnp.asarray(nodes, leaving.dtype))
@@ -76,7 +78,7 @@ class GridEntry(PlaneEntry):
 
 
 def nearest(x: Float[Array, " n"], nodes: Float[Array, " nodes"]) -> Array:
-    """The closest of evenly spaced nodes, to the last bit."""
+    """Return the closest of evenly spaced nodes, to the last bit."""
     last = nodes.shape[0] - 1
     spacing = (nodes[-1] - nodes[0]) / max(last, 1)
     spacing = jnp.where(spacing > 0, spacing, jnp.ones_like(spacing))
@@ -94,7 +96,7 @@ class RandomEntry(PlaneEntry):
     gaussian: bool = eqx.field(static=True)
 
     def across(self, leaving: Float[Array, "n 3"], draw: Draw) -> dict[int, Array]:
-        """A draw along each axis of the face."""
+        """Return a draw along each axis of the face."""
         dtype = leaving.dtype
         numbers = salted(draw, self.salt).uniform(0, dtype)
         found = {}
@@ -123,7 +125,7 @@ class GeneratedEntry(AbstractEntry):
     def positions(
         self, leaving: Float[Array, "n 3"], draw: Draw
     ) -> Float[Array, "n 3"]:
-        """What the generator answers."""
+        """Return what the generator answers."""
         dtype, dice = leaving.dtype, salted(draw, self.salt)
         parts = [dice.uniform(0, dtype), dice.uniform(1, dtype)[:, :1]]
         numbers = jnp.concatenate(parts, 1)
@@ -139,7 +141,8 @@ class GeneratedEntry(AbstractEntry):
 
 
 def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntry:
-    """An entry by a function; one that needs NumPy arrays is called on the host."""
+    """Return an entry by a function; one that needs NumPy arrays is called on the
+    host."""
     on_host, shape = probe(generator)
     if shape != (2, 3):
         raise ValueError(
@@ -150,14 +153,16 @@ def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntr
 
 
 def make_salt(seed: int) -> UInt32[np.ndarray, "2"]:
-    """The words of a boundary's seed."""
+    """Return the words of a boundary's seed."""
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed {seed}: give a whole number from 0 to 2**64 - 1")
     return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
 
 
 def salted(draw: Draw, salt: Any) -> Draw:
-    """The dice of a boundary: those of the run, mixed with the boundary's own seed."""
+    """Return the noise of a boundary: that of the run, mixed with the boundary's own
+    seed.
+    """
     key = threefry_2x32(draw.key, jnp.asarray(salt))
     return Draw(key, draw.slots, draw.step)
 
@@ -216,7 +221,7 @@ class ChannelBoundary(AbstractBoundary):
         return recycle(particles, fresh, self.entry.positions(folded, context.draw))
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Stage points beyond repeating ends, moved into the channel."""
+        """Return stage points beyond repeating ends, moved into the channel."""
         if "periodic" not in (self.inlet, self.outlet):
             return positions
         columns = [positions[:, axis] for axis in range(3)]
@@ -226,7 +231,7 @@ class ChannelBoundary(AbstractBoundary):
 
     @property
     def period(self) -> tuple[float, float, float]:
-        """The length of the channel, if an end repeats."""
+        """Return the length of the channel, if an end repeats."""
         lengths = [0.0, 0.0, 0.0]
         if "periodic" in (self.inlet, self.outlet):
             lengths[self.axis] = float(self.hi[self.axis] - self.lo[self.axis])
@@ -234,7 +239,7 @@ class ChannelBoundary(AbstractBoundary):
 
     @property
     def recycles(self) -> bool:
-        """Whether new particles enter."""
+        """Return whether new particles enter."""
         return self.entry is not None
 
     def _ends(self, dtype: Any) -> _Ends:
@@ -245,12 +250,14 @@ class ChannelBoundary(AbstractBoundary):
         return x > ends.hi if outlet == self.forward else x < ends.lo
 
     def _rules(self) -> tuple[Rule, Rule]:
-        """The rules of the low and the high end."""
+        """Return the rules of the low and the high end."""
         pair = (self.inlet, self.outlet)
         return pair if self.forward else (pair[1], pair[0])
 
     def _turn(self, x: Array, ends: _Ends) -> Array:
-        """Flow coordinates after mirrors and repetition; what leaves stays outside."""
+        """Return flow coordinates after mirrors and repetition; what leaves stays
+        outside.
+        """
         low, high = self._rules()
         if (low, high) == ("reflective", "reflective"):
             return mirror_axis(x, ends.lo, ends.hi)
@@ -270,7 +277,7 @@ class ChannelBoundary(AbstractBoundary):
         return x
 
     def _fold(self, positions: Array, along: Array) -> Float[Array, "n 3"]:
-        """Positions with the other axes mirrored and the flow axis as given."""
+        """Return positions with the other axes mirrored and the flow axis as given."""
         columns = [positions[:, axis] for axis in range(3)]
         for axis in self.mirrors:
             lo, hi = (jnp.asarray(e[axis], along.dtype) for e in (self.lo, self.hi))
@@ -300,7 +307,8 @@ class ChannelBoundary(AbstractBoundary):
         return particles
 
     def _plane(self, after: Array, face: Array, ends: _Ends) -> Array:
-        """A face, or its image in the mirror that a straight path passes first."""
+        """Return a face, or its image in the mirror that a straight path passes
+        first."""
         low, high = self._rules()
         if low == "reflective":
             return jnp.where(after < ends.lo, 2 * ends.lo - face, face)

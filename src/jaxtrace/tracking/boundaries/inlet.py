@@ -27,7 +27,8 @@ OUTLETS = ("absorbing", "reflective", "periodic")
 
 
 def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, bool]:
-    """The box between inlet and outlet planes, and whether the flow goes upwards.
+    """Return the box between inlet and outlet planes, and whether the flow goes
+    upwards.
 
     A plane is "min", "max" or a coordinate.
     """
@@ -52,7 +53,7 @@ def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, 
 def make_channel(
     box: Box, axis: int, forward: bool, inlet: str, outlet: str, entry: Any = None
 ) -> ChannelBoundary:
-    """A channel of this box with these rules at its ends."""
+    """Return a channel of this box with these rules at its ends."""
     for rule in (inlet, outlet):
         if rule not in get_args(Rule):
             raise ValueError(f"end {rule!r}: choose one of {', '.join(get_args(Rule))}")
@@ -69,7 +70,7 @@ def face_entry(
     concentrations: Any,
     seed: int,
 ) -> AbstractEntry:
-    """Entry on the inlet face of a channel, by lattice or by chance."""
+    """Return entry on the inlet face of a channel, by lattice or by chance."""
     if distribution not in DISTRIBUTIONS:
         known = ", ".join(DISTRIBUTIONS)
         raise ValueError(f"inlet_distribution {distribution!r}: choose one of {known}")
@@ -84,7 +85,7 @@ def face_entry(
 
 
 def lattice_counts(concentrations: Any, face: tuple[int, ...]) -> dict[int, int]:
-    """How many lattice nodes lie along each axis of the inlet face."""
+    """Return how many lattice nodes lie along each axis of the inlet face."""
     names = ", ".join(repr(AXES[axis]) for axis in face)
     remedy = f"give counts per axis for {names}, as in {{'x': 60, 'y': 50, 'z': 15}}"
     if concentrations is None:
@@ -102,7 +103,7 @@ def lattice_counts(concentrations: Any, face: tuple[int, ...]) -> dict[int, int]
 
 
 def direction(flow_direction: str) -> tuple[str, str]:
-    """The ends of the box that are inlet and outlet."""
+    """Return the ends of the box that are inlet and outlet."""
     ends = {"positive": ("min", "max"), "negative": ("max", "min")}
     if flow_direction not in ends:
         raise ValueError(
@@ -120,7 +121,10 @@ def recycling_channel(
     concentrations: Any,
     seed: int,
 ) -> ChannelBoundary:
-    """A channel where whoever leaves through the outlet makes room for a newcomer."""
+    """Return a channel in which particles that leave by the outlet free their slot
+    for a
+    newcomer.
+    """
     axis = axis_number(flow_axis)
     box, forward = channel_ends(bounds, axis, *planes)
     entry = face_entry(box, axis, forward, distribution, concentrations, seed)
@@ -130,7 +134,8 @@ def recycling_channel(
 def absorbing_channel(
     bounds: Any, flow_axis: Any, planes: tuple[Any, Any], generator: Any, seed: int
 ) -> ChannelBoundary:
-    """A channel open at both ends; a generator refills the slots that get free."""
+    """Return a channel open at both ends; a generator refills the slots that get
+    free."""
     axis = axis_number(flow_axis)
     box, forward = channel_ends(bounds, axis, *planes)
     entry = None if generator is None else generated_entry(generator, seed)
@@ -148,7 +153,8 @@ def channel_boundary(
     concentrations: Any = None,
     seed: int = 0,
 ) -> ChannelBoundary:
-    """A channel by the rules of its two ends, as workflow configurations name them.
+    """Return a channel by the rules of its two ends, as workflow configurations name
+    them.
 
     - inlet "continuous": newcomers take the slots of those whom an absorbing outlet
       takes; who is pushed back goes on a little inside
@@ -188,7 +194,8 @@ def continuous_inlet_boundary_factory(
     inlet_position: float | str | None = None,
     outlet_position: float | str | None = None,
 ) -> ChannelBoundary:
-    """A channel where a particle that leaves is replaced by a new one at the inlet.
+    """Return a channel where a particle that leaves is replaced by a new one at the
+    inlet.
 
     New particles start on the inlet plane: `grid` (at the lattice value nearest to the
     old one; `concentrations` are counts per axis), `uniform` or `random`, or
@@ -222,7 +229,8 @@ def inlet_outlet_boundary_factory(
     *,
     seed: int = 0,
 ) -> ChannelBoundary:
-    """A channel that particles leave: exited at the outlet, absorbed at the inlet.
+    """Return a channel that particles leave: exited at the outlet, absorbed at the
+    inlet.
 
     With a generator every slot that gets free is used again: it is called with uniform
     numbers (N, 3) in [0, 1), one row per slot, and answers first positions (N, 3).
@@ -238,7 +246,9 @@ def flow_through_boundary_factory(
     *,
     seed: int = 0,
 ) -> ChannelBoundary:
-    """A channel whose leavers start anew somewhere on the inlet; backflow mirrors."""
+    """Return a channel whose exits re-enter somewhere on the inlet; backflow
+    mirrors.
+    """
     planes = direction(flow_direction)
     return recycling_channel(
         bounds, flow_axis, planes, "reflective", "uniform", None, seed

@@ -61,7 +61,7 @@ class RoundBoundary(AbstractBoundary):
     def crossing(
         self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
     ) -> tuple[Any, Any, Any]:
-        """Who left, where on the surface, and how far along the straight way."""
+        """Return who left, where on the surface, and how far along the straight way."""
         gone = self._distance(after) > jnp.asarray(self.radius, after.dtype)
         fraction = jnp.where(gone, self._reach_round(before, after), 1)
         for axis, (lo, hi) in self._planes(after.dtype).items():
@@ -73,7 +73,7 @@ class RoundBoundary(AbstractBoundary):
         return gone, before + fraction[:, None] * (after - before), fraction
 
     def _planes(self, dtype: Any) -> dict[int, tuple[Array, Array]]:
-        """The ends of a cylinder, by axis."""
+        """Return the ends of a cylinder, by axis."""
         if self.half is None:
             return {}
         axis = 3 - sum(self.axes)
@@ -82,12 +82,12 @@ class RoundBoundary(AbstractBoundary):
         return {axis: (center - half, center + half)}
 
     def _offsets(self, positions: Array) -> list[Float[Array, " n"]]:
-        """Coordinates along the round axes, from the center."""
+        """Return coordinates along the round axes, from the center."""
         center = jnp.asarray(self.center, positions.dtype)
         return [positions[:, axis] - center[axis] for axis in self.axes]
 
     def _distance(self, positions: Array) -> Float[Array, " n"]:
-        """Distances from the center or the axis."""
+        """Return distances from the center or the axis."""
         offsets = self._offsets(positions)
         square = _inner(offsets, offsets)
         # The root has no slope at the center, where nobody asks for it.
@@ -96,7 +96,7 @@ class RoundBoundary(AbstractBoundary):
         return jnp.where(at, square, root)
 
     def _shrink(self, positions: Array) -> tuple[Bool[Array, " n"], Array]:
-        """Who is outside, and the factor that takes their offsets inside."""
+        """Return who is outside, and the factor that takes their offsets inside."""
         dtype = positions.dtype
         distance, radius = self._distance(positions), jnp.asarray(self.radius, dtype)
         size = radius + jnp.max(jnp.abs(jnp.asarray(self.center, dtype)))
@@ -109,7 +109,7 @@ class RoundBoundary(AbstractBoundary):
         return out, kept / jnp.where(out, distance, jnp.ones_like(distance))
 
     def _reach_round(self, before: Array, after: Array) -> Float[Array, " n"]:
-        """How far along the way the round surface is met; 0 from outside it.
+        """Return how far along the way the round surface is met; 0 from outside it.
 
         The outer root f of |start + f way| = 1, in units of the radius and in the form
         that cancels nothing.
@@ -137,7 +137,7 @@ def _inner(first: list[Array], second: list[Array]) -> Array:
 
 
 def _check_condition(condition: str) -> Condition:
-    """A rule of a surface by its name."""
+    """Return a rule of a surface by its name."""
     if condition not in get_args(Condition):
         known = ", ".join(get_args(Condition))
         raise ValueError(f"condition {condition!r}: choose one of {known}")
@@ -145,7 +145,7 @@ def _check_condition(condition: str) -> Condition:
 
 
 def _positive(name: str, value: Any) -> Float[np.ndarray, ""]:
-    """A length as an array, if it is one."""
+    """Return a length as an array, if it is one."""
     length = np.asarray(value, np.float64)
     if length.ndim or not (np.isfinite(length) and length > 0):
         raise ValueError(f"{name} {value!r}: give one positive number")
@@ -215,7 +215,7 @@ class DistanceBoundary(AbstractBoundary):
     on_host: bool = eqx.field(static=True)
 
     def apply(self, particles: Particles, context: StepContext) -> Particles:
-        """The inside rule for those inside, the outside rule for the others."""
+        """Return the inside rule for those inside, the outside rule for the others."""
         out = self.distance(particles.positions) > 0
         bounded = self.box.apply(particles, context)
         inner = jax.tree.map(
@@ -240,16 +240,16 @@ class DistanceBoundary(AbstractBoundary):
         return move(inner, jnp.where(out[:, None], moved, inner.positions))
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Stage points of repeating axes, moved into the box."""
+        """Return stage points of repeating axes, moved into the box."""
         return self.box.wrap(positions)
 
     @property
     def period(self) -> tuple[float, float, float]:
-        """The widths of the repeating axes."""
+        """Return the widths of the repeating axes."""
         return self.box.period
 
     def distance(self, positions: Float[Array, "n 3"]) -> Float[Array, " n"]:
-        """The signed distances the function answers."""
+        """Return the signed distances the function answers."""
         shape = jax.ShapeDtypeStruct(positions.shape[:1], positions.dtype)
         if not self.on_host:
             found = jnp.asarray(self.function(positions), positions.dtype)
@@ -264,7 +264,7 @@ class DistanceBoundary(AbstractBoundary):
     def crossing(
         self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
     ) -> tuple[Float[Array, "n 3"], Float[Array, " n"]]:
-        """The last point inside on the straight way, and how far along it is."""
+        """Return the last point inside on the straight way, and how far along it is."""
 
         def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends

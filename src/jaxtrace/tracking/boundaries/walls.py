@@ -23,7 +23,7 @@ class Traced(Protocol):
     """A field that knows where straight ways leave its mesh."""
 
     def first_exit(self, start: Any, end: Any, cell_hint: Any) -> Crossing:
-        """The first exit of each way."""
+        """Return the first exit of each way."""
         ...
 
 
@@ -117,7 +117,9 @@ def _stick(field: Traced, particles: Particles, context: StepContext) -> Particl
 
 
 def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-    """Crossing points, moved into the mesh by a few roundings of the coordinates."""
+    """Return crossing points, moved into the mesh by a few roundings of the
+    coordinates.
+    """
     size = jnp.maximum(jnp.abs(crossing.point), jnp.abs(end - crossing.point))
     size = jax.lax.stop_gradient(size)
     room = ROUNDINGS * jnp.finfo(end.dtype).eps * jnp.max(size, 1, keepdims=True)
@@ -125,7 +127,7 @@ def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]
 
 
 def wall_boundary(condition: str = "reflect") -> WallBoundary:
-    """The walls of the field's own mesh: reflect, slide, stick or absorb."""
+    """Return the walls of the field's own mesh: reflect, slide, stick or absorb."""
     if condition not in get_args(Condition):
         known = ", ".join(get_args(Condition))
         raise ValueError(f"condition {condition!r}: choose one of {known}")
