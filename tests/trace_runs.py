@@ -3,20 +3,58 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.tracking.simulate import simulate
+from jaxtrace.tracking.schedule import make_schedule
+from jaxtrace.tracking.simulate import (
+    Paths,
+    advance,
+    check_steps,
+    first_instant,
+    make_dynamics,
+    record_frame,
+)
+from jaxtrace.tracking.step import Method, initialize
 
 UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 
 
-def run(field, seeds, times, **options) -> Any:
-    """Simulate in one compiled call; the frame times stay on the host."""
-    times = np.asarray(times, np.float64)
-    go = eqx.filter_jit(lambda f, s: simulate(f, s, times, **options))
-    return go(field, jnp.asarray(seeds))
+def run(
+    field,
+    seeds,
+    times,
+    *,
+    boundary=None,
+    motion=None,
+    integrator="rk4",
+    substeps=1,
+    tolerance=None,
+    seed=0,
+) -> Any:
+    """Do what `simulate` does, by one program for all runs of the same shapes."""
+    dynamics = make_dynamics(field, boundary, motion, seed)
+    times, start = np.asarray(times, np.float64), as_positions(seeds)
+    method = Method.choose(integrator, tolerance, particles=len(start))
+    check_steps(dynamics.motion, times, substeps, method)
+    schedule = make_schedule(
+        dynamics.field, times, substeps, method.tableau, start.dtype
+    )
+    first = first_instant(dynamics.field, times, start.dtype)
+    final, record = _advance(dynamics, start, first, schedule, method)
+    return Paths(record.positions, times, None, record.generation, final)
+
+
+@eqx.filter_jit
+def _advance(dynamics, seeds, first, schedule, method):
+    particles = initialize(dynamics, seeds, first, method)
+    opening = record_frame(dynamics, particles, first, method)
+    final, rest = advance(dynamics, particles, schedule, method)
+    whole = lambda one, many: jnp.concatenate([one[None], many])
+    return final, jax.tree.map(whole, opening, rest)
 
 
 def end(*args, **options):

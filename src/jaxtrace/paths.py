@@ -1,10 +1,8 @@
-"""The lives of recorded particles: where they begin and end, and unwrapped paths.
+"""Motion of recorded particles: their lives, unwrapped paths, distances and speeds.
 
 A *life* is a run of consecutive frames in which a slot is alive in one generation.
 Motion is counted within lives only, so that a recycled particle's jump to the inlet
 is no motion, and on unwrapped paths, so that a periodic wrap is none either.
-
-Distances, lengths, speeds and bounds of recorded paths, summed up in figures.
 """
 
 from collections.abc import Iterator

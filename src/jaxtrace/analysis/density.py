@@ -1,7 +1,4 @@
-"""What both estimators share: finite particles, planes and slabs, grids, scales.
-
-Smoothing kernels as profiles of q = r / h with their constants and supports.
-"""
+"""Shared by both density estimators: kernels, particles, slabs, grids and scales."""
 
 import math
 from collections.abc import Callable, Sequence

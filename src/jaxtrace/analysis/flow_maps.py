@@ -1,13 +1,7 @@
-"""How much a gradient of the flow map stretches.
-
-How particles are carried over a span of time, and how many steps that takes.
-
-The flow map - where particles end that start here - and its exact gradient.
+"""Flow maps, their exact gradients, and finite-time Lyapunov exponents.
 
 The gradient is the forward-mode derivative of the very steps that particles take, so
 neighboring seeds are not needed and no distance has to be chosen.
-
-Finite-time Lyapunov exponents: the rate at which neighboring particles part.
 """
 
 import math
@@ -358,6 +352,7 @@ def push(
 
     if not tangents.shape[0]:
         return run(particles.positions)[1], tangents
+    # One forward-mode pass per direction, batched: the primal run is shared by all.
     changes, after = jax.vmap(along, out_axes=(0, None))(tangents)
     return after, changes
 

@@ -1,6 +1,4 @@
-"""Exact search for neighbors within a radius, among particles sorted by cell.
-
-Kernel sums over particles, compiled once per shape, in chunks of bounded memory.
+"""Kernel sums over particles, compiled once per shape, in chunks of bounded memory.
 
 Lengths come in units of one smoothing length, so that nothing here has a scale.
 """
@@ -134,6 +132,7 @@ def _in_blocks(sources: Sources) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return components, weights and lengths in equal blocks; what fills up weighs
     nothing.
     """
+    # Blocks bound the working set; a bucketed number of them bounds the compilations.
     blocks = bucket(math.ceil(len(sources.weights) / _DIRECT_BLOCK))
     length = blocks * _DIRECT_BLOCK
     parts = _pad(sources.positions, length).reshape(blocks, _DIRECT_BLOCK, -1)

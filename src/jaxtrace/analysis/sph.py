@@ -1,7 +1,4 @@
-"""Smoothing lengths: one for all particles, or one each from its neighbors.
-
-Smoothed particle density: every particle spread by a kernel of its own length.
-"""
+"""Smoothed particle density: every particle spread by a kernel of its own length."""
 
 import math
 from collections.abc import Collection, Sequence

@@ -1,7 +1,4 @@
-"""Whether recorded paths make sense, in words.
-
-Figures that sum up a run: distances, lengths, speeds, bounds and spread.
-"""
+"""Statistics of a run: distances, lengths, speeds, bounds, spread, and faults."""
 
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Flows given by formulas: exact, compiled, and the yardsticks of our tests.
-
-Any function of positions and time as a field.
-"""
+"""Flows given by formulas or functions, and `as_field`, which takes anything."""
 
 import abc
 import dataclasses

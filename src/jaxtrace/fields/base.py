@@ -1,7 +1,6 @@
-"""What a field is: velocities at positions and instants, as a frozen pytree.
+"""The interface of a field: velocities at positions and instants, as a frozen pytree.
 
-A field answers for particles that remember where they were (`cell_hint`), so that on a
-mesh a look-up starts from the particle's last element.
+Particles carry a cell hint, so that on a mesh a look-up starts from the last element.
 """
 
 import abc

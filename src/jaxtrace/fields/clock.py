@@ -1,4 +1,4 @@
-"""When: instants as weights of stored slices.
+"""Time interpolation: instants as weights of stored slices.
 
 Which slices an instant needs, and how much of each, depends on time alone; a run works
 it out once on the host in float64, and the same rules serve traced times.

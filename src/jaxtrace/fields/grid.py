@@ -2,8 +2,6 @@
 
 Each component is a table of its own, so that a look-up is a handful of loads from flat
 arrays that the compiler fuses into one loop over particles.
-
-Fields on structured grids as users make them: arrays and axes in, samples out.
 """
 
 import itertools
@@ -57,9 +55,11 @@ class Axis(eqx.Module):
         elif outside != "extrapolate":
             x = jnp.clip(x, nodes[0], nodes[-1])
         if self.even:
+            # An even axis is indexed by arithmetic: no search, no dependent load.
             along = (x - nodes[0]) * jnp.asarray(self.per_node, x.dtype)
             index = jnp.clip(along.astype(np.int32), 0, count - 2)
             return index, along - index.astype(x.dtype)
+        # Unrolled bisection fuses into the loop over particles; a while loop does not.
         found = jnp.searchsorted(nodes, x, side="right", method="scan_unrolled")
         index = jnp.clip(found.astype(np.int32) - 1, 0, count - 2)
         low = nodes.at[index].get(mode="promise_in_bounds")
@@ -212,6 +212,7 @@ def _trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
     """Return eight corners, the last axis fastest, weighed by how far a point lies
     along.
     """
+    # a + x (b - a), not (1 - x) a + x b: a constant field stays constant to the bit.
     edges = [a + x * (b - a) for a, b in zip(q[:4], q[4:], strict=True)]
     faces = [a + y * (b - a) for a, b in zip(edges[:2], edges[2:], strict=True)]
     return faces[0] + z * (faces[1] - faces[0])

@@ -1,15 +1,7 @@
-"""Which cell holds a place: a walk from a remembered cell, and a search that is exact.
+"""Point location in meshes: a walk from the particle's last cell, then an exact search.
 
-What a particle remembers is the number of its cell, or -1 minus the number of the
-closest wall when it is outside, or that it was nowhere yet.
-
-Seams within a mesh: faces that no other cell shares, yet with a cell beyond them.
-
-Hanging nodes of refined cells and cells left out for want of volume make them; they
-are no walls, and walks must cross them. Two equal faces back to back, on nodes of their
-own, are a thin wall and stay one.
-
-Where paths leave a mesh: the first exit, however the boundary bends.
+A cell hint is the number of a cell, or -1 minus the number of the closest wall for a
+particle outside, or that nothing is known yet.
 """
 
 import equinox as eqx
@@ -293,6 +285,10 @@ def ask_tree(
 STEP = 1e-3  # how far beyond a face to look, in sizes of the face
 
 
+# Seams are faces that no other cell shares, yet with a cell beyond them: hanging nodes
+# of refined cells, and cells left out for want of volume, make them. They are no walls,
+# and walks must cross them. Two equal faces back to back, on nodes of their own, are a
+# thin wall and stay one.
 def close_seams(
     locator: Locator, mesh: Mesh, part: Int[np.ndarray, " cells"] | None = None
 ) -> Locator:

@@ -1,9 +1,4 @@
-"""Values at nodes: checked on the host, blended in time and over nodes when asked.
-
-Values at places that have been located, inside a mesh and beyond it.
-
-Velocities on meshes of tetrahedra, hexahedra, prisms, pyramids or plane cells.
-"""
+"""Velocities on meshes of tetrahedra, hexahedra, prisms, pyramids or plane cells."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -339,6 +334,8 @@ def make_mesh_field(
     points = check_points(points)
     values = check_values(values, len(points), dtype)
     kept = values.dtype
+    # Geometry is worked out in float64 from coordinates that are exact in the dtype of
+    # the field, so that host and device agree on which side of a face a node lies.
     points = points.astype(kept).astype(np.float64)
     same = coincident(points, values if thin_walls else None)
     mesh = make_mesh(points, connectivity, offsets, types, kind, same)

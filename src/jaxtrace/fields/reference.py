@@ -249,6 +249,8 @@ def _first_product(
     ]
 
 
+# Written out for lanes: a batched `linalg.solve` is a library call per step, which XLA
+# cannot fuse with the loads around it.
 def _solve(a: list, b: Values) -> Values:
     """Return solutions of small linear systems, one per lane, by Cramer's rule."""
     if len(b) == 2:

@@ -1,6 +1,4 @@
-"""Tensor-product grids hidden in lists of points, in whatever order these stand.
-
-How values at nodes become a field: by a grid, by elements, or from points alone.
+"""From values at nodes to a field: on a tensor grid, on elements, or from points alone.
 
 A scheme is chosen once from the nodes; it makes the frozen field of any values there
 and gives them back in the order of the nodes.

@@ -127,6 +127,7 @@ class StreamedField(Field):
         return values
 
 
+# Compiled, so that one slice leaves the device and not the whole window.
 @jax.jit
 def _slice(values: Array, index: Array) -> Array:
     return values[index]

@@ -308,6 +308,7 @@ class TimeSeriesField(NodalRecord):
                 f"velocities of shape {np.shape(values)} do not fit {shape[0]} times "
                 f"and axes of {shape[1:]} nodes: give {(*shape, 3)}"
             )
+        # A view of the same values: the scheme reshapes it back.
         rows = values.reshape(shape[0], -1, np.shape(values)[-1])
         return cls(rows, times, TensorGrid((x, y, z)), **options)
 

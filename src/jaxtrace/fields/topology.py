@@ -1,7 +1,4 @@
-"""Cells read from lists of nodes: checked, and sorted into blocks of one kind.
-
-Meshes on the host: cells of mixed kinds, who is next to whom, and the boundary.
-"""
+"""Meshes on the host: cells checked and sorted by kind, neighbors and boundary."""
 
 import warnings
 from dataclasses import dataclass

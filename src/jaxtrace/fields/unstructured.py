@@ -1,7 +1,4 @@
-"""Meshes as users describe them, checked, and which element holds a point.
-
-Fields on unstructured meshes as users make them: a mesh, and values at its nodes.
-"""
+"""Fields on unstructured meshes as users make them: a mesh, and values at its nodes."""
 
 from enum import StrEnum
 from typing import Any

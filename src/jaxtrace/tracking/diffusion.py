@@ -1,4 +1,4 @@
-"""Random walks: what motion below the resolution of a field adds to particles."""
+"""Random walks: the effect on particles of motion below the resolution of a field."""
 
 import inspect
 from collections.abc import Callable
@@ -99,6 +99,7 @@ class Diffusion(AbstractMotion):
         length = jnp.abs(dt)
         noise = jnp.sqrt(length) * draw.normal(STREAM, places.dtype)
         spread, slope = self._coefficients(places, time)
+        # Ito's form; the drift K' keeps a well-mixed cloud well mixed (Visser 1997).
         walk = _settled(spread * noise)
         if slope is not None and self.scheme == "milstein":
             walk = walk + _settled(slope * (_settled(noise * noise) + length) / 2)

@@ -1,4 +1,4 @@
-"""The choices of a tracker, checked once, with defaults from the configuration."""
+"""Options of a tracker, checked once, with defaults from the configuration."""
 
 import inspect
 import math

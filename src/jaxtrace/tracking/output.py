@@ -1,4 +1,4 @@
-"""Where the frames of a run go: into memory, or to disk as they come.
+"""Destinations of the frames of a run: memory, or a store on disk as they come.
 
 A run to disk keeps its particles beside the frames after every chunk, so that a run
 that was stopped goes on from there, bit for bit.

@@ -144,6 +144,7 @@ class Draw(eqx.Module):
 def _fraction(bits: UInt32[Array, "n 4"], dtype: np.dtype) -> Float[Array, "n 2"]:
     """Return words as numbers in [0, 1), as fine as the dtype can hold."""
     if np.dtype(dtype) == np.float64:
+        # 53 bits from two words, as in the reference code of MT19937 (genrand_res53).
         high = (bits[:, :2] >> 5).astype(np.float64)
         low = (bits[:, 2:] >> 6).astype(np.float64)
         return (high * 2.0**26 + low) * 2.0**-53

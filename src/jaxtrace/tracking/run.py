@@ -1,7 +1,7 @@
 """Long runs: chunks of frames through one compiled program, results as they come.
 
-What a run gives does not depend on the length of the chunks, on how many particles
-are worked on at a time, or on how many devices share them.
+Results do not depend on the length of the chunks, on the number of particles advanced
+at a time, or on the number of devices.
 """
 
 import logging
@@ -257,6 +257,7 @@ def _advance(
     places = dynamics.field.order(particles.positions, particles.cell_hint)
     if places is None or method.particles < WORTH_SORTING:
         return advance(dynamics, particles, part, method, padded=padded)
+    # Sorted once per chunk: particles move few cells in that time.
     order = jnp.argsort(places)
     back = jnp.argsort(order)
     sorted_ = jax.tree.map(lambda x: x[order], particles)

@@ -1,9 +1,7 @@
-"""Seeds on shapes: grids, lines, circles, spheres, boxes and clusters.
+"""Seeds: grids, lines, circles, spheres, clusters, strata and given densities.
 
 Every function returns NumPy rows of three coordinates in the working dtype, unless
 another is given; no row where the count is zero or less.
-
-Seeds drawn from strata, from a given density, or from what a field does.
 """
 
 import warnings

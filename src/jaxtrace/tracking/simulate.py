@@ -84,6 +84,7 @@ def advance(
         time_step, active = now
         if not padded:
             return step(dynamics, state, time_step, method), None
+        # A branch, not a select: a skipped substep costs nothing.
         after = jax.lax.cond(
             active, lambda s: step(dynamics, s, time_step, method), lambda s: s, state
         )

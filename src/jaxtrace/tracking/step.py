@@ -141,6 +141,7 @@ def _advance(
         return motion.rate(unknowns, velocity, jnp.asarray(instant.time)), cell_hint
 
     unknowns = motion.unknowns(particles)
+    # The hint of one stage starts the search of the next: most look-ups take no hop.
     step = explicit_step(tableau, rate, unknowns, particles.cell_hint, time_step.dt)
     return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
@@ -186,6 +187,8 @@ def _bounce(
         after = boundary.apply(there, context)
         return after.positions, after
 
+    # Reflection, clamping and wrapping are maps of positions; their Jacobian is what
+    # they do to a velocity (specular reflection, a stop, no change).
     _, own, after = jax.jvp(
         place, (particles.positions,), (particles.velocity,), has_aux=True
     )

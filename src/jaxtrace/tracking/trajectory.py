@@ -1,9 +1,4 @@
-"""What a trajectory accepts: arrays brought to its shapes, and indices to its axes.
-
-The recorded paths of a run, as host arrays with the questions one asks of them.
-
-Trajectories made from plain arrays or from other trajectories.
-"""
+"""Recorded paths of a run as host arrays, and several trajectories merged into one."""
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,9 +1,19 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import trace_files as files
 from jaxtrace.analysis import flow_maps as module
-from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient
+from jaxtrace.analysis.flow_maps import (
+    Advection,
+    count_steps,
+    flow_map,
+    flow_map_gradient,
+    ftle,
+    log_stretch,
+    shear,
+)
 from jaxtrace.config import configure, reset_config
 from jaxtrace.fields.analytic import (
     ABCFlow,
@@ -15,14 +25,16 @@ from jaxtrace.fields.analytic import (
 )
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.streamed import stream_series
+from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.files.snapshot import GridAxes
+from jaxtrace.io.loader import load_optimized_dataset
 from jaxtrace.tracking.boundary import (
     absorbing_boundary_factory,
     periodic_boundary,
     reflective_boundary,
 )
-
-pytestmark = pytest.mark.slow  # compiles many programs
+from jaxtrace.tracking.run import allow_one_program
+from jaxtrace.tracking.simulate import first_instant, make_dynamics
 
 GYRE = [[0.5, 0.5], [1.2, 0.3]]
 
@@ -65,7 +77,7 @@ def test_the_gradient_is_that_of_neighbors():
 
 
 @pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("kind", ["grid", pytest.param("mesh", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["grid", "mesh"])
 def test_linear_flows_on_grids_and_meshes_are_exact(kind):
     axis = np.linspace(-2, 2, 6)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
@@ -193,7 +205,6 @@ class Slices:
         return self.geometry, self.read(index)
 
 
-@pytest.mark.slow
 def test_a_streamed_field_gives_what_the_whole_one_does():
     slices = Slices()
     values = np.stack([slices.read(i) for i in range(21)])
@@ -229,3 +240,214 @@ def test_nothing_in_nothing_out():
     assert flow_map(Rotation(), np.zeros((0, 3)), 0.0, 1.0).shape == (0, 3)
     gradient = flow_map_gradient(Rotation(), [], 0.0, 1.0, dimensions=2)
     assert gradient.shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_steps": 3, "dt": 0.1}, "n_steps=3 and dt=0.1: give one"),
+        ({"n_steps": 0}, "n_steps=0"),
+        ({"dt": 0.0}, "dt=0.0 must be finite and above 0"),
+        ({"tolerance": -1.0}, "tolerance=-1.0"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"dtype": "float64"}, "float64 is off"),
+    ],
+)
+def test_wrong_choices_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Advection(**options)
+
+
+def steps(how, span, follow=None, field=None):
+    dynamics = make_dynamics(field or Saddle(), None, None, 0)
+    points = np.zeros((4, 3), np.float32)
+    return count_steps(dynamics, how, span, points, follow or never)
+
+
+def never(seeds, count):
+    raise AssertionError("probes are followed only where steps have to be found")
+
+
+def test_steps_that_are_asked_for():
+    assert steps(Advection(n_steps=7), (0.0, 1.0)) == 7
+    assert steps(Advection(dt=0.3), (0.0, 1.0)) == 4
+    assert steps(Advection(dt=0.25), (1.0, 0.0)) == 4, "backward is as long"
+
+
+def test_steps_are_doubled_until_they_make_no_difference():
+    asked = []
+
+    def follow(seeds, count):
+        asked.append(count)
+        stretch = 1 + count ** (-4.0)
+        return seeds + 1.0, np.repeat(stretch * np.eye(3)[None], len(seeds), 0)
+
+    # Half of 1 + n^-4 less that of 2 n is below the tolerance from n = 8 on.
+    how = Advection(tolerance=3e-4)
+    assert steps(how, (0.0, 1.0), follow, UniformFlow()) == 8
+    assert asked == [1, 2, 4, 8, 16]
+
+
+def test_a_difference_that_does_not_shrink_ends_the_search():
+    noise = iter(np.random.default_rng(0).uniform(1, 2, 40))
+
+    def follow(seeds, count):
+        return seeds + next(noise), np.repeat(np.eye(3)[None], len(seeds), 0)
+
+    assert steps(Advection(tolerance=1e-6), (0.0, 1.0), follow, UniformFlow()) <= 8
+
+
+def test_shear_sets_the_first_number_of_steps():
+    still = lambda seeds, count: (seeds, np.repeat(np.eye(3)[None], len(seeds), 0))
+    slow = steps(Advection(), (0.0, 1.0), still, Saddle(rate=number(1.0)))
+    fast = steps(Advection(), (0.0, 1.0), still, Saddle(rate=number(64.0)))
+    assert fast == 64 * slow
+
+
+def test_shear_is_the_norm_of_the_velocity_gradient():
+    points = np.random.default_rng(1).uniform(0, 6, (20, 3))
+    with jax.enable_x64(True):
+        dynamics = make_dynamics(ABCFlow(), None, None, 0)
+        instant = first_instant(dynamics.field, np.zeros(1), np.float64)
+        allow_one_program(shear)
+        found = np.asarray(shear(dynamics, jnp.asarray(points), instant))
+    x, y, z = points.T
+    a, b, c = 3**0.5, 2**0.5, 1.0
+    # Each component's two derivatives.
+    parts = [a * np.cos(z), c * np.sin(y), b * np.cos(x), a * np.sin(z)]
+    parts += [c * np.cos(y), b * np.sin(x)]
+    np.testing.assert_allclose(found, np.sqrt(np.sum(np.square(parts), 0)), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    ("x", "y", "known"), [(0.5, 0.5, 0.2268844590), (1.2, 0.3, 0.2774016857)]
+)
+def test_double_gyre_to_ten_digits(x, y, known):
+    found = ftle(DoubleGyre(), ([x], [y]), 0.0, 10.0, n_steps=2000)
+    np.testing.assert_allclose(found, [[known]], atol=1e-10, rtol=0)
+
+
+@pytest.mark.usefixtures("double")
+def test_the_number_of_steps_is_found():
+    axes = [0.5, 1.2], [0.3, 0.5]
+    fine = ftle(DoubleGyre(), axes, 0.0, 10.0, n_steps=2000)
+    np.testing.assert_allclose(ftle(DoubleGyre(), axes, 0.0, 10.0), fine, atol=1e-6)
+    tight = ftle(DoubleGyre(), axes, 0.0, 10.0, tolerance=1e-9)
+    np.testing.assert_allclose(tight, fine, atol=1e-9)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("span", [3.0, -3.0])
+def test_a_saddle_parts_at_its_rate(span):
+    # The center stands still, and its neighbors part all the same.
+    found = ftle(
+        Saddle(rate=number(0.5)), ([-0.2, 0, 0.1], [0, 0.3]), 1.0, span, n_steps=400
+    )
+    np.testing.assert_allclose(found, np.full((3, 2), 0.5), atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    "field", [Rotation(rate=number(2.0)), UniformFlow(u=number(3.0))]
+)
+def test_rigid_motion_parts_nothing(field):
+    found = ftle(field, ([0.0, 1.0], [0.0]), 0.0, 5.0, n_steps=2000)
+    np.testing.assert_allclose(found, np.zeros((2, 1)), atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+def test_in_space_the_shape_is_that_of_the_grid():
+    axes = np.linspace(0, 6, 4), np.linspace(0, 6, 3), np.linspace(0, 6, 2)
+    found = ftle(ABCFlow(), axes, 0.0, 4.0, n_steps=200)
+    assert found.shape == (4, 3, 2)
+    one = ftle(ABCFlow(), [axis[-1:] for axis in axes], 0.0, 4.0, n_steps=200)
+    np.testing.assert_allclose(found[-1, -1, -1], one[0, 0, 0], rtol=1e-12)
+    assert np.all(found > 0), "volume is kept, so something is stretched"
+
+
+def test_a_plane_is_told_apart_in_the_plane_only():
+    shear = lambda positions, t: positions * np.array([[0.0, 0.0, 2.0]], np.float32)
+    axes = [0.1, 0.2], [0.3]
+    flat = ftle(shear, axes, 0.0, 1.0, n_steps=100, level=0.5)
+    np.testing.assert_allclose(flat, np.zeros((2, 1)), atol=1e-6)
+    deep = ftle(shear, (*axes, [0.5]), 0.0, 1.0, n_steps=100)
+    np.testing.assert_allclose(deep, np.full((2, 1, 1), 2.0), rtol=1e-5)
+
+
+def test_single_precision_is_close():
+    axes = np.linspace(0.1, 1.9, 7), np.linspace(0.1, 0.9, 5)
+    single = ftle(DoubleGyre(), axes, 0.0, 5.0, n_steps=100)
+    assert single.dtype == np.float32
+    configure(dtype="float64")
+    try:
+        exact = ftle(DoubleGyre(), axes, 0.0, 5.0, n_steps=100)
+    finally:
+        reset_config()
+    np.testing.assert_allclose(single, exact, atol=1e-4)
+
+
+def test_gridded_data_come_close_to_the_formula():
+    x, y, t = np.linspace(0, 2, 81), np.linspace(0, 1, 41), np.linspace(0, 5, 51)
+    field = DoubleGyre()
+    nodes = np.stack([a.ravel() for a in np.meshgrid(x, y, indexing="ij")], 1)
+    values = [np.asarray(field.sample_at_positions(nodes, s)) for s in t]
+    gridded = make_grid_field(
+        np.stack(values).reshape(51, 81, 41, 1, 3), (x, y, np.zeros(1)), t
+    )
+    axes = np.linspace(0.11, 1.87, 9), np.linspace(0.13, 0.91, 6)
+    found = ftle(gridded, axes, 0.0, 5.0, n_steps=100)
+    exact = ftle(field, axes, 0.0, 5.0, n_steps=100)
+    assert np.sqrt(np.mean((found - exact) ** 2)) < 0.02
+    assert np.corrcoef(found.ravel(), exact.ravel())[0, 1] > 0.98
+
+
+@pytest.mark.usefixtures("double")
+def test_data_of_a_solver_as_grid_and_as_elements():
+    case = files.data_folder("nek5000_eddy") / "eddy_uv.nek5000"
+    axes = np.linspace(1, 5, 4), np.linspace(2, 4, 3)
+    found = {}
+    for scheme in ("auto", "elements"):
+        field = load_optimized_dataset(
+            case, dtype="float64", spatial_interpolation=scheme
+        )
+        assert isinstance(field, TimeSeriesField)
+        found[field.interpolation_scheme] = ftle(field, axes, 0.0, 0.1, n_steps=32)
+    np.testing.assert_allclose(found["trilinear"], found["quads"], atol=1e-3)
+    assert np.all(found["quads"] > 0)
+
+
+def test_particles_that_left_are_marked():
+    leaves = absorbing_boundary_factory([[0, 0, 0], [1, 1, 1]])
+    found = ftle(
+        UniformFlow(), ([0.1, 0.8], [0.5]), 0.0, 0.5, n_steps=4, boundary=leaves
+    )
+    np.testing.assert_allclose(found, [[0.0], [np.nan]], atol=1e-6)
+
+
+@pytest.mark.parametrize("grid", [([0.0, 1.0],), ([[0.0]], [0.0]), ([0.0],) * 4])
+def test_a_grid_is_two_or_three_axes(grid):
+    with pytest.raises(ValueError, match="give the axes"):
+        ftle(Rotation(), grid, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("directions", [1, 2, 3])
+def test_it_is_the_largest_singular_value(directions):
+    gradient = np.random.default_rng(0).normal(size=(50, 3, directions))
+    largest = np.linalg.svd(gradient, compute_uv=False)[:, 0]
+    np.testing.assert_allclose(log_stretch(gradient), np.log(largest), rtol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-300, 300])
+def test_squares_stay_in_range(exponent):
+    gradient = np.eye(3)[None] * 10.0**exponent
+    np.testing.assert_allclose(log_stretch(gradient), exponent * np.log(10))
+
+
+def test_unknown_stays_unknown_and_collapse_has_no_end():
+    gradient = np.stack([np.full((3, 2), np.nan), np.zeros((3, 2)), np.eye(3)[:, :2]])
+    np.testing.assert_array_equal(log_stretch(gradient), [np.nan, -np.inf, 0.0])
+
+
+def test_no_particles_have_no_stretch():
+    assert log_stretch(np.zeros((0, 3, 2))).shape == (0,)

@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from jaxtrace.analysis import compute_mixing_metrics
+from jaxtrace import paths
+from jaxtrace.analysis import (
+    cluster_points,
+    completed_residence_times,
+    compute_mixing_metrics,
+    dispersion,
+    exit_times,
+    mean_squared_displacement,
+    residence_times,
+)
+from jaxtrace.analysis.mixing import close_pairs, start_separations
 from jaxtrace.tracking.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
@@ -98,4 +108,216 @@ def test_single_precision_paths_are_measured_in_double():
     assert other["final_variance"] == pytest.approx(one["final_variance"], rel=1e-6)
     assert other["lyapunov_approximation"] == pytest.approx(
         one["lyapunov_approximation"], rel=1e-4
+    )
+
+
+CENTERS = np.array([[0, 0, 0], [5, 0, 0], [0, 5, 0], [0, 0, 5], [5, 5, 5]], float)
+
+
+def blobs(seed=0, size=40, scale=1.0):
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(5), size)
+    return scale * (CENTERS[owner] + rng.normal(size=(5 * size, 3)) * 0.2), owner
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e5])
+def test_separated_blobs_are_found(scale):
+    points, owner = blobs(scale=scale)
+    centers, labels = cluster_points(points, 5)
+    means = np.stack([points[owner == i].mean(axis=0) for i in range(5)])
+    for i in range(5):
+        (label,) = np.unique(labels[owner == i])
+        np.testing.assert_allclose(centers[label], means[i])
+
+
+def test_the_same_seed_gives_the_same_clusters():
+    points = np.random.default_rng(1).random((200, 3))
+    first, second = cluster_points(points, 7), cluster_points(points, 7)
+    np.testing.assert_array_equal(first[0], second[0])
+    np.testing.assert_array_equal(first[1], second[1])
+
+
+def test_every_point_is_with_its_nearest_center_and_centers_are_means():
+    points = np.random.default_rng(2).random((300, 3))
+    centers, labels = cluster_points(points, 6)
+    distance = np.linalg.norm(points[:, None] - centers, axis=-1)
+    np.testing.assert_array_equal(labels, distance.argmin(axis=1))
+    for i in range(6):
+        np.testing.assert_allclose(centers[i], points[labels == i].mean(axis=0))
+
+
+def test_fewer_places_than_clusters():
+    points = np.repeat(np.eye(3), 4, axis=0)
+    centers, labels = cluster_points(points, 5)
+    assert len(centers) == 3
+    np.testing.assert_allclose(centers[labels], points)
+
+
+@pytest.mark.parametrize(("count", "n_clusters"), [(9, 0), (0, 3)])
+def test_nothing_to_cluster_is_refused(count, n_clusters):
+    with pytest.raises(ValueError, match="at least one each"):
+        cluster_points(np.zeros((count, 3)), n_clusters)
+
+
+SEEDS_PAIRS = np.random.default_rng(5).random((60, 3))
+
+
+def naive_pairs(points, radius, period):
+    found = []
+    for i in range(len(points)):
+        for j in range(i + 1, len(points)):
+            apart = points[j] - points[i]
+            length = np.where(period > 0, period, 1)
+            apart -= np.where(period > 0, length * np.round(apart / length), 0)
+            if 0 < np.linalg.norm(apart) < radius:
+                found.append((i, j))
+    return found
+
+
+@pytest.mark.parametrize("period", [(0, 0, 0), (1, 1, 1), (1, 0, 0)])
+def test_all_pairs_within_the_radius_are_found(period):
+    trajectory = uniform([0, 0, 0], SEEDS_PAIRS, [0.0, 1.0], period)
+    pairs = close_pairs(trajectory, radius=0.2, neighbors=60)
+    assert list(map(tuple, pairs)) == naive_pairs(SEEDS_PAIRS, 0.2, np.array(period))
+    apart = np.linalg.norm(start_separations(trajectory, pairs), axis=-1)
+    assert (apart < 0.2).all()
+
+
+def test_periodic_seeds_may_lie_anywhere():
+    seeds = np.array([[-0.01, 5, 0], [1.0, 5, 0], [0.5, 5, 0]])
+    trajectory = Trajectory(seeds[None], [0.0], metadata={"period": (1, 0, 0)})
+    np.testing.assert_array_equal(close_pairs(trajectory, 0.1, 2), [[0, 1]])
+
+
+def test_neighbors_bound_the_number_of_pairs():
+    trajectory = uniform([0, 0, 0], SEEDS_PAIRS, [0.0, 1.0])
+    assert len(close_pairs(trajectory, np.inf, 2)) <= 2 * len(SEEDS_PAIRS)
+
+
+def test_absent_and_coincident_particles_make_no_pairs():
+    seeds = np.array([[0, 0, 0], [np.nan] * 3, [0, 0, 0], [0.1, 0, 0]])
+    trajectory = Trajectory(seeds[None], [0.0])
+    np.testing.assert_array_equal(close_pairs(trajectory, 1.0, 3), [[0, 3], [2, 3]])
+    assert close_pairs(trajectory[:, :1], 1.0, 3).shape == (0, 2)
+
+
+TIMES_TRANSPORT = np.linspace(0, 4, 81)
+SEEDS_TRANSPORT = np.random.default_rng(11).random((30, 3))
+
+
+@pytest.mark.parametrize("period", [None, (1, 1, 1), (0, 1, 0)])
+def test_uniform_motion_is_ballistic(period):
+    msd = mean_squared_displacement(
+        uniform([1, 2, 2], SEEDS_TRANSPORT, TIMES_TRANSPORT, period)
+    )
+    np.testing.assert_allclose(msd, (3 * TIMES_TRANSPORT) ** 2, atol=1e-20)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_a_random_walk_spreads_as_twice_dimensions_times_diffusivity(dimensions):
+    rng = np.random.default_rng(13)
+    particles, diffusivity = 4000, 50.0
+    steps = rng.normal(size=(40, particles, 3)) * np.sqrt(2 * diffusivity * 0.1)
+    steps[..., dimensions:] = 0
+    walk = np.concatenate([np.zeros((1, particles, 3)), np.cumsum(steps, axis=0)])
+    times = 0.1 * np.arange(41)
+    msd = mean_squared_displacement(Trajectory(walk, times))
+    # The squared length of a Gaussian step varies by sqrt(2 / d) of its mean.
+    error = 5 * np.sqrt(2 / dimensions / particles)
+    np.testing.assert_allclose(msd, 2 * dimensions * diffusivity * times, rtol=error)
+
+
+def test_recycled_particles_do_not_fall_back():
+    trajectory = recycling_channel(
+        1.0, 1.0, np.linspace(0.025, 0.975, 20), TIMES_TRANSPORT
+    )
+    msd = mean_squared_displacement(trajectory)
+    left = TIMES_TRANSPORT < 0.97
+    np.testing.assert_allclose(msd[left], TIMES_TRANSPORT[left] ** 2, atol=1e-12)
+    assert np.isnan(msd[TIMES_TRANSPORT > 1]).all()
+
+
+def test_only_the_particles_still_there_are_averaged():
+    trajectory = absorbing_channel(1.0, 2.05, [0.0, 1.0], TIMES_TRANSPORT)
+    msd = mean_squared_displacement(trajectory)
+    np.testing.assert_allclose(
+        msd[TIMES_TRANSPORT < 2.05],
+        TIMES_TRANSPORT[TIMES_TRANSPORT < 2.05] ** 2,
+        atol=1e-12,
+    )
+    assert np.isnan(msd[TIMES_TRANSPORT > 2.1]).all()
+
+
+def test_blocks_do_not_change_the_averages(monkeypatch):
+    trajectory = uniform([1, 2, 2], SEEDS_TRANSPORT, TIMES_TRANSPORT, (1, 1, 1))
+    whole = mean_squared_displacement(trajectory), dispersion(trajectory)
+    monkeypatch.setattr(paths, "BLOCK_POSITIONS", 300)
+    np.testing.assert_allclose(mean_squared_displacement(trajectory), whole[0])
+    np.testing.assert_allclose(dispersion(trajectory), whole[1])
+
+
+def test_pairs_part_with_the_shear():
+    heights = np.array([0.0, 0.1])
+    positions = np.zeros((len(TIMES_TRANSPORT), 2, 3))
+    positions[..., 0] = np.mod(heights * TIMES_TRANSPORT[:, None] + [0.95, 1.05], 1.0)
+    positions[..., 1] = heights
+    trajectory = Trajectory(positions, TIMES_TRANSPORT, metadata={"period": (1, 0, 0)})
+    wanted = (0.1 + 0.1 * TIMES_TRANSPORT) ** 2 + 0.1**2
+    np.testing.assert_allclose(dispersion(trajectory), wanted)
+    np.testing.assert_allclose(dispersion(trajectory, np.array([[1, 0]])), wanted)
+
+
+def test_residence_in_a_uniform_channel():
+    starts = np.array([0.0, 0.33, 0.9, -10.0])
+    trajectory = absorbing_channel(0.5, 1.0, starts, TIMES_TRANSPORT)
+    wanted = (1.0 - starts) / 0.5
+    wanted[-1] = np.nan
+    np.testing.assert_allclose(residence_times(trajectory), wanted)
+    np.testing.assert_allclose(exit_times(trajectory), wanted)
+
+
+def test_residence_counts_from_the_first_frame_seen():
+    trajectory = absorbing_channel(0.5, 1.0, [0.0], TIMES_TRANSPORT)
+    np.testing.assert_allclose(residence_times(trajectory[20:]), 1.0)
+    np.testing.assert_allclose(exit_times(trajectory[20:]), 2.0)
+    assert np.isnan(residence_times(trajectory[:20])).all()
+
+
+def test_backward_residence_is_positive():
+    trajectory = absorbing_channel(0.5, 1.0, [0.0, 0.5], TIMES_TRANSPORT)
+    backward = Trajectory(
+        trajectory.positions, -TIMES_TRANSPORT, exit_time=-trajectory.exit_time
+    )
+    np.testing.assert_allclose(residence_times(backward), [2, 1])
+    np.testing.assert_allclose(exit_times(backward), [-2, -1])
+
+
+def test_without_exit_times_the_frames_decide():
+    trajectory = absorbing_channel(0.5, 1.0, [0.01], TIMES_TRANSPORT)
+    bare = Trajectory(trajectory.positions, TIMES_TRANSPORT)
+    late = residence_times(bare) - residence_times(trajectory)
+    assert 0 <= late < TIMES_TRANSPORT[1]
+
+
+def test_a_recycled_slot_counts_its_first_particle_and_lists_all_stays():
+    trajectory = recycling_channel(1.0, 1.0, [0.125, 0.525], TIMES_TRANSPORT)
+    spacing = TIMES_TRANSPORT[1]
+    np.testing.assert_allclose(residence_times(trajectory), [0.9, 0.5])
+    stays = completed_residence_times(trajectory)
+    assert len(stays) == 4 + 4
+    full = np.delete(stays, [0, 4])
+    np.testing.assert_allclose(full, 1.0, atol=spacing)
+
+
+def test_a_slot_filled_late_counts_from_its_filling():
+    alive = np.array([0, 0, 1, 1, 0, 1, 1], bool)
+    generation = [0, 0, 0, 0, 0, 1, 1]
+    trajectory = Trajectory(
+        np.zeros((7, 3)), np.arange(7.0), alive=alive, generation=generation
+    )
+    np.testing.assert_array_equal(residence_times(trajectory), [2.0])
+    np.testing.assert_array_equal(exit_times(trajectory), [4.0])
+    np.testing.assert_array_equal(completed_residence_times(trajectory), [2.0])
+    np.testing.assert_array_equal(
+        mean_squared_displacement(trajectory), np.full(7, np.nan)
     )

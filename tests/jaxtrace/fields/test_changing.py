@@ -10,8 +10,6 @@ import pytest
 from jaxtrace.fields.changing import MeshSlice, make_changing_field
 from trace_meshes import SIX, lattice, split, warp
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 COUNT = 800
 
@@ -43,7 +41,6 @@ def places(seed=0):
     return np.random.default_rng(seed).random((COUNT, 3)).astype(np.float32)
 
 
-@pytest.mark.slow
 def test_each_slice_answers_on_its_own_mesh():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()
@@ -63,7 +60,6 @@ def test_every_particle_may_be_at_its_own_slices():
     np.testing.assert_allclose(velocity, factor[:, None] * (x @ SLOPE), atol=1e-5)
 
 
-@pytest.mark.slow
 def test_equal_meshes_are_kept_once():
     first, second = at((3, 3, 3), 1.0), at((4, 3, 4), 4.0)
     again = first._replace(values=2 * first.values)
@@ -76,7 +72,6 @@ def test_equal_meshes_are_kept_once():
     np.testing.assert_allclose(ask(field, x, 1.5)[0], 3.0 * x @ SLOPE, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_meshes_of_different_kinds_follow_each_other():
     points, cells = lattice((3, 3, 3))
     hexes = MeshSlice(points, cells, 3 * points @ SLOPE)
@@ -103,7 +98,6 @@ def test_a_mesh_that_ends_earlier_answers_with_its_edge():
     assert field.get_time_bounds() == (0.0, 1.0)
 
 
-@pytest.mark.slow
 def test_paths_leave_the_mesh_of_the_moment():
     near = at((3, 3, 3), 1.0)
     far = near._replace(points=near.points * [2, 1, 1])

@@ -1,4 +1,7 @@
-"""Grid fields against SciPy and closed forms, in space and in time."""
+"""Grid fields against SciPy and closed forms, in space and in time.
+
+Structured fields as users make them.
+"""
 
 import itertools
 
@@ -11,7 +14,11 @@ from hypothesis import strategies as st
 from scipy.interpolate import RegularGridInterpolator
 
 from jaxrig.testing import assert_one_trace
-from jaxtrace.fields.grid import GridField, make_grid_field
+from jaxtrace.fields.grid import (
+    GridField,
+    StructuredGridSampler,
+    make_grid_field,
+)
 
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 EVEN = [np.linspace(-1, 1, 9), np.linspace(0, 3, 6), np.linspace(5, 6, 4)]
@@ -100,7 +107,6 @@ def test_slices_are_blended_between_their_instants():
 
 @pytest.mark.parametrize("interpolation", ["linear", "nearest", "cubic"])
 @pytest.mark.parametrize("extrapolation", ["constant", "linear", "periodic"])
-@pytest.mark.slow
 def test_an_instant_of_each_particle_equals_one_for_all(interpolation, extrapolation):
     rules = {"interpolation": interpolation, "extrapolation": extrapolation}
     values, x = random_values(EVEN, 4), places(EVEN, 24)
@@ -218,7 +224,6 @@ def test_single_precision_axes_are_even_to_their_rounding(offset):
 
 @given(st.data())
 @settings(max_examples=40)
-@pytest.mark.slow
 def test_any_grid_gives_back_its_nodes_and_stays_within_their_values(data):
     sizes = data.draw(st.sampled_from([(2, 5, 3), (4, 1, 2)]))
     scale = 10.0 ** data.draw(st.integers(-7, 7))
@@ -286,3 +291,57 @@ def test_values_have_gradients():
 def test_wrong_grids_are_refused(values, axes, options, message):
     with pytest.raises(ValueError, match=message):
         make_grid_field(np.zeros(values), axes, **options)
+
+
+X, Y, Z = np.array([0, 0.1, 0.5, 2.0]), np.linspace(-1, 1, 5), np.array([0.0, 3, 4])
+RNG = np.random.default_rng(0)
+STEADY = RNG.standard_normal((4, 5, 3, 3))
+MOVING = RNG.standard_normal((6, 4, 5, 3, 3))
+TIMES = np.array([0.0, 1, 2, 4, 8, 9])
+PLACES = RNG.uniform([0, -1, 0], [2, 1, 4], (40, 3))
+
+
+def test_a_steady_rectilinear_grid_is_sampled_as_scipy_does():
+    field = StructuredGridSampler(STEADY, X, Y, Z)
+    expected = RegularGridInterpolator((X, Y, Z), STEADY)(PLACES)
+    assert np.allclose(field.sample(PLACES), expected, atol=1e-5)
+    assert np.allclose(field(PLACES), expected, atol=1e-5)
+    assert field.interpolation_scheme == "trilinear"
+    assert not field.is_time_dependent
+    assert field.times is None
+    assert field.get_time_bounds() == (-np.inf, np.inf)
+
+
+def test_a_grid_in_time_is_sampled_as_scipy_does():
+    with jax.enable_x64(True):
+        field = StructuredGridSampler(MOVING, X, Y, Z, times=TIMES)
+        oracle = RegularGridInterpolator((TIMES, X, Y, Z), MOVING)
+        for t in (0.0, 0.3, 3.5, 9.0):
+            at = np.concatenate([np.full((40, 1), t), PLACES], 1)
+            found = field.sample_at_positions(PLACES, t)
+            assert np.allclose(found, oracle(at), atol=1e-12)
+        assert np.allclose(field(PLACES, 3.5), field.sample_at_positions(PLACES, 3.5))
+    assert field.get_time_bounds() == (0.0, 9.0)
+    assert field.times is not None
+    assert np.array_equal(field.times, TIMES)
+
+
+@pytest.mark.parametrize("outside", ["clamp", "periodic"])
+def test_the_velocities_come_back_as_they_were_given(outside):
+    field = StructuredGridSampler(MOVING, X, Y, Z, outside, times=TIMES)
+    assert np.array_equal(field.velocity_data, MOVING.astype(np.float32))
+    steady = StructuredGridSampler(STEADY[..., :2], X, Y, Z, outside)
+    assert steady.velocity_data.shape == (4, 5, 3, 3)
+    assert np.array_equal(steady.velocity_data[..., :2], STEADY[..., :2].astype("f4"))
+    assert np.all(np.asarray(steady.velocity_data)[..., 2] == 0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"), [("zero", 0.0), ("nan", np.nan), ("clamp", 1.0)]
+)
+def test_beyond_the_grid_the_bounds_are_handled(rule, expected):
+    ones = np.ones((4, 5, 3, 3))
+    field = StructuredGridSampler(ones, X, Y, Z, bounds_handling=rule)
+    found = field.sample([[-5.0, 0, 0]])
+    assert np.array_equal(found, np.full((1, 3), expected), True)
+    assert field.contains([[-5.0, 0, 0], [0.0, 0, 0]]).tolist() == [False, True]

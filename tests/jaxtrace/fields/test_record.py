@@ -9,8 +9,6 @@ from jaxtrace.fields.schemes import Elements
 from jaxtrace.fields.time_series import NodalRecord
 from trace_series import TIMES, cloud, grid_points, growing, places, tetra_mesh
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 RULES = ("linear", "constant")
 
 
@@ -81,7 +79,6 @@ def test_new_positions_take_effect(field, name):
     assert field.get_spatial_bounds()[0].min() >= 7.9
 
 
-@pytest.mark.slow
 def test_a_new_number_of_slices_waits_for_its_times(field):
     field.data = np.asarray(field.data)[[0, 1, 2, 3, 3]]
     assert field.T == 5

@@ -10,8 +10,6 @@ from scipy.spatial import ConvexHull, KDTree
 from jaxtrace.fields.mesh import MeshField
 from jaxtrace.fields.scattered import NearestField, make_scattered_field, triangulate
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 
 
@@ -32,7 +30,6 @@ def cloud(count=150, seed=0):
     return np.random.default_rng(seed).random((count, 3)).astype(np.float32)
 
 
-@pytest.mark.slow
 def test_linear_fields_are_exact_in_the_hull():
     points = cloud()
     field = make_scattered_field(points, points @ SLOPE + 1, dtype=np.float32)
@@ -45,7 +42,6 @@ def test_linear_fields_are_exact_in_the_hull():
     np.testing.assert_allclose(velocity[inside], (x @ SLOPE + 1)[inside], atol=1e-4)
 
 
-@pytest.mark.slow
 def test_points_in_a_plane_make_triangles():
     points = cloud() * [1, 0, 1] + [0, 3, 0]
     values = np.random.default_rng(2).standard_normal(points.shape)

@@ -1,8 +1,13 @@
-"""Which scheme nodes get, and that values go in and come out unchanged."""
+"""Which scheme nodes get, and that values go in and come out unchanged.
+
+Grids hidden in point lists: found whatever the order, and never invented.
+"""
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jaxtrace.fields.clock import make_clock
 from jaxtrace.fields.schemes import (
@@ -11,8 +16,10 @@ from jaxtrace.fields.schemes import (
     OnElements,
     OnGrid,
     choose_scheme,
+    fills,
+    find_tensor_grid,
 )
-from trace_meshes import SIX, lattice, plane_lattice, quadratic, split
+from trace_meshes import SIX, TWO, lattice, plane_lattice, quadratic, split
 from trace_series import cloud, grid_points, growing, linear, places, tetra_mesh
 
 CLOCK = make_clock([0.0, 0.5, 2, 3], "linear", "constant")
@@ -122,3 +129,151 @@ def test_wrong_choices_are_refused():
     with pytest.raises(ValueError, match="needs their connectivity"):
         choose(cloud(), choice="elements")
     assert isinstance(choose(cloud()), AmongPoints)
+
+
+THREE = [[0, 1, 2, 3, 6], [0, 4, 5, 1, 6], [0, 3, 7, 4, 6]]  # pyramids of a box
+
+
+def points_of(axes):
+    return np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+
+
+@st.composite
+def grids(draw, least=1):
+    """Axes of any size, scale, offset and stretching, and a random generator."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    scale = 10.0 ** draw(st.integers(-9, 9))
+    axes = []
+    for _ in range(3):
+        count = draw(st.integers(least, 6))
+        offset = draw(st.sampled_from([0.0, -1.0, 5.0]))
+        axes.append(scale * (offset + np.cumsum(rng.uniform(0.05, 1, count))))
+    return axes, rng
+
+
+@given(grids(), st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=150)
+def test_any_grid_is_found_in_any_order(grid, dtype):
+    axes, rng = grid
+    axes = [axis.astype(dtype) for axis in axes]
+    points = points_of(axes)
+    shuffled = points[rng.permutation(len(points))]
+    found = find_tensor_grid(shuffled)
+    assert found is not None
+    assert found.shape == tuple(axis.size for axis in axes)
+    for axis, known in zip(found.axes, axes, strict=True):
+        assert np.array_equal(axis, known.astype(np.float64))
+    assert np.array_equal(shuffled[found.order], points)
+    assert np.array_equal(found.order[found.ranks], np.arange(len(points)))
+    assert found.sorted == bool(np.array_equal(found.order, np.arange(len(points))))
+
+
+@given(grids(least=2))
+@settings(max_examples=100)
+def test_rounding_of_each_coordinate_does_not_hide_a_grid(grid):
+    axes, rng = grid
+    points = points_of(axes)
+    noise = rng.uniform(-1, 1, points.shape) * np.finfo(np.float32).eps
+    noisy = (points * (1 + noise))[rng.permutation(len(points))]
+    for listed in (noisy, noisy.astype(np.float32)):
+        found = find_tensor_grid(listed)
+        assert found is not None
+        assert found.shape == tuple(axis.size for axis in axes)
+
+
+@given(grids(least=2), st.sampled_from(["missing", "extra", "double", "jitter"]))
+@settings(max_examples=150)
+def test_what_is_not_quite_a_grid_is_none(grid, fault):
+    axes, rng = grid
+    points = points_of(axes)
+    spacing = min(np.diff(axis).min() for axis in axes)
+    at = rng.integers(len(points))
+    spoilt = {
+        "missing": np.delete(points, at, 0),
+        "extra": np.concatenate([points, points[at : at + 1] + spacing / 3]),
+        "double": np.concatenate([points, points[at : at + 1]]),
+        "jitter": points + rng.uniform(-0.01, 0.01, points.shape) * spacing,
+    }[fault]
+    assert find_tensor_grid(spoilt[rng.permutation(len(spoilt))]) is None
+
+
+def test_a_node_that_stands_in_for_another_is_noticed():
+    points = points_of([np.arange(3.0)] * 3)
+    points[4] = points[5]  # as many points as nodes, all coordinates known
+    assert find_tensor_grid(points) is None
+
+
+def test_planes_lines_and_single_points_are_grids():
+    x, y = np.linspace(0, 1, 4), np.array([0.0, 0.1, 5])
+    for axes in (
+        [x, y, [0.5]],
+        [[2.0], x, y],
+        [x, [0.0], [0.0]],
+        [[1.0], [2.0], [3.0]],
+    ):
+        found = find_tensor_grid(points_of(axes))
+        assert found is not None
+        assert found.shape == tuple(len(axis) for axis in axes)
+
+
+def test_a_plane_may_be_flat_to_the_rounding_of_its_extent():
+    points = points_of([np.linspace(0, 1, 5), np.linspace(0, 1, 4), np.zeros(1)])
+    points[:, 2] = np.random.default_rng(0).uniform(-1e-8, 1e-8, 20)
+    found = find_tensor_grid(points)
+    assert found is not None
+    assert found.shape == (5, 4, 1)
+
+
+def test_a_fine_grid_far_from_the_origin_is_found_in_double_precision():
+    axes = [1e6 + 1e-3 * np.arange(5), np.arange(4.0), np.arange(3.0)]
+    found = find_tensor_grid(points_of(axes))
+    assert found is not None
+    assert found.shape == (5, 4, 3)
+
+
+def test_thin_layers_are_not_merged():
+    axes = [np.arange(4.0), np.arange(4.0), 1e-9 * np.arange(3)]
+    found = find_tensor_grid(points_of(axes))
+    assert found is not None
+    assert found.shape == (4, 4, 3)
+
+
+def test_scattered_points_and_no_points_are_none():
+    rng = np.random.default_rng(0)
+    assert find_tensor_grid(rng.uniform(0, 1, (1000, 3))) is None
+    assert find_tensor_grid(np.zeros((0, 3))) is None
+    assert find_tensor_grid(np.full((1, 3), np.nan)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [("hexahedron", None), ("tetra", SIX), ("wedge", TWO), ("pyramid", THREE)],
+)
+def test_cells_that_cover_a_grid_fill_it(kind, pattern):
+    points, cells = lattice((4, 3, 3), ratio=3.0)
+    rows = cells if pattern is None else split(cells, pattern)
+    found = find_tensor_grid(points)
+    assert found is not None
+    assert fills(found, {kind: rows})
+    assert not fills(found, {kind: rows[1:]})
+
+
+def test_plane_cells_fill_a_plane_of_any_direction():
+    points, quads = plane_lattice((5, 4))
+    triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
+    for order in ([0, 1, 2], [2, 0, 1]):
+        found = find_tensor_grid(points[:, order])
+        assert found is not None
+        assert fills(found, {"quad": quads})
+        assert fills(found, {"triangle": triangles[:8], "quad": quads[4:]})
+        assert not fills(found, {"triangle": triangles[:-1]})
+
+
+def test_cells_over_several_boxes_or_of_higher_order_do_not_count():
+    points, cells = lattice((3, 2, 2))
+    found = find_tensor_grid(points)
+    assert found is not None
+    wide = np.concatenate([cells[:1, [0, 3, 7, 4]], cells[1:, [1, 2, 6, 5]]], 1)
+    assert not fills(found, {"hexahedron": wide[:, [0, 4, 5, 1, 3, 7, 6, 2]]})
+    assert not fills(found, {"quadratic_tetra": np.zeros((1, 10), int)})
+    assert not fills(found, {"triangle": cells[:, :3]})

@@ -1,11 +1,19 @@
-"""The documented time series: every call, on every scheme, against closed forms."""
+"""The documented time series: every call, on every scheme, against closed forms.
+
+Time series on elements, by their documented names.
+"""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.interpolate import RegularGridInterpolator
 
-from jaxtrace.fields.time_series import TimeSeriesField
+from jaxtrace.fields.time_series import (
+    FEMTimeSeriesField,
+    TimeSeriesField,
+)
+from trace_meshes import SIX, lattice, split
 from trace_series import TIMES, cloud, grid_points, growing, linear, places, tetra_mesh
 
 
@@ -42,7 +50,6 @@ def test_fields_linear_in_space_and_time_are_exact(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.slow
 def test_fields_are_exact_to_double_rounding(name):
     with jax.enable_x64(True):
         field = CASES[name]()
@@ -78,7 +85,6 @@ def test_two_dimensional_input_is_padded():
 
 
 @pytest.mark.parametrize("name", ["permuted", "mesh"])
-@pytest.mark.slow
 def test_an_instant_of_each_particle_equals_one_for_all(name):
     field = CASES[name]()
     x, instants = within(field), np.linspace(-0.5, 3.5, 30)
@@ -142,7 +148,6 @@ def test_unsorted_times_are_refused():
 
 
 @pytest.mark.parametrize("make", [(grid_points(),), tetra_mesh()], ids=["grid", "mesh"])
-@pytest.mark.slow
 def test_beyond_the_nodes_the_policy_holds(make):
     x = places(9) + np.array([2.5, 0, 0])
     near = np.minimum(x, [2.0, 1, 0.5])
@@ -264,3 +269,34 @@ def test_a_grid_given_by_its_axes_is_the_grid_found_among_its_nodes(outside):
     np.testing.assert_array_equal(given.data, 2 * found.data)
     with pytest.raises(ValueError, match="do not fit 4 times"):
         TimeSeriesField.on_grid(values[:3], TIMES, axes)
+
+
+def test_elements_are_used_even_where_nodes_form_a_grid():
+    points, cells = lattice((4, 4, 4), (2.0, 1.0, 0.5))
+    tets = split(cells, SIX)
+    data = np.random.default_rng(0).standard_normal((4, len(points), 3))
+    field = FEMTimeSeriesField(data, TIMES, points, tets)
+    assert field.interpolation_scheme == "tetrahedra"
+    center = points[tets].mean(1)
+    found = field.sample_at_positions(center, 0.0)
+    assert np.allclose(found, data[0][tets].mean(1), atol=1e-5)
+
+
+def test_linear_fields_are_exact_at_any_scale():
+    points, tets = tetra_mesh()
+    for scale in (1e-6, 1.0):
+        field = FEMTimeSeriesField(growing(points), TIMES, points * scale, tets)
+        found = field.sample_at_positions(places() * scale, 1.7)
+        assert np.allclose(found, 2.7 * linear(places()), atol=5e-5)
+        pair = np.array([[3.0, 0, 0], [1, 0.5, 0.25]]) * scale
+        assert field.contains(pair).tolist() == [False, True]
+
+
+def test_outside_follows_the_policy():
+    points, tets = tetra_mesh()
+    x = places(5) + np.array([2.5, 0, 0])
+    near = FEMTimeSeriesField(growing(points), TIMES, points, tets)
+    expected = linear(np.minimum(x, [2.0, 1, 0.5]))
+    assert np.allclose(near.sample_at_positions(x, 0.0), expected, atol=1e-4)
+    none = FEMTimeSeriesField(growing(points), TIMES, points, tets, outside="zero")
+    assert np.all(np.asarray(none.sample_at_positions(x, 0.0)) == 0)

@@ -1,4 +1,7 @@
-"""Meshes on the host against counting and geometry done by hand."""
+"""Meshes on the host against counting and geometry done by hand.
+
+Lists of cells: what is read, what is left out and what is refused.
+"""
 
 import numpy as np
 import pytest
@@ -6,10 +9,12 @@ import pytest
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.topology import (
     coincident,
+    flatten,
     make_mesh,
+    relative_volumes,
     split_faces,
 )
-from trace_meshes import SIX, flat, lattice, mixed, plane_lattice, split
+from trace_meshes import SIX, flat, lattice, mixed, plane_lattice, quadratic, split
 
 
 def shared_faces(rows, faces_of):
@@ -86,3 +91,90 @@ def test_quads_are_split_into_triangles():
     parts, face = split_faces(faces)
     np.testing.assert_array_equal(parts, [[0, 1, 2], [4, 5, 6], [0, 2, 3]])
     np.testing.assert_array_equal(face, [0, 1, 0])
+
+
+def test_rows_become_flat_lists():
+    points, cells = lattice((2, 2, 3))
+    nodes, offsets, types = flatten(points, cells, None, None, None)
+    np.testing.assert_array_equal(nodes, cells.ravel())
+    assert offsets.tolist() == [0, 8, 16]
+    assert types.tolist() == [12, 12]
+
+
+def broken(**change):
+    points, cells = lattice((2, 2, 2))
+    return {"points": points, "connectivity": cells} | change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"connectivity": np.array([[0, 1, 2, 99]])}, "names node 99"),
+        ({"connectivity": np.array([[0, 1, -1, 2]])}, "names node -1"),
+        ({"connectivity": np.array([[0, 1, 2, 3, 4]])}, "cells of 5 nodes"),
+        ({"kind": "tetra"}, "cell 0 has 8 nodes"),
+        ({"kind": "blob"}, "choose one of"),
+        ({"points": np.zeros((8, 4))}, r"give \(N, 3\)"),
+        ({"points": np.full((8, 3), np.nan)}, "8 points are not finite"),
+        ({"connectivity": np.arange(8)}, "offsets and types"),
+        (
+            {"connectivity": np.arange(8), "offsets": [0, 8], "types": [42]},
+            "VTK type 42",
+        ),
+        (
+            {"connectivity": np.arange(7), "offsets": [0, 7], "types": [12]},
+            "cell 0 has 7 nodes",
+        ),
+        (
+            {"connectivity": np.arange(8), "offsets": [0, 4], "types": [10]},
+            "do not describe",
+        ),
+        (
+            {"connectivity": np.arange(2), "offsets": [0, 2], "types": [3]},
+            "no cells with an area",
+        ),
+        ({"connectivity": np.array([[0, 6, 3]])}, "must lie in a plane"),
+    ],
+)
+def test_what_is_no_mesh_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        make_mesh(**broken(**change))
+
+
+def test_node_numbers_must_be_whole():
+    with pytest.raises(TypeError, match="give node numbers"):
+        make_mesh(**broken(connectivity=np.zeros((1, 4))))
+
+
+def test_curved_edges_are_refused():
+    points, cells = lattice((2, 2, 2))
+    points, cells = quadratic(points, split(cells, SIX))
+    points[-1] += 0.1
+    with pytest.raises(ValueError, match="curved edges"):
+        make_mesh(points, cells)
+
+
+def test_flat_cells_are_left_out_with_a_warning():
+    points, cells = lattice((2, 2, 3))
+    cells = np.concatenate([split(cells, SIX), [[0, 1, 2, 3]]])
+    assert relative_volumes(points, cells[-1:], KINDS["tetra"])[0] < 1e-12
+    with pytest.warns(UserWarning, match="1 of 13 tetra cells have no volume"):
+        mesh = make_mesh(points, cells, kind="tetra")
+    assert len(mesh.nodes) == 12
+
+
+def test_surfaces_among_volumes_are_left_out_with_a_warning():
+    points, cells = lattice((2, 2, 2))
+    connectivity, offsets = flat([cells[0], cells[0][:4], cells[0][:2]])
+    with pytest.warns(UserWarning, match="1 quad cells are surfaces"):
+        mesh = make_mesh(points, connectivity, offsets, np.array([12, 9, 3]))
+    assert len(mesh.nodes) == 1
+
+
+def test_voxels_and_pixels_are_brought_into_order():
+    points, cells = lattice((3, 3, 3))
+    voxels = make_mesh(points, cells[:, [0, 1, 3, 2, 4, 5, 7, 6]], kind="voxel")
+    np.testing.assert_array_equal(voxels.nodes, cells)
+    points, cells = plane_lattice((3, 3))
+    pixels = make_mesh(points, cells[:, [0, 1, 3, 2]], kind="pixel")
+    np.testing.assert_array_equal(pixels.nodes, cells)

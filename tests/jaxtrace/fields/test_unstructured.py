@@ -1,4 +1,7 @@
-"""Unstructured fields: given values, or values at each call."""
+"""Unstructured fields: given values, or values at each call.
+
+Meshes as users describe them, and the element that holds a point.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,13 +10,12 @@ import pytest
 
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.unstructured import (
+    ElementType,
     UnstructuredField,
     UnstructuredMesh,
 )
 from trace_meshes import SIX, lattice, plane_lattice, quadratic, split
 from trace_series import TIMES, cloud, growing, linear, places, tetra_mesh
-
-pytestmark = pytest.mark.slow  # compiles many programs
 
 POINTS, TETS = tetra_mesh()
 MESH = UnstructuredMesh(POINTS, TETS, "tetra")
@@ -31,7 +33,6 @@ def test_nodal_values_are_given_at_each_call():
     assert np.allclose(flat_values[:, :2], linear(x)[:, :2], atol=1e-5)
 
 
-@pytest.mark.slow
 def test_nodal_values_have_gradients():
     field = UnstructuredField(MESH)
     x = jnp.asarray(places(4), np.float32)
@@ -63,7 +64,6 @@ def test_values_make_a_field_that_trackers_take():
     assert np.allclose(other, linear(x), atol=1e-5)
 
 
-@pytest.mark.slow
 def test_outside_is_the_closest_point_or_what_is_asked_for():
     values = linear(POINTS)
     x = places(9) + np.array([2.5, 0, 0])
@@ -79,7 +79,6 @@ def test_outside_is_the_closest_point_or_what_is_asked_for():
     assert UnstructuredField(MESH).contains(places()).all()
 
 
-@pytest.mark.slow
 def test_planes_of_triangles_linear_and_quadratic():
     points, quads = plane_lattice((5, 4))
     triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
@@ -114,3 +113,53 @@ def test_nodes_alone_are_enough():
         UnstructuredMesh(points), linear(points), spatial_interpolation="nearest"
     )
     assert np.allclose(nearest.sample(points), linear(points), atol=1e-5)
+
+
+def test_a_mesh_describes_itself():
+    points, tets = tetra_mesh()
+    mesh = UnstructuredMesh(points, tets, ElementType.TETRA)
+    assert (mesh.num_nodes, mesh.num_elements) == (48, 108)
+    assert mesh.expected_nodes_per_element == 4
+    assert mesh.get_spatial_bounds()[1].tolist() == [2, 1, 0.5]
+    assert mesh.kind == "tetra"
+    cloud = UnstructuredMesh(points)
+    assert cloud.num_elements == 0
+    assert cloud.kind is None
+
+
+@pytest.mark.parametrize(
+    ("etype", "order", "nodes"),
+    [("triangle", 1, 3), ("triangle", 2, 6), ("tetra", 1, 4), ("tetra", 2, 10)],
+)
+def test_nodes_per_element_follow_from_type_and_order(etype, order, nodes):
+    points = np.random.default_rng(0).uniform(size=(12, 3))
+    good = np.arange(nodes)[None]
+    assert UnstructuredMesh(points, good, etype, order).num_elements == 1
+    with pytest.raises(ValueError, match=f"has {nodes} nodes"):
+        UnstructuredMesh(points, np.arange(nodes + 1)[None], etype, order)
+
+
+@pytest.mark.parametrize(
+    ("elements", "etype", "order", "error", "message"),
+    [
+        ([[0, 1, 2, 8]], "tetra", 1, ValueError, "name node 8, but there are 8"),
+        ([[0, 1, 2, -1]], "tetra", 1, ValueError, "name node -1"),
+        ([[0.0, 1, 2, 3]], "tetra", 1, TypeError, "give whole numbers"),
+        ([[0, 1, 2, 3]], "tetra", 3, ValueError, "order 1 or 2"),
+        ([[0, 1, 2, 3]], "quad", 2, ValueError, "order 1 or 2"),
+        ([[0, 1, 2, 3]], None, 1, ValueError, "etype None"),
+        ([[0, 1, 2, 3]], "blob", 1, ValueError, "blob"),
+    ],
+)
+def test_wrong_meshes_are_refused(elements, etype, order, error, message):
+    points, _ = lattice((2, 2, 2))
+    with pytest.raises(error, match=message):
+        UnstructuredMesh(points, elements, etype, order)
+
+
+def test_mixed_elements_come_with_their_types():
+    points, cells = lattice((2, 2, 2))
+    mesh = UnstructuredMesh(points, cells.ravel(), cell_types=[12], cell_offsets=[0, 8])
+    assert mesh.num_elements == 1
+    with pytest.raises(ValueError, match="several types"):
+        _ = mesh.expected_nodes_per_element

@@ -15,8 +15,6 @@ from jaxtrace.tracking.motion import PassiveTracer
 from jaxtrace.tracking.simulate import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, still
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 HOUR = 3600.0
 
 
@@ -113,7 +111,6 @@ def test_a_diffusivity_that_ends_at_a_wall(scheme):
     assert unmixed(found) < 3
 
 
-@pytest.mark.slow
 def test_each_axis_has_its_own_diffusivity_and_slope():
     def layered(positions):
         y, z = positions[:, 1], positions[:, 2]
@@ -135,7 +132,6 @@ def coefficients(diffusivity, places, time=0.0) -> Any:
     return [None if x is None else np.asarray(x) for x in found]
 
 
-@pytest.mark.slow
 def test_a_number_a_function_and_a_field_agree():
     places = cloud(5)
     axes = [np.linspace(0, 1, 6)] * 3
@@ -152,7 +148,6 @@ def test_a_number_a_function_and_a_field_agree():
     assert coefficients(2.0, places)[1] is None
 
 
-@pytest.mark.slow
 def test_a_facade_and_a_foreign_field_will_do():
     axes = [np.linspace(0, 1, 3)] * 3
     field = grid_of(lambda p, t: 2.0 + 0 * p, axes)
@@ -174,7 +169,6 @@ def test_a_facade_and_a_foreign_field_will_do():
         np.testing.assert_allclose(coefficients(given, cloud(2))[0], 2.0, rtol=1e-6)
 
 
-@pytest.mark.slow
 def test_a_diffusivity_may_change_in_time():
     def growing(positions, t):
         return t + 0 * positions[:, 0]
@@ -233,7 +227,6 @@ def test_other_numbers_are_no_new_program():
     np.testing.assert_allclose(moved[1], 2 * moved[0], atol=1e-5)
 
 
-@pytest.mark.slow
 def test_gradient_with_respect_to_the_diffusivity():
     """A path of a walk scales with the root of K."""
 

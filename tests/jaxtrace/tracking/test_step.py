@@ -4,18 +4,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.analytic import Rotation, UniformFlow
+from jaxtrace.fields.analytic import DoubleGyre, Rotation, UniformFlow
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.integrators import euler_step, rk2_step, rk4_step
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.motion import Inertial
-from jaxtrace.tracking.simulate import make_dynamics
-from jaxtrace.tracking.step import Method, TimeStep, initialize, single_step, take_step
+from jaxtrace.tracking.motion import Inertial, PassiveTracer
+from jaxtrace.tracking.simulate import make_dynamics, simulate
+from jaxtrace.tracking.step import (
+    SHORTEST,
+    Method,
+    TimeStep,
+    initialize,
+    single_step,
+    take_step,
+)
 from jaxtrace.types import ParticleStatus
 from trace_meshes import SIX, lattice, split
-from trace_runs import UNIT_BOX, cloud, grid_of, single, spiral
+from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, spiral, still
 
 STEPS = {"euler": euler_step, "rk2": rk2_step, "rk4": rk4_step}
 
@@ -72,7 +79,6 @@ def test_single_steps_are_compiled_once_per_shape():
 
 
 @pytest.mark.parametrize("motion", [None, Diffusion(0.1), Inertial(0.5)], ids=type)
-@pytest.mark.slow
 def test_tiles_change_nothing(motion):
     box = box_boundary(UNIT_BOX, "reflective")
     axes = [np.linspace(0, 1, 4)] * 3
@@ -131,7 +137,6 @@ def test_absorbed_where_the_path_meets_the_face():
     assert found.exit_time[0] == pytest.approx(0.1, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_what_look_ups_remember_is_handed_on():
     points, cells = lattice((4, 4, 4))
     values = np.broadcast_to([0.6, 0.0, 0.0], points.shape)
@@ -163,3 +168,160 @@ def test_a_method_knows_its_numbers():
 def test_a_tick_holds_the_instants_of_its_stages():
     dynamics, _, method = prepare(UniformFlow(), cloud(1))
     assert isinstance(tick_of(dynamics, method).stages, Instant)
+
+
+@pytest.fixture
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def gyre_seeds(count):
+    seeds = cloud(count)
+    seeds[:, 0] *= 2
+    seeds[:, 2] = 0
+    return seeds
+
+
+def test_the_tolerance_is_met_on_a_double_gyre(double):
+    """The error of an interval is at most the tolerance, times the way along it."""
+    seeds, times = gyre_seeds(20), np.linspace(0, 2, 5)
+    exact = end(DoubleGyre(), seeds, times, substeps=200)
+    errors = []
+    for tolerance in (1e-4, 1e-7, 1e-10):
+        found = end(DoubleGyre(), seeds, times, tolerance=tolerance)
+        errors.append(np.max(np.abs(found - exact)))
+        assert errors[-1] < 5 * tolerance
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+
+
+def test_long_intervals_take_more_steps(double):
+    """One interval over the whole span is as right as many."""
+    seeds = gyre_seeds(5)
+    many = end(DoubleGyre(), seeds, np.linspace(0, 10, 21), tolerance=1e-9)
+    one = end(DoubleGyre(), seeds, [0.0, 10.0], tolerance=1e-9)
+    np.testing.assert_allclose(one, many, atol=1e-6)
+
+
+@pytest.mark.parametrize("frames", [2, 5])
+def test_a_particle_is_alone_in_its_steps(frames):
+    """The same bits whether a particle is tracked alone or with others."""
+    seeds, times = single(cloud(9)), np.linspace(0, 3, frames)
+    whole = np.asarray(run(spiral, seeds, times, tolerance=1e-5).positions)
+    for i in (0, 4, 8):
+        alone = run(spiral, seeds[i : i + 1], times, tolerance=1e-5).positions
+        np.testing.assert_array_equal(alone[:, 0], whole[:, i])
+
+
+def test_fast_neighbors_do_not_slow_a_particle_down():
+    """What step a particle would take next is its own affair."""
+
+    def flow(positions, t):
+        spin = jnp.where(positions[:, 2] > 0.5, 40.0, 0.1)
+        x, y = positions[:, 0], positions[:, 1]
+        return jnp.stack([-spin * y, spin * x, 0 * x], 1)
+
+    seeds = single([[1, 0, 0], [1, 0, 1]])
+    final = run(flow, seeds, np.linspace(0, 1, 4), tolerance=1e-5).final
+    slow, fast = np.asarray(final.next_dt)
+    assert slow == 1
+    assert SHORTEST < fast < 0.3
+
+
+def test_backward_returns(double):
+    seeds, times = cloud(4), np.linspace(0, 2, 5)
+    there = end(spiral, seeds, times, tolerance=1e-9)
+    back = end(spiral, there, times[::-1], tolerance=1e-9)
+    assert np.max(np.abs(there - seeds)) > 0.5
+    np.testing.assert_allclose(back, seeds, atol=1e-7)
+
+
+def test_slices_of_a_grid_are_blended_at_each_particle_s_own_time(double):
+    """u = t^2 on fine slices, from x = 0: steps of all lengths agree with t^3 / 3."""
+    times = np.linspace(0, 2, 201)
+    ramp = lambda p, t: t**2 * np.array([[1.0, 2.0, 0.0]]) + 0 * p
+    field = grid_of(ramp, [np.zeros(1)] * 3, times)
+    found = end(field, np.zeros((2, 3)), [0.0, 2.0], tolerance=1e-6)
+    np.testing.assert_allclose(found, [[8 / 3, 16 / 3, 0.0]] * 2, rtol=1e-4)
+
+
+def test_at_rest_it_ends_at_once():
+    found = run(still, single(cloud(3)), [0.0, 1e6], tolerance=1e-8)
+    assert np.array_equal(found.positions[0], found.positions[1])
+    assert np.all(found.final.next_dt == 1)
+
+
+def test_a_field_of_nan_ends_and_particles_are_lost():
+    nowhere = lambda p, t: p * jnp.nan
+    found = run(nowhere, single(cloud(3)), np.linspace(0, 1, 4), tolerance=1e-6)
+    assert np.all(found.final.status == ParticleStatus.LOST)
+    assert np.array_equal(found.positions[0], single(cloud(3)))
+    assert np.isnan(found.positions[1:]).all()
+
+
+def test_some_are_lost_and_the_others_go_on():
+    def hole(positions, t):
+        bad = positions[:, :1] > 0.5
+        return jnp.where(bad, jnp.nan, 0.1) * jnp.ones_like(positions)
+
+    seeds = single([[0.1, 0.1, 0.1], [0.6, 0.2, 0.2]])
+    found = run(hole, seeds, [0.0, 1.0], tolerance=1e-6)
+    assert found.final.alive.tolist() == [True, False]
+    np.testing.assert_allclose(found.positions[-1, 0], 0.2, rtol=1e-5)
+
+
+def test_a_first_step_beyond_the_field_is_tried_again_shorter(double):
+    """Stages of a long step leave the grid, beyond which is nothing."""
+    axes = [np.linspace(-1.2, 1.2, 3)] * 2 + [np.zeros(1)]
+    turn = lambda p, t: np.stack([-p[:, 1], p[:, 0], 0 * p[:, 0]], 1)
+    field = grid_of(turn, axes, outside="nan")
+    found = run(field, np.array([[1.0, 0.0, 0.0]]), [0.0, 6.0], tolerance=1e-8)
+    assert found.final.alive[0]
+    expected = [[np.cos(6.0), np.sin(6.0), 0.0]]
+    np.testing.assert_allclose(found.positions[-1], expected, atol=1e-6)
+
+
+def test_a_jump_in_the_field_is_stepped_over():
+    """Where no step meets the tolerance the shortest is taken."""
+
+    def jump(positions, t):
+        return jnp.where(positions[:, :1] > 0.5, 1e3, 1.0) * jnp.array([[1.0, 0, 0]])
+
+    found = run(jump, single([[0.0, 0, 0]]), [0.0, 1.0], tolerance=1e-6)
+    assert found.positions[-1, 0, 0] == pytest.approx(500.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "motion", [None, PassiveTracer((lambda x, t, u: 0 * x + 1.0,))]
+)
+def test_terms_alone_are_no_reason_to_dawdle(motion):
+    """The way that is allowed to be wrong counts what terms add."""
+    flow = still if motion else UniformFlow(1.0, 1.0, 1.0)
+    found = run(flow, single(cloud(2)), [0.0, 1.0], motion=motion, tolerance=1e-6)
+    assert np.all(found.final.next_dt == 1)
+
+
+def test_a_stiff_particle_is_held_stable(double):
+    """Far beyond what fixed steps allow, drag does not blow up."""
+    motion = Inertial(1e-3, (0.0, 0.0, -10.0))
+    found = run(still, np.zeros((1, 3)), [0.0, 1.0], motion=motion, tolerance=1e-6)
+    expected = -10e-3 * (1 - 1e-3)
+    assert found.positions[-1, 0, 2] == pytest.approx(expected, rel=1e-4)
+
+
+def test_boundaries_act_at_the_ends_of_intervals():
+    box = box_boundary(UNIT_BOX, "reflective")
+    seeds = single([[0.5, 0.5, 0.5]])
+    found = run(UniformFlow(), seeds, [0.0, 0.8], boundary=box, tolerance=1e-6)
+    np.testing.assert_allclose(found.positions[-1], [[0.7, 0.5, 0.5]], rtol=1e-6)
+
+
+def test_it_has_a_forward_mode(double):
+    def reached(x):
+        return simulate(spiral, x[None], [0.0, 1.0], tolerance=1e-9).positions[-1, 0]
+
+    seed, step = jnp.array([0.3, 0.2, 0.1]), 1e-5
+    found = jax.jit(jax.jacfwd(reached))(seed)[:, 0]
+    shift = jnp.array([step, 0.0, 0.0])
+    expected = (reached(seed + shift) - reached(seed - shift)) / (2 * step)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -1,4 +1,7 @@
-"""The tracker's documented calls: options, clock, records and errors."""
+"""The tracker's documented calls: options, clock, records and errors.
+
+Sizes that options work out.
+"""
 
 import warnings
 
@@ -6,12 +9,14 @@ import jax
 import numpy as np
 import pytest
 
+from jaxtrace.config import configure, reset_config
 from jaxtrace.fields.analytic import DoubleGyre, UniformFlow
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.tracking import run
 from jaxtrace.tracking import tracker as tracker_module
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
+from jaxtrace.tracking.options import Progress, TrackerOptions
 from jaxtrace.tracking.tracker import create_tracker
 from trace_flows import (
     AXES,
@@ -95,7 +100,6 @@ def test_sorting_by_cell_changes_nothing(reference, monkeypatch):
     np.testing.assert_array_equal(got.positions, reference.positions[:, ::-1])
 
 
-@pytest.mark.slow
 def test_uncompiled_runs_give_the_same():
     got = create_tracker(
         "euler", noise_field(), mirrors(), use_jax_jit=False
@@ -143,7 +147,6 @@ def test_frames_follow_the_slices_when_nothing_is_said():
         flow.track_particles(np.zeros((1, 3)), (0.0, 1.0))
 
 
-@pytest.mark.slow
 def test_small_runs():
     tracker = create_tracker("rk4", UniformFlow(), None)
     assert tracker.track_particles(np.zeros((3, 3)), (0, 1), 1).positions.shape == (
@@ -231,7 +234,6 @@ def test_double_precision_needs_jaxs_leave():
         track(position_dtype="float64")
 
 
-@pytest.mark.slow
 def test_adaptive_runs_agree_with_fine_steps():
     values = np.stack([noise_values()[0] * 0.3] * 2)
     smooth = make_grid_field(values, AXES, [0.0, 2.0])
@@ -313,3 +315,43 @@ def test_a_run_is_estimated_from_a_small_one():
 def test_a_run_through_a_plain_function_is_estimated_too():
     tracker = create_tracker("euler", lambda x, t: 0 * x + t, None)
     assert tracker.estimate_runtime(100, 5, 10, 2)["estimated_runtime_seconds"] > 0
+
+
+GIB = 1024**3
+
+
+@pytest.fixture(autouse=True)
+def _defaults():
+    yield
+    reset_config()
+
+
+def test_calls_are_whole_runs_unless_memory_or_progress_asks():
+    options = TrackerOptions()
+    assert options.frames_per_call(7500, 1499, watched=False) == 1499
+    assert options.frames_per_call(100, 1000, watched=True) == 50
+    small = TrackerOptions(max_memory_gb=7500 * 12 * 4 * 100 / GIB)
+    assert small.frames_per_call(7500, 1000, watched=False) == 100
+
+
+@pytest.mark.parametrize("frames", [1, 2, 97, 1499])
+def test_calls_are_never_longer_than_allowed(frames):
+    small = TrackerOptions(max_memory_gb=10 * 12 * 4 * 7 / GIB)
+    assert 1 <= small.frames_per_call(10, frames, watched=False) <= 7
+
+
+def test_defaults_come_from_the_configuration():
+    configure(memory_limit_gb=3.0, oom_recovery=False)
+    options = TrackerOptions()
+    assert options.max_memory_gb == 3.0
+    assert not options.oom_recovery
+
+
+def test_silent_unless_asked(capsys):
+    progress = Progress(TrackerOptions())
+    assert not progress.watched
+    progress.start(3)
+    progress.show(3)
+    progress.stop()
+    assert capsys.readouterr() == ("", "")
+    assert Progress(TrackerOptions(progress_style="simple")).watched

@@ -1,9 +1,17 @@
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 
 from jaxtrace.analysis import residence_times
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.tracking.trajectory import (
+    Trajectory,
+    as_axis_index,
+    as_floats,
+    as_index,
+    as_paths,
+    merge_trajectories,
+)
 from jaxtrace.types import ParticleStatus
 from trace_records import absorbing_channel, recycling_channel, uniform
 
@@ -170,3 +178,147 @@ def test_bounds_and_memory(trajectory):
     np.testing.assert_array_equal(lowest, [0, 1, 2])
     np.testing.assert_array_equal(highest, trajectory.positions[-1, -1])
     assert trajectory.memory_usage_mb() > trajectory.positions.nbytes / 1024**2
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (np.float32, np.float32),
+        (np.float64, np.float64),
+        (np.float16, np.float32),
+        (ml_dtypes.bfloat16, np.float32),
+        (np.int16, np.float32),
+        (np.int32, np.float64),
+    ],
+)
+def test_no_digit_is_lost(given, kept):
+    assert as_floats(np.ones(3, given), "values").dtype == kept
+
+
+def test_device_arrays_and_lists_are_accepted():
+    assert as_floats(jnp.ones(3), "values").dtype == np.float32
+    assert as_floats([1.0, 2.0], "values").dtype == np.float64
+
+
+@pytest.mark.parametrize("values", [["a"], [1j], [None]])
+def test_other_values_are_refused(values):
+    with pytest.raises(ValueError, match="real numbers"):
+        as_floats(values, "positions")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ((3,), (1, 1, 3)),
+        ((2,), (1, 1, 3)),
+        ((5, 2), (5, 1, 3)),
+        ((5, 3), (5, 1, 3)),
+        ((5, 4, 2), (5, 4, 3)),
+        ((5, 4, 3), (5, 4, 3)),
+        ((0, 4, 3), (0, 4, 3)),
+        ((5, 0, 2), (5, 0, 3)),
+    ],
+)
+def test_points_become_frames_particles_and_three(given, kept):
+    values = np.arange(np.prod(given), dtype=float).reshape(given)
+    points = as_paths(values, "positions")
+    assert points.shape == kept
+    flat = values.reshape(-1, given[-1])
+    np.testing.assert_array_equal(points.reshape(-1, 3)[:, : given[-1]], flat)
+    np.testing.assert_array_equal(points[..., given[-1] :], 0)
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (5, 4), (5, 4, 1), (2, 5, 4, 3)])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match="positions have shape"):
+        as_paths(np.zeros(shape), "positions")
+
+
+@pytest.mark.parametrize(("index", "found"), [(0, 0), (4, 4), (-1, 4), (-5, 0)])
+def test_an_index_counts_from_either_end(index, found):
+    assert as_index(index, 5, "frame") == found
+    assert as_axis_index(np.int64(index), 5, "frame") == slice(found, found + 1)
+
+
+@pytest.mark.parametrize("index", [5, -6])
+def test_an_index_outside_is_refused(index):
+    with pytest.raises(IndexError, match="outside a trajectory of 5 frames"):
+        as_index(index, 5, "frame")
+
+
+@pytest.mark.parametrize("index", [1.0, "a", None])
+def test_an_index_is_a_whole_number(index):
+    with pytest.raises(TypeError):
+        as_axis_index(index, 5, "frame")
+
+
+FIELDS = ("positions", "times", "alive", "generation", "status", "exit_time")
+TIMES = np.linspace(0, 3, 13)
+
+
+def assert_same(one, other):
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+
+
+@pytest.mark.parametrize("overlap", [0, 1])
+@pytest.mark.parametrize("make", [absorbing_channel, recycling_channel])
+def test_parts_in_time_merge_to_the_whole(make, overlap):
+    whole = make(1.0, 2.0, [0.1, 0.6, 1.7], TIMES)
+    parts = [whole[:5], whole[5 - overlap : 9], whole[9 - overlap :]]
+    merged = merge_trajectories(parts)
+    assert_same(merged, whole)
+    assert merged.metadata["merged_axis"] == "time"
+    assert merged.metadata["merged_count"] == 3
+
+
+@pytest.mark.parametrize("make", [absorbing_channel, recycling_channel])
+def test_parts_of_the_cloud_merge_to_the_whole(make):
+    whole = make(1.0, 2.0, [0.1, 0.6, 1.7], TIMES)
+    assert_same(merge_trajectories([whole[:, :1], whole[:, 1:]], "particles"), whole)
+
+
+def test_generations_counted_anew_are_counted_on():
+    whole = recycling_channel(1.0, 1.0, [0.1, 0.6], TIMES)
+    later = whole[6:]
+    later.generation = later.generation - later.generation[0]
+    assert_same(merge_trajectories([whole[:7], later]), whole)
+
+
+def test_velocities_are_kept_when_all_have_them():
+    bare = uniform([1, 0, 0], np.zeros((2, 3)), TIMES)
+    full = uniform([1, 0, 0], np.zeros((2, 3)), TIMES, velocities=bare.positions)
+    for axis, shape in {"particles": (13, 4, 3), "time": (26, 2, 3)}.items():
+        velocities = merge_trajectories([full, full], axis).velocities
+        assert velocities is not None
+        assert velocities.shape == shape
+    assert merge_trajectories([full, bare], "particles").velocities is None
+
+
+def test_one_part_is_copied():
+    whole = uniform([1, 0, 0], np.zeros((2, 3)), TIMES)
+    merged = merge_trajectories([whole])
+    merged.positions[:] = 7
+    assert whole.positions.max() == 3
+    assert "merged_count" not in whole.metadata
+
+
+@pytest.mark.parametrize(
+    ("axis", "other", "message"),
+    [
+        ("time", uniform([1, 0, 0], np.zeros((3, 3)), TIMES), "same number"),
+        ("particles", uniform([1, 0, 0], np.zeros((2, 3)), TIMES[:4]), "share"),
+        ("particles", uniform([1, 0, 0], np.zeros((2, 3)), 2 * TIMES), "share"),
+        ("time", uniform([1, 0, 0], np.zeros((2, 3)), TIMES, (1, 0, 0)), "periods"),
+        ("frames", uniform([1, 0, 0], np.zeros((2, 3)), TIMES), "time, particles"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(axis, other, message):
+    first = uniform([1, 0, 0], np.zeros((2, 3)), TIMES)
+    with pytest.raises(ValueError, match=message):
+        merge_trajectories([first, other], axis)
+
+
+def test_nothing_does_not_merge():
+    with pytest.raises(ValueError, match="nothing to merge"):
+        merge_trajectories([])

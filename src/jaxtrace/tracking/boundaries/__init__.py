@@ -1,1 +1,1 @@
-"""The rules particles meet at the borders of a domain, one family per file."""
+"""Boundary conditions, one family per file; the registry is `tracking.boundary`."""

@@ -1,9 +1,4 @@
-"""What a boundary is: a rule for particles at the end of every step.
-
-Any function of positions as a boundary.
-
-Several boundaries as one: one after the other, or one for each axis.
-"""
+"""The interface of a boundary: a rule for particles at the end of every step."""
 
 import abc
 import warnings

@@ -31,6 +31,7 @@ def wrap_axis(x: Array, lo: Array, hi: Array) -> Array:
 def mirror_axis(x: Array, lo: Array, hi: Array) -> Array:
     """Return coordinates folded back between two mirrors, however far they went."""
     width = hi - lo
+    # A reflected coordinate is a triangle wave of period 2 width.
     along = (x - lo) / (2 * width)
     phase = (along - jnp.floor(along)) * 2 * width
     folded = lo + jnp.where(phase <= width, phase, 2 * width - phase)

@@ -1,7 +1,4 @@
-"""Where new particles start: on the inlet face, by lattice or chance, or anywhere.
-
-Channels: a box with an inlet face, an outlet face opposite, and mirrors around.
-"""
+"""Channels: a box with an inlet face, an outlet face opposite, and mirrors around."""
 
 import abc
 from collections.abc import Callable

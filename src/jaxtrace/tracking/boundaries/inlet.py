@@ -1,4 +1,4 @@
-"""Channels as users name them: by flow axis, ends and where newcomers start."""
+"""Channels as users name them: by flow axis, ends and where new particles start."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args

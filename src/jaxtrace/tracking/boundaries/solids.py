@@ -1,7 +1,4 @@
-"""Balls and cylinders whose surfaces mirror, absorb or stop particles.
-
-Domains given by a signed distance: one rule inside them, another outside.
-"""
+"""Balls, cylinders and domains by signed distance, with a rule at the surface."""
 
 from collections.abc import Callable
 from typing import Any, Literal, cast, get_args
@@ -124,6 +121,7 @@ class RoundBoundary(AbstractBoundary):
         one = jnp.ones_like(depth)
         square, depth = jnp.where(inside, square, one), jnp.where(inside, depth, -one)
         root = jnp.sqrt(slope * slope - square * depth)
+        # The root of the quadratic that does not subtract nearly equal numbers.
         outward = slope > 0
         far = -depth / (jnp.where(outward, slope, 0) + root)
         near = (root - slope) / square
@@ -273,6 +271,7 @@ class DistanceBoundary(AbstractBoundary):
             return jnp.where(inside, middle, low), jnp.where(inside, high, middle)
 
         zero = jnp.zeros_like(after[:, 0])
+        # Bisection, one bit of the fraction each: it needs no gradient and cannot fail.
         halvings = jnp.finfo(after.dtype).nmant + 1
         fraction, _ = jax.lax.fori_loop(0, halvings, halve, (zero, zero + 1))
         return before + fraction[:, None] * (after - before), fraction

@@ -1,4 +1,4 @@
-"""The walls of the mesh that a field lives on: mirrors, slides, glue or sinks."""
+"""Walls of the field's own mesh: particles reflect, slide, stick or are absorbed."""
 
 from typing import Any, Literal, NamedTuple, Protocol, cast, get_args, runtime_checkable
 
@@ -61,6 +61,7 @@ class WallBoundary(AbstractBoundary):
         course = _Course(
             context.before, particles.positions, particles.alive, particles.cell_hint
         )
+        # A fixed number of bounces keeps the reverse mode possible.
         course, _ = jax.lax.scan(
             lambda c, _: (self._meet(field, c), None), course, length=BOUNCES
         )

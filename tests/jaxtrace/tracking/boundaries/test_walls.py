@@ -12,8 +12,6 @@ from jaxtrace.tracking.simulate import simulate
 from jaxtrace.types import ParticleStatus
 from trace_boundaries import cross
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 CONDITIONS = ["reflect", "slide", "stick", "absorb"]
 CORNERS = np.array(list(itertools.product((0, 1), repeat=3)))
 TETRAHEDRA = [
@@ -50,7 +48,6 @@ def step(field, condition, before, after):
     return cross(wall_boundary(condition), *rows, field=field)
 
 
-@pytest.mark.slow
 def test_a_mirror_returns_the_rest_of_the_way(bend):
     found = step(bend, "reflect", [1.75, 0.5, 0.5], [2.25, 0.6, 0.5])
     np.testing.assert_allclose(found.positions, [[1.75, 0.6, 0.5]] * COUNT, atol=1e-5)
@@ -61,7 +58,6 @@ def test_a_mirror_in_a_corner_returns_it_twice(bend):
     np.testing.assert_allclose(found.positions[0], [0.3, 0.4, 0.5], atol=1e-5)
 
 
-@pytest.mark.slow
 def test_a_slide_keeps_to_the_wall(bend):
     found = step(bend, "slide", [0.5, 0.1, 0.5], [0.9, -0.3, 0.5])
     np.testing.assert_allclose(found.positions[0], [0.9, 0.0, 0.5], atol=1e-5)
@@ -69,7 +65,6 @@ def test_a_slide_keeps_to_the_wall(bend):
     np.testing.assert_allclose(found.positions[0], [0.0, 0.0, 0.6], atol=1e-5)
 
 
-@pytest.mark.slow
 def test_glue_holds_for_good(bend):
     times = np.linspace(0, 4, 9)
     seeds = np.array([[0.3, 0.4, 0.5], [1.6, 0.4, 0.5]], np.float32)
@@ -81,7 +76,6 @@ def test_glue_holds_for_good(bend):
     assert np.isnan(found.final.exit_time).all()
 
 
-@pytest.mark.slow
 def test_a_sink_takes_particles_at_the_wall_in_time(bend):
     seeds = np.array([[0.3, 0.4, 0.5], [1.6, 0.4, 0.5]], np.float32)
     limit = wall_boundary("absorb")
@@ -93,7 +87,6 @@ def test_a_sink_takes_particles_at_the_wall_in_time(bend):
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.slow
 def test_a_way_over_a_gap_is_stopped_at_its_edge(bend, condition):
     found = step(bend, condition, [0.5, 0.75, 0.5], [1.5, 1.75, 0.5])
     x, y = np.asarray(found.positions)[0, :2]
@@ -108,7 +101,6 @@ def test_a_way_over_a_gap_is_stopped_at_its_edge(bend, condition):
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
-@pytest.mark.slow
 def test_nobody_leaks(condition, scale):
     field = make_field(BEND, scale)
     rng = np.random.default_rng(round(np.log10(scale)) + 7)
@@ -143,7 +135,6 @@ def test_ways_that_stay_inside_are_left_alone(bend):
         assert np.all(found.alive)
 
 
-@pytest.mark.slow
 def test_a_mirror_mirrors_velocities_too(bend):
     before = jnp.tile(jnp.array([[1.75, 0.5, 0.5]]), (COUNT, 1))
     place = lambda x: cross(wall_boundary("reflect"), before, x, field=bend).positions

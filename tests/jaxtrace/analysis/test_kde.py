@@ -9,8 +9,6 @@ from jaxtrace.analysis import KDEEstimator
 from jaxtrace.analysis.kde import rule_bandwidth
 from trace_densities import clustered, integral, naive_kde
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 RNG = np.random.default_rng(2)
 CLOUD = RNG.standard_normal((200, 3)) * [1.0, 2.0, 0.5] + [3.0, -1.0, 0.0]
 

@@ -24,8 +24,6 @@ from jaxtrace.analysis.kernel_sums import (
 )
 from trace_densities import clustered
 
-pytestmark = pytest.mark.slow  # compiles many programs
-
 LIMIT = 1e9
 
 
