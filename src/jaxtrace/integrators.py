@@ -116,7 +116,7 @@ def stability_limit(tableau: Tableau) -> float:
 Rate = Callable[[Any, int, Any], tuple[Any, Any]]
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
     """The unknowns after a step, cell hints, and an estimate of the error."""
 
     unknowns: Any
@@ -126,7 +126,7 @@ class Step(NamedTuple):
 
 def explicit_step(
     tableau: Tableau, rate: Rate, unknowns: Any, cell_hint: Any, dt: Array
-) -> Step:
+) -> StepResult:
     """Advance by dt; `rate(unknowns, stage, cell_hint)` gives slopes and cell hints."""
     slopes: list[Any] = []
     for stage, row in enumerate(tableau.stages):
@@ -135,11 +135,11 @@ def explicit_step(
         slopes.append(slope)
     after = _along(unknowns, tableau.weights, slopes, dt)
     if tableau.lower is None:
-        return Step(after, cell_hint, None)
+        return StepResult(after, cell_hint, None)
     pairs = zip(tableau.weights, tableau.lower, strict=True)
     nothing = jax.tree.map(jnp.zeros_like, unknowns)
     error = _along(nothing, [high - low for high, low in pairs], slopes, dt)
-    return Step(after, cell_hint, error)
+    return StepResult(after, cell_hint, error)
 
 
 def _along(

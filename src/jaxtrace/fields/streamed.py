@@ -22,7 +22,7 @@ COPIES = 4  # of a window at the worst moment: two in use, one on its way, its s
 
 
 @runtime_checkable
-class Slices(Protocol):
+class SliceReader(Protocol):
     """Velocities of a series, one slice per call."""
 
     @property
@@ -45,7 +45,7 @@ class StreamedField(Field):
 
     def __init__(
         self,
-        slices: Slices,
+        slices: SliceReader,
         field: Any,
         pack: Callable[[np.ndarray], np.ndarray],
         interpolation: str = "linear",

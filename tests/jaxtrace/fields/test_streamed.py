@@ -9,7 +9,7 @@ from jaxtrace.files.snapshot import GridAxes
 from trace_flows import AXES, TIMES, noise_field, noise_values, seeds, track
 
 
-class Slices:
+class SliceReader:
     def __init__(self):
         self.values, self.times = noise_values(), TIMES
         self.read_slices: list[int] = []
@@ -25,8 +25,8 @@ class Slices:
         return GridAxes(*AXES), self.read(index)
 
 
-def streamed(window: int) -> tuple[StreamedField, Slices]:
-    slices = Slices()
+def streamed(window: int) -> tuple[StreamedField, SliceReader]:
+    slices = SliceReader()
     one = slices.values[0].nbytes
     field = stream_series(slices, memory_limit_gb=window * 4 * one / 1024**3)
     assert field.window == window
@@ -68,7 +68,7 @@ def test_a_window_that_is_too_small_is_refused():
 
 
 def test_a_failed_read_is_raised_where_it_is_needed():
-    slices = Slices()
+    slices = SliceReader()
     first = make_grid_field(slices.values[:4], AXES, TIMES[:4])
 
     def pack(values):

@@ -63,7 +63,7 @@ def test_batches_do_not_change_the_paths(name):
 def test_every_integrator_compiles_once_with_a_boundary(name, integrator):
     run = compile_once(
         lambda limit, seeds: simulate(
-            FLOW, seeds, TIMES, boundary=limit, integrator=integrator
+            FLOW, seeds, TIMES, boundary=limit, integrator=integrator, substeps=2
         )
     )
     first = run(EVERY[name], make_seeds(6))
