@@ -10,9 +10,7 @@ import pytest
 
 import jaxtrace as jt
 from jaxtrace import tracking
-from trace_meshes import SIX, TWO, flat, lattice, mixed, split, warp
-
-pytestmark = pytest.mark.slow  # whole programs, many of them
+from trace_meshes import SIX, flat, lattice, mixed, split, warp
 
 SIZE = np.array([2.0, 1.0, 1.0])
 SLICES = np.linspace(0, 1, 3)
@@ -45,7 +43,6 @@ def make_field(kind):
         code, pattern = {
             "tetra": (10, SIX),
             "hexahedron": (12, [range(8)]),
-            "wedge": (13, TWO),
         }[kind]
         points = warp(points, 0.06)
         rows = split(cells, [list(row) for row in pattern])
@@ -68,10 +65,7 @@ def boundary_of(name):
     return jt.reflective_boundary([[0, 0, 0], SIZE.tolist()])
 
 
-CASES = [("grid", "box"), ("tetra", "box")]
-SLOW = [("tetra", "walls"), ("hexahedron", "box"), ("hexahedron", "walls")]
-SLOW += [("wedge", "box"), ("mixed", "box")]
-CASES += [pytest.param(*case, marks=pytest.mark.slow) for case in SLOW]
+CASES = [("grid", "box"), ("tetra", "walls"), ("hexahedron", "box"), ("mixed", "box")]
 
 
 @pytest.mark.parametrize(("kind", "limit"), CASES)

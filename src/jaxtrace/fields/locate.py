@@ -306,7 +306,7 @@ def close_seams(
     cell, found = _holding(locator, beyond, within, piece.astype(np.int32))
     seam = np.asarray(found) & within & (np.asarray(cell) != behind)
     neighbors = mesh.neighbors.copy()
-    places = mesh.boundary.positions[face]
+    places = mesh.boundary.places[face]
     neighbors[behind[seam], places[seam]] = np.asarray(cell)[seam]
     return eqx.tree_at(
         lambda l: (l.neighbors, l.walls.gaps), locator, (neighbors, seam)
