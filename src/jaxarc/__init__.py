@@ -1,28 +1,36 @@
-"""ARC puzzles as compiled reinforcement-learning environments."""
+"""ARC puzzles as compiled reinforcement-learning environments.
 
-from jaxarc.actions import (
-    BboxAction,
-    MaskAction,
-    PointAction,
-    create_bbox_action,
-    create_mask_action,
-    create_point_action,
-)
-from jaxarc.config import (
-    ActionConfig,
-    DatasetConfig,
-    EnvironmentConfig,
-    HistoryConfig,
-    JaxArcConfig,
-    load_jaxarc_config,
-)
-from jaxarc.envs.environment import Environment, StepType, TimeStep
-from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
-from jaxarc.envs.starts import EnvParams
-from jaxarc.registration import make, register
-from jaxarc.state import ArcEnvState
-from jaxarc.types import JaxArcTask
+Names are loaded on first use, so that commands import only what they need.
+"""
+
+from typing import TYPE_CHECKING
+
 from jaxrig import __version__
+from jaxrig.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from jaxarc.actions import (
+        BboxAction,
+        MaskAction,
+        PointAction,
+        create_bbox_action,
+        create_mask_action,
+        create_point_action,
+    )
+    from jaxarc.config import (
+        ActionConfig,
+        DatasetConfig,
+        EnvironmentConfig,
+        HistoryConfig,
+        JaxArcConfig,
+        load_jaxarc_config,
+    )
+    from jaxarc.envs.environment import Environment, StepType, TimeStep
+    from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+    from jaxarc.envs.starts import EnvParams
+    from jaxarc.registration import make, register
+    from jaxarc.state import ArcEnvState
+    from jaxarc.types import JaxArcTask
 
 __all__ = [
     "ActionConfig",
@@ -51,3 +59,5 @@ __all__ = [
     "make",
     "register",
 ]
+
+__getattr__ = lazy_attributes(__name__, __file__)

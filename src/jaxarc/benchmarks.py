@@ -1,4 +1,4 @@
-"""What ARC environments cost: steps in scans and from Python, bytes, compiling.
+"""Measure ARC environments: steps in scans and from Python, bytes, compiling.
 
 The measure is a compiled scan over a batch of environments: every step draws random
 point actions over all 35 grid operations, finished episodes begin again, and whole

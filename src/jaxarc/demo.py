@@ -1,4 +1,4 @@
-"""The ARC part of the demo: tasks solved, an agent trained, random agents, rates."""
+"""Show the ARC environments on the demo page."""
 
 import time
 from collections.abc import Sequence
@@ -250,7 +250,7 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         what = f"history of 1,000 {form} actions"
         rows.append((what, f"{megabytes} MB", found))
     return [
-        Heading("Promised and measured"),
+        Heading("Claimed vs. measured"),
         Table(("what", "documented", "in this run"), rows),
     ]
 

@@ -1,7 +1,4 @@
-"""An episode on disk: its task, its rules and its actions, from which it runs again.
-
-An episode played step by step, with a way back.
-"""
+"""Play an episode step by step, keep it in a file, and run it again."""
 
 import dataclasses
 import json
@@ -44,6 +41,8 @@ from jaxrig.atomic import atomic_write
 SCHEMA = "jaxarc.replay/1"
 TOLERANCE = 1e-4  # how far rewards may lie apart on another kind of device
 FORMS = {"point": 3, "bbox": 5, "mask": None}  # numbers of an action; a mask has any
+Box = tuple[int, int, int, int]
+STEPS = 1000  # for a person, who may undo as well
 
 
 @dataclass(frozen=True)
@@ -216,10 +215,6 @@ def _is_action(numbers: Any, length: int | None, cells: int) -> bool:
     limits = [NUM_OPERATIONS] + [cells] * (len(numbers) - 1)
     pairs = zip(numbers, limits, strict=True)
     return all(type(number) is int and 0 <= number < limit for number, limit in pairs)
-
-
-Box = tuple[int, int, int, int]
-STEPS = 1000  # patience of a person
 
 
 def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:

@@ -1,13 +1,19 @@
-"""Oracle: a recorded episode runs again with the same rewards, or says why not."""
+"""Oracle: a recorded episode runs again with the same rewards, or says why not.
+
+Oracle: the environment itself, stepped without the player.
+"""
 
 import dataclasses
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
 from jaxarc.config import DatasetConfig
+from jaxarc.envs import arc_reset, arc_step
+from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import (
     TaskPlayer,
     action_form,
@@ -20,8 +26,6 @@ from jaxarc.recording import (
 )
 from jaxarc.tasks import create_demo_task
 from jaxrig.testing import assert_trees_close
-
-pytestmark = pytest.mark.slow  # many programs to compile
 
 TASK = create_demo_task(5, 5)
 
@@ -104,3 +108,81 @@ def test_no_file_and_no_json(tmp_path):
     (tmp_path / "bad.json").write_bytes(b"\xff{")
     with pytest.raises(ValueError, match="not a replay file"):
         load_recording(tmp_path / "bad.json")
+
+
+CONFIG = player_config(
+    DatasetConfig(max_grid_height=7, max_grid_width=7, max_train_pairs=1)
+)
+
+
+@pytest.fixture
+def task_player():
+    return TaskPlayer(create_demo_task(7, 7), "made up", CONFIG)
+
+
+def test_steps_are_those_of_the_environment(task_player):
+    state, _ = arc_reset(jax.random.key(0), CONFIG, task_player.task, 0, 0)
+    for operation, box in ((3, (0, 1, 2, 2)), (15, (4, 4, 4, 4)), (20, (1, 1, 1, 3))):
+        action = create_bbox_action(operation, *box)
+        state, grid, reward, _, info = arc_step(state, action, CONFIG)
+        frame = task_player.step(operation, box)
+        np.testing.assert_array_equal(frame.grid, grid)
+        assert frame.reward == float(reward)
+        assert frame.similarity == float(info["similarity"])
+    assert task_player.steps == 3
+    assert [f.operation for f in task_player.frames] == [None, 3, 15, 20]
+
+
+def test_without_cells_an_operation_takes_the_whole_grid(task_player):
+    assert (task_player.step(Op.FILL_5).grid == 5).all()
+
+
+def test_undo_brings_back_everything(task_player):
+    task_player.step(Op.FILL_1, (0, 0, 0, 0))
+    before, recorded = task_player.frame, task_player.recording()
+    task_player.step(Op.SUBMIT)
+    assert task_player.done
+    task_player.undo()
+    assert not task_player.done
+    assert task_player.frame is before
+    assert task_player.recording() == recorded
+
+
+def test_solving_the_pair_is_seen_and_ends_the_only_one(task_player):
+    task_player.step(Op.FLOOD_FILL_2, (3, 3, 3, 3))
+    assert task_player.solved.tolist() == [True]
+    assert task_player.done
+    with pytest.raises(ValueError, match="over: take a step back"):
+        task_player.step(Op.FILL_0)
+
+
+def test_a_paste_at_a_cell_brings_the_whole_clipboard(task_player):
+    task_player.step(Op.COPY, (2, 2, 4, 4))
+    grid = task_player.step(Op.PASTE, (0, 0, 0, 0)).grid
+    assert (grid[:3, :3] == 1).all()
+    assert task_player.recording().actions[-1] == (Op.PASTE, 0, 0, 6, 6)
+
+
+def test_a_resize_may_reach_into_the_padding_and_nothing_else(task_player):
+    task_player.step(Op.RESIZE, (0, 0, 2, 1))
+    assert task_player.size == (3, 2)
+    with pytest.raises(ValueError, match="column 2 is outside: columns go from 0 to 1"):
+        task_player.step(Op.FILL_1, (0, 2, 0, 2))
+    assert task_player.step(Op.RESIZE, (0, 0, 6, 6)).grid.shape == (7, 7)
+    with pytest.raises(ValueError, match="row 7 is outside"):
+        task_player.step(Op.RESIZE, (0, 0, 7, 0))
+    assert task_player.steps == 2
+
+
+def test_there_is_nothing_before_the_start(task_player):
+    with pytest.raises(ValueError, match="no step to undo"):
+        task_player.undo()
+
+
+def test_tests_hide_the_target():
+    task_player = TaskPlayer(create_demo_task(7, 7), "made up", CONFIG, mode=1)
+    assert task_player.frame.target is None
+    task_player.step(Op.FLOOD_FILL_2, (3, 3, 3, 3))
+    assert task_player.solved.tolist() == [False]
+    task_player.step(Op.SUBMIT)
+    assert task_player.solved.tolist() == [True]

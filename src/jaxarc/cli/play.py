@@ -1,7 +1,4 @@
-"""The words of `jaxrig arc play`: from a line of text to an operation and cells.
-
-`jaxrig arc play`: a person solves a task in the terminal, step by step.
-"""
+"""Play a task in the terminal: read commands, step, and show the grids."""
 
 import difflib
 import sys
@@ -120,7 +117,7 @@ def parse_command(line: str, testing: bool = False) -> Command | None:
         known = (*_OPERATIONS, *_PAIRS, *ORDERS, "save")
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else "type help for all words"
-        raise ValueError(f"{name!r} is no command: {hint}")
+        raise ValueError(f"{name!r} is not a command: {hint}")
     return _OPERATIONS[name](name, rest)
 
 

@@ -38,7 +38,7 @@ def show_task(
 ) -> None:
     """Print a task, and write it as a picture if asked to."""
     console = make_console()
-    shown = open_dataset(dataset, path).get_task_by_id(task)
+    shown = open_dataset(dataset, path).get_raw_task(task)
     label = f"{task} ({dataset})"
     console.print(Text(label, "bold"))
     print_task(shown, show_numbers=numbers, console=console, answers=answer)

@@ -1,9 +1,4 @@
-"""One step of an agent as SVG: before and after, what was selected, what changed.
-
-An episode as data and as one SVG: its curves and its most telling moments.
-
-An episode as a section of a report: a player of its grids, and its curves.
-"""
+"""Draw steps and episodes as SVG, and episodes to play on a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +31,11 @@ from jaxarc.ops.operations import get_operation_display_text, get_operation_name
 from jaxrig.report import Figure, Part, Player, Section, Text, line_chart
 
 GAP = 16.0
+CHART = (440.0, 220.0)
+KEY_FRAME = 104.0  # pixels that a key frame may be wide and high
+STAGE = 400.0  # pixels that the largest grid of an episode is wide or high
+LARGEST_CELL = 100.0
+STAGE_CHART = (356.0, 200.0)  # a page on a telephone shows it unscaled
 
 
 def draw_step(
@@ -141,11 +141,6 @@ def _results(
     return " · ".join(parts)
 
 
-CHART = (440.0, 220.0)
-KEY_FRAME = 104.0  # pixels that a key frame may be wide and high
-SUMMARY_GAP = 18.0
-
-
 @dataclass(frozen=True, eq=False)
 class EpisodeFrame:
     """The grid after one step, cropped, and how it came about.
@@ -183,13 +178,13 @@ def draw_episode(
         target = read_cells(frames[-1].target)
         side = fit_side(target, KEY_FRAME, KEY_FRAME)
         tiles.append(captioned(grid_tile(target, side, OUTPUT, scheme), "target"))
-    figures = [words(_result(frames)), beside(episode_charts(frames), SUMMARY_GAP)]
+    figures = [words(_result(frames)), beside(episode_charts(frames), GAP)]
     parts = [
         words(title, bold=True),
         *(figures if show_metrics else []),
-        *(beside(row, SUMMARY_GAP) for row in _rows(tiles)),
+        *(beside(row, GAP) for row in _rows(tiles)),
     ]
-    return padded(stacked(parts, 10.0, title), SUMMARY_GAP)
+    return padded(stacked(parts, 10.0, title), GAP)
 
 
 def key_frames(similarities: Sequence[float], most: int) -> list[int]:
@@ -256,18 +251,12 @@ def _rows(tiles: Sequence[Drawing]) -> list[list[Drawing]]:
     rows: list[list[Drawing]] = [[]]
     width = 0.0
     for tile in tiles:
-        if rows[-1] and width + tile.width > 2 * CHART[0] + SUMMARY_GAP:
+        if rows[-1] and width + tile.width > 2 * CHART[0] + GAP:
             rows.append([])
             width = 0.0
         rows[-1].append(tile)
-        width += tile.width + SUMMARY_GAP
+        width += tile.width + GAP
     return rows
-
-
-STAGE = 400.0  # pixels that the largest grid of an episode is wide or high
-LARGEST_CELL = 100.0
-STAGE_GAP = 24.0
-STAGE_CHART = (356.0, 200.0)  # a page on a telephone shows it unscaled
 
 
 def episode_section(
@@ -296,7 +285,7 @@ def episode_section(
     parts.append(Player(pictures, captions, frames_per_second, alt=title))
     if show_metrics:
         curves = Figure(
-            stacked(episode_charts(frames, STAGE_CHART), STAGE_GAP).as_svg(),
+            stacked(episode_charts(frames, STAGE_CHART), GAP).as_svg(),
             caption="Reward of each step and similarity to the target after it.",
             alt="Reward and similarity over the episode",
         )
@@ -316,4 +305,4 @@ def frame_picture(
         tall = max(area[1], target.height * side + 2 * FRAME)
         wanted = centered(grid_tile(target, side, OUTPUT, scheme), 0.0, tall)
         shown.append(captioned(wanted, f"Target ({target.size})"))
-    return beside(shown, STAGE_GAP, "Working grid and target")
+    return beside(shown, GAP, "Working grid and target")

@@ -1,7 +1,4 @@
-"""Pieces of SVG with a size, set beside and above one another, and saved as files.
-
-One grid as SVG: squares of color, lines between them, marks upon them.
-"""
+"""Draw grids as SVG, put drawings side by side, and save them as files."""
 
 import importlib
 import os
@@ -21,6 +18,9 @@ UNIT = 40.0  # pixels per unit of the documented sizes
 TEXT_SIZE = 15
 LINE_HEIGHT = 22
 INK = "#1b1f24"
+NEUTRAL, INPUT, OUTPUT = "#7d8590", "#2f81f7", "#2da44e"  # borders
+FRAME = 2.0  # width of a border
+DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every color
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,6 @@ def _convert(svg: bytes, kind: str) -> bytes:
             f"{kind} files need cairosvg: pip install cairosvg, or save as .svg"
         ) from error
     return getattr(cairosvg, f"svg2{kind}")(bytestring=svg)
-
-
-NEUTRAL, INPUT, OUTPUT = "#7d8590", "#2f81f7", "#2da44e"  # borders
-FRAME = 2.0  # width of a border
-DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every color
 
 
 def grid_tile(

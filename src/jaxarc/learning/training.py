@@ -28,6 +28,7 @@ from jaxrig.progress import Meter
 from jaxrig.tracing import compile_once
 
 PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
+CONFIG_FILE = "agent.json"
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,6 @@ def _seen(config: AgentConfig, env: Any) -> Any:
         env = InputGridObservationWrapper(env)
         env = ContextualObservationWrapper(env, config.context_pairs)
     return env
-
-
-CONFIG_FILE = "agent.json"
 
 
 def save_config(folder: Path | str, config: AgentConfig) -> None:

@@ -24,6 +24,8 @@ from jaxarc.types import JaxArcTask
 from jaxrig.memory import MIB
 
 Log = Mapping[str, Any]
+Payload = dict[str, Any]
+MOST = 2**31  # frames; memory is what bounds them
 
 
 class Handler:
@@ -125,9 +127,6 @@ class Detail:
 
 def _lower(scale: tuple[str, ...], one: str, other: str) -> str:
     return min(one, other, key=scale.index)
-
-
-Payload = dict[str, Any]
 
 
 def create_start_log(
@@ -237,14 +236,11 @@ def _task(tasks: Any, row: Any) -> JaxArcTask:
     return gather_task(tasks, row)
 
 
-MOST = 2**31  # frames; memory is what bounds them
-
-
 class FrameStore:
     """Frames in the order they came, at most `visualization.max_memory_mb` in memory.
 
     With a `debug` block, at most its `max_cache_mb`, and above `max_total_mb` of the
-    whole process everything that can be loaded again is let go between episodes.
+    whole process everything that can be loaded again is released between episodes.
     What does not fit goes to temporary files (`lazy_loading`), compressed or not, or
     is forgotten.
     """
@@ -276,7 +272,7 @@ class FrameStore:
         used = self.manager.get_memory_report()["monitor_stats"]["current_mb"]
         return (
             f"the process holds {used * MIB / 1e6:.0f} MB, above "
-            "visualization.debug.memory_management.max_total_mb: loaded data was let go"
+            "visualization.debug.memory_management.max_total_mb: released loaded data"
         )
 
     def add(self, frame: EpisodeFrame) -> None:

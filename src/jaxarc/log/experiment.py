@@ -1,4 +1,4 @@
-"""One logger for a run: it hands what happens to a terminal, files, pictures, wandb."""
+"""Log a run to a terminal, files, pictures and Weights & Biases."""
 
 import logging
 import threading
@@ -37,9 +37,9 @@ PENDING = 1000  # logs that may wait for the thread that writes them
 
 
 class ExperimentLogger:
-    """What a run does, as its configuration wants it told.
+    """Logs a run to the destinations that its configuration names.
 
-    `environment.debug_level` "off" tells nothing. Otherwise `storage` and `logging`
+    `environment.debug_level` "off" logs nothing. Otherwise `storage` and `logging`
     say what goes to files, `visualization` which pictures are made and whether the
     terminal shows them ("console" among the formats), `wandb` what is sent. A
     destination that fails is logged and counted among the callbacks, and stops
@@ -149,7 +149,7 @@ class ExperimentLogger:
             self._pool.submit(lambda: None).result()
 
     def close(self) -> None:
-        """Write what is left and let go of files and threads."""
+        """Write what is left and release files and threads."""
         self._tell("close")
         self.flush()
         if self._pool is not None:

@@ -1,7 +1,4 @@
-"""The folder of a run: where its files lie, how many there may be, which go first.
-
-Logs as files: a line for each event, a file for each episode.
-"""
+"""Write logs to the folder of a run, and keep it within its limits."""
 
 import json
 import math
@@ -22,6 +19,7 @@ from jaxarc.ops.operations import get_operation_name
 from jaxrig.atomic import atomic_write, remove_path
 
 GIGABYTE = 1e9
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 _EPISODE = re.compile(r"episode_(\d{4,})(\.json)?")
 
 
@@ -42,7 +40,7 @@ class RunFolder:
         self.logs = self._part(config.logs_dir)
         self.episodes = self._part(config.episodes_dir)
         self.pictures = self._part(config.visualization_dir)
-        self.accepts = True  # whether the episode at hand gets files
+        self.accepts = True  # whether the current episode gets files
         if config.clear_output_on_start:
             for part in (self.logs, self.episodes, self.pictures):
                 remove_path(part)
@@ -85,7 +83,7 @@ class RunFolder:
         return problem
 
     def clean_up(self) -> list[int]:
-        """Remove episodes until the folder is no longer full; their numbers."""
+        """Remove episodes until the folder is not full; return their numbers."""
         return [] if self.config.cleanup_policy == "none" else self._make_room()
 
     def is_full(self) -> bool:
@@ -142,9 +140,6 @@ def _bytes(top: Path) -> int:
     if top.is_file():
         return top.stat().st_size
     return sum(path.stat().st_size for path in top.rglob("*") if path.is_file())
-
-
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 class FileHandler(Handler):

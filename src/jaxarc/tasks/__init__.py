@@ -1,24 +1,36 @@
-"""ARC tasks: files to packed tasks on the device, data sets, subsets, augmentation."""
+"""ARC tasks: files to packed tasks on the device, data sets, subsets, augmentation.
 
-from jaxarc.tasks.augment import augment_task, random_augmentation
-from jaxarc.tasks.download import DatasetDownloader, DatasetError
-from jaxarc.tasks.identity import create_jax_task_index, extract_task_id_from_index
-from jaxarc.tasks.parse import TaskError
-from jaxarc.tasks.parsers import (
-    ArcAgiParser,
-    ConceptArcParser,
-    MiniArcParser,
-    TaskParser,
-    create_parser,
-    open_dataset,
-)
-from jaxarc.tasks.samples import (
-    create_demo_task,
-    create_mock_task,
-    gather_task,
-    stack_task_list,
-)
-from jaxarc.tasks.splits import available_named_subsets, load_subset, register_subset
+Names are loaded on first use, so that commands import only what they need.
+"""
+
+from typing import TYPE_CHECKING
+
+from jaxrig.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from jaxarc.tasks.augment import augment_task, random_augmentation
+    from jaxarc.tasks.download import DatasetDownloader, DatasetError
+    from jaxarc.tasks.identity import create_jax_task_index, extract_task_id_from_index
+    from jaxarc.tasks.parse import TaskError
+    from jaxarc.tasks.parsers import (
+        ArcAgiParser,
+        ConceptArcParser,
+        MiniArcParser,
+        TaskParser,
+        create_parser,
+        open_dataset,
+    )
+    from jaxarc.tasks.samples import (
+        create_demo_task,
+        create_mock_task,
+        gather_task,
+        stack_task_list,
+    )
+    from jaxarc.tasks.splits import (
+        available_named_subsets,
+        load_subset,
+        register_subset,
+    )
 
 __all__ = [
     "ArcAgiParser",
@@ -42,3 +54,5 @@ __all__ = [
     "register_subset",
     "stack_task_list",
 ]
+
+__getattr__ = lazy_attributes(__name__, __file__)

@@ -117,6 +117,21 @@ def select_tasks(tasks: PackedTasks, rows: Sequence[int]) -> PackedTasks:
     )
 
 
+def unpack_task(tasks: PackedTasks, row: int) -> RawTask:
+    """Return one of the tasks as grids of their real size, without using JAX."""
+    grids = slice(*tasks.starts[row : row + 2])
+    cells = np.zeros((grids.stop - grids.start, SIDE, SIDE), np.int8)
+    for plane in range(bits.PLANES):
+        cells |= bits.unpack_rows(tasks.planes[grids, plane], SIDE) << np.int8(plane)
+    found = [
+        grid[:height, :width] if height else None
+        for grid, (height, width) in zip(cells, tasks.sizes[grids], strict=True)
+    ]
+    pairs: Any = tuple(zip(found[0::2], found[1::2], strict=True))
+    train = int(tasks.counts[row, 0])
+    return RawTask(tasks.ids[row], pairs[:train], pairs[train:])
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a task must keep to, beside having room: smallest grid and colors."""

@@ -29,9 +29,10 @@ from jaxarc.tasks.packing import (
     pack_tasks,
     select_tasks,
     stack_tasks,
+    unpack_task,
     unstacked_task,
 )
-from jaxarc.tasks.parse import parse_json, parse_task, read_bytes
+from jaxarc.tasks.parse import RawTask, parse_json, parse_task, read_bytes
 from jaxarc.tasks.sources import (
     BOTH,
     FolderSource,
@@ -177,6 +178,10 @@ class TaskParser(ABC):
         row = self._fitting_row(task_id)
         index = self.get_task_index_for_id(task_id)
         return unstacked_task(self.tasks, row, self._room, index)
+
+    def get_raw_task(self, task_id: str) -> RawTask:
+        """Return the grids of one task on the host, of any size."""
+        return unpack_task(self.tasks, self._row(task_id))
 
     def get_random_task(self, key: PRNGKeyArray) -> JaxArcTask:
         """One of the fitting tasks, all equally likely."""

@@ -1,11 +1,4 @@
-"""What every wrapper does unless it says otherwise: ask the environment inside.
-
-How episodes end and begin again: step limits, automatic resets.
-
-What happened in an episode, counted as it goes.
-
-Many environments at once.
-"""
+"""Wrap environments: limits, automatic resets, metrics, many at once."""
 
 from typing import Any
 

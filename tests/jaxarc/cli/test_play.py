@@ -143,8 +143,8 @@ def test_in_test_mode_pairs_are_tests():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("fil 3", "'fil' is no command: did you mean fill?"),
-        ("xyzzy", "'xyzzy' is no command: type help"),
+        ("fil 3", "'fil' is not a command: did you mean fill?"),
+        ("xyzzy", "'xyzzy' is not a command: type help"),
         ("fill", "fill needs a color from 0 to 9"),
         ("fill 10 0 0", "fill needs a color from 0 to 9"),
         ("fill 3 0", "cells are a row and a column, or two corners, not '0'"),
@@ -158,7 +158,7 @@ def test_in_test_mode_pairs_are_tests():
         ("resize 0 3", "of at least 1"),
         ("resize 3 x", "of at least 1"),
         ("42", "operation 42 is unknown: they are 0 to 41"),
-        ("²", "'²' is no command"),
+        ("²", "'²' is not a command"),
         ("op", "op needs a number"),
         ("submit now", "submit takes nothing after it"),
         ("next 2", "next takes nothing after it"),

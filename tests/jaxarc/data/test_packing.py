@@ -122,3 +122,16 @@ def test_arrays_that_do_not_belong_together_are_refused():
         PackedTasks(
             packed.ids, packed.counts, packed.planes, packed.sizes[1:], packed.colors
         )
+
+
+def test_a_task_comes_back_from_packing():
+    tasks = some_tasks()
+    packed = pack_tasks(tasks)
+    for row, task in enumerate(tasks):
+        found = packing.unpack_task(packed, row)
+        assert found.id == task.id
+        for part in ("train", "test"):
+            pairs = zip(getattr(found, part), getattr(task, part), strict=True)
+            for one, other in pairs:
+                for grid, wanted in zip(one, other, strict=True):
+                    np.testing.assert_array_equal(grid, wanted)
