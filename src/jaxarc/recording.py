@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from jaxarc.actions import (
-    BboxAction,
     MaskAction,
     PointAction,
     StructuredAction,
@@ -88,12 +87,6 @@ def action_numbers(action: StructuredAction) -> tuple[int, ...]:
         else (action.r1, action.c1, action.r2, action.c2)
     )
     return (int(action.operation), *map(int, places))
-
-
-def action_form(action: StructuredAction) -> str:
-    """The form of an action: point, bbox or mask."""
-    forms = {PointAction: "point", BboxAction: "bbox", MaskAction: "mask"}
-    return forms[type(action)]
 
 
 def action_of(

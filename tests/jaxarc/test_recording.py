@@ -16,7 +16,6 @@ from jaxarc.envs import arc_reset, arc_step
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import (
     TaskPlayer,
-    action_form,
     action_numbers,
     action_of,
     load_recording,
@@ -63,15 +62,14 @@ def test_another_reward_is_an_error(player, wrong):
 
 
 @pytest.mark.parametrize(
-    "action",
+    ("form", "action"),
     [
-        create_point_action(3, 1, 2),
-        create_bbox_action(3, 1, 2, 3, 4),
-        create_mask_action(3, np.arange(25).reshape(5, 5) % 3 == 0),
+        ("point", create_point_action(3, 1, 2)),
+        ("bbox", create_bbox_action(3, 1, 2, 3, 4)),
+        ("mask", create_mask_action(3, np.arange(25).reshape(5, 5) % 3 == 0)),
     ],
 )
-def test_actions_come_back_from_their_numbers(action):
-    form = action_form(action)
+def test_actions_come_back_from_their_numbers(form, action):
     assert_trees_close(action_of(form, action_numbers(action), (5, 5)), action)
 
 

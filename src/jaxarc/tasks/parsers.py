@@ -431,8 +431,10 @@ def open_dataset(
         max_grid_height=side,
         max_grid_width=side,
     )
-    demonstrations, tests = create_parser(config).tasks.counts.max(axis=0).tolist()
-    config = dataclasses.replace(
+    parser = create_parser(config)
+    demonstrations, tests = parser.tasks.counts.max(axis=0).tolist()
+    # The tasks are read already: a second parser would read them again.
+    parser.config = dataclasses.replace(
         config, max_train_pairs=demonstrations, max_test_pairs=tests
     )
-    return create_parser(config)
+    return parser

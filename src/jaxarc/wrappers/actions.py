@@ -1,7 +1,7 @@
-"""Other forms of an action: a point, two corners, one number."""
+"""Give actions another form: a point, two corners, one number."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Int
@@ -11,45 +11,44 @@ from jaxarc.envs.spaces import DictSpace, Discrete
 from jaxarc.wrappers.episodes import Wrapper
 
 
-class PointActionWrapper(Wrapper):
+class ComponentActionWrapper(Wrapper):
+    """Actions are dictionaries of single numbers; subclasses say which."""
+
+    kind: ClassVar[type]
+    axes: ClassVar[dict[str, int]]  # the axis of the grid that a component counts along
+
+    def action_space(self, env_params: Any = None) -> DictSpace:
+        """Return a space with a number for each component."""
+        shape = self.params.buffer.get_grid_shape()
+        operations = Discrete(self.params.config.action.max_operations)
+        cells = [(name, Discrete(shape[axis])) for name, axis in self.axes.items()]
+        return DictSpace((("operation", operations), *cells))
+
+    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+        """Advance by one action, a dictionary or a structured one."""
+        if isinstance(action, dict):
+            names = ("operation", *self.axes)
+            if set(action) != set(names):
+                raise ValueError(
+                    f"an action has {', '.join(sorted(action))}: it needs "
+                    f"{', '.join(names)}"
+                )
+            action = self.kind(*(jnp.asarray(action[name]) for name in names))
+        return self.env.step(state, action, env_params)
+
+
+class PointActionWrapper(ComponentActionWrapper):
     """Actions are `operation`, `row` and `col`."""
 
-    def action_space(self, env_params: Any = None) -> DictSpace:
-        """Return a space with a number for each component."""
-        height, width = self.params.buffer.get_grid_shape()
-        operations = self.params.config.action.max_operations
-        sizes = (("operation", operations), ("row", height), ("col", width))
-        return DictSpace(tuple((name, Discrete(size)) for name, size in sizes))
-
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """Step with an action on one cell."""
-        if isinstance(action, dict):
-            action = PointAction(*_numbers(action, "operation", "row", "col"))
-        return self.env.step(state, action, env_params)
+    kind = PointAction
+    axes: ClassVar[dict[str, int]] = {"row": 0, "col": 1}
 
 
-class BboxActionWrapper(Wrapper):
+class BboxActionWrapper(ComponentActionWrapper):
     """Actions are `operation` and the corners `r1`, `c1`, `r2`, `c2`."""
 
-    def action_space(self, env_params: Any = None) -> DictSpace:
-        """Return a space with a number for each component."""
-        height, width = self.params.buffer.get_grid_shape()
-        operations = self.params.config.action.max_operations
-        sizes = (
-            ("operation", operations),
-            ("r1", height),
-            ("c1", width),
-            ("r2", height),
-            ("c2", width),
-        )
-        return DictSpace(tuple((name, Discrete(size)) for name, size in sizes))
-
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """Step with an action on a rectangle."""
-        if isinstance(action, dict):
-            names = ("operation", "r1", "c1", "r2", "c2")
-            action = BboxAction(*_numbers(action, *names))
-        return self.env.step(state, action, env_params)
+    kind = BboxAction
+    axes: ClassVar[dict[str, int]] = {"r1": 0, "c1": 1, "r2": 0, "c2": 1}
 
 
 class FlattenActionWrapper(Wrapper):
@@ -97,11 +96,3 @@ class FlattenActionWrapper(Wrapper):
     def _components(self) -> tuple[tuple[str, Any], ...]:
         space = self.env.action_space()
         return space.spaces if isinstance(space, DictSpace) else ()
-
-
-def _numbers(action: dict[str, Any], *names: str) -> list[Array]:
-    if set(action) != set(names):
-        raise ValueError(
-            f"an action has {', '.join(sorted(action))}: it needs {', '.join(names)}"
-        )
-    return [jnp.asarray(action[name]) for name in names]

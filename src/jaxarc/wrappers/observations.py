@@ -1,4 +1,4 @@
-"""More channels: the input, the clipboard, the answer, the demonstrations."""
+"""Add channels: the input, the clipboard, the answer, the demonstrations."""
 
 from abc import abstractmethod
 from typing import Any
