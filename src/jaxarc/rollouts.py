@@ -94,6 +94,7 @@ def random_rollout(
         raise ValueError(
             f"{environments} environments and {steps} steps: both are at least 1"
         )
+    # AutoReset goes around the metrics, so that they start again with each episode.
     many = Vectorize(AutoReset(MetricsWrapper(wrap_actions(env, form))))
     start_key, run_key = jax.random.split(jax.random.key(seed))
     keys = jax.random.split(start_key, environments)

@@ -214,6 +214,7 @@ def _seen(step: Any) -> tuple[Any, ...]:
 
 def _key(random: np.random.Generator, shape: tuple[int, ...] = (2,)) -> Any:
     """Draw keys from a NumPy generator, all of their bits."""
+    # A threefry key is two 32-bit words; a key made from one seed would have one.
     words = random.integers(2**32, size=shape).astype(np.uint32)
     return jax.random.wrap_key_data(jnp.asarray(words), impl="threefry2x32")
 

@@ -133,6 +133,8 @@ def _play(
     first, act_key = jax.random.split(key)
     state, begun = env.reset(first, task=row, pair=pair)
 
+    # A scan to the step limit that freezes finished episodes: under vmap a while loop
+    # would run as long as the longest episode anyway.
     def turn(carry, now):
         state, observation, done, solved, alike, steps = carry
         chosen = jax.random.fold_in(act_key, now)

@@ -88,6 +88,7 @@ class PointPolicy(eqx.Module):
         operation = jnp.argmax(known == action.operation)
         cell = action.row * observation.shape[1] + action.col
         log_prob = log_operation[operation] + log_cell[operation, cell]
+        # H = -sum p log p over the joint distribution of operations and cells.
         joint = log_operation[:, None] + log_cell
         entropy = -jnp.sum(jnp.exp(joint) * joint)
         return Evaluation(log_prob, entropy, value)
@@ -100,6 +101,7 @@ class PointPolicy(eqx.Module):
         for block in self.blocks:
             x = block(x)
         x = jax.nn.relu(x)
+        # Mean and maximum: how much of a feature there is, and whether there is any.
         pooled = jnp.concatenate([x.mean(axis=(1, 2)), x.max(axis=(1, 2))])
         log_operation = jax.nn.log_softmax(self.operation_head(pooled))
         scores = self.cells(x).reshape(len(self.operations), -1)

@@ -33,7 +33,9 @@ from jaxrig.callbacks import run_guarded
 
 logger = logging.getLogger(__name__)
 
-PENDING = 1000  # logs that may wait for the thread that writes them
+# Logs that may wait for the thread that writes them; more would only hide that the
+# disk is slower than the run, and fill the memory.
+PENDING = 1000
 
 
 class ExperimentLogger:

@@ -144,6 +144,7 @@ class StepLimit(KeepingWrapper):
         """Advance by one action; truncate at the limit."""
         inner, step = self.env.step(state.inner, action, env_params)
         steps = state.steps + 1
+        # `ended_type` lets termination win: its discount of 0 must not become 1.
         truncated = step.truncated() | (steps >= self.max_steps)
         kind = ended_type(step.terminated(), truncated)
         return Counted(inner, steps), replace_step(step, step_type=kind)
@@ -287,6 +288,7 @@ class Vectorize(Wrapper):
     def arc_state(self, state: Any) -> ArcEnvState:
         """Return the states with all their documented views, the tasks once."""
         states = self.env.arc_state(state)
+        # A leading axis of 1 broadcasts against the batch without copying the tasks.
         shared = jax.tree.map(lambda x: x[None], states.tasks)
         return ArcEnvState(shared, states.episode)
 
