@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxarc.config import JaxArcConfig, StorageConfig
+from jaxarc.config import JaxArcConfig, LoggingConfig, StorageConfig
 from jaxarc.draw.cells import detect_changed_cells
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.log.events import Handler, Log
@@ -215,7 +215,7 @@ class FileHandler(Handler):
             _append(self.path, line)
 
 
-def step_record(log: Log, rules: Any) -> dict[str, Any]:
+def step_record(log: Log, rules: LoggingConfig) -> dict[str, Any]:
     """Return what goes into the line of a step."""
     record = {"episode_num": log["episode_num"], "step_num": log["step_num"]}
     if rules.log_operations:

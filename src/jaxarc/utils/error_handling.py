@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 import jax
 import jax.numpy as jnp
 
+from jaxarc.config import JaxArcConfig
 from jaxarc.envs.checks import (
     ACTION_RULE,
     STATE_RULE,
@@ -40,14 +41,14 @@ class JAXErrorHandler:
     """Checks of actions and states; each gives back what it was given."""
 
     @staticmethod
-    def validate_action(action: T, config: Any) -> T:
+    def validate_action(action: T, config: JaxArcConfig) -> T:
         """Return the action if operation and coordinates are in range."""
         check_action_kind(action)
         check_mask_shape(action, config)
         return _checked(action, config, "")
 
     @staticmethod
-    def validate_batch_actions(actions: T, config: Any, batch_size: int) -> T:
+    def validate_batch_actions(actions: T, config: JaxArcConfig, batch_size: int) -> T:
         """Return the actions if there are `batch_size` and each is in range."""
         check_action_kind(actions)
         check_mask_shape(actions, config)
@@ -128,7 +129,7 @@ class JAXErrorHandler:
         jax.config.update("jax_debug_nans", enable_nan_checks and mode != "nan")
 
 
-def _checked(action: T, config: Any, where: str) -> T:
+def _checked(action: T, config: JaxArcConfig, where: str) -> T:
     """Check; on the host the message names value and rows, else the rule."""
     numbers = ranges(action, config)
     if current_mode() == "raise" and not is_traced([n for _, n, _ in numbers]):
