@@ -139,9 +139,10 @@ def full_grid(
     grid: GridLike, mask: ArrayLike | None = None
 ) -> tuple[Int[np.ndarray, "h w"], Bool[np.ndarray, "h w"]]:
     """Return values, -1 outside the mask, and the mask, both uncropped."""
+    data: Any = grid
     if isinstance(grid, MaskedGrid):
-        grid, mask = grid.data, grid.mask if mask is None else mask
-    values = host_array(grid, "grid")
+        data, mask = grid.data, grid.mask if mask is None else mask
+    values = host_array(data, "grid")
     if values.dtype.kind not in "iub":
         raise TypeError(
             f"the grid is of type {values.dtype}: colors are whole numbers; convert "

@@ -62,7 +62,8 @@ class Handler:
 def aggregate(data: Mapping[str, Any]) -> dict[str, float]:
     """Return mean, standard deviation, minimum and maximum of arrays.
 
-    Of an array of truths, such as `success_mask`, the share of True (`success_rate`).
+    Single numbers stay as they are; a boolean array such as `success_mask` gives the
+    share of True as `success_rate`. Reduced on the device, before anything is copied.
 
     >>> aggregate({"policy_loss": 0.5, "success_mask": jnp.array([True, False])})
     {'policy_loss': 0.5, 'success_rate': 0.5}

@@ -71,7 +71,7 @@ def rollout(*words):
 def test_figures_a_replay_file_and_a_log(tmp_path):
     path = tmp_path / "e.json"
     log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")
-    words = ("--envs", 4, "--steps", 60, "--actions", "bbox", "--out", path, "--log")
+    words = ("--envs", 4, "--steps", 60, "--actions", "bbox", "--out", path)
     done = rollout(
         "AGI1-00d62c1b", *map(str, words), "--log", str(tmp_path / "log.yaml")
     )

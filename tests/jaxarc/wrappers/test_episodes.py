@@ -102,7 +102,7 @@ def layered(**groups):
     return MetricsWrapper(StepLimit(PointActionWrapper(env), 7))
 
 
-def test_an_automatic_reset_is_a_step_and_a_start_from_renew():
+def test_an_automatic_reset_is_a_step_and_another_start():
     env = layered(steps=9)
     auto = AutoReset(env)
     actions = sample_actions(env, jax.random.key(5), 40)
