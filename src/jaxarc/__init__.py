@@ -9,6 +9,14 @@ from jaxrig import __version__
 from jaxrig.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from jaxarc import config as config
+    from jaxarc import draw as draw
+    from jaxarc import envs as envs
+    from jaxarc import learning as learning
+    from jaxarc import log as log
+    from jaxarc import ops as ops
+    from jaxarc import tasks as tasks
+    from jaxarc import wrappers as wrappers
     from jaxarc.actions import (
         BboxAction,
         MaskAction,
