@@ -93,7 +93,7 @@ def keep_compilations(folder: Path | None = None) -> Path:
     if chosen is None:
         chosen = str(folder or cache_folder() / "xla")
         jax.config.update("jax_compilation_cache_dir", chosen)
-        # Reading an entry takes some milliseconds: JAX's own limit of a second leaves
-        # out the many small programs that make a command slow to start.
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+        # Every program, not only those that take a second, JAX's default: a command
+        # runs dozens of operations one by one, 50 ms to compile and 5 ms to read each.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     return Path(chosen)

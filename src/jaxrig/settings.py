@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
+MOST_LISTED = 50  # names; of more, such as the tasks of a data set, one is offered
+
 Reader = Callable[[Any, str], Any]
 T = TypeVar("T", bound="Checked")
 
@@ -27,7 +29,10 @@ def nearest(name: str, known: Collection[str]) -> str:
     if not known:
         return "there is nothing to choose from"
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-    return f"did you mean {close!r}? There are: {', '.join(known)}"
+    question = f"did you mean {close!r}?"
+    if len(known) > MOST_LISTED:
+        return question
+    return f"{question} There are: {', '.join(known)}"
 
 
 def known_only(

@@ -128,6 +128,7 @@ def test_the_nearest_name_is_offered():
     assert nearest("optimise", ["suggest", "optimize"]).startswith(
         "did you mean 'optimize'? There are: suggest, optimize"
     )
+    assert nearest("17", list(map(str, range(99)))) == "did you mean '17'?"
     assert nearest("a", []) == "there is nothing to choose from"
     with pytest.raises(TypeError, match="no option 'dx'; did you mean 'dt'"):
         known_only({"dx": 1}, ("dt", "count"), "option")

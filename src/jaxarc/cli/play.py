@@ -1,6 +1,5 @@
 """Play a task in the terminal: read commands, step, and show the grids."""
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from jaxarc.recording import Box, TaskPlayer, player_config, save_recording
 from jaxarc.tasks import open_dataset
 from jaxarc.types import JaxArcTask
 from jaxrig.console import make_console
+from jaxrig.settings import nearest
 
 HELP = """\
 Cells are rows and columns from 0; two corners make a rectangle; without cells an
@@ -115,9 +115,7 @@ def parse_command(line: str, testing: bool = False) -> Command | None:
         return _by_number(name, rest)
     if name not in _OPERATIONS:
         known = (*_OPERATIONS, *_PAIRS, *ORDERS, "save")
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else "type help for all words"
-        raise ValueError(f"{name!r} is not a command: {hint}")
+        raise ValueError(f"{name!r} is not a command: {nearest(name, known)}")
     return _OPERATIONS[name](name, rest)
 
 

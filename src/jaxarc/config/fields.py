@@ -4,7 +4,6 @@ What every configuration class shares: freezing, checking and reading of mapping
 """
 
 import dataclasses
-import difflib
 import enum
 import functools
 import logging
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 import numpy as np
+
+from jaxrig.settings import nearest
 
 LARGEST_WHOLE = 2**31 - 1  # counters and sizes are int32 on the device
 INFINITY = float("inf")
@@ -221,10 +222,9 @@ class Config:
         if key in cls.without_effect:
             raise ConfigValidationError(f"{full_name} has no effect here; remove it")
         known = [*rules_of(cls), *cls.renamed]
-        close = difflib.get_close_matches(str(key), known) or known
         raise ConfigValidationError(
-            f"{full_name} is no setting of {cls.section or 'the configuration'}; "
-            f"did you mean one of: {', '.join(close)}"
+            f"{full_name} is not a setting of {cls.section or 'the configuration'}; "
+            f"{nearest(str(key), known)}"
         )
 
 

@@ -6,7 +6,6 @@ Tasks by data set and id, padded to what the data set holds.
 """
 
 import dataclasses
-import difflib
 import logging
 import os
 from abc import ABC, abstractmethod
@@ -47,6 +46,7 @@ from jaxarc.tasks.sources import (
     split_parts,
 )
 from jaxarc.types import JaxArcTask
+from jaxrig.settings import nearest
 
 logger = logging.getLogger(__name__)
 
@@ -150,11 +150,10 @@ class TaskParser(ABC):
     def _row(self, task_id: str) -> int:
         row = self._rows.get(task_id)
         if row is None:
-            near = difflib.get_close_matches(str(task_id), self.tasks.ids, 3)
-            hint = f"did you mean {', '.join(near)}" if near else "see the list of ids"
             raise ValueError(
                 f"task {task_id!r} is not one of the {len(self.tasks.ids)} tasks of "
-                f"{self.title} (split {self.config.task_split!r}): {hint}"
+                f"{self.title} (split {self.config.task_split!r}): "
+                f"{nearest(str(task_id), self.tasks.ids)}"
             )
         return row
 

@@ -1,6 +1,5 @@
 """Series in any known format as slices in time, by one set of options."""
 
-import difflib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Integer
 
+from jaxrig.settings import nearest
 from jaxtrace.files.grids import open_grid
 from jaxtrace.files.patterns import pick_evenly
 from jaxtrace.files.series import Slices, open_series
@@ -137,11 +137,7 @@ def _pick(slices: Slices, skip: int, most: int | None) -> Slices:
 
 def _unknown(name: str, format_name: str) -> str:
     known = [*OPTIONS[format_name], *SELECTION]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-    return (
-        f"no option {name!r} for {format_name} files; did you mean {close!r}? There "
-        f"are: {', '.join(known)}"
-    )
+    return f"no option {name!r} for {format_name} files; {nearest(name, known)}"
 
 
 def noted(slices: Slices, what: str) -> str:

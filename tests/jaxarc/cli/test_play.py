@@ -33,7 +33,7 @@ def test_a_demonstration_is_solved_and_saved(tmp_path):
 def test_mistakes_lose_nothing():
     lines = "flood 4 2 2\nflod 4 3 3\nfill 4 9 9\nsave /dev/null/x\nflood 4 3 3\n"
     output = run("00d62c1b", lines=lines).output
-    assert "did you mean flood?" in output
+    assert "did you mean 'flood'?" in output
     assert "row 9 is outside: rows go from 0 to 5" in output
     assert "/dev/null" in output
     assert "1 of 5 pairs solved, 2 steps" in output
@@ -93,7 +93,7 @@ def test_wrong_options_are_explained(words, message):
 def test_an_unknown_task_suggests_another():
     done = run("00d62c1x")
     assert isinstance(done.exception, ValueError)
-    assert "did you mean 00d62c1b" in str(done.exception)
+    assert "did you mean '00d62c1b'" in str(done.exception)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_in_test_mode_pairs_are_tests():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("fil 3", "'fil' is not a command: did you mean fill?"),
-        ("xyzzy", "'xyzzy' is not a command: type help"),
+        ("fil 3", "'fil' is not a command: did you mean 'fill'?"),
+        ("xyzzy", "'xyzzy' is not a command: did you mean"),
         ("fill", "fill needs a color from 0 to 9"),
         ("fill 10 0 0", "fill needs a color from 0 to 9"),
         ("fill 3 0", "cells are a row and a column, or two corners, not '0'"),

@@ -145,7 +145,7 @@ def test_the_picture_keeps_the_secret_too(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("00d62c1x",), "did you mean 00d62c1b"),
+        (("00d62c1x",), "did you mean '00d62c1b'"),
         (("00d62c1b", "--dataset", "nothing"), "data set 'nothing' is not known"),
         (("00d62c1b", "--path", "/none"), "is not a folder"),
     ],

@@ -134,11 +134,11 @@ def test_other_names_are_read():
 @pytest.mark.parametrize(
     ("mapping", "sentence"),
     [
-        ({"colur": 1}, "car.colur is no setting of car; did you mean one of: color"),
-        ({7: 1}, "car.7 is no setting of car; did you mean one of: color, doors"),
+        ({"colur": 1}, "car.colur is not a setting of car; did you mean 'color'"),
+        ({7: 1}, "car.7 is not a setting of car; .*There are: color, doors"),
         ({"spoiler": True}, "car.spoiler has no effect here; remove it"),
         ({"color": "red", "hue": "red"}, "car.color is given twice, once as 'hue'"),
-        ({"wheel": {"sise": 1}}, "car.wheel.sise is no setting of car.wheel"),
+        ({"wheel": {"sise": 1}}, "car.wheel.sise is not a setting of car.wheel"),
         ({"wheel": [1]}, r"car.wheel is \[1\]; it must be a mapping of settings"),
         ({"owner": {"a": 1}}, "car.owner is .* not hashable"),
         ([], r"car is \[\]; it must be a mapping"),

@@ -60,9 +60,7 @@ def test_values_in_the_debug_block_are_named():
 
 
 def test_keys_in_the_debug_block_are_checked():
-    with pytest.raises(
-        ConfigValidationError, match="did you mean one of: max_cache_mb"
-    ):
+    with pytest.raises(ConfigValidationError, match="did you mean 'max_cache_mb'"):
         VisualizationConfig.from_hydra(
             {"debug": {"memory_management": {"max_cache": 1}}}
         )

@@ -198,11 +198,14 @@ def test_groups_and_root_settings_are_read():
 @pytest.mark.parametrize(
     ("mapping", "sentence"),
     [
-        ({"enviroment": {}}, "enviroment is no setting of the configuration; .*: env"),
-        ({"max_steps": 3}, "max_steps is no setting of the configuration"),
+        (
+            {"enviroment": {}},
+            "enviroment is not a setting of the configuration; .*'env",
+        ),
+        ({"max_steps": 3}, "max_steps is not a setting of the configuration"),
         ({"log_frequency": 3}, "could belong to logging or wandb; write it inside"),
         ({"image_quality": 3}, "visualization.image_quality has no effect here"),
-        ({"reward": {"bonus": 3}}, "reward.bonus is no setting of reward; did you"),
+        ({"reward": {"bonus": 3}}, "reward.bonus is not a setting of reward; did you"),
         (
             {"max_colors": 3, "dataset": {"max_colors": 4}},
             "dataset.max_colors is given twice, as 4 and elsewhere as 3; keep one",

@@ -104,7 +104,7 @@ def test_indices_of_others_are_refused(folder, parser):
 
 def test_unknown_ids_are_refused_with_a_hint(parser):
     with pytest.raises(
-        ValueError, match=r"'arc9' is not one of the 3.*did you mean arc"
+        ValueError, match=r"'arc9' is not one of the 3.*did you mean 'arc"
     ):
         parser.get_task_by_id("arc9")
     for call in (parser.get_task_index_for_id, lambda i: parser.buffer([i])):
