@@ -38,7 +38,7 @@ from jaxtrace.benchmarks import (
     mesh_gyre,
 )
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.files.trajectories import export_trajectory_to_vtk
+from jaxtrace.io.vtk_export import export_trajectory_to_vtk
 from jaxtrace.tracking import (
     continuous_inlet_boundary_factory,
     create_tracker,

@@ -15,7 +15,7 @@ import jaxtrace.tracking.run
 from documents import Guide
 from jaxrig import compile_once
 from jaxtrace.config import reset_config
-from jaxtrace.files.vtk_write import write_vti
+from jaxtrace.io.vtk_write import write_vti
 
 SHAPE = (9, 7, 5)
 

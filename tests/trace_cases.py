@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from jaxtrace.files.collection import write_collection
-from jaxtrace.files.vtk_write import write_vtr
+from jaxtrace.io.vtk_write import write_collection, write_vtr
 
 SMALL = """
 [flow]

@@ -1,4 +1,4 @@
-"""Text files that say what was tracked, through what, with what result and how fast."""
+"""Text reports of a run: the field, the seeding, the results and the performance."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from jaxrig.atomic import atomic_write
+from jaxrig.memory import MIB, tree_bytes
 from jaxtrace.analysis.statistics import compute_trajectory_statistics
+from jaxtrace.fields.base import AbstractField
 from jaxtrace.memory import memory_report
 from jaxtrace.paths import memory_mb
 from jaxtrace.types import PathRecord
@@ -24,32 +26,28 @@ def generate_summary_report(
     trajectory: PathRecord,
     stats: Mapping[str, Any] | None = None,
     strategy: Mapping[str, Any] | str | None = None,
+    density_results: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     output_dir: Any = "output",
     filename: str = "analysis_summary.txt",
 ) -> Path:
     """Write what the field is, how it was tracked and what came of it.
 
-    Without `stats` they are computed. `strategy` says how particles were seeded.
+    Without `stats` they are computed. `strategy` says how particles were seeded;
+    densities and `metadata` are added where they are given.
     """
-    sections = _summary(field, trajectory, stats, strategy)
+    seeding = {"strategy": strategy} if isinstance(strategy, str) else strategy
+    sections = {
+        "Field": field_facts(field),
+        "Seeding": seeding or {},
+        "Run": trajectory.metadata,
+        "Results": compute_trajectory_statistics(trajectory)
+        if stats is None
+        else stats,
+        "Density": density_results or {},
+        "Notes": metadata or {},
+    }
     return _write("Particle tracking: summary", sections, output_dir, filename)
-
-
-def generate_enhanced_summary_report(
-    field: Any,
-    trajectory: PathRecord,
-    stats: Mapping[str, Any] | None = None,
-    strategy: Mapping[str, Any] | str | None = None,
-    density_results: Mapping[str, Any] | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    output_dir: Any = "output",
-    filename: str = "enhanced_analysis_summary.txt",
-) -> Path:
-    """The summary, with densities and whatever else is to be kept with the run."""
-    sections = _summary(field, trajectory, stats, strategy)
-    sections["Density"] = density_results or {}
-    sections["Notes"] = metadata or {}
-    return _write("Particle tracking: full summary", sections, output_dir, filename)
 
 
 def generate_performance_report(
@@ -83,7 +81,7 @@ def generate_performance_report(
         "Run": trajectory.metadata,
         "Memory": {
             "trajectory (MiB)": memory_mb(trajectory),
-            "field (MiB)": _call(field, "memory_usage_mb"),
+            "field (MiB)": _memory(field),
             **(memory_info or {"now": str(memory_report()).splitlines()}),
         },
         "Field": field_facts(field),
@@ -92,7 +90,7 @@ def generate_performance_report(
 
 
 def field_facts(field: Any) -> dict[str, Any]:
-    """What a field, of ours or not, says of itself."""
+    """Return what a field, of this package or not, says of itself."""
     space, time = _call(field, "get_spatial_bounds"), _call(field, "get_time_bounds")
     nodes = getattr(field, "positions", None)
     facts = {
@@ -104,30 +102,20 @@ def field_facts(field: Any) -> dict[str, Any]:
         "highest corner": None if space is None else space[1],
         "from time": None if time is None else time[0],
         "to time": None if time is None else time[1],
-        "memory (MiB)": _call(field, "memory_usage_mb"),
+        "memory (MiB)": _memory(field),
     }
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _summary(
-    field: Any,
-    trajectory: PathRecord,
-    stats: Mapping[str, Any] | None,
-    strategy: Mapping[str, Any] | str | None,
-) -> dict[str, Any]:
-    seeding = {"strategy": strategy} if isinstance(strategy, str) else strategy
-    return {
-        "Field": field_facts(field),
-        "Seeding": seeding or {},
-        "Run": trajectory.metadata,
-        "Results": compute_trajectory_statistics(trajectory)
-        if stats is None
-        else stats,
-    }
+def _memory(field: Any) -> float | None:
+    """Return the MiB of a field of ours; None where it cannot be told."""
+    if isinstance(field, AbstractField):
+        return tree_bytes(field) / MIB
+    return _call(field, "memory_usage_mb")
 
 
 def _call(field: Any, method: str) -> Any:
-    """What a method answers, None where there is none."""
+    """Return what a method answers, None where there is none."""
     answer = getattr(field, method, None)
     return answer() if callable(answer) else None
 

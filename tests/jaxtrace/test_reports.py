@@ -5,7 +5,6 @@ import pytest
 
 from jaxtrace.reports import (
     field_facts,
-    generate_enhanced_summary_report,
     generate_performance_report,
     generate_summary_report,
 )
@@ -58,25 +57,24 @@ def test_the_summary_names_field_run_and_results(tmp_path):
 
 def test_given_statistics_and_strategy_are_used(tmp_path):
     path = generate_summary_report(
-        swirl, RUN, {"mine": {"deep": 0.5}}, {"kind": "grid"}, tmp_path, "a.txt"
+        swirl, RUN, {"mine": {"deep": 0.5}}, {"kind": "grid"}, output_dir=tmp_path
     )
     found = entries(path)
     assert (found["kind"], found["deep"]) == ("grid", "0.5")
     assert "num_particles" not in found
-    plain = generate_summary_report(swirl, RUN, {}, "random", tmp_path, "b.txt")
+    plain = generate_summary_report(swirl, RUN, {}, "random", output_dir=tmp_path)
     assert entries(plain)["strategy"] == "random"
 
 
-def test_the_full_summary_adds_densities_and_notes(tmp_path):
+def test_the_summary_adds_densities_and_notes(tmp_path):
     grid = np.linspace(0, 2, 12).reshape(3, 4)
-    path = generate_enhanced_summary_report(
+    path = generate_summary_report(
         Box(),
         RUN,
         density_results={"kde": {"D": grid, "h": 0.1}, "sph": (grid, grid * 2)},
         metadata={"case": "channel", "files": ["a.vtu", "b.vtu"], "none": None},
         output_dir=tmp_path,
     )
-    assert path.name == "enhanced_analysis_summary.txt"
     found = entries(path)
     assert (found["D"], found["h"]) == ("3 x 4 values, 0 to 2", "0.1")
     assert found["sph"] == "3 x 4 values, 0 to 2; 3 x 4 values, 0 to 4"

@@ -13,9 +13,6 @@ from jaxtyping import Array
 from jaxtrace.config import memory_budget_bytes
 from jaxtrace.fields.base import AbstractField, Field, as_positions, sample
 from jaxtrace.fields.clock import Instant, Numbers, make_clock
-from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.files.snapshot import GridAxes
 from jaxtrace.settings import GIB
 
 COPIES = 4  # of a window at the worst moment: two in use, one on its way, its slices
@@ -144,47 +141,25 @@ def window_size(slice_bytes: int, budget_bytes: int, count: int) -> int:
     return int(window)
 
 
-def stream_series(
-    slices: Any,
+def stream_slices(
+    slices: SliceReader,
+    still: Any,
+    pack: Callable[[np.ndarray], np.ndarray],
     *,
+    slice_bytes: int,
     memory_limit_gb: float | None = None,
     interpolation: str = "linear",
     extrapolation: str = "constant",
-    outside: str | None = None,
 ) -> StreamedField:
-    """Return a field on the grid or mesh of `jaxtrace.files.series.open_series`,
-    streamed.
+    """Return a streamed field: `still` is that of the first slice, `pack` lays one out.
 
     At most `memory_limit_gb` (the configured limit) is used for slices.
     """
-    geometry, first = slices.read_slice(0)
     budget = memory_budget_bytes() if memory_limit_gb is None else memory_limit_gb * GIB
-    window = window_size(first.nbytes, int(budget), len(slices.times))
-    still, pack = _still_field(geometry, first, outside)
-    del first
+    window = window_size(slice_bytes, int(budget), len(slices.times))
     values = np.empty((window, *still.values.shape[1:]), still.values.dtype)
     values[0] = still.values[0]
     for index in range(1, window):
         values[index] = pack(np.asarray(slices.read(index)))
     field = eqx.tree_at(lambda f: f.values, still, jnp.asarray(values))
     return StreamedField(slices, field, pack, interpolation, extrapolation)
-
-
-def _still_field(
-    geometry: Any, first: np.ndarray, outside: str | None
-) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
-    """Return the field of one slice, and what lays out another one for it."""
-    if isinstance(geometry, GridAxes):
-        axes = (geometry.x, geometry.y, geometry.z)
-        policy = outside or "clamp"
-        pack = lambda v: np.asarray(make_grid_field(v, axes, outside=policy).values[0])
-        return make_grid_field(first, axes, outside=policy), pack
-    field = make_mesh_field(
-        geometry.points,
-        geometry.connectivity,
-        first,
-        offsets=geometry.offsets,
-        types=geometry.types,
-        outside=outside or "nearest_element",
-    )
-    return field, lambda v: v

@@ -1,161 +1,78 @@
-"""`load_optimized_dataset`: from files to a field, within limits of memory."""
+"""From files to fields: as arrays, as the documented field, or ready for compiled code.
 
-import dataclasses
+A grid stays a grid and a mesh a mesh from the file to the device; a series larger than
+the memory limit is streamed.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from jaxtrace.config import memory_budget_bytes
-from jaxtrace.fields.streamed import StreamedField, stream_series
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.changing import ChangingMeshField, MeshSlice, make_changing_field
+from jaxtrace.fields.clock import make_clock
+from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.fields.mesh import make_mesh_field
+from jaxtrace.fields.schemes import choose_scheme, make_elements
+from jaxtrace.fields.streamed import StreamedField, stream_slices
 from jaxtrace.fields.time_series import TimeSeriesField
-from jaxtrace.files.series import Slices, load
-from jaxtrace.files.slices import float_dtype
-from jaxtrace.files.snapshot import Cells, Geometry, GridAxes
-from jaxtrace.io.changing_series import ChangingSeriesField
-from jaxtrace.io.dataset import series_arrays
-from jaxtrace.io.sources import (
-    format_of,
-    node_arrays,
-    noted,
-    open_slices,
-    source_name,
-)
-from jaxtrace.io.thinning import (
-    MIB,
-    FixedSlices,
+from jaxtrace.io.formats import find_format, open_slices, source_name
+from jaxtrace.io.geometry import Cells, Geometry, GridAxes
+from jaxtrace.io.series import (
+    PickedSlices,
+    Series,
+    Slices,
     ThinSlices,
     discard_still_nodes,
+    load,
 )
 
 COPIES = 2  # of a series in memory while its field is made: on the host, on the device
-_FIELD_OPTIONS = (
-    "interpolation",
-    "extrapolation",
-    "spatial_interpolation",
-    "outside",
-)
+TRILINEAR = "trilinear"
+CHANGING = "elements of a mesh per slice"
+# The same policy has one name on grids and another on elements.
+_ON_GRIDS = {"nearest_element": "clamp"}
+_ON_ELEMENTS = {"clamp": "nearest_element"}
 
 
-LoadedField = TimeSeriesField | StreamedField | ChangingSeriesField
+@dataclass(frozen=True, eq=False)
+class LoadedField:
+    """A field read from files, how it interpolates, and where it comes from."""
+
+    field: AbstractField | StreamedField
+    scheme: str
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def streamed(self) -> bool:
+        """Whether only some of the slices are in memory."""
+        return isinstance(self.field, StreamedField)
 
 
-@dataclass(frozen=True)
-class MemoryOptimizedConfig:
-    """How a series is made to fit: limits, precision, and what is left out.
-
-    `subsample_factor` keeps every so-many-th node (along each axis of a grid; a mesh
-    loses its cells). `discard_boundary_layers` leaves out the nodes at which the
-    velocity is zero in every slice, and the cells around them; walls are kept without.
-    """
-
-    max_memory_per_timestep_mb: float = 100.0
-    dtype: str = "float32"
-    discard_boundary_layers: bool = False
-    subsample_factor: int | None = None
-
-    def __post_init__(self) -> None:
-        float_dtype(self.dtype)
-        limit, factor = self.max_memory_per_timestep_mb, self.subsample_factor
-        if not limit > 0:
-            raise ValueError(f"max_memory_per_timestep_mb={limit} must be above 0")
-        if factor is not None and factor < 1:
-            raise ValueError(f"subsample_factor={factor} must be at least 1, or None")
-
-
-class MemoryOptimizedLoader:
-    """Reads series within the limits of a configuration."""
-
-    def __init__(self, config: MemoryOptimizedConfig | None = None) -> None:
-        self.config = config or MemoryOptimizedConfig()
-
-    def open(self, data_pattern: Any, **options: Any) -> ThinSlices:
-        """The slices of a series as the configuration wants them; none is read yet."""
-        slices = open_slices(data_pattern, dtype=self.config.dtype, **options)
-        limit = self.config.max_memory_per_timestep_mb
-        return ThinSlices(slices, limit, self.config.subsample_factor)
-
-    def load_dataset(
-        self,
-        data_pattern: Any,
-        max_time_steps: int | None = None,
-        time_range: tuple[float, float] | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
-        """Read a series into arrays by their names, as `open_dataset` has them."""
-        slices = self.open(
-            data_pattern,
-            max_time_steps=max_time_steps,
-            time_range=time_range,
-            **options,
-        )
-        return self.read(slices) | _facts(data_pattern, slices, options)
-
-    def create_time_series_field(
-        self, dataset: dict[str, Any], **options: Any
-    ) -> TimeSeriesField:
-        """The field of a loaded series; `options` are those of `TimeSeriesField`."""
-        if isinstance(dataset["velocity_data"], tuple):
-            raise ValueError(
-                "the mesh changes between slices: load_optimized_dataset makes a field "
-                "of such a series, use_stable_mesh_only=True leaves out odd slices"
-            )
-        _check_precision(self.config.dtype)
-        cells = ("connectivity", "cell_types", "cell_offsets")
-        return TimeSeriesField(
-            dataset["velocity_data"],
-            dataset["times"],
-            dataset["positions"],
-            _source_info=self._source_info(dataset),
-            **{name: dataset.get(name) for name in cells},
-            **options,
-        )
-
-    def create_changing_field(
-        self, dataset: dict[str, Any], **options: Any
-    ) -> ChangingSeriesField:
-        """The field of a loaded series with a mesh for each slice."""
-        _check_precision(self.config.dtype)
-        scheme = options.pop("spatial_interpolation", "auto")
-        if scheme == "nearest":
-            raise ValueError(
-                "spatial_interpolation='nearest' is not for meshes that change: leave "
-                "it out, or give use_stable_mesh_only=True"
-            )
-        return ChangingSeriesField(dataset, self._source_info(dataset), **options)
-
-    def read(self, slices: Slices) -> dict[str, Any]:
-        """Read slices into arrays by their names."""
-        series = load(slices)
-        if self.config.discard_boundary_layers:
-            series = discard_still_nodes(series)
-        return series_arrays(series)
-
-    def stream(
-        self, slices: Slices, facts: dict[str, Any], **options: Any
-    ) -> StreamedField:
-        """A field that keeps only some slices in memory."""
-        if self.config.discard_boundary_layers:
-            raise ValueError(
-                "nodes without motion are known only once all slices are read, and "
-                "these do not fit the memory limit: leave out discard_boundary_layers"
-            )
-        _check_precision(self.config.dtype)
-        geometry, _ = slices.read_slice(0)
-        rules = _streaming_rules(geometry, options)
-        field = stream_series(FixedSlices(slices), **rules)
-        notes = {"notes": slices.describe(), "streamed": True}
-        info = self._source_info(node_arrays(geometry) | facts | notes)
-        field._source_info = info
-        return field
-
-    def _source_info(self, dataset: dict[str, Any]) -> dict[str, Any]:
-        """Where a field comes from; arrays that it holds itself are left out."""
-        left_out = ("velocity_data", "positions", "times")
-        kept = {name: v for name, v in dataset.items() if name not in left_out}
-        settings = dataclasses.asdict(self.config)
-        return kept | {"memory_optimized": True, "optimization_config": settings}
+def load_field(
+    spec: Any,
+    *,
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    outside: str | None = None,
+    dtype: str = "float32",
+    **options: Any,
+) -> LoadedField:
+    """Read a series into a field for compiled code; see `open_slices` for options."""
+    _check_precision(dtype)
+    slices = open_slices(spec, dtype=dtype, **options)
+    rules = (interpolation, extrapolation, outside)
+    if _exceeds_memory(slices):
+        field, scheme = _stream(slices, *rules)
+    else:
+        field, scheme = _make_field(load(slices), *rules)
+    return LoadedField(field, scheme, slices.labels, slices.describe())
 
 
 def load_optimized_dataset(
@@ -167,77 +84,83 @@ def load_optimized_dataset(
     *,
     subsample_factor: int | None = None,
     discard_boundary_layers: bool = False,
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    spatial_interpolation: str = "auto",
+    outside: str | None = None,
     **options: Any,
-) -> LoadedField:
-    """The field of a series in files: times, cells and walls as they are there.
+) -> TimeSeriesField | StreamedField | ChangingMeshField:
+    """Return the field of a series in files: times, cells and walls as they are there.
 
     A `TimeSeriesField`; a series above the configured memory limit is streamed, and a
     mesh that changes between slices is kept for each. A slice above
-    `max_memory_per_timestep_mb` is a ValueError. Other options are those of
-    `jaxtrace.io.sources.open_slices` (velocity_field_name, skip_initial_timesteps,
-    use_stable_mesh_only, ...) and of `TimeSeriesField` (interpolation, extrapolation,
-    outside, spatial_interpolation).
+    `max_memory_per_timestep_mb` is a ValueError. `subsample_factor` keeps every n-th
+    node (along each axis of a grid; a mesh loses its cells), `discard_boundary_layers`
+    leaves out nodes at which the velocity is zero in every slice, and the cells around
+    them. Other options are those of `jaxtrace.io.formats.open_slices`
+    (velocity_field_name, skip_initial_timesteps, use_stable_mesh_only, ...) and of
+    `TimeSeriesField`.
     """
-    config = MemoryOptimizedConfig(
-        max_memory_per_timestep_mb, dtype, discard_boundary_layers, subsample_factor
+    _check_precision(dtype)
+    opened = open_slices(
+        data_pattern,
+        dtype=dtype,
+        max_time_steps=max_time_steps,
+        time_range=time_range,
+        **options,
     )
-    loader = MemoryOptimizedLoader(config)
-    rules = {name: options.pop(name) for name in _FIELD_OPTIONS if name in options}
-    selection = {"max_time_steps": max_time_steps, "time_range": time_range}
-    slices = loader.open(data_pattern, **selection, **options)
-    facts = _facts(data_pattern, slices, options)
-    if slices.read_slice(0)[1].nbytes * len(slices) * COPIES > memory_budget_bytes():
-        return loader.stream(slices, facts, **rules)
-    dataset = loader.read(slices) | facts
-    if isinstance(dataset["velocity_data"], tuple):
-        return loader.create_changing_field(dataset, **rules)
-    return loader.create_time_series_field(dataset, **rules)
-
-
-def estimate_memory_usage(
-    data_pattern: Any,
-    num_timesteps: int | None = None,
-    dtype: str = "float32",
-    **options: Any,
-) -> dict[str, Any]:
-    """What a series takes in memory, in MB, from its first slice alone.
-
-    Keys: timestep_mb, velocity_mb (all slices), positions_mb, connectivity_mb,
-    total_mb, limit_mb (the configured one), streamed, num_timesteps, nodes, cells.
-    """
-    slices = open_slices(data_pattern, dtype=dtype, **options)
-    count = len(slices) if num_timesteps is None else num_timesteps
-    if count < 1:
-        raise ValueError(f"num_timesteps={num_timesteps} must be at least 1")
-    geometry, values = slices.read_slice(0)
-    mesh = isinstance(geometry, Cells)
-    parts = (geometry.connectivity, geometry.offsets, geometry.types) if mesh else ()
-    figures = {
-        "timestep_mb": values.nbytes,
-        "velocity_mb": values.nbytes * count,
-        "positions_mb": geometry.n_points * 3 * 8,
-        "connectivity_mb": sum(part.nbytes for part in parts),
-    }
-    total = sum(figures.values()) - figures["timestep_mb"]
-    sizes = figures | {"total_mb": total, "limit_mb": memory_budget_bytes()}
-    return {name: size / MIB for name, size in sizes.items()} | {
-        "streamed": figures["velocity_mb"] * COPIES > memory_budget_bytes(),
-        "num_timesteps": count,
-        "nodes": geometry.n_points,
-        "cells": geometry.n_cells if mesh else 0,
-    }
-
-
-def _facts(
-    data_pattern: Any, slices: Slices, options: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "source": format_of(data_pattern, options.get("format_type")),
+    slices = ThinSlices(opened, max_memory_per_timestep_mb, subsample_factor)
+    info = {
+        "source": find_format(data_pattern, options.get("format_type")).name,
         "file_pattern": source_name(data_pattern),
         "files": slices.labels,
-        "velocity_field_name": noted(slices, "velocity"),
-        "time_source": noted(slices, "times"),
     }
+    if _exceeds_memory(slices):
+        if discard_boundary_layers:
+            raise ValueError(
+                "nodes without motion are known only once all slices are read, and "
+                "these do not fit the memory limit: leave out discard_boundary_layers"
+            )
+        rules = (interpolation, extrapolation, outside, spatial_interpolation)
+        streamed, _ = _stream(slices, *rules)
+        streamed._source_info = info | _facts(slices) | {"streamed": True}
+        return streamed
+    series = load(slices)
+    if discard_boundary_layers:
+        series = discard_still_nodes(series)
+    if isinstance(series.geometry, tuple):
+        if spatial_interpolation == "nearest":
+            raise ValueError(
+                "spatial_interpolation='nearest' is not for meshes that change: leave "
+                "it out, or give use_stable_mesh_only=True"
+            )
+        return _make_changing(series, interpolation, extrapolation, outside)
+    arrays = series_arrays(series)
+    info |= _facts(slices) | {"notes": series.notes}
+    return TimeSeriesField(
+        arrays["velocity_data"],
+        arrays["times"],
+        arrays["positions"],
+        interpolation,
+        extrapolation,
+        info,
+        spatial_interpolation=spatial_interpolation,
+        outside=outside,
+        **{name: arrays[name] for name in _CELLS},
+    )
+
+
+def _facts(slices: Slices) -> dict[str, Any]:
+    return {
+        "velocity_field_name": slices.velocity_name,
+        "time_source": slices.time_source,
+        "notes": slices.describe(),
+    }
+
+
+def _exceeds_memory(slices: Slices) -> bool:
+    whole = slices.read_slice(0)[1].nbytes * len(slices)
+    return whole * COPIES > memory_budget_bytes()
 
 
 def _check_precision(dtype: str) -> None:
@@ -247,22 +170,221 @@ def _check_precision(dtype: str) -> None:
         )
 
 
-def _streaming_rules(geometry: Geometry, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a streamed field, which takes grids and cells as they come."""
-    rules = dict(options)
-    scheme = rules.pop("spatial_interpolation", "auto")
+def _make_field(
+    series: Series, interpolation: str, extrapolation: str, outside: str | None
+) -> tuple[AbstractField, str]:
+    """Return the field of a series in memory, and how it interpolates."""
+    geometry = series.geometry
+    if isinstance(geometry, tuple):
+        rules = (interpolation, extrapolation, outside)
+        return _make_changing(series, *rules), CHANGING
+    values = np.asarray(series.velocities)
+    if isinstance(geometry, GridAxes):
+        field = make_grid_field(
+            values,
+            (geometry.x, geometry.y, geometry.z),
+            times=series.times,
+            interpolation=interpolation,
+            extrapolation=extrapolation,
+            outside=_ON_GRIDS.get(outside or "clamp", outside or "clamp"),
+        )
+        return field, TRILINEAR
+    cells = geometry.connectivity if geometry.has_elements else None
+    elements = make_elements(cells, geometry.types, geometry.offsets)
+    scheme = choose_scheme(geometry.points, elements, "auto", outside)
+    clock = make_clock(series.times, interpolation, extrapolation)
+    return scheme.build(values, clock), scheme.name
+
+
+def _make_changing(
+    series: Series, interpolation: str, extrapolation: str, outside: str | None
+) -> ChangingMeshField:
+    meshes: Any = series.geometry
+    for index, mesh in enumerate(meshes):
+        if not mesh.has_elements:
+            raise ValueError(
+                f"slice {index} is points without cells, which cannot change: give "
+                "use_stable_mesh_only=True"
+            )
+    policy = outside or "nearest_element"
+    return make_changing_field(
+        [
+            MeshSlice(m.points, m.connectivity, values, m.offsets, m.types)
+            for m, values in zip(meshes, series.velocities, strict=True)
+        ],
+        series.times,
+        interpolation=interpolation,
+        extrapolation=extrapolation,
+        outside=_ON_ELEMENTS.get(policy, policy),
+    )
+
+
+class _FixedSlices:
+    """Slices that must all lie on the mesh or grid of the first one."""
+
+    def __init__(self, slices: Slices, geometry: Geometry) -> None:
+        self._slices, self.times, self._first = slices, slices.times, geometry
+
+    def read(self, index: int) -> np.ndarray:
+        """Return the velocity of a slice."""
+        geometry, values = self._slices.read_slice(index)
+        if geometry is not self._first and not geometry.same_as(self._first):
+            raise ValueError(
+                f"{self._slices.labels[index]}: its mesh differs from the first one, "
+                "and the series does not fit in memory with a mesh for each slice; "
+                "give use_stable_mesh_only=True or fewer slices (max_time_steps), or "
+                "raise jt.configure(memory_limit_gb=...)"
+            )
+        return values
+
+
+def _stream(
+    slices: Slices,
+    interpolation: str,
+    extrapolation: str,
+    outside: str | None,
+    choice: str = "auto",
+) -> tuple[StreamedField, str]:
+    """Return a field that keeps only some slices in memory."""
+    geometry, first = slices.read_slice(0)
     gridded = isinstance(geometry, GridAxes)
-    if scheme == "nearest" or (scheme == "elements" and gridded):
+    if choice == "nearest" or (choice == "elements" and gridded):
         raise ValueError(
-            f"spatial_interpolation={scheme!r} is not for series larger than the "
+            f"spatial_interpolation={choice!r} is not for series larger than the "
             "memory limit: leave it out, or raise jt.configure(memory_limit_gb=...)"
         )
-    if isinstance(geometry, Cells) and not geometry.n_cells:
+    if isinstance(geometry, Cells) and not geometry.has_elements:
         raise ValueError(
             "points without cells are not streamed: give fewer slices "
             "(max_time_steps), or raise jt.configure(memory_limit_gb=...)"
         )
-    policy = rules.get("outside")
-    if policy in ("clamp", "nearest_element"):
-        rules["outside"] = "clamp" if gridded else "nearest_element"
-    return rules
+    if isinstance(geometry, GridAxes):
+        axes = (geometry.x, geometry.y, geometry.z)
+        policy = _ON_GRIDS.get(outside or "clamp", outside or "clamp")
+        make = lambda v: make_grid_field(v, axes, outside=policy)
+        pack = lambda v: np.asarray(make(v).values[0])
+        still, scheme = make(first), TRILINEAR
+    else:
+        policy = outside or "nearest_element"
+        still = make_mesh_field(
+            geometry.points,
+            geometry.connectivity,
+            first,
+            offsets=geometry.offsets,
+            types=geometry.types,
+            outside=_ON_ELEMENTS.get(policy, policy),
+        )
+        pack, scheme = (lambda v: v), "elements"
+    field = stream_slices(
+        _FixedSlices(slices, geometry),
+        still,
+        pack,
+        slice_bytes=first.nbytes,
+        interpolation=interpolation,
+        extrapolation=extrapolation,
+    )
+    return field, scheme
+
+
+_CELLS = ("connectivity", "cell_types", "cell_offsets")
+KEYS = (
+    *("velocity_data", "positions", *_CELLS, "times", "source", "file_pattern"),
+    *("time_source", "velocity_field_name", "notes"),
+)
+
+
+class Dataset(Mapping[str, Any]):
+    """A velocity series: `velocity_data` (T, N, 3), `positions` (N, 3), `times` (T,).
+
+    Cells are VTK's flat `connectivity` with `cell_offsets` and `cell_types`, None where
+    there are none. A mesh that changes gives a tuple with one array per slice. Times
+    are known at once; the rest is read at the first use and kept.
+    """
+
+    def __init__(self, slices: Slices, source: str, pattern: str) -> None:
+        self.slices = slices
+        self._facts = {"source": source, "file_pattern": pattern}
+        self._known: dict[str, Any] = {"times": slices.times, **self._facts}
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in KEYS:
+            raise KeyError(f"{key!r}: there are {', '.join(KEYS)}")
+        if key not in self._known:
+            self._known = self.load_time_series()
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KEYS)
+
+    def __len__(self) -> int:
+        return len(KEYS)
+
+    def __repr__(self) -> str:
+        times = self.times
+        span = f"{len(times)} slices from t = {times[0]:g} to {times[-1]:g}"
+        return f"Dataset({self._known['file_pattern']}: {span})"
+
+    @property
+    def times(self) -> Float[np.ndarray, " steps"]:
+        """The times of the slices."""
+        return self.slices.times
+
+    def load_slice(self, index: int) -> np.ndarray:
+        """Return one velocity: (N, 3), or (Nx, Ny, Nz, 3) on a grid."""
+        return self.slices.read(range(len(self.slices))[index])
+
+    def load_time_series(
+        self, start: int | None = None, end: int | None = None
+    ) -> dict[str, Any]:
+        """Return all arrays of the slices from `start` up to but excluding `end`."""
+        picked = np.arange(len(self.slices))[start:end]
+        if not picked.size:
+            raise ValueError(
+                f"no slices from {start} to {end} of a series of {len(self.slices)}"
+            )
+        slices = self.slices
+        if picked.size < len(slices):
+            slices = PickedSlices(slices, picked)
+        elif "velocity_data" in self._known:
+            return dict(self._known)
+        return series_arrays(load(slices)) | _facts(slices) | self._facts
+
+
+def open_dataset(
+    path_spec: Any, format_type: str | None = None, **options: Any
+) -> Dataset:
+    """Open a file, glob, list, folder, collection or case as one velocity series.
+
+    `options` are those of `jaxtrace.io.formats.open_slices`. FileNotFoundError says
+    what was looked for, ValueError which extensions are known, ImportError what has to
+    be installed.
+    """
+    name = find_format(path_spec, format_type).name
+    slices = open_slices(path_spec, name, **options)
+    return Dataset(slices, name, source_name(path_spec))
+
+
+def series_arrays(series: Series) -> dict[str, Any]:
+    """Return a loaded series as arrays by their names."""
+    facts = {"times": series.times, "notes": series.notes}
+    geometry = series.geometry
+    if isinstance(geometry, tuple):
+        each = [_node_arrays(mesh) for mesh in geometry]
+        tuples = {name: tuple(arrays[name] for arrays in each) for name in each[0]}
+        return {"velocity_data": tuple(series.velocities), **tuples, **facts}
+    values = np.asarray(series.velocities)
+    rows = values.reshape(values.shape[0], -1, 3)
+    return {"velocity_data": rows, **_node_arrays(geometry), **facts}
+
+
+def _node_arrays(geometry: Geometry) -> dict[str, Any]:
+    """Return nodes and cells by name; nodes of a grid run along z first."""
+    cells: dict[str, Any] = dict.fromkeys(_CELLS)
+    if isinstance(geometry, GridAxes):
+        mesh = np.meshgrid(geometry.x, geometry.y, geometry.z, indexing="ij")
+        points = np.stack([axis.ravel() for axis in mesh], axis=1)
+        return {"positions": points} | cells
+    if geometry.has_elements:
+        parts = (geometry.connectivity, geometry.types, geometry.offsets)
+        cells = dict(zip(_CELLS, parts, strict=True))
+    return {"positions": geometry.points} | cells

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from jaxrig import CheckpointManager
-from jaxtrace.files.stores import open_store
+from jaxtrace.io.convert import export_store, streaming_path
+from jaxtrace.io.store import open_store
 from jaxtrace.tracking.particles import Particles
 from jaxtrace.tracking.run import Chunk
 from jaxtrace.tracking.simulate import Record
@@ -58,7 +59,10 @@ class Collected:
 
 
 class Streamed:
-    """Frames written to a store, and particles kept beside it."""
+    """Frames written to a .zarr store, and particles kept beside it.
+
+    Another format is exported from the store when the run ends.
+    """
 
     streams = True
 
@@ -70,11 +74,15 @@ class Streamed:
         count: int,
         facts: dict[str, Any],
     ):
-        self.path, self.times, self.count, self.facts = path, times, count, facts
-        self.keeper = CheckpointManager(path.with_name(path.name + ".state"), keep=2)
+        self.times, self.count, self.facts = times, count, facts
+        self.path, self.export = streaming_path(path), path
+        if path.exists() and not resume:
+            raise FileExistsError(f"{path} exists: remove it, or resume the run")
+        beside = self.path.with_name(self.path.name + ".state")
+        self.keeper = CheckpointManager(beside, keep=2)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="frames")
         self._pending: Future[None] | None = None
-        self.store = open_store(path, "a" if resume else "x")
+        self.store = open_store(self.path, "a" if resume else "x")
         self.resume = self.store.frames > 0
         if self.resume:
             self._check()
@@ -138,8 +146,10 @@ class Streamed:
         self.keeper.save(last - 1, real)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
-        """Return the whole run, read back from disk."""
+        """Return the whole run, read back from disk; write the format asked for."""
         self._wait()
+        if self.export != self.path:
+            export_store(self.store, self.export)
         times, arrays = self.store.read()
         return make_trajectory(times, arrays, particles, self.count, self.facts, fill)
 

@@ -110,8 +110,9 @@ class ParticleTracker:
         """Track particles from seeds (N, 3) over a span of time.
 
         Frames lie at `linspace(*time_span, n_timesteps)`; `dt` is the longest substep.
-        A span that falls tracks backward. With `output` (.zarr, .h5 or .pvd) frames
-        go to disk as they come, and `resume` continues a run that was stopped.
+        A span that falls tracks backward. With `output` frames stream to a .zarr store,
+        from which another suffix (.h5, .pvd, .vtp, .npz, .csv) is exported at the end;
+        `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
         clock = getattr(self.field.frozen, "clock", None)

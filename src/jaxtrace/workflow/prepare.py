@@ -12,15 +12,18 @@ from jaxtyping import Float
 
 from jaxrig.static import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
-from jaxtrace.config import configure, get_config
+from jaxtrace.config import configure, get_config, memory_budget_bytes
 from jaxtrace.fields.analytic import as_field, make_flow
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.streamed import StreamedField
+from jaxtrace.io.loader import load_field
+from jaxtrace.settings import GIB
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.workflow.case import Case
-from jaxtrace.workflow.series import load_field
 from jaxtrace.workflow.tables import BOUNDARIES
 
 N_TIMESTEPS = 2000
@@ -30,9 +33,9 @@ UNEVEN = 1e-3  # of their mean, how far spacings of slices may be apart to count
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a case comes to: everything a tracker needs, and notes about the data."""
+    """Everything a tracker needs, as a case describes it, and notes about the data."""
 
-    field: Any
+    field: AbstractField | StreamedField
     domain: Box
     seeds: Seeds
     boundary: AbstractBoundary
@@ -44,7 +47,7 @@ class Plan:
 
 @contextlib.contextmanager
 def working(case: Case) -> Iterator[None]:
-    """The precision, device and memory of a case; those before come back after."""
+    """Use the precision, device and memory of a case, and restore those before."""
     before = get_config()
     table = case.tracking
     configure(
@@ -60,9 +63,10 @@ def working(case: Case) -> Iterator[None]:
 def make_plan(case: Case) -> Plan:
     """Read or make the field, and place the particles in it."""
     field, notes = make_field(case)
-    domain = find_domain(case, field)
-    span = find_span(case, field)
-    seeds, left = keep_inside(field, make_seeds(case, domain))
+    first = as_field(field)  # of a streamed field, that of its first slices
+    domain = find_domain(case, first)
+    span = find_span(case, first)
+    seeds, left = keep_inside(first, make_seeds(case, domain))
     return Plan(
         field,
         domain,
@@ -70,48 +74,67 @@ def make_plan(case: Case) -> Plan:
         make_boundary(case, domain),
         make_motion(case),
         span,
-        count_frames(case, field, span),
+        count_frames(case, first, span),
         (*notes, *left),
     )
 
 
-def make_field(case: Case) -> tuple[Any, tuple[str, ...]]:
-    """The field of the files or of the formula, and what was done to the data."""
-    if case.data is not None:
-        return load_field(case.data, case.tracking.dtype)
-    assert case.flow is not None
-    return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
+def make_field(case: Case) -> tuple[AbstractField | StreamedField, tuple[str, ...]]:
+    """Return the field of the files or of the formula, and notes about the data."""
+    if case.flow is not None:
+        return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
+    assert case.data is not None
+    table = case.data
+    loaded = load_field(
+        table.pattern,
+        interpolation=table.interpolation,
+        extrapolation=table.extrapolation,
+        outside=table.outside,
+        dtype=case.tracking.dtype,
+        max_time_steps=table.max_timesteps_to_load,
+        time_range=table.time_range,
+        velocity_field_name=table.velocity_name,
+        skip_initial_timesteps=table.skip_initial_timesteps,
+        use_stable_mesh_only=table.use_stable_mesh_only,
+    )
+    count = len(loaded.files)
+    notes = [f"{count} {'slice' if count == 1 else 'slices'} of {table.pattern}"]
+    notes += [*loaded.notes, f"interpolation: {loaded.scheme}"]
+    if loaded.streamed:
+        limit = memory_budget_bytes() / GIB
+        notes.append(f"slices beyond {limit:.3g} GiB are read as the run needs them")
+    return loaded.field, tuple(notes)
 
 
-def find_domain(case: Case, field: Any) -> Box:
-    """The box of the boundary, of the field, or that of the particles."""
+def find_domain(case: Case, field: AbstractField) -> Box:
+    """Return the box of the boundary, of the field, or that of the particles."""
     given = thaw(case.boundary.options).get("bounds")
     if given is not None:
         return box_bounds(given)
-    corners = as_field(field).get_spatial_bounds()
+    corners = field.get_spatial_bounds()
     if np.isfinite(corners).all():
         return box_bounds(np.stack(corners))
     if case.particles.bounds is None:
         raise ValueError(
-            "this flow has no ends: give the domain as bounds in [boundary], or the "
+            "this flow is unbounded: give the domain as bounds in [boundary], or the "
             "box of the particles as bounds in [particles]"
         )
     return box_bounds(case.particles.bounds)
 
 
-def find_span(case: Case, field: Any) -> tuple[float, float]:
-    """The span of the case, else of the data, else from 0 to 4."""
+def find_span(case: Case, field: AbstractField) -> tuple[float, float]:
+    """Return the time span of the case, else of the data, else from 0 to 4."""
     if case.time.time_span is not None:
         return case.time.time_span
-    first, last = as_field(field).get_time_bounds()
+    first, last = field.get_time_bounds()
     return (first, last) if math.isfinite(last - first) else TIME_SPAN
 
 
-def count_frames(case: Case, field: Any, span: tuple[float, float]) -> int:
-    """The frames asked for, or as far apart as the slices."""
+def count_frames(case: Case, field: AbstractField, span: tuple[float, float]) -> int:
+    """Return the number of frames: as asked for, or as far apart as the slices."""
     if not case.time.use_data_dt:
         return case.time.n_timesteps or N_TIMESTEPS
-    clock = getattr(as_field(field), "clock", None)
+    clock = getattr(field, "clock", None)
     times = np.zeros(1) if clock is None else np.asarray(clock.times, np.float64)
     spacing = np.diff(times)
     if not spacing.size or np.ptp(spacing) > UNEVEN * spacing.mean():
@@ -123,7 +146,7 @@ def count_frames(case: Case, field: Any, span: tuple[float, float]) -> int:
 
 
 def seed_region(case: Case, domain: Box) -> Box:
-    """The box that particles start in."""
+    """Return the box that particles start in."""
     table = case.particles
     if table.bounds is not None:
         return box_bounds(table.bounds)
@@ -135,7 +158,7 @@ def seed_region(case: Case, domain: Box) -> Box:
 
 
 def make_seeds(case: Case, domain: Box) -> Seeds:
-    """Particles on a lattice, at random, or around the middle of their box.
+    """Return particles on a lattice, at random, or around the middle of their box.
 
     A flat axis has one layer, whatever its count.
     """
@@ -155,28 +178,27 @@ def make_seeds(case: Case, domain: Box) -> Seeds:
 
 
 def keep_inside(
-    field: Any, seeds: Seeds
+    field: AbstractField, seeds: Seeds
 ) -> tuple[Float[np.ndarray, "kept 3"], tuple[str, ...]]:
-    """The seeds that the field holds, and how many were left out, in words."""
-    frozen = as_field(field)
-    first = frozen.get_time_bounds()[0]
+    """Return the seeds inside the field, and how many were left out, in words."""
+    first = field.get_time_bounds()[0]
     start = first if math.isfinite(first) else 0.0
-    held = np.asarray(frozen.contains(seeds, start))
+    held = np.asarray(field.contains(seeds, start))
     if held.all():
         return seeds, ()
     if not held.any():
         raise ValueError(
-            f"none of the {len(seeds)} particles lies in the mesh: give bounds in "
+            f"none of the {len(seeds)} particles is inside the mesh: give bounds in "
             "[particles] that hold a part of it"
         )
     missing = len(seeds) - int(held.sum())
     return seeds[held], (
-        f"{missing:,} of {len(seeds):,} particles lie outside the mesh: left out",
+        f"{missing:,} of {len(seeds):,} particles outside the mesh are left out",
     )
 
 
 def make_boundary(case: Case, domain: Box) -> AbstractBoundary:
-    """The boundary of the case; newcomers start on the lattice of the seeds."""
+    """Return the boundary; particles that enter start on the lattice of the seeds."""
     table = case.boundary
     given, takes = thaw(table.options), table.arguments()
     counts = dict(zip(AXES, case.particles.concentrations, strict=True))
@@ -190,7 +212,7 @@ def make_boundary(case: Case, domain: Box) -> AbstractBoundary:
 
 
 def make_motion(case: Case) -> AbstractMotion | None:
-    """The motion of the case; None for tracers."""
+    """Return the motion of the case; None for passive tracers."""
     table = case.motion
     motion: AbstractMotion | None = None
     if table.response_time is not None:
@@ -205,7 +227,7 @@ def make_motion(case: Case) -> AbstractMotion | None:
 def make_tracker(
     case: Case, plan: Plan, progress: Callable[[int, int], None] | None = None
 ) -> ParticleTracker:
-    """The tracker of a plan; progress hears of frames done and of all."""
+    """Return the tracker of a plan; `progress` is given frames done and in total."""
     table = case.tracking
     adaptive: dict[str, Any] = {}
     if table.error_tolerance is not None:
@@ -227,6 +249,6 @@ def make_tracker(
 
 
 def describe_seeding(case: Case) -> dict[str, Any]:
-    """How particles are placed, in words for a report."""
+    """Return how particles are placed, for a report."""
     found = dataclasses.asdict(case.particles)
     return {name: value for name, value in found.items() if value is not None}

@@ -1,7 +1,7 @@
 """Run a case: load, track to disk, then densities, pictures, exports and reports.
 
-Everything lies in the folder of the case. Tracking is written as it goes and can be
-stopped and gone on with; all that follows is made anew from it.
+Everything lies in the folder of the case. Frames are written as they come, so a run
+that was stopped continues; all that follows is made again from them.
 """
 
 import time
@@ -9,34 +9,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from jaxrig import Meter, record_compilations
 from jaxrig.atomic import remove_path
 from jaxtrace.analysis.statistics import analyze_trajectory_results
-from jaxtrace.files.stores import open_store
-from jaxtrace.files.trajectories import export_trajectory_to_vtk
-from jaxtrace.reports import (
-    generate_enhanced_summary_report,
-    generate_performance_report,
-)
+from jaxtrace.io.convert import export_store
+from jaxtrace.io.store import open_store
+from jaxtrace.io.vtk_export import export_trajectory_to_vtk
+from jaxtrace.reports import generate_performance_report, generate_summary_report
 from jaxtrace.tracking.trajectory import Trajectory
 from jaxtrace.workflow.case import CASE_FILE, Case, load_case, write_case
-from jaxtrace.workflow.densities import (
-    DensityMap,
-    estimate,
-    flow_slab,
-    plane_slab,
-    save_maps,
-)
-from jaxtrace.workflow.page import write_page
-from jaxtrace.workflow.pictures import draw
 from jaxtrace.workflow.prepare import (
     Plan,
     describe_seeding,
     make_plan,
     make_tracker,
     working,
+)
+from jaxtrace.workflow.results import (
+    DensityMap,
+    draw,
+    estimate,
+    flow_slab,
+    plane_slab,
+    save_maps,
+    write_page,
 )
 
 PAGE_FILE, DENSITY_FILE = "report.html", "density.npz"
@@ -62,24 +59,23 @@ class Outcome:
 
 
 def store_path(case: Case) -> Path:
-    """Where frames are written as they come."""
-    return case.folder / f"trajectory.{case.output.store}"
+    """Return the store that frames stream to."""
+    return case.folder / "trajectory.zarr"
 
 
 def run_case(
     case: Case,
     *,
-    resume: bool = False,
     overwrite: bool = False,
     meter: Meter | None = None,
     tell: Tell = lambda line: None,
 ) -> Outcome:
-    """Run a case from start to end.
+    """Run a case from start to end, or from where it was stopped.
 
-    A folder that holds a run is refused unless `resume` goes on with it or `overwrite`
-    replaces it. `tell` hears one line for each thing done.
+    A folder that holds the run of another case is refused unless `overwrite` replaces
+    it. `tell` is given one line for each thing done.
     """
-    _claim(case, resume, overwrite)
+    _claim(case, overwrite)
     with working(case):
         clock: dict[str, float] = {}
         with _timed(clock, "loading"):
@@ -89,23 +85,20 @@ def run_case(
         tell(_intent(plan))
         write_case(case, case.folder / CASE_FILE)
         found = _frames_there(store_path(case))
+        if found:
+            tell(f"continuing after {found:,} frames")
         with record_compilations() as log, _timed(clock, "tracking"):
-            trajectory = _track(case, plan, resume, meter or Meter())
+            trajectory = _track(case, plan, found > 0, meter or Meter())
         clock["compiling"] = min(log.seconds, clock["tracking"])
         clock["tracking"] -= clock["compiling"]
-        outcome = Outcome(plan, trajectory, [store_path(case)], list(plan.notes), clock)
+        outcome = Outcome(plan, trajectory, [_output(case)], list(plan.notes), clock)
         outcome.share = 1 - max(found - 1, 0) / max(trajectory.T - 1, 1)
         finish_case(case, outcome, tell)
     return outcome
 
 
-def resume_case(folder: str | Path, **options: Any) -> Outcome:
-    """Go on with the run in a folder; `options` are those of `run_case`."""
-    return run_case(stored_case(folder), resume=True, **options)
-
-
 def stored_case(folder: str | Path) -> Case:
-    """The case of a run, wherever its folder lies now."""
+    """Return the case of a run, wherever its folder lies now."""
     path = Path(folder) / CASE_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no run: there is no {CASE_FILE} in it")
@@ -113,25 +106,46 @@ def stored_case(folder: str | Path) -> Case:
     return replace(case, output=replace(case.output, folder=str(Path(folder))))
 
 
-def _claim(case: Case, resume: bool, overwrite: bool) -> None:
-    if resume and overwrite:
-        raise ValueError("resume and overwrite are both set: choose one of them")
+# What decides where particles go; the rest may change between the parts of a run.
+_DECISIVE = ("data", "flow", "particles", "time", "boundary", "motion")
+_DECISIVE_TRACKING = (
+    *("integrator", "recording_interval", "record_velocities"),
+    *("error_tolerance", "dtype", "seed"),
+)
+
+
+def _claim(case: Case, overwrite: bool) -> None:
+    """Make the folder of a case ready for it; refuse one that holds another run."""
     store = store_path(case)
-    state = store.with_name(store.name + ".state")
     if overwrite:
+        state = store.with_name(store.name + ".state")
         frames = store.with_name(f"{store.stem}_frames")  # beside a .pvd
-        for path in (store, state, frames):
+        for path in (store, state, frames, _output(case)):
             remove_path(path)
-    elif store.exists() and not resume:
-        raise FileExistsError(
-            f"{case.folder} holds a run: go on with it (--resume), replace it "
-            "(--overwrite), or give another folder in [output]"
-        )
+    elif store.exists() and (case.folder / CASE_FILE).is_file():
+        before = stored_case(case.folder)
+        for name in _DECISIVE:
+            if getattr(before, name) != getattr(case, name):
+                raise _another(case, f"[{name}]")
+        for name in _DECISIVE_TRACKING:
+            if getattr(before.tracking, name) != getattr(case.tracking, name):
+                raise _another(case, f"tracking.{name}")
     case.folder.mkdir(parents=True, exist_ok=True)
 
 
+def _another(case: Case, what: str) -> FileExistsError:
+    return FileExistsError(
+        f"{case.folder} holds a run with another {what}: replace it (--overwrite), or "
+        "give another folder in [output]"
+    )
+
+
+def _output(case: Case) -> Path:
+    return case.folder / f"trajectory.{case.output.store}"
+
+
 def _frames_there(store: Path) -> int:
-    """How many frames an earlier run left."""
+    """Return how many frames an earlier run left."""
     if not store.exists():
         return 0
     with open_store(store, "r") as frames:
@@ -162,7 +176,7 @@ def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
             plan.time_span,
             plan.n_timesteps,
             case.time.dt,
-            output=store_path(case),
+            output=_output(case),
             resume=resume,
         )
     finally:
@@ -177,7 +191,7 @@ def _timed(clock: dict[str, float], name: str) -> Iterator[None]:
 
 
 def finish_case(case: Case, outcome: Outcome, tell: Tell = lambda line: None) -> None:
-    """All that follows the tracking; files and notes are added to the outcome."""
+    """Make all that follows the tracking; add its files and notes to the outcome."""
     seen = len(outcome.notes)
     with _timed(outcome.seconds, "density"):
         maps, cuts, place = _densities(case, outcome)
@@ -203,7 +217,7 @@ def finish_case(case: Case, outcome: Outcome, tell: Tell = lambda line: None) ->
 def _densities(
     case: Case, outcome: Outcome
 ) -> tuple[list[DensityMap], list[DensityMap], float]:
-    """Maps over the plane, cuts across the flow, and the place of the cuts."""
+    """Return maps over the plane, cuts across the flow, and the place of the cuts."""
     table, domain = case.density, outcome.plan.domain
     last = outcome.trajectory.positions[-1]
     last = last[outcome.trajectory.alive[-1]]
@@ -223,13 +237,16 @@ def _densities(
 
 
 def _export(case: Case, trajectory: Trajectory) -> list[Path]:
-    files = []
-    target = case.folder / "trajectory.vtp"
-    if "vtp" in case.output.formats:
-        files.append(Path(export_trajectory_to_vtk(trajectory, target)["file"]))
-    if "series" in case.output.formats:
-        written = export_trajectory_to_vtk(trajectory, target, time_series=True)
-        files.append(Path(written["collection"]))
+    files, target = [], case.folder / "trajectory.vtp"
+    for kind in case.output.formats:
+        if kind == "vtp":
+            files.append(Path(export_trajectory_to_vtk(trajectory, target)["file"]))
+        elif kind == "series":
+            written = export_trajectory_to_vtk(trajectory, target, time_series=True)
+            files.append(Path(written["collection"]))
+        else:
+            with open_store(store_path(case), "r") as store:
+                files.append(export_store(store, target.with_suffix(f".{kind}")))
     return files
 
 
@@ -246,7 +263,7 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
         density = {one.method: one.facts() for one in maps}
         notes = {"notes": outcome.notes} if outcome.notes else {}
         outcome.files += [
-            generate_enhanced_summary_report(
+            generate_summary_report(
                 plan.field,
                 trajectory,
                 statistics,
@@ -254,6 +271,7 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
                 density,
                 notes,
                 output_dir=case.folder,
+                filename="enhanced_analysis_summary.txt",
             ),
             generate_performance_report(
                 trajectory, plan.field, outcome.seconds, output_dir=case.folder

@@ -35,7 +35,8 @@ Box = tuple[Triple, Triple]
 Normalize = bool | str
 NO_OPTIONS = freeze({})
 STORES = ("zarr", "h5", "pvd")
-EXPORTS = ("vtp", "series")
+EXPORTS = ("vtp", "series")  # by default; the rest are exported on request
+FORMATS = (*EXPORTS, "h5", "npz", "csv", "pvd")
 ESTIMATES = ("kde", "sph")
 PICTURES = ("particles", "trajectories", "density", "slice")
 # Boundaries and arguments that are functions cannot be written in a file.
@@ -240,7 +241,7 @@ class Pictures(Checked):
 
 
 @dataclass(frozen=True)
-class Stretching(Checked):
+class FTLE(Checked):
     """The Lyapunov exponent of the flow over a plane, for `jaxrig trace ftle`."""
 
     section: ClassVar[str] = "ftle"
@@ -259,6 +260,6 @@ class Output(Checked):
     section: ClassVar[str] = "output"
     folder: Annotated[str, text] = "out"
     store: Annotated[str, one_of(*STORES)] = "zarr"
-    formats: Annotated[tuple[str, ...], some_of(*EXPORTS)] = EXPORTS
+    formats: Annotated[tuple[str, ...], some_of(*FORMATS)] = EXPORTS
     reports: Annotated[bool, flag] = True
     page: Annotated[bool, flag] = True

@@ -24,9 +24,9 @@ from jaxtrace.fields.analytic import (
     number,
 )
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.streamed import stream_series
+from jaxtrace.fields.streamed import stream_slices
 from jaxtrace.fields.time_series import TimeSeriesField
-from jaxtrace.files.snapshot import GridAxes
+from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.loader import load_optimized_dataset
 from jaxtrace.tracking.boundary import (
     absorbing_boundary_factory,
@@ -94,8 +94,7 @@ def test_linear_flows_on_grids_and_meshes_are_exact(kind):
 
 def as_mesh(_field, values, axis):
     from jaxtrace.fields.mesh import make_mesh_field
-    from jaxtrace.files.cells import grid_to_cells
-    from jaxtrace.files.snapshot import storage_order
+    from jaxtrace.io.geometry import grid_to_cells, storage_order
 
     cells = grid_to_cells(GridAxes(axis, axis, axis))
     return make_mesh_field(
@@ -211,7 +210,13 @@ def test_a_streamed_field_gives_what_the_whole_one_does():
     axes = (slices.geometry.x, slices.geometry.y, slices.geometry.z)
     whole = make_grid_field(values, axes, slices.times)
     limit = 4 * 4 * values[0].nbytes / 1024**3
-    streamed = stream_series(slices, memory_limit_gb=limit)
+    streamed = stream_slices(
+        slices,
+        make_grid_field(values[0], axes),
+        lambda v: np.asarray(make_grid_field(v, axes).values[0]),
+        slice_bytes=values[0].nbytes,
+        memory_limit_gb=limit,
+    )
     assert streamed.window == 4
     seeds, options = [[0.5, 0.1], [-0.2, 0.3]], {"n_steps": 100}
     for start, span in ((0.0, 4.0), (4.0, -3.0)):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.streamed import StreamedField, stream_series, window_size
-from jaxtrace.files.snapshot import GridAxes
+from jaxtrace.fields.streamed import StreamedField, stream_slices, window_size
 from trace_flows import AXES, TIMES, noise_field, noise_values, seeds, track
 
 
@@ -21,14 +20,21 @@ class SliceReader:
         self.read_slices.append(index)
         return self.values[index]
 
-    def read_slice(self, index: int):
-        return GridAxes(*AXES), self.read(index)
+
+def pack(values):
+    return np.asarray(make_grid_field(values, AXES).values[0])
 
 
 def streamed(window: int) -> tuple[StreamedField, SliceReader]:
     slices = SliceReader()
     one = slices.values[0].nbytes
-    field = stream_series(slices, memory_limit_gb=window * 4 * one / 1024**3)
+    field = stream_slices(
+        slices,
+        make_grid_field(slices.values[0], AXES),
+        pack,
+        slice_bytes=one,
+        memory_limit_gb=window * 4 * one / 1024**3,
+    )
     assert field.window == window
     return field, slices
 
@@ -70,10 +76,6 @@ def test_a_window_that_is_too_small_is_refused():
 def test_a_failed_read_is_raised_where_it_is_needed():
     slices = SliceReader()
     first = make_grid_field(slices.values[:4], AXES, TIMES[:4])
-
-    def pack(values):
-        return np.asarray(make_grid_field(values, AXES).values[0])
-
     field = StreamedField(slices, first, pack)
 
     def broken(index):

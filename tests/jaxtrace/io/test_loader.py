@@ -1,3 +1,5 @@
+"""Files become fields: exact where they are linear, streamed where they are large."""
+
 import jax
 import numpy as np
 import pytest
@@ -5,16 +7,16 @@ from scipy.interpolate import RegularGridInterpolator
 
 import trace_files as files
 from jaxtrace.config import configure, reset_config
+from jaxtrace.fields.changing import ChangingMeshField
+from jaxtrace.fields.grid import GridField
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io import loader as module
-from jaxtrace.io.changing_series import ChangingSeriesField
 from jaxtrace.io.loader import (
-    MemoryOptimizedConfig,
-    MemoryOptimizedLoader,
-    estimate_memory_usage,
+    load_field,
     load_optimized_dataset,
 )
+from jaxtrace.io.vtk_fields import write_points
 from jaxtrace.tracking.simulate import simulate
 from jaxtrace.tracking.tracker import create_tracker
 
@@ -58,16 +60,43 @@ def test_the_documented_call(pattern):
 
 
 def test_where_the_field_comes_from(pattern):
-    info = whole(pattern, subsample_factor=None)._source_info
-    assert info["memory_optimized"] is True
-    assert info["optimization_config"]["max_memory_per_timestep_mb"] == 100.0
-    assert len(info["cell_types"]) == len(info["cell_offsets"]) - 1 == 24
-    assert info["connectivity"].shape == (24 * 8,)
+    info = whole(pattern)._source_info
     assert info["time_source"] == "field data (TimeValue or TIME)"
     assert info["notes"][0] == "velocity: velocity"
     assert (info["source"], info["velocity_field_name"]) == ("vtk", "velocity")
     assert len(info["files"]) == 5
-    assert "velocity_data" not in info, "the field holds the arrays itself"
+
+
+def test_a_field_for_compiled_code_is_that_of_the_documented_call(pattern):
+    loaded = load_field(pattern, max_time_steps=3)
+    found = loaded.field.sample_at_positions(PLACES, 0.25)
+    np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-5)
+    assert (loaded.scheme, loaded.streamed) == ("trilinear", False)
+    assert len(loaded.files) == 3
+    assert loaded.notes[0] == "velocity: velocity"
+
+
+def test_a_grid_stays_a_grid(tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("the nodes of a grid are not listed")
+
+    monkeypatch.setattr(module.GridAxes, "points", never)
+    file = files.write_xml(files.image((5, 4, 3)), tmp_path / "a.vti")
+    loaded = load_field(file, outside="nearest_element")
+    places = np.random.default_rng(0).uniform([1, 2, 3], [3, 2.75, 7], (20, 3))
+    found = loaded.field.sample_at_positions(places, 0.0)
+    np.testing.assert_allclose(found, files.linear(places), rtol=1e-4, atol=1e-3)
+    assert isinstance(loaded.field, GridField)
+
+
+def test_points_without_cells_are_interpolated_between(tmp_path):
+    points = np.random.default_rng(0).uniform(size=(40, 3))
+    file = write_points(tmp_path / "cloud.vtu", points, files.linear(points))
+    loaded = load_field(file)
+    assert loaded.scheme == "delaunay"
+    inside = points[:8].mean(0, keepdims=True)
+    found = loaded.field.sample_at_positions(inside, 0.0)
+    np.testing.assert_allclose(found, files.linear(inside), rtol=1e-4)
 
 
 def test_slices_are_chosen_by_time(pattern):
@@ -102,7 +131,7 @@ def test_walls_stay(tmp_path):
     cut = whole(pattern, velocity_field_name="still", discard_boundary_layers=True)
     assert cut.data.shape[1] == cut.N == 40
     assert float(np.asarray(cut.positions)[:, 0].min()) == 1.5
-    assert cut._source_info["optimization_config"]["discard_boundary_layers"]
+    assert cut._source_info["notes"][-1] == "nodes without motion left out"
 
 
 def test_a_slice_above_its_limit_is_refused(pattern):
@@ -142,7 +171,7 @@ def test_a_series_above_the_memory_limit_is_streamed(kind, tmp_path, limit):
     assert isinstance(streamed, StreamedField)
     assert streamed.window < 8
     info = vars(streamed)["_source_info"]
-    assert (info["streamed"], info["memory_optimized"]) == (True, True)
+    assert info["streamed"]
     for t in (0.0, 0.33, 0.7, 0.05):
         found = streamed.sample_at_positions(PLACES, t)
         expected = in_memory.sample_at_positions(PLACES, t)
@@ -204,18 +233,27 @@ def test_what_cannot_be_streamed_says_so(tmp_path, limit):
         load_optimized_dataset(pattern, subsample_factor=2)
 
 
-@pytest.mark.slow
 def test_a_mesh_that_changes_keeps_every_slice(tmp_path):
     pattern = write(tmp_path, lambda i: files.hexahedra((3, 4, 5 + i % 2)))
     field = load_optimized_dataset(pattern)
-    assert isinstance(field, ChangingSeriesField)
+    assert isinstance(field, ChangingMeshField)
     found = field.sample_at_positions(PLACES, 0.25)
     np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-4)
     stable = whole(pattern, use_stable_mesh_only=True)
     np.testing.assert_allclose(stable.times, [0.0, 0.2, 0.4], rtol=1e-6)
-    loader = MemoryOptimizedLoader()
-    with pytest.raises(ValueError, match="use_stable_mesh_only=True"):
-        loader.create_time_series_field(loader.load_dataset(pattern))
+    far = load_field(pattern, outside="nan", extrapolation="zero").field
+    assert np.isnan(np.asarray(far.sample_at_positions([[99.0, 0, 0]], 0.0))).all()
+    np.testing.assert_array_equal(far.sample_at_positions(PLACES, 9.0), 0 * PLACES)
+    with pytest.raises(ValueError, match="not for meshes that change"):
+        load_optimized_dataset(pattern, spatial_interpolation="nearest")
+
+
+def test_points_alone_cannot_change(tmp_path):
+    for i in range(2):
+        points = np.random.default_rng(i).uniform(size=(5 + i, 3))
+        write_points(tmp_path / f"f_{i}.vtu", points, points, time=i)
+    with pytest.raises(ValueError, match="slice 0 is points without cells"):
+        load_optimized_dataset(str(tmp_path / "f_*.vtu"))
 
 
 def test_double_precision_is_double_or_refused(pattern):
@@ -231,17 +269,6 @@ def test_double_precision_is_double_or_refused(pattern):
         reset_config()
 
 
-def test_loader_by_hand(pattern):
-    loader = MemoryOptimizedLoader(MemoryOptimizedConfig(dtype="float32"))
-    data = loader.load_dataset(pattern, max_time_steps=3)
-    assert data["velocity_data"].shape == (3, 60, 3)
-    assert data["connectivity"] is not None
-    field = loader.create_time_series_field(data, extrapolation="linear")
-    found = field.sample_at_positions(PLACES, 0.5)
-    np.testing.assert_allclose(found, files.linear(PLACES) * 6, rtol=1e-5)
-    assert len(loader.open(pattern)) == 5
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -250,23 +277,9 @@ def test_loader_by_hand(pattern):
         ({"subsample_factor": 0}, "must be at least 1"),
     ],
 )
-def test_configurations_are_checked(options, message):
+def test_options_are_checked(pattern, options, message):
     with pytest.raises(ValueError, match=message):
-        MemoryOptimizedConfig(**options)
-
-
-def test_memory_is_estimated_from_one_slice(pattern, limit):
-    found = estimate_memory_usage(pattern, 1000, "float64")
-    assert found["timestep_mb"] == 60 * 3 * 8 / 2**20
-    assert found["velocity_mb"] == 1000 * found["timestep_mb"]
-    assert (found["nodes"], found["cells"], found["num_timesteps"]) == (60, 24, 1000)
-    parts = found["velocity_mb"] + found["positions_mb"] + found["connectivity_mb"]
-    assert found["total_mb"] == pytest.approx(parts)
-    assert not found["streamed"]
-    limit(60 * 3 * 4 * 5)
-    assert estimate_memory_usage(pattern)["streamed"]
-    with pytest.raises(ValueError, match="num_timesteps=0"):
-        estimate_memory_usage(pattern, 0)
+        load_optimized_dataset(pattern, **options)
 
 
 def test_eddy_against_scipy():
@@ -307,10 +320,9 @@ def test_vessels_against_numpy(tmp_path):
     """Trilinear in every voxel of a real mesh in four pieces, and none is missed."""
     file = files.unpack_vessels(tmp_path)
     field = whole(file, outside="nan")
-    assert field._source_info["notes"][0].endswith("averaged from cells to nodes")
-    info, rng = field._source_info, np.random.default_rng(0)
-    assert set(info["cell_types"]) == {11}
-    cells = info["connectivity"].reshape(-1, 8)[rng.integers(0, 39_353, 5000)]
+    assert "averaged from cells to nodes" in field._source_info["notes"]
+    rng = np.random.default_rng(0)
+    cells = np.asarray(field.connectivity).reshape(-1, 8)[rng.integers(0, 39_353, 5000)]
     share = rng.uniform(0, 1, (5000, 3))
     weights = np.ones((5000, 8))
     for corner in range(8):

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from jaxtrace.files import journal
-from jaxtrace.files.stores import open_store
+from jaxtrace.io.store import open_store
 from trace_flows import noise_field, seeds, track
 
-STORES = ["run.zarr", "run.h5", "run.pvd"]
+OUTPUTS = ["run.zarr", "run.h5", "run.pvd"]
 
 
 class Stopped(Exception):
@@ -27,23 +26,25 @@ def reference():
     return track()
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", OUTPUTS)
 def test_a_run_to_disk_is_the_run_in_memory(tmp_path, reference, name):
     got = track(output=tmp_path / name)
     np.testing.assert_array_equal(got.positions, reference.positions)
     np.testing.assert_allclose(got.times, reference.times)
-    with open_store(tmp_path / name, "r") as store:
+    assert (tmp_path / name).exists()
+    with open_store(tmp_path / "run.zarr", "r") as store:
         assert store.frames == 31
         assert store.metadata["integrator"] == "rk4"
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("part", [0.1, 1.0])
 def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, reference, name, part):
     with pytest.raises(Stopped):
         track(output=tmp_path / name, progress_callback=stop_after(part))
     got = track(output=tmp_path / name, resume=True)
     np.testing.assert_array_equal(got.positions, reference.positions)
+    assert (tmp_path / name).exists()
 
 
 def test_a_torn_tail_is_cut(tmp_path, reference):
@@ -52,28 +53,6 @@ def test_a_torn_tail_is_cut(tmp_path, reference):
     with open_store(tmp_path / "run.zarr", "a") as store:
         store.append([99.0], {"positions": np.zeros((1, 60, 3), np.float32)})
     got = track(output=tmp_path / "run.zarr", resume=True)
-    np.testing.assert_array_equal(got.positions, reference.positions)
-
-
-@pytest.mark.parametrize("changes", [1, 2, 4])
-def test_a_run_killed_amid_a_change_of_its_file_goes_on(
-    tmp_path, reference, monkeypatch, changes
-):
-    left = [changes]
-
-    def die_in_time(path):
-        if journal.journal_of(path).exists():
-            left[0] -= 1
-            if not left[0]:
-                raise Stopped
-            finish(path)
-
-    finish = journal.finish_journal
-    monkeypatch.setattr(journal, "finish_journal", die_in_time)
-    with pytest.raises(Stopped):
-        track(output=tmp_path / "run.h5")
-    monkeypatch.undo()
-    got = track(output=tmp_path / "run.h5", resume=True)
     np.testing.assert_array_equal(got.positions, reference.positions)
 
 
@@ -109,6 +88,11 @@ def test_another_run_is_not_resumed(tmp_path):
         track(output=tmp_path / "run.zarr", resume=True, integrator="euler")
     with pytest.raises(ValueError, match="n_particles=60"):
         track(output=tmp_path / "run.zarr", resume=True, start=seeds(5))
+
+
+def test_an_unknown_format_is_refused_before_the_run(tmp_path):
+    with pytest.raises(ValueError, match=r"'run\.doc': a run is written as \.zarr"):
+        track(output=tmp_path / "run.doc")
 
 
 def test_resuming_needs_an_output():

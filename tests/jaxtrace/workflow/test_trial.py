@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxtrace.workflow.trial import TRIALS
+from jaxtrace.workflow.selftest import TRIALS
 
 
 @pytest.mark.slow

@@ -1,0 +1,288 @@
+"""The commands of `jaxrig trace`; each imports what it needs when it is called."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from jaxrig.atomic import atomic_write
+from jaxrig.bench import bench_command
+from jaxrig.console import check_writable, make_console, say, warnings_as_lines
+from jaxrig.progress import make_meter
+
+if TYPE_CHECKING:
+    from jaxtrace.workflow.case import Case
+
+STOPPED = 130  # what a shell reports of a program that was interrupted
+
+app = typer.Typer(
+    name="trace",
+    help="Particles in flows: track them, look at data, convert files.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("bench")(bench_command("trace", "jaxtrace.benchmarks:BENCHMARKS"))
+
+
+@app.command("run")
+def run(
+    case: Annotated[
+        Path,
+        typer.Argument(help="A case, as `jaxrig trace new` writes, or a run's folder."),
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run in the same folder.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", hidden=True, help="Runs resume by themselves.")
+    ] = False,
+) -> None:
+    """Track the particles of a case, then draw, export and report.
+
+    A run that was stopped continues where it stopped.
+    """
+    from jaxrig.report.text import format_number
+    from jaxtrace.workflow.case import CASE_FILE, load_case
+    from jaxtrace.workflow.run import run_case, stored_case
+
+    if resume and overwrite:
+        raise typer.BadParameter("--resume and --overwrite are both given: choose one")
+    console = make_console()
+    with warnings_as_lines(console):
+        read = stored_case(case) if case.is_dir() else load_case(case)
+        try:
+            outcome = run_case(
+                read,
+                overwrite=overwrite,
+                meter=make_meter(),
+                tell=lambda line: say(console, line),
+            )
+        except KeyboardInterrupt as error:
+            begun = (read.folder / CASE_FILE).is_file()
+            on = f"; to continue: jaxrig trace run {case}" if begun else ""
+            say(console, f"stopped{on}")
+            raise typer.Exit(STOPPED) from error
+    if not outcome.share:
+        say(console, "all frames were there already; the rest was made again")
+        return
+    seconds = outcome.seconds
+    say(
+        console,
+        f"{seconds['tracking']:.1f} s of tracking, {format_number(outcome.rate)} "
+        f"particle-steps per second, {seconds['compiling']:.1f} s to compile",
+    )
+
+
+@app.command("resume", hidden=True)
+def resume(
+    case: Annotated[Path, typer.Argument(help="A case, or the folder of a run.")],
+) -> None:
+    """Continue a run that was stopped; the same as `run`."""
+    run(case)
+
+
+@app.command("new")
+def write_starter(
+    case: Annotated[Path, typer.Argument(help="File to write, e.g. case.toml.")],
+    data: Annotated[
+        str, typer.Option("--data", help="Files to track in, e.g. 'flow/*.vtu'.")
+    ] = "",
+) -> None:
+    """Write a commented case: for files if given, else for an analytic flow."""
+    from jaxtrace.workflow.case import starter
+
+    check_writable(case)
+    if case.exists():
+        raise typer.BadParameter(f"{case} exists: give another name or remove it")
+    with atomic_write(case) as file:
+        file.write(starter(data or None).encode())
+    console = make_console()
+    say(console, f"wrote {case}")
+    say(console, f"next: jaxrig trace run {case}")
+
+
+@app.command("info")
+def show_info(
+    files: Annotated[
+        list[str],
+        typer.Argument(help="Patterns, folders, collections, stores or cases."),
+    ],
+) -> None:
+    """Show what files hold: slices and times, extent, speeds, frames, or a case."""
+    console = make_console()
+    for name in files:
+        with warnings_as_lines(console):
+            facts = describe(name)
+        table = Table(box=box.SIMPLE, title=name, show_header=False)
+        table.title_justify = "left"
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for key, value in facts.items():
+            table.add_row(key, str(value))
+        console.print(table, markup=False)
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return what a path or pattern holds, by name of the fact."""
+    from jaxtrace.io.convert import holds_trajectories, read_recorded
+    from jaxtrace.io.formats import open_slices
+    from jaxtrace.io.store import SUFFIX, open_store
+    from jaxtrace.workflow.case import TABLES, load_case
+
+    path = Path(name)
+    if path.suffix.lower() == ".toml":
+        case = load_case(path)
+        tables = {kind: getattr(case, kind) for kind in TABLES}
+        return {
+            f"{kind}.{key}": value
+            for kind, table in tables.items()
+            if table is not None
+            for key, value in table.to_mapping().items()
+        }
+    if not holds_trajectories(path):
+        return _describe_slices(open_slices(name))
+    if path.suffix.lower() != SUFFIX:
+        whole = read_recorded(path)
+        return _describe_frames(whole.times, {"positions": whole.positions.shape[1:]})
+    with open_store(path, "r") as store:
+        arrays = {n: f"{v.shape} {v.dtype}" for n, v in store.layout.items()}
+        times, metadata = store.read()[0], store.metadata
+    facts = _describe_frames(times, arrays)
+    return facts | {str(key): str(value) for key, value in metadata.items()}
+
+
+def _describe_frames(times: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"frames": len(times)}
+    facts["arrays"] = ", ".join(f"{name} {about}" for name, about in arrays.items())
+    if len(times):
+        facts["times"] = f"{times[0]:.6g} to {times[-1]:.6g}"
+    return facts
+
+
+def _describe_slices(slices: Any) -> dict[str, Any]:
+    import numpy as np
+
+    from jaxtrace.io.geometry import GridAxes
+
+    geometry, values = slices.read_slice(0)
+    if isinstance(geometry, GridAxes):
+        ends = [(axis[0], axis[-1]) for axis in (geometry.x, geometry.y, geometry.z)]
+        low, high = zip(*ends, strict=True)
+        nodes = f"grid of {' x '.join(map(str, geometry.shape))} nodes"
+    else:
+        low, high = geometry.points.min(axis=0), geometry.points.max(axis=0)
+        nodes = f"mesh of {geometry.n_points:,} nodes and {geometry.n_cells:,} cells"
+    speeds = np.linalg.norm(values.reshape(-1, 3), axis=1)
+    size = values.nbytes * len(slices) / 2**20
+    numbers = lambda corner: ", ".join(f"{float(end):.6g}" for end in corner)
+    facts = {
+        "slices": len(slices),
+        "times": f"{slices.times[0]:.6g} to {slices.times[-1]:.6g}",
+        "geometry": nodes,
+        "lowest corner": numbers(low),
+        "highest corner": numbers(high),
+        "speed of the first slice": f"{speeds.min():.4g} to {speeds.max():.4g}, "
+        f"mean {speeds.mean():.4g}",
+        "memory of all slices": f"{size:,.1f} MiB",
+    }
+    return facts | {f"note {i}": note for i, note in enumerate(slices.describe(), 1)}
+
+
+@app.command("convert")
+def convert_files(
+    source: Annotated[
+        str, typer.Argument(help="Recorded trajectories (.zarr, .h5) or velocities.")
+    ],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="Trajectories: .vtp, .pvd, .h5, .npz, .csv; velocities: .pvd, .nc."
+        ),
+    ],
+) -> None:
+    """Write trajectories or velocities in the format of another file's suffix."""
+    from jaxtrace.io.convert import convert
+
+    console, meter = make_console(), make_meter()
+    check_writable(target)
+    total: list[int] = []
+
+    def progress(done: int, of: int) -> None:
+        if not total:
+            meter.start("converting", of)
+            total.append(of)
+        meter.show(done)
+
+    with warnings_as_lines(console):
+        try:
+            written = convert(source, target, progress)
+        finally:
+            meter.stop()
+    say(console, f"wrote {written}")
+
+
+@app.command("ftle")
+def run_ftle(
+    source: Annotated[
+        str, typer.Argument(help="A case, files, or the name of an analytic flow.")
+    ],
+    start: Annotated[
+        float | None, typer.Option("--t0", help="When particles start.")
+    ] = None,
+    duration: Annotated[
+        float | None,
+        typer.Option("-T", help="How long to follow them; below 0, back in time."),
+    ] = None,
+    resolution: Annotated[
+        int | None, typer.Option("--resolution", help="Nodes along the longer axis.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write.")] = None,
+) -> None:
+    """Write the finite-time Lyapunov exponent over a plane, as arrays and a picture."""
+    from jaxtrace.workflow.ftle import compute_ftle, save_ftle
+
+    console = make_console()
+    with warnings_as_lines(console):
+        case = _ftle_case(source, out)
+        given = {"t0": start, "T": duration, "resolution": resolution}
+        changes = {name: value for name, value in given.items() if value is not None}
+        case = replace(case, ftle=replace(case.ftle, **changes))
+        check_writable(case.folder / "ftle.npz")
+        for path in save_ftle(compute_ftle(case), case.folder):
+            say(console, f"wrote {path}")
+
+
+def _ftle_case(source: str, out: Path | None) -> "Case":
+    from jaxtrace.fields.analytic import FLOWS
+    from jaxtrace.workflow.case import Case, load_case
+    from jaxtrace.workflow.tables import Data, Flow, Output
+
+    if Path(source).suffix.lower() == ".toml":
+        case = load_case(source)
+        if out is None:
+            return case
+        return replace(case, output=replace(case.output, folder=str(out)))
+    output = Output(folder=str(out or "out"))
+    if source in FLOWS:
+        return Case(flow=Flow(source), output=output)
+    return Case(data=Data(source), output=output)
+
+
+@app.command("test")
+def run_trials() -> None:
+    """Track particles whose paths are known, and compare."""
+    from jaxtrace.workflow import selftest
+
+    console, failed = make_console(), 0
+    for trial in selftest.TRIALS:
+        error = trial.run()
+        passed = error <= trial.allowed
+        failed += not passed
+        word = "ok" if passed else "WRONG"
+        say(console, f"{word:5} {trial.name}: off by {error:.1e} of {trial.allowed:g}")
+    if failed:
+        raise typer.Exit(1)

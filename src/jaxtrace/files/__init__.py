@@ -1,1 +1,0 @@
-"""Files: plain arrays in and out."""

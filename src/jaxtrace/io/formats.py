@@ -1,0 +1,109 @@
+"""The file formats that velocities are read from, and `open_slices` for any of them.
+
+A new format is a module with its reader and its `FORMAT`, and one line in `FORMATS`.
+"""
+
+import glob
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+from jaxrig.machine import missing_extra
+from jaxrig.settings import known_only
+from jaxtrace.io import grids, hdf5, vtk_slices
+from jaxtrace.io.series import FileFormat, Slices, select
+from jaxtrace.io.steps import PathSpec
+
+FORMATS: dict[str, FileFormat] = {
+    module.FORMAT.name: module.FORMAT for module in (vtk_slices, hdf5, grids)
+}
+
+
+def open_slices(spec: Any, format_type: str | None = None, **options: Any) -> Slices:
+    """Open the slices of a series; nothing of the data is read yet.
+
+    `spec` is a file, glob, list or folder, or an xarray dataset. `options` are those of
+    `jaxtrace.io.series.select`, which chooses slices, and those of the format's `open`
+    (velocity_field_name, dtype, ...); None leaves one at its default.
+    """
+    format = find_format(spec, format_type)
+    choices = _keywords(select)
+    reading = _keywords(format.open)
+    given = {name: value for name, value in options.items() if value is not None}
+    known_only(given, [*reading, *choices], f"option for {format.name} files")
+    chosen = {name: given.pop(name) for name in choices if name in given}
+    return select(format.open(spec, **given), **chosen)
+
+
+def _keywords(function: Any) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+
+def find_format(spec: Any, format_type: str | None = None) -> FileFormat:
+    """Return the format to read a source by; ImportError says what to install."""
+    if format_type is None:
+        format_type = "grid" if hasattr(spec, "data_vars") else detect_format(spec)
+    if format_type not in FORMATS:
+        raise ValueError(f"format {format_type!r} is not one of: {', '.join(FORMATS)}")
+    format = FORMATS[format_type]
+    if missing := format.missing():
+        packages = ", ".join(missing)
+        raise missing_extra(f"{format.name} files need {packages}", "trace")
+    return format
+
+
+def detect_format(spec: PathSpec) -> str:
+    """Return the name of the format that files are in, by their extensions.
+
+    A folder or a glob is looked into; files of several formats are a ValueError.
+    """
+    names = _names(spec)
+    found = {_by_extension(Path(name).suffix.lower()) for name in names} - {None}
+    if len(found) > 1:
+        formats = ", ".join(sorted(str(name) for name in found))
+        raise ValueError(f"{spec}: files of the formats {formats}; give format_type=")
+    for name in found:
+        return str(name)
+    kinds = sorted({Path(name).suffix or Path(name).name for name in names})
+    known = ", ".join(ext for entry in FORMATS.values() for ext in entry.extensions)
+    raise ValueError(
+        f"{spec}: unknown extension {', '.join(kinds[:5])}; known are {known}"
+    )
+
+
+def source_name(spec: Any) -> str:
+    """Return what to call a source: its path or paths, or a dataset in memory."""
+    if hasattr(spec, "data_vars"):
+        return str(spec.encoding.get("source", "a dataset in memory"))
+    if isinstance(spec, str | os.PathLike):
+        return str(spec)
+    return ", ".join(str(file) for file in spec)
+
+
+def _names(spec: PathSpec) -> list[str]:
+    if not isinstance(spec, str | os.PathLike):
+        if not len(spec):
+            raise FileNotFoundError("no files: the list is empty")
+        return [str(name) for name in spec]
+    path = Path(spec).expanduser()
+    known = _by_extension(path.suffix.lower()) is not None
+    if path.is_dir() and not known:
+        inside = [str(file) for file in path.iterdir() if file.is_file()]
+        if not inside:
+            raise FileNotFoundError(f"no files found in folder {path}")
+        return inside
+    if glob.has_magic(str(path)) and not known:
+        matches = glob.glob(str(path), recursive=True)
+        if not matches:
+            raise FileNotFoundError(f"no files found for {path}")
+        return matches
+    return [str(path)]
+
+
+def _by_extension(extension: str) -> str | None:
+    for entry in FORMATS.values():
+        if extension in entry.extensions:
+            return entry.name
+    return None

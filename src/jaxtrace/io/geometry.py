@@ -1,0 +1,329 @@
+"""Snapshots: meshes and grids with their arrays, and operations on whole meshes.
+
+Nodes that coincide are joined, cells of lower dimension dropped, parts put together,
+and cell values averaged to nodes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float, Integer, Num, Shaped
+
+Nodal = Shaped[np.ndarray, "nodes components"]
+Gridded = Shaped[np.ndarray, "nx ny nz components"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A mesh: nodes, and cells as slices of one flat connectivity list.
+
+    Cell `c` has the VTK code `types[c]` and the nodes
+    `connectivity[offsets[c]:offsets[c + 1]]`; a mesh without cells is a point cloud.
+    """
+
+    points: Float[np.ndarray, "nodes 3"]
+    connectivity: Integer[np.ndarray, " entries"]
+    offsets: Integer[np.ndarray, " cells_and_one"]
+    types: Integer[np.ndarray, " cells"]
+
+    @property
+    def n_points(self) -> int:
+        """Number of nodes."""
+        return self.points.shape[0]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.types.shape[0]
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether some cell is more than a vertex."""
+        return bool((cell_dimensions(self.types) > 0).any())
+
+    def same_as(self, other: "Cells") -> bool:
+        """Whether nodes and cells are equal, bit for bit."""
+        return self is other or all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("types", "points", "connectivity", "offsets")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GridAxes:
+    """A tensor-product grid: three increasing axes, a flat direction has one node."""
+
+    x: Float[np.ndarray, " nx"]
+    y: Float[np.ndarray, " ny"]
+    z: Float[np.ndarray, " nz"]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Number of nodes along x, y and z."""
+        return self.x.size, self.y.size, self.z.size
+
+    @property
+    def n_points(self) -> int:
+        """Number of nodes."""
+        return self.x.size * self.y.size * self.z.size
+
+    def same_as(self, other: "GridAxes") -> bool:
+        """Whether the three axes are equal, bit for bit."""
+        return self is other or all(
+            np.array_equal(getattr(self, axis), getattr(other, axis)) for axis in "xyz"
+        )
+
+    def points(self) -> Float[np.ndarray, "nodes 3"]:
+        """The nodes, x fastest."""
+        z, y, x = np.meshgrid(self.z, self.y, self.x, indexing="ij")
+        return np.stack([x.ravel(), y.ravel(), z.ravel()], axis=-1)
+
+
+Geometry = Cells | GridAxes
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One instant: geometry with named arrays on its nodes and on its cells.
+
+    Arrays are (N, C) on a mesh and (Nx, Ny, Nz, C) on a grid.
+    """
+
+    geometry: Geometry
+    arrays: dict[str, np.ndarray]
+    cell_arrays: dict[str, np.ndarray]
+    time: float | None
+    source: str
+    #: Put together from several parts, whose shared nodes are stored once per part.
+    assembled: bool = False
+    #: Every array the file holds, also those that were not asked for.
+    available: tuple[str, ...] = ()
+    field_data: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def grid_order(
+    values: Shaped[np.ndarray, "nodes components"], shape: tuple[int, int, int]
+) -> Gridded:
+    """Values stored x fastest as an array indexed [ix, iy, iz, component]."""
+    nx, ny, nz = shape
+    return values.reshape(nz, ny, nx, values.shape[-1]).transpose(2, 1, 0, 3)
+
+
+def storage_order(values: Gridded) -> Nodal:
+    """Values indexed [ix, iy, iz, component] as rows, x fastest."""
+    return values.transpose(2, 1, 0, 3).reshape(-1, values.shape[-1])
+
+
+def ascending(
+    axes: tuple[np.ndarray, ...], arrays: dict[str, np.ndarray]
+) -> tuple[tuple[np.ndarray, ...], dict[str, np.ndarray]]:
+    """Flip the axes that run downwards, and with them the leading array axes."""
+    for index, axis in enumerate(axes):
+        steps = np.diff(axis)
+        if steps.size and not (np.all(steps > 0) or np.all(steps < 0)):
+            raise ValueError(
+                f"axis {'xyz'[index]} must run strictly up or down, "
+                f"it has {axis.size} values from {axis[0]} to {axis[-1]}"
+            )
+    down = tuple(i for i, a in enumerate(axes) if a.size > 1 and a[1] < a[0])
+    flipped = tuple(a[::-1] if i in down else a for i, a in enumerate(axes))
+    return flipped, {name: np.flip(values, down) for name, values in arrays.items()}
+
+
+#: Dimension of the VTK cell codes that are read as they are; others are split.
+DIMENSIONS = {
+    1: 0, 2: 0, 3: 1, 4: 1, 21: 1,
+    5: 2, 8: 2, 9: 2, 22: 2,
+    10: 3, 11: 3, 12: 3, 13: 3, 14: 3, 24: 3,
+}  # fmt: skip
+
+
+def cell_dimensions(types: Integer[np.ndarray, " cells"]) -> np.ndarray:
+    """Dimension 0 to 3 of every cell."""
+    table = np.full(256, -1, np.int8)
+    table[list(DIMENSIONS)] = list(DIMENSIONS.values())
+    return table[types]
+
+
+def keep_cells(cells: Cells, keep: Bool[np.ndarray, " cells"]) -> Cells:
+    """The mesh with only the marked cells; nodes stay."""
+    if keep.all():
+        return cells
+    sizes = np.diff(cells.offsets)
+    return Cells(
+        cells.points,
+        cells.connectivity[np.repeat(keep, sizes)],
+        np.concatenate([[0], np.cumsum(sizes[keep])]),
+        cells.types[keep],
+    )
+
+
+def highest_cells(cells: Cells) -> Bool[np.ndarray, " cells"]:
+    """Mark the cells of the highest dimension: volumes, not the faces around them."""
+    dimension = cell_dimensions(cells.types)
+    return dimension == dimension.max(initial=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Weld:
+    """Which nodes of a mesh are one: a `label` per node, one `first` per label."""
+
+    label: Integer[np.ndarray, " nodes"]
+    first: Integer[np.ndarray, " kept"]
+
+    @property
+    def removed(self) -> int:
+        """Number of nodes that another one stands for."""
+        return self.label.size - self.first.size
+
+    def join(self, cells: Cells) -> Cells:
+        """The mesh in which coincident nodes are one."""
+        return Cells(
+            cells.points[self.first],
+            self.label[cells.connectivity],
+            cells.offsets,
+            cells.types,
+        )
+
+    def mean(self, values: Num[np.ndarray, "nodes C"]) -> Num[np.ndarray, "kept C"]:
+        """One value per joined node: the mean, exact where the copies agree."""
+        kept = values[self.first]
+        excess = values - kept[self.label]
+        if not excess.any():
+            return kept
+        return kept + (gather(self.label, excess, kept.shape[0])).astype(kept.dtype)
+
+
+def find_coincident(points: Float[np.ndarray, "nodes 3"]) -> Weld:
+    """Find the nodes with exactly equal coordinates; no tolerance, so no scale."""
+    order = np.lexsort(points.T[::-1])
+    ordered = points[order]
+    fresh = np.ones(len(order), bool)
+    fresh[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    first = order[fresh]
+    rank = np.empty(first.size, np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    label = np.empty(len(order), np.int64)
+    label[order] = rank[np.cumsum(fresh) - 1]
+    return Weld(label, np.sort(first))
+
+
+def gather(
+    target: Integer[np.ndarray, " entries"],
+    values: Num[np.ndarray, "entries C"],
+    n_targets: int,
+) -> Float[np.ndarray, "targets C"]:
+    """Mean of the values sent to each target; zero where nothing is sent."""
+    count = np.maximum(np.bincount(target, minlength=n_targets), 1)
+    sums = [np.bincount(target, column, n_targets) for column in values.T]
+    return np.stack(sums, axis=-1) / count[:, None]
+
+
+def cells_to_nodes(
+    cells: Cells, values: Num[np.ndarray, "cells C"]
+) -> Float[np.ndarray, "nodes C"]:
+    """Plain mean over the cells around each node; zero for a node without cells."""
+    sizes = np.diff(cells.offsets)
+    return gather(cells.connectivity, np.repeat(values, sizes, axis=0), cells.n_points)
+
+
+def grid_cells_to_nodes(
+    values: Num[np.ndarray, "cx cy cz C"], shape: tuple[int, int, int]
+) -> Float[np.ndarray, "nx ny nz C"]:
+    """Plain mean over the cells around each grid node."""
+    for axis, nodes in enumerate(shape):
+        if nodes > 1:
+            low, high = np.take(values, [0], axis), np.take(values, [-1], axis)
+            left = np.concatenate([low, values], axis, dtype=np.float64)
+            values = (left + np.concatenate([values, high], axis)) / 2
+    return values.astype(np.float64)
+
+
+def structured_cells(
+    points: Float[np.ndarray, "nodes 3"], shape: tuple[int, int, int]
+) -> Cells:
+    """The hexahedra, quads or lines of a curvilinear grid, x fastest."""
+    ids = np.arange(points.shape[0]).reshape(shape[::-1])
+    axes = [axis for axis in (2, 1, 0) if ids.shape[axis] > 1]
+    corners = [ids]
+    for axis in axes:
+        near, far = np.arange(ids.shape[axis] - 1), np.arange(1, ids.shape[axis])
+        low = [np.take(c, near, axis) for c in corners]
+        high = [np.take(c, far, axis) for c in corners]
+        # The far side of a quad runs backwards, so that corners go round.
+        corners = low + (high[::-1] if len(low) == 2 else high)
+    connectivity = np.stack([c.ravel() for c in corners], axis=-1)
+    n_cells, size = connectivity.shape
+    code = {1: 1, 2: 3, 4: 9, 8: 12}[size]
+    return Cells(
+        points,
+        connectivity.ravel(),
+        np.arange(n_cells + 1) * size,
+        np.full(n_cells, code, np.uint8),
+    )
+
+
+def grid_to_cells(axes: GridAxes) -> Cells:
+    """A tensor-product grid as a mesh of hexahedra, quads or lines."""
+    return structured_cells(axes.points(), axes.shape)
+
+
+def as_mesh(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with its grid, if it has one, turned into cells."""
+    if isinstance(snapshot.geometry, Cells):
+        return snapshot
+    return Snapshot(
+        grid_to_cells(snapshot.geometry),
+        {name: storage_order(v) for name, v in snapshot.arrays.items()},
+        {name: storage_order(v) for name, v in snapshot.cell_arrays.items()},
+        snapshot.time,
+        snapshot.source,
+        snapshot.assembled,
+        snapshot.available,
+        snapshot.field_data,
+    )
+
+
+def join_snapshots(parts: Sequence[Snapshot]) -> Snapshot:
+    """One snapshot of all parts, with the arrays that every part has."""
+    if len(parts) == 1:
+        return parts[0]
+    meshes = [as_mesh(part) for part in parts]
+    return Snapshot(
+        join_cells([_cells(mesh.geometry) for mesh in meshes]),
+        _stacked([mesh.arrays for mesh in meshes]),
+        _stacked([mesh.cell_arrays for mesh in meshes]),
+        meshes[0].time,
+        ", ".join(part.source for part in parts),
+        True,
+        tuple(dict.fromkeys(name for part in parts for name in part.available)),
+        meshes[0].field_data,
+    )
+
+
+def join_cells(meshes: Sequence[Cells]) -> Cells:
+    """The meshes one after the other, not yet connected."""
+    shifts = np.cumsum([0] + [mesh.n_points for mesh in meshes])
+    entries = np.cumsum([0] + [mesh.connectivity.size for mesh in meshes])
+    starts = zip(meshes, entries, strict=False)
+    return Cells(
+        np.concatenate([mesh.points for mesh in meshes]),
+        np.concatenate(
+            [m.connectivity + s for m, s in zip(meshes, shifts, strict=False)]
+        ),
+        np.concatenate([m.offsets[:-1] + s for m, s in starts] + [entries[-1:]]),
+        np.concatenate([mesh.types for mesh in meshes]),
+    )
+
+
+def _stacked(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    widths = [{name: v.shape[1] for name, v in part.items()}.items() for part in parts]
+    shared = set(widths[0]).intersection(*widths[1:])
+    names = [name for name, _ in widths[0] if name in dict(shared)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def _cells(geometry: Cells | GridAxes) -> Cells:
+    assert isinstance(geometry, Cells)
+    return geometry

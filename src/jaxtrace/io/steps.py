@@ -1,0 +1,330 @@
+"""From what a user names - a file, glob, list, folder, collection - to steps in time.
+
+A step is the file, or the part files, of one instant; its time comes from the first
+source that every file has.
+"""
+
+import glob
+import json
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Integer
+
+from jaxtrace.io.geometry import Snapshot, join_snapshots
+from jaxtrace.io.vtk_read import (
+    CASE_EXTENSIONS,
+    PIECE_OF,
+    SNAPSHOT_EXTENSIONS,
+    CaseSteps,
+    StatedTime,
+    peek_time,
+    read_snapshot,
+)
+
+#: Extensions of files that list the files of a series.
+LIST_EXTENSIONS = (".pvd", ".series")
+
+
+@dataclass(frozen=True)
+class Step:
+    """The file or files of one instant, with the time a collection gives it."""
+
+    files: tuple[Path, ...]
+    time: float | None = None
+
+
+def listed_steps(path: str | Path) -> tuple[Step, ...]:
+    """The steps of a list in order of time; parts of one instant stay together.
+
+    Entries without a time are an instant each, in the order of the file.
+    """
+    path = Path(path)
+    rows = _json_rows(path) if path.suffix.lower() == ".series" else _xml_rows(path)
+    entries = [_entry(path, name, time) for name, time in rows]
+    if not entries:
+        raise ValueError(f"{path}: the list names no files")
+    if any(time is None for time, _ in entries):
+        return tuple(Step((file,), time) for time, file in entries)
+    times = sorted({time for time, _ in entries if time is not None})
+    return tuple(
+        Step(tuple(file for t, file in entries if t == time), time) for time in times
+    )
+
+
+Row = tuple[str | None, str | float | None]
+
+
+def _xml_rows(path: Path) -> list[Row]:
+    try:
+        root = ElementTree.fromstring(path.read_bytes())
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path}: not a readable collection: {error}") from error
+    return [(e.get("file"), e.get("timestep")) for e in root.iter("DataSet")]
+
+
+def _json_rows(path: Path) -> list[Row]:
+    try:
+        files = json.loads(path.read_bytes())["files"]
+        return [(row.get("name"), row.get("time")) for row in files]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a readable list of files: {error}") from error
+
+
+def _entry(
+    path: Path, name: str | None, time: str | float | None
+) -> tuple[float | None, Path]:
+    if not name:
+        raise ValueError(f"{path}: an entry names no file")
+    file = path.parent / name
+    if not file.is_file():
+        raise FileNotFoundError(f"{path}: names {name!r}, which is not there")
+    if time is None:
+        return None, file
+    try:
+        return float(time), file
+    except ValueError as error:
+        raise ValueError(f"{path}: time {time!r} is not a number") from error
+
+
+#: Every extension that `find_steps` understands.
+KNOWN_EXTENSIONS = (*SNAPSHOT_EXTENSIONS, *LIST_EXTENSIONS, *CASE_EXTENSIONS)
+
+PathSpec = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def natural_key(path: str | Path) -> tuple[tuple[int, int, str], ...]:
+    """Sort key in which runs of digits count as numbers: 2 comes before 10."""
+    parts = re.split(r"(\d+)", str(path))
+    return tuple((1, int(p), p) if p.isdigit() else (0, 0, p) for p in parts if p)
+
+
+def find_steps(spec: PathSpec) -> tuple[Step, ...]:
+    """The steps a specification stands for, in natural order of their names.
+
+    A list keeps its order. Where parallel files such as `.pvtu` are found, their
+    pieces are left out; a collection found among other files speaks for them.
+    """
+    files = find_files(spec)
+    if len(files) == 1 and files[0].suffix.lower() in LIST_EXTENSIONS:
+        return listed_steps(files[0])
+    return tuple(Step((file,)) for file in files)
+
+
+def find_files(
+    spec: PathSpec, extensions: Sequence[str] = KNOWN_EXTENSIONS
+) -> list[Path]:
+    """The files of one kind a specification stands for, in natural order.
+
+    FileNotFoundError says what was looked for, ValueError which kinds are known.
+    """
+    if isinstance(spec, str | os.PathLike):
+        return _find(Path(spec).expanduser(), extensions)
+    files = [Path(file).expanduser() for file in spec]
+    return _one_kind(_need(files, extensions), "the list")
+
+
+def _need(files: list[Path], extensions: Sequence[str]) -> list[Path]:
+    """Explicitly named files must be there and of a known kind."""
+    if not files:
+        raise FileNotFoundError("no files: the list is empty")
+    for file in files:
+        if not file.is_file():
+            raise FileNotFoundError(f"{file}: no such file")
+        if file.suffix.lower() not in extensions:
+            raise ValueError(_unknown(str(file), [file], extensions))
+    return files
+
+
+def _find(path: Path, extensions: Sequence[str]) -> list[Path]:
+    """The files of one path: itself, those inside it or those it matches."""
+    if path.is_file():
+        return _need([path], extensions)
+    if path.is_dir():
+        found, looked = sorted(path.iterdir(), key=natural_key), f"folder {path}"
+    else:
+        names = glob.glob(str(path), recursive=True)
+        found, looked = [Path(n) for n in sorted(names, key=natural_key)], str(path)
+    files = [file for file in found if file.is_file()]
+    if not files:
+        raise FileNotFoundError(
+            f"no files found for {looked} (from folder {Path.cwd()})"
+        )
+    known = [file for file in files if file.suffix.lower() in extensions]
+    if not known:
+        raise ValueError(_unknown(looked, files, extensions))
+    return _one_kind(_leaders(known), looked)
+
+
+def _leaders(files: list[Path]) -> list[Path]:
+    """Leave out the files that another file speaks for."""
+    for kinds in ((".pvd",), (".series",), CASE_EXTENSIONS):
+        chosen = [file for file in files if file.suffix.lower() in kinds]
+        if chosen:
+            return chosen
+    present = {file.suffix.lower() for file in files}
+    pieces = {PIECE_OF[kind] for kind in present if kind in PIECE_OF}
+    return [file for file in files if file.suffix.lower() not in pieces]
+
+
+def _one_kind(files: list[Path], looked: object) -> list[Path]:
+    kinds = Counter(file.suffix.lower() for file in files)
+    if len(kinds) > 1:
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        raise ValueError(f"{looked}: files of one kind make a series, found {counts}")
+    (kind,) = kinds
+    if len(files) > 1 and kind in (*LIST_EXTENSIONS, *CASE_EXTENSIONS):
+        names = ", ".join(file.name for file in files)
+        raise ValueError(f"{looked}: one {kind} file is a whole series, found {names}")
+    return files
+
+
+def _unknown(looked: str, files: list[Path], extensions: Sequence[str]) -> str:
+    kinds = sorted({file.suffix or file.name for file in files})
+    return (
+        f"{looked}: unknown extension {', '.join(kinds)}; known are "
+        f"{', '.join(extensions)}"
+    )
+
+
+#: Where times are looked for, best first, in the words of the message.
+TIME_SOURCES = {
+    "field": "field data (TimeValue or TIME)",
+    "collection": "the timestep of the collection",
+    "array": "the array Time",
+    "name": "the number in the file name",
+    "index": "the index of the file",
+}
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """Increasing times, the order of the files that gives them, and their origin."""
+
+    times: Float[np.ndarray, " steps"]
+    order: Integer[np.ndarray, " steps"]
+    source: str
+
+
+def name_number(path: str | Path) -> float | None:
+    """The last number in a file name: `run3_0.25.vtu` gives 0.25."""
+    numbers = _NUMBER.findall(Path(path).stem)
+    return float(numbers[-1]) if numbers else None
+
+
+def choose_clock(
+    labels: Sequence[str],
+    stated: Mapping[str, Sequence[float | None]],
+    source: str | None = None,
+) -> Clock:
+    """The first of `TIME_SOURCES` that every file has, or `source` if it is given.
+
+    Numbers in names count only if no two files share one.
+    """
+    if source is not None and source not in TIME_SOURCES:
+        raise ValueError(
+            f"time_source must be one of {', '.join(TIME_SOURCES)}, got {source!r}"
+        )
+    candidates = {**stated, "index": [float(i) for i in range(len(labels))]}
+    for name in TIME_SOURCES if source is None else (source,):
+        values = candidates.get(name, [None])
+        known = [value for value in values if value is not None]
+        if len(known) == len(labels) and (
+            source or name != "name" or len(set(known)) == len(known)
+        ):
+            return _ordered(np.asarray(known, np.float64), labels, name)
+    raise ValueError(
+        f"time_source={source!r}: not every file has {TIME_SOURCES[str(source)]}"
+    )
+
+
+def _ordered(times: np.ndarray, labels: Sequence[str], source: str) -> Clock:
+    """Sort by time; two files of one instant are an error that names them."""
+    bad = np.flatnonzero(~np.isfinite(times))
+    if bad.size:
+        raise ValueError(
+            f"{labels[int(bad[0])]}: its time is {times[bad[0]]}, from "
+            f"{TIME_SOURCES[source]}; give time_source= another of {_others(source)}"
+        )
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    same = np.flatnonzero(np.diff(times) <= 0)
+    if same.size:
+        first, second = (labels[int(order[same[0] + i])] for i in (0, 1))
+        raise ValueError(
+            f"times must increase, but {first} and {second} both have t = "
+            f"{times[same[0]]:g} from {TIME_SOURCES[source]}; leave one out or give "
+            f"time_source= another of {_others(source)}"
+        )
+    return Clock(times, order, source)
+
+
+def _others(source: str) -> str:
+    return ", ".join(name for name in TIME_SOURCES if name != source)
+
+
+@runtime_checkable
+class Steps(Protocol):
+    """A source of snapshots: when they are, what to call them, and how to read one."""
+
+    times: Float[np.ndarray, " steps"]
+    time_source: str
+    labels: tuple[str, ...]
+
+    def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
+        """Read one instant; with `names`, only those arrays where possible."""
+        ...
+
+
+class FileSteps:
+    """One file, or one set of part files, for each instant."""
+
+    def __init__(self, steps: Sequence[Step], time_source: str | None = None) -> None:
+        labels = [", ".join(str(file) for file in step.files) for step in steps]
+        clock = choose_clock(labels, _stated(steps, time_source), time_source)
+        self._steps = [steps[i] for i in clock.order]
+        self.times: Float[np.ndarray, " steps"] = clock.times
+        self.time_source = TIME_SOURCES[clock.source]
+        self.labels = tuple(labels[i] for i in clock.order)
+
+    def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
+        """Read one instant; with `names`, only those arrays where possible."""
+        files = self._steps[index].files
+        return join_snapshots([read_snapshot(file, names) for file in files])
+
+
+def open_steps(spec: PathSpec, time_source: str | None = None) -> Steps:
+    """The steps of a file, glob, list, folder, collection or solver case."""
+    steps = find_steps(spec)
+    first = steps[0].files[0]
+    if first.suffix.lower() in CASE_EXTENSIONS:
+        if time_source is not None:
+            raise ValueError(
+                f"{first}: a solver's case has its own times, leave out "
+                f"time_source={time_source!r}"
+            )
+        return CaseSteps(first)
+    return FileSteps(steps, time_source)
+
+
+def _stated(
+    steps: Sequence[Step], time_source: str | None
+) -> dict[str, list[float | None]]:
+    """What the files, their list and their names say about the time of each step."""
+    peeks = [StatedTime()] * len(steps)
+    if time_source in (None, "field", "array"):
+        peeks = [peek_time(step.files[0]) for step in steps]
+    return {
+        "field": [peek.field for peek in peeks],
+        "collection": [step.time for step in steps],
+        "array": [peek.array for peek in peeks],
+        "name": [name_number(step.files[0]) for step in steps],
+    }

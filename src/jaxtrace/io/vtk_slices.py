@@ -1,0 +1,170 @@
+"""The velocity of files that VTK reads, slice by slice, on meshes prepared once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from jaxtrace.io.geometry import (
+    Cells,
+    Geometry,
+    GridAxes,
+    Snapshot,
+    Weld,
+    cells_to_nodes,
+    find_coincident,
+    grid_cells_to_nodes,
+    highest_cells,
+    keep_cells,
+)
+from jaxtrace.io.series import FileFormat, Slices, float_dtype
+from jaxtrace.io.steps import KNOWN_EXTENSIONS, PathSpec, Steps, open_steps
+from jaxtrace.io.velocity import (
+    VelocityName,
+    check_values,
+    pick_velocity,
+    three_components,
+    wanted_names,
+)
+
+Velocities = Float[np.ndarray, "nodes 3"] | Float[np.ndarray, "nx ny nz 3"]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedMesh:
+    """A mesh fit for interpolation, and how arrays of the file come to it."""
+
+    cells: Cells
+    kept: Bool[np.ndarray, " cells"]
+    weld: Weld | None
+
+    def nodal(self, values: np.ndarray, on_cells: bool) -> np.ndarray:
+        """Return values of the file on the nodes of the prepared mesh."""
+        if on_cells:
+            return cells_to_nodes(self.cells, values[self.kept])
+        return values if self.weld is None else self.weld.mean(values)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was changed, in words."""
+        dropped = self.kept.size - int(self.kept.sum())
+        joined = 0 if self.weld is None else self.weld.removed
+        alone = np.ones(self.cells.n_points, bool)
+        alone[self.cells.connectivity] = False
+        counts = {
+            "cells of lower dimension left out": dropped,
+            "coincident nodes joined": joined,
+            "nodes belong to no cell": int(alone.sum()) if self.cells.n_cells else 0,
+        }
+        return tuple(f"{count:,} {what}" for what, count in counts.items() if count)
+
+
+def prepare_mesh(raw: Cells, assembled: bool, merge: bool | None) -> PreparedMesh:
+    """Keep the cells of the highest dimension and join coincident nodes.
+
+    With `merge` None nodes are joined where copies are expected: in meshes put
+    together from parts, and in those whose cells share no node at all.
+    """
+    kept = highest_cells(raw)
+    cells = keep_cells(raw, kept)
+    if merge or (merge is None and (assembled or _disconnected(cells))):
+        weld = find_coincident(cells.points)
+        if weld.removed:
+            return PreparedMesh(weld.join(cells), kept, weld)
+    return PreparedMesh(cells, kept, None)
+
+
+def _disconnected(cells: Cells) -> bool:
+    return cells.n_cells > 1 and bool(np.bincount(cells.connectivity).max() == 1)
+
+
+class VTKSlices(Slices):
+    """The velocity of a series of steps; an unchanged mesh is prepared once."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        velocity_name: VelocityName = None,
+        dtype: str = "float32",
+        allow_nan: bool = False,
+        merge_points: bool | None = None,
+    ) -> None:
+        self._steps, self._name = steps, velocity_name
+        self._choice: tuple[str, ...] | None = None
+        self._dtype = float_dtype(dtype)
+        self._allow_nan, self._merge = allow_nan, merge_points
+        self._raw: Cells | None = None
+        self._mesh: PreparedMesh | None = None
+        self._axes: GridAxes | None = None
+        self._on_cells = False
+        self.times: Float[np.ndarray, " steps"] = steps.times
+        self.time_source, self.labels = steps.time_source, steps.labels
+
+    @property
+    def velocity_name(self) -> str:
+        """The arrays that the velocity is read from."""
+        if self._choice is None:
+            self.read_slice(0)
+        return ", ".join(self._choice or ())
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was done to the data, in words."""
+        averaged = ("averaged from cells to nodes",) if self._on_cells else ()
+        return (*averaged, *(() if self._mesh is None else self._mesh.notes()))
+
+    def read_slice(self, index: int) -> tuple[Geometry, Velocities]:
+        """Return geometry and velocity of a slice; an equal mesh is the same object."""
+        # The first slice read settles the array; one without it is in error.
+        name = self._choice or self._name
+        snapshot = self._steps.read(index, wanted_names(name))
+        choice, on_cells, values = pick_velocity(snapshot, name)
+        self._choice, self._on_cells = choice, on_cells
+        check_values(values, ", ".join(choice), snapshot.source, self._allow_nan)
+        geometry, values = self._nodal(snapshot, values, on_cells)
+        return geometry, three_components(values, self._dtype)
+
+    def size(self, index: int) -> int:
+        """Return the number of nodes in the file, without reading its arrays."""
+        return self._steps.read(index, ()).geometry.n_points
+
+    def _nodal(
+        self, snapshot: Snapshot, values: np.ndarray, on_cells: bool
+    ) -> tuple[Geometry, np.ndarray]:
+        geometry = snapshot.geometry
+        if isinstance(geometry, GridAxes):
+            if self._axes is None or not geometry.same_as(self._axes):
+                self._axes = geometry
+            if on_cells:
+                values = grid_cells_to_nodes(values, geometry.shape)
+            return self._axes, values
+        mesh = self._prepared(geometry, snapshot)
+        return mesh.cells, mesh.nodal(values, on_cells)
+
+    def _prepared(self, raw: Cells, snapshot: Snapshot) -> PreparedMesh:
+        if self._mesh is None or self._raw is None or not raw.same_as(self._raw):
+            check_values(raw.points, "the coordinates", snapshot.source, False)
+            self._mesh = prepare_mesh(raw, snapshot.assembled, self._merge)
+            self._raw = raw
+        return self._mesh
+
+
+def open_vtk(
+    spec: PathSpec,
+    *,
+    velocity_field_name: VelocityName = None,
+    dtype: str = "float32",
+    allow_nan: bool = False,
+    merge_points: bool | None = None,
+    time_source: str | None = None,
+) -> VTKSlices:
+    """Find the slices of a series and their times; nothing else is read yet."""
+    steps = open_steps(spec, time_source)
+    return VTKSlices(steps, velocity_field_name, dtype, allow_nan, merge_points)
+
+
+FORMAT = FileFormat(
+    "vtk",
+    KNOWN_EXTENSIONS,
+    ("vtkmodules",),
+    "VTK files, their collections, and cases of solvers that VTK reads",
+    open_vtk,
+)

@@ -1,0 +1,286 @@
+"""Densities of the particles of a run: over a plane, and across the flow.
+
+The pictures of a run: particles, paths, densities and a cut across the flow.
+
+One page about a run: particles that move, their density and its figures.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxrig.atomic import atomic_write
+from jaxrig.report import Heading, Part, Report, Section, Table, Text
+from jaxtrace.analysis.density import PLANES
+from jaxtrace.analysis.kde import KDEEstimator
+from jaxtrace.analysis.sph import SPHDensityEstimator
+from jaxtrace.bounds import Box
+from jaxtrace.plot.canvas import trajectory_section
+from jaxtrace.plot.maps import plot_density_2d, plot_slice_yz
+from jaxtrace.plot.static import plot_particles_2d, plot_trajectory_2d
+from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.types import ParticleStatus
+from jaxtrace.workflow.tables import Density, Pictures
+
+SLICE_PLACE = 0.7  # of the domain along x, where the case says nothing
+SLAB_SHARE = 0.1  # of the domain along its normal, how thick a slab is by default
+
+
+@dataclass(frozen=True, eq=False)
+class DensityMap:
+    """A density over a plane, in the order of meshgrid "xy", and what it is made of."""
+
+    method: str
+    plane: str
+    x: Float[np.ndarray, "up across"]
+    y: Float[np.ndarray, "up across"]
+    values: Float[np.ndarray, "up across"]
+    particles: int
+    length: float
+
+    def facts(self) -> dict[str, Any]:
+        """What a report says of it."""
+        return {
+            "plane": self.plane,
+            "particles": self.particles,
+            "length": self.length,
+            "lowest": float(self.values.min()),
+            "highest": float(self.values.max()),
+        }
+
+
+def estimate(
+    table: Density,
+    positions: Float[np.ndarray, "particles 3"],
+    domain: Box,
+    plane: str,
+    slab: tuple[float, float] | None = None,
+) -> tuple[list[DensityMap], list[str]]:
+    """A map for each method, and why there is none where there is none.
+
+    `slab` is a place and a thickness along the normal of the plane; without it all
+    particles are seen in the plane.
+    """
+    axes = PLANES[plane]
+    chosen = positions[np.isfinite(positions).all(axis=1)]
+    if slab is not None:
+        normal = chosen[:, 3 - sum(axes)]
+        chosen = chosen[np.abs(normal - slab[0]) <= slab[1] / 2]
+    points = chosen[:, list(axes)]
+    ends = [(float(domain.lo[a]), float(domain.hi[a])) for a in axes]
+    reason = _why_not(points, ends)
+    if reason:
+        where = "" if slab is None else f" at {slab[0]:.4g}"
+        return [], [f"no density in the {plane} plane{where}: {reason}"]
+    bounds = np.array(ends)
+    methods, notes = list(table.methods), []
+    few = table.sph_adaptive and len(points) <= table.sph_n_neighbors
+    if "sph" in methods and few:
+        methods.remove("sph")
+        notes = [
+            f"no sph density in the {plane} plane: {len(points)} particles have no "
+            f"{table.sph_n_neighbors} neighbors each, lower sph_n_neighbors"
+        ]
+    return [_map(table, m, points, bounds, plane) for m in methods], notes
+
+
+def _why_not(points: np.ndarray, ends: list[tuple[float, float]]) -> str:
+    if any(low == high for low, high in ends):
+        return "the domain is flat there"
+    if len(points) < 2:
+        return f"{len(points)} particles are left"
+    if (np.ptp(points, axis=0) == 0).any():
+        return "all particles lie on a line"
+    return ""
+
+
+def _map(
+    table: Density, method: str, points: np.ndarray, bounds: np.ndarray, plane: str
+) -> DensityMap:
+    grid: dict[str, Any] = {"resolution": table.resolution, "bounds": bounds}
+    if method == "kde":
+        estimator: Any = KDEEstimator(
+            points,
+            table.kde_bandwidth,
+            table.kde_bandwidth_rule,
+            table.kde_normalize,
+            **grid,
+        )
+    else:
+        estimator = SPHDensityEstimator(
+            points,
+            smoothing_length=table.sph_smoothing_length,
+            kernel_type=table.sph_kernel_type,
+            adaptive=table.sph_adaptive,
+            n_neighbors=table.sph_n_neighbors,
+            normalize=table.sph_normalize,
+            **grid,
+        )
+    x, y, found = estimator.evaluate_2d()
+    length = float(np.median(estimator.h))
+    return DensityMap(method, plane, x, y, found, len(points), length)
+
+
+def plane_slab(table: Density, domain: Box) -> tuple[float, float] | None:
+    """The slab of a table of densities: its place and its thickness."""
+    if table.slab_position is None:
+        return None
+    normal = 3 - sum(PLANES[table.plane])
+    share = SLAB_SHARE * float(domain.size[normal])
+    return table.slab_position, table.slab_thickness or share
+
+
+def flow_slab(
+    table: Density, x0: float | None, domain: Box
+) -> tuple[float, float] | None:
+    """The slab across x; None where the domain has no length along x."""
+    length = float(domain.size[0])
+    if not length:
+        return None
+    place = float(domain.lo[0]) + SLICE_PLACE * length if x0 is None else x0
+    return place, table.slab_thickness or SLAB_SHARE * length
+
+
+def save_maps(maps: list[DensityMap], path: Path) -> Path:
+    """Write maps as arrays `<method>_<plane>_x`, `_y` and `_density` of one .npz."""
+    arrays = {}
+    for one in maps:
+        name = f"{one.method}_{one.plane}"
+        parts = zip(("x", "y", "density"), (one.x, one.y, one.values), strict=True)
+        arrays |= {f"{name}_{kind}": values for kind, values in parts}
+    with atomic_write(path) as file:
+        np.savez_compressed(file, **arrays)
+    return path
+
+
+DOTS = 10_000.0  # square points that all dots of a picture share
+
+
+def draw(
+    table: Pictures,
+    folder: Path,
+    trajectory: Trajectory,
+    domain: Box,
+    maps: list[DensityMap],
+    cuts: list[DensityMap],
+    place: float,
+) -> list[Path]:
+    """Draw what the table asks for into a folder; return the files.
+
+    `cuts` are densities in the yz plane at x = `place`.
+    """
+    corners = [domain.lo.tolist(), domain.hi.tolist()]
+    common = {"show": False}
+    jobs: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+    if "particles" in table.which:
+        options = {"plane": table.plane, "bounds": corners, "title": _when(trajectory)}
+        options["s"] = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
+        jobs.append(("final_particles", plot_particles_2d, (trajectory,), options))
+    if "trajectories" in table.which:
+        options = {"plane": table.plane, "bounds": corners, "s": 3.0}
+        options["max_points"] = table.max_paths
+        jobs.append(("trajectories", plot_trajectory_2d, (trajectory,), options))
+    if "density" in table.which:
+        for one in maps:
+            options = {
+                "plane": one.plane,
+                "title": f"{one.method}, {_when(trajectory)}",
+            }
+            grid = (one.x, one.y, one.values)
+            jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
+    if "slice" in table.which:
+        for one in cuts:
+            options = {"x0": place, "levels": table.slice_levels}
+            options["cutoff_min"] = table.slice_cutoff_min
+            options["cutoff_max"] = table.slice_cutoff_max
+            grid = (one.x, one.y, one.values)
+            jobs.append((f"slice_yz_{one.method}", plot_slice_yz, grid, options))
+    files = []
+    for name, plot, arguments, options in jobs:
+        path = folder / f"{name}.png"
+        plot(*arguments, **options, **common, save_path=path)
+        files.append(path)
+    return files
+
+
+def _when(trajectory: Trajectory) -> str:
+    return f"t = {trajectory.times[-1]:.4g}"
+
+
+def write_page(
+    path: Path,
+    title: str,
+    trajectory: Trajectory,
+    domain: Box,
+    plane: str,
+    maps: Sequence[DensityMap],
+    statistics: Mapping[str, Any],
+    seconds: Mapping[str, float],
+    notes: Sequence[str],
+) -> Path:
+    """Write the page; it is one file and needs no network."""
+    report = Report(title)
+    report.add(moving_section(trajectory, domain, plane, maps))
+    report.add(Section("Figures", *figure_parts(trajectory, statistics)))
+    rate = rate_rows(trajectory, seconds)
+    parts: list[Part] = [Table(("what", "value"), rate)]
+    parts += [Heading("Notes"), *(Text(note) for note in notes)] if notes else []
+    report.add(Section("The run", *parts))
+    return report.write(path)
+
+
+def moving_section(
+    trajectory: Trajectory, domain: Box, plane: str, maps: Sequence[DensityMap]
+) -> Section:
+    """Particles over the density of the last frame, if there is one in this plane."""
+    behind = [one for one in maps if one.plane == plane]
+    shade = behind[0].values.T if behind else None
+    words = (
+        f"Behind them: the density at the end ({behind[0].method})." if behind else ""
+    )
+    color = "age" if trajectory.generation.any() else "position"
+    corners = np.stack([domain.lo, domain.hi])
+    return trajectory_section(
+        "Particles",
+        trajectory,
+        words,
+        plane,
+        color,
+        bounds=corners,
+        background=shade,
+    )
+
+
+def figure_parts(trajectory: Trajectory, statistics: Mapping[str, Any]) -> list[Part]:
+    """What became of the particles, and how far and fast they went."""
+    columns = ("", "mean", "deviation", "smallest", "largest")
+    rows = [
+        (name.replace("_", " "), *(float(v) for v in statistics[name].values()))
+        for name in ("displacement", "path_length", "speed")
+    ]
+    fate = [
+        (status.name.lower(), int((trajectory.status == status).sum()))
+        for status in ParticleStatus
+    ]
+    entered = int((trajectory.generation[-1:] - trajectory.generation[:1]).sum())
+    fate = [row for row in fate if row[1]]
+    fate += [("entered later", entered)] if entered else []
+    return [Table(columns, rows), Table(("particles", "number"), fate)]
+
+
+def rate_rows(
+    trajectory: Trajectory, seconds: Mapping[str, float]
+) -> list[tuple[str, Any]]:
+    """Sizes, seconds and the rate of the tracking."""
+    rows: list[tuple[str, Any]] = [
+        ("particles", trajectory.N),
+        ("recorded frames", trajectory.T),
+        ("integrator", str(trajectory.metadata.get("integrator", ""))),
+        ("step", float(trajectory.metadata.get("dt", np.nan))),
+    ]
+    rows += [(f"seconds: {name}", float(value)) for name, value in seconds.items()]
+    return rows

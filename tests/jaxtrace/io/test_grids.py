@@ -1,0 +1,232 @@
+"""Labeled grids of any order of dimensions, from memory, netCDF and zarr."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from jaxtrace.io.geometry import GridAxes
+from jaxtrace.io.grids import (
+    GRID_VELOCITIES,
+    dimension_roles,
+    open_grid,
+    velocity_variables,
+)
+from jaxtrace.io.series import load
+
+xarray = pytest.importorskip("xarray")
+
+TIMES = np.array(["2020-01-01T00", "2020-01-01T06", "2020-01-02T00"], "datetime64[ns]")
+
+
+def ocean(times=TIMES, lat=(10.0, 11.0, 13.0), dims=("time", "depth", "lat", "lon")):
+    """Velocities that tell every index apart: u = t + 10 z + 100 y + 1000 x."""
+    sizes = {"time": len(times), "depth": 2, "lat": len(lat), "lon": 4}
+    t, z, y, x = np.meshgrid(*(np.arange(n) for n in sizes.values()), indexing="ij")
+    u = (t + 10 * z + 100 * y + 1000 * x).astype(np.float64)
+    order = [list(sizes).index(dim) for dim in dims]
+    values = {name: (dims, (k * u).transpose(order)) for k, name in enumerate("uvw", 1)}
+    coords = {"time": times, "depth": [0.0, 5.0], "lat": list(lat)}
+    return xarray.Dataset(values, {**coords, "lon": [0.0, 1.0, 2.0, 4.0]})
+
+
+def read_grid(source, **options):
+    series = load(open_grid(source, **options))
+    assert isinstance(series.geometry, GridAxes)
+    return series
+
+
+def check(series):
+    assert series.velocities.shape == (3, 4, 3, 2, 3)
+    assert series.geometry.x.tolist() == [0, 1, 2, 4]
+    assert series.geometry.y.tolist() == [10, 11, 13]
+    assert series.geometry.z.tolist() == [0, 5]
+    assert series.velocities[2, 3, 1, 1].tolist() == [3112.0, 6224.0, 9336.0]
+
+
+@pytest.mark.parametrize(
+    "dims", [("time", "depth", "lat", "lon"), ("lon", "time", "lat", "depth")]
+)
+def test_any_order_of_dimensions(dims):
+    series = read_grid(ocean(dims=dims))
+    check(series)
+    assert series.times.tolist() == [0.0, 6 * 3600.0, 24 * 3600.0]
+    assert "seconds since 2020-01-01" in series.notes[1]
+
+
+def test_descending_axes_are_turned_with_their_values():
+    series = read_grid(ocean(lat=(13.0, 11.0, 10.0)))
+    assert series.geometry.y.tolist() == [10, 11, 13]
+    assert series.velocities[0, 0, :, 0, 0].tolist() == [200.0, 100.0, 0.0]
+
+
+def test_netcdf_and_zarr_give_the_same(tmp_path):
+    ocean().to_netcdf(tmp_path / "a.nc", engine="scipy")
+    check(read_grid(tmp_path / "a.nc", engine="scipy"))
+    check(read_grid(tmp_path / "a.nc"))
+    pytest.importorskip("h5netcdf")  # of netCDF-4, which most models write
+    ocean().to_netcdf(tmp_path / "b.nc", engine="h5netcdf")
+    check(read_grid(tmp_path / "b.nc"))
+    ocean().to_zarr(tmp_path / "a.zarr", consolidated=False)
+    check(read_grid(str(tmp_path / "a.zarr")))
+
+
+def test_several_files_follow_one_another(tmp_path):
+    whole = ocean()
+    for name, part in [("a_2.nc", slice(0, 1)), ("a_10.nc", slice(1, 3))]:
+        whole.isel(time=part).to_netcdf(tmp_path / name, engine="scipy")
+    series = read_grid(tmp_path / "a_*.nc")
+    check(series)
+    assert series.times.tolist() == [0.0, 6 * 3600.0, 24 * 3600.0]
+    assert "a_10.nc, slice 1" in series.files[2]
+
+
+def test_files_that_overlap_or_differ_are_named(tmp_path):
+    for name in ("a_1.nc", "a_2.nc"):
+        ocean().to_netcdf(tmp_path / name, engine="scipy")
+    with pytest.raises(ValueError, match=r"times must increase, but .*a_2\.nc follows"):
+        open_grid(tmp_path)
+    ocean(lat=(0.0, 1.0, 2.0)).to_netcdf(tmp_path / "a_2.nc", engine="scipy")
+    with pytest.raises(ValueError, match=r"a_2\.nc: grid .* differs"):
+        open_grid(tmp_path)
+
+
+def test_one_slice_is_read_at_a_time():
+    slices = open_grid(ocean(), dtype="float64")
+    assert len(slices) == 3
+    assert slices.read(1).dtype == np.float64
+    np.testing.assert_array_equal(slices.read(1)[0, 0, 0], [1.0, 2.0, 3.0])
+    assert slices.read_slice(1)[0] is slices.geometry
+
+
+def test_land_is_zero_or_nan_or_refused():
+    data = ocean()
+    data["u"][:, :, 1, 2] = np.nan
+    assert read_grid(data).velocities[0, 2, 1, 0, 0] == 0
+    kept = read_grid(data, land="nan").velocities
+    assert np.isnan(kept[..., 0]).sum() == 3 * 2
+    assert np.isfinite(kept[..., 1]).all()
+    with pytest.raises(ValueError, match=r"slice 0: 2 of 72 values .* not finite"):
+        read_grid(data, land="error")
+    data["v"][0, 0, 0, 0] = np.inf
+    with pytest.raises(ValueError, match="1 of 72 values"):
+        read_grid(data)
+    with pytest.raises(ValueError, match="one of zero, nan, error, got 'sea'"):
+        read_grid(data, land="sea")
+
+
+def test_flat_and_steady_fields_have_single_layers():
+    data = ocean().isel(time=0, depth=1, drop=True)[["u", "v"]]
+    series = read_grid(data)
+    assert series.velocities.shape == (1, 4, 3, 1, 3)
+    assert series.times.tolist() == [0.0]
+    assert series.geometry.z.tolist() == [0.0]
+    assert (series.velocities[..., 2] == 0).all()
+
+
+def test_numbers_and_durations_as_time():
+    assert read_grid(ocean(times=np.array([1.0, 2.0, 5.0]))).times.tolist() == [1, 2, 5]
+    hours = np.array([1, 2, 5], "timedelta64[h]").astype("timedelta64[ns]")
+    assert read_grid(ocean(times=hours)).times.tolist() == [0, 3600, 4 * 3600]
+
+
+def test_axes_without_coordinates_are_counted():
+    data = ocean().drop_vars("lon")
+    assert read_grid(data).geometry.x.tolist() == [0, 1, 2, 3]
+
+
+def test_staggered_and_curvilinear_grids_are_refused():
+    data = ocean()
+    data["v"] = data["v"].rename(lat="yc")
+    with pytest.raises(ValueError, match=r"'v' has the dimensions .* same points"):
+        read_grid(data)
+    bent = ocean().drop_vars(["lat", "lon"]).rename(lat="y", lon="x")
+    bent = bent.assign_coords(nav_lon=(("y", "x"), np.zeros((3, 4))))
+    with pytest.raises(ValueError, match="curvilinear coordinates nav_lon"):
+        read_grid(bent)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    path = tmp_path / "bad.nc"
+    ocean().to_netcdf(path, engine="scipy")
+    whole = path.read_bytes()
+    for content in (b"", b"garbage" * 50, whole[:40], whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"bad\.nc: "):
+            read_grid(path)
+    with pytest.raises(FileNotFoundError, match=r"none\.zarr: no such store"):
+        read_grid(tmp_path / "none.zarr")
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(ValueError, match=r"empty\.zarr: "):
+        read_grid(tmp_path / "empty.zarr")
+    with pytest.raises(FileNotFoundError, match=r"none\.nc"):
+        read_grid(tmp_path / "none.nc")
+
+
+def test_without_xarray_the_error_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[trace\]"'):
+        read_grid(tmp_path / "a.nc")
+
+
+def dataset(*names, dims=("time", "lat", "lon"), **attributes):
+    shape = tuple(range(2, 2 + len(dims)))
+    data = {name: (dims, np.zeros(shape)) for name in names}
+    coords = {d: (d, np.arange(n), attributes.get(d, {})) for d, n in zip(dims, shape)}  # noqa: B905
+    return xarray.Dataset(data, coords)
+
+
+@pytest.mark.parametrize("names", GRID_VELOCITIES)
+def test_usual_names_are_found_with_or_without_the_third(names):
+    present = [name for name in names if name]
+    assert velocity_variables(dataset("p", *present), None, "a") == tuple(present)
+    assert velocity_variables(dataset(*names[:2]), None, "a") == names[:2]
+
+
+def test_standard_names_are_found():
+    data = dataset("a", "b")
+    data["a"].attrs["standard_name"] = "northward_wind"
+    data["b"].attrs["standard_name"] = "eastward_wind"
+    assert velocity_variables(data, None, "x") == ("b", "a")
+
+
+def test_missing_variables_list_what_there_is():
+    with pytest.raises(ValueError, match=r"a\.nc: no two or three velocity.* p, u"):
+        velocity_variables(dataset("p", "u"), None, "a.nc")
+    with pytest.raises(ValueError, match=r"variables \('u', 'z'\)"):
+        velocity_variables(dataset("p", "u"), ("u", "z"), "a.nc")
+    assert velocity_variables(dataset("p", "q"), ("q", "p"), "a.nc") == ("q", "p")
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [
+        ("time", "depth", "lat", "lon"),
+        ("lon", "lat", "depth", "time"),
+        ("t", "z", "y", "x"),
+        ("ocean_time", "lev", "Latitude", "Longitude"),
+    ],
+)
+def test_dimensions_are_known_by_name(dims):
+    roles = dimension_roles(dataset("u", dims=dims)["u"], "a")
+    assert set(roles) == set("tzyx")
+    assert roles["x"].lower().startswith(("lon", "x"))
+    assert roles["t"] in ("time", "t", "ocean_time")
+
+
+def test_attributes_speak_before_names():
+    dims = ("p", "q", "r")
+    attributes = {
+        "p": {"axis": "X"},
+        "q": {"units": "degrees_north"},
+        "r": {"standard_name": "time"},
+    }
+    data = dataset("u", dims=dims, **attributes)
+    assert dimension_roles(data["u"], "a") == {"x": "p", "y": "q", "t": "r"}
+
+
+def test_a_dimension_of_unknown_meaning_is_named():
+    with pytest.raises(ValueError, match=r"a\.nc: cannot tell .*'member' of 'u'"):
+        dimension_roles(dataset("u", dims=("member", "lat"))["u"], "a.nc")
+    with pytest.raises(ValueError, match="'lat' of 'u'"):
+        dimension_roles(dataset("u", dims=("y", "lat"))["u"], "a.nc")

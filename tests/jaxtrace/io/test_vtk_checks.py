@@ -1,0 +1,213 @@
+"""Files that VTK reads without a word although they are cut or turned."""
+
+import numpy as np
+import pytest
+
+from jaxtrace.io.vtk_checks import (
+    check_dump,
+    check_text,
+    check_whole,
+    read_case,
+    times_in_text,
+)
+from jaxtrace.io.vtk_read import read_snapshot
+from trace_files import (
+    MODES,
+    data_folder,
+    hexahedra,
+    image,
+    unpack_vessels,
+    write_legacy,
+    write_xml,
+)
+
+pytest.importorskip("vtkmodules")
+
+
+def grid(time_name="TimeValue"):
+    data = hexahedra()
+    data.field_data[time_name] = np.array([0.125])
+    data["pressure"] = np.arange(60.0)
+    data.cell_data["mark"] = np.arange(24)
+    return data
+
+
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("name", ["TimeValue", "TIME", "Time"])
+def test_the_time_is_found_in_both_forms(tmp_path, text, name):
+    path = write_legacy(grid(name), tmp_path / "a.vtk", text)
+    assert times_in_text(path) == {name: 0.125}
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_time_on_the_nodes_is_found(tmp_path, text):
+    data = hexahedra()
+    data["Time"] = np.full(60, 2.5)
+    path = write_legacy(data, tmp_path / "a.vtk", text)
+    assert times_in_text(path) == {"Time": 2.5}
+
+
+def test_a_file_without_time_states_none(tmp_path):
+    assert times_in_text(write_legacy(hexahedra(), tmp_path / "a.vtk")) == {}
+
+
+def test_whole_files_pass(tmp_path):
+    check_text(write_legacy(grid(), tmp_path / "a.vtk", text=True))
+    check_text(write_legacy(grid(), tmp_path / "b.vtk", text=False))
+
+
+def test_a_text_that_ends_inside_an_array_is_refused(tmp_path):
+    path = write_legacy(grid(), tmp_path / "a.vtk", text=True)
+    whole = path.read_bytes()
+    for name in (b"mark", b"velocity", b"pressure"):
+        path.write_bytes(whole[: whole.index(name) + 60])
+        with pytest.raises(ValueError, match=r"a\.vtk: array .* values; .* cut short"):
+            check_text(path)
+
+
+def test_values_missing_in_the_middle_are_noticed(tmp_path):
+    path = write_legacy(grid(), tmp_path / "a.vtk", text=True)
+    whole = path.read_text()
+    path.write_text(whole.replace("9 10 11 12 13 14 15 16 17 \n", "", 1))
+    with pytest.raises(ValueError, match="'mark' has"):
+        check_text(path)
+
+
+def test_other_kinds_of_attributes_are_counted(tmp_path):
+    path = tmp_path / "a.vtk"
+    head = "# vtk DataFile Version 3.0\nx\nASCII\nDATASET STRUCTURED_POINTS\n"
+    head += "DIMENSIONS 2 1 1\nORIGIN 0 0 0\nSPACING 1 1 1\nPOINT_DATA 2\n"
+    for name, count in [("VECTORS v float", 6), ("TENSORS t float", 18)]:
+        values = ["1"] * count
+        path.write_text(head + name + "\n" + " ".join(values) + "\n")
+        check_text(path)
+        path.write_text(head + name + "\n" + " ".join(values[1:]) + "\n")
+        with pytest.raises(ValueError, match=f"{count - 1} of its {count}"):
+            check_text(path)
+
+
+@pytest.mark.parametrize("last", ["1.5", "1", "2 "])
+def test_points_that_end_early_are_noticed(tmp_path, last):
+    path = tmp_path / "a.vtk"
+    head = "# vtk DataFile Version 3.0\nx\nASCII\nDATASET UNSTRUCTURED_GRID\n"
+    path.write_text(f"{head}POINTS 2 float\n0 0 0 1 {last}")
+    with pytest.raises(ValueError, match="'POINTS' has 5 of its 6 values"):
+        check_text(path)
+
+
+GRIDS = {
+    "vti": image,
+    "vtr": lambda: image().cast_to_rectilinear_grid(),
+    "vts": lambda: image().cast_to_structured_grid(),
+    "vtu": hexahedra,
+}
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_whole_files_pass_of_vtk_whole(tmp_path, kind, mode):
+    check_whole(write_xml(GRIDS[kind](), tmp_path / f"w.{kind}", mode))
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+@pytest.mark.parametrize("mode", ["appended", "appended compressed"])
+def test_a_cut_file_is_refused_by_name(tmp_path, kind, mode, capfd):
+    whole = write_xml(GRIDS[kind](), tmp_path / f"w.{kind}", mode).read_bytes()
+    path = tmp_path / f"cut.{kind}"
+    for share in (0.2, 0.4, 0.55, 0.7, 0.85, 0.95, 0.995):
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(ValueError, match=rf"cut\.{kind}: "):
+            read_snapshot(path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cut_piece_is_named(tmp_path):
+    path = unpack_vessels(tmp_path)
+    check_whole(path)
+    piece = path.parent / "T0000000500" / "002.vtu"
+    piece.write_bytes(piece.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"002\.vtu: the file is cut short"):
+        read_snapshot(path)
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_bytes_in_another_order_than_declared_are_refused(tmp_path, kind, mode):
+    path = write_xml(GRIDS[kind](), tmp_path / f"a.{kind}", mode)
+    if mode == "ascii":
+        return
+    orders = [b'"LittleEndian"', b'"BigEndian"']
+    order = orders[MODES[mode][2] == "Big"]
+    other = orders[MODES[mode][2] == "Little"]
+    path.write_bytes(path.read_bytes().replace(order, other))
+    with pytest.raises(ValueError, match=rf"a\.{kind}: "):
+        read_snapshot(path)
+
+
+def write_case(folder, text="filetemplate: a%01d.f%05d\nfirsttimestep: 3\n", count=2):
+    for index in (3, 4):
+        (folder / f"a0.f{index:05d}").write_bytes(dump())
+    path = folder / "a.nek5000"
+    path.write_text(text + f"numtimesteps: {count}\n")
+    return path
+
+
+def dump(fields="XUP", nz=1, components=5, word=4):
+    """Two elements of 3 x 3 nodes."""
+    head = f"#std {word} 3 3 {nz} 2 2 0.5 1 0 1 {fields}".ljust(132)
+    return head.encode() + bytes(4 + 4 * 2 + word * 9 * nz * 2 * components)
+
+
+def test_the_dumps_of_a_case_are_found(tmp_path):
+    case = read_case(write_case(tmp_path))
+    assert [path.name for path in case.dumps] == ["a0.f00003", "a0.f00004"]
+    case.check(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense\n", "unknown line 'nonsense'"),
+        ("color: red\n", "unknown line 'color: red'"),
+        ("", "needs filetemplate"),
+        ("filetemplate: a%01d.f%05d\nfirsttimestep: x\n", "needs filetemplate.*'x'"),
+        ("filetemplate: a\nfirsttimestep: 1\n", "not like name%01d"),
+    ],
+)
+def test_a_wrong_case_is_refused_by_name(tmp_path, text, message):
+    with pytest.raises(ValueError, match=rf"(?s)a\.nek5000: .*{message}"):
+        read_case(write_case(tmp_path, text))
+
+
+def test_missing_dumps_and_empty_series_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"a\.nek5000: names 'a0\.f00005'"):
+        read_case(write_case(tmp_path, count=3))
+    with pytest.raises(ValueError, match="numtimesteps must be at least 1"):
+        read_case(write_case(tmp_path, count=0))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [dump(), dump("XUPT", components=6), dump("US02", 3, 5), dump("XU", components=4)],
+)
+def test_the_size_of_a_dump_is_that_of_its_fields(tmp_path, content):
+    path = tmp_path / "a0.f00001"
+    path.write_bytes(content)
+    check_dump(path)
+    path.write_bytes(content[:-1])
+    with pytest.raises(ValueError, match=r"a0\.f00001: .* cut short"):
+        check_dump(path)
+
+
+def test_a_dump_without_header_is_refused(tmp_path):
+    path = tmp_path / "a0.f00001"
+    path.write_bytes(b"hello")
+    with pytest.raises(ValueError, match=r"a0\.f00001: not a Nek5000 dump"):
+        check_dump(path)
+
+
+def test_the_real_dumps_pass():
+    case = read_case(data_folder("nek5000_eddy") / "eddy_uv.nek5000")
+    assert len(case.dumps) == 11
+    for index in range(11):
+        case.check(index)

@@ -1,0 +1,308 @@
+"""Exported lines and points are those of the trajectory, and never cross it."""
+
+from pathlib import Path
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+
+import trace_vtk
+from jaxtrace.io import polylines, vtk_write
+from jaxtrace.io.steps import listed_steps
+from jaxtrace.io.vtk_export import (
+    export_points_vtu,
+    export_trajectory_to_vtk,
+)
+
+
+def naive_lines(record):
+    """Lines as lists of (particle, frame), by the definition."""
+    lines = []
+    for particle in range(record.shown.shape[1]):
+        line = []
+        for frame in range(len(record.shown)):
+            if not record.shown[frame, particle]:
+                line = []
+                continue
+            if line and breaks(record, particle, frame):
+                line = []
+            if not line:
+                lines.append(line)
+            line.append((particle, frame))
+    return lines
+
+
+def breaks(record, particle, frame):
+    generation, period = record.generation, record.period
+    step = record.positions[frame, particle] - record.positions[frame - 1, particle]
+    recycled = (
+        generation is not None
+        and generation[frame, particle] != generation[frame - 1, particle]
+    )
+    wrapped = period is not None and any(
+        0 < length < np.inf and abs(d) > length / 2
+        for d, length in zip(step, period, strict=True)
+    )
+    return recycled or wrapped
+
+
+@st.composite
+def records(draw):
+    frames, particles = draw(st.integers(1, 7)), draw(st.integers(0, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    positions = rng.random((frames, particles, 3))
+    positions[rng.random((frames, particles)) < 0.1, 1] = np.nan
+    alive = rng.random((frames, particles)) < 0.8 if draw(st.booleans()) else None
+    generation = None
+    if draw(st.booleans()):
+        generation = (rng.random((frames, particles)) < 0.3).cumsum(axis=0)
+    period = draw(
+        st.sampled_from([None, (1.0, np.inf, 0.0), (0.0, 0.9, 1.2), (1.0, 0.0)])
+    )
+    metadata = {} if period is None else {"period": period}
+    trajectory = trace_vtk.trajectory(
+        positions, alive=alive, generation=generation, metadata=metadata
+    )
+    return polylines.recording(trajectory)
+
+
+def stream(column):
+    return np.concatenate([np.zeros(0), *map(np.ravel, column.blocks())])
+
+
+@hypothesis.given(records())
+@hypothesis.settings(max_examples=60)
+def test_lines_are_those_of_the_definition(record):
+    starts = polylines.line_starts(record)
+    in_order = starts.T[record.shown.T]
+    verts, lines = polylines.split_lines(in_order)
+    drawn = [p for line in naive_lines(record) for p in line]
+    ids = stream(lines.connectivity).astype(int)
+    ends = stream(lines.ends).astype(int)
+    found = [[drawn[i] for i in part] for part in np.split(ids, ends)[:-1]]
+    assert found == [line for line in naive_lines(record) if len(line) > 1]
+    alone = (
+        [] if verts is None else [[drawn[int(i)]] for i in stream(verts.connectivity)]
+    )
+    assert alone == [line for line in naive_lines(record) if len(line) == 1]
+
+
+@pytest.mark.parametrize("block", [1, 100, 10**6])
+def test_columns_follow_the_particles_for_any_block(monkeypatch, block):
+    monkeypatch.setattr(vtk_write, "BLOCK", block)
+    positions, _ = trace_vtk.random_walks(5, 4)
+    shown = np.random.default_rng(0).random((5, 4)) < 0.7
+    shown[:, 0] = True
+    points = polylines.by_particle("p", positions, shown)
+    expected = [positions[t, p] for p in range(4) for t in range(5) if shown[t, p]]
+    np.testing.assert_array_equal(stream(points).reshape(-1, 3), expected)
+    assert points.rows == shown.sum()
+    frames = polylines.repeat_frames("t", np.arange(5), shown)
+    expected = [t for p in range(4) for t in range(5) if shown[t, p]]
+    np.testing.assert_array_equal(stream(frames), expected)
+    names = polylines.repeat_particles("n", np.arange(4), shown)
+    expected = [p for p in range(4) for t in range(5) if shown[t, p]]
+    np.testing.assert_array_equal(stream(names), expected)
+
+
+@pytest.mark.parametrize("block", [1, 64, 10**6])
+def test_wraps_are_found_for_any_block(monkeypatch, block):
+    monkeypatch.setattr(vtk_write, "BLOCK", block)
+    times = np.linspace(0.0, 3.0, 31)
+    positions = np.zeros((31, 2, 3))
+    positions[..., 0] = np.mod(np.array([0.05, 0.55]) + times[:, np.newaxis], 1.0)
+    record = polylines.recording(
+        trace_vtk.trajectory(positions, times, metadata={"period": (1.0, 0.0, np.inf)})
+    )
+    assert polylines.line_starts(record).sum(axis=0).tolist() == [4, 4]
+
+
+def test_arrays_that_do_not_belong_together_are_refused():
+    positions, _ = trace_vtk.random_walks(4, 3)
+    with pytest.raises(ValueError, match="do not belong together"):
+        polylines.recording(trace_vtk.trajectory(positions, np.arange(3.0)))
+    with pytest.raises(ValueError, match=r"alive has shape \(4, 2\)"):
+        polylines.recording(
+            trace_vtk.trajectory(positions, alive=np.ones((4, 2), bool))
+        )
+    with pytest.raises(ValueError, match="one length per axis"):
+        polylines.recording(trace_vtk.trajectory(positions, metadata={"period": 1.0}))
+
+
+def channel(frames=12, particles=3):
+    """Particles that move along x, recycled at x = 1; one dies at frame 7."""
+    times = np.linspace(0.0, 2.0, frames)
+    traveled = np.linspace(0.0, 0.9, particles) + times[:, np.newaxis]
+    positions = np.zeros((frames, particles, 3), np.float32)
+    positions[..., 0] = np.mod(traveled, 1.0)
+    positions[..., 1] = np.arange(particles)
+    alive = np.ones((frames, particles), bool)
+    alive[7:, 1] = False
+    positions[7:, 1] = np.nan
+    return trace_vtk.trajectory(
+        positions,
+        times,
+        velocities=np.ones_like(positions),
+        alive=alive,
+        generation=(traveled // 1.0).astype(int),
+    )
+
+
+def test_every_particle_is_one_line_of_its_positions(tmp_path):
+    positions, velocities = trace_vtk.random_walks(6, 4)
+    times = np.linspace(0.0, 1.0, 6)
+    made = export_trajectory_to_vtk(
+        trace_vtk.trajectory(positions, times, velocities=velocities),
+        str(tmp_path / "out.vtp"),
+    )
+    assert made == {"mode": "single", "file": str(tmp_path / "out.vtp")}
+    found = trace_vtk.load(made["file"])
+    major = positions.transpose(1, 0, 2)
+    np.testing.assert_array_equal(trace_vtk.points(found), major.reshape(-1, 3))
+    assert trace_vtk.cells(found) == [tuple(range(6 * p, 6 * p + 6)) for p in range(4)]
+    data = trace_vtk.arrays(found.GetPointData())
+    np.testing.assert_array_equal(data["ParticleID"], np.repeat(np.arange(4), 6))
+    np.testing.assert_array_equal(data["TimeStep"], np.tile(np.arange(6), 4))
+    np.testing.assert_array_equal(data["Time"], np.tile(times, 4))
+    np.testing.assert_array_equal(
+        data["Velocity"], velocities.transpose(1, 0, 2).reshape(-1, 3)
+    )
+    for axis, name in enumerate(["InitialX", "InitialY", "InitialZ"]):
+        np.testing.assert_array_equal(data[name], np.repeat(positions[0, :, axis], 6))
+
+
+def test_no_line_crosses_the_domain(tmp_path):
+    made = export_trajectory_to_vtk(channel(), tmp_path / "out.vtp")
+    found = trace_vtk.load(made["file"])
+    place = trace_vtk.points(found)
+    assert np.isfinite(place).all()
+    assert len(place) == 12 * 3 - 5
+    for cell in trace_vtk.cells(found):
+        steps = np.diff(place[list(cell)], axis=0)
+        assert (steps[:, 0] > 0).all()
+        assert not steps[:, 1].any()
+    assert sum(map(len, trace_vtk.cells(found))) == len(place)
+
+
+def test_a_wrap_breaks_the_line(tmp_path):
+    times = np.linspace(0.0, 2.0, 41)
+    positions = np.zeros((41, 1, 3))
+    positions[:, 0, 1] = np.mod(0.02 + times, 1.0)
+    trajectory = trace_vtk.trajectory(
+        positions, times, metadata={"period": (np.inf, 1.0, 0.0)}
+    )
+    found = trace_vtk.load(
+        export_trajectory_to_vtk(trajectory, tmp_path / "a.vtp")["file"]
+    )
+    assert sorted(len(cell) for cell in trace_vtk.cells(found)) == [1, 20, 20]
+    for cell in trace_vtk.cells(found):
+        assert np.ptp(trace_vtk.points(found)[list(cell), 1]) < 1.0
+        assert (np.diff(trace_vtk.points(found)[list(cell), 1]) > 0).all()
+
+
+def test_a_series_has_one_file_per_frame_and_their_times(tmp_path):
+    trajectory = channel()
+    made = export_trajectory_to_vtk(trajectory, tmp_path / "run.vtp", time_series=True)
+    folder = tmp_path / "run_series"
+    assert made["mode"] == "series"
+    assert made["directory"] == str(folder)
+    assert made["count"] == 12
+    names = [f"trajectory_{i:04d}.vtu" for i in range(12)]
+    collection = Path(made["collection"])
+    assert {p.name for p in folder.iterdir()} == {*names, collection.name}
+    steps = [(step.time, step.files[0].name) for step in listed_steps(collection)]
+    assert steps == list(zip(trajectory.times, names, strict=True))
+    for index, name in enumerate(names):
+        found = trace_vtk.load(folder / name)
+        living = trajectory.alive[index]
+        np.testing.assert_array_equal(
+            trace_vtk.points(found), trajectory.positions[index, living]
+        )
+        data = trace_vtk.arrays(found.GetPointData())
+        np.testing.assert_array_equal(data["ParticleID"], np.flatnonzero(living))
+        np.testing.assert_array_equal(data["Time"], trajectory.times[index])
+        np.testing.assert_array_equal(data["Velocity"], np.ones((living.sum(), 3)))
+        np.testing.assert_array_equal(
+            data["InitialX"], trajectory.positions[0, living, 0]
+        )
+        when = trace_vtk.arrays(found.GetFieldData())["TimeValue"]
+        assert when == trajectory.times[index]
+
+
+def test_a_shorter_series_leaves_nothing_of_a_longer_one(tmp_path):
+    for frames in (5, 3):
+        positions, _ = trace_vtk.random_walks(frames, 2)
+        made = export_trajectory_to_vtk(
+            trace_vtk.trajectory(positions), tmp_path / "a", time_series=True
+        )
+    assert len(list(Path(made["directory"]).glob("*.vtu"))) == 3
+
+
+def test_what_is_left_out_and_what_is_given(tmp_path):
+    positions, velocities = trace_vtk.random_walks(3, 2)
+    trajectory = trace_vtk.trajectory(positions, velocities=velocities)
+    made = export_trajectory_to_vtk(
+        trajectory, tmp_path / "a", include_velocities=False, include_metadata=False
+    )
+    assert made["file"] == str(tmp_path / "a.vtp")
+    assert not trace_vtk.arrays(trace_vtk.load(made["file"]).GetPointData())
+    starts = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    made = export_trajectory_to_vtk(
+        trajectory, tmp_path / "b", initial_positions=starts
+    )
+    data = trace_vtk.arrays(trace_vtk.load(made["file"]).GetPointData())
+    np.testing.assert_array_equal(data["InitialZ"], [3, 3, 3, 6, 6, 6])
+    with pytest.raises(ValueError, match=r"initial_positions has shape \(3, 3\)"):
+        export_trajectory_to_vtk(
+            trajectory, tmp_path / "c", initial_positions=np.zeros((3, 3))
+        )
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (4, 0), (0, 2)])
+def test_a_trajectory_without_lines_is_written(tmp_path, shape):
+    trajectory = trace_vtk.trajectory(np.zeros((*shape, 3), np.float32))
+    made = export_trajectory_to_vtk(trajectory, tmp_path / "a.vtp")
+    assert trace_vtk.load(made["file"]).GetNumberOfPoints() == np.prod(shape)
+    made = export_trajectory_to_vtk(trajectory, tmp_path / "a.vtp", time_series=True)
+    assert made["count"] == shape[0]
+
+
+def test_times_keep_their_precision(tmp_path):
+    positions, _ = trace_vtk.random_walks(3, 2)
+    times = 1e9 + np.arange(3.0)
+    made = export_trajectory_to_vtk(
+        trace_vtk.trajectory(positions, times), tmp_path / "a"
+    )
+    data = trace_vtk.arrays(trace_vtk.load(made["file"]).GetPointData())
+    np.testing.assert_array_equal(data["Time"], np.tile(times, 2))
+
+
+def test_points_of_one_or_many_instants(tmp_path):
+    positions, velocities = trace_vtk.random_walks(3, 4)
+    positions[1, 2] = np.nan
+    path = export_points_vtu(
+        positions, tmp_path / "a", time=np.arange(3.0), velocities=velocities
+    )
+    assert path == tmp_path / "a.vtu"
+    found = trace_vtk.load(path)
+    keep = np.isfinite(positions).all(axis=-1)
+    np.testing.assert_array_equal(trace_vtk.points(found), positions[keep])
+    data = trace_vtk.arrays(found.GetPointData())
+    assert set(data) == {"ParticleID", "Time", "Velocity", "Speed"}
+    np.testing.assert_array_equal(
+        data["Speed"], np.linalg.norm(velocities[keep], axis=-1)
+    )
+    np.testing.assert_array_equal(data["Time"], np.nonzero(keep)[0])
+    np.testing.assert_array_equal(data["ParticleID"], np.nonzero(keep)[1])
+    path = export_points_vtu(
+        positions[0, :, :2], tmp_path / "b", particle_ids=[7, 8, 9, 10], time=2.0
+    )
+    data = trace_vtk.arrays(trace_vtk.load(path).GetPointData())
+    np.testing.assert_array_equal(data["ParticleID"], [7, 8, 9, 10])
+    with pytest.raises(ValueError, match="do not belong to time"):
+        export_points_vtu(positions, tmp_path / "c", time=1.0)
+    with pytest.raises(ValueError, match="'mass' has shape"):
+        export_points_vtu(
+            positions, tmp_path / "c", time=np.arange(3.0), arrays={"mass": np.zeros(5)}
+        )

@@ -1,0 +1,394 @@
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxtrace.io.geometry import Cells, GridAxes
+from jaxtrace.io.vtk_read import (
+    CaseSteps,
+    StatedTime,
+    Transcript,
+    captured,
+    chatter_logged,
+    peek_time,
+    read_snapshot,
+    reporting,
+    select_arrays,
+    time_steps,
+    vtk_class,
+)
+from trace_files import (
+    MODES,
+    data_folder,
+    hexahedra,
+    image,
+    linear,
+    unpack_vessels,
+    write_ensight,
+    write_legacy,
+    write_openfoam,
+    write_xml,
+)
+
+pytest.importorskip("vtkmodules")
+
+
+def failing_reader(tmp_path):
+    from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader
+
+    path = tmp_path / "bad.vtu"
+    path.write_text("not xml")
+    reader = vtkXMLUnstructuredGridReader()
+    reader.SetFileName(str(path))
+    return reader
+
+
+def test_errors_are_captured_and_nothing_is_printed(tmp_path, capfd):
+    reader = failing_reader(tmp_path)
+    with captured(reader) as transcript:
+        reader.Update()
+    assert any("syntax error" in line for line in transcript.failures())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_vtk_speaks_as_before_afterwards(tmp_path, capfd):
+    from vtkmodules.vtkCommonCore import vtkLogger, vtkOutputWindow
+
+    before = vtkOutputWindow.GetInstance(), vtkLogger.GetCurrentVerbosityCutoff()
+    with captured(failing_reader(tmp_path)):
+        pass
+    after = vtkOutputWindow.GetInstance(), vtkLogger.GetCurrentVerbosityCutoff()
+    assert before == after
+    failing_reader(tmp_path).Update()
+    assert "syntax error" in capfd.readouterr().err
+
+
+def test_failures_are_short_and_each_said_once():
+    transcript = Transcript()
+    line = "ERROR: In vtkA.cxx, line 3\nvtkA (0x12ab): Cannot read\n  the points.\n\n"
+    transcript.add(line + line)
+    transcript.add("Warning: In vtkB.cxx, line 1\nvtkB (0x1): never mind\n\n")
+    transcript.add("Generic Warning: In vtkC.cxx, line 1\nError reading binary data!\n")
+    transcript.add("ERROR: In x, line 1\nvtkP (0x1): returned failure for request: z\n")
+    assert transcript.failures() == [
+        "Cannot read the points.",
+        "Error reading binary data!",
+    ]
+
+
+def test_what_c_code_prints_goes_to_the_log(capfd, caplog):
+    with caplog.at_level(logging.DEBUG, "jaxtrace"), chatter_logged():
+        os.write(1, b"2D-Mesh found")
+    assert capfd.readouterr().out == ""
+    assert "2D-Mesh found" in caplog.text
+    os.write(1, b"loud again")
+    assert capfd.readouterr().out == "loud again"
+
+
+pytest.importorskip("vtkmodules")
+
+
+def reader_of(path: Path):
+    reader = vtk_class("vtkIOXML", "vtkXMLUnstructuredGridReader")()
+    reader.SetFileName(str(path))
+    return reader
+
+
+def test_only_the_arrays_asked_for_are_read(tmp_path):
+    grid = hexahedra()
+    grid["pressure"] = np.zeros(60)
+    grid.cell_data["mark"] = np.zeros(24)
+    reader = reader_of(write_xml(grid, tmp_path / "a.vtu", time=3.5))
+    reader.UpdateInformation()
+    assert time_steps(reader) == (3.5,)
+    assert select_arrays(reader, ("velocity",)) == ("velocity", "pressure", "mark")
+    reader.Update()
+    data = reader.GetOutput()
+    assert data.GetPointData().GetNumberOfArrays() == 1
+    assert data.GetCellData().GetNumberOfArrays() == 0
+
+
+def test_complaints_become_an_error_that_names_the_file(tmp_path):
+    path = tmp_path / "a.vtu"
+    path.write_text("<VTKFile>")
+    reader = reader_of(path)
+    wanted = r"a\.vtu: VTK cannot read the file: \w"
+    with pytest.raises(ValueError, match=wanted), reporting(path, reader):
+        reader.Update()
+
+
+def test_without_vtk_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "vtkmodules.vtkIOXML", None)
+    with pytest.raises(ImportError, match=r'pip install "jaxrig\[trace\]"'):
+        vtk_class("vtkIOXML", "vtkXMLUnstructuredGridReader")
+
+
+pyvista = pytest.importorskip("pyvista")
+
+
+def curvilinear():
+    x, y, z = np.meshgrid([0.0, 1, 3], [0.0, 2], [0.0, 1, 5, 6], indexing="ij")
+    grid = pyvista.StructuredGrid(x + 0.1 * y, y, z)
+    grid["velocity"] = linear(grid.points)
+    return grid
+
+
+def rectilinear():
+    grid = pyvista.RectilinearGrid([0.0, 1, 5], [0.0, 2, 3, 9], [1.0, 7])
+    grid["velocity"] = linear(grid.points)
+    return grid
+
+
+def surface():
+    sphere = pyvista.Sphere(theta_resolution=6, phi_resolution=6)
+    sphere["velocity"] = linear(sphere.points)
+    return sphere
+
+
+KINDS = {
+    "vti": image,
+    "vtr": rectilinear,
+    "vts": curvilinear,
+    "vtu": hexahedra,
+    "vtp": surface,
+}
+
+
+def nodes_of(geometry) -> np.ndarray:
+    return geometry.points if isinstance(geometry, Cells) else geometry.points()
+
+
+def check(snapshot, data, rtol=1e-12):
+    points = nodes_of(snapshot.geometry)
+    np.testing.assert_allclose(points, data.points, rtol=rtol)
+    values = snapshot.arrays["velocity"]
+    if isinstance(snapshot.geometry, GridAxes):
+        values = values.transpose(2, 1, 0, 3).reshape(-1, 3)
+    np.testing.assert_allclose(values, linear(points), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_xml_format_in_every_encoding(tmp_path, kind, mode):
+    data = KINDS[kind]()
+    path = write_xml(data, tmp_path / f"a.{kind}", mode, time=1.5)
+    snapshot = read_snapshot(path)
+    check(snapshot, data, 1e-6 if kind == "vtp" else 1e-12)
+    assert snapshot.time == 1.5
+    assert snapshot.source == str(path)
+    assert peek_time(path) == StatedTime(field=1.5)
+
+
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_in_the_legacy_format(tmp_path, kind, text):
+    data = KINDS[kind]()
+    data.field_data["TIME"] = np.array([0.75])
+    path = write_legacy(data, tmp_path / "a.vtk", text)
+    check(read_snapshot(path), data, 2e-5 if text or kind == "vtp" else 1e-12)
+    assert read_snapshot(path).time == 0.75
+    assert peek_time(path) == StatedTime(field=0.75)
+
+
+def test_curvilinear_cells_are_hexahedra(tmp_path):
+    geometry = read_snapshot(write_xml(curvilinear(), tmp_path / "a.vts")).geometry
+    assert isinstance(geometry, Cells)
+    assert set(geometry.types.tolist()) == {12}
+    assert geometry.n_cells == 2 * 1 * 3
+
+
+def test_rectilinear_axes_are_kept(tmp_path):
+    axes = read_snapshot(write_xml(rectilinear(), tmp_path / "a.vtr")).geometry
+    assert isinstance(axes, GridAxes)
+    assert axes.y.tolist() == [0, 2, 3, 9]
+
+
+@pytest.mark.parametrize(
+    ("name", "stated"),
+    [("TIME", StatedTime(field=4.0)), ("Time", StatedTime(array=4.0))],
+)
+def test_other_names_of_the_time_in_xml(tmp_path, name, stated):
+    data = hexahedra()
+    data.field_data[name] = np.array([4.0])
+    assert peek_time(write_xml(data, tmp_path / "a.vtu")) == stated
+
+
+def test_a_time_on_the_nodes_counts_as_an_array(tmp_path):
+    data = hexahedra()
+    data["Time"] = np.full(60, 0.5)
+    path = write_xml(data, tmp_path / "a.vtu")
+    assert peek_time(path) == StatedTime(array=0.5)
+    assert read_snapshot(path).time == 0.5
+    assert peek_time(write_xml(hexahedra(), tmp_path / "b.vtu")) == StatedTime()
+
+
+def test_several_arrays_of_a_kind_are_all_read_from_legacy_files(tmp_path):
+    data = hexahedra()
+    data["U"] = 2 * linear(data.points)
+    snapshot = read_snapshot(write_legacy(data, tmp_path / "a.vtk"))
+    assert {"U", "velocity"} <= set(snapshot.arrays)
+
+
+def test_arrays_not_asked_for_are_known_but_not_read(tmp_path):
+    data = hexahedra()
+    data["pressure"] = np.zeros(60)
+    snapshot = read_snapshot(write_xml(data, tmp_path / "a.vtu"), ("velocity",))
+    assert list(snapshot.arrays) == ["velocity"]
+    assert set(snapshot.available) == {"velocity", "pressure"}
+
+
+def test_multiblock_files_are_one_mesh(tmp_path):
+    path = tmp_path / "a.vtm"
+    pyvista.MultiBlock([hexahedra((2, 2, 2)), hexahedra((3, 2, 2))]).save(path)
+    snapshot = read_snapshot(path)
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.geometry.n_cells == 3
+
+
+CUTS = [0.02, 0.2, 0.4, 0.55, 0.7, 0.85, 0.95]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_cut_xml_file_is_refused_by_name(tmp_path, mode, capfd):
+    whole = write_xml(hexahedra(), tmp_path / "w.vtu", mode).read_bytes()
+    path = tmp_path / "cut.vtu"
+    for share in CUTS:
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(ValueError, match=r"cut\.vtu: "):
+            read_snapshot(path)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_cut_legacy_file_is_refused_by_name(tmp_path, text, capfd):
+    whole = write_legacy(hexahedra(), tmp_path / "w.vtk", text).read_bytes()
+    path = tmp_path / "cut.vtk"
+    for share in (*CUTS, 0.99):
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(ValueError, match=r"cut\.vtk: "):
+            read_snapshot(path)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("suffix", ["vti", "vtr", "vts", "vtu", "vtp", "pvtu", "vtk"])
+@pytest.mark.parametrize("content", [b"", b"hello\n" * 20, bytes(range(256)) * 4])
+def test_empty_files_and_garbage_are_refused_by_name(tmp_path, suffix, content, capfd):
+    path = tmp_path / f"junk.{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"junk\.{suffix}: "):
+        read_snapshot(path)
+    with pytest.raises(ValueError, match=rf"junk\.{suffix}: "):
+        peek_time(path)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("mode", ["inline", "appended", "appended compressed"])
+def test_a_wrongly_declared_byte_order_is_refused(tmp_path, mode):
+    path = write_xml(hexahedra(), tmp_path / "a.vtu", mode)
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b'"LittleEndian"', b'"BigEndian"'))
+    with pytest.raises(ValueError, match=r"a\.vtu: "):
+        read_snapshot(path)
+
+
+def test_a_count_of_points_that_does_not_fit_is_refused(tmp_path):
+    path = write_xml(hexahedra(), tmp_path / "a.vtu", "ascii")
+    text = path.read_text()
+    for count in (59, 61):
+        wrong = f'NumberOfPoints="{count}"'
+        path.write_text(text.replace('NumberOfPoints="60"', wrong))
+        with pytest.raises(ValueError, match=r"a\.vtu: "):
+            read_snapshot(path)
+
+
+def test_missing_files_and_pieces_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.vtu: no such file"):
+        read_snapshot(tmp_path / "none.vtu")
+    path = unpack_vessels(tmp_path)
+    (path.parent / "T0000000500" / "002.vtu").unlink()
+    with pytest.raises(ValueError, match=r"T0000000500\.pvtu: .*piece 2"):
+        read_snapshot(path)
+
+
+def test_an_unknown_extension_lists_the_known_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"unknown extension '\.xyz'.*\.vtu"):
+        read_snapshot(tmp_path / "a.xyz")
+
+
+def test_pieces_come_as_stored(tmp_path):
+    snapshot = read_snapshot(unpack_vessels(tmp_path))
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.assembled
+    assert (snapshot.geometry.n_points, snapshot.geometry.n_cells) == (48_823, 39_353)
+    assert snapshot.cell_arrays["velocity"].shape == (39_353, 3)
+
+
+pytest.importorskip("vtkmodules")
+
+
+def test_nek5000_dumps_have_their_times_and_elements(capfd):
+    steps = CaseSteps(data_folder("nek5000_eddy") / "eddy_uv.nek5000")
+    np.testing.assert_allclose(steps.times, np.arange(11) / 100, rtol=1e-12)
+    first, last = steps.read(0), steps.read(10)
+    assert isinstance(first.geometry, Cells)
+    assert first.geometry.points.shape == (16_384, 3)
+    low, high = first.geometry.points.min(axis=0), first.geometry.points.max(axis=0)
+    np.testing.assert_allclose(low, 0, atol=0)
+    np.testing.assert_allclose(high, [2 * np.pi, 2 * np.pi, 0], rtol=1e-6)
+    assert not np.array_equal(first.arrays["Velocity"], last.arrays["Velocity"])
+    again = steps.read(0)
+    np.testing.assert_array_equal(first.arrays["Velocity"], again.arrays["Velocity"])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cut_dump_is_refused_by_name(tmp_path, capfd):
+    shutil.copytree(data_folder("nek5000_eddy"), tmp_path / "run")
+    dump = tmp_path / "run" / "eddy_uv0.f00003"
+    dump.chmod(0o644)
+    dump.write_bytes(dump.read_bytes()[:100_000])
+    steps = CaseSteps(tmp_path / "run" / "eddy_uv.nek5000")
+    with pytest.raises(ValueError, match=r"eddy_uv0\.f00003: .* cut short"):
+        steps.read(2)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_ensight_parts_and_times(tmp_path):
+    steps = CaseSteps(write_ensight(tmp_path, times=(0.5, 1.5, 4.0)))
+    assert steps.times.tolist() == [0.5, 1.5, 4.0]
+    for index, time in enumerate(steps.times):
+        snapshot = steps.read(index)
+        assert isinstance(snapshot.geometry, Cells)
+        assert snapshot.geometry.types.tolist() == [12, 12]
+        assert snapshot.assembled
+        assert (snapshot.arrays["velocity"] == np.full((16, 3), time)).all()
+
+
+def test_openfoam_cells_and_times(tmp_path):
+    steps = CaseSteps(write_openfoam(tmp_path, times=(0.0, 0.25, 0.5)))
+    assert steps.times.tolist() == [0.0, 0.25, 0.5]
+    snapshot = steps.read(2)
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.geometry.n_points == 12
+    np.testing.assert_allclose(snapshot.cell_arrays["U"], [[0.5, 0, 1], [0.5, 1, 1]])
+
+
+def test_cases_that_cannot_be_read_are_named(tmp_path, capfd):
+    for name in ("a.case", "a.nek5000", "a.foam"):
+        with pytest.raises(FileNotFoundError, match=rf"{name}: no such file"):
+            CaseSteps(tmp_path / name)
+        (tmp_path / name).write_text("nonsense\n")
+        with pytest.raises(ValueError, match=name):
+            CaseSteps(tmp_path / name).read(0)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_variable_file_is_refused(tmp_path):
+    case = write_ensight(tmp_path)
+    (tmp_path / "box.vel001").unlink()
+    steps = CaseSteps(case)
+    with pytest.raises(ValueError, match=r"box\.case"):
+        steps.read(1)

@@ -1,0 +1,192 @@
+"""Maps integrate to one over the domain; where there is none, a sentence says why.
+
+The pictures asked for are drawn, and no others.
+
+The page plays the particles and says what the run was.
+"""
+
+import numpy as np
+import pytest
+
+from jaxrig.report import Points, Table
+from jaxrig.report.images import png_size
+from jaxtrace.analysis.statistics import analyze_trajectory_results
+from jaxtrace.bounds import box_bounds
+from jaxtrace.workflow.results import (
+    draw,
+    estimate,
+    figure_parts,
+    flow_slab,
+    moving_section,
+    plane_slab,
+    rate_rows,
+    save_maps,
+    write_page,
+)
+from jaxtrace.workflow.tables import Density, Pictures
+from trace_records import absorbing_channel, recycling_channel
+
+BOX = box_bounds([[0, 0, 0], [2, 1, 1]])
+CLOUD = (
+    np.random.default_rng(0)
+    .uniform([0.7, 0.3, 0.3], [1.3, 0.7, 0.7], (400, 3))
+    .astype(np.float32)
+)
+
+
+@pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
+def test_each_method_gives_a_density_of_one_particle(plane):
+    table = Density(resolution=81, plane=plane)
+    maps, notes = estimate(table, CLOUD, BOX, plane)
+    assert [one.method for one in maps] == ["kde", "sph"]
+    assert notes == []
+    for one in maps:
+        cell = np.diff(one.x[0]).mean() * np.diff(one.y[:, 0]).mean()
+        assert one.values.sum() * cell == pytest.approx(1, abs=0.02)
+        assert one.particles == 400
+        assert one.facts()["highest"] == pytest.approx(one.values.max())
+
+
+def test_a_slab_takes_only_what_is_near():
+    table = Density(methods=("kde",))
+    maps, _ = estimate(table, CLOUD, BOX, "yz", slab=(1.3, 0.2))
+    near = np.abs(CLOUD[:, 0] - 1.3) <= 0.1
+    assert maps[0].particles == near.sum() < 400
+
+
+def test_absorbed_particles_do_not_count():
+    gone = CLOUD.copy()
+    gone[:100] = np.nan
+    maps, _ = estimate(Density(methods=("kde",)), gone, BOX, "xy")
+    assert maps[0].particles == 300
+
+
+@pytest.mark.parametrize(
+    ("positions", "box", "words"),
+    [
+        (CLOUD[:1], BOX, "1 particles are left"),
+        (CLOUD, box_bounds([0, 2, 0, 0]), "the domain is flat"),
+        (CLOUD * [1, 0, 1], BOX, "lie on a line"),
+    ],
+)
+def test_without_a_map_there_is_a_reason(positions, box, words):
+    maps, notes = estimate(Density(), np.asarray(positions, np.float32), box, "xy")
+    assert maps == []
+    assert len(notes) == 1
+    assert words in notes[0]
+
+
+def test_too_few_neighbors_are_said():
+    table = Density(sph_adaptive=True, sph_n_neighbors=50)
+    maps, notes = estimate(table, CLOUD[:20], BOX, "xy")
+    assert [one.method for one in maps] == ["kde"]
+    assert "lower sph_n_neighbors" in notes[0]
+
+
+def test_slabs_scale_with_the_domain():
+    assert plane_slab(Density(), BOX) is None
+    assert plane_slab(Density(slab_position=0.5), BOX) == (0.5, pytest.approx(0.1))
+    own = Density(slab_position=0.5, slab_thickness=0.01)
+    assert plane_slab(own, BOX) == (0.5, 0.01)
+    assert flow_slab(Density(), None, BOX) == pytest.approx((1.4, 0.2))
+    assert flow_slab(Density(), 1.0, BOX) == pytest.approx((1.0, 0.2))
+    assert flow_slab(Density(), None, box_bounds([0, 0, 0, 1])) is None
+
+
+def test_maps_are_saved_by_name(tmp_path):
+    maps, _ = estimate(Density(resolution=10), CLOUD, BOX, "xy")
+    with np.load(save_maps(maps, tmp_path / "density.npz")) as found:
+        assert set(found) == {
+            f"{method}_xy_{part}"
+            for method in ("kde", "sph")
+            for part in ("x", "y", "density")
+        }
+        np.testing.assert_array_equal(found["kde_xy_density"], maps[0].values)
+
+
+pytest.importorskip("matplotlib")
+BOX_PICTURES = box_bounds([[0, 0, 0], [1, 1, 1]])
+PATHS = recycling_channel(1.0, 1.0, np.linspace(0, 0.9, 5), np.linspace(0, 2, 9))
+CLOUD_PICTURES = np.random.default_rng(0).uniform(0, 1, (40, 3)).astype(np.float32)
+
+
+def drawn(folder, which):
+    maps, _ = estimate(Density(resolution=12), CLOUD_PICTURES, BOX_PICTURES, "xy")
+    cuts, _ = estimate(Density(resolution=12), CLOUD_PICTURES, BOX_PICTURES, "yz")
+    table = Pictures(which=which)
+    return draw(table, folder, PATHS, BOX_PICTURES, maps, cuts, 0.7)
+
+
+def test_all_of_them(tmp_path):
+    files = drawn(tmp_path, ("particles", "trajectories", "density", "slice"))
+    assert [path.name for path in files] == [
+        "final_particles.png",
+        "trajectories.png",
+        "density_kde.png",
+        "density_sph.png",
+        "slice_yz_kde.png",
+        "slice_yz_sph.png",
+    ]
+    for path in files:
+        assert min(png_size(path.read_bytes())) > 100
+
+
+def test_none_and_one(tmp_path):
+    assert drawn(tmp_path, ()) == []
+    assert [path.name for path in drawn(tmp_path, ("particles",))] == [
+        "final_particles.png"
+    ]
+
+
+BOX_PAGE = box_bounds([[0, -1, -1], [1, 1, 1]])
+TIMES = np.linspace(0, 2, 9)
+STARTS = np.linspace(0, 0.9, 5)
+CLOUD_PAGE = np.random.default_rng(0).uniform(0, 1, (40, 3)).astype(np.float32)
+
+
+def test_particles_play_over_the_density_of_their_plane():
+    paths = recycling_channel(1.0, 1.0, STARTS, TIMES)
+    maps, _ = estimate(Density(resolution=12), CLOUD_PAGE, BOX_PAGE, "xy")
+    section = moving_section(paths, BOX_PAGE, "xy", maps)
+    (points,) = (part for part in section.parts if isinstance(part, Points))
+    assert points.positions.shape == (9, 5, 2)
+    assert points.background is not None
+    other = moving_section(paths, BOX_PAGE, "xz", maps)
+    (points,) = (part for part in other.parts if isinstance(part, Points))
+    assert points.background is None
+
+
+def test_figures_count_what_became_of_particles():
+    paths = absorbing_channel(1.0, 1.0, STARTS, np.linspace(0, 0.5, 6))
+    statistics, _ = analyze_trajectory_results(paths, verbose=False)
+    lengths, fates = figure_parts(paths, statistics)
+    assert isinstance(lengths, Table)
+    assert isinstance(fates, Table)
+    left = int((STARTS + 0.5 >= 1).sum())
+    assert fates.rows == (("active", 5 - left), ("exited", left))
+    again = recycling_channel(1.0, 1.0, STARTS, TIMES)
+    statistics, _ = analyze_trajectory_results(again, verbose=False)
+    _, fates = figure_parts(again, statistics)
+    assert isinstance(fates, Table)
+    assert "entered later" in [row[0] for row in fates.rows]
+
+
+def test_a_whole_page(tmp_path):
+    paths = recycling_channel(1.0, 1.0, STARTS, TIMES)
+    statistics, _ = analyze_trajectory_results(paths, verbose=False)
+    path = write_page(
+        tmp_path / "report.html",
+        "A channel",
+        paths,
+        BOX_PAGE,
+        "xy",
+        [],
+        statistics,
+        {"tracking": 0.5},
+        ["a note"],
+    )
+    page = path.read_text()
+    assert "<h1>A channel</h1>" in page
+    assert "<canvas" in page
+    assert "a note" in page
+    assert ("seconds: tracking", 0.5) in rate_rows(paths, {"tracking": 0.5})
