@@ -34,6 +34,10 @@ from jaxtrace.io.series import (
 
 COPIES = 2  # of a series in memory while its field is made: on the host, on the device
 TRILINEAR = "trilinear"
+UNKNOWN_STILL = (
+    "nodes without motion are known only once all slices are read, and these do not "
+    "fit the memory limit"
+)
 CHANGING = "elements of a mesh per slice"
 # The same policy has one name on grids and another on elements.
 _ON_GRIDS = {"nearest_element": "clamp"}
@@ -92,14 +96,11 @@ def load_optimized_dataset(
 ) -> TimeSeriesField | StreamedField | ChangingMeshField:
     """Return the field of a series in files: times, cells and walls as they are there.
 
-    A `TimeSeriesField`; a series above the configured memory limit is streamed, and a
-    mesh that changes between slices is kept for each. A slice above
-    `max_memory_per_timestep_mb` is a ValueError. `subsample_factor` keeps every n-th
-    node (along each axis of a grid; a mesh loses its cells), `discard_boundary_layers`
-    leaves out nodes at which the velocity is zero in every slice, and the cells around
-    them. Other options are those of `jaxtrace.io.formats.open_slices`
-    (velocity_field_name, skip_initial_timesteps, use_stable_mesh_only, ...) and of
-    `TimeSeriesField`.
+    A series above the configured memory limit is streamed, and a mesh that changes
+    between slices is kept for each. A slice above `max_memory_per_timestep_mb` is a
+    ValueError. `subsample_factor` keeps every n-th node (along each axis of a grid; a
+    mesh loses its cells), `discard_boundary_layers` leaves out nodes at which the
+    velocity is always zero. Other options are those of `open_slices`.
     """
     _check_precision(dtype)
     opened = open_slices(
@@ -115,32 +116,22 @@ def load_optimized_dataset(
         "file_pattern": source_name(data_pattern),
         "files": slices.labels,
     }
+    rules = (interpolation, extrapolation, outside)
     if _exceeds_memory(slices):
         if discard_boundary_layers:
-            raise ValueError(
-                "nodes without motion are known only once all slices are read, and "
-                "these do not fit the memory limit: leave out discard_boundary_layers"
-            )
-        rules = (interpolation, extrapolation, outside, spatial_interpolation)
-        streamed, _ = _stream(slices, *rules)
+            raise ValueError(f"{UNKNOWN_STILL}: leave out discard_boundary_layers")
+        streamed, _ = _stream(slices, *rules, spatial_interpolation)
         streamed._source_info = info | _facts(slices) | {"streamed": True}
         return streamed
     series = load(slices)
     if discard_boundary_layers:
         series = discard_still_nodes(series)
-    if isinstance(series.geometry, tuple):
-        if spatial_interpolation == "nearest":
-            raise ValueError(
-                "spatial_interpolation='nearest' is not for meshes that change: leave "
-                "it out, or give use_stable_mesh_only=True"
-            )
-        return _make_changing(series, interpolation, extrapolation, outside)
-    arrays = series_arrays(series)
     info |= _facts(slices) | {"notes": series.notes}
+    if isinstance(series.geometry, tuple):
+        return _make_changing(series, *rules, spatial_interpolation)
+    arrays = series_arrays(series)
     return TimeSeriesField(
-        arrays["velocity_data"],
-        arrays["times"],
-        arrays["positions"],
+        *(arrays[name] for name in ("velocity_data", "times", "positions")),
         interpolation,
         extrapolation,
         info,
@@ -197,8 +188,17 @@ def _make_field(
 
 
 def _make_changing(
-    series: Series, interpolation: str, extrapolation: str, outside: str | None
+    series: Series,
+    interpolation: str,
+    extrapolation: str,
+    outside: str | None,
+    choice: str = "auto",
 ) -> ChangingMeshField:
+    if choice == "nearest":
+        raise ValueError(
+            "spatial_interpolation='nearest' is not for meshes that change: leave it "
+            "out, or give use_stable_mesh_only=True"
+        )
     meshes: Any = series.geometry
     for index, mesh in enumerate(meshes):
         if not mesh.has_elements:
