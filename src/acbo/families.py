@@ -4,8 +4,10 @@ A data set has observational rows, then rows in which one variable was set, neve
 target.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -16,10 +18,36 @@ from acbo.graphs import RandomGraph, family_named
 from acbo.history import History
 from acbo.mechanisms import MECHANISMS, NOISE_KINDS, draw_features, widen_units
 from acbo.scm import SCM, no_intervention, sample_each, sample_rows, set_variables
+from acbo.types import check_known
+from jaxrig.settings import Checked, Count, Fraction, Reader, flag, wrong
+
+
+def _names(check: Callable[[str], Any]) -> Reader:
+    """Return the reader of names; one given twice is drawn twice as often."""
+
+    def read(value: Any, name: str) -> tuple[str, ...]:
+        if not value:
+            raise wrong(name, value, "one name or more")
+        for each in value:
+            check(each)
+        return tuple(value)
+
+    return read
+
+
+def _span(value: Any, name: str) -> tuple[Any, Any]:
+    low, high = value
+    if not 0 <= low <= high:
+        raise wrong(name, value, "0 <= low <= high")
+    return low, high
+
+
+_mechanism = partial(check_known, names=MECHANISMS, what="mechanism")
+_noise = partial(check_known, names=NOISE_KINDS, what="noise")
 
 
 @dataclass(frozen=True)
-class SCMConfig:
+class SCMConfig(Checked):
     """A distribution over models: graphs, mechanisms, noise and the sizes of each.
 
     Weights have magnitudes within `weights` and either sign. Noise scales lie within
@@ -27,32 +55,16 @@ class SCMConfig:
     `any_target` of the models the target is any variable, a root included.
     """
 
-    families: tuple[str, ...] = ("chain", "fork", "scale_free", "er1", "er2")
-    mechanisms: tuple[str, ...] = ("linear",)
-    noises: tuple[str, ...] = ("gaussian",)
-    weights: tuple[float, float] = (0.5, 2.0)
-    noise: tuple[float, float] = (1.0, 1.0)
-    equal_noise: float = 1.0
-    any_target: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, allowed in (("mechanisms", MECHANISMS), ("noises", NOISE_KINDS)):
-            for each in getattr(self, name):
-                if each not in allowed:
-                    raise ValueError(
-                        f"{name}: {each!r} is not one of: {', '.join(allowed)}"
-                    )
-        for each in self.families:
-            family_named(each)
-        if not (self.families and self.mechanisms and self.noises):
-            raise ValueError("families, mechanisms and noises need one name at least")
-        for name in ("weights", "noise"):
-            low, high = getattr(self, name)
-            if not 0 <= low <= high:
-                raise ValueError(f"{name}={(low, high)} must be 0 <= low <= high")
-        for name in ("equal_noise", "any_target"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be within 0 and 1")
+    families: Annotated[tuple[str, ...], _names(family_named)] = (
+        *("chain", "fork", "scale_free"),
+        *("er1", "er2"),
+    )
+    mechanisms: Annotated[tuple[str, ...], _names(_mechanism)] = ("linear",)
+    noises: Annotated[tuple[str, ...], _names(_noise)] = ("gaussian",)
+    weights: Annotated[tuple[float, float], _span] = (0.5, 2.0)
+    noise: Annotated[tuple[float, float], _span] = (1.0, 1.0)
+    equal_noise: Fraction = 1.0
+    any_target: Fraction = 0.0
 
 
 def draw_ranges(
@@ -160,11 +172,17 @@ def random_scms(
     return jax.vmap(lambda k, size: random_scm(k, config, size, d))(keys, sizes)
 
 
+def _models(value: Any, name: str) -> tuple[SCMConfig, ...]:
+    if not value:
+        raise wrong(name, value, "one SCMConfig or more")
+    return tuple(value)
+
+
 FAR = 1e17  # a range that few values leave, and whose squares stay finite
 
 
 @dataclass(frozen=True)
-class DataConfig:
+class DataConfig(Checked):
     """Sizes of the data sets of one bucket, and the models they come from.
 
     `observational` and `interventional` bound the numbers of rows; `clipped` is the
@@ -172,30 +190,23 @@ class DataConfig:
     surrogate is told the exact posterior of the target's causes, not the truth.
     """
 
-    scms: tuple[SCMConfig, ...] = (SCMConfig(),)
-    variables: int = 8
-    rows: int = 128
-    sizes: tuple[int, int] = (3, 8)
-    observational: tuple[int, int] = (20, 100)
-    interventional: tuple[int, int] = (0, 28)
-    clipped: float = 0.3
-    exact: bool = False
+    scms: Annotated[tuple[SCMConfig, ...], _models] = (SCMConfig(),)
+    variables: Count = 8
+    rows: Count = 128
+    sizes: Annotated[tuple[int, int], _span] = (3, 8)
+    observational: Annotated[tuple[int, int], _span] = (20, 100)
+    interventional: Annotated[tuple[int, int], _span] = (0, 28)
+    clipped: Fraction = 0.3
+    exact: Annotated[bool, flag] = False
 
     def __post_init__(self) -> None:
-        if not self.scms:
-            raise ValueError("scms is empty: give one SCMConfig at least")
+        super().__post_init__()
         low, high = self.sizes
         if not 2 <= low <= high <= self.variables:
             raise ValueError(f"sizes={self.sizes} must lie in 2 to {self.variables}")
-        for name in ("observational", "interventional"):
-            low, high = getattr(self, name)
-            if not 0 <= low <= high:
-                raise ValueError(f"{name}={(low, high)} must be 0 <= low <= high")
         most = self.observational[1] + self.interventional[1]
         if most > self.rows:
             raise ValueError(f"{most} rows do not fit into a bucket of {self.rows}")
-        if not 0 <= self.clipped <= 1:
-            raise ValueError(f"clipped={self.clipped} must be within 0 and 1")
 
 
 class Dataset(eqx.Module):

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.types import Index
+from acbo.types import Index, check_known
 
 
 class RandomGraph(NamedTuple):
@@ -224,10 +224,9 @@ GRAPHS: dict[str, Family] = {
 
 def family_named(name: str) -> Family:
     """Return the family of a name; "ER-1" and "er1" are one."""
-    found = GRAPHS.get(name.lower().replace("er-", "er"))
-    if found is None:
-        raise ValueError(f"family {name!r} is not one of: {', '.join(GRAPHS)}")
-    return found
+    plain = name.lower().replace("er-", "er")
+    check_known(plain, GRAPHS, "family")
+    return GRAPHS[plain]
 
 
 def check_max_parents(max_parents: int) -> int:
@@ -261,8 +260,7 @@ def enumerate_possible_parent_sets(
     [[], ['A'], ['B'], ['A', 'B']]
     """
     names = sorted(variables) if isinstance(variables, Set) else list(variables)
-    if target not in names:
-        raise ValueError(f"target {target!r} is not one of the variables {names}")
+    check_known(target, names, "target")
     if len(set(names)) != len(names):
         raise ValueError(f"the variables {names} hold a name twice: make them unique")
     others = [name for name in names if name != target]

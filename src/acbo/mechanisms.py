@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.types import as_float
+from acbo.types import as_float, check_known
 from jaxrig.tracing import compile_once
 
 IDENTITY, SQUARE, TANH, COSINE = range(4)
@@ -331,8 +331,7 @@ def create_mechanism(
     >>> create_mechanism("tanh", ["dose"], {"dose": 1.5}).parents
     ('dose',)
     """
-    if kind not in MECHANISMS:
-        raise ValueError(f"mechanism {kind!r} is not one of: {', '.join(MECHANISMS)}")
+    check_known(kind, MECHANISMS, "mechanism")
     d = len(parents) + 1
     weight = jnp.zeros((d, d)).at[:-1, -1].set(_weights(parents, coefficients))
     adjacency = weight != 0
@@ -366,7 +365,7 @@ def _weights(
         raise ValueError(f"the cause {missing[0]!r} has no coefficient: give one")
     if extra:
         raise ValueError(
-            f"{extra[0]!r} has a coefficient and is no cause: give coefficients for "
+            f"{extra[0]!r} has a coefficient and is not a cause: give coefficients for "
             f"exactly the parents ({', '.join(parents)})"
         )
     weights = [as_float(coefficients[p], f"coefficient of {p!r}") for p in parents]

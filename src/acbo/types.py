@@ -1,8 +1,11 @@
-"""Words of the domain: channels of a data tensor, directions, array aliases."""
+"""Words of the domain: channels of a data tensor, directions, checks of values."""
 
+from collections.abc import Collection, Set
 from typing import Any, Literal
 
 from jaxtyping import Array, Float, Int
+
+from jaxrig.settings import nearest
 
 # Channels of the data tensor [rows, variables, 3].
 VALUE, INTERVENED, TARGET = 0, 1, 2
@@ -17,17 +20,20 @@ Index = Int[Array, ""]
 
 def check_direction(direction: str) -> Direction:
     """Return the direction in capitals; ValueError for anything else."""
-    found = direction.upper()
-    if found == MINIMIZE:
-        return MINIMIZE
-    if found == MAXIMIZE:
-        return MAXIMIZE
-    raise ValueError(f"direction={direction!r} is not one of: {MINIMIZE}, {MAXIMIZE}")
+    check_known(direction.upper(), (MINIMIZE, MAXIMIZE), "direction")
+    return MINIMIZE if direction.upper() == MINIMIZE else MAXIMIZE
 
 
 def lower_is_better(direction: str) -> float:
     """Return the sign that makes lower outcomes better: 1 or -1."""
     return 1.0 if check_direction(direction) == MINIMIZE else -1.0
+
+
+def check_known(name: Any, names: Collection[str], what: str = "variable") -> None:
+    """Raise ValueError, naming the nearest, unless the name is one of `names`."""
+    if name not in names:
+        listed = sorted(names) if isinstance(names, Set) else names
+        raise ValueError(f"{what} {name!r} is not known; {nearest(str(name), listed)}")
 
 
 def as_float(value: Any, what: str) -> float:

@@ -121,13 +121,19 @@ def test_a_given_graph_is_used():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"families": ("tree",)}, "family 'tree' is not one of"),
-        ({"families": ()}, "need one name at least"),
-        ({"mechanisms": ("cubic",)}, "mechanisms: 'cubic' is not one of: linear"),
-        ({"noises": ("cauchy",)}, "noises: 'cauchy' is not one of: gaussian"),
-        ({"weights": (2.0, 1.0)}, r"weights=\(2.0, 1.0\) must be 0 <= low <= high"),
-        ({"noise": (-1.0, 1.0)}, r"noise=\(-1.0, 1.0\)"),
-        ({"any_target": 1.5}, "any_target=1.5 must be within 0 and 1"),
+        ({"families": ("tree",)}, "family 'tree' is not known"),
+        ({"families": ()}, r"families is \(\): give one name or more"),
+        (
+            {"mechanisms": ("cubic",)},
+            "mechanism 'cubic' is not known; .* There are: linear",
+        ),
+        (
+            {"noises": ("cauchy",)},
+            "noise 'cauchy' is not known; .* There are: gaussian",
+        ),
+        ({"weights": (2.0, 1.0)}, r"weights is \(2.0, 1.0\): give 0 <= low <= high"),
+        ({"noise": (-1.0, 1.0)}, r"noise is \(-1.0, 1.0\)"),
+        ({"any_target": 1.5}, "any_target is 1.5: give a number from 0 to 1"),
     ],
 )
 def test_bad_configurations_are_refused(change, message):
@@ -224,12 +230,12 @@ def test_squares_of_squares_stay_finite(key):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scms": ()}, "scms is empty"),
+        ({"scms": ()}, r"scms is \(\): give one SCMConfig"),
         ({"sizes": (1, 4)}, r"sizes=\(1, 4\) must lie in 2 to 4"),
         ({"sizes": (2, 5)}, r"sizes=\(2, 5\) must lie in 2 to 4"),
-        ({"observational": (3, 2)}, r"observational=\(3, 2\) must be 0 <= low <= high"),
+        ({"observational": (3, 2)}, r"observational is \(3, 2\): give 0 <= low"),
         ({"interventional": (0, 20)}, "30 rows do not fit into a bucket of 24"),
-        ({"clipped": -0.1}, "clipped=-0.1 must be within 0 and 1"),
+        ({"clipped": -0.1}, "clipped is -0.1: give a number from 0 to 1"),
     ],
 )
 def test_bad_data_configurations_are_refused(change, message):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
+from acbo.types import check_known
 from jaxrig.static import freeze
 
 Edge = tuple[str, str]  # (cause, effect)
@@ -20,17 +21,11 @@ def check_names(names: Sequence[Any], what: str = "variable") -> tuple[str, ...]
     """Return the names as a tuple; ValueError for an empty or a repeated one."""
     for name in names:
         if not isinstance(name, str) or not name:
-            raise ValueError(f"{what} {name!r} is no name: give a non-empty string")
+            raise ValueError(f"{what} {name!r} is not a name: give a non-empty string")
     repeated = sorted({name for name in names if list(names).count(name) > 1})
     if repeated:
         raise ValueError(f"{what} {repeated[0]!r} is given twice: names must differ")
     return tuple(names)
-
-
-def check_known(name: str, names: Collection[str], what: str = "variable") -> None:
-    """Raise ValueError unless the name is one of `names`, which the message lists."""
-    if name not in names:
-        raise ValueError(f"{what} {name!r} is not one of: {', '.join(sorted(names))}")
 
 
 def check_edges(names: Collection[str], edges: Iterable[Any]) -> frozenset[Edge]:

@@ -96,16 +96,18 @@ def _create_intervention(
     type: str, targets: Any, values: Any, metadata: Mapping[str, Any] | None
 ) -> InterventionSpec:
     if not isinstance(targets, set | frozenset):
-        raise ValueError(f"targets={targets!r} is no set: give a set of names")
+        raise ValueError(f"targets={targets!r} is not a set: give a set of names")
     if not isinstance(values, Mapping):
-        raise ValueError(f"values={values!r} is no dictionary: give {{target: value}}")
+        raise ValueError(
+            f"values={values!r} is not a dictionary: give {{target: value}}"
+        )
     if not targets:
         raise ValueError("targets is empty: name at least one variable")
     missing, extra = sorted(targets - set(values)), sorted(set(values) - targets)
     if missing:
         raise ValueError(f"target {missing[0]!r} has no value: give one")
     if extra:
-        raise ValueError(f"{extra[0]!r} has a value and is no target: leave it out")
+        raise ValueError(f"{extra[0]!r} has a value and is not a target: leave it out")
     numbers = {n: as_float(values[n], f"value of {n!r}") for n in sorted(targets)}
     return InterventionSpec(
         type, frozenset(targets), FrozenMap(numbers), FrozenMap(metadata or {})

@@ -233,11 +233,7 @@ def _stack_samples(
 
 
 def _standardize(values: Float[np.ndarray, "n d"], kind: str) -> np.ndarray:
-    if kind not in STANDARDIZATIONS:
-        raise ValueError(
-            f"standardization_type={kind!r} is not one of: "
-            f"{', '.join(STANDARDIZATIONS)}"
-        )
+    check_known(kind, STANDARDIZATIONS, "standardization_type")
     if kind == "none":
         return values
     if kind == "count":
@@ -291,7 +287,7 @@ class Experiments:
         for name, (low, high) in self.ranges.items():
             check_known(name, self.names, "ranges: variable")
             if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-                raise ValueError(f"range of {name!r}: {low} to {high} is no range")
+                raise ValueError(f"range of {name!r}: {low} to {high} is not a range")
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

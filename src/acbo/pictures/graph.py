@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from acbo.types import check_known
 from jaxrig.report.axes import PALETTE, document, label, pixel, shorten, text_width
 from jaxrig.report.text import escape
 
@@ -187,8 +188,8 @@ def draw_graph(
     likely than `least` are dotted.
     """
     given = check_probs(names, probs)
-    if target is not None and target not in names:
-        raise ValueError(f"target {target!r} is not one of: {', '.join(names)}")
+    if target is not None:
+        check_known(target, names, "target")
     placement = place_nodes(names, given)
     missed = np.zeros_like(given, bool) if truth is None else truth & (given < least)
     pairs = [*zip(*map(np.ndarray.tolist, np.nonzero(missed)), strict=True)]

@@ -41,7 +41,7 @@ class ParentSetPosterior:
         most = np.log(len(self.parent_set_probs))
         if not 0 <= self.uncertainty <= most + ENTROPY_TOLERANCE:
             raise ValueError(
-                f"uncertainty={self.uncertainty} is no entropy of "
+                f"uncertainty={self.uncertainty} is not an entropy of "
                 f"{len(self.parent_set_probs)} sets: give 0 to {most:.6g} nats"
             )
 

@@ -36,7 +36,7 @@ from acbo.posterior.tables import (
     pad_rows,
     tier_matrix,
 )
-from acbo.types import Index
+from acbo.types import Index, check_known
 from jaxrig.tracing import compile_once
 
 # Above these sizes the tables (3**d and 2**d entries) outgrow memory and time.
@@ -45,8 +45,7 @@ MAX_VARIABLES = {"dag": 13, "order": 16}
 
 def check_structure_prior(prior: str, d: int) -> str:
     """Return the prior over structures; ValueError if d is too many for it."""
-    if prior not in MAX_VARIABLES:
-        raise ValueError(f"prior={prior!r} is not one of: {', '.join(MAX_VARIABLES)}")
+    check_known(prior, MAX_VARIABLES, "prior")
     if d > MAX_VARIABLES[prior]:
         raise ValueError(
             f"{d} variables are too many to sum over all structures: prior={prior!r} "

@@ -7,7 +7,7 @@ its causes and are left out of its score (several variables may be set in one ro
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -17,13 +17,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from acbo.graphs import bucket_parent_sets, parent_set_members
 from acbo.types import Index
+from jaxrig.settings import Checked, Positive
 
 # A finite stand-in for log 0: differences of it are 0, where those of -inf are NaN.
 LOG_ZERO = -1e30
 
 
 @dataclass(frozen=True)
-class ScorePrior:
+class ScorePrior(Checked):
     """Prior of one regression in z-scored units.
 
     noise variance ~ InverseGamma(noise_shape, noise_scale); given it, weights are
@@ -31,16 +32,10 @@ class ScorePrior:
     weak: a cause may well move its effect by three times the noise.
     """
 
-    weight_variance: float = 10.0
-    intercept_variance: float = 1.0
-    noise_shape: float = 1.0
-    noise_scale: float = 0.25
-
-    def __post_init__(self):
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not 0 < value < math.inf:
-                raise ValueError(f"{each.name}={value}: give a positive number")
+    weight_variance: Positive = 10.0
+    intercept_variance: Positive = 1.0
+    noise_shape: Positive = 1.0
+    noise_scale: Positive = 0.25
 
 
 class Statistics(eqx.Module):

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.graphs import check_max_parents, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
+from acbo.types import check_known
 
 MIN_ROWS = 16  # rows; longer tables are padded to the next power of two
 
@@ -65,7 +66,7 @@ def _numbers(values: Any, columns: Any) -> np.ndarray:
     array = np.asarray(values, np.float64)
     if array.ndim != 2:
         raise ValueError(
-            f"values of shape {array.shape} are no table: give [rows, variables]"
+            f"values of shape {array.shape} are not a table: give [rows, variables]"
         )
     if array.shape[0] < 2 or array.shape[1] < 1:
         raise ValueError(
@@ -108,12 +109,10 @@ def _check_rows(values: np.ndarray, flags: np.ndarray, names: Sequence[str]) -> 
 
 def find_column(which: Any, names: Sequence[str]) -> int:
     """Return the column of a variable given by name or by number."""
-    if isinstance(which, str):
-        if which in names:
-            return names.index(which)
-    elif isinstance(which, int | np.integer) and 0 <= which < len(names):
+    if isinstance(which, int | np.integer) and 0 <= which < len(names):
         return int(which)
-    raise ValueError(f"{which!r} is not one of the variables {list(names)}")
+    check_known(which, names)
+    return names.index(which)
 
 
 def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:
@@ -121,7 +120,7 @@ def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:
     matrix = np.zeros((len(names), len(names)), bool)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
-            raise ValueError(f"{pair!r} is no edge: give a pair (parent, child)")
+            raise ValueError(f"{pair!r} is not an edge: give a pair (parent, child)")
         parent, child = (find_column(each, names) for each in pair)
         if parent == child:
             raise ValueError(f"the edge {pair!r} is a loop: nothing causes itself")

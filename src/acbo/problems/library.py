@@ -17,6 +17,7 @@ import numpy as np
 from acbo.named.tables import DataTable
 from acbo.problems import linear, nonlinear
 from acbo.problems.problem import Problem
+from acbo.types import check_known
 
 _BUILDERS: dict[str, Callable[[], Problem]] = {
     "fork_3var": partial(linear.two_causes, "fork_3var"),
@@ -49,9 +50,8 @@ def names() -> tuple[str, ...]:
 
 
 def get(name: str) -> Problem:
-    """Return the problem of this name; ValueError listing the names if unknown."""
-    if name not in _BUILDERS:
-        raise ValueError(f"problem {name!r} is not one of: {', '.join(_BUILDERS)}")
+    """Return the problem of this name; ValueError naming the nearest if unknown."""
+    check_known(name, _BUILDERS, "problem")
     return _BUILDERS[name]()
 
 

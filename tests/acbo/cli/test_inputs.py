@@ -58,7 +58,11 @@ def test_only_some_may_be_set(tmp_path):
 
 GOOD = chain_lines()
 WRONG = {
-    "missing column": ({"target": "Q"}, None, "target 'Q' is not one of: X, Y, Z"),
+    "missing column": (
+        {"target": "Q"},
+        None,
+        "target 'Q' is not known; .* There are: X, Z, Y",
+    ),
     "nan": ({}, [*GOOD, "nan,1,1,"], "row 25, column 'X' holds nan"),
     "text": ({}, [*GOOD, "1,one,1,"], "row 25, column 'Z' holds 'one'"),
     "constant": ({}, [f"1,{n},{n},Z" for n in range(5)], "column 'X' is 1 in every"),
@@ -66,8 +70,8 @@ WRONG = {
     "target was set": ({}, [*GOOD, "1,1,1,Y"], "row 25: the target 'Y' is among"),
     "unknown set": ({}, [*GOOD, "1,1,1,Q"], "row 25: intervention target 'Q'"),
     "outside": ({"ranges": ["X=-1:1"]}, None, "row 21 sets 'X' to -?2, outside"),
-    "unknown range": ({"ranges": ["Q=-1:1"]}, None, "variable 'Q' is not one of"),
-    "unknown set name": ({"settable": "Q"}, None, "variable 'Q' is not one of"),
+    "unknown range": ({"ranges": ["Q=-1:1"]}, None, "variable 'Q' is not known"),
+    "unknown set name": ({"settable": "Q"}, None, "variable 'Q' is not known"),
     "target range": ({"ranges": ["Y=-1:1"]}, None, "target 'Y' is never set"),
     "left out": ({"ranges": ["X=-3:3"], "settable": "Z"}, None, "--set leaves out"),
 }

@@ -50,7 +50,7 @@ def test_a_run_with_the_policy_and_pictures(call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("nowhere",), "problem 'nowhere' is not one of"),
+        (("nowhere",), "problem 'nowhere' is not known; did you mean"),
         (("simple", "--with", "luck"), "--with 'luck' is not one of: policy, random"),
     ],
 )

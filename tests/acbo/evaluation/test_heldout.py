@@ -44,7 +44,7 @@ def test_buckets():
 def test_wrong_cells_and_protocols_are_refused():
     with pytest.raises(ValueError, match="need 2 variables"):
         Cell("chain", 1, 3, 2)
-    with pytest.raises(ValueError, match="direction='UP'"):
+    with pytest.raises(ValueError, match="direction 'UP'"):
         Protocol(direction="UP")
     assert hash(Protocol()) == hash(Protocol())
     assert Cell("er1", 5, 20, 10).name == "er1 d=5 rows=20+10"

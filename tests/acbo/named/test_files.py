@@ -157,13 +157,13 @@ def test_graphs_and_pairs_are_read_alike():
         (nx.DiGraph([("A", "B"), ("B", "A")]), "cycle: A -> B -> A"),
         (nx.Graph([("A", "B")]), "a Graph does not say what causes what"),
         (nx.MultiDiGraph([("A", "B")]), "MultiDiGraph"),
-        (nx.DiGraph([(1, 2)]), "1 is no name"),
-        (nx.DiGraph([("A", "Z")]), "'Z' is not one of: A, B"),
+        (nx.DiGraph([(1, 2)]), "1 is not a name"),
+        (nx.DiGraph([("A", "Z")]), "'Z' is not known; .* There are: A, B"),
         ("A -> B", "give a networkx.DiGraph"),
     ],
 )
 def test_wrong_graphs_are_named(graph, words):
-    names = None if "no name" in words else ["A", "B"]
+    names = None if "not a name" in words else ["A", "B"]
     with pytest.raises(ValueError, match=words):
         read_graph(graph, names)
 
@@ -230,5 +230,5 @@ def test_too_little_data_is_named():
 def test_a_cycle_and_an_unknown_name_are_named():
     with pytest.raises(ValueError, match="cycle"):
         fit_scm(data(), [("A", "B"), ("B", "A")])
-    with pytest.raises(ValueError, match="'Q' is not one of"):
+    with pytest.raises(ValueError, match="'Q' is not known"):
         fit_scm(data(), [("A", "Q")])

@@ -64,8 +64,8 @@ def test_frames_and_files_make_the_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "arguments", "words"),
     [
-        ({}, {"names": ["q"]}, "column 'q' is not one of: dose one, y, z"),
-        ({}, {"target": "q"}, "target 'q' is not one of"),
+        ({}, {"names": ["q"]}, "column 'q' is not known; .* There are: dose one, y, z"),
+        ({}, {"target": "q"}, "target 'q' is not known"),
         ({"y": [1.0, None, 3.0]}, {}, "row 2, column 'y' holds nan"),
         ({"y": ["1", "2", "low"]}, {}, "row 3, column 'y' holds 'low'"),
         ({"y": [1.0, 2.0, float("inf")]}, {}, "row 3, column 'y' holds inf"),
@@ -73,7 +73,7 @@ def test_frames_and_files_make_the_round_trip(tmp_path):
         (
             {"intervention_targets": ["", "dose two", ""]},
             {},
-            "row 2: intervention target 'dose two' is not one of",
+            "row 2: intervention target 'dose two' is not known",
         ),
         (
             {"intervention_targets": ["", "", "y;z"]},
@@ -146,13 +146,15 @@ def test_raw_values_counts_and_no_target():
     assert not raw[..., 2].any()
     counts = samples_to_avici_format(SAMPLES, None, "y", standardization_type="count")
     np.testing.assert_allclose(counts[..., 0], [[-1, -1, 0], [1, 1, 0]], atol=1e-6)
-    with pytest.raises(ValueError, match="'rank' is not one of: default, count, none"):
+    with pytest.raises(
+        ValueError, match=r"'rank' is not known; .* There are: default, count, none"
+    ):
         samples_to_avici_format(SAMPLES, standardization_type="rank")
     with pytest.raises(ValueError, match="count of -1"):
         samples_to_avici_format(
             [create_sample({"x": -1.0})], standardization_type="count"
         )
-    with pytest.raises(ValueError, match="'q' is not one of: x, y, z"):
+    with pytest.raises(ValueError, match=r"'q' is not known; .* There are: x, y, z"):
         samples_to_avici_format(SAMPLES, None, "q")
 
 
@@ -199,13 +201,13 @@ def test_no_rows_yet():
         ({"intervened": NONE[:1]}, "one column for each of the 3 names"),
         ({"values": np.array([[1, 2, 3], [1, np.nan, 3]])}, "row 2 is not finite"),
         ({"names": ("A", "B", "B")}, "'B' is given twice"),
-        ({"target": "Z"}, "target 'Z' is not one of: A, B, C"),
+        ({"target": "Z"}, "target 'Z' is not known; .* There are: A, B, C"),
         ({"target": "A"}, "the target 'A' must not have a range"),
         ({"ranges": {}}, "ranges is empty: name the variables"),
-        ({"ranges": {"D": (0, 1)}}, "ranges: variable 'D' is not one of"),
-        ({"ranges": {"A": (1, 0)}}, "range of 'A': 1 to 0 is no range"),
-        ({"ranges": {"A": (0, np.inf)}}, "range of 'A': 0 to inf is no range"),
-        ({"direction": "up"}, "direction='up' is not one of"),
+        ({"ranges": {"D": (0, 1)}}, "ranges: variable 'D' is not known"),
+        ({"ranges": {"A": (1, 0)}}, "range of 'A': 1 to 0 is not a range"),
+        ({"ranges": {"A": (0, np.inf)}}, "range of 'A': 0 to inf is not a range"),
+        ({"direction": "up"}, "direction 'UP' is not known"),
     ],
 )
 def test_bad_experiments_are_refused(change, message):
@@ -216,7 +218,7 @@ def test_bad_experiments_are_refused(change, message):
 def test_bad_rows_are_refused():
     with pytest.raises(ValueError, match="no value for: B, C"):
         SEEN.add({"A": 1.0}, [])
-    with pytest.raises(ValueError, match="variable that was set 'Z' is not one of"):
+    with pytest.raises(ValueError, match="variable that was set 'Z' is not known"):
         SEEN.add({"A": 1.0, "B": 1.0, "C": 1.0}, ["A", "Z"])
     with pytest.raises(ValueError, match="row 3 is not finite"):
         SEEN.add({"A": 1.0, "B": np.inf, "C": 1.0}, ["A"])

@@ -77,7 +77,7 @@ def test_truth_marks_wrong_and_missed_edges():
     [
         (("A", "B"), PROBS, None, "2 names"),
         (NAMES, PROBS + 0.2, None, "within 0 and 1"),
-        (NAMES, PROBS, "Q", "target 'Q' is not one of"),
+        (NAMES, PROBS, "Q", "target 'Q' is not known"),
     ],
 )
 def test_what_is_no_graph_is_refused(names, probs, target, message):

@@ -133,7 +133,7 @@ def test_refusals(target, sets, chances, message):
 
 @pytest.mark.parametrize("entropy", [-0.1, 0.72, np.nan])
 def test_impossible_entropies_are_refused(entropy):
-    with pytest.raises(ValueError, match="no entropy of 2 sets"):
+    with pytest.raises(ValueError, match="not an entropy of 2 sets"):
         ParentSetPosterior("Y", {A: 0.5, AB: 0.5}, entropy, [(A, 0.5), (AB, 0.5)])
 
 

@@ -132,7 +132,7 @@ def test_allowed_sets(max_parents):
 
 @pytest.mark.parametrize("field", ["weight_variance", "noise_scale"])
 def test_priors_are_positive(field):
-    with pytest.raises(ValueError, match=f"{field}=0"):
+    with pytest.raises(ValueError, match=f"{field} is 0.0: give a number above 0"):
         ScorePrior(**{field: 0.0})
 
 

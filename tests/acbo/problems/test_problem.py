@@ -39,7 +39,7 @@ def test_a_pair_that_helps_nothing_is_left_out():
 @pytest.mark.parametrize(
     ("do", "words"),
     [
-        ({"Q": 1.0}, "'Q' is not one of"),
+        ({"Q": 1.0}, "'Q' is not known"),
         ({"C": 1.0}, "is the target"),
         ({"A": 5.01}, "value 5.01 of 'A' is outside its range -5 to 5"),
     ],
