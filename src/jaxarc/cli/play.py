@@ -242,7 +242,7 @@ def play_task(
         kind = "tests" if test else "demonstrations"
         raise typer.BadParameter(f"--pair is {pair}: {task} has {count} {kind}")
     player = TaskPlayer(chosen, task, config, int(test), pair - 1)
-    table = PlayTable(player, console)
+    table = PlaySession(player, console)
     table.begin()
     try:
         for line in read_lines(script, console):
@@ -270,7 +270,7 @@ def read_lines(script: Path | None, console: Console) -> Iterator[str]:
                 return
 
 
-class PlayTable:
+class PlaySession:
     """A player and the console it is shown on."""
 
     def __init__(self, player: TaskPlayer, console: Console):

@@ -1,5 +1,6 @@
 """Wrap environments: limits, automatic resets, metrics, many at once."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -85,10 +86,8 @@ class Wrapper(eqx.Module):
         self.env.close()
 
 
-class KeepingWrapper(Wrapper):
-    """A wrapper that keeps something itself: its state holds the inside one's as
-    `inner`.
-    """
+class StatefulWrapper(Wrapper):
+    """A wrapper with a state of its own, which holds the inner state as `inner`."""
 
     def observe(self, state: Any, env_params: Any = None) -> Any:
         """Return the observation of a state."""
@@ -112,21 +111,14 @@ def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
     return False
 
 
-def replace_step(step: TimeStep, **changes: Any) -> TimeStep:
-    """Return a time step with some of its fields changed."""
-    names = ("step_type", "reward", "discount", "observation", "extras")
-    values = {name: getattr(step, name) for name in names} | changes
-    return TimeStep(**values)
-
-
-class Counted(eqx.Module):
+class StepLimitState(eqx.Module):
     """A state and the steps since its reset."""
 
     inner: Any
     steps: Int[Array, "*batch"]
 
 
-class StepLimit(KeepingWrapper):
+class StepLimit(StatefulWrapper):
     """Truncates episodes after `max_steps`, on top of the environment's own limit."""
 
     max_steps: int = eqx.field(default=100, static=True)
@@ -138,21 +130,23 @@ class StepLimit(KeepingWrapper):
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
-        return Counted(state, jnp.zeros((), jnp.int32)), step
+        return StepLimitState(state, jnp.zeros((), jnp.int32)), step
 
-    def step(self, state: Counted, action: Any, env_params: Any = None) -> Any:
+    def step(self, state: StepLimitState, action: Any, env_params: Any = None) -> Any:
         """Advance by one action; truncate at the limit."""
         inner, step = self.env.step(state.inner, action, env_params)
         steps = state.steps + 1
         # `ended_type` lets termination win: its discount of 0 must not become 1.
         truncated = step.truncated() | (steps >= self.max_steps)
         kind = ended_type(step.terminated(), truncated)
-        return Counted(inner, steps), replace_step(step, step_type=kind)
+        return StepLimitState(inner, steps), dataclasses.replace(step, step_type=kind)
 
-    def auto_reset(self, state: Counted, done: Any, env_params: Any = None) -> Counted:
+    def auto_reset(
+        self, state: StepLimitState, done: Any, env_params: Any = None
+    ) -> StepLimitState:
         """Return the state, or a start of another episode where it is done."""
         steps = jnp.where(done, 0, state.steps)
-        return Counted(self.env.auto_reset(state.inner, done, env_params), steps)
+        return StepLimitState(self.env.auto_reset(state.inner, done, env_params), steps)
 
 
 class AutoReset(Wrapper):
@@ -168,7 +162,7 @@ class AutoReset(Wrapper):
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         extras = step.extras | {"final_observation": step.observation}
-        return state, replace_step(step, extras=extras)
+        return state, dataclasses.replace(step, extras=extras)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """Advance by one action."""
@@ -176,10 +170,10 @@ class AutoReset(Wrapper):
         extras = step.extras | {"final_observation": step.observation}
         params = self.params if env_params is None else env_params
         if not params.config.environment.auto_reset:
-            return after, replace_step(step, extras=extras)
+            return after, dataclasses.replace(step, extras=extras)
         fresh = self.env.auto_reset(after, step.last(), env_params)
         seen = self.env.observe(fresh, env_params)
-        return fresh, replace_step(step, observation=seen, extras=extras)
+        return fresh, dataclasses.replace(step, observation=seen, extras=extras)
 
 
 class EpisodeMetrics(eqx.Module):
@@ -194,14 +188,14 @@ class EpisodeMetrics(eqx.Module):
     was_truncated: Bool[Array, "*batch"]
 
 
-class Measured(eqx.Module):
+class MetricsState(eqx.Module):
     """A state and the figures of its episode."""
 
     inner: Any
     metrics: EpisodeMetrics
 
 
-class MetricsWrapper(KeepingWrapper):
+class MetricsWrapper(StatefulWrapper):
     """Puts the figures of the episode in `extras["episode_metrics"]`.
 
     On the last step of an episode they are those of the whole episode.
@@ -210,10 +204,10 @@ class MetricsWrapper(KeepingWrapper):
     def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
-        measured = Measured(state, _blank(step.extras["similarity"]))
-        return measured, _with_metrics(step, measured.metrics)
+        fresh = MetricsState(state, _initial_metrics(step.extras["similarity"]))
+        return fresh, _with_metrics(step, fresh.metrics)
 
-    def step(self, state: Measured, action: Any, env_params: Any = None) -> Any:
+    def step(self, state: MetricsState, action: Any, env_params: Any = None) -> Any:
         """Advance by one action."""
         inner, step = self.env.step(state.inner, action, env_params)
         before = state.metrics
@@ -229,19 +223,19 @@ class MetricsWrapper(KeepingWrapper):
             steps_to_solve=jnp.where(first, length, before.steps_to_solve),
             was_truncated=step.truncated(),
         )
-        return Measured(inner, metrics), _with_metrics(step, metrics)
+        return MetricsState(inner, metrics), _with_metrics(step, metrics)
 
     def auto_reset(
-        self, state: Measured, done: Any, env_params: Any = None
-    ) -> Measured:
+        self, state: MetricsState, done: Any, env_params: Any = None
+    ) -> MetricsState:
         """Return the state, or a start of another episode where it is done."""
         inner = self.env.auto_reset(state.inner, done, env_params)
-        begun = _blank(self.env.arc_state(inner).episode.similarity_score)
+        begun = _initial_metrics(self.env.arc_state(inner).episode.similarity_score)
         merged = jax.tree.map(lambda a, b: jnp.where(done, a, b), begun, state.metrics)
-        return Measured(inner, merged)
+        return MetricsState(inner, merged)
 
 
-def _blank(similarity: Float[Array, ""]) -> EpisodeMetrics:
+def _initial_metrics(similarity: Float[Array, ""]) -> EpisodeMetrics:
     zero = jnp.zeros((), jnp.int32)
     return EpisodeMetrics(
         episode_return=jnp.zeros(()),
@@ -255,7 +249,7 @@ def _blank(similarity: Float[Array, ""]) -> EpisodeMetrics:
 
 
 def _with_metrics(step: TimeStep, metrics: EpisodeMetrics) -> TimeStep:
-    return replace_step(step, extras=step.extras | {"episode_metrics": metrics})
+    return dataclasses.replace(step, extras=step.extras | {"episode_metrics": metrics})
 
 
 class Vectorize(Wrapper):

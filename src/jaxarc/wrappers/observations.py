@@ -1,5 +1,6 @@
 """Add channels: the input, the clipboard, the answer, the demonstrations."""
 
+import dataclasses
 from abc import abstractmethod
 from typing import Any
 
@@ -13,7 +14,7 @@ from jaxarc.envs.environment import TimeStep
 from jaxarc.envs.spaces import Bounded
 from jaxarc.episode import Episode, load_pair, pair_counts, slot_of
 from jaxarc.types import JaxArcTask
-from jaxarc.wrappers.episodes import Wrapper, replace_step
+from jaxarc.wrappers.episodes import Wrapper
 
 Channels = Int[Array, "h w channels"]
 
@@ -46,7 +47,7 @@ class ObservationWrapper(Wrapper):
 
     def _seen(self, state: Any, step: TimeStep, env_params: Any) -> TimeStep:
         seen = self._extended(step.observation, state, env_params)
-        return replace_step(step, observation=seen)
+        return dataclasses.replace(step, observation=seen)
 
     def _extended(self, seen: Array, state: Any, env_params: Any) -> Channels:
         seen = seen[..., None] if seen.ndim == 2 else seen

@@ -34,7 +34,7 @@ from jaxarc.wrappers import (
     StepLimit,
     Vectorize,
 )
-from jaxarc.wrappers.episodes import Wrapper, has_wrapper, replace_step
+from jaxarc.wrappers.episodes import Wrapper, has_wrapper
 
 SPACES = (
     "observation_space",
@@ -85,16 +85,6 @@ def test_wrappers_are_found_in_any_depth():
     assert has_wrapper(env, AutoReset, StepLimit)
     assert not has_wrapper(env, AutoReset, Vectorize)
     assert not has_wrapper(small_env(), Wrapper)
-
-
-def test_a_step_with_some_fields_changed():
-    _, first = reset(small_env(), jax.random.key(0))
-    changed = replace_step(first, reward=jnp.float32(3.0))
-    assert float(changed.reward) == 3.0
-    assert int(changed.step_type) == StepType.FIRST
-    assert changed.observation is first.observation
-    with pytest.raises(TypeError):
-        replace_step(first, color=1)
 
 
 def layered(**groups):
