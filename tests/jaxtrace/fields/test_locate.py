@@ -1,9 +1,4 @@
-"""Point location against brute force, and in bulk: nothing inside is ever missed.
-
-Seams within meshes: paths cross them, places beside them are inside.
-
-The tree of boxes against looking at every box.
-"""
+"""Point location against brute force, seams, and the search tree."""
 
 import jax
 import jax.numpy as jnp
@@ -25,13 +20,8 @@ from jaxtrace.fields.search import (
 from jaxtrace.fields.topology import make_mesh
 from trace_meshes import (
     SIX,
-    TWO,
-    flat,
     holding_simplices,
     lattice,
-    mixed,
-    places,
-    pyramids,
     split,
     warp,
 )
@@ -82,55 +72,6 @@ def test_a_walk_ends_in_the_cell_or_says_it_does_not():
     assert np.mean(found) > 0.5
     for i in np.flatnonzero(found):
         assert holding_simplices(points, cells, x[i].astype(float))[cell[i]] > -1e-5
-
-
-def graded(ratio):
-    points, cells = lattice((9, 8, 7), (2.0, 1.0, 0.5), ratio)
-    gaps = []
-    for axis in range(3):
-        nodes = np.unique(points[:, axis])
-        step = np.diff(nodes)
-        least = np.minimum(np.append(step, np.inf), np.insert(step, 0, np.inf))
-        gaps.append(least[np.searchsorted(nodes, points[:, axis])])
-    return warp(points, 0.25 * np.stack(gaps, 1)), cells
-
-
-def solids(name):
-    points, cells = graded(100.0 if name == "graded" else 1.0)
-    if name in ("tetra", "graded"):
-        return points, split(cells, SIX), 10
-    if name == "wedge":
-        return points, split(cells, TWO), 13
-    if name == "pyramid":
-        return *pyramids(points, cells), 14
-    if name == "mixed":
-        points, cells, codes = mixed((6, 6, 6))
-        return warp(points, 0.04), cells, codes
-    return points, cells, 12
-
-
-@pytest.mark.parametrize(
-    "name", ["tetra", "graded", "hexahedron", "wedge", "pyramid", "mixed"]
-)
-def test_a_million_places_and_not_one_missed(name):
-    points, rows, codes = solids(name)
-    points = np.float32(points).astype(float)
-    codes = np.broadcast_to(codes, len(rows))
-    connectivity, offsets = flat(rows)
-    field = make_mesh_field(
-        points, connectivity, points, offsets=offsets, types=codes, dtype=np.float32
-    )
-    count = 1_000_000 // len(np.unique(codes))
-    x, _, _ = places(points, rows, codes, points, count)
-    x = jnp.asarray(x, np.float32)
-
-    @jax.jit
-    def ask(field, x):
-        return field.velocity(x, field.instant(jnp.float32(0)), field.start(x))
-
-    velocity, cell_hint = ask(field, x)
-    assert np.sum(np.asarray(cell_hint) < 0) == 0
-    np.testing.assert_allclose(velocity, x, atol=3e-6)
 
 
 @jax.jit
