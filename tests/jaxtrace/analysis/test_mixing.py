@@ -159,7 +159,7 @@ def test_nothing_to_cluster_is_refused(count, n_clusters):
         cluster_points(np.zeros((count, 3)), n_clusters)
 
 
-SEEDS_PAIRS = np.random.default_rng(5).random((60, 3))
+PAIR_SEEDS = np.random.default_rng(5).random((60, 3))
 
 
 def naive_pairs(points, radius, period):
@@ -176,9 +176,9 @@ def naive_pairs(points, radius, period):
 
 @pytest.mark.parametrize("period", [(0, 0, 0), (1, 1, 1), (1, 0, 0)])
 def test_all_pairs_within_the_radius_are_found(period):
-    trajectory = uniform([0, 0, 0], SEEDS_PAIRS, [0.0, 1.0], period)
+    trajectory = uniform([0, 0, 0], PAIR_SEEDS, [0.0, 1.0], period)
     pairs = close_pairs(trajectory, radius=0.2, neighbors=60)
-    assert list(map(tuple, pairs)) == naive_pairs(SEEDS_PAIRS, 0.2, np.array(period))
+    assert list(map(tuple, pairs)) == naive_pairs(PAIR_SEEDS, 0.2, np.array(period))
     apart = np.linalg.norm(start_separations(trajectory, pairs), axis=-1)
     assert (apart < 0.2).all()
 
@@ -190,8 +190,8 @@ def test_periodic_seeds_may_lie_anywhere():
 
 
 def test_neighbors_bound_the_number_of_pairs():
-    trajectory = uniform([0, 0, 0], SEEDS_PAIRS, [0.0, 1.0])
-    assert len(close_pairs(trajectory, np.inf, 2)) <= 2 * len(SEEDS_PAIRS)
+    trajectory = uniform([0, 0, 0], PAIR_SEEDS, [0.0, 1.0])
+    assert len(close_pairs(trajectory, np.inf, 2)) <= 2 * len(PAIR_SEEDS)
 
 
 def test_absent_and_coincident_particles_make_no_pairs():
@@ -201,16 +201,14 @@ def test_absent_and_coincident_particles_make_no_pairs():
     assert close_pairs(trajectory[:, :1], 1.0, 3).shape == (0, 2)
 
 
-TIMES_TRANSPORT = np.linspace(0, 4, 81)
-SEEDS_TRANSPORT = np.random.default_rng(11).random((30, 3))
+LONG_TIMES = np.linspace(0, 4, 81)
+CLOUD = np.random.default_rng(11).random((30, 3))
 
 
 @pytest.mark.parametrize("period", [None, (1, 1, 1), (0, 1, 0)])
 def test_uniform_motion_is_ballistic(period):
-    msd = mean_squared_displacement(
-        uniform([1, 2, 2], SEEDS_TRANSPORT, TIMES_TRANSPORT, period)
-    )
-    np.testing.assert_allclose(msd, (3 * TIMES_TRANSPORT) ** 2, atol=1e-20)
+    msd = mean_squared_displacement(uniform([1, 2, 2], CLOUD, LONG_TIMES, period))
+    np.testing.assert_allclose(msd, (3 * LONG_TIMES) ** 2, atol=1e-20)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
@@ -228,28 +226,26 @@ def test_a_random_walk_spreads_as_twice_dimensions_times_diffusivity(dimensions)
 
 
 def test_recycled_particles_do_not_fall_back():
-    trajectory = recycling_channel(
-        1.0, 1.0, np.linspace(0.025, 0.975, 20), TIMES_TRANSPORT
-    )
+    trajectory = recycling_channel(1.0, 1.0, np.linspace(0.025, 0.975, 20), LONG_TIMES)
     msd = mean_squared_displacement(trajectory)
-    left = TIMES_TRANSPORT < 0.97
-    np.testing.assert_allclose(msd[left], TIMES_TRANSPORT[left] ** 2, atol=1e-12)
-    assert np.isnan(msd[TIMES_TRANSPORT > 1]).all()
+    left = LONG_TIMES < 0.97
+    np.testing.assert_allclose(msd[left], LONG_TIMES[left] ** 2, atol=1e-12)
+    assert np.isnan(msd[LONG_TIMES > 1]).all()
 
 
 def test_only_the_particles_still_there_are_averaged():
-    trajectory = absorbing_channel(1.0, 2.05, [0.0, 1.0], TIMES_TRANSPORT)
+    trajectory = absorbing_channel(1.0, 2.05, [0.0, 1.0], LONG_TIMES)
     msd = mean_squared_displacement(trajectory)
     np.testing.assert_allclose(
-        msd[TIMES_TRANSPORT < 2.05],
-        TIMES_TRANSPORT[TIMES_TRANSPORT < 2.05] ** 2,
+        msd[LONG_TIMES < 2.05],
+        LONG_TIMES[LONG_TIMES < 2.05] ** 2,
         atol=1e-12,
     )
-    assert np.isnan(msd[TIMES_TRANSPORT > 2.1]).all()
+    assert np.isnan(msd[LONG_TIMES > 2.1]).all()
 
 
 def test_blocks_do_not_change_the_averages(monkeypatch):
-    trajectory = uniform([1, 2, 2], SEEDS_TRANSPORT, TIMES_TRANSPORT, (1, 1, 1))
+    trajectory = uniform([1, 2, 2], CLOUD, LONG_TIMES, (1, 1, 1))
     whole = mean_squared_displacement(trajectory), dispersion(trajectory)
     monkeypatch.setattr(paths, "BLOCK_POSITIONS", 300)
     np.testing.assert_allclose(mean_squared_displacement(trajectory), whole[0])
@@ -258,18 +254,18 @@ def test_blocks_do_not_change_the_averages(monkeypatch):
 
 def test_pairs_part_with_the_shear():
     heights = np.array([0.0, 0.1])
-    positions = np.zeros((len(TIMES_TRANSPORT), 2, 3))
-    positions[..., 0] = np.mod(heights * TIMES_TRANSPORT[:, None] + [0.95, 1.05], 1.0)
+    positions = np.zeros((len(LONG_TIMES), 2, 3))
+    positions[..., 0] = np.mod(heights * LONG_TIMES[:, None] + [0.95, 1.05], 1.0)
     positions[..., 1] = heights
-    trajectory = Trajectory(positions, TIMES_TRANSPORT, metadata={"period": (1, 0, 0)})
-    wanted = (0.1 + 0.1 * TIMES_TRANSPORT) ** 2 + 0.1**2
+    trajectory = Trajectory(positions, LONG_TIMES, metadata={"period": (1, 0, 0)})
+    wanted = (0.1 + 0.1 * LONG_TIMES) ** 2 + 0.1**2
     np.testing.assert_allclose(dispersion(trajectory), wanted)
     np.testing.assert_allclose(dispersion(trajectory, np.array([[1, 0]])), wanted)
 
 
 def test_residence_in_a_uniform_channel():
     starts = np.array([0.0, 0.33, 0.9, -10.0])
-    trajectory = absorbing_channel(0.5, 1.0, starts, TIMES_TRANSPORT)
+    trajectory = absorbing_channel(0.5, 1.0, starts, LONG_TIMES)
     wanted = (1.0 - starts) / 0.5
     wanted[-1] = np.nan
     np.testing.assert_allclose(residence_times(trajectory), wanted)
@@ -277,31 +273,31 @@ def test_residence_in_a_uniform_channel():
 
 
 def test_residence_counts_from_the_first_frame_seen():
-    trajectory = absorbing_channel(0.5, 1.0, [0.0], TIMES_TRANSPORT)
+    trajectory = absorbing_channel(0.5, 1.0, [0.0], LONG_TIMES)
     np.testing.assert_allclose(residence_times(trajectory[20:]), 1.0)
     np.testing.assert_allclose(exit_times(trajectory[20:]), 2.0)
     assert np.isnan(residence_times(trajectory[:20])).all()
 
 
 def test_backward_residence_is_positive():
-    trajectory = absorbing_channel(0.5, 1.0, [0.0, 0.5], TIMES_TRANSPORT)
+    trajectory = absorbing_channel(0.5, 1.0, [0.0, 0.5], LONG_TIMES)
     backward = Trajectory(
-        trajectory.positions, -TIMES_TRANSPORT, exit_time=-trajectory.exit_time
+        trajectory.positions, -LONG_TIMES, exit_time=-trajectory.exit_time
     )
     np.testing.assert_allclose(residence_times(backward), [2, 1])
     np.testing.assert_allclose(exit_times(backward), [-2, -1])
 
 
 def test_without_exit_times_the_frames_decide():
-    trajectory = absorbing_channel(0.5, 1.0, [0.01], TIMES_TRANSPORT)
-    bare = Trajectory(trajectory.positions, TIMES_TRANSPORT)
+    trajectory = absorbing_channel(0.5, 1.0, [0.01], LONG_TIMES)
+    bare = Trajectory(trajectory.positions, LONG_TIMES)
     late = residence_times(bare) - residence_times(trajectory)
-    assert 0 <= late < TIMES_TRANSPORT[1]
+    assert 0 <= late < LONG_TIMES[1]
 
 
 def test_a_recycled_slot_counts_its_first_particle_and_lists_all_stays():
-    trajectory = recycling_channel(1.0, 1.0, [0.125, 0.525], TIMES_TRANSPORT)
-    spacing = TIMES_TRANSPORT[1]
+    trajectory = recycling_channel(1.0, 1.0, [0.125, 0.525], LONG_TIMES)
+    spacing = LONG_TIMES[1]
     np.testing.assert_allclose(residence_times(trajectory), [0.9, 0.5])
     stays = completed_residence_times(trajectory)
     assert len(stays) == 4 + 4

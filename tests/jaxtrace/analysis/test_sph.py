@@ -290,7 +290,7 @@ def test_adaptive_lengths_equal_the_naive_ones(dims, n):
     np.testing.assert_allclose(lengths, naive_adaptive_lengths(positions, n))
 
 
-def test_wrong_use_raises_of_lengths():
+def test_wrong_lengths_are_refused():
     positions = clustered(6, 2)
     for n in (0, 6):
         with pytest.raises(ValueError, match="choose 1 to 5"):

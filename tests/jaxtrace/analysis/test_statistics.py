@@ -102,17 +102,17 @@ def test_results_are_logged_when_asked(caplog, capsys, verbose):
     assert capsys.readouterr() == ("", "")
 
 
-TIMES_VALIDATION = np.linspace(0, 3, 13)
+FRAME_TIMES = np.linspace(0, 3, 13)
 
 
 @pytest.mark.parametrize(
     "trajectory",
     [
-        uniform([1, 0, 0], np.zeros((2, 3)), TIMES_VALIDATION),
-        uniform([1, 0, 0], np.zeros((2, 3)), TIMES_VALIDATION[::-1]),
-        absorbing_channel(1.0, 1.0, [0.0, 0.5], TIMES_VALIDATION),
-        recycling_channel(1.0, 1.0, [0.0, 0.5], TIMES_VALIDATION),
-        uniform([1, 0, 0], np.zeros((2, 3)), TIMES_VALIDATION[:1]),
+        uniform([1, 0, 0], np.zeros((2, 3)), FRAME_TIMES),
+        uniform([1, 0, 0], np.zeros((2, 3)), FRAME_TIMES[::-1]),
+        absorbing_channel(1.0, 1.0, [0.0, 0.5], FRAME_TIMES),
+        recycling_channel(1.0, 1.0, [0.0, 0.5], FRAME_TIMES),
+        uniform([1, 0, 0], np.zeros((2, 3)), FRAME_TIMES[:1]),
     ],
     ids=["forward", "backward", "absorbed", "recycled", "one frame"],
 )

@@ -1,7 +1,4 @@
-"""Flows against their formulas in NumPy, and what the formulas promise.
-
-Functions and foreign objects as fields.
-"""
+"""Flows against their formulas in NumPy, and what the formulas promise."""
 
 from typing import Any, cast
 
@@ -170,7 +167,7 @@ def test_where_and_when_flows_are_known():
     assert np.isinf(UniformFlow().get_spatial_bounds()[1]).all()
 
 
-PLACES_FUNCTION = np.random.default_rng(0).uniform(-1, 1, (9, 3)).astype(np.float32)
+SOME_PLACES = np.random.default_rng(0).uniform(-1, 1, (9, 3)).astype(np.float32)
 
 
 def swirl(x, t):
@@ -183,9 +180,9 @@ def host_swirl(x, t):
     return out
 
 
-def expected_function(t):
+def swirl_at(t):
     return np.stack(
-        [-PLACES_FUNCTION[:, 1], PLACES_FUNCTION[:, 0], 0 * PLACES_FUNCTION[:, 0]], 1
+        [-SOME_PLACES[:, 1], SOME_PLACES[:, 0], 0 * SOME_PLACES[:, 0]], 1
     ) * (1 + t)
 
 
@@ -193,8 +190,8 @@ def test_a_jax_function_is_compiled_and_gains_a_third_component():
     field = as_field(swirl)
     assert type(field) is FunctionField
     assert np.allclose(
-        field.sample_at_positions(PLACES_FUNCTION, 0.5),
-        expected_function(0.5),
+        field.sample_at_positions(SOME_PLACES, 0.5),
+        swirl_at(0.5),
         atol=1e-6,
     )
 
@@ -203,8 +200,8 @@ def test_a_numpy_function_is_called_on_the_host_with_one_warning():
     with pytest.warns(UserWarning, match="host_swirl needs NumPy arrays"):
         field = as_field(host_swirl)
     assert type(field) is HostField
-    found = jax.jit(lambda x: field.sample_at_positions(x, 0.5))(PLACES_FUNCTION)
-    assert np.allclose(found, expected_function(0.5), atol=1e-6)
+    found = jax.jit(lambda x: field.sample_at_positions(x, 0.5))(SOME_PLACES)
+    assert np.allclose(found, swirl_at(0.5), atol=1e-6)
 
 
 def test_fields_of_ours_are_themselves():
@@ -231,10 +228,10 @@ class Steady:
 
 
 def test_foreign_fields_answer_by_the_fullest_call_they_have():
-    found = as_field(Foreign()).sample_at_positions(PLACES_FUNCTION, 0.5)
-    assert np.allclose(found, expected_function(0.5), atol=1e-6)
-    found = as_field(Steady()).sample_at_positions(PLACES_FUNCTION, 99.0)
-    assert np.allclose(found, expected_function(1.0), atol=1e-6)
+    found = as_field(Foreign()).sample_at_positions(SOME_PLACES, 0.5)
+    assert np.allclose(found, swirl_at(0.5), atol=1e-6)
+    found = as_field(Steady()).sample_at_positions(SOME_PLACES, 99.0)
+    assert np.allclose(found, swirl_at(1.0), atol=1e-6)
 
 
 def test_the_same_steady_field_is_the_same_program():
@@ -256,7 +253,7 @@ def test_what_is_no_field_is_refused():
 def test_answers_of_another_shape_are_refused(shape):
     field = function_field(lambda x, t: jnp.zeros(shape))
     with pytest.raises(ValueError, match=r"for 9 positions: return \(9, 3\)"):
-        field.sample(PLACES_FUNCTION)
+        field.sample(SOME_PLACES)
 
 
 def test_errors_of_the_function_itself_come_through():

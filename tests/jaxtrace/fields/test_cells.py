@@ -1,7 +1,4 @@
-"""Cells against the textbook: partitions of unity, nodes, faces, exact maps.
-
-Reference coordinates against the map they invert.
-"""
+"""Cells against the textbook: partitions of unity, nodes, faces, exact maps."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,4 @@
-"""Grid fields against SciPy and closed forms, in space and in time.
-
-Structured fields as users make them.
-"""
+"""Grid fields against SciPy and closed forms, in space and in time."""
 
 import itertools
 

@@ -1,9 +1,4 @@
-"""Mesh fields against shape functions written naively, at places inside and out.
-
-Values of nodes against sums written out.
-
-Rules for places outside a mesh of one cell.
-"""
+"""Mesh fields against shape functions written naively, at places inside and out."""
 
 from typing import Any
 
@@ -409,13 +404,13 @@ def expected(particle, slices, weights):
     )
 
 
-def ask_nodal(when):
+def blended(when):
     later = [jnp.asarray(row) for row in LATER]
     return blend(jnp.asarray(VALUES), jnp.asarray(NODES), later, when)
 
 
 def test_one_instant_for_all():
-    found = ask_nodal(at([0, 2], [0.25, 0.75]))
+    found = blended(at([0, 2], [0.25, 0.75]))
     for i in range(2):
         np.testing.assert_allclose(
             found[i], expected(i, [0, 2], [0.25, 0.75]), atol=1e-6
@@ -423,7 +418,7 @@ def test_one_instant_for_all():
 
 
 def test_an_instant_for_each():
-    found = ask_nodal(at([[0, 2], [1, 2]], [[0.25, 0.75], [0.5, 0.5]]))
+    found = blended(at([[0, 2], [1, 2]], [[0.25, 0.75], [0.5, 0.5]]))
     np.testing.assert_allclose(found[0], expected(0, [0, 2], [0.25, 0.75]), atol=1e-6)
     np.testing.assert_allclose(found[1], expected(1, [1, 2], [0.5, 0.5]), atol=1e-6)
 
@@ -471,7 +466,7 @@ PLACES = np.array([[0.25, 0.25, 0.25], [-1.0, 0.25, 0.25], [1.0, 1.0, 1.0]])
 CLOSEST = np.array([[0.25, 0.25, 0.25], [0.0, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]])
 
 
-def answer_shapes(outside):
+def interpolated(outside):
     mesh = make_mesh(CORNERS, np.array([[0, 1, 2, 3]]))
     locator = make_locator(mesh, CORNERS, np.dtype("f4"))
     x = jnp.asarray(PLACES, np.float32)
@@ -492,7 +487,7 @@ def answer_shapes(outside):
     ],
 )
 def test_places_outside_follow_the_rule(outside, expected):
-    np.testing.assert_allclose(answer_shapes(outside), expected, atol=1e-6)
+    np.testing.assert_allclose(interpolated(outside), expected, atol=1e-6)
 
 
 def test_only_known_rules_are_taken():

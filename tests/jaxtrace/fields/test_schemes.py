@@ -1,7 +1,4 @@
-"""Which scheme nodes get, and that values go in and come out unchanged.
-
-Grids hidden in point lists: found whatever the order, and never invented.
-"""
+"""Which scheme nodes get, and that values go in and come out unchanged."""
 
 import jax.numpy as jnp
 import numpy as np

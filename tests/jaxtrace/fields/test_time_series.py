@@ -1,7 +1,4 @@
-"""The documented time series: every call, on every scheme, against closed forms.
-
-Time series on elements, by their documented names.
-"""
+"""The documented time series: every call, on every scheme, against closed forms."""
 
 import jax
 import jax.numpy as jnp

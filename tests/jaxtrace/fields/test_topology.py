@@ -1,7 +1,4 @@
-"""Meshes on the host against counting and geometry done by hand.
-
-Lists of cells: what is read, what is left out and what is refused.
-"""
+"""Meshes on the host against counting and geometry done by hand."""
 
 import numpy as np
 import pytest

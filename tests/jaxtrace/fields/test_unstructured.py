@@ -1,7 +1,4 @@
-"""Unstructured fields: given values, or values at each call.
-
-Meshes as users describe them, and the element that holds a point.
-"""
+"""Unstructured fields: given values, or values at each call."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,4 @@
-"""Walls against brute force over every triangle.
-
-Exits of paths from boxes and from a bent channel, against closed forms.
-"""
+"""Walls against brute force over every triangle."""
 
 import jax
 import jax.numpy as jnp
@@ -131,7 +128,7 @@ def first_exit(field, start, end):
     return jax.tree.map(lambda a: a[:count], found)
 
 
-def box_crossing(kind, step=0.1):
+def warped_box(kind, step=0.1):
     points, cells = lattice((4, 5, 4), SIZE)
     points = warp(points, step * SIZE / [3, 4, 3])
     cells = split(cells, SIX) if kind == "tetra" else cells
@@ -159,7 +156,7 @@ def exit_of_box(start, end, low, high):
 @pytest.mark.parametrize("kind", ["tetra", "hexahedron"])
 def test_paths_leave_a_box_where_they_should(kind):
     start, end = paths(np.zeros(3), SIZE)
-    found = first_exit(box_crossing(kind), start, end)
+    found = first_exit(warped_box(kind), start, end)
     fraction, axis = exit_of_box(start.astype(float), end.astype(float), 0 * SIZE, SIZE)
     hit = fraction <= 1
     np.testing.assert_array_equal(found.hit, hit)
@@ -197,8 +194,8 @@ def bent():
 
 def within(x):
     """Whether a place is in the bent box."""
-    box_crossing = ((x >= 0) & (x <= 1)).all(-1)
-    return box_crossing & ~((x[..., 0] > 0.5) & (x[..., 1] > 0.5))
+    warped_box = ((x >= 0) & (x <= 1)).all(-1)
+    return warped_box & ~((x[..., 0] > 0.5) & (x[..., 1] > 0.5))
 
 
 def test_the_first_exit_counts_where_a_path_comes_back():
@@ -229,7 +226,7 @@ def test_no_path_leaks():
 
 
 def test_paths_along_walls_and_from_walls_do_not_leak():
-    field = box_crossing("tetra", 0.0)
+    field = warped_box("tetra", 0.0)
     corner = np.array([0.0, 0.0, 0.25])
     start = np.array([corner, corner, corner, [2.0, 1.0, 0.5], [0.0, 0.5, 0.25]])
     steps = [[1, 0, 0], [-1, 0, 0], [1, -1, 0], [1e-3, 0, 0], [0.1, 0.1, 0]]
@@ -242,13 +239,13 @@ def test_paths_along_walls_and_from_walls_do_not_leak():
 def test_paths_that_are_no_numbers_are_let_through():
     start = np.full((2, 3), 0.3, np.float32)
     end = np.array([[np.nan, 0.3, 0.3], [0.4, 0.3, 0.3]], np.float32)
-    found = first_exit(box_crossing("tetra"), start, end)
+    found = first_exit(warped_box("tetra"), start, end)
     assert found.hit.tolist() == [False, False]
     assert (np.asarray(found.cell_hint) >= 0).tolist() == [False, True]
 
 
 def test_boundary_faces_cover_the_box():
-    faces = box_crossing("tetra").boundary_faces
+    faces = warped_box("tetra").boundary_faces
     assert faces.areas.sum() == pytest.approx(2 * (2 + 0.5 + 1), rel=1e-5)
     centers = faces.corners.mean(1)
     assert np.all(((SIZE / 2 - centers) * faces.normals).sum(1) > 0)

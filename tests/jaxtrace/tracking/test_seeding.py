@@ -1,7 +1,4 @@
-"""Counts, places and statistics of seeds on shapes, at several scales.
-
-Oracles: counts per cell, known densities, fields of known divergence and curl.
-"""
+"""Counts, places and statistics of seeds on shapes, at several scales."""
 
 import itertools
 
@@ -221,10 +218,10 @@ def test_rows_become_seeds():
 
 
 UNIT = [[0, 0, 0], [1, 1, 1]]
-SCALES_SEED_SAMPLING = [1e-6, 1.0, 1e6]
+STRATA_SCALES = [1e-6, 1.0, 1e6]
 
 
-@pytest.mark.parametrize("scale", SCALES_SEED_SAMPLING)
+@pytest.mark.parametrize("scale", STRATA_SCALES)
 def test_strata_share_the_seeds(scale):
     bounds = np.array([[0.0, 1.0, 2.0], [2.0, 2.0, 5.0]]) * scale
     seeds = stratified_seeds(bounds, 150, 4, dtype=np.float64)

@@ -1,7 +1,4 @@
-"""The tracker's documented calls: options, clock, records and errors.
-
-Sizes that options work out.
-"""
+"""The tracker's documented calls: options, clock, records and errors."""
 
 import warnings
 
