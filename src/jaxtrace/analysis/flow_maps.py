@@ -296,14 +296,14 @@ class FlowMap:
         self, seeds: Float[np.ndarray, "n 3"], directions: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return where a batch ends, and how that changes along the first few axes."""
-        return self._carry(seeds, directions, self._steps)
+        return self._advect(seeds, directions, self._steps)
 
     def _probe(
         self, seeds: Float[np.ndarray, "n 3"], steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        return self._carry(seeds, 3, steps)
+        return self._advect(seeds, 3, steps)
 
-    def _carry(
+    def _advect(
         self, seeds: Float[np.ndarray, "n 3"], directions: int, steps: int
     ) -> tuple[np.ndarray, np.ndarray]:
         windows, method, kind = self._windows, self._method, self._how.kind

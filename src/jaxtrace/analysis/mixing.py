@@ -1,5 +1,7 @@
 """Mixing and transport: variance growth, pairs, residence times and clusters."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
@@ -159,7 +161,9 @@ def cluster_points(
     rng = np.random.default_rng(seed)
     best, least = None, np.inf
     for _ in range(RESTARTS):
-        centers, labels = kmeans2(points, count, iter=100, minit="++", seed=rng)
+        # `rng` in place of `seed` needs SciPy 1.15.
+        how: Any = {"iter": 100, "minit": "++", "seed": rng}
+        centers, labels = kmeans2(points, count, **how)
         total = float(np.sum((points - centers[labels]) ** 2))
         if best is None or total < least:
             best, least = (centers, labels), total

@@ -66,7 +66,7 @@ def adaptive_lengths(
         )
     # The nearest neighbor of a particle is the particle itself, so the n-th other one
     # is the (n + 1)-th.
-    distances = np.asarray(KDTree(positions).query(positions, [n + 1])[0])[:, 0]
+    distances = np.asarray(KDTree(positions).query(positions, n + 1)[0])[:, n]
     if not distances.min() > 0:
         raise ValueError(
             f"more than n_neighbors={n} particles share one place, so that their "

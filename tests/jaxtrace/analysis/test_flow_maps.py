@@ -128,13 +128,13 @@ def test_batches_do_not_change_results(batch):
 
 def test_the_memory_limit_sets_the_batches(monkeypatch):
     sizes = []
-    carry = module.Voyage.carry
+    advect = module.FlowMap.advect
 
     def counted(self, seeds, directions):
         sizes.append(len(seeds))
-        return carry(self, seeds, directions)
+        return advect(self, seeds, directions)
 
-    monkeypatch.setattr(module.Voyage, "carry", counted)
+    monkeypatch.setattr(module.FlowMap, "advect", counted)
     configure(memory_limit_gb=1e-5)
     try:
         ends = flow_map(UniformFlow(), np.zeros((100, 3)), 0.0, 1.0, n_steps=2)
@@ -146,15 +146,15 @@ def test_the_memory_limit_sets_the_batches(monkeypatch):
 
 
 def test_out_of_memory_halves_the_batch(monkeypatch):
-    carry, sizes = module.Voyage.carry, []
+    advect, sizes = module.FlowMap.advect, []
 
     def scarce(self, seeds, directions):
         sizes.append(len(seeds))
         if len(seeds) > 3:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory")
-        return carry(self, seeds, directions)
+        return advect(self, seeds, directions)
 
-    monkeypatch.setattr(module.Voyage, "carry", scarce)
+    monkeypatch.setattr(module.FlowMap, "advect", scarce)
     ends = flow_map(UniformFlow(), np.zeros((10, 3)), 0.0, 1.0, n_steps=2)
     assert sizes == [10, 5, 2, 2, 2, 2, 2]
     np.testing.assert_allclose(ends[:, 0], 1.0, rtol=1e-6)

@@ -16,7 +16,7 @@ CLOUD = RNG.standard_normal((200, 3)) * [1.0, 2.0, 0.5] + [3.0, -1.0, 0.0]
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("rule", ["scott", "silverman"])
 def test_bandwidth_rules(rule, dims):
-    spread = np.mean([np.std(CLOUD[:, k], ddof=1) for k in range(dims)])
+    spread = float(np.std(CLOUD[:, :dims], axis=0, ddof=1).mean())
     factor = {"scott": 1.0, "silverman": (4 / (dims + 2)) ** (1 / (dims + 4))}[rule]
     h = KDEEstimator(CLOUD[:, :dims], bandwidth_rule=rule).h
     assert h == pytest.approx(spread * factor * 200 ** (-1 / (dims + 4)))

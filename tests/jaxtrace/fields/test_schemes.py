@@ -157,6 +157,7 @@ def test_any_grid_is_found_in_any_order(grid, dtype):
     shuffled = points[rng.permutation(len(points))]
     found = find_tensor_grid(shuffled)
     assert found is not None
+    assert found.order is not None
     assert found.shape == tuple(axis.size for axis in axes)
     for axis, known in zip(found.axes, axes, strict=True):
         assert np.array_equal(axis, known.astype(np.float64))
