@@ -12,12 +12,8 @@ from acbo.baselines import ExactThompson, Random
 from acbo.benchmarks import count_compilations, document_steps, step_benchmark
 from acbo.evaluation import Protocol, Report, evaluate
 from acbo.evaluation.report import EPISODES
-from acbo.pictures import (
-    draw_graph,
-    draw_parent_sets,
-    draw_regret,
-    draw_shares,
-)
+from acbo.pictures.charts import draw_parent_sets, draw_regret, draw_shares
+from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
 from acbo.problems import get
 from acbo.runs import Run, run_problem, true_edges

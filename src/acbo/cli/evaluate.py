@@ -26,13 +26,13 @@ from acbo.cli.common import (
 from acbo.evaluation import Cell, Report, evaluate
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.report import EPISODES, PARENTS
-from acbo.pictures import (
+from acbo.pictures.charts import (
     draw_calibration,
-    draw_graph,
     draw_parent_probs,
     draw_regret,
     draw_shares,
 )
+from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges

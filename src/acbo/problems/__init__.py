@@ -2,22 +2,15 @@
 
 from acbo.problems.library import (
     SACHS_EDGES,
-    SACHS_NAMES,
-    SUITE,
     get,
     load_sachs,
     names,
 )
-from acbo.problems.linear import chain
-from acbo.problems.problem import Optimum, Problem, linear_problem, make_problem
+from acbo.problems.problem import Problem, linear_problem, make_problem
 
 __all__ = [
     "SACHS_EDGES",
-    "SACHS_NAMES",
-    "SUITE",
-    "Optimum",
     "Problem",
-    "chain",
     "get",
     "linear_problem",
     "load_sachs",
