@@ -38,7 +38,7 @@ TETRAHEDRA = (
 
 
 def lattice_nodes(shape: tuple[int, int, int]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Even axes over the box, and the nodes they span (nx, ny, nz, 3)."""
+    """Return even axes over the box, and the nodes they span (nx, ny, nz, 3)."""
     axes = [np.linspace(lo, hi, n) for lo, hi, n in zip(*BOX, shape, strict=True)]
     return axes, np.stack(np.meshgrid(*axes, indexing="ij"), -1)
 
@@ -46,7 +46,7 @@ def lattice_nodes(shape: tuple[int, int, int]) -> tuple[list[np.ndarray], np.nda
 def gyre_slices(
     points: np.ndarray, slices: int, span: tuple[float, float] = SPAN
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Times, and the velocity of the double gyre at points (..., 3) at each."""
+    """Return times, and the velocity of the double gyre at points (..., 3) at each."""
     flow, times = DoubleGyre(), np.linspace(*span, slices)
     rows = points.reshape(-1, 3).astype(np.float32)
     found = [np.asarray(flow.sample_at_positions(rows, float(t))) for t in times]
@@ -56,7 +56,7 @@ def gyre_slices(
 def grid_gyre(
     shape: tuple[int, int, int] = GRID, slices: int = SLICES
 ) -> AbstractField:
-    """The double gyre as slices on a grid."""
+    """Return the double gyre as slices on a grid."""
     axes, points = lattice_nodes(shape)
     times, values = gyre_slices(points, slices)
     return make_grid_field(values, axes, times)
@@ -65,7 +65,7 @@ def grid_gyre(
 def mesh_gyre(
     shape: tuple[int, int, int] = NODES, slices: int = SLICES
 ) -> AbstractField:
-    """The double gyre as slices on tetrahedra."""
+    """Return the double gyre as slices on tetrahedra."""
     _, points = lattice_nodes(shape)
     times, values = gyre_slices(points, slices)
     rows, cells = points.reshape(-1, 3), box_tetrahedra(shape)
@@ -74,7 +74,7 @@ def mesh_gyre(
 
 
 def box_hexahedra(shape: tuple[int, int, int]) -> np.ndarray:
-    """Rows of eight nodes that fill a lattice of nodes in "ij" order."""
+    """Return rows of eight nodes that fill a lattice of nodes in "ij" order."""
     number = np.arange(np.prod(shape)).reshape(shape)
     corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]
     corners += [(x, y, 1) for x, y, _ in corners]
@@ -85,7 +85,7 @@ def box_hexahedra(shape: tuple[int, int, int]) -> np.ndarray:
 
 
 def box_tetrahedra(shape: tuple[int, int, int]) -> np.ndarray:
-    """Rows of four nodes: six tetrahedra in every hexahedron of a lattice."""
+    """Return rows of four nodes: six tetrahedra in every hexahedron of a lattice."""
     return box_hexahedra(shape)[:, np.array(TETRAHEDRA)].reshape(-1, 4)
 
 
@@ -97,7 +97,7 @@ def track_benchmark(
     frames: int = FRAMES,
     repeats: int = REPEATS,
 ) -> list[Measurement]:
-    """The same run with several boundaries, in turns."""
+    """Measure the same run with several boundaries, in turns."""
     field, seeds = make_field(), random_seeds(particles, BOX)
     runs = {}
     for name, make in boundaries.items():
@@ -132,14 +132,14 @@ def _inlet() -> Any:
 
 
 def grid_benchmark() -> list[Measurement]:
-    """An unsteady grid, with mirrors and with a continuous inlet."""
+    """Measure an unsteady grid, with reflection and with a continuous inlet."""
     boundaries = {"reflective": _reflective, "continuous inlet": _inlet}
     shapes = {"grid": list(GRID), "slices": SLICES}
     return track_benchmark(grid_gyre, boundaries, shapes)
 
 
 def mesh_benchmark() -> list[Measurement]:
-    """Unsteady tetrahedra with mirrors."""
+    """Measure unsteady tetrahedra with reflection."""
     shapes = {"nodes": list(NODES), "slices": SLICES}
     return track_benchmark(mesh_gyre, {"reflective": _reflective}, shapes)
 

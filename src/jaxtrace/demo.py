@@ -1,4 +1,4 @@
-"""The tracking part of the demo: mixing on a grid, a channel on a mesh, and rates."""
+"""The tracking section of the demo: mixing on a grid, a channel on a mesh, rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ DOCUMENTED = 187_500  # particle-steps per second that users were promised, on a
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run and how long it took, compiling apart."""
+    """A run and how long it took, without compilation."""
 
     name: str
     trajectory: Trajectory
@@ -70,7 +70,7 @@ class Run:
 
 
 def trace_section(meter: Meter) -> Section:
-    """Everything that particle tracking shows of itself."""
+    """Make the section of the demo about particle tracking."""
     gyre = run_gyre(meter)
     channel = run_channel(meter)
     return Section(
@@ -83,7 +83,7 @@ def trace_section(meter: Meter) -> Section:
 
 
 def run_gyre(meter: Meter) -> Run:
-    """Particles of the swaying double gyre, held as slices on a grid."""
+    """Track particles of the oscillating double gyre, held as slices on a grid."""
     axes = [
         np.linspace(lo, hi, n) for lo, hi, n in zip(*GYRE_BOX, GYRE_NODES, strict=True)
     ]
@@ -97,7 +97,7 @@ def run_gyre(meter: Meter) -> Run:
 
 
 def run_channel(meter: Meter) -> Run:
-    """Particles through a channel with a cylinder, on triangles, with an inlet."""
+    """Track particles past a cylinder in a channel, on triangles, with an inlet."""
     field = channel_field()
     boundary = continuous_inlet_boundary_factory(
         CHANNEL_BOX, concentrations=CHANNEL_LANES
@@ -127,7 +127,7 @@ def track(
 
 
 def channel_field(slices: int = 13) -> AbstractField:
-    """A potential flow past a cylinder whose speed sways, on triangles."""
+    """Return a potential flow past a cylinder whose speed sways, on triangles."""
     points, cells = cylinder_mesh()
     u, v = potential_flow(points[:, 0], points[:, 1])
     steady = np.stack([u, v, np.zeros_like(u)], 1)
@@ -138,7 +138,7 @@ def channel_field(slices: int = 13) -> AbstractField:
 
 
 def potential_flow(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both components of the velocity past the cylinder, outside of it."""
+    """Return both components of the velocity past the cylinder, outside of it."""
     square = x * x + y * y
     u = 1 - CYLINDER**2 * (x * x - y * y) / square**2
     v = -2 * CYLINDER**2 * x * y / square**2
@@ -148,7 +148,7 @@ def potential_flow(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def cylinder_mesh(
     spacing: float = 0.1, rings: int = 8
 ) -> tuple[Float[np.ndarray, "nodes 3"], np.ndarray]:
-    """Triangles of a channel around a cylinder, finer towards it."""
+    """Return triangles of a channel around a cylinder, finer towards it."""
     (left, low, _), (right, high, _) = CHANNEL_BOX
     across = np.linspace(left, right, round((right - left) / spacing) + 1)
     up = np.linspace(low, high, round((high - low) / spacing) + 1)
@@ -167,7 +167,7 @@ def cylinder_mesh(
 
 
 def gyre_parts(run: Run) -> list[Part]:
-    """The particles over the exponent of their flow, and where they end."""
+    """Show the particles over the exponent of their flow, and where they end."""
     # The middles of cells: along the walls the exponent is far larger than elsewhere.
     axes = [
         lo + (np.arange(n) + 0.5) * (hi - lo) / n
@@ -180,11 +180,11 @@ def gyre_parts(run: Run) -> list[Part]:
     return [
         Heading("Mixing on a grid"),
         Text(
-            f"{run.trajectory.N:,} particles of the double gyre, whose two cells sway "
-            f"from side to side, tracked through {GYRE_SLICES} slices on a grid of "
-            f"{GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them are shown, "
-            "colored by where along x they began. Behind them is the finite-time "
-            "Lyapunov exponent: particles on the two sides of a ridge part."
+            f"{run.trajectory.N:,} particles of the double gyre, whose two cells "
+            f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
+            f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them "
+            "are shown, colored by where along x they began. Behind them is the "
+            "finite-time Lyapunov exponent: particles on the two sides of a ridge part."
         ),
         particle_canvas(
             run.trajectory,
@@ -206,7 +206,7 @@ def gyre_parts(run: Run) -> list[Part]:
 
 
 def density_parts(trajectory: Trajectory) -> list[Part]:
-    """Where those particles are, over time, that began in the left third."""
+    """Show the density over time of particles that began in the left third."""
     began = trajectory.positions[0, :, 0] < 2 / 3
     frames = np.linspace(0, trajectory.T - 1, DENSITY_FRAMES).round().astype(int)
     densities = [
@@ -233,7 +233,7 @@ def density_parts(trajectory: Trajectory) -> list[Part]:
 def estimate_density(
     cloud: Float[np.ndarray, "particles 2"],
 ) -> Float[np.ndarray, "across up"]:
-    """A kernel density over the box of the gyre, 1 where evenly mixed."""
+    """Return a kernel density over the box of the gyre, 1 where evenly mixed."""
     estimate = KDEEstimator(
         cloud,
         bandwidth=0.04,
@@ -246,17 +246,17 @@ def estimate_density(
 
 
 def channel_parts(run: Run) -> list[Part]:
-    """The channel as it plays, and what went through it."""
+    """Show the channel as an animation, and how many particles passed it."""
     found = run.trajectory
     entered = int((found.generation[-1] - found.generation[0]).sum())
     return [
         Heading("A channel on a mesh"),
         Text(
             f"{found.N:,} particles in a pulsing flow past a cylinder, on triangles. "
-            "Whoever leaves on the right makes room for a particle that enters on the "
-            f"left in the same lane: {entered:,} did. {CHANNEL_SHOWN} slots are shown; "
-            "color is age, from orange to blue. The gray behind is the mean speed, "
-            "the disc the cylinder."
+            "Particles that leave on the right free their slot for one that enters on "
+            f"the left in the same lane: {entered:,} did. {CHANNEL_SHOWN} slots are "
+            "shown; color is age, from orange to blue. The gray background is the mean "
+            "speed, the disc the cylinder."
         ),
         particle_canvas(
             found,
@@ -271,7 +271,7 @@ def channel_parts(run: Run) -> list[Part]:
 
 
 def channel_shade(per_unit: int = 80) -> Float[np.ndarray, "across up"]:
-    """1 in the cylinder, up to a half with the speed, on pixels of the channel."""
+    """Return 1 in the cylinder, up to a half with the speed, per pixel."""
     (left, low, _), (right, high, _) = CHANNEL_BOX
     x = np.linspace(left, right, round((right - left) * per_unit))
     y = np.linspace(low, high, round((high - low) * per_unit))
@@ -283,7 +283,7 @@ def channel_shade(per_unit: int = 80) -> Float[np.ndarray, "across up"]:
 
 
 def rate_parts(runs: Sequence[Run]) -> list[Part]:
-    """How fast it was here, beside what users were promised."""
+    """Compare the rates of these runs with the documented ones."""
     columns = ("run", "particles", "frames", "particle-steps per second", "to compile")
     rows = [
         (
@@ -297,7 +297,7 @@ def rate_parts(runs: Sequence[Run]) -> list[Part]:
     ]
     rows.append(("as documented, on a GPU", 7_500, 1_500, DOCUMENTED, "10 to 30 s"))
     return [
-        Heading("Promised and measured"),
+        Heading("Claimed vs. measured"),
         Text(
             "Classic Runge-Kutta, four stages a step, from seeds to a trajectory in "
             "host memory with every frame recorded."
@@ -311,7 +311,7 @@ def color_map(
     low: float | None = None,
     high: float | None = None,
 ) -> bytes:
-    """Values as a PNG in colors, y upwards; what is not finite is white.
+    """Return values as a PNG in colors, y upwards; what is not finite is white.
 
     The colors end at `low` and `high`, by default the least and the largest value.
     """

@@ -43,7 +43,7 @@ class Cells:
         return bool((cell_dimensions(self.types) > 0).any())
 
     def same_as(self, other: "Cells") -> bool:
-        """Whether nodes and cells are equal, bit for bit."""
+        """Return whether nodes and cells are equal, bit for bit."""
         return self is other or all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("types", "points", "connectivity", "offsets")
@@ -69,13 +69,13 @@ class GridAxes:
         return self.x.size * self.y.size * self.z.size
 
     def same_as(self, other: "GridAxes") -> bool:
-        """Whether the three axes are equal, bit for bit."""
+        """Return whether the three axes are equal, bit for bit."""
         return self is other or all(
             np.array_equal(getattr(self, axis), getattr(other, axis)) for axis in "xyz"
         )
 
     def points(self) -> Float[np.ndarray, "nodes 3"]:
-        """The nodes, x fastest."""
+        """Return the nodes, x fastest."""
         z, y, x = np.meshgrid(self.z, self.y, self.x, indexing="ij")
         return np.stack([x.ravel(), y.ravel(), z.ravel()], axis=-1)
 
@@ -105,13 +105,13 @@ class Snapshot:
 def grid_order(
     values: Shaped[np.ndarray, "nodes components"], shape: tuple[int, int, int]
 ) -> Gridded:
-    """Values stored x fastest as an array indexed [ix, iy, iz, component]."""
+    """Return values stored x fastest as an array indexed [ix, iy, iz, component]."""
     nx, ny, nz = shape
     return values.reshape(nz, ny, nx, values.shape[-1]).transpose(2, 1, 0, 3)
 
 
 def storage_order(values: Gridded) -> Nodal:
-    """Values indexed [ix, iy, iz, component] as rows, x fastest."""
+    """Return values indexed [ix, iy, iz, component] as rows, x fastest."""
     return values.transpose(2, 1, 0, 3).reshape(-1, values.shape[-1])
 
 
@@ -140,14 +140,14 @@ DIMENSIONS = {
 
 
 def cell_dimensions(types: Integer[np.ndarray, " cells"]) -> np.ndarray:
-    """Dimension 0 to 3 of every cell."""
+    """Return dimension 0 to 3 of every cell."""
     table = np.full(256, -1, np.int8)
     table[list(DIMENSIONS)] = list(DIMENSIONS.values())
     return table[types]
 
 
 def keep_cells(cells: Cells, keep: Bool[np.ndarray, " cells"]) -> Cells:
-    """The mesh with only the marked cells; nodes stay."""
+    """Return the mesh with only the marked cells; nodes stay."""
     if keep.all():
         return cells
     sizes = np.diff(cells.offsets)
@@ -178,7 +178,7 @@ class Weld:
         return self.label.size - self.first.size
 
     def join(self, cells: Cells) -> Cells:
-        """The mesh in which coincident nodes are one."""
+        """Return the mesh in which coincident nodes are one."""
         return Cells(
             cells.points[self.first],
             self.label[cells.connectivity],
@@ -187,7 +187,7 @@ class Weld:
         )
 
     def mean(self, values: Num[np.ndarray, "nodes C"]) -> Num[np.ndarray, "kept C"]:
-        """One value per joined node: the mean, exact where the copies agree."""
+        """Return one value per joined node: the mean, exact where the copies agree."""
         kept = values[self.first]
         excess = values - kept[self.label]
         if not excess.any():
@@ -214,7 +214,7 @@ def gather(
     values: Num[np.ndarray, "entries C"],
     n_targets: int,
 ) -> Float[np.ndarray, "targets C"]:
-    """Mean of the values sent to each target; zero where nothing is sent."""
+    """Return the mean of the values sent to each target; zero where nothing is sent."""
     count = np.maximum(np.bincount(target, minlength=n_targets), 1)
     sums = [np.bincount(target, column, n_targets) for column in values.T]
     return np.stack(sums, axis=-1) / count[:, None]
@@ -223,7 +223,7 @@ def gather(
 def cells_to_nodes(
     cells: Cells, values: Num[np.ndarray, "cells C"]
 ) -> Float[np.ndarray, "nodes C"]:
-    """Plain mean over the cells around each node; zero for a node without cells."""
+    """Return the mean over the cells around each node; zero for one without cells."""
     sizes = np.diff(cells.offsets)
     return gather(cells.connectivity, np.repeat(values, sizes, axis=0), cells.n_points)
 
@@ -231,7 +231,7 @@ def cells_to_nodes(
 def grid_cells_to_nodes(
     values: Num[np.ndarray, "cx cy cz C"], shape: tuple[int, int, int]
 ) -> Float[np.ndarray, "nx ny nz C"]:
-    """Plain mean over the cells around each grid node."""
+    """Return the plain mean over the cells around each grid node."""
     for axis, nodes in enumerate(shape):
         if nodes > 1:
             low, high = np.take(values, [0], axis), np.take(values, [-1], axis)
@@ -243,7 +243,7 @@ def grid_cells_to_nodes(
 def structured_cells(
     points: Float[np.ndarray, "nodes 3"], shape: tuple[int, int, int]
 ) -> Cells:
-    """The hexahedra, quads or lines of a curvilinear grid, x fastest."""
+    """Return the hexahedra, quads or lines of a curvilinear grid, x fastest."""
     ids = np.arange(points.shape[0]).reshape(shape[::-1])
     axes = [axis for axis in (2, 1, 0) if ids.shape[axis] > 1]
     corners = [ids]
@@ -265,12 +265,12 @@ def structured_cells(
 
 
 def grid_to_cells(axes: GridAxes) -> Cells:
-    """A tensor-product grid as a mesh of hexahedra, quads or lines."""
+    """Return a tensor-product grid as a mesh of hexahedra, quads or lines."""
     return structured_cells(axes.points(), axes.shape)
 
 
 def as_mesh(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with its grid, if it has one, turned into cells."""
+    """Return the snapshot with its grid, if it has one, turned into cells."""
     if isinstance(snapshot.geometry, Cells):
         return snapshot
     return Snapshot(
@@ -286,7 +286,7 @@ def as_mesh(snapshot: Snapshot) -> Snapshot:
 
 
 def join_snapshots(parts: Sequence[Snapshot]) -> Snapshot:
-    """One snapshot of all parts, with the arrays that every part has."""
+    """Return one snapshot of all parts, with the arrays that every part has."""
     if len(parts) == 1:
         return parts[0]
     meshes = [as_mesh(part) for part in parts]
@@ -303,7 +303,7 @@ def join_snapshots(parts: Sequence[Snapshot]) -> Snapshot:
 
 
 def join_cells(meshes: Sequence[Cells]) -> Cells:
-    """The meshes one after the other, not yet connected."""
+    """Return the meshes one after the other, not yet connected."""
     shifts = np.cumsum([0] + [mesh.n_points for mesh in meshes])
     entries = np.cumsum([0] + [mesh.connectivity.size for mesh in meshes])
     starts = zip(meshes, entries, strict=False)

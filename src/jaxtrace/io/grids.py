@@ -42,7 +42,9 @@ _STANDARD_AXES = {"longitude": "x", "latitude": "y", "depth": "z", "time": "t"}
 def velocity_variables(
     dataset: Any, names: Sequence[str] | None, source: str
 ) -> tuple[str, ...]:
-    """The two or three variables of the velocity; ValueError lists what there is."""
+    """Return the two or three variables of the velocity; ValueError lists what there
+    is.
+    """
     if names is not None:
         missing = [name for name in names if name not in dataset]
         if not missing and len(names) in (2, 3):
@@ -66,7 +68,9 @@ def velocity_variables(
 
 
 def dimension_roles(variable: Any, source: str) -> dict[str, str]:
-    """Which dimension is "t", "z", "y" and "x"; ValueError where one cannot be told."""
+    """Return which dimension is "t", "z", "y" and "x"; ValueError where one cannot be
+    told.
+    """
     roles: dict[str, str] = {}
     for dimension in variable.dims:
         role = _role(variable, dimension)
@@ -205,7 +209,7 @@ class _Part:
         return np.arange(variable.sizes[dimension], dtype=np.float64)
 
     def check_like(self, first: "_Part") -> None:
-        """ValueError unless grid and variables are those of the first dataset."""
+        """Raise ValueError unless grid and variables are those of the first dataset."""
         if self.names != first.names or not self.axes.same_as(first.axes):
             raise ValueError(
                 f"{self.label}: grid {self.axes.shape} with {self.names} differs from "
@@ -213,7 +217,7 @@ class _Part:
             )
 
     def read(self, row: int, dtype: np.dtype) -> np.ndarray:
-        """One instant as (Nx, Ny, Nz, 3) on increasing axes."""
+        """Return one instant as (Nx, Ny, Nz, 3) on increasing axes."""
         out = np.zeros((*self.axes.shape, 3), dtype)
         order = [self.roles[role] for role in "xyz" if role in self.roles]
         for component, variable in enumerate(self._variables):
@@ -276,7 +280,7 @@ def _open_file(xarray: Any, path: Path, engine: str | None) -> Any:
 
 
 def _seconds(parts: list[np.ndarray]) -> tuple[np.ndarray, str]:
-    """Times as numbers: dates and durations in seconds since the first."""
+    """Return times as numbers: dates and durations in seconds since the first."""
     times = np.concatenate(parts)
     if times.dtype.kind in "mM":
         return (times - times[0]) / np.timedelta64(1, "s"), f"seconds since {times[0]}"

@@ -93,7 +93,7 @@ class H5Slices(Slices):
             return [(file, name, None) for name in names]
 
     def _single(self, file: Path) -> tuple[str, int | None]:
-        """The array of a file that holds one step."""
+        """Return the array of a file that holds one step."""
         with open_hdf5(file) as root:
             node = root.get(self.dataset)
             if node is None or not hasattr(node, "shape"):
@@ -116,7 +116,7 @@ class H5Slices(Slices):
         )
 
     def _array_name(self, root: Any, name: str) -> str:
-        """The array of a step, which may itself be a group that holds it."""
+        """Return the array of a step, which may itself be a group that holds it."""
         return name if hasattr(root[name], "shape") else f"{name}/{self.dataset}"
 
     def _missing(self, file: Path, root: Any) -> str:
@@ -127,7 +127,7 @@ class H5Slices(Slices):
         )
 
     def _find_times(self) -> np.ndarray:
-        """Times stored beside the data, else the index of the step."""
+        """Return times stored beside the data, else the index of the step."""
         found: list[float] = []
         for file in self.files:
             with open_hdf5(file) as root:
@@ -162,7 +162,7 @@ def _stored_times(root: Any) -> list[float]:
 
 
 def _step_names(group: Any) -> list[str]:
-    """Full names of the members that are called like steps, in order of number."""
+    """Return full names of the members named like steps, in order of number."""
     matches = [(match, name) for name in group if (match := _STEP.fullmatch(name))]
     matches.sort(key=lambda pair: int(pair[0][1]))
     return [f"{group.name.rstrip('/')}/{name}" for _, name in matches]

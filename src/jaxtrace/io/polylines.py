@@ -92,7 +92,7 @@ def _as_period(value: Any) -> np.ndarray:
 def shown_points(
     positions: np.ndarray, alive: np.ndarray | None
 ) -> Bool[np.ndarray, "*points"]:
-    """Which points (...,3) are drawn: finite in every axis and alive."""
+    """Return which points (...,3) are drawn: finite in every axis and alive."""
     shown = np.isfinite(positions[..., 0])
     for axis in (1, 2):
         shown &= np.isfinite(positions[..., axis])
@@ -102,7 +102,7 @@ def shown_points(
 
 
 def line_starts(record: Recording) -> Marks:
-    """Which drawn points begin a line.
+    """Return which drawn points begin a line.
 
     The first of a life does, the first of a generation, and the first after a wrap: a
     step over more than half the period.
@@ -131,7 +131,9 @@ def _mark_wraps(starts: Marks, positions: np.ndarray, period: np.ndarray) -> Non
 def split_lines(
     starts: Bool[np.ndarray, " points"],
 ) -> tuple[CellColumns | None, CellColumns]:
-    """Vertices for lines of one point, None if there are none, and the real lines."""
+    """Return vertices for lines of one point, None if there are none, and the real
+    lines.
+    """
     first, counts = np.flatnonzero(starts), line_counts(starts)
     kind = index_kind(len(starts))
     ends = column("offsets", np.cumsum(counts[counts > 1]).astype(kind))
@@ -151,12 +153,12 @@ def split_lines(
 
 
 def line_counts(starts: Bool[np.ndarray, " points"]) -> Int[np.ndarray, " lines"]:
-    """How many points each line has."""
+    """Return how many points each line has."""
     return np.diff(np.flatnonzero(starts), append=len(starts))
 
 
 def by_particle(name: str, values: Frames, shown: Marks) -> Column:
-    """A column of the drawn points of (T,N,...), one particle after the other."""
+    """Return a column of the drawn points of (T,N,...), particle after particle."""
     frames = len(values)
     components = int(np.prod(values.shape[2:]))
     dtype = as_kind(values.dtype, name)
@@ -174,7 +176,7 @@ def by_particle(name: str, values: Frames, shown: Marks) -> Column:
 def repeat_particles(
     name: str, values: Shaped[np.ndarray, " particles"], shown: Marks
 ) -> Column:
-    """A column that gives every drawn point the value of its particle."""
+    """Return a column that gives every drawn point the value of its particle."""
     whole = np.broadcast_to(values, shown.shape)
     return by_particle(name, whole, shown)
 
@@ -182,6 +184,6 @@ def repeat_particles(
 def repeat_frames(
     name: str, values: Shaped[np.ndarray, " frames"], shown: Marks
 ) -> Column:
-    """A column that gives every drawn point the value of its frame."""
+    """Return a column that gives every drawn point the value of its frame."""
     whole = np.broadcast_to(values[:, np.newaxis], shown.shape)
     return by_particle(name, whole, shown)

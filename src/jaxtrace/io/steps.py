@@ -42,7 +42,7 @@ class Step:
 
 
 def listed_steps(path: str | Path) -> tuple[Step, ...]:
-    """The steps of a list in order of time; parts of one instant stay together.
+    """Return the steps of a list in order of time; parts of one instant stay together.
 
     Entries without a time are an instant each, in the order of the file.
     """
@@ -101,13 +101,13 @@ PathSpec = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def natural_key(path: str | Path) -> tuple[tuple[int, int, str], ...]:
-    """Sort key in which runs of digits count as numbers: 2 comes before 10."""
+    """Return sort key in which runs of digits count as numbers: 2 comes before 10."""
     parts = re.split(r"(\d+)", str(path))
     return tuple((1, int(p), p) if p.isdigit() else (0, 0, p) for p in parts if p)
 
 
 def find_steps(spec: PathSpec) -> tuple[Step, ...]:
-    """The steps a specification stands for, in natural order of their names.
+    """Return the steps a specification stands for, in natural order of their names.
 
     A list keeps its order. Where parallel files such as `.pvtu` are found, their
     pieces are left out; a collection found among other files speaks for them.
@@ -121,7 +121,7 @@ def find_steps(spec: PathSpec) -> tuple[Step, ...]:
 def find_files(
     spec: PathSpec, extensions: Sequence[str] = KNOWN_EXTENSIONS
 ) -> list[Path]:
-    """The files of one kind a specification stands for, in natural order.
+    """Return the files of one kind a specification stands for, in natural order.
 
     FileNotFoundError says what was looked for, ValueError which kinds are known.
     """
@@ -132,7 +132,7 @@ def find_files(
 
 
 def _need(files: list[Path], extensions: Sequence[str]) -> list[Path]:
-    """Explicitly named files must be there and of a known kind."""
+    """Check that explicitly named files exist and are of a known kind."""
     if not files:
         raise FileNotFoundError("no files: the list is empty")
     for file in files:
@@ -144,7 +144,7 @@ def _need(files: list[Path], extensions: Sequence[str]) -> list[Path]:
 
 
 def _find(path: Path, extensions: Sequence[str]) -> list[Path]:
-    """The files of one path: itself, those inside it or those it matches."""
+    """Return the files of one path: itself, those inside it or those it matches."""
     if path.is_file():
         return _need([path], extensions)
     if path.is_dir():
@@ -215,7 +215,7 @@ class Clock:
 
 
 def name_number(path: str | Path) -> float | None:
-    """The last number in a file name: `run3_0.25.vtu` gives 0.25."""
+    """Return the last number in a file name: `run3_0.25.vtu` gives 0.25."""
     numbers = _NUMBER.findall(Path(path).stem)
     return float(numbers[-1]) if numbers else None
 
@@ -225,7 +225,8 @@ def choose_clock(
     stated: Mapping[str, Sequence[float | None]],
     source: str | None = None,
 ) -> Clock:
-    """The first of `TIME_SOURCES` that every file has, or `source` if it is given.
+    """Return the first of `TIME_SOURCES` that every file has, or `source` if it is
+    given.
 
     Numbers in names count only if no two files share one.
     """
@@ -302,7 +303,7 @@ class FileSteps:
 
 
 def open_steps(spec: PathSpec, time_source: str | None = None) -> Steps:
-    """The steps of a file, glob, list, folder, collection or solver case."""
+    """Return the steps of a file, glob, list, folder, collection or solver case."""
     steps = find_steps(spec)
     first = steps[0].files[0]
     if first.suffix.lower() in CASE_EXTENSIONS:
@@ -318,7 +319,9 @@ def open_steps(spec: PathSpec, time_source: str | None = None) -> Steps:
 def _stated(
     steps: Sequence[Step], time_source: str | None
 ) -> dict[str, list[float | None]]:
-    """What the files, their list and their names say about the time of each step."""
+    """Return what the files, their list and their names say about the time of each
+    step.
+    """
     peeks = [StatedTime()] * len(steps)
     if time_source in (None, "field", "array"):
         peeks = [peek_time(step.files[0]) for step in steps]

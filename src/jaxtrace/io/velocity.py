@@ -31,7 +31,7 @@ Choice = tuple[str, ...]
 
 
 def wanted_names(name: VelocityName) -> tuple[str, ...]:
-    """The arrays worth reading to find the velocity."""
+    """Return the arrays worth reading to find the velocity."""
     if name is None:
         return tuple(dict.fromkeys((*VELOCITY_NAMES, *sum(COMPONENT_NAMES, ()))))
     return (name,) if isinstance(name, str) else tuple(name)
@@ -40,7 +40,7 @@ def wanted_names(name: VelocityName) -> tuple[str, ...]:
 def pick_velocity(
     snapshot: Snapshot, name: VelocityName = None
 ) -> tuple[Choice, bool, np.ndarray]:
-    """Names of the velocity, whether it lies on cells, and its values.
+    """Return names of the velocity, whether it lies on cells, and its values.
 
     Vectors come first, then scalars that belong together, then a lone scalar; nodes
     come before cells.
@@ -62,7 +62,7 @@ def pick_velocity(
 
 
 def _choices(name: VelocityName) -> list[tuple[Choice, bool]]:
-    """Candidates in order, each with whether any number of components will do."""
+    """Return candidates in order, each with whether any component count will do."""
     if isinstance(name, str):
         return [((name,), True)]
     if name is not None:
@@ -81,7 +81,7 @@ def _fits(parts: list[np.ndarray], choice: Choice, lone: bool) -> bool:
 
 
 def three_components(values: np.ndarray, dtype: Any) -> np.ndarray:
-    """Missing components become zero, those after the third are cut."""
+    """Return three components: missing ones are zero, those after the third are cut."""
     shape = (*values.shape[:-1], 3)
     out = np.zeros(shape, dtype)
     kept = min(values.shape[-1], 3)
@@ -90,7 +90,7 @@ def three_components(values: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def check_values(values: np.ndarray, what: str, source: str, allow_nan: bool) -> None:
-    """ValueError for values in the wrong byte order, and for those not finite."""
+    """Raise ValueError for values in the wrong byte order, and for those not finite."""
     if looks_swapped(values):
         raise ValueError(
             f"{source}: {what} makes sense only with its bytes swapped; the file is in "
@@ -107,7 +107,7 @@ def check_values(values: np.ndarray, what: str, source: str, allow_nan: bool) ->
 
 
 def looks_swapped(values: np.ndarray, sample: int = 4096) -> bool:
-    """Whether many values are absurd as they stand and none with bytes swapped.
+    """Return whether many values are absurd as they stand and none with bytes swapped.
 
     Absurd is an exponent in the outer half of what the type can hold. Swapping makes
     exponents of the last bits of the mantissa, so that half of them or, for round

@@ -41,7 +41,7 @@ _BINARY = {b"double": ">f8", b"float": ">f4", b"int": ">i4", b"vtktypeint64": ">
 
 
 def times_in_text(path: Path) -> dict[str, float]:
-    """The first value of each array that is named like a time."""
+    """Return the first value of each array that is named like a time."""
     found: dict[str, float] = {}
     with open(path, "rb") as file, _mapped(file) as text:
         is_text = _is_text(text)
@@ -68,7 +68,7 @@ def _is_text(text: mmap.mmap) -> bool:
 
 
 def check_text(path: Path) -> None:
-    """ValueError if the points or an array of a text file end early.
+    """Raise ValueError if the points or an array of a text file end early.
 
     VTK leaves the missing values unset there and says nothing.
     """
@@ -92,7 +92,7 @@ def _mapped(file: BinaryIO) -> mmap.mmap:
 
 
 def _arrays(text: mmap.mmap) -> list[tuple[str, int, int, int]]:
-    """Name, heading, first value and number of values of every array, in order."""
+    """Return name, heading, first value and number of values of every array."""
     found = [
         (_name(array[1]), array.start(), array.end(), int(array[2]) * int(array[3]))
         for array in _FIELD_ARRAY.finditer(text)
@@ -133,7 +133,7 @@ _WORDS = {b"UInt32": 4, b"UInt64": 8}
 
 
 def check_whole(path: Path) -> None:
-    """ValueError if an XML file, or one that it refers to, is cut or misdeclared."""
+    """Raise ValueError if an XML file, or one it refers to, is cut or misdeclared."""
     for part in (path, *_pieces(path)):
         with open(part, "rb") as file:
             head = file.read(_HEAD_BYTES)
@@ -149,7 +149,9 @@ def check_whole(path: Path) -> None:
 
 
 def _pieces(path: Path) -> list[Path]:
-    """The files that a parallel file or one of blocks refers to, if they are there."""
+    """Return the files that a parallel file or one of blocks refers to, if they are
+    there.
+    """
     if not path.suffix.lower().startswith((".pv", ".vtm")):
         return []
     names = re.findall(rb'(?:Source|file)="([^"]+)"', path.read_bytes())
@@ -158,7 +160,7 @@ def _pieces(path: Path) -> list[Path]:
 
 
 def _check_order(path: Path, head: bytes) -> None:
-    """The size that stands before an array tells which way its bytes run."""
+    """Check the byte order by the size that stands before an array."""
     opening = re.search(rb"<VTKFile[^>]*>", head)
     if opening is None or b"compressor=" in opening[0]:
         return  # packed bytes that are turned cannot be unpacked
@@ -180,7 +182,7 @@ def _check_order(path: Path, head: bytes) -> None:
 
 
 def _first_word(head: bytes, word: int) -> bytes:
-    """The first bytes of the first array, appended to the file or in its place."""
+    """Return the first bytes of the first array, appended or in its place."""
     raw = re.search(rb'<AppendedData\s+encoding="raw"\s*>\s*_', head)
     if raw is not None:
         return head[raw.end() : raw.end() + word]
@@ -206,7 +208,9 @@ class NekCase:
     dumps: tuple[Path, ...]
 
     def check(self, index: int) -> None:
-        """ValueError that names the dump if its header is wrong or it is cut short."""
+        """Raise ValueError that names the dump if its header is wrong or it is cut
+        short.
+        """
         check_dump(self.dumps[index])
 
 
@@ -237,7 +241,7 @@ def read_case(path: str | Path) -> NekCase:
 
 
 def _dump(path: Path, template: str, index: int) -> Path:
-    """The dump of one instant; of two numbers in the template one is the folder."""
+    """Return the dump of one instant; two numbers in the template name a folder too."""
     numbers = (0, index) if template.count("%") == 2 else (index,)
     try:
         dump = path.parent / (template % numbers)
@@ -251,7 +255,7 @@ def _dump(path: Path, template: str, index: int) -> Path:
 
 
 def check_dump(path: Path) -> None:
-    """ValueError unless the dump has the size its header states."""
+    """Raise ValueError unless the dump has the size its header states."""
     with open(path, "rb") as file:
         words = file.read(_HEADER_BYTES).decode(errors="replace").split()
     try:

@@ -17,7 +17,7 @@ from jaxtrace.io.geometry import (
 
 
 def to_numpy(array: Any) -> np.ndarray:
-    """A VTK array as NumPy sees it, without a copy."""
+    """Return a VTK array as NumPy sees it, without a copy."""
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     values = vtk_to_numpy(array)
@@ -26,7 +26,7 @@ def to_numpy(array: Any) -> np.ndarray:
 
 
 def append(datasets: list[Any]) -> Any:
-    """Several data sets, or one surface, as one unstructured grid."""
+    """Return several data sets, or one surface, as one unstructured grid."""
     from vtkmodules.vtkFiltersCore import vtkAppendFilter
 
     join = vtkAppendFilter()
@@ -52,7 +52,7 @@ def split_exotic(grid: Any) -> Any:
 
 
 def cell_types(grid: Any) -> np.ndarray:
-    """The VTK code of every cell of an unstructured grid."""
+    """Return the VTK code of every cell of an unstructured grid."""
     from vtkmodules.vtkCommonCore import vtkVersion
 
     version = vtkVersion.GetVTKMajorVersion(), vtkVersion.GetVTKMinorVersion()
@@ -68,7 +68,7 @@ def _stored_points(dataset: Any) -> np.ndarray:
 
 
 def mesh_of(grid: Any, name: str) -> Cells:
-    """The nodes and cells of an unstructured grid, checked against each other."""
+    """Return nodes and cells of an unstructured grid, checked against each other."""
     types, points = cell_types(grid), _stored_points(grid)
     if types.size == 0:
         return Cells(points, np.zeros(0, np.int64), np.zeros(1, np.int64), types)
@@ -84,7 +84,7 @@ def mesh_of(grid: Any, name: str) -> Cells:
 
 
 def axes_of(grid: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The three axes of an image, before its rotation, or of a rectilinear grid."""
+    """Return the axes of an image, before its rotation, or of a rectilinear grid."""
     if grid.IsA("vtkRectilinearGrid"):
         stored = (getattr(grid, f"Get{axis}Coordinates")() for axis in "XYZ")
         x, y, z = (to_numpy(axis).astype(np.float64) for axis in stored)
@@ -98,21 +98,21 @@ def axes_of(grid: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def is_tensor(dataset: Any) -> bool:
-    """Whether the nodes are the product of three axes along x, y and z."""
+    """Return whether the nodes are the product of three axes along x, y and z."""
     if dataset.IsA("vtkImageData"):
         return bool(dataset.GetDirectionMatrix().IsIdentity())
     return bool(dataset.IsA("vtkRectilinearGrid"))
 
 
 def dimensions_of(dataset: Any) -> tuple[int, int, int]:
-    """Number of nodes of a structured data set along its three directions."""
+    """Return number of nodes of a structured data set along its three directions."""
     shape = [0, 0, 0]
     dataset.GetDimensions(shape)
     return shape[0], shape[1], shape[2]
 
 
 def curvilinear_mesh(dataset: Any) -> Cells:
-    """The cells of a structured data set of any shape."""
+    """Return the cells of a structured data set of any shape."""
     if dataset.IsA("vtkStructuredGrid"):
         points = _stored_points(dataset)
     else:
@@ -130,7 +130,7 @@ _COPY, _HIDDEN = 1, 32
 
 
 def leaves(data: Any) -> list[Any]:
-    """The data sets inside a composite one; a plain data set is its own leaf."""
+    """Return the data sets inside a composite one; a plain data set is its own leaf."""
     if not data.IsA("vtkCompositeDataSet"):
         return [data]
     iterator, found = data.NewIterator(), []
@@ -144,7 +144,7 @@ def leaves(data: Any) -> list[Any]:
 
 
 def named_arrays(attributes: Any) -> dict[str, np.ndarray]:
-    """The numeric arrays of point, cell or field data by name."""
+    """Return the numeric arrays of point, cell or field data by name."""
     found = {}
     for index in range(attributes.GetNumberOfArrays()):
         # Arrays of strings are none of our business; VTK answers None for them.
@@ -155,7 +155,7 @@ def named_arrays(attributes: Any) -> dict[str, np.ndarray]:
 
 
 def _rows(attributes: Any, rows: int, name: str) -> dict[str, np.ndarray]:
-    """The arrays as (rows, components); another length is an error."""
+    """Return the arrays as (rows, components); another length is an error."""
     arrays = named_arrays(attributes)
     for key, values in arrays.items():
         if values.shape[0] != rows:
@@ -175,7 +175,7 @@ def _visible(cell_arrays: dict[str, np.ndarray], n_cells: int) -> np.ndarray:
 def snapshot_of(
     data: Any, name: str, time: float | None = None, assembled: bool = False
 ) -> Snapshot:
-    """The arrays of a data object read from `name`; ValueError if it is empty."""
+    """Return the snapshot of a data object read from `name`; ValueError if empty."""
     parts = leaves(data)
     if sum(part.GetNumberOfPoints() for part in parts) == 0:
         raise ValueError(f"{name}: no points in the file")
@@ -207,7 +207,7 @@ def _shaped(
     cell_arrays: dict[str, np.ndarray],
     name: str,
 ) -> tuple[Cells | GridAxes, dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Geometry with the arrays in its shape, without ghost and hidden cells."""
+    """Return geometry with the arrays in its shape, without ghost and hidden cells."""
     visible = _visible(cell_arrays, dataset.GetNumberOfCells())
     arrays = {k: v for k, v in arrays.items() if k != GHOSTS}
     cell_arrays = {k: v for k, v in cell_arrays.items() if k != GHOSTS}

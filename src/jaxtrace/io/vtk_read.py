@@ -47,7 +47,7 @@ class Transcript:
         self.entries += [entry for entry in _ENTRY.split(text) if entry.strip()]
 
     def failures(self) -> list[str]:
-        """The messages that mean the data cannot be trusted, each once."""
+        """Return the messages that mean the data cannot be trusted, each once."""
         bad = [e for e in self.entries if e.startswith("ERROR") or "Error read" in e]
         telling = [e for e in bad if not _ECHO.search(e)] or bad
         short = [_PREFIX.sub("", e).strip() for e in telling]
@@ -106,7 +106,7 @@ def chatter_logged() -> Iterator[None]:
 
 
 def vtk_class(module: str, name: str) -> Any:
-    """A class of VTK; ImportError with the remedy where VTK is not installed."""
+    """Return a class of VTK; ImportError with the remedy where VTK is not installed."""
     try:
         return getattr(importlib.import_module(f"vtkmodules.{module}"), name)
     except ImportError as error:
@@ -141,7 +141,7 @@ def select_arrays(reader: Any, names: Collection[str] | None) -> tuple[str, ...]
 
 
 def time_steps(reader: Any) -> tuple[float, ...]:
-    """The instants a reader offers, from its header."""
+    """Return the instants a reader offers, from its header."""
     pipeline = vtk_class("vtkCommonExecutionModel", "vtkStreamingDemandDrivenPipeline")
     return reader.GetOutputInformation(0).Get(pipeline.TIME_STEPS()) or ()
 
@@ -199,7 +199,7 @@ def read_snapshot(path: str | Path, names: Collection[str] | None = None) -> Sna
 
 
 def peek_time(path: str | Path) -> StatedTime:
-    """The instant the file states, without reading its fields."""
+    """Return the instant the file states, without reading its fields."""
     path = Path(path)
     with opened(path) as reader:
         if path.suffix.lower() == _LEGACY:
@@ -215,7 +215,7 @@ def peek_time(path: str | Path) -> StatedTime:
 
 
 def stated_time(snapshot: Snapshot) -> StatedTime:
-    """The instant that the arrays of a snapshot state."""
+    """Return the instant that the arrays of a snapshot state."""
     fields = snapshot.field_data
     field = next((fields[k] for k in TIME_FIELDS if k in fields), np.zeros(0))
     places = (fields, snapshot.arrays, snapshot.cell_arrays)
@@ -225,7 +225,7 @@ def stated_time(snapshot: Snapshot) -> StatedTime:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """The reader for the file, with its header read."""
+    """Open the reader for the file, with its header read."""
     suffix = path.suffix.lower()
     if suffix not in SNAPSHOT_EXTENSIONS:
         raise ValueError(
@@ -258,7 +258,7 @@ def _make_reader(suffix: str) -> Any:
 
 
 def _header_times(path: Path) -> tuple[str, ...]:
-    """`Time` if the field data, which come before the first piece, hold a time."""
+    """Return `Time` if the field data, before the first piece, hold a time."""
     head = b""
     with open(path, "rb") as file:
         while b"<Piece" not in head and (block := file.read(2**16)):
@@ -271,7 +271,7 @@ Check = Callable[[int], None]
 
 
 def _trust(_index: int) -> None:
-    """VTK checks the file itself."""
+    """Check nothing: VTK checks the file itself."""
 
 
 def _nek5000(path: Path) -> tuple[Any, Check]:

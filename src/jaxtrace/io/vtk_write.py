@@ -65,7 +65,7 @@ class CellColumns:
 
 
 def as_kind(dtype: Any, name: str) -> np.dtype:
-    """The stored dtype of an array: booleans are bytes; TypeError if none fits."""
+    """Return the stored dtype of an array: a bool is a byte; TypeError if none fits."""
     dtype = np.dtype(dtype)
     if dtype == np.bool_:
         return np.dtype("u1")
@@ -78,7 +78,9 @@ def as_kind(dtype: Any, name: str) -> np.dtype:
 
 
 def column(name: str, values: Any, rows: int | None = None) -> Column:
-    """A column of an array (rows) or (rows, components...), checked against `rows`."""
+    """Return a column of an array (rows) or (rows, components...), checked against
+    `rows`.
+    """
     array = np.asarray(values)
     if array.ndim == 0 or (rows is not None and len(array) != rows):
         due = "an array" if rows is None else f"{rows} rows"
@@ -95,7 +97,7 @@ def column(name: str, values: Any, rows: int | None = None) -> Column:
 
 
 def columns(arrays: Mapping[str, Any] | None, rows: int) -> list[Column]:
-    """Columns of named arrays; those that already are columns pass as they are."""
+    """Return columns of named arrays; those that already are columns pass."""
     made = []
     for name, values in (arrays or {}).items():
         made.append(
@@ -107,17 +109,17 @@ def columns(arrays: Mapping[str, Any] | None, rows: int) -> list[Column]:
 
 
 def whole_columns(arrays: Mapping[str, Any]) -> list[Column]:
-    """Columns of named values that belong to the file, each as long as it is."""
+    """Return columns of named values that belong to the file, each as long as it is."""
     return [column(n, np.atleast_1d(np.asarray(v))) for n, v in arrays.items()]
 
 
 def numbers(values: Any) -> str:
-    """Numbers as text that reads back as the same ones."""
+    """Return numbers as text that reads back as the same ones."""
     return " ".join(repr(float(value)) for value in values)
 
 
 def points(name: str, positions: Any) -> Column:
-    """A column of positions (N,3) in floating point; (N,2) gets z = 0.
+    """Return a column of positions (N,3) in floating point; (N,2) gets z = 0.
 
     One that already is a column passes as it is.
     """
@@ -127,7 +129,7 @@ def points(name: str, positions: Any) -> Column:
 
 
 def as_points(positions: Any, name: str = "positions") -> np.ndarray:
-    """An array (..., 3) in float32 or float64; two columns get a third of zeros."""
+    """Return an array (..., 3) of floats; two columns get a third of zeros."""
     array = np.asarray(positions)
     if array.ndim == 0 or array.shape[-1] not in (2, 3):
         raise ValueError(f"{name} has shape {array.shape}, it needs (..., 3)")
@@ -139,7 +141,9 @@ def as_points(positions: Any, name: str = "positions") -> np.ndarray:
 
 
 def integers(name: str, count: int, top: int, start: int = 0, step: int = 1) -> Column:
-    """The column start, start+step, ... of `count` numbers, none greater than `top`."""
+    """Return the column start, start+step, ... of `count` numbers, none greater than
+    `top`.
+    """
     dtype = index_kind(top)
 
     def blocks() -> Iterator[np.ndarray]:
@@ -152,17 +156,17 @@ def integers(name: str, count: int, top: int, start: int = 0, step: int = 1) -> 
 
 
 def index_kind(top: int) -> np.dtype:
-    """The smaller of int32 and int64 that holds `top`."""
+    """Return the smaller of int32 and int64 that holds `top`."""
     return np.dtype("i4" if top < 2**31 else "i8")
 
 
 def rows_per_block(nbytes: int) -> int:
-    """How many rows of `nbytes` bytes make one block."""
+    """Return how many rows of `nbytes` bytes make one block."""
     return max(1, BLOCK // max(1, nbytes))
 
 
 def vertices(count: int) -> CellColumns:
-    """One vertex cell per point."""
+    """Return one vertex cell per point."""
     types = Column(
         "types", np.dtype("u1"), count, 1, lambda: iter([np.ones(count, np.uint8)])
     )

@@ -96,7 +96,7 @@ def _assemble(
     frames: Sequence[_Frame],
     make: Callable[[Float[np.ndarray, "chosen axes"]], Any],
 ) -> Any:
-    """The first frame as a figure, the others behind a slider and two buttons."""
+    """Return the first frame as a figure, the others behind a slider and buttons."""
     # Frames go by number: their words need not differ.
     names = [str(number) for number in range(len(frames))]
     figure = plotly.Figure(

@@ -60,7 +60,7 @@ def particle_canvas(
     title: str = "",
     alt: str = "",
 ) -> Points:
-    """Particles in a plane to play, step and scrub through in a report.
+    """Make a report part that plays particles in a plane.
 
     Arguments:
         bounds: ends of the axes; without them what holds every particle.
@@ -98,7 +98,7 @@ def trajectory_section(
     color: str = "position",
     **options: Any,
 ) -> Section:
-    """A section that plays particles; a sentence says what of them it shows.
+    """Return a section that plays particles; a sentence says what of them it shows.
 
     `options` are those of `particle_canvas`.
     """
@@ -112,7 +112,7 @@ def trajectory_section(
 
 
 def shade_map(values: Float[np.ndarray, "across up"]) -> bytes:
-    """Values as a PNG that darkens a light page and lightens a dark one."""
+    """Return values as a PNG that darkens a light page and lightens a dark one."""
     finite = np.isfinite(values)
     if not finite.any():
         raise ValueError("no value of the background is finite: leave it out")
@@ -126,7 +126,7 @@ def shade_map(values: Float[np.ndarray, "across up"]) -> bytes:
 
 
 def blend_colors(stops: Sequence[str], between: int) -> list[str]:
-    """The colors and so many steps from each to the next.
+    """Return the colors with `between` steps from each to the next.
 
     >>> blend_colors(["#000000", "#0000ff"], 2)
     ['#000000', '#000080', '#0000ff']
@@ -163,7 +163,7 @@ def _look(
 
 
 def _round_out(low: float, high: float) -> tuple[float, float]:
-    """Ends a little further out that take few digits to write."""
+    """Return ends a little further out that take few digits to write."""
     step = 10.0 ** np.floor(np.log10(high - low)) / 20
     return float(np.floor(low / step) * step), float(np.ceil(high / step) * step)
 
@@ -176,7 +176,7 @@ def _positions(view: _View) -> Float[np.ndarray, "frames particles 2"]:
 
 
 def _starts(view: _View) -> Bool[np.ndarray, "frames particles"]:
-    """True where a line from the frame shown before would lead over a jump."""
+    """Return True where a line from the frame shown before would lead over a jump."""
     joined = joined_steps(view.paths, view.particles)
     jumps = np.zeros((len(joined) + 1, len(view.particles)), int)
     np.cumsum(~joined, axis=0, out=jumps[1:])

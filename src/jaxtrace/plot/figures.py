@@ -30,7 +30,7 @@ FILE_BACKENDS = frozenset({"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"
 def open_axes(
     ax: Any, figsize: tuple[float, float] | None, show: bool, projection: str = ""
 ) -> Any:
-    """The axes given, or those of a new figure that can be shown if asked."""
+    """Return the axes given, or those of a new figure that can be shown if asked."""
     if ax is not None:
         return ax
     options = {"projection": projection} if projection else {}
@@ -38,7 +38,7 @@ def open_axes(
 
 
 def new_figure(figsize: tuple[float, float] | None, show: bool) -> Any:
-    """A figure of its own; one of pyplot only where pyplot is to show it."""
+    """Return a figure of its own; one of pyplot only where pyplot is to show it."""
     load_package("matplotlib", "Plots")
     if show and can_show():
         from matplotlib import pyplot
@@ -50,7 +50,7 @@ def new_figure(figsize: tuple[float, float] | None, show: bool) -> Any:
 
 
 def can_show() -> bool:
-    """Whether there is a window or notebook to show a figure in."""
+    """Return whether there is a window or notebook to show a figure in."""
     from matplotlib import pyplot
 
     return pyplot.get_backend().lower() not in FILE_BACKENDS

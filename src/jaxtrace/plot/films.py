@@ -205,6 +205,6 @@ def _feed(command: Sequence[str], pictures: Iterable[Pixels], said: Path) -> Non
 
 
 def _even(picture: Pixels) -> UInt8[np.ndarray, "even_height even_width 3"]:
-    """With its last row and column repeated where a video needs an even size."""
+    """Repeat the last row and column where a video needs an even size."""
     height, width = picture.shape[:2]
     return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

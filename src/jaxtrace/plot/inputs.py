@@ -34,18 +34,18 @@ class Paths:
     def at(
         self, frame: int, chosen: Int[np.ndarray, " chosen"]
     ) -> Float[np.ndarray, "chosen 3"]:
-        """Positions of chosen particles at a frame, NaN where there is none."""
+        """Return positions of chosen particles at a frame, NaN where there is none."""
         there = self.alive[frame, chosen, None]
         return np.where(there, self.positions[frame, chosen], np.nan)
 
     def clock(self, frame: int) -> str:
-        """The instant of a frame in words."""
+        """Return the instant of a frame in words."""
         time = self.times[frame]
         return f"t = {time:.4g}" if self.timed else f"frame {time:.0f}"
 
 
 def read_paths(given: Any, times: Any = None) -> Paths:
-    """Paths from a record, or from positions (T, N, 3) or (T, N, 2).
+    """Return paths from a record, or from positions (T, N, 3) or (T, N, 2).
 
     A 2-D array is one particle over time. `times` replaces those of a record.
     """
@@ -78,7 +78,7 @@ def read_paths(given: Any, times: Any = None) -> Paths:
 
 
 def read_points(given: Any) -> Float[np.ndarray, "particles 3"]:
-    """Points from (N, 3) or (N, 2); of paths those of the last frame."""
+    """Return points from (N, 3) or (N, 2); of paths those of the last frame."""
     if not isinstance(given, PathRecord):
         given = _as_floats(given)
         if given.ndim < 3:
@@ -93,7 +93,7 @@ def choose(
     max_points: int | None = None,
     indices: Any = None,
 ) -> Int[np.ndarray, " chosen"]:
-    """Every k-th particle, or of those named, at most so many, spread evenly."""
+    """Return every k-th particle, at most so many, spread evenly."""
     for name, value in (("every_kth", every_kth), ("max_points", max_points)):
         if value is not None and value < 1:
             raise ValueError(f"{name} is {value}: give a whole number of at least 1")
@@ -113,14 +113,14 @@ def choose(
 
 
 def choose_frames(count: int, stride: int) -> range:
-    """Every so many frames from the first."""
+    """Return every `stride`-th frame from the first."""
     if stride < 1:
         raise ValueError(f"frame_stride is {stride}: give a whole number of at least 1")
     return range(0, count, stride)
 
 
 def axes_of(plane: str) -> tuple[int, int]:
-    """The axes across and up of a plane "xy", "xz" or "yz"."""
+    """Return the axes across and up of a plane "xy", "xz" or "yz"."""
     return plane_axes(plane.lower(), 3)
 
 
@@ -130,7 +130,9 @@ def view_axes(plane: str) -> tuple[int, ...]:
 
 
 def axis_limits(bounds: Any, axes: Sequence[int]) -> list[Limits]:
-    """Ends of the axes from the bounds of a box, or of a plane in its own two axes."""
+    """Return ends of the axes from the bounds of a box, or of a plane in its own two
+    axes.
+    """
     if bounds is None:
         return [None] * len(axes)
     box = box_bounds(bounds)
@@ -143,7 +145,9 @@ def axis_limits(bounds: Any, axes: Sequence[int]) -> list[Limits]:
 
 
 def path_limits(paths: Paths, axes: Sequence[int]) -> list[tuple[float, float]]:
-    """Ends of the axes that hold every particle of every frame, with a little room."""
+    """Return ends of the axes that hold every particle of every frame, with a little
+    room.
+    """
     where = paths.alive[..., None]
     shown = paths.positions[..., list(axes)]
     if not where.any():
@@ -157,7 +161,7 @@ def path_limits(paths: Paths, axes: Sequence[int]) -> list[tuple[float, float]]:
 
 
 def axis_names(axes: Sequence[int]) -> list[str]:
-    """The letters of the axes."""
+    """Return the letters of the axes."""
     return [AXES[axis] for axis in axes]
 
 
@@ -196,7 +200,9 @@ class Stretch(NamedTuple):
 def joined_steps(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Bool[np.ndarray, "steps columns"]:
-    """True where a particle went from frame to frame without a wrap or a new life."""
+    """Return True where a particle went from frame to frame without a wrap or a new
+    life.
+    """
     period = read_period(record.metadata)
     joined = moving_steps(record, columns)
     if not period.any():
@@ -210,7 +216,7 @@ def joined_steps(
 def find_stretches(
     record: PathRecord, chosen: Int[np.ndarray, " chosen"], last: int
 ) -> list[Stretch]:
-    """The stretches of chosen particles up to a frame, in the order chosen."""
+    """Return the stretches of chosen particles up to a frame, in the order chosen."""
     joined = joined_steps(record, chosen)[:last]
     found = []
     for column, particle in enumerate(chosen.tolist()):

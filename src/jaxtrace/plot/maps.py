@@ -27,7 +27,7 @@ def plot_density_2d(
     save_path: Any = None,
     figsize: Size = None,
 ) -> Any:
-    """A density over a plane as colors with a color bar.
+    """Plot a density over a plane as colors with a color bar.
 
     Arguments:
         X, Y, D: as `evaluate_2d` of an estimator returns them.
@@ -59,7 +59,7 @@ def plot_field_2d(
     label: str = "",
     **options: Any,
 ) -> Any:
-    """Values on a grid, such as FTLE, as colors with a color bar.
+    """Plot values on a grid, such as FTLE, as colors with a color bar.
 
     `grid` holds the coordinates along both axes of the plane and `values[i, j]` belongs
     to the i-th across and the j-th up; `options` are those of `plot_density_2d`.
@@ -84,7 +84,7 @@ def plot_slice_yz(
     cutoff_max: float = 95.0,
     **options: Any,
 ) -> Any:
-    """A density across the flow at `x0`, in filled contours between two percentiles.
+    """Plot a density across the flow at `x0` as filled contours.
 
     `options` are those of `plot_density_2d`.
     """

@@ -46,7 +46,7 @@ def plot_particles_2d(
     save_path: Any = None,
     figsize: Size = None,
 ) -> Any:
-    """Particles as dots in a plane; of recorded paths those of the last frame.
+    """Plot particles as dots in a plane; of a record, those of the last frame.
 
     Arguments:
         bounds: ends of the axes, as a box in space or as a rectangle in the plane.
@@ -82,7 +82,7 @@ def plot_particles_3d(
     elev: float = 20,
     azim: float = 45,
 ) -> Any:
-    """Particles as dots in space, seen from an elevation and an azimuth in degrees.
+    """Plot particles as dots, seen from an elevation and azimuth in degrees.
 
     The other arguments are those of `plot_particles_2d`.
     """
@@ -109,7 +109,7 @@ def plot_trajectory_2d(
     save_path: Any = None,
     **options: Any,
 ) -> Any:
-    """Particles at a frame in a plane, and the paths that led there.
+    """Plot particles at a frame in a plane, and the paths that led there.
 
     A path ends where its particle is recycled, absorbed or wrapped around a periodic
     domain. `show_arrows` puts the direction on each; `options` are those of
@@ -143,7 +143,7 @@ def plot_trajectory_3d(
     azim: float = 45,
     **options: Any,
 ) -> Any:
-    """Particles at a frame in space, and the paths that led there.
+    """Plot particles at a frame in space, and the paths that led there.
 
     `options` are those of `plot_particles_3d`.
     """
@@ -186,7 +186,7 @@ class _Scene:
         self.color_of = lambda particle: self.colors[rows[particle]]
 
     def stretches(self) -> list[Stretch]:
-        """Lines up to the frame."""
+        """Return lines up to the frame."""
         return find_stretches(self.paths, self.chosen, self.frame)
 
     def _choose_colors(
@@ -254,7 +254,7 @@ def _scatter(
 
 
 def _per_particle(color: Any, count: int) -> np.ndarray | None:
-    """The values or colors of all particles; None where one color serves all."""
+    """Return the values or colors of all particles; None where one color serves all."""
     if color is None or isinstance(color, str | tuple):
         return None
     values = np.asarray(color)
@@ -299,7 +299,7 @@ def _draw_arrows(
     color_of: Callable[[int], Any],
     axes: Sequence[int],
 ) -> None:
-    """An arrow head in the middle of each stretch that moves within the plane."""
+    """Draw an arrow head in the middle of each stretch that moves in the plane."""
     moving = []
     for stretch in stretches:
         points = stretch.points[:, list(axes)]

@@ -1,6 +1,6 @@
 """A case: everything one run is made of, read from a TOML file and written back.
 
-A case to start from: every key with its default and what it means.
+`starter` gives a commented case to begin with, every key with its default.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ from jaxtrace.workflow.tables import (
 )
 
 CASE_FILE = "case_as_run.toml"
-NEEDS_NONE = "searching needs no tuning here and cannot change a result: leave it out"
+NEEDS_NONE = "the search needs no tuning and cannot change a result: leave it out"
 RENAMED = {  # keys of flat configurations that are called otherwise here
     "data_pattern": "[data] pattern",
     "particle_concentrations": "[particles] concentrations",
@@ -84,7 +84,7 @@ TABLES: dict[str, type[Checked]] = {
 
 
 def read_case(content: Mapping[str, Any]) -> Case:
-    """The case of a mapping of tables, as a TOML file gives it."""
+    """Return the case of a mapping of tables, as a TOML file gives it."""
     tables = {}
     for name, table in content.items():
         if name not in TABLES:
@@ -96,7 +96,7 @@ def read_case(content: Mapping[str, Any]) -> Case:
 
 
 def _unknown(name: str, table: bool) -> str:
-    """What to write in place of a table or a key that does not exist."""
+    """Return what to write in place of a table or a key that does not exist."""
     if name in DROPPED:
         return f"no key {name!r}: {NEEDS_NONE}"
     if name in RENAMED:
@@ -108,7 +108,7 @@ def _unknown(name: str, table: bool) -> str:
 
 
 def load_case(path: str | os.PathLike[str]) -> Case:
-    """The case of a file; its paths count from the folder of the file."""
+    """Return the case of a file; its paths count from the folder of the file."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
@@ -144,7 +144,7 @@ def write_case(case: Case, path: str | os.PathLike[str]) -> Path:
 
 
 def case_text(case: Case) -> str:
-    """The case as TOML."""
+    """Return the case as TOML."""
     lines: list[str] = []
     for name in TABLES:
         table = getattr(case, name)
@@ -156,7 +156,7 @@ def case_text(case: Case) -> str:
 
 
 def quote(words: str) -> str:
-    """Words as a string of TOML, which escapes what JSON escapes."""
+    """Return words as a string of TOML, which escapes what JSON escapes."""
     return json.dumps(words, ensure_ascii=False)
 
 
@@ -216,10 +216,10 @@ integrator = "rk4"             # euler, rk2, rk4, rk45
 # batch_size = 1000            # particles at a time, else all
 recording_interval = 1         # record every n-th frame
 record_velocities = false
-# error_tolerance = 1e-6       # steps that choose their length
+# error_tolerance = 1e-6       # adaptive steps
 dtype = "float32"              # or float64
 device = "auto"                # cpu, gpu, tpu
-# devices = 2                  # spread particles over so many
+# devices = 2                  # number of devices to use
 memory_limit_gb = 8.0
 seed = 0                       # of everything random in the run
 
@@ -261,7 +261,7 @@ slice_cutoff_max = 95
 resolution = 200               # nodes along the longer axis
 # bounds = [0.0, 1.0, 0.0, 1.0]
 # level = 0.0                  # z of the plane
-# dt = 0.01                    # else steps choose their length
+# dt = 0.01                    # else adaptive steps
 
 [output]
 folder = "out"                 # beside this file
@@ -284,7 +284,7 @@ type = "reflective"            # or periodic, clamping, absorbing, channel, wall
 
 
 def starter(pattern: str | None = None) -> str:
-    """The text of a case for files of a pattern, or for a flow if there is none."""
+    """Return the text of a case for files of a pattern, or for a flow without one."""
     if pattern is None:
         whole = FLOW + REST.format(boundary=BOX)
     else:

@@ -53,7 +53,7 @@ def compute_ftle(case: Case) -> FTLEMap:
 
 
 def plane_axes(box: Box, resolution: int) -> tuple[np.ndarray, np.ndarray]:
-    """Evenly spaced nodes, so many along the longer axis and as dense along the other.
+    """Return evenly spaced nodes: `resolution` along the longer axis.
 
     >>> [axis.size for axis in plane_axes(box_bounds([0, 2, 0, 1]), 101)]
     [101, 51]

@@ -1,9 +1,4 @@
-"""Densities of the particles of a run: over a plane, and across the flow.
-
-The pictures of a run: particles, paths, densities and a cut across the flow.
-
-One page about a run: particles that move, their density and its figures.
-"""
+"""Results of a run: densities over planes, pictures, and one report page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +38,7 @@ class DensityMap:
     length: float
 
     def facts(self) -> dict[str, Any]:
-        """What a report says of it."""
+        """Return what a report says of it."""
         return {
             "plane": self.plane,
             "particles": self.particles,
@@ -60,7 +55,7 @@ def estimate(
     plane: str,
     slab: tuple[float, float] | None = None,
 ) -> tuple[list[DensityMap], list[str]]:
-    """A map for each method, and why there is none where there is none.
+    """Return a map for each method, and the reason for each one missing.
 
     `slab` is a place and a thickness along the normal of the plane; without it all
     particles are seen in the plane.
@@ -126,7 +121,7 @@ def _map(
 
 
 def plane_slab(table: Density, domain: Box) -> tuple[float, float] | None:
-    """The slab of a table of densities: its place and its thickness."""
+    """Return the slab of a table of densities: its place and its thickness."""
     if table.slab_position is None:
         return None
     normal = 3 - sum(PLANES[table.plane])
@@ -137,7 +132,7 @@ def plane_slab(table: Density, domain: Box) -> tuple[float, float] | None:
 def flow_slab(
     table: Density, x0: float | None, domain: Box
 ) -> tuple[float, float] | None:
-    """The slab across x; None where the domain has no length along x."""
+    """Return the slab across x; None where the domain has no length along x."""
     length = float(domain.size[0])
     if not length:
         return None
@@ -236,7 +231,7 @@ def write_page(
 def moving_section(
     trajectory: Trajectory, domain: Box, plane: str, maps: Sequence[DensityMap]
 ) -> Section:
-    """Particles over the density of the last frame, if there is one in this plane."""
+    """Show particles over the density of the last frame in this plane."""
     behind = [one for one in maps if one.plane == plane]
     shade = behind[0].values.T if behind else None
     words = (
@@ -256,7 +251,7 @@ def moving_section(
 
 
 def figure_parts(trajectory: Trajectory, statistics: Mapping[str, Any]) -> list[Part]:
-    """What became of the particles, and how far and fast they went."""
+    """Tabulate what became of the particles, and how far and fast they went."""
     columns = ("", "mean", "deviation", "smallest", "largest")
     rows = [
         (name.replace("_", " "), *(float(v) for v in statistics[name].values()))
@@ -275,7 +270,7 @@ def figure_parts(trajectory: Trajectory, statistics: Mapping[str, Any]) -> list[
 def rate_rows(
     trajectory: Trajectory, seconds: Mapping[str, float]
 ) -> list[tuple[str, Any]]:
-    """Sizes, seconds and the rate of the tracking."""
+    """Return sizes, seconds and the rate of the tracking."""
     rows: list[tuple[str, Any]] = [
         ("particles", trajectory.N),
         ("recorded frames", trajectory.T),

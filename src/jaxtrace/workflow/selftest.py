@@ -33,14 +33,14 @@ class Trial:
 
 
 def gyre_error() -> float:
-    """Paths through an unsteady formula against reference values."""
+    """Return the error of paths through an unsteady formula, by reference values."""
     tracker = create_tracker("rk4", DoubleGyre(), reflective_boundary([0, 2, 0, 1]))
     found = tracker.track_particles(GYRE_STARTS, (0.0, 10.0), 201)
     return float(np.abs(found.positions[-1] - GYRE_ENDS).max())
 
 
 def grid_error() -> float:
-    """One turn of a solid rotation, which a grid holds exactly."""
+    """Return the error of one turn of a solid rotation, which a grid holds exactly."""
     axis = np.linspace(-1, 1, 5)
     nodes = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1)
     field = make_grid_field(_rotation(nodes), (axis, axis, axis))
@@ -48,7 +48,7 @@ def grid_error() -> float:
 
 
 def mesh_error() -> float:
-    """One turn of a solid rotation, which tetrahedra hold exactly."""
+    """Return the error of one solid rotation, which tetrahedra hold exactly."""
     corners = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     points = np.concatenate([corners, np.zeros((1, 3))])
     faces = [(0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6)]
@@ -61,7 +61,7 @@ def mesh_error() -> float:
 
 
 def inlet_error() -> float:
-    """Particles that leave a channel enter it again, each in its own lane."""
+    """Return how far particles that reenter a channel are from their own lanes."""
     bounds = [[0, 0, 0], [1, 1, 1]]
     counts = {"x": 1, "y": 5, "z": 5}
     boundary = continuous_inlet_boundary_factory(bounds, concentrations=counts)

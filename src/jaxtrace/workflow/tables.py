@@ -83,14 +83,14 @@ class Flow(Checked):
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> "Flow":
-        """The name, and all other keys as parameters."""
+        """Return the name, and all other keys as parameters."""
         rest = {key: value for key, value in given.items() if key != "name"}
         if "name" not in given:
             raise ValueError(f"[flow] needs name: one of {', '.join(FLOWS)}")
         return cls(one_of(*FLOWS)(given["name"], "flow.name"), freeze(rest))
 
     def to_mapping(self) -> dict[str, Any]:
-        """The name and the parameters side by side."""
+        """Return the name and the parameters side by side."""
         return {"name": self.name, **thaw(self.parameters)}
 
 
@@ -171,19 +171,19 @@ class Boundary(Checked):
         object.__setattr__(self, "options", freeze(given))
 
     def arguments(self) -> list[str]:
-        """The keys that the type takes."""
+        """Return the keys that the type takes."""
         names = inspect.signature(BOUNDARIES[self.type]).parameters
         return [name for name in names if name not in NOT_WRITTEN]
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> "Boundary":
-        """The type, a channel if not given, and all other keys as its arguments."""
+        """Return the type, a channel by default, with the other keys as arguments."""
         rest = {key: value for key, value in given.items() if key != "type"}
         kind = given.get("type", "channel")
         return cls(one_of(*BOUNDARIES)(kind, "boundary.type"), freeze(rest))
 
     def to_mapping(self) -> dict[str, Any]:
-        """The type and the arguments side by side."""
+        """Return the type and the arguments side by side."""
         return {"type": self.type, **thaw(self.options)}
 
 
