@@ -49,7 +49,7 @@ for each in policy.explain(seen):
     print(
         f"  {each.variable}: a direct cause with probability "
         f"{each.parent_probability:.0%}; at {each.value:.1f} the yield is expected at "
-        f"{each.expected:.1f} ± {each.doubt:.1f}"
+        f"{each.expected:.1f} ± {each.std:.1f}"
     )
 for number in range(1, 4):
     variable, value = policy.propose(seen)

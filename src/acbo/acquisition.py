@@ -65,14 +65,16 @@ def improvement(
 def information_gain(
     entropy_before: Float[Array, "*batch"], entropy_after: Float[Array, "*batch"]
 ) -> Float[Array, "*batch"]:
-    """Share of the entropy that is gone, within [0, 1]; 0 where there was none."""
+    """Return share of the entropy that is gone, within [0, 1]; 0 where there was none."""
     there = entropy_before > 0
     share = (entropy_before - entropy_after) / jnp.where(there, entropy_before, 1.0)
     return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)
 
 
 def chosen_variables(action: Any, d: int) -> Bool[Array, " d"]:
-    """Which variables an action sets: one with a `variable`, or several in a `mask`."""
+    """Return which variables an action sets: one with a `variable`, or several in a
+    `mask`.
+    """
     if hasattr(action, "mask"):
         return action.mask
     return jnp.arange(d) == action.variable
@@ -97,7 +99,7 @@ def compute_rewards(
     direction: str = "MINIMIZE",
     weights: RewardWeights | Mapping[str, float] = DEFAULT_WEIGHTS,
 ) -> RewardComponents:
-    """The reward of one experiment; `outcome` is the value of the target.
+    """Return the reward of one experiment; `outcome` is the value of the target.
 
     `action` has a `variable` (one is set) or a `mask` (several are). Map it with
     `jax.vmap` for batches.
@@ -183,7 +185,7 @@ def exploration_bonus(
 def exploration_temperature(
     step: int | Int[Array, ""], config: ExplorationTrainingConfig
 ) -> Float[Array, ""]:
-    """The temperature that logits are divided by at a training step."""
+    """Return the temperature that logits are divided by at a training step."""
     if config.strategy == "fixed":
         return jnp.asarray(config.initial_temperature)
     share = jnp.clip(jnp.asarray(step, jnp.float32) / config.temperature_steps, 0, 1)

@@ -33,7 +33,7 @@ from acbo.training.surrogate import (
     update_surrogate,
 )
 from acbo.types import TARGET, VALUE
-from jaxrig.bench import Benchmark, Measurement
+from jaxrig.bench import Benchmark, Measurement, bench_command
 from jaxrig.memory import tree_bytes
 from jaxrig.timing import compare
 from jaxrig.tracing import compile_once
@@ -65,7 +65,8 @@ class Steps:
         return found
 
     def timed(self) -> dict[str, Callable[[], Any]]:
-        """The two as functions to time; the eager one goes operation by operation.
+        """Return the two as functions to time; the eager one goes operation by
+        operation.
 
         Of the compiled one `IN_A_ROW` steps follow each other, as in training: after a
         second of something else its data are out of the caches. Without `disable_jit`
@@ -86,7 +87,7 @@ class Steps:
 
 
 def document_steps() -> Steps:
-    """One model, loss, optimizer and batch, of the size that users were told of."""
+    """Return one model, loss, optimizer and batch, of the size that users were told of."""
     model, params = create_test_model()
     given = model, optax.adam(LEARNING_RATE), kl_divergence_loss, test_config
     compiled = create_jax_surrogate_train_step(*given)
@@ -99,7 +100,9 @@ def document_steps() -> Steps:
 def step_benchmark(
     repeats: int = 20, eager: bool = False, steps: Steps | None = None
 ) -> list[Measurement]:
-    """The compiled step; with `eager`, in turns with the one that is not compiled."""
+    """Return the compiled step; with `eager`, in turns with the one that is not
+    compiled.
+    """
     steps = steps or document_steps()
     runs = steps.timed()
     if not eager:  # its first call takes a minute, for hundreds of small programs
@@ -125,7 +128,7 @@ class Training:
     model: SurrogateConfig = field(default_factory=SurrogateConfig)
 
     def recipe(self) -> SurrogateRecipe:
-        """The recipe of one update of `steps` steps; every data set is full."""
+        """Return the recipe of one update of `steps` steps; every data set is full."""
         watched = self.rows * 4 // 5
         data = DataConfig(
             variables=self.variables,
@@ -149,7 +152,7 @@ class Training:
         )
 
     def shapes(self) -> dict[str, int]:
-        """The sizes for a record."""
+        """Return the sizes for a record."""
         names = ("dim", "layers", "variables", "rows", "batch", "steps")
         return {name: getattr(self, name) for name in names}
 
@@ -177,7 +180,9 @@ def surrogate_benchmark(
 
 
 def linear_rows(d: int, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a random linear model and the cells that were set in the last fifth."""
+    """Return rows of a random linear model and the cells that were set in the last
+    fifth.
+    """
     random = np.random.default_rng(seed)
     weights = np.triu(random.normal(size=(d, d)) * (random.random((d, d)) < 0.3), 1)
     intervened = np.zeros((rows, d), bool)
@@ -194,7 +199,7 @@ def linear_rows(d: int, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 def posterior_benchmark(
     d: int = 10, rows: int = 120, repeats: int = 5, surrogate: Surrogate | None = None
 ) -> list[Measurement]:
-    """The posterior of one data set by the surrogate and by the exact expert."""
+    """Return the posterior of one data set by the surrogate and by the exact expert."""
     network = surrogate or load_surrogate()
     values, intervened = linear_rows(d, rows)
     runs = {
@@ -240,7 +245,9 @@ def grpo_benchmark(
 
 
 def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
-    """Examples as many as the guide's, of random names, sizes, targets and experts."""
+    """Return examples as many as the guide's, of random names, sizes, targets and
+    experts.
+    """
     random = np.random.default_rng(seed)
     rows, examples = DOCUMENT["rows"], []
     for _ in range(DOCUMENT["examples"]):
@@ -260,7 +267,7 @@ def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
 def count_compilations(
     graphs: int = 20, sizes: tuple[int, int] = (2, 4), steps: Steps | None = None
 ) -> dict[str, int]:
-    """How often the compiled step compiles over batches of graphs of one bucket."""
+    """Return how often the compiled step compiles over batches of graphs of one bucket."""
     steps = steps or document_steps()
     params, memory, _, key = steps.args
     for seed in range(graphs):
@@ -275,3 +282,5 @@ BENCHMARKS = (
     Benchmark("causal.posterior", "posteriors of one data set", posterior_benchmark),
     Benchmark("causal.grpo", "experiments of a policy that learns", grpo_benchmark),
 )
+
+bench = bench_command("causal", "acbo.benchmarks:BENCHMARKS")

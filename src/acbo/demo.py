@@ -30,7 +30,7 @@ SETS = 16  # of a posterior whose loss is measured
 
 
 def causal_section(meter: Meter) -> Section:
-    """Everything that causal optimization shows of itself."""
+    """Return the section of causal optimization: a live problem, regret, and rates."""
     policy = load_policy()
     proposer = policy.proposer()
     meter.start("causal optimization", 3)
@@ -51,13 +51,13 @@ def causal_section(meter: Meter) -> Section:
 
 
 def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
-    """One problem from its first rows to its pictures."""
+    """Optimize one problem, from its first rows to its pictures."""
     run = run_problem(get(PROBLEM), proposer, steps=STEPS, rows=ROWS, seed=SEED)
     return problem_parts(run, policy)
 
 
 def problem_parts(run: Run, policy: Policy) -> list[Part]:
-    """What was done on one problem, and what was learned about its causes."""
+    """Return what was done on one problem, and what was learned about its causes."""
     problem, history = run.problem, run.record.history
     names, target = problem.scm.names, problem.target
     data = np.asarray(history.values), np.asarray(history.intervened)
@@ -97,7 +97,9 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
 
 
 def held_out(policy: Any) -> Report:
-    """The policy, chance and exact Thompson sampling on the same held-out models."""
+    """Evaluate the policy, chance and exact Thompson sampling on the same held-out
+    models.
+    """
     systems = {
         "policy": policy,
         "exact Thompson": ExactThompson(),
@@ -159,7 +161,7 @@ def _chance(test: dict[str, Any] | None) -> str:
 
 
 def rate_parts() -> list[Part]:
-    """What compiling is worth here, beside what users were told."""
+    """Return what compiling is worth here, beside what users were told."""
     steps = document_steps()
     (step,) = step_benchmark(repeats=20, steps=steps)
     counted = count_compilations(GRAPHS, steps=steps)
@@ -200,7 +202,7 @@ def rate_parts() -> list[Part]:
 
 
 def _losses() -> dict[str, Any]:
-    """The guide's loss and its gradient, compiled and operation by operation."""
+    """Return the guide's loss and its gradient, compiled and operation by operation."""
     random = np.random.default_rng(0)
     logits = jnp.asarray(random.normal(size=SETS), jnp.float32)
     chances = jnp.asarray(random.dirichlet(np.ones(SETS)), jnp.float32)

@@ -50,7 +50,7 @@ class Proposer(Protocol):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action | Intervention:
-        """The next intervention; pure, so that it can be compiled and mapped."""
+        """Return the next intervention; pure, so that it can be compiled and mapped."""
         ...
 
 
@@ -63,7 +63,7 @@ class Record(eqx.Module):
 
 
 def problem_spec(scm: AbstractSCM, direction: str = "MINIMIZE") -> ProblemSpec:
-    """What may be known of a model without its mechanisms."""
+    """Return what may be known of a model without its mechanisms."""
     allowed = scm.allowed
     return ProblemSpec(
         scm.target,
@@ -84,7 +84,9 @@ def first_history(
     capacity: int,
     clip_to_range: bool = False,
 ) -> History:
-    """Observational rows, then rows with one random allowed variable set at random."""
+    """Return observational rows, then rows with one random allowed variable set at
+    random.
+    """
     draw, act = jax.random.split(key)
     nothing = no_intervention(scm.size)
     rows = observational + interventional
@@ -103,7 +105,7 @@ def first_history(
 
 
 def as_intervention(action: Action | Intervention, d: int) -> Intervention:
-    """Which of d variables one action sets, and to what."""
+    """Return which of d variables one action sets, and to what."""
     if isinstance(action, Intervention):
         return action
     return set_variable(action.variable, action.value, d)

@@ -15,7 +15,7 @@ class History(eqx.Module):
 
     @property
     def row_mask(self) -> Bool[Array, "*batch rows"]:
-        """Which rows are filled."""
+        """Return which rows are filled."""
         places = jnp.arange(self.values.shape[-2])
         places = jnp.expand_dims(places, range(self.count.ndim))
         return places < jnp.expand_dims(self.count, -1)
@@ -24,7 +24,7 @@ class History(eqx.Module):
 def start_history(
     values: Float[Array, "rows d"], intervened: Bool[Array, "rows d"], capacity: int
 ) -> History:
-    """A history of these rows with room for `capacity` rows in all."""
+    """Return a history of these rows with room for `capacity` rows in all."""
     rows, d = values.shape
     if rows > capacity:
         raise ValueError(f"{rows} rows do not fit into a capacity of {capacity}")
@@ -36,7 +36,7 @@ def start_history(
 def append(
     history: History, row: Float[Array, " d"], intervened: Bool[Array, " d"]
 ) -> History:
-    """One more row at the end; a full history drops its oldest row."""
+    """Return one more row at the end; a full history drops its oldest row."""
     capacity = history.values.shape[0]
     full = history.count == capacity
     place = jnp.minimum(history.count, capacity - 1)

@@ -46,7 +46,7 @@ def mean_outcome(
     value: Float[Array, ""],
     clip_to_range: bool = True,
 ) -> Float[Array, ""]:
-    """Mean of the target over rows of given noise under do(X_variable = value)."""
+    """Return mean of the target over rows of given noise under do(X_variable = value)."""
     done = set_variable(variable, value, scm.size)
     return mean_under(scm, noise, done, clip_to_range)
 
@@ -54,7 +54,7 @@ def mean_outcome(
 def mean_under(
     scm: AbstractSCM, noise: Any, done: Intervention, clip_to_range: bool = True
 ) -> Float[Array, ""]:
-    """Mean of the target over rows of given noise under any intervention."""
+    """Return mean of the target over rows of given noise under any intervention."""
     respond = lambda each: scm.respond(each, done, clip_to_range)[scm.target]
     return jax.vmap(respond)(noise).mean()
 
@@ -87,8 +87,8 @@ def best_single(
     draws: int = DRAWS,
     clip_to_range: bool = True,
 ) -> Best:
-    """The best intervention on one variable, over a grid of values with both ends of
-    the range and a finer grid around the best of them.
+    """Return the best intervention on one variable, over a grid of values with both
+    ends of the range and a finer grid around the best of them.
     """
     sign = jnp.asarray(lower_is_better(direction))
     noise = common_noise(key, scm, draws)

@@ -13,6 +13,7 @@ from acbo.environment import Action, Record, first_history, run_episode
 from acbo.problems import Problem
 from acbo.scm import Intervention
 from jaxrig.keys import named_key
+from jaxrig.tracing import compile_once
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Run:
 
     @property
     def best(self) -> int:
-        """The step whose true mean is the best."""
+        """Return the step whose true mean is the best."""
         return int(np.argmax(self.shares))
 
 
@@ -54,7 +55,7 @@ def run_problem(
 def interventions_of(
     action: Action | Intervention, names: Sequence[str]
 ) -> list[dict[str, float]]:
-    """What each of a row of actions sets by name, or each of a table of them."""
+    """Return what each of a row of actions sets by name, or each of a table of them."""
     if isinstance(action, Intervention):
         width = len(names)
         masks = np.reshape(action.mask, (-1, width))
@@ -69,7 +70,7 @@ def interventions_of(
 def player(
     problem: Problem, rows: int, steps: int
 ) -> Callable[[PRNGKeyArray, Any], Record]:
-    """A pure function of a key and a proposer: one run, nothing clipped."""
+    """Return a pure function of a key and a proposer: one run, nothing clipped."""
     scm = problem.scm
 
     def play(key: PRNGKeyArray, proposer: Any) -> Record:
@@ -84,15 +85,16 @@ def player(
 def _compiled_player(
     problem: Problem, rows: int, steps: int
 ) -> Callable[[PRNGKeyArray, Any], Record]:
-    """Compiled once for all seeds of a problem."""
-    return jax.jit(player(problem, rows, steps))
+    """Compile a run of a problem once per kind of proposer, for all seeds."""
+    return compile_once(player(problem, rows, steps), max_traces=32)
 
 
 def shares_of_the_way(
     problem: Problem, expected: Float[np.ndarray, "*runs steps"]
 ) -> Float[np.ndarray, "*runs steps"]:
-    """How far the best intervention so far leads from doing nothing to the optimum
-    over single variables; the sign of the direction cancels, so higher is better.
+    """Return how far the best intervention so far leads from doing nothing to the
+    optimum over single variables; the sign of the direction cancels, so higher is
+    better.
     """
     rest, best = problem.observational_mean, problem.optimum.outcome
     return np.maximum.accumulate((rest - expected) / (rest - best), axis=-1)

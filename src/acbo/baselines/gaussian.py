@@ -40,7 +40,9 @@ def condition(
     points: Float[Array, "m ..."],
     noise: Float[Array, ""],
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Mean and variance at points, given places, outcomes and which of them count."""
+    """Return mean and variance at points, given places, outcomes and which of them
+    count.
+    """
     x, y, mask = seen
     both = mask[:, None] & mask[None, :]
     covariance = jnp.where(both, kernel(x, x), 0.0)
@@ -68,8 +70,9 @@ def improve(
     spec: ProblemSpec,
     grid: int,
 ) -> Action:
-    """The action of highest expected improvement, on a grid and then on a finer one
-    around its best value; `posterior` gives outcomes of which lower ones are better.
+    """Return the action of highest expected improvement, on a grid and then on a finer
+    one around its best value; `posterior` gives outcomes of which lower ones are
+    better.
 
     Outcomes are noisy, so improvement counts from the best mean, not the best row.
     """
@@ -99,7 +102,7 @@ class GaussianProcess(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         outcome = spec.sign * history.values[:, spec.target]
         mean, noise, amplitude = prior_scales(outcome, history, spec)
         kernel = matern(amplitude, self.length)
@@ -117,8 +120,8 @@ class GaussianProcess(eqx.Module):
 def prior_scales(
     outcome: Float[Array, " rows"], history: History, spec: ProblemSpec
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """What a process begins with: mean and variance of the outcome where nothing was
-    set, and how far interventions have moved it so far, squared.
+    """Return what a process begins with: mean and variance of the outcome where nothing
+    was set, and how far interventions have moved it so far, squared.
     """
     resting = observational(history)
     mean = weighted_mean(outcome, resting)
@@ -129,12 +132,12 @@ def prior_scales(
 
 
 def widths(spec: ProblemSpec) -> Float[Array, " d"]:
-    """Width of each variable's range, never 0."""
+    """Return width of each variable's range, never 0."""
     return jnp.maximum(spec.high - spec.low, 1e-6)
 
 
 def acted_rows(history: History, spec: ProblemSpec) -> Bool[Array, " rows"]:
-    """Rows in which something that may be set was set."""
+    """Return rows in which something that may be set was set."""
     return (history.intervened & spec.allowed[None, :]).any(axis=1)
 
 
@@ -143,12 +146,12 @@ Arm = Int[Array, "2"]
 
 
 def all_arms(d: int) -> Int[np.ndarray, "arms 2"]:
-    """Every set of one or two of d variables."""
+    """Return every set of one or two of d variables."""
     return np.stack(np.triu_indices(d), axis=1).astype(np.int32)
 
 
 def allowed_arms(spec: ProblemSpec) -> Bool[Array, " arms"]:
-    """Which of `all_arms` may be set."""
+    """Return which of `all_arms` may be set."""
     first, second = all_arms(spec.mask.shape[0]).T
     return spec.allowed[first] & spec.allowed[second]
 
@@ -170,7 +173,7 @@ class RandomPairs(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Intervention:
-        """The next intervention."""
+        """Return the next intervention."""
         which, where = jax.random.split(key)
         logits = jnp.where(allowed_arms(spec), 0.0, -jnp.inf)
         arm = jax.random.categorical(which, logits)
@@ -189,8 +192,8 @@ class GaussianPairs(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Intervention:
-        """The intervention of highest expected improvement, on a grid and then on a
-        finer one around the best of it.
+        """Return the intervention of highest expected improvement, on a grid and then
+        on a finer one around the best of it.
         """
         outcome = spec.sign * history.values[:, spec.target]
         mean, noise, amplitude = prior_scales(outcome, history, spec)

@@ -57,7 +57,7 @@ class ParentScale(eqx.Module):
     def believe(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec
     ) -> Beliefs:
-        """What the rows say about the parent sets of the target."""
+        """Return what the rows say about the parent sets of the target."""
         candidates, held = bucket_parent_sets(spec.mask, spec.target, self.max_parents)
         design, _ = _design(history, spec)
         ones = jnp.ones((held.shape[0], 1), bool)
@@ -73,7 +73,7 @@ class ParentScale(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         beliefs = self.believe(key, history, spec)
         design, (center, spread) = _design(history, spec)
         matern_part = matern(jnp.asarray(1.0), self.length)
@@ -99,8 +99,8 @@ class ParentScale(eqx.Module):
 def do_effect(
     beliefs: Beliefs, i: Int[Array, ""], z: Float[Array, " m"]
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Mean and variance of the outcome under do(X_i) over all sets; a set without i
-    says that nothing happens. All in z-scores.
+    """Return mean and variance of the outcome under do(X_i) over all sets; a set
+    without i says that nothing happens. All in z-scores.
     """
     weight = beliefs.probability
     there = beliefs.columns[:, i + 1].astype(z.dtype)
@@ -120,8 +120,8 @@ def do_effect(
 def _design(
     history: History, spec: ProblemSpec
 ) -> tuple[Design, tuple[Float[Array, " d"], Float[Array, " d"]]]:
-    """Rows as z-scores of the observational ones, and their center and spread; lower
-    outcomes are better.
+    """Return rows as z-scores of the observational ones, and their center and spread;
+    lower outcomes are better.
     """
     resting = observational(history)
     filled = history.row_mask.astype(jnp.float32)
@@ -173,7 +173,7 @@ def _bootstrap(
     candidates: Bool[Array, " K"],
     resamples: int,
 ) -> Float[Array, " K"]:
-    """How often each set has the best BIC among resamples of observational rows.
+    """Return how often each set has the best BIC among resamples of observational rows.
 
     The empty set is left out, unless nothing else was found: then all single
     variables are equally likely.

@@ -25,7 +25,7 @@ from jaxrig.keys import batch_keys
 
 
 def uniform_action(key: PRNGKeyArray, spec: ProblemSpec) -> Action:
-    """Any allowed variable, any value of its range."""
+    """Return any allowed variable, any value of its range."""
     which, where = jax.random.split(key)
     logits = jnp.where(spec.allowed, 0.0, -jnp.inf)
     variable = jax.random.categorical(which, logits)
@@ -34,13 +34,13 @@ def uniform_action(key: PRNGKeyArray, spec: ProblemSpec) -> Action:
 
 
 def value_at(spec: ProblemSpec, share: Float[Array, ""]) -> Float[Array, " d"]:
-    """The value of each variable at a share of the way through its range."""
+    """Return the value of each variable at a share of the way through its range."""
     value = spec.low + share * (spec.high - spec.low)
     return jnp.clip(value, spec.low, spec.high)
 
 
 def value_grid(spec: ProblemSpec, count: int) -> Float[Array, "d count"]:
-    """Evenly spaced values of each variable, both ends of its range among them."""
+    """Return evenly spaced values of each variable, both ends of its range among them."""
     shares = jnp.linspace(0.0, 1.0, count)
     return jax.vmap(lambda share: value_at(spec, share), out_axes=1)(shares)
 
@@ -48,7 +48,7 @@ def value_grid(spec: ProblemSpec, count: int) -> Float[Array, "d count"]:
 def highest(
     score: Float[Array, "d count"], values: Float[Array, "d count"], spec: ProblemSpec
 ) -> Action:
-    """The allowed variable and value of the highest score."""
+    """Return the allowed variable and value of the highest score."""
     score = jnp.where(spec.allowed[:, None], score, -jnp.inf)
     variable, place = jnp.divmod(jnp.argmax(score), score.shape[1])
     return Action(variable, values[variable, place])
@@ -57,20 +57,20 @@ def highest(
 def best_end(
     intercept: Float[Array, " d"], slope: Float[Array, " d"], spec: ProblemSpec
 ) -> Action:
-    """The best action where E[Y | do(X_i = v)] = intercept_i + slope_i v."""
+    """Return the best action where E[Y | do(X_i = v)] = intercept_i + slope_i v."""
     ends = value_grid(spec, 2)
     outcome = intercept[:, None] + slope[:, None] * ends
     return highest(-spec.sign * outcome, ends, spec)
 
 
 def weighted_mean(values: Float[Array, " n"], weight: Float[Array, " n"]) -> Array:
-    """Mean over rows by weight; 0 where all weights are 0."""
+    """Return mean over rows by weight; 0 where all weights are 0."""
     return (values * weight).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 
 def observational(history: History) -> Float[Array, " rows"]:
-    """Weight 1 for filled rows in which nothing was set; for all filled rows where
-    there is no such row.
+    """Return weight 1 for filled rows in which nothing was set; for all filled rows
+    where there is no such row.
     """
     seen = history.row_mask & ~history.intervened.any(axis=1)
     return jnp.where(seen.any(), seen, history.row_mask).astype(jnp.float32)
@@ -85,7 +85,7 @@ class Random(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         return uniform_action(key, spec)
 
 
@@ -99,7 +99,7 @@ class Oracle(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         best = best_on_noise(
             truth,
             common_noise(key, truth, self.draws),
@@ -120,7 +120,7 @@ class ParentOracle(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         d = spec.mask.shape[0]
         ends = value_grid(spec, 2)
         mechanism = lambda row: truth.features.of(spec.target, row)
@@ -146,7 +146,7 @@ class Greedy(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         probs = self.posterior(
             history.values,
             history.intervened,
@@ -175,7 +175,7 @@ def _slope(history: History, spec: ProblemSpec, variable: Array) -> Float[Array,
 def draw_lines(
     key: PRNGKeyArray, history: History, spec: ProblemSpec, max_parents: int
 ) -> TargetLines:
-    """What one model drawn from the posterior expects of every intervention."""
+    """Return what one model drawn from the posterior expects of every intervention."""
     model = sample_model(
         key,
         history.values,
@@ -195,7 +195,7 @@ class ExactThompson(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         lines = draw_lines(key, history, spec, self.max_parents)
         return best_end(lines.intercept, lines.slope, spec)
 
@@ -213,7 +213,7 @@ class ExactImprovement(eqx.Module):
     def propose(
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
-        """The next intervention."""
+        """Return the next intervention."""
         draw = lambda k: draw_lines(k, history, spec, self.max_parents)
         lines = jax.vmap(draw)(batch_keys(key, self.models))
         ends = value_grid(spec, 2)

@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
 
     @property
     def candidates(self) -> Variables:
-        """Which variables can be parents: all that are there but the target."""
+        """Return which variables can be parents: all that are there but the target."""
         return self.var_mask & (jnp.arange(self.var_mask.shape[0]) != self.target)
 
 
@@ -58,19 +58,19 @@ class Predictor(eqx.Module):
         var_mask: Variables,
         target: Index,
     ) -> Prediction:
-        """Parent probabilities, and those of whole sets where there are any."""
+        """Return parent probabilities, and those of whole sets where there are any."""
         return self.read(Evidence(values, intervened, row_mask, var_mask, target))
 
     @abc.abstractmethod
     def read(self, seen: Evidence) -> Prediction:
-        """What `predict` gives."""
+        """Return what `predict` gives."""
 
 
 class Everything(Predictor):
     """Every other variable is a parent."""
 
     def read(self, seen: Evidence) -> Prediction:
-        """Parent probabilities."""
+        """Return parent probabilities."""
         return seen.candidates.astype(jnp.float32), None
 
 
@@ -78,7 +78,7 @@ class Nothing(Predictor):
     """No variable is a parent: the majority's guess."""
 
     def read(self, seen: Evidence) -> Prediction:
-        """Parent probabilities."""
+        """Return parent probabilities."""
         return jnp.zeros(seen.var_mask.shape[0]), None
 
 
@@ -92,7 +92,7 @@ class Regression(Predictor):
     threshold: float = eqx.field(static=True, default=THRESHOLD)
 
     def read(self, seen: Evidence) -> Prediction:
-        """Parent probabilities."""
+        """Return parent probabilities."""
         t = regression_t(*seen)
         score = jax.nn.sigmoid(jnp.abs(t) - self.threshold)
         return jnp.where(seen.candidates, score, 0.0), None
@@ -104,7 +104,9 @@ class Correlation(Predictor):
     count: int = eqx.field(static=True, default=1)
 
     def read(self, seen: Evidence) -> Prediction:
-        """Parent probabilities: above one half for the chosen, below for the rest."""
+        """Return parent probabilities: above one half for the chosen, below for the
+        rest.
+        """
         values, target, allowed = seen.values, seen.target, seen.candidates
         free = seen.row_mask & ~seen.intervened[:, target]
         free = free.astype(values.dtype)
@@ -129,7 +131,7 @@ class SetPosterior(Predictor):
     max_parents: int = eqx.field(static=True, default=3)
 
     def read(self, seen: Evidence) -> Prediction:
-        """Parent probabilities, and those of whole sets."""
+        """Return parent probabilities, and those of whole sets."""
         most = self.max_parents
         logs = self.logs(*seen, max_parents=most)
         among = seen.var_mask, seen.target
@@ -138,10 +140,12 @@ class SetPosterior(Predictor):
 
 
 def exact_predictor(max_parents: int = 3) -> SetPosterior:
-    """The exact posterior, summed over all orders of the variables."""
+    """Return the exact posterior, summed over all orders of the variables."""
     return SetPosterior(parent_posterior, max_parents)
 
 
 def local_predictor(max_parents: int = 3) -> SetPosterior:
-    """Scores of the target's own regressions only, which take children for parents."""
+    """Return scores of the target's own regressions only, which take children for
+    parents.
+    """
     return SetPosterior(local_posterior, max_parents)

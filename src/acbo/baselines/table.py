@@ -23,8 +23,8 @@ from acbo.baselines.structure import (
 
 
 def proposers(exact: bool = True) -> dict[str, Any]:
-    """Proposers by name; those on exact posteriors are for a dozen variables at most
-    and can be left out.
+    """Return proposers by name; those on exact posteriors are for a dozen variables at
+    most and can be left out.
     """
     found: dict[str, Any] = {
         "random": Random(),
@@ -45,7 +45,7 @@ def proposers(exact: bool = True) -> dict[str, Any]:
 
 
 def predictors(exact: bool = True) -> dict[str, Any]:
-    """Parent predictors by name; the exact one can be left out."""
+    """Return parent predictors by name; the exact one can be left out."""
     found: dict[str, Any] = {
         "all": Everything(),
         "none": Nothing(),

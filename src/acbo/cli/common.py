@@ -53,12 +53,12 @@ class Given:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Names between commas."""
+    """Return names between commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
-    """Ranges by name from words such as `X=-5:5`."""
+    """Return ranges by name from words such as `X=-5:5`."""
     found: dict[str, Range] = {}
     for word in words:
         match = re.fullmatch(r"\s*(.+?)\s*=\s*([^=:]+):([^=:]+)", word)
@@ -86,7 +86,7 @@ def read_experiments(
     ranges: Sequence[str],
     settable: str,
 ) -> Given:
-    """The table as experiments with a range for every variable that may be set."""
+    """Return the table as experiments with a range for every variable that may be set."""
     given = parse_ranges(ranges)
     table = read_csv(path, target=target)
     wanted = split_names(settable)
@@ -102,19 +102,20 @@ def read_experiments(
     chosen = {name: given.get(name, seen[name]) for name in names}
     check_settings(table, given)
     experiments = Experiments(
-        np.asarray(table.values),
-        np.asarray(table.intervened),
+        table.values,
+        table.intervened,
         table.names,
         target,
         chosen,
         "MAXIMIZE" if maximize else "MINIMIZE",
+        checked=True,
     )
     return Given(experiments, tuple(name for name in names if name not in given))
 
 
 def check_settings(table: DataTable, ranges: Mapping[str, Range]) -> None:
     """ValueError where a row sets a variable outside the range given for it."""
-    values, flags = np.asarray(table.values), np.asarray(table.intervened)
+    values, flags = table.values, table.intervened
     for name, (low, high) in ranges.items():
         column = table.index(name)
         # Data are of single precision: an end itself must not count as outside.
@@ -145,12 +146,12 @@ def make_table(
 
 
 def _plain(text: str) -> str:
-    """Names may hold brackets, which are no markup."""
+    """Escape brackets in names, which are not markup."""
     return text.replace("[", "\\[")
 
 
 def show_json(console: Console, content: Any) -> None:
-    """A value as JSON on the console, whole lines."""
+    """Print a value as JSON on the console, whole lines."""
     text = json_text.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     say(console, text)
 
@@ -164,10 +165,10 @@ def write_pictures(console: Console, folder: Path, pictures: dict[str, str]) -> 
 
 
 def signed(value: float) -> str:
-    """A number for people, in few digits."""
+    """Return a number for people, in few digits."""
     return f"{value:.4g}"
 
 
 def percent(value: float) -> str:
-    """A probability as a percentage."""
+    """Return a probability as a percentage."""
     return f"{value:.0%}"

@@ -47,7 +47,9 @@ DRAWN = ("surrogate", "exact", "regression"), ("policy", "exact_thompson", "rand
 
 
 def find_systems(names: Sequence[str]) -> dict[str, Any]:
-    """Systems by name, all of them where none is named; models load only if asked."""
+    """Return systems by name, all of them where none is named; models load only if
+    asked.
+    """
     known = {
         "surrogate": load_surrogate,
         "policy": lambda: load_policy().proposer(),
@@ -121,7 +123,7 @@ def report_table(
     metrics: Sequence[str],
     title: str,
 ) -> Table:
-    """A line for each cell and system: means with intervals, tests of the first."""
+    """Return a line for each cell and system: means with intervals, tests of the first."""
     lines: dict[tuple[str, str], dict[str, str]] = {}
     tested = [name for name in references if any(name == row["system"] for row in rows)]
     for row in rows:
@@ -149,7 +151,7 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def draw_report(report: Report) -> dict[str, str]:
-    """Calibration and regret over all cells, where there is something to draw."""
+    """Return calibration and regret over all cells, where there is something to draw."""
     sums, curves = {}, {}
     for name in DRAWN[0]:
         found = [r for r in report.results if (r.system, r.kind) == (name, PARENTS)]
@@ -187,7 +189,7 @@ POLICY = "policy"
 
 
 def find_proposer(name: str) -> Any:
-    """A proposer by name: the shipped policy or a baseline."""
+    """Return a proposer by name: the shipped policy or a baseline."""
     known = proposers()
     if name == POLICY:
         return load_policy().proposer()
@@ -232,7 +234,7 @@ def optimize(
 
 
 def show_run(console: Console, run: Run, by: str) -> None:
-    """A line for each step, and how far it got."""
+    """Print a line for each step, and how far it got."""
     problem = run.problem
     best, seen = run.best, []
     for step, made in enumerate(run.interventions):
@@ -259,12 +261,12 @@ def show_run(console: Console, run: Run, by: str) -> None:
 
 
 def settings(intervention: Mapping[str, float]) -> str:
-    """What is set, in one line."""
+    """Return what is set, in one line."""
     return ", ".join(f"{name} = {signed(v)}" for name, v in intervention.items())
 
 
 def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
-    """The run for programs."""
+    """Return the run for programs."""
     problem = run.problem
     return {
         "problem": problem.name,
@@ -289,7 +291,7 @@ def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
 
 
 def draw_run(run: Run, by: str) -> dict[str, str]:
-    """The run, and what the surrogate makes of all its rows."""
+    """Return the run, and what the surrogate makes of all its rows."""
     names, history = run.problem.scm.names, run.record.history
     surrogate, target = load_surrogate(), run.problem.target
     data = np.asarray(history.values), np.asarray(history.intervened)

@@ -69,7 +69,7 @@ def suggest(
 
 
 def sentence(given: Given, best: Suggestion) -> str:
-    """The suggestion in words."""
+    """Return the suggestion in words."""
     seen = given.experiments
     goal = "lower" if seen.direction == "MINIMIZE" else "raise"
     return (
@@ -84,7 +84,7 @@ def sentence(given: Given, best: Suggestion) -> str:
 def show_suggestions(
     console: Console, given: Given, found: Sequence[Suggestion]
 ) -> None:
-    """A line for every variable that may be set, the one to choose first."""
+    """Print a line for every variable that may be set, the one to choose first."""
     rows = []
     for each in found:
         low, high = given.experiments.ranges[each.variable]
@@ -108,7 +108,7 @@ def show_suggestions(
 
 
 def as_record(given: Given, found: Sequence[Suggestion]) -> dict[str, Any]:
-    """Everything that the table shows, for programs."""
+    """Return everything that the table shows, for programs."""
     seen = given.experiments
     return {
         "target": seen.target,

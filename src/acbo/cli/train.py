@@ -61,7 +61,7 @@ class Sizes:
     shipped: bool = False
 
     def changes(self, **names: str) -> dict[str, Any]:
-        """What was chosen among these fields, under the recipe's names for them."""
+        """Return what was chosen among these fields, under the recipe's names for them."""
         found = {new: getattr(self, own) for new, own in names.items()}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -86,7 +86,7 @@ class Settings:
 
 
 def surrogate_recipe(sizes: Sizes) -> SurrogateRecipe:
-    """The usual recipe with what was chosen."""
+    """Return the usual recipe with what was chosen."""
     recipe = shipped_surrogate() if sizes.shipped else SurrogateRecipe()
     data = recipe.data
     if sizes.variables is not None:
@@ -106,7 +106,7 @@ def surrogate_recipe(sizes: Sizes) -> SurrogateRecipe:
 
 
 def policy_recipe(sizes: Sizes) -> PolicyRecipe:
-    """The usual recipe with what was chosen."""
+    """Return the usual recipe with what was chosen."""
     recipe = shipped_policy() if sizes.shipped else PolicyRecipe()
     episodes = recipe.episodes
     if sizes.variables is not None:
@@ -122,7 +122,7 @@ def policy_recipe(sizes: Sizes) -> PolicyRecipe:
 
 
 def surrogate_job(sizes: Sizes, surrogate: Path | None) -> Job:
-    """The surrogate on random data sets of known graphs."""
+    """Train the surrogate on random data sets of known graphs."""
     _refuse_file(surrogate)
     recipe, step = surrogate_recipe(sizes), compile_once(update_surrogate)
     return Job(
@@ -135,7 +135,7 @@ def surrogate_job(sizes: Sizes, surrogate: Path | None) -> Job:
 
 
 def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
-    """The policy with GRPO, on the surrogate given or shipped."""
+    """Train the policy with GRPO, on the surrogate given or shipped."""
     if sizes.layers is not None:
         raise ValueError("--layers is for the surrogate: a policy has --dim alone")
     recipe, step = policy_recipe(sizes), compile_once(update_policy)
@@ -150,7 +150,7 @@ def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
 
 
 def joint_job(sizes: Sizes, surrogate: Path | None) -> Job:
-    """Both in turns, the policy on what the surrogate says at the time."""
+    """Train both in turns, the policy on what the surrogate says at the time."""
     _refuse_file(surrogate)
     recipe = JointRecipe(surrogate_recipe(sizes), policy_recipe(sizes))
     step = compile_once(update_joint)

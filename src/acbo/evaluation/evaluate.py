@@ -150,8 +150,8 @@ class _Harness:
             yield _result(cell, name, EPISODES, scores)
 
     def _tasks(self, cell: Cell, clip: bool) -> Task:
-        """The problems of a cell; models and rows are drawn by programs of their own,
-        as one of them serves all numbers of rows and the other all families.
+        """Return the problems of a cell; models and rows are drawn by programs of their
+        own, as one of them serves all numbers of rows and the other all families.
         """
         config, d = self._protocol.scms, self._protocol.bucket(cell.size)
         keys = task_keys(self._seed, cell.family, cell.size, self._count)
@@ -169,7 +169,9 @@ class _Harness:
         *what: Any,
         rows: bool = True,
     ) -> ChunkedMap:
-        """The function over chunks of problems, made once for shapes of one kind."""
+        """Return the function over chunks of problems, made once for shapes of one
+        kind.
+        """
         d = self._protocol.bucket(cell.size)
         given = (cell.observational, cell.interventional) if rows else ()
         place = (name, *what, d, *given)

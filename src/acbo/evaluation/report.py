@@ -62,7 +62,7 @@ class Report:
     settings: Mapping[str, Any]
 
     def result(self, system: str, kind: str, **cell: Any) -> Result:
-        """The one result of a system and kind whose cell has these fields."""
+        """Return the one result of a system and kind whose cell has these fields."""
         found = [
             each
             for each in self.results
@@ -74,7 +74,9 @@ class Report:
         return found[0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record per cell, system and measure, with interval and paired tests."""
+        """Return one record per cell, system and measure, with interval and paired
+        tests.
+        """
         return [row for result in self.results for row in self._rows_of(result)]
 
     def _rows_of(self, result: Result) -> Iterator[dict[str, Any]]:
@@ -120,7 +122,9 @@ class Report:
         return {"tests": tests}
 
     def to_json(self, arrays: bool = False) -> str:
-        """Everything as JSON text; with `arrays` also the numbers of every problem."""
+        """Return everything as JSON text; with `arrays` also the numbers of every
+        problem.
+        """
         curves = [
             {
                 "cell": result.cell.name,
@@ -146,7 +150,7 @@ class Report:
     def table_rows(
         self, metrics: Sequence[str] | None = None
     ) -> tuple[list[str], list[list[str]]]:
-        """Header and cells of a table as text, for any printer of tables."""
+        """Return header and cells of a table as text, for any printer of tables."""
         header = ["cell", "system", "metric", "mean", "95 % interval", "problems"]
         header += [f"p vs {name}" for name in self.references]
         lines = []
@@ -169,7 +173,7 @@ class Report:
         return header, lines
 
     def table(self, metrics: Sequence[str] | None = None) -> str:
-        """A plain text table of all measures, or of those named."""
+        """Return a plain text table of all measures, or of those named."""
         header, lines = self.table_rows(metrics)
         every = [header, *lines]
         widths = [max(len(line[i]) for line in every) for i in range(len(header))]

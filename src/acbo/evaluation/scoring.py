@@ -48,13 +48,13 @@ def _ratio(above: Array, below: Array) -> Array:
 def precision(
     probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
 ) -> Score:
-    """Share of the variables called parents that are."""
+    """Return share of the variables called parents that are."""
     called = (probs > threshold) & mask
     return _ratio(_count(called & parents), _count(called))
 
 
 def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) -> Score:
-    """Share of the parents that are called so."""
+    """Return share of the parents that are called so."""
     called = (probs > threshold) & mask
     return _ratio(_count(called & parents), _count(parents & mask))
 
@@ -86,7 +86,7 @@ def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
 
 
 def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Chance that a parent scores above another variable, ties counted half. NaN
+    """Return chance that a parent scores above another variable, ties counted half. NaN
     unless both kinds are there.
     """
     true, false = parents & mask, ~parents & mask
@@ -123,13 +123,15 @@ def exact_set(
 
 
 def log_loss(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Mean negative log probability of each variable being a parent or not, nats."""
+    """Return mean negative log probability of each variable being a parent or not,
+    nats.
+    """
     each = -jnp.log(jnp.maximum(jnp.where(parents, probs, 1.0 - probs), SMALLEST))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
 
 def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Mean squared error of the parent probabilities."""
+    """Return mean squared error of the parent probabilities."""
     each = jnp.square(probs - parents.astype(probs.dtype))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
@@ -137,7 +139,7 @@ def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
 def best_so_far(
     outcomes: Float[Array, "*batch steps"], direction: str = "MINIMIZE"
 ) -> Float[Array, "*batch steps"]:
-    """The best outcome up to each step."""
+    """Return the best outcome up to each step."""
     sign = lower_is_better(direction)
     return sign * jax.lax.cummin(sign * outcomes, axis=outcomes.ndim - 1)
 
@@ -147,7 +149,7 @@ def simple_regret(
     optimum: Float[Array, "*batch"],
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
-    """How far the best outcome up to each step is from the optimum, 0 at best."""
+    """Return how far the best outcome up to each step is from the optimum, 0 at best."""
     gap = best_so_far(outcomes, direction) - optimum[..., None]
     return lower_is_better(direction) * gap
 
@@ -157,13 +159,13 @@ def cumulative_regret(
     optimum: Float[Array, "*batch"],
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
-    """Sum of the distances of all outcomes up to each step from the optimum."""
+    """Return sum of the distances of all outcomes up to each step from the optimum."""
     gap = lower_is_better(direction) * (outcomes - optimum[..., None])
     return jnp.cumsum(gap, axis=-1)
 
 
 def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -> Score:
-    """Share of true parents of the target among all that was set."""
+    """Return share of true parents of the target among all that was set."""
     count = lambda flags: flags.sum((-2, -1)).astype(jnp.float32)
     return count(done & parents[..., None, :]) / jnp.maximum(count(done), 1.0)
 
@@ -177,12 +179,12 @@ class Reliability(eqx.Module):
 
     @property
     def confidence(self) -> Float[Array, "*batch bins"]:
-        """Mean probability of each bin; 0 where it is empty."""
+        """Return mean probability of each bin; 0 where it is empty."""
         return self.predicted / jnp.maximum(self.count, 1.0)
 
     @property
     def accuracy(self) -> Float[Array, "*batch bins"]:
-        """Share of true labels in each bin; 0 where it is empty."""
+        """Return share of true labels in each bin; 0 where it is empty."""
         return self.happened / jnp.maximum(self.count, 1.0)
 
     @property
@@ -251,7 +253,7 @@ class Cell:
 
     @property
     def rows(self) -> int:
-        """Rows given in all."""
+        """Return rows given in all."""
         return self.observational + self.interventional
 
 
@@ -296,7 +298,7 @@ class Task(eqx.Module):
 
 
 def task_keys(seed: int, family: str, size: int, count: int) -> Keys:
-    """The keys of the first `count` problems of a family and size."""
+    """Return the keys of the first `count` problems of a family and size."""
     key = named_key(jax.random.key(seed), family)
     return batch_keys(jax.random.fold_in(key, size), count)
 
@@ -304,7 +306,7 @@ def task_keys(seed: int, family: str, size: int, count: int) -> Keys:
 def draw_scm(
     key: PRNGKeyArray, size: Int[Array, ""], family: str, config: SCMConfig, d: int
 ) -> SCM:
-    """The model of a problem's key."""
+    """Return the model of a problem's key."""
     only = replace(config, families=(family,))
     return random_scm(named_key(key, "model"), only, size, d)
 
@@ -312,7 +314,7 @@ def draw_scm(
 def draw_task(
     key: PRNGKeyArray, scm: SCM, cell: Cell, steps: int, clip_to_range: bool
 ) -> Task:
-    """The problem of a key and its model, with room for `steps` more rows."""
+    """Return the problem of a key and its model, with room for `steps` more rows."""
     history = first_history(
         named_key(key, "data"),
         scm,
@@ -332,7 +334,9 @@ def _parents(task: Task) -> tuple[Bool[Array, " d"], Bool[Array, " d"]]:
 
 
 def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> Scores:
-    """How well a predictor tells the parents of the target from the `rows` given."""
+    """Return how well a predictor tells the parents of the target from the `rows`
+    given.
+    """
     seen, scm = task.history, task.scm
     values, intervened = seen.values[:rows], seen.intervened[:rows]
     probs, sets = predictor.predict(
@@ -351,7 +355,9 @@ def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> 
 
 
 def find_optimum(task: Task, protocol: Protocol) -> Float[Array, ""]:
-    """The best mean outcome over single interventions, on the problem's own noise."""
+    """Return the best mean outcome over single interventions, on the problem's own
+    noise.
+    """
     sign = jnp.asarray(lower_is_better(protocol.direction))
     noise = common_noise(task.key, task.scm, protocol.draws)
     found = best_on_noise(
@@ -370,7 +376,7 @@ def score_episode(
     protocol: Protocol,
     steps: int,
 ) -> Scores:
-    """How well a proposer does in `steps` interventions.
+    """Return how well a proposer does in `steps` interventions.
 
     Regret is measured by mean outcomes without luck, against the optimum over single
     interventions on the same noise; an action between the points of the grid, or on

@@ -9,7 +9,7 @@ observational.
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -257,8 +257,9 @@ class Experiments:
     target: str
     ranges: Mapping[str, tuple[float, float]]
     direction: str = "MINIMIZE"
+    checked: InitVar[bool] = False  # a `DataTable` holds finite numbers already
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         values = np.asarray(self.values, np.float32)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "intervened", np.asarray(self.intervened, bool))
@@ -266,6 +267,9 @@ class Experiments:
         object.__setattr__(self, "direction", check_direction(self.direction))
         self._check_shapes()
         self._check_names()
+        bad = np.zeros(0) if checked else ~np.isfinite(values).all(axis=1)
+        if bad.any():
+            raise ValueError(f"row {int(np.argmax(bad)) + 1} is not finite")
 
     def _check_shapes(self) -> None:
         shape = (len(self.values), len(self.names))
@@ -274,9 +278,6 @@ class Experiments:
                 f"values {self.values.shape} and intervened {self.intervened.shape} "
                 f"need one column for each of the {len(self.names)} names"
             )
-        bad = ~np.isfinite(self.values).all(axis=1)
-        if bad.any():
-            raise ValueError(f"row {int(np.argmax(bad)) + 1} is not finite")
 
     def _check_names(self) -> None:
         check_known(self.target, self.names, "target")

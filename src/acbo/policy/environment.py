@@ -46,7 +46,7 @@ class EpisodeConfig:
 
     @property
     def capacity(self) -> int:
-        """Rows that an episode can hold."""
+        """Return rows that an episode can hold."""
         return self.observational[1] + self.interventional[1] + self.steps
 
 
@@ -68,7 +68,7 @@ class ExperimentEnvironment(eqx.Module):
     config: EpisodeConfig = eqx.field(static=True)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Episode, PolicyObservation]:
-        """A fresh model with rows already seen."""
+        """Return a fresh model with rows already seen."""
         model, rows, noise = jax.random.split(key, 3)
         config = self.config
         scm = draw_model(model, config.scms, config.sizes, config.variables)
@@ -140,7 +140,9 @@ def _summary(
     spec: ProblemSpec,
     counts: Array,
 ) -> AcquisitionState:
-    """What rewards look at; the entropy is that of independent edges to the target."""
+    """Return what rewards look at; the entropy is that of independent edges to the
+    target.
+    """
     chance = edges[:, spec.target]
     inside = jnp.clip(chance, 1e-6, 1 - 1e-6)
     entropy = -(inside * jnp.log(inside) + (1 - inside) * jnp.log1p(-inside))

@@ -40,7 +40,7 @@ class PolicyAction(eqx.Module):
 
     @property
     def action(self) -> Action:
-        """The intervention."""
+        """Return the intervention."""
         return Action(self.variable, self.value)
 
 
@@ -53,7 +53,7 @@ class Scores(eqx.Module):
 
     @property
     def variable_logits(self) -> Float[Array, "*batch d"]:
-        """Log probability of setting each variable, whatever the value."""
+        """Return log probability of setting each variable, whatever the value."""
         flat = self.logits.reshape(*self.logits.shape[:-2], -1)
         total = jax.nn.logsumexp(flat, axis=-1)[..., None]
         return jax.nn.logsumexp(self.logits, axis=-1) - total
@@ -84,7 +84,7 @@ class PolicyNetwork(eqx.Module):
         self.config = config
 
     def __call__(self, observation: PolicyObservation) -> Scores:
-        """Scores of every cell; what is not allowed has the logit -inf."""
+        """Return scores of every cell; what is not allowed has the logit -inf."""
         x = jax.nn.relu(self.cell(jax.nn.relu(self.embed(observation.features))))
         there = observation.allowed
         own = jnp.concatenate([x.mean(axis=1), x.max(axis=1)], axis=-1)
@@ -108,7 +108,7 @@ class PolicyNetwork(eqx.Module):
         return draw(key, self(observation), observation)
 
     def best(self, observation: PolicyObservation) -> PolicyAction:
-        """The likeliest experiment."""
+        """Return the likeliest experiment."""
         scores = self(observation)
         cell = jnp.argmax(scores.logits.reshape(-1))
         return place(observation, cell, scores.center.reshape(-1)[cell])
@@ -116,12 +116,12 @@ class PolicyNetwork(eqx.Module):
     def evaluate(
         self, observation: PolicyObservation, action: PolicyAction
     ) -> Evaluation:
-        """How likely an experiment is now, and how open the choice."""
+        """Return how likely an experiment is now, and how open the choice."""
         return judge(self(observation), action)
 
 
 def draw(key: PRNGKeyArray, scores: Scores, observation: PolicyObservation) -> Choice:
-    """An experiment drawn by its scores, and how likely it was."""
+    """Return an experiment drawn by its scores, and how likely it was."""
     which, where = jax.random.split(key)
     flat = scores.logits.reshape(-1)
     cell = jax.random.categorical(which, flat)
@@ -133,14 +133,14 @@ def draw(key: PRNGKeyArray, scores: Scores, observation: PolicyObservation) -> C
 
 
 def judge(scores: Scores, action: PolicyAction) -> Evaluation:
-    """How likely an experiment is by these scores, and how open the choice."""
+    """Return how likely an experiment is by these scores, and how open the choice."""
     return Evaluation(_log_prob(scores, action), _entropy(scores), jnp.asarray(0.0))
 
 
 def place(
     observation: PolicyObservation, cell: Int[Array, ""], offset: Float[Array, ""]
 ) -> PolicyAction:
-    """The experiment of a cell and an offset, its value within the range."""
+    """Return the experiment of a cell and an offset, its value within the range."""
     variable, index = cell // CANDIDATES, cell % CANDIDATES
     low, high = observation.low[variable], observation.high[variable]
     share = (index.astype(jnp.float32) + offset) / (CANDIDATES - 1)

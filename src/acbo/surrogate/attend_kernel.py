@@ -59,7 +59,7 @@ class Shape:
         return min(self.wide, max(LOOKED_BACK // self.wide, FEWEST))
 
     def spec(self, *rest: int) -> pallas.BlockSpec:
-        """The block of a line number and a head, in an array of cells and heads."""
+        """Return the block of a line number and a head, in an array of cells and heads."""
         zeros = (0,) * (len(rest) - 1)
         if self.axis == 1:
             block, at = (self.together, self.long), lambda a: (a, 0)
@@ -76,7 +76,9 @@ class Shape:
 
 
 def fits(places: int, size: int) -> bool:
-    """Whether the kernel takes lines of so many places, and heads of such a size."""
+    """Return whether the kernel takes lines of so many places, and heads of such a
+    size.
+    """
     return places <= LONGEST and size >= FEWEST and size.bit_count() == 1
 
 
@@ -88,7 +90,7 @@ def attend_by_kernel(
     axis: int,
     interpret: bool = False,
 ) -> Float[Array, "a b inner"]:
-    """What each place sees of those along its axis."""
+    """Return what each place sees of those along its axis."""
     return _call(_look, (qkv,), mask, heads, axis, interpret)
 
 
@@ -114,7 +116,7 @@ def _call(
     axis: int,
     interpret: bool,
 ) -> Array:
-    """One block of the grid for some lines of cells and each head of them."""
+    """Return one block of the grid for some lines of cells and each head of them."""
     qkv = given[0]
     *table, three, inner = qkv.shape
     shape = Shape(axis, table[axis], table[1 - axis], inner // heads)
@@ -190,12 +192,14 @@ def _look_back(
 
 
 def _left(shape: Shape) -> Array:
-    """How many lines there are from the first of this block on."""
+    """Return how many lines there are from the first of this block on."""
     return shape.lines - pallas.program_id(0) * shape.together
 
 
 def _hidden(mask_ref: Any, shape: Shape) -> Array:
-    """What keeps each cell from being looked at: its place is hidden, or not there."""
+    """Return what keeps each cell from being looked at: its place is hidden, or not
+    there.
+    """
     number = jnp.arange(shape.long)
     mask = triton.load(mask_ref, mask=number < shape.places, other=0)
     hidden = jnp.where(mask != 0, 0.0, -1e9)
@@ -208,7 +212,7 @@ def _hidden(mask_ref: Any, shape: Shape) -> Array:
 
 
 def _cover(scores: Array, hidden: Array, shape: Shape) -> Array:
-    """Scores without those of hidden cells and of cells of another line."""
+    """Return scores without those of hidden cells and of cells of another line."""
     scores = scores + hidden
     if shape.together == 1:
         return scores
@@ -217,7 +221,7 @@ def _cover(scores: Array, hidden: Array, shape: Shape) -> Array:
 
 
 def _where(ref: Any, part: int | None, first: Any, count: int, shape: Shape, left: Any):
-    """The part of a block that holds some cells, and whether they are there."""
+    """Return the part of a block that holds some cells, and whether they are there."""
     along = count // shape.together
     some, every = pallas.ds(first, along), pallas.ds(0, shape.together)
     index = (every, some) if shape.axis == 1 else (some, every)

@@ -19,7 +19,7 @@ ROW_BUCKETS = (32, 128, 512)
 
 
 def variable_bucket(d: int, buckets: tuple[int, ...] = VARIABLE_BUCKETS) -> int:
-    """The smallest bucket that holds d variables."""
+    """Return the smallest bucket that holds d variables."""
     for bucket in buckets:
         if d <= bucket:
             return bucket
@@ -30,7 +30,9 @@ def variable_bucket(d: int, buckets: tuple[int, ...] = VARIABLE_BUCKETS) -> int:
 
 
 def row_bucket(rows: int) -> int:
-    """The smallest bucket that holds so many rows; past the last, a multiple of it."""
+    """Return the smallest bucket that holds so many rows; past the last, a multiple of
+    it.
+    """
     for bucket in ROW_BUCKETS:
         if rows <= bucket:
             return bucket
@@ -48,7 +50,7 @@ def column_scale(
     intervened: Bool[Array, "n d"],
     row_mask: Bool[Array, " n"],
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Mean and deviation of each column over its observational rows.
+    """Return mean and deviation of each column over its observational rows.
 
     A data set with fewer than two such rows is scaled by all of its rows. A column
     that does not vary keeps its unit.
@@ -67,7 +69,7 @@ def standardize(
     row_mask: Bool[Array, " n"],
     var_mask: Bool[Array, " d"],
 ) -> Float[Array, "n d"]:
-    """Z-scores by column, 0 in the padding."""
+    """Return Z-scores by column, 0 in the padding."""
     there = row_mask[:, None] & var_mask[None, :]
     mean, spread = column_scale(values, intervened & there, row_mask)
     return jnp.where(there, (values - mean[None]) / spread[None], 0.0)
@@ -85,7 +87,8 @@ def squash(x: Float[Array, "*n"]) -> Float[Array, "*n"]:
 def sweep_out(
     matrix: Float[Array, "*b k k"],
 ) -> tuple[Float[Array, "*b k k"], Float[Array, "*b"]]:
-    """Inverse and log determinant of positive definite matrices, one pivot at a time.
+    """Return inverse and log determinant of positive definite matrices, one pivot at a
+    time.
 
     Batches of small matrices: a scan of rank-one updates runs everywhere at the
     memory's speed, where a library call would take them one by one.
@@ -109,7 +112,7 @@ def sweep_out(
 
 
 def sweep_inverse(matrix: Float[Array, "*b k k"]) -> Float[Array, "*b k k"]:
-    """Inverse of positive definite matrices."""
+    """Return inverse of positive definite matrices."""
     return sweep_out(matrix)[0]
 
 
@@ -125,8 +128,8 @@ def moments_by_effect(
 def _regressions(
     z: Float[Array, "n d"], free: Float[Array, "n d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, "d d"]]:
-    """Each variable on all others over the rows where it was free, with a unit ridge:
-    coefficients and t values, both [cause, effect].
+    """Return each variable on all others over the rows where it was free, with a unit
+    ridge: coefficients and t values, both [cause, effect].
     """
     d = z.shape[1]
     gram = moments_by_effect(z, free)
@@ -146,7 +149,9 @@ def _regressions(
 def _correlations(
     z: Float[Array, "n d"], free: Float[Array, "n d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
-    """Correlation of i and j over the rows where j was free [i, j], and their count."""
+    """Return correlation of i and j over the rows where j was free [i, j], and their
+    count.
+    """
     count = jnp.maximum(free.sum(axis=0), 1.0)
     mean = jnp.einsum("ni,nj->ij", z, free) / count[None]
     square = jnp.einsum("ni,nj->ij", jnp.square(z), free) / count[None]
@@ -164,7 +169,7 @@ def pair_statistics(
     row_mask: Bool[Array, " n"],
     var_mask: Bool[Array, " d"],
 ) -> Float[Array, "d d f"]:
-    """Features [i, j, :] of the question whether i causes j; 0 in the padding."""
+    """Return features [i, j, :] of the question whether i causes j; 0 in the padding."""
     d = z.shape[1]
     rows = row_mask[:, None]
     observed = row_mask & ~intervened.any(axis=1)

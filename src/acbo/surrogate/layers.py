@@ -22,7 +22,8 @@ def attend(
     heads: int,
     axis: int,
 ) -> Float[Array, "a b inner"]:
-    """What each place sees of those along its axis, from queries, keys and values.
+    """Return what each place sees of those along its axis, from queries, keys and
+    values.
 
     On NVIDIA devices and in half precision one kernel keeps the weights in registers;
     elsewhere they are written out.
@@ -47,7 +48,7 @@ def attend_in_full(
     heads: int,
     axis: int,
 ) -> Float[Array, "a b inner"]:
-    """The same with the weights of all pairs of places written out."""
+    """Return the same with the weights of all pairs of places written out."""
     split = qkv.reshape(*qkv.shape[:-1], heads, -1)
     query, key, value = (split[..., i, :, :] for i in range(3))
     scale = float(1.0 / np.sqrt(query.shape[-1]))
@@ -112,7 +113,7 @@ class Perceptron(eqx.Module):
         self.narrow = Linear(factor * dim, dim, last, 0.1)
 
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
-        """What is added to the stream."""
+        """Return what is added to the stream."""
         return self.narrow(jax.nn.relu(self.widen(self.norm(x))))
 
 
@@ -138,8 +139,8 @@ class Attention(eqx.Module):
         mask: Bool[Array, " places"],
         axis: int,
     ) -> Float[Array, "cells dim"]:
-        """What is added to the stream; along the axis of the table that the cells
-        make up, nothing outside the mask is looked at.
+        """Return what is added to the stream; along the axis of the table that the
+        cells make up, nothing outside the mask is looked at.
         """
         qkv = self.project(self.norm(x)).reshape(*table, 3, -1)
         seen = attend(qkv, mask, self.heads, axis)
@@ -158,7 +159,7 @@ def drop(
 
 
 def scramble(key: PRNGKeyArray, shape: tuple[int, ...]) -> UInt32[Array, "*shape"]:
-    """Words that look random, each from its place alone.
+    """Return words that look random, each from its place alone.
 
     Dropout needs no more than that, and what is so cheap is worked out where it is
     used; the words of `jax.random` would be written to memory and read again.

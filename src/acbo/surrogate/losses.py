@@ -21,7 +21,7 @@ ParentSets = Sequence[frozenset[str]]
 def masked_logits(
     logits: Float[Array, " K"], set_mask: Bool[Array, " K"] | None = None
 ) -> Float[Array, " K"]:
-    """Logits in float32 or wider, minus infinity where there is no set."""
+    """Return logits in float32 or wider, minus infinity where there is no set."""
     coarse = logits.dtype.itemsize < 4
     wide = logits.astype(jnp.float32) if coarse else logits
     return wide if set_mask is None else jnp.where(set_mask, wide, -jnp.inf)
@@ -99,7 +99,8 @@ def calibrated_loss_jax(
 def expert_vector(
     expert_posterior: Any, parent_sets: ParentSets
 ) -> Float[np.ndarray, " K"]:
-    """The expert's probabilities of these sets, normalized; 0 for sets it leaves out.
+    """Return the expert's probabilities of these sets, normalized; 0 for sets it leaves
+    out.
 
     `expert_posterior` is a `ParentSetPosterior` or a mapping of sets to probabilities.
     """
@@ -164,7 +165,8 @@ _ARRAY_FORMS: dict[Any, Callable[..., Any]] = {
 
 
 def array_form(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The `_jax` twin of a loss given by its plain name; any other function as it is.
+    """Return the `_jax` twin of a loss given by its plain name; any other function as
+    it is.
 
     Keyword arguments fixed with `functools.partial` are kept.
     """
@@ -175,5 +177,5 @@ def array_form(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def takes_truth(loss: Callable[..., Any]) -> bool:
-    """Whether a loss asks for the place of the true set, as `true_index`."""
+    """Return whether a loss asks for the place of the true set, as `true_index`."""
     return "true_index" in inspect.signature(loss).parameters

@@ -81,7 +81,7 @@ class Round(eqx.Module):
         var_mask: Bool[Array, " d"],
         key: PRNGKeyArray | None,
     ) -> Float[Array, "cells dim"]:
-        """One exchange in both directions; cells by rows, then by variables."""
+        """Return one exchange in both directions; cells by rows, then by variables."""
         one, two = (None, None) if key is None else jax.random.split(key)
         table = row_mask.shape[0], var_mask.shape[0]
         x = self.variables(x, table, var_mask, 1, one)
@@ -110,7 +110,7 @@ class PairBlock(eqx.Module):
     def __call__(
         self, x: Float[Array, "d d dim"], there: Bool[Array, "d d"]
     ) -> Float[Array, "d d dim"]:
-        """One round over all triples, then over each pair."""
+        """Return one round over all triples, then over each pair."""
         unit = self.norm(x)
         gated = self.parts(unit) * jax.nn.sigmoid(self.gate(unit))
         gated = jnp.where(there[..., None], gated, 0.0)
@@ -137,7 +137,7 @@ def fold(
     apply: Callable[[Any, Array, Int[Array, ""]], Array],
     remat: bool,
 ) -> Array:
-    """One block of a stack after the other.
+    """Return one block of a stack after the other.
 
     A loop in the program would copy what the way back needs into stacks and out again,
     which on a GPU takes longer than the blocks do.
@@ -206,7 +206,7 @@ class Prediction(eqx.Module):
 
     @property
     def parent_probs(self) -> Float[Array, "*batch d"]:
-        """P(i causes the target), 0 for the target itself and the padding."""
+        """Return P(i causes the target), 0 for the target itself and the padding."""
         return jax.nn.sigmoid(self.parent_logits)
 
 
@@ -272,7 +272,7 @@ class SurrogateNetwork(eqx.Module):
         var_mask: Bool[Array, " d"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "d d pair"]:
-        """What is known about each ordered pair; the same for every target."""
+        """Return what is known about each ordered pair; the same for every target."""
         kind = PRECISIONS[self.config.compute_dtype]
         # Whatever stands in the padding, nothing below may depend on it.
         cells = row_mask[:, None] & var_mask[None, :]
@@ -292,7 +292,7 @@ class SurrogateNetwork(eqx.Module):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> Prediction:
-        """The heads: edges of the whole graph, and sets of causes of the target."""
+        """Return the heads: edges of the whole graph, and sets of causes of the target."""
         d = var_mask.shape[0]
         read = self.head(pairs)
         other = ~jnp.eye(d, dtype=bool) & var_mask[:, None] & var_mask[None, :]
@@ -356,7 +356,7 @@ def set_logits(
     membership: Bool[Array, "k d"],
     set_mask: Bool[Array, " k"],
 ) -> Float[Array, " k"]:
-    """Logits of sets of causes: members, pairs of members, and the size."""
+    """Return logits of sets of causes: members, pairs of members, and the size."""
     member = membership.astype(jnp.float32)
     single = jnp.where(membership, prediction.member_logits[None], 0.0).sum(axis=-1)
     joint = member @ prediction.interaction

@@ -47,7 +47,9 @@ class Surrogate(eqx.Module):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> tuple[Float[Array, " d"], None]:
-        """P(i causes the target) for one data set in its own units; map it for many."""
+        """Return P(i causes the target) for one data set in its own units; map it for
+        many.
+        """
         found = self.read(values, intervened, row_mask, var_mask, target)
         return found.parent_probs, None
 
@@ -59,7 +61,7 @@ class Surrogate(eqx.Module):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> Prediction:
-        """All that the network says about one data set in its own units."""
+        """Return all that the network says about one data set in its own units."""
         z = standardize(values, intervened, row_mask, var_mask)
         return self.network(z, intervened, row_mask, var_mask, target)
 
@@ -71,7 +73,7 @@ class Surrogate(eqx.Module):
         names: Sequence[str] | None = None,
         max_parents: int = 3,
     ) -> ParentSetPosterior:
-        """The posterior over sets of causes of the target.
+        """Return the posterior over sets of causes of the target.
 
         `values` is [rows, variables] or a frame, `intervened` marks the cells that were
         set (None: nothing was), `target` is a name or a column.
@@ -91,7 +93,7 @@ class Surrogate(eqx.Module):
     def edge_probs(
         self, values: Any, intervened: Any = None, names: Sequence[str] | None = None
     ) -> np.ndarray:
-        """P(i causes j) for every pair [i, j]."""
+        """Return P(i causes j) for every pair [i, j]."""
         data = check_data(values, intervened, None, names)
         d = len(data.names)
         edges = _compiled_edges(self, _padded(data.values, data.intervened))
@@ -143,7 +145,7 @@ def save_surrogate(path: Path | str, network: SurrogateNetwork) -> Path:
 
 @functools.lru_cache(maxsize=4)
 def load_surrogate(path: Path | str | None = None) -> Surrogate:
-    """The surrogate of a file; without one, that which comes with the package."""
+    """Return the surrogate of a file; without one, that which comes with the package."""
     found = Path(path) if path is not None else SHIPPED
     config = SurrogateConfig(**read_header(found)["metadata"]["config"])
     make = lambda: SurrogateNetwork(config, jax.random.key(0))

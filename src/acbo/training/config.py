@@ -42,7 +42,7 @@ class SurrogateTrainingConfig:
         require(self, 0, 0.5, "dropout")
 
     def get_model_kwargs(self) -> dict[str, Any]:
-        """What `create_parent_set_model` takes."""
+        """Return what `create_parent_set_model` takes."""
         return {
             "layers": self.model_n_layers,
             "dim": self.model_hidden_dim,
@@ -69,7 +69,7 @@ class GRPOTrainingConfig:
         self.learner(1)
 
     def learner(self, states: int, horizon: int = 1) -> GRPOConfig:
-        """The learner's settings for groups from so many states at once."""
+        """Return the learner's settings for groups from so many states at once."""
         return GRPOConfig(states=states, horizon=horizon, **vars(self))
 
 

@@ -38,7 +38,7 @@ class TrainingExample:
 
     @property
     def true_parents(self) -> frozenset[str] | None:
-        """The true parents of the target, where they are known."""
+        """Return the true parents of the target, where they are known."""
         known = self.scm_info.get("true_parents")
         return None if known is None else frozenset(known)
 
@@ -54,7 +54,7 @@ class TrainingBatch:
 
     @property
     def batch_size(self) -> int:
-        """How many examples there are."""
+        """Return how many examples there are."""
         return len(self.examples)
 
 
@@ -105,7 +105,9 @@ def set_bucket(columns: int, largest: int) -> int:
 def pad_data(
     data: np.ndarray, rows: int, columns: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A data tensor with room for so many rows and columns, and which rows are data."""
+    """Return a data tensor with room for so many rows and columns, and which rows are
+    data.
+    """
     missing = [(0, rows - data.shape[0]), (0, columns - data.shape[1]), (0, 0)]
     return np.pad(data, missing), np.arange(rows) < len(data)
 
@@ -255,7 +257,9 @@ def true_places(
     parent_sets: Sequence[ParentSets],
     true_sets: Sequence[frozenset[str] | None] | None,
 ) -> np.ndarray:
-    """Where each example's true set is in its list; -1 where it is unknown or not."""
+    """Return where each example's true set is in its list; -1 where it is unknown or
+    not.
+    """
     known = [None] * len(parent_sets) if true_sets is None else true_sets
     found = [
         UNKNOWN if truth is None or truth not in sets else list(sets).index(truth)
@@ -281,43 +285,43 @@ class TrainingBatchJAX:
 
     @property
     def batch_size(self) -> int:
-        """How many examples there are."""
+        """Return how many examples there are."""
         return self.observational_data.shape[0]
 
     def as_args(self) -> tuple[Any, Any, Any, Array, Array, Array]:
-        """The six batch arguments of the compiled step, in its order."""
+        """Return the six batch arguments of the compiled step, in its order."""
         names = self.parent_sets, self.variable_orders, self.target_variables
         data = self.observational_data, self.expert_probs, self.expert_accuracies
         return (*names, *data)
 
     @functools.cached_property
     def arrays(self) -> BatchArrays:
-        """Arrays and masks of the batch: all that compiled code sees of it."""
+        """Return arrays and masks of the batch: all that compiled code sees of it."""
         return encode_batch(*self.as_args(), true_sets=self.true_sets)
 
     @property
     def row_mask(self) -> Bool[Array, "B N"]:
-        """Which rows are data."""
+        """Return which rows are data."""
         return self.arrays.example.row_mask
 
     @property
     def var_mask(self) -> Bool[Array, "B d"]:
-        """Which columns are variables."""
+        """Return which columns are variables."""
         return self.arrays.example.var_mask
 
     @property
     def set_mask(self) -> Bool[Array, "B K"]:
-        """Which sets are candidates."""
+        """Return which sets are candidates."""
         return self.arrays.example.set_mask
 
     @property
     def target_idx(self) -> Int[Array, " B"]:
-        """The column of each target."""
+        """Return the column of each target."""
         return self.arrays.example.target_idx
 
     @property
     def membership(self) -> Bool[Array, "B K d"]:
-        """Which variables each candidate set holds."""
+        """Return which variables each candidate set holds."""
         return self.arrays.example.membership
 
 
@@ -362,7 +366,7 @@ def _largest_set(batch: TrainingBatch) -> int:
 
 
 def _tensor(example: TrainingExample) -> np.ndarray:
-    """The data tensor with its target flagged, which tells data from padding."""
+    """Return the data tensor with its target flagged, which tells data from padding."""
     data = np.array(example.observational_data, np.float32)
     d = len(example.variable_order)
     if data.ndim != 3 or data.shape[1] != d:

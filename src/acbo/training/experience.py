@@ -45,7 +45,7 @@ class Explorer(eqx.Module):
     temperature: Float[Array, ""]
 
     def __call__(self, observation: PolicyObservation) -> Scores:
-        """Scores of every cell, flatter where it is hot."""
+        """Return scores of every cell, flatter where it is hot."""
         scores = self.network(observation)
         heat = jax.lax.stop_gradient(self.temperature)
         return eqx.tree_at(lambda each: each.logits, scores, scores.logits / heat)
@@ -57,7 +57,7 @@ class Explorer(eqx.Module):
     def evaluate(
         self, observation: PolicyObservation, action: PolicyAction
     ) -> Evaluation:
-        """How likely an experiment is now, and how open the choice."""
+        """Return how likely an experiment is now, and how open the choice."""
         return judge(self(observation), action)
 
 
@@ -70,7 +70,7 @@ class ExploringEnvironment(eqx.Module):
     exploration: ExplorationTrainingConfig = eqx.field(static=True)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Episode, PolicyObservation]:
-        """A fresh model with rows already seen."""
+        """Return a fresh model with rows already seen."""
         return self.inner.reset(key)
 
     def step(self, key: PRNGKeyArray, state: Episode, action: PolicyAction) -> Step:
@@ -97,7 +97,7 @@ class EpisodeScores(eqx.Module):
 
 
 def label_history(episode: Episode, max_parents: int) -> BatchArrays:
-    """The rows of an episode with the true causes of its target as the expert.
+    """Return the rows of an episode with the true causes of its target as the expert.
 
     A true set above `max_parents` is shared out among its largest subsets.
     """
@@ -133,7 +133,7 @@ def parent_scores(
 
 
 def episode_scores(start: Episode, end: Episode, actions: Action) -> EpisodeScores:
-    """How an episode went, from its start, its end and what was done."""
+    """Return how an episode went, from its start, its end and what was done."""
     rate = start.scm.adjacency[actions.variable, start.scm.target].mean()
     gain = start.summary.best_value - end.summary.best_value
     scores = parent_scores(end.summary.parent_probs, start.scm)
@@ -170,7 +170,7 @@ class PolicyParams(eqx.Module):
 
     @property
     def network(self) -> PolicyNetwork:
-        """The policy itself, as it is used after training."""
+        """Return the policy itself, as it is used after training."""
         return self.policy.network
 
 
@@ -210,7 +210,7 @@ class SurrogateData:
 def start_policy_params(
     key: PRNGKeyArray, recipe: ExperienceRecipe, network: PolicyNetwork | None = None
 ) -> PolicyParams:
-    """A policy at its start, or a network trained before."""
+    """Return a policy at its start, or a network trained before."""
     if network is None:
         network = PolicyNetwork(recipe.policy.model, named_key(key, "network"))
     heat = jnp.asarray(recipe.exploration.initial_temperature)
@@ -240,8 +240,8 @@ def collect_experience(
 
 
 def update_surrogate_jax(jax_step: TrainStep, data: SurrogateData) -> PyTree:
-    """One compiled step on the data, which keeps the optimizer's state; returns the
-    surrogate's parameters.
+    """Take one compiled step on the data, which keeps the optimizer's state; returns
+    the surrogate's parameters.
     """
     if data.opt_state is None:
         data.opt_state = jax_step.start(data.params)
@@ -256,7 +256,7 @@ def update_surrogate_jax(jax_step: TrainStep, data: SurrogateData) -> PyTree:
 def update_policy_grpo(
     surrogate_params: PyTree, trajectories: Trajectories
 ) -> PolicyParams:
-    """One update by GRPO: a group of episodes from the start of each trajectory."""
+    """Take one update by GRPO: a group of episodes from the start of each trajectory."""
     return improve_policy(surrogate_params, trajectories)[0]
 
 
@@ -269,7 +269,7 @@ def improve_policy(
 
 
 def _network(params: PyTree) -> SurrogateNetwork:
-    """The network of parameters: as all of its arrays are trained, themselves."""
+    """Return the network of parameters: as all of its arrays are trained, themselves."""
     if not isinstance(params, SurrogateNetwork):
         raise TypeError(
             f"surrogate_params are of a {type(params).__name__}: experience is read by "
@@ -318,5 +318,6 @@ def _collect(
     return Trajectories(state, data, actions, rewards, outcomes, scores, recipe)
 
 
-_compiled_collect = compile_once(_collect, max_traces=None)
-_compiled_improve = compile_once(_improve, max_traces=None)
+# One trace per recipe: five levels of the curriculum, for a few sizes of networks.
+_compiled_collect = compile_once(_collect, max_traces=32)
+_compiled_improve = compile_once(_improve, max_traces=32)

@@ -35,13 +35,11 @@ from acbo.training.config import (
 )
 from acbo.training.curriculum import (
     LEVELS,
-    Course,
-    CourseArrays,
     CurriculumLevel,
+    CurriculumState,
     episodes_of,
-    follow,
-    pack,
-    unpack,
+    start_curriculum,
+    update_curriculum,
 )
 from acbo.training.experience import (
     ExperienceRecipe,
@@ -76,7 +74,7 @@ def evaluate_held_out(
     config: EvaluationConfig,
     steps: int,
 ) -> dict[str, Any]:
-    """Mean F1 of the causes called and mean simple regret, over all and by size.
+    """Return mean F1 of the causes called and mean simple regret, over all and by size.
 
     The policy does what it finds likeliest. A regret is the distance of the best
     expected outcome of its experiments from that of the best single intervention.
@@ -119,7 +117,7 @@ def _trials(
     return jax.vmap(jax.vmap(one, (0, None)))(keys, sizes)
 
 
-_compiled_trials = compile_once(_trials, max_traces=None)
+_compiled_trials = compile_once(_trials, max_traces=16)  # one per configuration
 
 
 logger = logging.getLogger(__name__)
@@ -144,7 +142,7 @@ class RoundState(eqx.Module):
     params: PyTree
     opt_state: PyTree
     policy: PolicyParams
-    course: CourseArrays
+    curriculum: CurriculumState
     step: Int[Array, ""]
 
 
@@ -165,14 +163,13 @@ class _Rounds:
         """Before the first round."""
         params = self._step.model.init(named_key(self._key, "surrogate"))
         policy = start_policy_params(named_key(self._key, "policy"), self._recipe)
-        course = pack(Course(), self._levels)
+        curriculum = start_curriculum(self._levels)
         memory = self._step.start(params)
-        return RoundState(params, memory, policy, course, jnp.asarray(0))
+        return RoundState(params, memory, policy, curriculum, jnp.asarray(0))
 
     def __call__(self, state: RoundState) -> tuple[RoundState, dict[str, Any]]:
-        """The state after one round, and what it did."""
-        done, course = int(state.step), unpack(state.course)
-        level = self._levels[course.progress.level]
+        """Return the state after one round, and what it did."""
+        done, level = int(state.step), self._levels[int(state.curriculum.level)]
         key = jax.random.fold_in(named_key(self._key, "rounds"), done)
         policy = replace(state.policy, recipe=_at_level(self._recipe, level))
         seen = collect_experience(policy, state.params, key=key)
@@ -186,13 +183,14 @@ class _Rounds:
             metrics |= {f"policy/{name}": x for name, x in vars(update).items()}
         metrics = jax.device_get(metrics)
         said = {name: float(metrics[name]) for name in FOLLOWED}
-        course = follow(course, self._levels, **said)
-        metrics["level"] = np.asarray(course.progress.level + 1)
+        curriculum = update_curriculum(state.curriculum, self._levels, **said)
+        metrics["level"] = curriculum.level + 1
         policy = replace(policy, recipe=self._recipe)
         if (done + 1) % self._config.evaluation.eval_frequency == 0:
             metrics |= self._trial(params, policy.network)
-        packed = pack(course, self._levels)
-        following = RoundState(params, data.opt_state, policy, packed, state.step + 1)
+        following = RoundState(
+            params, data.opt_state, policy, curriculum, state.step + 1
+        )
         return following, metrics
 
     def _trial(self, params: PyTree, network: PolicyNetwork) -> dict[str, Any]:
@@ -215,7 +213,7 @@ def _at_level(recipe: ExperienceRecipe, level: CurriculumLevel) -> ExperienceRec
 def _surrogate_step(
     model: ParentSetModel | None, config: SurrogateTrainingConfig
 ) -> CompiledStep:
-    """The compiled step of a model; runs of one configuration share it."""
+    """Return the compiled step of a model; runs of one configuration share it."""
     return create_jax_surrogate_train_step(
         create_parent_set_model(config.get_model_kwargs()) if model is None else model,
         optax.adam(config.learning_rate),

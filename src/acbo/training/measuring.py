@@ -103,7 +103,7 @@ def prepare_static_args(
     variable_orders: Sequence[Sequence[str]],
     target_variables: Sequence[str],
 ) -> StaticArguments:
-    """Every set a sorted tuple, every list a tuple; the order of sets is kept.
+    """Return every set a sorted tuple, every list a tuple; the order of sets is kept.
 
     Our compiled steps need none of this: they take arrays. It serves functions of
     one's own that must have names as static arguments.
@@ -118,7 +118,7 @@ def prepare_static_args(
 def restore_static_args(
     hashable_args: StaticArguments,
 ) -> tuple[list[list[frozenset[str]]], list[list[str]], list[str]]:
-    """What `prepare_static_args` was given, as lists and frozensets."""
+    """Return what `prepare_static_args` was given, as lists and frozensets."""
     parent_sets, variable_orders, target_variables = hashable_args
     return (
         [[frozenset(one) for one in sets] for sets in parent_sets],

@@ -40,7 +40,7 @@ def create_policy(
     param_dtype: Any = jnp.float32,
     output_dtype: Any = jnp.float32,
 ) -> PrecisionPolicy:
-    """Half precision for computation, single for parameters and results."""
+    """Return half precision for computation, single for parameters and results."""
     kinds = compute_dtype, param_dtype, output_dtype
     for kind in kinds:
         if not jnp.issubdtype(kind, jnp.floating):

@@ -47,7 +47,7 @@ class SetPrediction(dict):
     """Logits and the sets they belong to; under jit the sets travel as static data."""
 
     def tree_flatten(self) -> tuple[tuple[Any], tuple[frozenset[str], ...]]:
-        """The logits, and everything that is no array."""
+        """Return the logits, and everything that is no array."""
         return (self["parent_set_logits"],), tuple(self["parent_sets"])
 
     @classmethod
@@ -79,8 +79,8 @@ class ParentSetModel(_Pair):
     def __new__(
         cls, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
     ) -> "ParentSetModel":
-        """A model over the networks that `build` makes."""
-        fresh = jax.jit(lambda key: parameters_of(build(key)))
+        """Return a model over the networks that `build` makes."""
+        fresh = compile_once(lambda key: parameters_of(build(key)), max_traces=2)
         init = functools.partial(_init, fresh)
         restore = _restorer(build)
         apply = functools.partial(_apply, restore, max_parent_size)
@@ -92,15 +92,18 @@ class ParentSetModel(_Pair):
     def logits(
         self, params: PyTree, example: Example, key: PRNGKeyArray | None = None
     ) -> Float[Array, " k"]:
-        """Logits of the candidate sets of one example; a key turns dropout on."""
+        """Return logits of the candidate sets of one example; a key turns dropout on."""
         return score_sets(self.network(params), example, key)
 
     @functools.cached_property
     def scores(self) -> Callable[[PyTree, Example], Float[Array, "batch k"]]:
-        """Logits of a batch of examples, without dropout; one compilation a bucket."""
+        """Return logits of a batch of examples, without dropout; one compilation a
+        bucket.
+        """
         one = lambda params: lambda example: self.logits(params, example)
         batched = lambda params, examples: jax.vmap(one(params))(examples)
-        return compile_once(batched, max_traces=None)
+        # Six buckets of variables, three of rows, a single example and a batch.
+        return compile_once(batched, max_traces=36)
 
 
 KEY_NAMES = ("key", "rng", "rng_key", "prng_key")
@@ -155,7 +158,7 @@ class UserModel:
 
 
 def parameters_of(network: Any) -> PyTree:
-    """The trainable half of a network: its floating-point arrays."""
+    """Return the trainable half of a network: its floating-point arrays."""
     return eqx.filter(network, eqx.is_inexact_array)
 
 
@@ -167,7 +170,9 @@ def _init(
     target_variable: str | None = None,
     is_training: bool = True,
 ) -> PyTree:
-    """Fresh parameters; they depend on the key alone, and serve data of any size."""
+    """Return fresh parameters; they depend on the key alone, and serve data of any
+    size.
+    """
     return fresh(key)
 
 
@@ -198,7 +203,7 @@ def _restorer(build: Callable[[PRNGKeyArray], Any]) -> Callable[[PyTree], Any]:
 def score_sets(
     network: Any, example: Example, key: PRNGKeyArray | None = None
 ) -> Float[Array, " k"]:
-    """Logits of the candidate sets of one example, from its values in any unit."""
+    """Return logits of the candidate sets of one example, from its values in any unit."""
     data = (example.intervened, example.row_mask, example.var_mask)
     z = standardize(example.values, *data)
     prediction = network(z, *data, example.target_idx, key=key)
@@ -215,7 +220,7 @@ def _apply(
     target_variable: str,
     is_training: bool = False,
 ) -> SetPrediction:
-    """Logits of every candidate parent set of the target, in enumeration order."""
+    """Return logits of every candidate parent set of the target, in enumeration order."""
     sets = enumerate_possible_parent_sets(
         list(variable_order), target_variable, max_parent_size
     )
@@ -230,7 +235,7 @@ def _example(
     target_variable: str,
     max_parent_size: int,
 ) -> Example:
-    """The data as it is: no padding, every mask full."""
+    """Return the data as it is: no padding, every mask full."""
     rows, d, _ = x.shape
     if d != len(variable_order):
         raise ValueError(
@@ -253,7 +258,8 @@ def _example(
 def create_parent_set_model(
     model_kwargs: Mapping[str, Any] | None = None, max_parent_size: int = 3
 ) -> ParentSetModel:
-    """The surrogate network as a model; `model_kwargs` are fields of `SurrogateConfig`.
+    """Return the surrogate network as a model; `model_kwargs` are fields of
+    `SurrogateConfig`.
 
     A `max_parent_size` among them goes before the argument of that name. Unless told
     otherwise, pairs are no wider than cells.
@@ -274,7 +280,7 @@ def create_parent_set_model(
 
 
 def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:
-    """The same model computing in another precision; parameters serve both."""
+    """Return the same model computing in another precision; parameters serve both."""
     build = model.build
     if not (isinstance(build, functools.partial) and build.func is SurrogateNetwork):
         raise ValueError(
@@ -295,7 +301,7 @@ def predict_parent_posterior(
     target_variable: str,
     metadata: Mapping[str, Any] | None = None,
 ) -> ParentSetPosterior:
-    """The model's posterior over parent sets; compiled once per bucket of sizes."""
+    """Return the model's posterior over parent sets; compiled once per bucket of sizes."""
     names = list(variable_order)
     sets = enumerate_possible_parent_sets(names, target_variable, net.max_parent_size)
     data = np.asarray(x, np.float32)
@@ -324,7 +330,7 @@ def posterior_from_logits(
     logits: np.ndarray,
     metadata: Mapping[str, Any],
 ) -> ParentSetPosterior:
-    """Softmax over the first logits, one for each set, in double precision."""
+    """Return softmax over the first logits, one for each set, in double precision."""
     known = np.asarray(logits, np.float64)[: len(sets)]
     weights = np.exp(known - known.max())
     chances = weights / weights.sum()
@@ -348,7 +354,7 @@ class SetReader(Surrogate):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> Prediction:
-        """All that the network says about one data set in its own units."""
+        """Return all that the network says about one data set in its own units."""
         network, rest = self.network, (intervened, row_mask, var_mask)
         pairs = network.pairs(standardize(values, *rest), *rest)
         found = network.read(pairs, var_mask, target)
@@ -367,7 +373,7 @@ class SetReader(Surrogate):
 def _marginal_logits(
     logits: Float[Array, " k"], held: Bool[Array, "k d"]
 ) -> Float[Array, " d"]:
-    """Log odds that a set drawn by its logits holds each variable."""
+    """Return log odds that a set drawn by its logits holds each variable."""
     total = lambda those: jax.nn.logsumexp(
         jnp.where(those, logits[:, None], -jnp.inf), axis=0
     )

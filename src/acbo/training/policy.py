@@ -52,7 +52,7 @@ def start_policy(
     surrogate: Surrogate,
     network: PolicyNetwork | None = None,
 ) -> GRPOState:
-    """A learner at its start, or with a network trained before."""
+    """Return a learner at its start, or with a network trained before."""
     if network is None:
         network = PolicyNetwork(recipe.model, named_key(key, "network"))
     environment = ExperimentEnvironment(surrogate, recipe.episodes)
@@ -62,7 +62,7 @@ def start_policy(
 def update_policy(
     state: GRPOState, recipe: PolicyRecipe, surrogate: Surrogate
 ) -> tuple[GRPOState, GRPOUpdate]:
-    """One round of episodes and what they teach."""
+    """Run one round of episodes and what they teach."""
     environment = ExperimentEnvironment(surrogate, recipe.episodes)
     return grpo_update(state, environment, recipe.learner)
 
@@ -102,7 +102,7 @@ class CloningMetrics(eqx.Module):
 
 
 def as_policy_action(action: Action, observation: PolicyObservation) -> PolicyAction:
-    """An intervention as the nearest cell of the policy's grid, and the rest."""
+    """Return an intervention as the nearest cell of the policy's grid, and the rest."""
     low, high = observation.low[action.variable], observation.high[action.variable]
     width = jnp.where(high > low, high - low, 1.0)
     share = (action.value - low) / width * (CANDIDATES - 1)
@@ -114,7 +114,7 @@ def as_policy_action(action: Action, observation: PolicyObservation) -> PolicyAc
 def start_cloning(
     key: PRNGKeyArray, recipe: CloningRecipe, network: PolicyNetwork | None = None
 ) -> CloningState:
-    """A fresh policy, or one trained before."""
+    """Return a fresh policy, or one trained before."""
     if network is None:
         network = PolicyNetwork(recipe.model, named_key(key, "network"))
     optimizer = make_optimizer(recipe.learning_rate, recipe.max_grad_norm)
@@ -187,7 +187,7 @@ class JointMetrics(eqx.Module):
 
 
 def start_joint(key: PRNGKeyArray, recipe: JointRecipe) -> JointState:
-    """Both learners at their start."""
+    """Return both learners at their start."""
     surrogate = start_surrogate(named_key(key, "surrogate"), recipe.surrogate)
     policy = start_policy(
         named_key(key, "policy"), recipe.policy, Surrogate(surrogate.network)
@@ -198,7 +198,7 @@ def start_joint(key: PRNGKeyArray, recipe: JointRecipe) -> JointState:
 def update_joint(
     state: JointState, recipe: JointRecipe
 ) -> tuple[JointState, JointMetrics]:
-    """One round of both."""
+    """Run one round of both."""
     surrogate, seen = update_surrogate(state.surrogate, recipe.surrogate)
     reader = Surrogate(surrogate.network)
     arrays, rest = eqx.partition(state.policy, eqx.is_array)

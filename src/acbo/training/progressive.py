@@ -49,7 +49,7 @@ def expert_posterior(
     target_variable: str,
     max_parents: int = 3,
 ) -> ParentSetPosterior:
-    """The exact posterior over parent sets of a linear-Gaussian model, by name.
+    """Return the exact posterior over parent sets of a linear-Gaussian model, by name.
 
     Each graph counts once where so many variables allow it, else once for each order.
     """
@@ -69,7 +69,7 @@ def example_from_samples(
     true_parents: Sequence[str] | frozenset[str] | None = None,
     max_parents: int = 3,
 ) -> TrainingExample:
-    """One example: the samples' data tensor and the exact expert's posterior.
+    """Return one example: the samples' data tensor and the exact expert's posterior.
 
     Target and true parents default to the `target` and `true_parents` in the metadata
     of the samples. The accuracy of the expert is its probability of the true set, or
@@ -106,7 +106,7 @@ def create_training_batch(
 
 
 def with_notes(samples: Sequence[Sample], scm: NamedSCM) -> list[Sample]:
-    """The samples with target and true parents of their model in the metadata."""
+    """Return the samples with target and true parents of their model in the metadata."""
     target = scm.target_name
     if target is None:
         raise ValueError("the model has no target: create_scm(..., target=name)")
@@ -123,7 +123,7 @@ RANGE = (-3.0, 3.0)
 
 
 def generate_scm_for_difficulty(difficulty: str, seed: int = 0) -> NamedSCM:
-    """A random linear model: easy 3-5 variables, medium 5-8, hard 8-12.
+    """Return a random linear model: easy 3-5 variables, medium 5-8, hard 8-12.
 
     Edges and noise follow the curriculum's levels; no variable has more than three
     parents, and the target has at least one.
@@ -159,7 +159,7 @@ def generate_scm_for_difficulty(difficulty: str, seed: int = 0) -> NamedSCM:
 def collect_observational_data(
     scm: NamedSCM, n_samples: int = 50, seed: int = 0
 ) -> list[Sample]:
-    """Observational samples whose metadata name target and true parents."""
+    """Return observational samples whose metadata name target and true parents."""
     return with_notes(sample_from_scm(scm, n_samples, seed), scm)
 
 
@@ -228,7 +228,7 @@ test_config = SurrogateTrainingConfig(
 def create_test_model(
     config: SurrogateTrainingConfig = test_config, seed: int = 0
 ) -> tuple[ParentSetModel, PyTree]:
-    """A small model and its first parameters."""
+    """Return a small model and its first parameters."""
     model = create_parent_set_model(config.get_model_kwargs())
     return model, model.init(jax.random.key(seed))
 
@@ -236,7 +236,7 @@ def create_test_model(
 def create_test_batch(
     n_examples: int = 3, n_samples: int = 20, seed: int = 0
 ) -> TrainingBatch:
-    """Examples of three variables: Y = X + noise, Z apart, and a made-up expert."""
+    """Return examples of three variables: Y = X + noise, Z apart, and a made-up expert."""
     random = np.random.default_rng(seed)
     names = ["X", "Y", "Z"]
     sets = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]

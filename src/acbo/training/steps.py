@@ -140,7 +140,9 @@ class Objective:
 def clip_first(
     optimizer: optax.GradientTransformation,
 ) -> optax.GradientTransformation:
-    """The optimizer on gradients of global norm 1 at most; its state is unchanged."""
+    """Return the optimizer on gradients of global norm 1 at most; its state is
+    unchanged.
+    """
     clip = optax.clip_by_global_norm(MAX_GRADIENT_NORM)
 
     def update(updates: Any, state: Any, params: Any = None) -> Any:
@@ -151,7 +153,9 @@ def clip_first(
 
 
 def learning_rate_of(opt_state: PyTree, otherwise: float) -> Float[Array, ""]:
-    """The rate that an optimizer with injected hyperparameters holds, else another."""
+    """Return the rate that an optimizer with injected hyperparameters holds, else
+    another.
+    """
     held = optax.tree_utils.tree_get_all_with_path(opt_state, "learning_rate")
     return jnp.asarray(held[0][1] if held else otherwise, jnp.float32)
 
@@ -225,7 +229,7 @@ STEP_KEYS = (
 
 
 def to_floats(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays as Python numbers, in one fetch from the device."""
+    """Return arrays as Python numbers, in one fetch from the device."""
     fetched = jax.device_get(dict(metrics))
     return {name: float(value) for name, value in fetched.items()}
 
@@ -287,18 +291,18 @@ class TrainStep:
         self._needs_truth, self._update, self._mesh = parts.needs_truth, run, mesh
 
     def start(self, params: PyTree) -> PyTree:
-        """The optimizer's state for parameters that nothing was done to yet."""
+        """Return the optimizer's state for parameters that nothing was done to yet."""
         with jax.numpy_dtype_promotion("standard"):  # schedules mix ints and floats
             return self.optimizer.init(params)
 
     @property
     def path(self) -> str:
-        """How calls run: "compiled" or "eager"."""
+        """Return how calls run: "compiled" or "eager"."""
         return "eager"
 
     @property
     def compilations(self) -> int:
-        """How often it was compiled."""
+        """Return how often it was compiled."""
         return 0
 
     def run(
@@ -355,12 +359,12 @@ class CompiledStep(TrainStep):
 
     @property
     def path(self) -> str:
-        """How calls run: "compiled"."""
+        """Return how calls run: "compiled"."""
         return "compiled"
 
     @property
     def compilations(self) -> int:
-        """How often it was compiled: once for each bucket that it met."""
+        """Return how often it was compiled: once for each bucket that it met."""
         return self._compiled.trace_count
 
     def _report(self, metrics: TrainingMetrics) -> Any:
@@ -383,12 +387,12 @@ class AdaptiveStep(TrainStep):
 
     @property
     def path(self) -> str:
-        """How the last call ran; "compiled" before the first."""
+        """Return how the last call ran; "compiled" before the first."""
         return self._adaptive.path or "compiled"
 
     @property
     def compilations(self) -> int:
-        """How often it was compiled."""
+        """Return how often it was compiled."""
         return self._traces
 
 
@@ -425,7 +429,7 @@ def create_surrogate_train_step(
     l2_in_loss: bool = True,
     compute_dtype: Any = None,
 ) -> TrainStep:
-    """The step without compilation: the reference for the other two.
+    """Return the step without compilation: the reference for the other two.
 
     `l2_in_loss=False` leaves `config.weight_decay` to an optimizer that has decay of
     its own.
@@ -446,7 +450,7 @@ def create_jax_surrogate_train_step(
     l2_in_loss: bool = True,
     compute_dtype: Any = None,
 ) -> CompiledStep:
-    """The compiled step; names, targets and set lists never compile it anew.
+    """Return the compiled step; names, targets and set lists never compile it anew.
 
     With `donate` the buffers of `params` and `opt_state` are reused and the caller's
     are gone. With a `mesh` the batch is spread over its devices. The returned metrics

@@ -40,7 +40,7 @@ class Targets(eqx.Module):
 
 
 def true_targets(data: Dataset, max_parents: int) -> Targets:
-    """The graph that the rows come from."""
+    """Return the graph that the rows come from."""
     there, members = bucket_parent_sets(data.var_mask, data.target, max_parents)
     causes = data.adjacency[:, data.target]
     same = (members == causes[None]).all(axis=1) & there
@@ -48,7 +48,7 @@ def true_targets(data: Dataset, max_parents: int) -> Targets:
 
 
 def exact_targets(data: Dataset, max_parents: int) -> Targets:
-    """The exact posterior of the target's causes; other edges as they are."""
+    """Return the exact posterior of the target's causes; other edges as they are."""
     among = data.var_mask, data.target
     logs = parent_posterior(
         data.values, data.intervened, data.row_mask, *among, max_parents=max_parents
@@ -137,7 +137,7 @@ def learning_rate(
 
 
 def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateState:
-    """A network at its start."""
+    """Return a network at its start."""
     network = SurrogateNetwork(recipe.model, named_key(key, "network"))
     memory = start_optimizer(make_optimizer(recipe, recipe.learning_rate), network)
     return SurrogateState(
@@ -187,7 +187,7 @@ def losses_of(
     key: PRNGKeyArray | None,
     max_parents: int,
 ) -> Losses:
-    """Log loss by variable of the target's causes, of all edges, and of the set."""
+    """Return log loss by variable of the target's causes, of all edges, and of the set."""
     z = standardize(data.values, data.intervened, data.row_mask, data.var_mask)
     found = network(z, data.intervened, data.row_mask, data.var_mask, data.target, key)
     size = data.var_mask.sum().astype(z.dtype)
@@ -206,7 +206,7 @@ def _bucket_losses(
     config: DataConfig,
     recipe: SurrogateRecipe,
 ) -> Losses:
-    """Fresh data sets of one bucket, one for each key, and what they lose."""
+    """Return fresh data sets of one bucket, one for each key, and what they lose."""
 
     def one(data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
         data = draw_dataset(data_key, config)
@@ -225,7 +225,7 @@ def _spread_losses(
     recipe: SurrogateRecipe,
     mesh: Mesh,
 ) -> Losses:
-    """The same with the data sets shared out over devices."""
+    """Return the same with the data sets shared out over devices."""
     count, axis = keys[0].shape[0], PartitionSpec(mesh.axis_names[0])
     if count % mesh.size:
         raise ValueError(
@@ -252,7 +252,9 @@ def _step_loss(
     recipe: SurrogateRecipe,
     mesh: Mesh | None,
 ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Losses]]:
-    """Mean over the batches of all buckets, each weighed by its size, and its parts."""
+    """Return mean over the batches of all buckets, each weighed by its size, and its
+    parts.
+    """
     parts = []
     for index, (config, count) in enumerate(
         zip(recipe.data, recipe.batches, strict=True)

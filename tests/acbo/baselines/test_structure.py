@@ -10,6 +10,7 @@ from acbo.baselines.structure import (
     exact_predictor,
     local_predictor,
 )
+from acbo.baselines.table import predictors, proposers
 from acbo.posterior.scores import regression_t
 from causal_linear import draw_history, edges, linear_scm
 
@@ -55,3 +56,16 @@ def test_the_posterior_knows_a_child_where_local_scores_do_not():
         chance = np.exp(np.asarray(logs, np.float64))
         assert chance.sum() == pytest.approx(1.0, abs=1e-3)
         np.testing.assert_allclose(probs, chance @ np.asarray(held), atol=1e-3)
+
+
+def test_every_baseline_is_listed_once_with_what_it_does():
+    assert all(hasattr(system, "propose") for system in proposers().values())
+    assert all(hasattr(system, "predict") for system in predictors().values())
+    assert not proposers().keys() & predictors().keys()
+
+
+@pytest.mark.parametrize("table", [proposers, predictors])
+def test_the_exact_ones_can_be_left_out(table):
+    left = table().keys() - table(exact=False).keys()
+    assert left
+    assert all(name.startswith("exact") for name in left)

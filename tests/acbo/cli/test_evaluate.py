@@ -1,4 +1,7 @@
-"""Tables and files of an evaluation say what the report says."""
+"""Tables and files of an evaluation say what the report says.
+
+Problems are listed, and a run on one is told step by step.
+"""
 
 import json
 
@@ -11,6 +14,8 @@ from acbo.cli import evaluate as command
 from acbo.cli.app import app
 from acbo.evaluation import Cell, Report, Result
 from acbo.evaluation.report import EPISODES, PARENTS
+from acbo.problems import names
+from causal_policies import small_policy, small_surrogate
 
 CELL = Cell("chain", 5, 20, 10)
 
@@ -95,5 +100,54 @@ def test_options_and_files(call, tmp_path):
 )
 def test_wrong_words(call, words, message):
     done = call[1](*words)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())
+
+
+@pytest.fixture
+def call_optimize(monkeypatch):
+    monkeypatch.setattr(command, "load_policy", small_policy)
+    monkeypatch.setattr(command, "load_surrogate", small_surrogate)
+    return lambda *words: CliRunner().invoke(app, [*map(str, words)])
+
+
+def test_all_problems_are_listed(call_optimize):
+    text = call_optimize("problems").output
+    assert all(f" {name} " in text for name in names())
+
+
+def test_a_run_with_a_baseline(call_optimize):
+    words = ("optimize", "simple", "--steps", "3", "--rows", "5", "--with", "random")
+    done = call_optimize(*words)
+    assert done.exit_code == 0, done.output
+    assert (
+        "of the way from 0 (nothing set) to -10 (the best of one variable, X = -5)"
+        in done.output
+    )
+    record = json.loads(call_optimize(*words, "--json").output)
+    shares = [step["share"] for step in record["steps"]]
+    assert len(shares) == 3
+    assert shares == sorted(shares)
+    assert shares[-1] == record["share"] <= 1
+
+
+@pytest.mark.slow
+def test_a_run_with_the_policy_and_pictures(call_optimize, tmp_path):
+    out = tmp_path / "pictures"
+    done = call_optimize("optimize", "simple", "--steps", "2", "--out", out, "--json")
+    assert done.exit_code == 0, done.output
+    files = {path.name for path in out.iterdir()}
+    assert files == {"shares.svg", "graph.svg", "causes.svg"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nowhere",), "problem 'nowhere' is not known; did you mean"),
+        (("simple", "--with", "luck"), "--with 'luck' is not one of: policy, random"),
+    ],
+)
+def test_wrong_names(call_optimize, words, message):
+    done = call_optimize("optimize", *words)
     assert done.exit_code == 2
     assert message in " ".join(done.output.replace("│", " ").split())

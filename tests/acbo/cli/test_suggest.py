@@ -1,4 +1,7 @@
-"""The next experiment with its reasons, and every wrong input with exit code 2."""
+"""The next experiment with its reasons, and every wrong input with exit code 2.
+
+Edges with probabilities, as a table, as JSON and as a picture.
+"""
 
 import json
 
@@ -85,3 +88,38 @@ def test_wrong_input(call, tmp_path, lines, words, message):
 
 def test_a_missing_file(call, tmp_path):
     assert call(tmp_path / "none.csv", "--target", "Y").exit_code == 2
+
+
+class Counting:
+    """Edges ever less likely, row by row."""
+
+    def edge_probs(self, values, intervened):
+        d = values.shape[1]
+        return np.linspace(0.9, 0.2, d * d).reshape(d, d)
+
+
+@pytest.fixture
+def call_graph(monkeypatch):
+    monkeypatch.setattr(command, "load_surrogate", Counting)
+    return lambda *words: CliRunner().invoke(app, ["graph", *map(str, words)])
+
+
+def test_edges_and_a_picture(call_graph, tmp_path):
+    path, out = write_table(tmp_path), tmp_path / "deep" / "g.svg"
+    done = call_graph(path, "--target", "Y", "--least", "0", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert f"wrote {out}" in done.output
+    assert out.read_text().count("data-edge") == 6
+    edges = json.loads(call_graph(path, "--least", "0", "--json").output)
+    chances = [edge["probability"] for edge in edges]
+    assert chances == sorted(chances, reverse=True)
+    assert {(e["cause"], e["effect"]) for e in edges} == {
+        (a, b) for a in "XYZ" for b in "XYZ" if a != b
+    }
+    assert "no edge has a probability of 1" in call_graph(path, "--least", "1").output
+
+
+def test_what_cannot_be_drawn_is_refused_first(call_graph, tmp_path):
+    done = call_graph(write_table(tmp_path), "--out", tmp_path / "g.doc")
+    assert done.exit_code == 2
+    assert "does not end in .svg or .png" in done.output

@@ -1,12 +1,18 @@
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.baselines.proposers import ParentOracle, Random
+from acbo.baselines.proposers import Oracle, ParentOracle, Random
 from acbo.baselines.structure import Everything, Regression
-from acbo.evaluation.evaluate import evaluate
-from acbo.evaluation.scoring import Protocol
+from acbo.environment import problem_spec
+from acbo.evaluation.evaluate import evaluate, evaluate_problems
+from acbo.evaluation.scoring import Cell, Protocol, draw_task, task_keys
+from acbo.history import History
+from acbo.problems import get
+from causal_linear import edges, linear_scm
 from jaxrig.progress import Meter
 
 SMALL = Protocol(grid=3, draws=8, chunk_size=4, clip_data=True)
@@ -122,3 +128,102 @@ def test_wrong_use_is_refused(options, error, reason):
 def test_a_system_must_do_something():
     with pytest.raises(TypeError, match="neither predict nor propose"):
         evaluate({"idle": object()})
+
+
+def bits(keys):
+    return np.asarray(jax.random.key_data(keys))
+
+
+def test_more_problems_extend_a_set():
+    few, many = bits(task_keys(0, "chain", 5, 3)), bits(task_keys(0, "chain", 5, 8))
+    np.testing.assert_array_equal(few, many[:3])
+
+
+def test_seed_family_size_and_index_all_matter():
+    sets = [(0, "chain", 5), (1, "chain", 5), (0, "fork", 5), (0, "chain", 8)]
+    keys = np.concatenate([bits(task_keys(*each, 4)) for each in sets])
+    assert len(np.unique(keys, axis=0)) == 16
+
+
+def test_a_task_has_the_rows_of_its_cell_and_room_for_steps(key):
+    scm, cell = linear_scm(edges(4, e01=1.0, e12=1.0), 2), Cell("chain", 4, 3, 2)
+    task = jax.jit(lambda k: draw_task(k, scm, cell, steps=4, clip_to_range=True))(key)
+    assert task.history.values.shape == (9, 4)
+    assert int(task.history.count) == 5
+    assert task.history.intervened.sum(1).tolist() == [0, 0, 0, 1, 1, 0, 0, 0, 0]
+    assert not task.history.intervened[:, 2].any()
+    others = task.history.values[:, jnp.array([0, 1, 3])]
+    assert (others.min(), others.max()) >= (-2.0, -2.0)
+    assert others.max() <= 3.0
+
+
+def test_buckets():
+    protocol = Protocol()
+    assert [protocol.bucket(size) for size in (3, 4, 5, 8, 100)] == [4, 4, 8, 8, 128]
+    with pytest.raises(ValueError, match="size=129 does not fit"):
+        protocol.bucket(129)
+
+
+def test_wrong_cells_and_protocols_are_refused():
+    with pytest.raises(ValueError, match="need 2 variables"):
+        Cell("chain", 1, 3, 2)
+    with pytest.raises(ValueError, match="direction 'UP'"):
+        Protocol(direction="UP")
+    assert hash(Protocol()) == hash(Protocol())
+    assert Cell("er1", 5, 20, 10).name == "er1 d=5 rows=20+10"
+
+
+SYSTEMS_PROBLEMS = {
+    "random": Random(),
+    "oracle": Oracle(grid=65, draws=64, clip_to_range=False),
+}
+
+
+@pytest.fixture(scope="module")
+def report_problems():
+    return evaluate_problems(
+        SYSTEMS_PROBLEMS,
+        ["toy_graph"],
+        runs=4,
+        steps=2,
+        observational=5,
+        references=["random"],
+    )
+
+
+def test_the_oracle_goes_nearly_all_the_way_and_random_less(report_problems):
+    oracle = report_problems.result("oracle", "problems", family="toy_graph")
+    random = report_problems.result("random", "problems", family="toy_graph")
+    assert oracle.scores["share"].min() > 0.95
+    assert random.scores["share"].mean() < oracle.scores["share"].mean() <= 1 + 1e-6
+    assert (np.diff(random.curves["share"], axis=1) >= 0).all()
+
+
+def test_outcome_and_regret_belong_to_the_share(report_problems):
+    problem = get("toy_graph")
+    scores = report_problems.result("random", "problems").scores
+    way = problem.optimum.outcome - problem.observational_mean
+    outcome = problem.observational_mean + scores["share"] * way
+    np.testing.assert_allclose(scores["outcome"], outcome)
+    np.testing.assert_allclose(scores["regret"], outcome - problem.optimum.outcome)
+    assert "toy_graph d=3 rows=5+0" in report_problems.table()
+
+
+def test_what_cannot_be_set_is_never_set(key):
+    scm = get("psa").scm
+    given = problem_spec(scm)
+    assert not np.isfinite(np.asarray(scm.low)).all()
+    assert np.isfinite(np.asarray(given.low)).all()
+    history = History(jnp.zeros((2, 6)), jnp.zeros((2, 6), bool), jnp.asarray(0))
+    ask = jax.jit(jax.vmap(lambda k: Random().propose(k, history, given, scm)))
+    actions = ask(jax.random.split(key, 50))
+    chosen = {scm.names[i] for i in actions.variable.tolist()}
+    assert chosen == set(get("psa").ranges)
+    assert ((actions.value >= 0) & (actions.value <= 1)).all()
+
+
+def test_wrong_use_is_refused_of_problems():
+    with pytest.raises(ValueError, match="references=\\['nobody'\\]"):
+        evaluate_problems(SYSTEMS_PROBLEMS, ["toy_graph"], references=["nobody"])
+    with pytest.raises(ValueError, match="runs=0"):
+        evaluate_problems(SYSTEMS_PROBLEMS, ["toy_graph"], runs=0)

@@ -1,4 +1,7 @@
-"""Oracle: NumPy over the rows that count."""
+"""Oracle: NumPy over the rows that count.
+
+Oracle: the same numbers from loops and np.linalg in double precision.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -6,13 +9,18 @@ import numpy as np
 import pytest
 
 from acbo.surrogate.encode import (
+    PAIR_FEATURES,
     READING_BUCKETS,
     ROW_BUCKETS,
     VARIABLE_BUCKETS,
     column_scale,
+    moments_by_effect,
     pad_rows,
+    pair_statistics,
     row_bucket,
+    squash,
     standardize,
+    sweep_inverse,
     variable_bucket,
 )
 
@@ -101,3 +109,145 @@ def test_scores_forget_units_and_places():
     np.testing.assert_allclose(
         STANDARD(jnp.asarray(moved), intervened, mask, there), one, atol=2e-2
     )
+
+
+N_STATISTICS, D_STATISTICS = 10, 4
+PAIRS = jax.jit(pair_statistics)
+
+
+def make_statistics(seed=0, filled=N_STATISTICS, observed=6):
+    """Scores with interventions in the last rows; the target, 3, is never set."""
+    random = np.random.default_rng(seed)
+    z = random.normal(size=(N_STATISTICS, D_STATISTICS)).astype(np.float32)
+    z[:, 1] += 0.8 * z[:, 0]
+    z[:, 3] -= 1.5 * z[:, 1]
+    intervened = np.zeros((N_STATISTICS, D_STATISTICS), bool)
+    intervened[
+        np.arange(observed, N_STATISTICS),
+        random.integers(0, D_STATISTICS - 1, N_STATISTICS - observed),
+    ] = True
+    row_mask = np.arange(N_STATISTICS) < filled
+    intervened &= row_mask[:, None]
+    return (
+        np.where(row_mask[:, None], z, 0),
+        intervened,
+        row_mask,
+        np.ones(D_STATISTICS, bool),
+    )
+
+
+def shrink(x):
+    return np.sign(x) * np.log1p(np.abs(x))
+
+
+def correlation(x, y):
+    spread = np.sqrt(max(x.var(), 1e-6) * max(y.var(), 1e-6))
+    return np.clip(((x - x.mean()) * (y - y.mean())).mean() / spread, -0.9999, 0.9999)
+
+
+def ridge(z, j):
+    """Coefficients and t values of j on the others and 1, with a unit ridge."""
+    others = [i for i in range(z.shape[1]) if i != j]
+    x = np.column_stack([z[:, others], np.ones(len(z))])
+    gram = x.T @ x + np.eye(x.shape[1])
+    coefficient = np.linalg.solve(gram, x.T @ z[:, j])
+    # What is left, with the ridge of all coefficients and of j itself.
+    left = z[:, j] @ z[:, j] + 1 - coefficient @ (x.T @ z[:, j])
+    error = np.sqrt(left / max(len(z), 1) * np.diag(np.linalg.inv(gram)))
+    slope, t = np.zeros(z.shape[1]), np.zeros(z.shape[1])
+    slope[others], t[others] = coefficient[:-1], (coefficient / error)[:-1]
+    return slope, t
+
+
+def expected_features(z, intervened, row_mask, i, j, slope, t):
+    """The seventeen features of i -> j in their order."""
+    free = row_mask & ~intervened[:, j]
+    seen = row_mask & ~intervened.any(axis=1)
+    passive = correlation(z[seen, i], z[seen, j])
+    active = correlation(z[free, i], z[free, j])
+
+    def effect(a, b):
+        rows = row_mask & intervened[:, a] & ~intervened[:, b]
+        power, product = (z[rows, a] ** 2).sum(), (z[rows, a] * z[rows, b]).sum()
+        return product / (power + 0.1), product / np.sqrt(power + 1e-3)
+
+    there, back = effect(i, j), effect(j, i)
+    times = lambda k: np.log1p((row_mask & intervened[:, k]).sum())
+    return [
+        passive,
+        shrink(np.arctanh(passive) * np.sqrt(seen.sum())),
+        active,
+        np.log1p(-0.5 * free.sum() * np.log1p(-(active**2))),
+        *shrink([slope[i, j], t[i, j], slope[j, i], t[j, i]]),
+        *shrink([*there, *back]),
+        times(i),
+        times(j),
+        np.log1p(seen.sum()) - 3.5,
+        np.log1p((row_mask & ~seen).sum()) / 3,
+        float(i == j),
+    ]
+
+
+def test_squash_keeps_order_and_sign():
+    x = np.array([-100.0, -1.0, 0.0, 0.5, 1e6], np.float32)
+    np.testing.assert_allclose(squash(jnp.asarray(x)), shrink(x), rtol=1e-6)
+
+
+def test_sweeping_inverts():
+    random = np.random.default_rng(0)
+    half = random.normal(size=(3, 5, 4))
+    matrix = np.einsum("bka,bkc->bac", half, half) + 0.1 * np.eye(4)
+    found = jax.jit(sweep_inverse)(jnp.asarray(matrix, jnp.float32))
+    np.testing.assert_allclose(found, np.linalg.inv(matrix), rtol=1e-3, atol=1e-4)
+
+
+def test_moments_leave_out_the_rows_where_the_effect_was_set():
+    z, intervened, row_mask, _ = make_statistics()
+    free = (row_mask[:, None] & ~intervened).astype(np.float32)
+    found = moments_by_effect(jnp.asarray(z), jnp.asarray(free))
+    for j in range(D_STATISTICS):
+        rows = np.column_stack([z, np.ones(N_STATISTICS)])[free[:, j] > 0]
+        np.testing.assert_allclose(found[j], rows.T @ rows, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("filled", "observed"),
+    [(N_STATISTICS, N_STATISTICS), (N_STATISTICS, 6), (7, 4), (5, 0)],
+)
+def test_every_feature_of_every_pair(filled, observed):
+    z, intervened, row_mask, there = make_statistics(filled, filled, observed)
+    found = np.asarray(PAIRS(z, intervened, row_mask, there))
+    assert found.shape == (D_STATISTICS, D_STATISTICS, PAIR_FEATURES)
+    double = z.astype(float)
+    fits = [ridge(double[row_mask & ~intervened[:, j]], j) for j in range(D_STATISTICS)]
+    slope, t = (np.stack(part, axis=1) for part in zip(*fits, strict=True))
+    for i in range(D_STATISTICS):
+        for j in range(D_STATISTICS):
+            if observed == 0 or i == j:  # correlations of nothing or of oneself
+                continue
+            expected = expected_features(double, intervened, row_mask, i, j, slope, t)
+            np.testing.assert_allclose(found[i, j], expected, rtol=2e-3, atol=2e-3)
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found[..., -1], np.eye(D_STATISTICS))
+
+
+def test_rows_and_padding_change_nothing():
+    """Padded rows hold anything, rows come in any order, a padded column is zero."""
+    z, intervened, row_mask, _ = make_statistics(4, 7, 4)
+    there = np.array([True, True, False, True])
+    z, intervened = np.where(there, z, 0), intervened & there
+    plain = PAIRS(z, intervened, row_mask, there)
+    assert not np.asarray(plain)[2].any()
+    assert not np.asarray(plain)[:, 2].any()
+    filled = np.where(row_mask[:, None] | ~there, z, 9.0).astype(np.float32)
+    order = np.random.default_rng(1).permutation(N_STATISTICS)
+    shuffled = PAIRS(filled[order], intervened[order], row_mask[order], there)
+    np.testing.assert_allclose(shuffled, plain, atol=1e-5)
+
+
+def test_order_of_variables_changes_nothing():
+    z, intervened, row_mask, there = make_statistics(5)
+    order = np.array([2, 0, 3, 1])
+    plain = np.asarray(PAIRS(z, intervened, row_mask, there))
+    moved = PAIRS(z[:, order], intervened[:, order], row_mask, there)
+    np.testing.assert_allclose(moved, plain[order][:, order], atol=1e-4)

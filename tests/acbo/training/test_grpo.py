@@ -1,4 +1,7 @@
-"""Oracle: a run in one go, against the same run in two."""
+"""Oracle: a run in one go, against the same run in two.
+
+Oracle: problems are the same every time, and nothing beats the optimum.
+"""
 
 import json
 import logging
@@ -10,8 +13,19 @@ import pytest
 
 from acbo.environment import Proposer
 from acbo.policy.advisor import PolicyProposer
-from acbo.training.grpo import grpo_with_jax_surrogate
-from causal_experience import EPISODES, LEVEL, MODEL, NARROW, SURROGATE, TRAINING
+from acbo.training.config import EvaluationConfig
+from acbo.training.grpo import evaluate_held_out, grpo_with_jax_surrogate
+from acbo.training.parent_set_model import SetReader
+from causal_experience import (
+    EPISODES,
+    LEVEL,
+    MODEL,
+    NARROW,
+    SURROGATE,
+    TRAINING,
+    params,
+    policy_params,
+)
 
 SMALL = {"model": MODEL, "policy": NARROW, "episodes": EPISODES, "levels": (LEVEL,)}
 
@@ -66,3 +80,21 @@ def test_both_learn_and_a_run_in_two_halves_is_the_same(tmp_path, caplog):
     other = replace(TRAINING, seed=1)
     with pytest.raises(ValueError, match="seed: 42 -> 1"):
         grpo_with_jax_surrogate(other, SURROGATE, folder=tmp_path, **SMALL)
+
+
+@pytest.mark.slow
+def test_trials_are_of_every_size_and_repeat():
+    config = EvaluationConfig(1, 3, (3, 4))
+    given = SetReader(params()), policy_params().network, config, 2
+    found = evaluate_held_out(jax.random.key(0), *given)
+    again = evaluate_held_out(jax.random.key(0), *given)
+    assert found == again
+    assert set(found) == {
+        *("f1", "f1_d3", "f1_d4"),
+        *("regret", "regret_d3", "regret_d4"),
+    }
+    for name in ("f1", "regret"):
+        parts = [found[f"{name}_d3"], found[f"{name}_d4"]]
+        np.testing.assert_allclose(found[name], np.mean(parts), rtol=1e-5)
+        assert min(parts) >= -1e-4
+    assert found["f1"] <= 1

@@ -1,5 +1,9 @@
-"""Oracle: the model's symmetries, and the padded form against the plain one."""
+"""Oracle: the model's symmetries, and the padded form against the plain one.
 
+Oracle: the posterior over sets that the model itself gives, summed in NumPy.
+"""
+
+import functools
 from typing import Any
 
 import jax
@@ -7,8 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import causal_experience
 from acbo.graphs import enumerate_possible_parent_sets
 from acbo.training.parent_set_model import (
+    SetReader,
     at_precision,
     create_parent_set_model,
     predict_parent_posterior,
@@ -118,3 +124,39 @@ def test_wrong_use_is_refused(params):
         MODEL.apply(params, None, tensor(), ["X", "Y"], "Y", False)
     with pytest.raises(ValueError, match="x has shape"):
         predict_parent_posterior(MODEL, params, tensor(), ["X", "Y"], "Y")
+
+
+@functools.cache
+def found():
+    random = np.random.default_rng(0)
+    x = np.zeros((20, 4, 3), np.float32)
+    x[..., 0] = random.normal(size=(20, 4)).cumsum(axis=1)
+    mask = jnp.asarray([True, True, True, False])
+    ones = jnp.ones(20, bool)
+    values = jnp.asarray(x[..., 0]) * mask.astype(jnp.float32)[None]
+    free = jnp.zeros((20, 4), bool)
+    reader = SetReader(
+        causal_experience.params(), causal_experience.MODEL.max_parent_size
+    )
+    read = jax.jit(
+        lambda reader, mask: reader.read(values, free, ones, mask, jnp.asarray(1))
+    )
+    return x[:, :3], read(reader, mask)
+
+
+def test_the_target_has_the_marginals_of_its_sets():
+    x, read = found()
+    names = ["a", "b", "c"]
+    given = causal_experience.MODEL, causal_experience.params()
+    wanted = predict_parent_posterior(*given, x, names, "b").parent_probs(names)
+    np.testing.assert_allclose(
+        read.parent_probs, [wanted["a"], 0, wanted["c"], 0], atol=1e-5
+    )
+    np.testing.assert_array_equal(read.edge_logits[:, 1], read.parent_logits)
+
+
+def test_what_is_not_there_is_no_edge():
+    edges = np.asarray(found()[1].edge_logits)
+    there = ~np.eye(4, dtype=bool)
+    there[3] = there[:, 3] = False
+    np.testing.assert_array_equal(np.isfinite(edges), there)
