@@ -65,7 +65,9 @@ def improvement(
 def information_gain(
     entropy_before: Float[Array, "*batch"], entropy_after: Float[Array, "*batch"]
 ) -> Float[Array, "*batch"]:
-    """Return share of the entropy that is gone, within [0, 1]; 0 where there was none."""
+    """Return share of the entropy that is gone, within [0, 1]; 0 where there was
+    none.
+    """
     there = entropy_before > 0
     share = (entropy_before - entropy_after) / jnp.where(there, entropy_before, 1.0)
     return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)

@@ -87,7 +87,9 @@ class Steps:
 
 
 def document_steps() -> Steps:
-    """Return one model, loss, optimizer and batch, of the size that users were told of."""
+    """Return one model, loss, optimizer and batch, of the size that users were
+    told of.
+    """
     model, params = create_test_model()
     given = model, optax.adam(LEARNING_RATE), kl_divergence_loss, test_config
     compiled = create_jax_surrogate_train_step(*given)
@@ -267,7 +269,9 @@ def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
 def count_compilations(
     graphs: int = 20, sizes: tuple[int, int] = (2, 4), steps: Steps | None = None
 ) -> dict[str, int]:
-    """Return how often the compiled step compiles over batches of graphs of one bucket."""
+    """Return how often the compiled step compiles over batches of graphs of one
+    bucket.
+    """
     steps = steps or document_steps()
     params, memory, _, key = steps.args
     for seed in range(graphs):

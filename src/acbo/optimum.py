@@ -46,7 +46,9 @@ def mean_outcome(
     value: Float[Array, ""],
     clip_to_range: bool = True,
 ) -> Float[Array, ""]:
-    """Return mean of the target over rows of given noise under do(X_variable = value)."""
+    """Return mean of the target over rows of given noise under do(X_variable =
+    value).
+    """
     done = set_variable(variable, value, scm.size)
     return mean_under(scm, noise, done, clip_to_range)
 

@@ -123,7 +123,9 @@ def report_table(
     metrics: Sequence[str],
     title: str,
 ) -> Table:
-    """Return a line for each cell and system: means with intervals, tests of the first."""
+    """Return a line for each cell and system: means with intervals, tests of the
+    first.
+    """
     lines: dict[tuple[str, str], dict[str, str]] = {}
     tested = [name for name in references if any(name == row["system"] for row in rows)]
     for row in rows:
@@ -151,7 +153,9 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def draw_report(report: Report) -> dict[str, str]:
-    """Return calibration and regret over all cells, where there is something to draw."""
+    """Return calibration and regret over all cells, where there is something to
+    draw.
+    """
     sums, curves = {}, {}
     for name in DRAWN[0]:
         found = [r for r in report.results if (r.system, r.kind) == (name, PARENTS)]

@@ -149,7 +149,9 @@ def simple_regret(
     optimum: Float[Array, "*batch"],
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
-    """Return how far the best outcome up to each step is from the optimum, 0 at best."""
+    """Return how far the best outcome up to each step is from the optimum, 0 at
+    best.
+    """
     gap = best_so_far(outcomes, direction) - optimum[..., None]
     return lower_is_better(direction) * gap
 

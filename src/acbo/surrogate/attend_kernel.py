@@ -59,7 +59,9 @@ class Shape:
         return min(self.wide, max(LOOKED_BACK // self.wide, FEWEST))
 
     def spec(self, *rest: int) -> pallas.BlockSpec:
-        """Return the block of a line number and a head, in an array of cells and heads."""
+        """Return the block of a line number and a head, in an array of cells and
+        heads.
+        """
         zeros = (0,) * (len(rest) - 1)
         if self.axis == 1:
             block, at = (self.together, self.long), lambda a: (a, 0)

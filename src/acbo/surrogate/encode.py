@@ -169,7 +169,9 @@ def pair_statistics(
     row_mask: Bool[Array, " n"],
     var_mask: Bool[Array, " d"],
 ) -> Float[Array, "d d f"]:
-    """Return features [i, j, :] of the question whether i causes j; 0 in the padding."""
+    """Return features [i, j, :] of the question whether i causes j; 0 in the
+    padding.
+    """
     d = z.shape[1]
     rows = row_mask[:, None]
     observed = row_mask & ~intervened.any(axis=1)

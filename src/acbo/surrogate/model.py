@@ -292,7 +292,9 @@ class SurrogateNetwork(eqx.Module):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> Prediction:
-        """Return the heads: edges of the whole graph, and sets of causes of the target."""
+        """Return the heads: edges of the whole graph, and sets of causes of the
+        target.
+        """
         d = var_mask.shape[0]
         read = self.head(pairs)
         other = ~jnp.eye(d, dtype=bool) & var_mask[:, None] & var_mask[None, :]

@@ -145,7 +145,9 @@ def save_surrogate(path: Path | str, network: SurrogateNetwork) -> Path:
 
 @functools.lru_cache(maxsize=4)
 def load_surrogate(path: Path | str | None = None) -> Surrogate:
-    """Return the surrogate of a file; without one, that which comes with the package."""
+    """Return the surrogate of a file; without one, that which comes with the
+    package.
+    """
     found = Path(path) if path is not None else SHIPPED
     config = SurrogateConfig(**read_header(found)["metadata"]["config"])
     make = lambda: SurrogateNetwork(config, jax.random.key(0))

@@ -256,7 +256,9 @@ def update_surrogate_jax(jax_step: TrainStep, data: SurrogateData) -> PyTree:
 def update_policy_grpo(
     surrogate_params: PyTree, trajectories: Trajectories
 ) -> PolicyParams:
-    """Take one update by GRPO: a group of episodes from the start of each trajectory."""
+    """Take one update by GRPO: a group of episodes from the start of each
+    trajectory.
+    """
     return improve_policy(surrogate_params, trajectories)[0]
 
 
@@ -269,7 +271,9 @@ def improve_policy(
 
 
 def _network(params: PyTree) -> SurrogateNetwork:
-    """Return the network of parameters: as all of its arrays are trained, themselves."""
+    """Return the network of parameters: as all of its arrays are trained,
+    themselves.
+    """
     if not isinstance(params, SurrogateNetwork):
         raise TypeError(
             f"surrogate_params are of a {type(params).__name__}: experience is read by "

@@ -92,7 +92,9 @@ class ParentSetModel(_Pair):
     def logits(
         self, params: PyTree, example: Example, key: PRNGKeyArray | None = None
     ) -> Float[Array, " k"]:
-        """Return logits of the candidate sets of one example; a key turns dropout on."""
+        """Return logits of the candidate sets of one example; a key turns dropout
+        on.
+        """
         return score_sets(self.network(params), example, key)
 
     @functools.cached_property
@@ -203,7 +205,9 @@ def _restorer(build: Callable[[PRNGKeyArray], Any]) -> Callable[[PyTree], Any]:
 def score_sets(
     network: Any, example: Example, key: PRNGKeyArray | None = None
 ) -> Float[Array, " k"]:
-    """Return logits of the candidate sets of one example, from its values in any unit."""
+    """Return logits of the candidate sets of one example, from its values in any
+    unit.
+    """
     data = (example.intervened, example.row_mask, example.var_mask)
     z = standardize(example.values, *data)
     prediction = network(z, *data, example.target_idx, key=key)
@@ -220,7 +224,9 @@ def _apply(
     target_variable: str,
     is_training: bool = False,
 ) -> SetPrediction:
-    """Return logits of every candidate parent set of the target, in enumeration order."""
+    """Return logits of every candidate parent set of the target, in enumeration
+    order.
+    """
     sets = enumerate_possible_parent_sets(
         list(variable_order), target_variable, max_parent_size
     )
@@ -301,7 +307,9 @@ def predict_parent_posterior(
     target_variable: str,
     metadata: Mapping[str, Any] | None = None,
 ) -> ParentSetPosterior:
-    """Return the model's posterior over parent sets; compiled once per bucket of sizes."""
+    """Return the model's posterior over parent sets; compiled once per bucket of
+    sizes.
+    """
     names = list(variable_order)
     sets = enumerate_possible_parent_sets(names, target_variable, net.max_parent_size)
     data = np.asarray(x, np.float32)

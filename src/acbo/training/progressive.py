@@ -106,7 +106,9 @@ def create_training_batch(
 
 
 def with_notes(samples: Sequence[Sample], scm: NamedSCM) -> list[Sample]:
-    """Return the samples with target and true parents of their model in the metadata."""
+    """Return the samples with target and true parents of their model in the
+    metadata.
+    """
     target = scm.target_name
     if target is None:
         raise ValueError("the model has no target: create_scm(..., target=name)")
@@ -236,7 +238,9 @@ def create_test_model(
 def create_test_batch(
     n_examples: int = 3, n_samples: int = 20, seed: int = 0
 ) -> TrainingBatch:
-    """Return examples of three variables: Y = X + noise, Z apart, and a made-up expert."""
+    """Return examples of three variables: Y = X + noise, Z apart, and a made-up
+    expert.
+    """
     random = np.random.default_rng(seed)
     names = ["X", "Y", "Z"]
     sets = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]

@@ -187,7 +187,9 @@ def losses_of(
     key: PRNGKeyArray | None,
     max_parents: int,
 ) -> Losses:
-    """Return log loss by variable of the target's causes, of all edges, and of the set."""
+    """Return log loss by variable of the target's causes, of all edges, and of
+    the set.
+    """
     z = standardize(data.values, data.intervened, data.row_mask, data.var_mask)
     found = network(z, data.intervened, data.row_mask, data.var_mask, data.target, key)
     size = data.var_mask.sum().astype(z.dtype)
