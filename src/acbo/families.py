@@ -166,7 +166,7 @@ def random_scm(
 
 def random_scms(
     key: PRNGKeyArray, config: SCMConfig, sizes: Int[Array, " n"], d: int
-) -> Any:
+) -> SCM:
     """Draw a stack of models, one for each size."""
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(sizes.shape[0]))
     return jax.vmap(lambda k, size: random_scm(k, config, size, d))(keys, sizes)

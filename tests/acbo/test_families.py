@@ -1,7 +1,4 @@
-"""Random models: legal, within their configuration, one program for all sizes.
-
-Data sets: legal rows, the promised numbers of them, linear ones as their model.
-"""
+"""Random models and data sets: legal, as configured, one program for all sizes."""
 
 import dataclasses
 

@@ -1,9 +1,4 @@
-"""Curves are shares by bin, with Wilson's intervals; thin bins are left out.
-
-Bars are the probabilities, the likeliest first.
-
-Curves of means with intervals, and single runs against the optimum.
-"""
+"""Charts hold the numbers they were given, with intervals checked against scipy."""
 
 import re
 

@@ -1,9 +1,4 @@
-"""The drawing holds what it was given: nodes, edges by probability, truth.
-
-Causes stand left of effects, cycles are cut at their weakest, curves keep clear.
-
-Files have the format of their names, and folders are made.
-"""
+"""Drawings hold what they were given: causes left of effects, curves kept clear."""
 
 import re
 import sys
