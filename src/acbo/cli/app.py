@@ -72,15 +72,11 @@ class LazyCommand(TyperCommand):
 class CausalCommands(TyperGroup):
     """The commands of `COMMANDS`, in their order."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by name, None for an unknown one."""
-        if cmd_name not in COMMANDS:
-            return None
-        return LazyCommand(cmd_name, help=COMMANDS[cmd_name].summary)
+    def __init__(self, **settings: Any):
+        super().__init__(**settings)
+        # In the table of commands itself, where typer looks for the nearest name.
+        lazy = {n: LazyCommand(n, help=entry.summary) for n, entry in COMMANDS.items()}
+        self.commands = {**lazy, **self.commands}
 
 
 app = typer.Typer(
