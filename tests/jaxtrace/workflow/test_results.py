@@ -1,9 +1,4 @@
-"""Maps integrate to one over the domain; where there is none, a sentence says why.
-
-The pictures asked for are drawn, and no others.
-
-The page plays the particles and says what the run was.
-"""
+"""Densities, pictures, pages, exponents and trials say what the run was."""
 
 import numpy as np
 import pytest
@@ -12,6 +7,8 @@ from jaxrig.report import Points, Table
 from jaxrig.report.images import png_size
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import box_bounds
+from jaxtrace.workflow.case import read_case
+from jaxtrace.workflow.ftle import compute_ftle, plane_axes, save_ftle
 from jaxtrace.workflow.results import (
     draw,
     estimate,
@@ -23,6 +20,7 @@ from jaxtrace.workflow.results import (
     save_maps,
     write_page,
 )
+from jaxtrace.workflow.selftest import TRIALS
 from jaxtrace.workflow.tables import Density, Pictures
 from trace_records import absorbing_channel, recycling_channel
 
@@ -190,3 +188,51 @@ def test_a_whole_page(tmp_path):
     assert "<canvas" in page
     assert "a note" in page
     assert ("seconds: tracking", 0.5) in rate_rows(paths, {"tracking": 0.5})
+
+
+SADDLE = {
+    "flow": {"name": "saddle", "rate": 0.5},
+    "particles": {"bounds": [-1, 1, -2, 2]},
+    "time": {"time_span": [1.0, 3.0]},
+    "ftle": {"resolution": 9, "dt": 0.05},
+}
+
+
+def test_a_saddle_stretches_at_its_rate():
+    found = compute_ftle(read_case(SADDLE))
+    assert (found.t0, found.T) == (1.0, 2.0)
+    assert found.values.shape == (5, 9)
+    np.testing.assert_allclose(found.values, 0.5, rtol=1e-4)
+
+
+def test_the_table_says_when_where_and_how_long():
+    table = {"t0": 0.0, "T": -1.0, "bounds": [0, 1, 0, 1], "resolution": 4, "dt": 0.1}
+    found = compute_ftle(read_case({**SADDLE, "ftle": table}))
+    assert (found.t0, found.T) == (0.0, -1.0)
+    np.testing.assert_array_equal(found.x[[0, -1]], [0, 1])
+    np.testing.assert_allclose(found.values, 0.5, rtol=1e-4)
+    with pytest.raises(ValueError, match=r"ftle\.T is 0"):
+        compute_ftle(read_case({**SADDLE, "ftle": {"T": 0.0}}))
+
+
+def test_axes_are_as_dense_along_both():
+    x, y = plane_axes(box_bounds([0, 3, 0, 1]), 31)
+    assert (x.size, y.size) == (31, 11)
+    with pytest.raises(ValueError, match="flat along x or y"):
+        plane_axes(box_bounds([0, 1, 2, 2]), 5)
+
+
+def test_arrays_and_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    found = compute_ftle(read_case(SADDLE))
+    arrays, picture = save_ftle(found, tmp_path / "deep")
+    with np.load(arrays) as saved:
+        np.testing.assert_array_equal(saved["ftle"], found.values)
+        assert saved["T"] == 2.0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.name)
+def test_trials_pass(trial):
+    assert trial.run() <= trial.allowed
