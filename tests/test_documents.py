@@ -26,8 +26,8 @@ from documents import (
     text_of,
 )
 from documents_page import PAGE, tables
-from jaxarc.config.files import read_yaml
 from jaxarc.config.outputs import DebugConfig, VisualizationConfig
+from jaxarc.config.whole import read_yaml
 
 ROOT = Path(__file__).parent.parent
 GUIDES = {**documents_arc.GUIDES, **documents_causal.GUIDES, **documents_trace.GUIDES}

@@ -5,8 +5,6 @@ one word a row, and a 30x30 grid 480 bytes. Planes are ordered from the lowest b
 the color; cells outside a grid's size hold zeros. Every function works on any number
 of leading axes unless it says otherwise, and on NumPy and JAX arrays alike where both
 can reach it.
-
-How alike two grids are: equal cells over the cells that either of them has.
 """
 
 from typing import Any
@@ -22,25 +20,26 @@ LARGEST_SIDE = 32
 
 
 def word_type(height: int, width: int) -> np.dtype:
-    """The smallest unsigned type with a bit for every row and every column."""
+    """Return the smallest unsigned type with a bit for every row and every column."""
     side = max(height, width)
     if min(height, width) < 1 or side > LARGEST_SIDE:
         raise ValueError(
             f"a grid of {height} x {width} cells cannot be packed: both sides must be "
             f"1 to {LARGEST_SIDE} (ARC grids go up to 30 x 30)"
         )
+    # A large batch is bound by memory traffic, which narrow words keep small.
     return np.dtype(np.uint8 if side <= 8 else np.uint16 if side <= 16 else np.uint32)
 
 
 def words(value: Any, dtype: Any) -> Any:
-    """A constant or an index as words of this type."""
+    """Return a constant or an index as words of this type."""
     if isinstance(value, int):
         return np.dtype(dtype).type(value)
     return jnp.asarray(value).astype(dtype)
 
 
 def pack_rows(cells: Shaped[Any, "*batch h w"]) -> UInt[Any, "*batch h"]:
-    """True cells as bits."""
+    """Pack True cells as bits."""
     height, width = cells.shape[-2:]
     dtype = word_type(height, width)
     weights = (1 << np.arange(width, dtype=np.uint64)).astype(dtype)
@@ -50,14 +49,14 @@ def pack_rows(cells: Shaped[Any, "*batch h w"]) -> UInt[Any, "*batch h"]:
 
 
 def unpack_rows(rows: UInt[Any, "*batch h"], width: int) -> Bool[Any, "*batch h w"]:
-    """Bits as cells."""
+    """Unpack bits to cells."""
     xp = np if isinstance(rows, np.ndarray) else jnp
     columns = _along_last(xp.arange(width, dtype=rows.dtype), rows.ndim + 1)
     return (rows[..., None] >> columns & rows.dtype.type(1)).astype(bool)
 
 
 def pack_grid(grid: Int[Any, "*batch h w"]) -> UInt[Any, "*batch planes h"]:
-    """Colors as planes; padding becomes zeros."""
+    """Pack colors as planes; padding becomes zeros."""
     planes = [
         pack_rows((grid >= 0) & ((grid >> bit) & 1 == 1)) for bit in range(PLANES)
     ]
@@ -68,7 +67,7 @@ def pack_grid(grid: Int[Any, "*batch h w"]) -> UInt[Any, "*batch planes h"]:
 def unpack_grid(
     planes: UInt[Any, "*batch planes h"], active: UInt[Any, "*batch h"], width: int
 ) -> Int[Any, "*batch h w"]:
-    """Planes as int32 colors, with -1 where the active bits are zero."""
+    """Unpack planes to int32 colors, with -1 where the active bits are zero."""
     xp = np if isinstance(planes, np.ndarray) else jnp
     dtype = planes.dtype.type
     columns = _along_last(xp.arange(width, dtype=planes.dtype), planes.ndim)
@@ -81,7 +80,7 @@ def unpack_grid(
 
 
 def below(count: Int[Array, "*batch"], dtype: Any) -> UInt[Array, "*batch"]:
-    """A word whose lowest `count` bits are ones, from none of them to all."""
+    """Return a word whose lowest `count` bits are ones, from none of them to all."""
     length = jnp.iinfo(dtype).bits
     ones = words(int(jnp.iinfo(dtype).max), dtype)
     # A shift by the whole word is undefined in XLA, so zero is asked for by `where`.
@@ -92,7 +91,7 @@ def below(count: Int[Array, "*batch"], dtype: Any) -> UInt[Array, "*batch"]:
 def span(
     first: Int[Array, "*batch"], last: Int[Array, "*batch"], dtype: Any
 ) -> UInt[Array, "*batch"]:
-    """A word with ones from bit `first` to bit `last`, both included."""
+    """Return a word with ones from bit `first` to bit `last`, both included."""
     return below(last + 1, dtype) & ~below(first, dtype)
 
 
@@ -104,7 +103,7 @@ def rectangle(
     right: Int[Array, ""],
     dtype: Any,
 ) -> UInt[Array, " h"]:
-    """The bits of a rectangle, all four sides included."""
+    """Return the bits of a rectangle, all four sides included."""
     row = jnp.arange(height, dtype=jnp.int32)
     inside = (row >= top) & (row <= bottom)
     return jnp.where(inside, span(left, right, dtype), words(0, dtype))
@@ -113,14 +112,14 @@ def rectangle(
 def active_rows(
     size: Int[Array, "*batch two"], height: int, dtype: Any
 ) -> UInt[Array, "*batch h"]:
-    """The bits of the active area: an anchored rectangle of this size."""
+    """Return the bits of the active area: an anchored rectangle of this size."""
     row = _along_last(jnp.arange(height, dtype=jnp.int32), size.ndim)
     filled = below(size[..., 1:2], dtype)
     return jnp.where(row < size[..., 0:1], filled, words(0, dtype))
 
 
 def constant(color: Int[Array, ""], rows: UInt[Array, " h"]) -> UInt[Array, "planes h"]:
-    """Planes that hold one color on the cells of `rows` and zeros elsewhere."""
+    """Return planes of one color on the cells of `rows` and zeros elsewhere."""
     bit = jnp.arange(PLANES, dtype=jnp.int32)
     present = (color.astype(jnp.int32) >> bit) & 1 == 1
     return jnp.where(present[:, None], rows[None], words(0, rows.dtype))
@@ -131,12 +130,13 @@ def write(
     rows: UInt[Array, " h"],
     values: UInt[Array, "planes h"],
 ) -> UInt[Array, "planes h"]:
-    """The one masked write: `values` on the cells of `rows`, the rest kept."""
+    """Return the one masked write: `values` on the cells of `rows`, the rest kept."""
     return (planes & ~rows[None]) | (values & rows[None])
 
 
 def reverse(row: UInt[Array, "*shape"]) -> UInt[Array, "*shape"]:
-    """The bits of every word in opposite order, by swapping ever larger blocks."""
+    """Reverse the bits of every word, by swapping ever larger blocks."""
+    # Warren, Hacker's Delight, 7-1: log2(bits) rounds of masked shifts.
     length = jnp.iinfo(row.dtype).bits
     step = 1
     while step < length:
@@ -148,7 +148,7 @@ def reverse(row: UInt[Array, "*shape"]) -> UInt[Array, "*shape"]:
 
 
 def transpose(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
-    """Rows become columns: bit `c` of row `r` moves to bit `r` of row `c`.
+    """Turn rows into columns: bit `c` of row `r` moves to bit `r` of row `c`.
 
     A processor swaps ever smaller blocks; an accelerator, where each round of swaps
     would be a pass through memory, collects the bits of every column at once.
@@ -159,7 +159,8 @@ def transpose(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
 
 
 def _transpose_by_blocks(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
-    """Off-diagonal blocks of a square as large as the word change places."""
+    """Swap off-diagonal blocks of a square as large as the word."""
+    # Warren, Hacker's Delight, 7-3: swap the off-diagonal halves, then their halves.
     *batch, height = rows.shape
     length = jnp.iinfo(rows.dtype).bits
     square = jnp.pad(rows, [(0, 0)] * len(batch) + [(0, length - height)])
@@ -184,17 +185,17 @@ def _transpose_by_bits(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]
 
 
 def count(rows: UInt[Array, "*batch h"]) -> Int[Array, "*batch"]:
-    """How many bits are ones."""
+    """Return how many bits are ones."""
     return jnp.sum(jax.lax.population_count(rows).astype(jnp.int32), axis=-1)
 
 
 def _along_last(values: Any, rank: int) -> Any:
-    """A vector as the last of `rank` axes."""
+    """Return a vector as the last of `rank` axes."""
     return values.reshape((1,) * (rank - 1) + values.shape)
 
 
 def _alternating(step: int, dtype: Any) -> Any:
-    """A word of `step` ones, `step` zeros and so on, from the lowest bit."""
+    """Return a word of `step` ones, `step` zeros and so on, from the lowest bit."""
     length = jnp.iinfo(dtype).bits
     ones = (1 << step) - 1
     return words(sum(ones << at for at in range(0, length, 2 * step)), dtype)
@@ -206,13 +207,17 @@ def similarity(
     wanted: UInt[Array, "*batch planes h"],
     wanted_size: Int[Array, "*batch two"],
 ) -> Float[Array, "*batch"]:
-    """1 exactly when size and content are the same; 0 when both are empty."""
+    """Return the equal cells over the cells that either grid has.
+
+    1 exactly when size and content are the same; 0 when both are empty.
+    """
     common = jnp.minimum(size, wanted_size)
     shared = active_rows(common, planes.shape[-1], planes.dtype)
     differs = words(0, planes.dtype)
     for plane in range(PLANES):
         differs = differs | (planes[..., plane, :] ^ wanted[..., plane, :])
     matches = count(shared & ~differs)
+    # Grids are anchored at the top left, so they overlap in the smaller sides.
     union = _area(size) + _area(wanted_size) - _area(common)
     return matches.astype(jnp.float32) / jnp.maximum(union, 1).astype(jnp.float32)
 

@@ -1,11 +1,8 @@
-"""One pair of a task, as an episode sees it.
+"""An episode: everything that a step changes, packed into few arrays.
 
-An episode: everything that a step changes, packed into few arrays.
-
-The history of an episode: a ring of records, one for every action.
-
-A record is the selection in the configured format, then the operation, the step at
-which it was taken, the pair it was taken on, and 1 for "valid".
+It works on one pair of a task at a time, and keeps a ring of records, one for every
+action: the selection in the configured format, then the operation, the step at which it
+was taken, the pair it was taken on, and 1 for "valid".
 """
 
 from typing import Any
@@ -18,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
 from jaxarc.bits import similarity
+from jaxarc.config import JaxArcConfig
 from jaxarc.config.groups import METADATA_FIELDS, get_action_record_fields
 from jaxarc.ops.canvas import Canvas, Selection
 from jaxarc.tasks.augment import transform_planes
@@ -43,7 +41,7 @@ class Pair(eqx.Module):
 def slot_of(
     tasks: JaxArcTask, mode: Int[Array, "*batch"], index: Int[Array, "*batch"]
 ) -> Int[Array, "*batch"]:
-    """Where a pair lies among demonstrations and tests."""
+    """Return where a pair lies among demonstrations and tests."""
     return index + jnp.where(mode == 0, 0, tasks.max_train_pairs)
 
 
@@ -53,7 +51,7 @@ def load_pair(
     slot: Int[Array, ""],
     augmentation: Augmentation | None = None,
 ) -> Pair:
-    """The pair in this slot of a task, or of this row of a stack of tasks."""
+    """Return the pair in this slot of a task, or of this row of a stack of tasks."""
     at = (row, slot) if is_stack(tasks) else (slot,)
     planes = tasks.pairs.at[at].get(mode="clip")
     sizes = tasks.sizes.at[at].get(mode="clip")
@@ -68,7 +66,7 @@ def load_start(
     slot: Int[Array, ""],
     augmentation: Augmentation | None = None,
 ) -> tuple[UInt[Array, "planes h"], Int[Array, " two"], Float[Array, ""]]:
-    """What an episode on a pair begins with: the input, its size, its similarity.
+    """Return what an episode begins with: the input, its size, its similarity.
 
     Similarity is known beforehand, except under an augmentation: a flip moves two grids
     of different sizes against each other.
@@ -85,7 +83,7 @@ def load_start(
 
 
 def is_stack(tasks: JaxArcTask) -> bool:
-    """Whether these are several tasks and not one."""
+    """Return whether these are several tasks and not one."""
     return tasks.pairs.ndim == 5
 
 
@@ -104,7 +102,7 @@ def _shown(
 def pair_counts(
     tasks: JaxArcTask, row: Int[Array, ""]
 ) -> tuple[Int[Array, ""], Int[Array, ""]]:
-    """How many demonstrations and how many test pairs a task has."""
+    """Return how many demonstrations and how many test pairs a task has."""
     if is_stack(tasks):
         take = lambda counts: counts.at[row].get(mode="clip")
         return take(tasks.num_train_pairs), take(tasks.num_test_pairs)
@@ -112,7 +110,7 @@ def pair_counts(
 
 
 def has_answer(pair: Pair) -> Bool[Array, ""]:
-    """Whether the output of a pair is known."""
+    """Return whether the output of a pair is known."""
     return pair.wanted_size[0] > 0
 
 
@@ -204,7 +202,7 @@ def pack_episode(
     augmentation: Augmentation | None = None,
     **arrays: Any,
 ) -> Episode:
-    """An episode from its named parts."""
+    """Return an episode from its named parts."""
     history = action_history_length, action_history_write_pos
     numbers = jnp.stack([task_row, *history], axis=-1)
     flags = [_as_numbers(allowed), _as_numbers(pack_flags(completed))]
@@ -223,13 +221,13 @@ def pack_episode(
 
 
 def repack(episode: Episode, canvas: Canvas, **changes: Any) -> Episode:
-    """An episode with another canvas, and other parts by their names."""
+    """Return an episode with another canvas, and other parts by their names."""
     kept = {name: getattr(episode, name) for name in _PARTS if name not in changes}
     return pack_episode(canvas, **kept, **changes)
 
 
 def pack_flags(flags: Bool[Any, "*batch flags"]) -> UInt[Any, "*batch words"]:
-    """Truths as bits of as many 32-bit words as they need."""
+    """Pack booleans as bits of as many 32-bit words as they need."""
     xp = np if isinstance(flags, np.ndarray) else jnp
     room = -flags.shape[-1] % WORD
     padded = xp.pad(flags, [(0, 0)] * (flags.ndim - 1) + [(0, room)])
@@ -239,7 +237,7 @@ def pack_flags(flags: Bool[Any, "*batch flags"]) -> UInt[Any, "*batch words"]:
 def unpack_flags(
     words: UInt[Any, "*batch words"], count: int
 ) -> Bool[Any, "*batch flags"]:
-    """Bits as truths."""
+    """Unpack bits to booleans."""
     cells = bits.unpack_rows(words, WORD)
     return cells.reshape(*words.shape[:-1], -1)[..., :count]
 
@@ -256,8 +254,8 @@ POINT_FIELDS = get_action_record_fields("point") - METADATA_FIELDS
 BOX_FIELDS = get_action_record_fields("bbox") - METADATA_FIELDS
 
 
-def history_shape(config: Any, height: int, width: int) -> tuple[int, int]:
-    """Records and fields of the history a configuration asks for; no records: off."""
+def history_shape(config: JaxArcConfig, height: int, width: int) -> tuple[int, int]:
+    """Return records and fields of the configured history; no records: off."""
     history = config.history
     if not history.enabled:
         return 0, METADATA_FIELDS
@@ -271,7 +269,7 @@ def history_shape(config: Any, height: int, width: int) -> tuple[int, int]:
 def describe_selection(
     selection: Selection, fields: int, width: int, selection_format: str
 ) -> Float[Array, " fields"]:
-    """A selection in as many numbers as a record has room for.
+    """Return a selection in as many numbers as a record has room for.
 
     A point is the first selected cell in reading order, a box the corners of the
     smallest one; both are -1 where nothing is selected. The format tells a
@@ -290,7 +288,8 @@ def describe_selection(
 
 
 def _first_column(selection: Selection) -> Int[Array, ""]:
-    """The leftmost selected column of the topmost selected row."""
+    """Return the leftmost selected column of the topmost selected row."""
+    # The ones below the lowest set bit are as many as its index.
     row = selection.rows.at[selection.top].get(mode="clip")
     dtype = row.dtype
     lowest = row & (bits.words(0, dtype) - row)
@@ -303,7 +302,7 @@ def make_record(
     timestamp: Int[Array, ""],
     pair: Int[Array, ""],
 ) -> Float[Array, " fields"]:
-    """One record."""
+    """Return one record."""
     numbers = jnp.stack([operation, timestamp, pair, jnp.ones_like(pair)])
     return jnp.concatenate([selection, numbers.astype(jnp.float32)])
 
@@ -314,17 +313,10 @@ def append_record(
     position: Int[Array, ""],
     record: Float[Array, " fields"],
 ) -> tuple[Float[Array, "records fields"], Int[Array, ""], Int[Array, ""]]:
-    """Records, length and position after one more; the oldest gives way when full."""
+    """Append a record to the ring; when it is full, the oldest gives way."""
     room = records.shape[0]
     if room == 0:
         return records, length, position
+    # The position is kept below `room`, so XLA need not clamp it.
     records = records.at[position].set(record, mode="promise_in_bounds")
     return records, jnp.minimum(length + 1, room), (position + 1) % room
-
-
-def in_order(
-    records: Float[Array, "records fields"], length: int, position: int
-) -> Float[Array, "length fields"]:
-    """The records from the oldest to the newest (host only)."""
-    start = position - length
-    return jnp.roll(records, -start, axis=0)[:length]

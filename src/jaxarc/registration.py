@@ -66,7 +66,7 @@ def make(
     dataset_path: str = "",
     augment: bool = False,
 ) -> tuple[Any, EnvParams]:
-    """An environment and its parameters: `make("AGI1-train")`, `make("Mini-all")`.
+    """Return an environment and its parameters, by name: `make("AGI1-train")`.
 
     `params` made earlier save reading the data again; a limit of steps that was
     registered with the name holds for them too.
@@ -107,7 +107,7 @@ def make(
 
 
 def _parted(source: str) -> tuple[str, str, str]:
-    """Kind, data set and selector of a name; data sets may have a `-` in their name."""
+    """Return kind, data set and selector of a name; a data set may contain `-`."""
     parts = source.split("-")
     for count in range(len(parts), 0, -1):
         name = "-".join(parts[:count])
@@ -129,7 +129,7 @@ def _is_known(name: str) -> bool:
 
 
 def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
-    """The configuration with its data in place, cloned if the folder is not there."""
+    """Return the configuration with its data in place, cloned if necessary."""
     folder = config.dataset.dataset_path
     if kind not in _DOWNLOADS or (folder and Path(folder).exists()):
         return config

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxarc.config import JaxArcConfig
 from jaxarc.episode import Augmentation, Episode
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import JaxArcTask
-from jaxrig.checkpoint import load_tree, read_header, save_tree
 
 SCHEMA = "jaxarc.state"
 VERSION = 1
@@ -28,7 +28,7 @@ def write_state(
     task: JaxArcTask,
     episode: Episode,
     path: str | os.PathLike[str],
-    config: Any = None,
+    config: JaxArcConfig | None = None,
 ) -> Path:
     """Write an episode and which task it is about; only used history is stored."""
     if episode.step_count.ndim:
@@ -59,13 +59,18 @@ def write_state(
         "slots": episode.slots,
         "history": {"shape": list(episode.action_history.shape), "dtype": shrunk},
     }
+    # Imported only here: it brings progress bars, which a step does not need.
+    from jaxrig.checkpoint import save_tree
+
     return save_tree(path, {**arrays, _HISTORY: records}, metadata=metadata)
 
 
 def read_state(
-    path: str | os.PathLike[str], parser: Any, config: Any = None
+    path: str | os.PathLike[str], parser: Any, config: JaxArcConfig | None = None
 ) -> tuple[JaxArcTask, Episode]:
-    """Task and episode of a file; the task is asked of the parser by its id."""
+    """Read task and episode of a file; the parser has the task, by its id."""
+    from jaxrig.checkpoint import load_tree, read_header
+
     header = read_header(path)
     about = header["metadata"]
     if about.get("schema") != SCHEMA or about.get("version") != VERSION:
@@ -89,14 +94,14 @@ def read_state(
 
 
 def task_checksum(task: JaxArcTask) -> int:
-    """A number that tells tasks apart by their grids and how they are padded."""
+    """Return a number that tells tasks apart by their grids and how they are padded."""
     parts = (task.pairs, task.sizes, task.num_train_pairs, task.num_test_pairs)
     content = b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
     return zlib.crc32(content)
 
 
-def config_hash(config: Any) -> str:
-    """A short name for a configuration, the same in every process."""
+def config_hash(config: JaxArcConfig) -> str:
+    """Return a short name for a configuration, the same in every process."""
     text = json.dumps(dataclasses.asdict(config), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -129,7 +134,9 @@ def _find_task(about: Mapping[str, Any], parser: Any, path: Any) -> JaxArcTask:
     return task
 
 
-def _compare_configs(about: Mapping[str, Any], config: Any, path: Any) -> None:
+def _compare_configs(
+    about: Mapping[str, Any], config: JaxArcConfig | None, path: Any
+) -> None:
     if config is None or about["config_hash"] in (None, config_hash(config)):
         return
     warnings.warn(
@@ -140,7 +147,7 @@ def _compare_configs(about: Mapping[str, Any], config: Any, path: Any) -> None:
 
 
 def _pack_history(records: np.ndarray) -> tuple[np.ndarray, str]:
-    """The rows in use, a field after the other, compressed; and their type.
+    """Return the rows in use, a field after the other, compressed; and their type.
 
     Records hold whole numbers unless someone added others; only what survives the
     way to a small integer and back, bit for bit, is stored as one.

@@ -1,7 +1,8 @@
 """The state of an environment: what an episode changes, and the task it is about.
 
 An `Episode` (`jaxarc.episode`) is all that a step rewrites, about 1.3 kB at 30x30. An
-`ArcEnvState` sets the task beside it and offers the documented views of both.
+`ArcEnvState` sets the task beside it and offers the documented arrays as views of both;
+`replace` takes them back and packs them again.
 """
 
 import os
@@ -11,19 +12,42 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc import bits
-from jaxarc.changes import changed_parts
-from jaxarc.episode import Episode, load_pair, slot_of, unpack_flags
+from jaxarc.config import JaxArcConfig
+from jaxarc.episode import (
+    METADATA_FIELDS,
+    Episode,
+    load_pair,
+    pack_flags,
+    repack,
+    slot_of,
+    unpack_flags,
+)
+from jaxarc.ops.canvas import Canvas
 from jaxarc.ops.operations import NUM_OPERATIONS
-from jaxarc.queries import StateQueries
-from jaxarc.recall import HistoryQueries
 from jaxarc.saving import read_state, write_state
-from jaxarc.types import JaxArcTask
+from jaxarc.types import COLOR_RANGE, JaxArcTask, measure
+
+_GRIDS = ("working_grid", "working_grid_mask", "clipboard", "clipboard_mask")
+_FLAGS = ("demo_completion_status", "test_completion_status")
+_ARRAYS = (
+    *("current_example_idx", "episode_mode", "step_count", "episode_done"),
+    *("similarity_score", "action_history"),
+    *("action_history_length", "action_history_write_pos"),
+)
+_PACKED = ("selected", "allowed_operations_mask")
+_REPLACEABLE = (*_GRIDS, *_FLAGS, *_ARRAYS, *_PACKED, "task_data")
+_DERIVED = (
+    *("target_grid", "target_grid_mask", "task_index"),
+    *("available_demo_pairs", "available_test_pairs"),
+)
 
 
-class ArcEnvState(StateQueries, HistoryQueries, eqx.Module):
+class ArcEnvState(eqx.Module):
     """An episode with its task (or the stack its task is a row of).
 
     In a batch every array of `episode` has a leading batch axis and every array of
@@ -137,7 +161,7 @@ class ArcEnvState(StateQueries, HistoryQueries, eqx.Module):
 
     @property
     def action_history(self) -> Float[Array, "*batch records fields"]:
-        """Past actions, a ring of records (`jaxarc.envs.history`)."""
+        """Past actions, a ring of records (`jaxarc.episode`)."""
         return self.episode.action_history
 
     @property
@@ -175,19 +199,49 @@ class ArcEnvState(StateQueries, HistoryQueries, eqx.Module):
         width = self.tasks.width
         return bits.unpack_grid(planes, rows, width), bits.unpack_rows(rows, width)
 
-    def replace(self, **changes: Any) -> "ArcEnvState":
-        """The same state with documented attributes changed, by name."""
-        return ArcEnvState(*changed_parts(self, changes))
+    def get_actual_grid_shape(self) -> tuple[int, int]:
+        """Return height and width of the active area (host only)."""
+        height, width = _one(self.episode.canvas.size, 1).tolist()
+        return height, width
 
-    def save(self, path: str | os.PathLike[str], config: Any = None) -> Path:
+    def get_actual_working_grid(self) -> Int[Array, "height width"]:
+        """Return the working grid without its padding (host only)."""
+        height, width = self.get_actual_grid_shape()
+        return self.working_grid[:height, :width]
+
+    def get_actual_target_grid(self) -> Int[Array, "height width"]:
+        """Return the target without its padding; no cells in test mode (host only)."""
+        height, width = measure(_one(self.target_grid_mask, 2))
+        return self.target_grid[:height, :width]
+
+    def get_recent_actions(self, count: int = 10) -> list[dict[str, Any]]:
+        """Return the last records of the history, from older to newer (host only)."""
+        if count < 0:
+            raise ValueError(f"count={count}: ask for 0 records or more")
+        records = _one(self.action_history, 2)
+        length, position = self.action_history_length, self.action_history_write_pos
+        kept = min(count, int(length))
+        ages = np.arange(kept, 0, -1)
+        return [_as_dict(records[int(position) - age]) for age in ages]
+
+    def replace(self, **changes: Any) -> "ArcEnvState":
+        """Return the state with documented attributes changed, by name."""
+        return ArcEnvState(*_changed_parts(self, changes))
+
+    def save(
+        self, path: str | os.PathLike[str], config: JaxArcConfig | None = None
+    ) -> Path:
         """Write the episode and the identity of its task, not the task, to a file."""
         return write_state(self.task_data, self.episode, path, config)
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], parser: Any, config: Any = None
+        cls,
+        path: str | os.PathLike[str],
+        parser: Any,
+        config: JaxArcConfig | None = None,
     ) -> "ArcEnvState":
-        """The state of a file, with its task as the parser has it."""
+        """Read the state of a file, with its task as the parser has it."""
         return cls(*read_state(path, parser, config))
 
 
@@ -198,7 +252,7 @@ def observe(episode: Episode) -> Int[Array, "*batch h w"]:
 
 
 def join_state(tasks: JaxArcTask, episode: Episode) -> ArcEnvState:
-    """A state from its halves, as unflattening makes it.
+    """Return a state from its halves, as unflattening makes it.
 
     The constructor of an equinox module looks into every field, which takes as long as
     a step.
@@ -210,7 +264,7 @@ def join_state(tasks: JaxArcTask, episode: Episode) -> ArcEnvState:
 
 
 def shared_tasks(states: ArcEnvState) -> tuple[JaxArcTask, int | None]:
-    """The tasks of a batch of states and the axis to map them over.
+    """Return the tasks of a batch of states and the axis to map them over.
 
     None for tasks that every row shares, 0 for states that each brought their own, as
     `jax.vmap` over `arc_reset` makes them.
@@ -222,3 +276,149 @@ def shared_tasks(states: ArcEnvState) -> tuple[JaxArcTask, int | None]:
 
 def _row(tasks: JaxArcTask, row: Int[Array, ""]) -> JaxArcTask:
     return jax.tree.map(lambda x: x[row], tasks)
+
+
+def _one(array: Any, rank: int) -> np.ndarray:
+    """Return the values of an array of one state; a batch has many."""
+    if array.ndim != rank:
+        raise ValueError(
+            "this is a batch of states, each with a grid and a history of its own: "
+            "take one, jax.tree.map(lambda x: x[i], states)"
+        )
+    return np.asarray(array)
+
+
+def _as_dict(record: np.ndarray) -> dict[str, Any]:
+    operation, timestamp, pair, valid = record[-METADATA_FIELDS:].tolist()
+    return {
+        "selection_data": record[:-METADATA_FIELDS],
+        "operation_id": int(operation),
+        "timestamp": int(timestamp),
+        "pair_index": int(pair),
+        "valid": valid == 1.0,
+    }
+
+
+def _changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Episode]:
+    """Return tasks and episode of a state with these attributes in place of its own."""
+    for name in changes:
+        _check_name(name)
+    values = {
+        name: _like(name, value, getattr(state, name))
+        for name, value in changes.items()
+        if name != "task_data"
+    }
+    tasks, row = _tasks(state, changes.get("task_data"))
+    current = lambda name: values[name] if name in values else getattr(state, name)
+    flags = [current(name) for name in _FLAGS]
+    selection = state.episode.selection
+    if "selected" in values:
+        selection = bits.pack_rows(values["selected"])
+    allowed = state.episode.allowed
+    if "allowed_operations_mask" in values:
+        allowed = pack_flags(values["allowed_operations_mask"])
+    return tasks, repack(
+        state.episode,
+        _canvas(state, values),
+        selection=selection,
+        task_row=row,
+        allowed=allowed,
+        completed=jnp.concatenate(flags, axis=-1),
+        **{name: values[name] for name in _ARRAYS if name in values},
+    )
+
+
+def _check_name(name: str) -> None:
+    if name in _DERIVED:
+        raise TypeError(
+            f"{name} cannot be replaced: it follows from task_data, episode_mode and "
+            "current_example_idx, replace those"
+        )
+    if name not in _REPLACEABLE:
+        raise TypeError(
+            f"a state has no attribute {name!r} to replace; there are "
+            f"{', '.join(sorted(_REPLACEABLE))}"
+        )
+
+
+def _like(name: str, value: Any, present: Array) -> Array:
+    """Return a value in the type and shape of the present one; scalars fill it."""
+    value = jnp.asarray(value, present.dtype)
+    if value.shape not in ((), present.shape):
+        raise ValueError(
+            f"{name} has shape {value.shape}, the state's {present.shape}: give one of "
+            "that shape, or a single number"
+        )
+    return jnp.broadcast_to(value, present.shape)
+
+
+def _tasks(state: Any, task: Any) -> tuple[JaxArcTask, Int[Array, "*batch"]]:
+    row = state.episode.task_row
+    if task is None:
+        return state.tasks, row
+    shape = state.tasks.pairs.shape[-4:]
+    same = (task.width, task.max_train_pairs) == (
+        state.tasks.width,
+        state.tasks.max_train_pairs,
+    )
+    if task.pairs.shape != shape or not same:
+        raise ValueError(
+            f"task_data is packed as {task.pairs.shape}, the state's task as {shape}: "
+            "load both with the same DatasetConfig, or reset on the other task"
+        )
+    if row.ndim:
+        task = jax.tree.map(lambda x: x[None], task)
+    return task, jnp.zeros_like(row)
+
+
+def _canvas(state: Any, values: dict[str, Array]) -> Canvas:
+    canvas = state.episode.canvas
+    planes, size = canvas.planes, canvas.size
+    clipboard, origin = canvas.clipboard, canvas.origin
+    if "working_grid" in values or "working_grid_mask" in values:
+        planes, size = _working(state, values)
+    if "clipboard" in values or "clipboard_mask" in values:
+        clipboard, origin = _clipboard(state, values)
+    return Canvas(planes, size, clipboard, origin, canvas.width)
+
+
+def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
+    """Return planes and size; cells that a wider mask uncovers are black."""
+    grid = values.get("working_grid", jnp.maximum(state.working_grid, 0))
+    mask = values.get("working_grid_mask", grid >= 0)
+    size = jnp.stack(measure(mask), axis=-1).astype(jnp.int32)
+    _check_working(grid, mask, size)
+    return bits.pack_grid(jnp.where(mask, grid, bits.PADDING)), size
+
+
+def _check_working(grid: Any, mask: Any, size: Any) -> None:
+    """Refuse what is no grid, as far as values are known."""
+    if isinstance(mask, Tracer):
+        return
+    height, width = mask.shape[-2:]
+    sizes = np.asarray(size)[..., None, None, :]
+    rows, columns = np.arange(height)[:, None], np.arange(width)
+    anchored = (rows < sizes[..., 0]) & (columns < sizes[..., 1])
+    if not np.array_equal(anchored, np.asarray(mask)) or not (sizes > 0).all():
+        raise ValueError(
+            "working_grid_mask (or working_grid >= 0) is not a filled rectangle at "
+            "the top left corner: content starts at row 0, column 0"
+        )
+    if isinstance(grid, Tracer):
+        return
+    content = np.asarray(grid)[np.asarray(mask)]
+    if content.min() < 0 or content.max() > COLOR_RANGE[1]:
+        raise ValueError(
+            f"working_grid holds {content.min()} to {content.max()} inside its mask: "
+            "colors are 0 to 9"
+        )
+
+
+def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
+    """Return layers and corner of the content: without a mask, all colors but 0."""
+    grid = jnp.asarray(values.get("clipboard", state.clipboard))
+    mask = values.get("clipboard_mask", grid > 0)
+    planes = bits.pack_grid(jnp.where(mask, grid, bits.PADDING))
+    layers = jnp.concatenate([planes, bits.pack_rows(mask)[..., None, :]], axis=-2)
+    corner = [jnp.argmax(jnp.any(mask, axis=axis), axis=-1) for axis in (-1, -2)]
+    return layers, jnp.stack(corner, axis=-1).astype(jnp.int32)

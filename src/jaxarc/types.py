@@ -10,7 +10,6 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.bits import similarity
 
 COLOR_RANGE = (bits.PADDING, 9)
 
@@ -22,7 +21,7 @@ class Grid(eqx.Module):
     mask: Bool[Array, "h w"]
 
     def __check_init__(self):
-        if not _is_traced(self.data) and not _within_colors(np.asarray(self.data)):
+        if not is_traced(self.data) and not _within_colors(np.asarray(self.data)):
             raise ValueError(
                 f"a grid holds {np.min(self.data)} to {np.max(self.data)}: colors are "
                 "0 to 9, and -1 marks padding"
@@ -31,7 +30,7 @@ class Grid(eqx.Module):
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width of the real content (host only)."""
-        height, width = _measure(np.asarray(self.mask))
+        height, width = measure(np.asarray(self.mask))
         return int(height), int(width)
 
 
@@ -84,15 +83,19 @@ class JaxArcTask(eqx.Module):
         _check_shapes(named)
         _check_count("num_train_pairs", num_train_pairs, input_grids_examples.shape[-3])
         _check_count("num_test_pairs", num_test_pairs, test_input_grids.shape[-3])
+        if not is_traced(list(named.values())):
+            # On the host: eagerly, each step below would compile a program.
+            named = jax.tree.map(np.asarray, named)
         packed = {name: _pack(name, *grids) for name, grids in named.items()}
         train_in, train_out, test_in, test_out = packed.values()
         planes, sizes = zip(train_in, train_out, test_in, test_out, strict=True)
-        self.pairs = _join(planes[:2], planes[2:], trailing=2)
-        self.sizes = _join(sizes[:2], sizes[2:], trailing=1)
-        self.num_train_pairs = jnp.asarray(num_train_pairs, jnp.int32)
-        self.num_test_pairs = jnp.asarray(num_test_pairs, jnp.int32)
-        self.task_index = jnp.asarray(task_index, jnp.int32)
-        self.start_similarity = _start_similarity(self.pairs, self.sizes)
+        joined = _join(planes[:2], planes[2:], trailing=2)
+        joined_sizes = _join(sizes[:2], sizes[2:], trailing=1)
+        self.pairs, self.sizes = _on_device(joined), _on_device(joined_sizes, np.int32)
+        self.num_train_pairs = _on_device(num_train_pairs, np.int32)
+        self.num_test_pairs = _on_device(num_test_pairs, np.int32)
+        self.task_index = _on_device(task_index, np.int32)
+        self.start_similarity = _start_similarity(joined, joined_sizes)
         self.width = input_grids_examples.shape[-1]
         self.max_train_pairs = input_grids_examples.shape[-3]
 
@@ -107,16 +110,16 @@ class JaxArcTask(eqx.Module):
         width: int,
         max_train_pairs: int,
     ) -> "JaxArcTask":
-        """A task, or a stack of them, from planes that are already packed."""
+        """Return a task, or a stack of them, from planes that are already packed."""
+        # Past `__init__`, which takes the documented arrays and would pack them again.
         task = object.__new__(cls)
-        pairs, sizes = jnp.asarray(pairs), jnp.asarray(sizes, jnp.int32)
         fields = {
-            "pairs": pairs,
-            "sizes": sizes,
+            "pairs": _on_device(pairs),
+            "sizes": _on_device(sizes, np.int32),
             "start_similarity": _start_similarity(pairs, sizes),
-            "num_train_pairs": jnp.asarray(num_train_pairs, jnp.int32),
-            "num_test_pairs": jnp.asarray(num_test_pairs, jnp.int32),
-            "task_index": jnp.asarray(task_index, jnp.int32),
+            "num_train_pairs": _on_device(num_train_pairs, np.int32),
+            "num_test_pairs": _on_device(num_test_pairs, np.int32),
+            "task_index": _on_device(task_index, np.int32),
             "width": width,
             "max_train_pairs": max_train_pairs,
         }
@@ -175,54 +178,24 @@ class JaxArcTask(eqx.Module):
         return self._masks(slice(self.max_train_pairs, None), 1)
 
     def get_grid_shape(self) -> tuple[int, int]:
-        """Padded height and width."""
+        """Return padded height and width."""
         return self.height, self.width
 
-    def get_max_train_pairs(self) -> int:
-        """How many demonstrations there is room for."""
-        return self.max_train_pairs
-
-    def get_max_test_pairs(self) -> int:
-        """How many test pairs there is room for."""
-        return self.max_test_pairs
-
     def get_available_demo_pairs(self) -> Bool[Array, "*stack p"]:
-        """True for the slots that hold a demonstration."""
+        """Return True for the slots that hold a demonstration."""
         return _first(self.num_train_pairs, self.max_train_pairs)
 
     def get_available_test_pairs(self) -> Bool[Array, "*stack q"]:
-        """True for the slots that hold a test pair."""
+        """Return True for the slots that hold a test pair."""
         return _first(self.num_test_pairs, self.max_test_pairs)
 
-    def is_demo_pair_available(self, index: Any) -> Bool[Array, "*stack"]:
-        """Whether there is a demonstration of this index."""
-        return (index >= 0) & (index < self.num_train_pairs)
-
-    def is_test_pair_available(self, index: Any) -> Bool[Array, "*stack"]:
-        """Whether there is a test pair of this index."""
-        return (index >= 0) & (index < self.num_test_pairs)
-
     def get_train_pair(self, index: int) -> TaskPair:
-        """One demonstration as grids."""
+        """Return one demonstration as grids."""
         return self._pair(index)
 
     def get_test_pair(self, index: int) -> TaskPair:
-        """One test pair as grids, its answer included."""
+        """Return one test pair as grids, its answer included."""
         return self._pair(self.max_train_pairs + index)
-
-    def get_demo_pair_data(
-        self, index: Any
-    ) -> tuple[Int[Array, "h w"], Int[Array, "h w"], Bool[Array, "h w"]]:
-        """Input, output and input mask of a demonstration."""
-        pair = self._pair(index)
-        return pair.input_grid.data, pair.output_grid.data, pair.input_grid.mask
-
-    def get_test_pair_data(
-        self, index: Any
-    ) -> tuple[Int[Array, "h w"], Bool[Array, "h w"]]:
-        """Input and input mask of a test pair; its answer stays hidden."""
-        given = self._pair(self.max_train_pairs + index).input_grid
-        return given.data, given.mask
 
     def _rows(self) -> UInt[Array, "*stack slots two h"]:
         return bits.active_rows(self.sizes, self.height, self.pairs.dtype)
@@ -239,13 +212,29 @@ class JaxArcTask(eqx.Module):
         return TaskPair(*sides)
 
 
-def _start_similarity(
-    pairs: UInt[Array, "*stack slots two planes h"],
-    sizes: Int[Array, "*stack slots two two"],
-) -> Float[Array, "*stack slots"]:
-    given, wanted = (pairs[..., side, :, :] for side in (0, 1))
-    given_size, wanted_size = (sizes[..., side, :] for side in (0, 1))
-    return similarity(given, given_size, wanted, wanted_size)
+def _start_similarity(pairs: Any, sizes: Any) -> Float[Array, "*stack slots"]:
+    """Return how alike input and output of every pair are.
+
+    Known values are compared with NumPy: outside of a compiled function each operation
+    of JAX would be a program of its own, compiled for every shape of a buffer.
+    """
+    if not is_traced((pairs, sizes)):
+        return _on_device(_similarity_on_host(np.asarray(pairs), np.asarray(sizes)))
+    sides = [(pairs[..., side, :, :], sizes[..., side, :]) for side in (0, 1)]
+    return bits.similarity(*sides[0], *sides[1])
+
+
+def _similarity_on_host(pairs: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return what `bits.similarity` gives, to the bit."""
+    dtype, height = pairs.dtype, pairs.shape[-1]
+    differs = np.bitwise_or.reduce(pairs[..., 0, :, :] ^ pairs[..., 1, :, :], axis=-2)
+    common = sizes.min(axis=-2)
+    filled = (np.uint64(1) << common[..., 1:].astype(np.uint64)) - np.uint64(1)
+    rows = np.where(np.arange(height) < common[..., :1], filled.astype(dtype), 0)
+    same = np.ascontiguousarray(rows.astype(dtype) & ~differs)
+    matches = np.unpackbits(same.view(np.uint8), axis=-1).sum(axis=-1)
+    union = sizes.prod(axis=-1).sum(axis=-1) - common.prod(axis=-1)
+    return matches.astype(np.float32) / np.maximum(union, 1).astype(np.float32)
 
 
 def _first(count: Int[Array, "*stack"], size: int) -> Bool[Array, "*stack size"]:
@@ -253,8 +242,11 @@ def _first(count: Int[Array, "*stack"], size: int) -> Bool[Array, "*stack size"]
     return index.reshape((1,) * count.ndim + (size,)) < count[..., None]
 
 
-def _is_traced(value: Any) -> bool:
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
+def is_traced(tree: Any) -> bool:
+    """Return whether any array of a pytree is being traced."""
+    if isinstance(tree, jax.Array):
+        return isinstance(tree, Tracer)
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
 def _within_colors(grid: np.ndarray) -> bool:
@@ -262,8 +254,8 @@ def _within_colors(grid: np.ndarray) -> bool:
     return grid.size == 0 or bool(low <= grid.min() and grid.max() <= high)
 
 
-def _measure(mask: Any) -> tuple[Any, Any]:
-    """Height and width of the content, if it is a rectangle at the top left."""
+def measure(mask: Any) -> tuple[Any, Any]:
+    """Return height and width of the content, a rectangle at the top left."""
     return mask.any(axis=-1).sum(axis=-1), mask.any(axis=-2).sum(axis=-1)
 
 
@@ -300,18 +292,18 @@ def _check_shapes(named: dict[str, tuple[Any, Any]]) -> None:
 
 
 def _check_count(name: str, count: Any, room: int) -> None:
-    if _is_traced(count):
+    if is_traced(count):
         return
     if not np.all((np.asarray(count) >= 0) & (np.asarray(count) <= room)):
         raise ValueError(f"{name} is {count}: it must be 0 to {room}, the slots given")
 
 
 def _pack(name: str, grids: Any, masks: Any) -> tuple[Any, Any]:
-    """Planes and sizes; content and masks are checked unless they are traced."""
-    height, width = _measure(masks)
+    """Return planes and sizes; values are checked unless they are traced."""
+    height, width = measure(masks)
     xp = np if isinstance(masks, np.ndarray) else jnp
     sizes = xp.stack([height, width], axis=-1).astype(np.int32)
-    if not _is_traced((grids, masks)):
+    if not is_traced((grids, masks)):
         _check_content(name, np.asarray(grids), np.asarray(masks), np.asarray(sizes))
     return bits.pack_grid(xp.where(masks, grids, bits.PADDING)), sizes
 
@@ -336,7 +328,20 @@ def _check_content(
         )
 
 
-def _join(train: tuple[Any, Any], test: tuple[Any, Any], trailing: int) -> Array:
-    """Inputs beside outputs, demonstrations before tests."""
-    halves = [jnp.stack(sides, axis=-trailing - 1) for sides in (train, test)]
-    return jnp.concatenate(halves, axis=-trailing - 2)
+def _join(train: tuple[Any, Any], test: tuple[Any, Any], trailing: int) -> Any:
+    """Put inputs beside outputs, demonstrations before tests."""
+    xp = np if isinstance(train[0], np.ndarray) else jnp
+    halves = [xp.stack(sides, axis=-trailing - 1) for sides in (train, test)]
+    return xp.concatenate(halves, axis=-trailing - 2)
+
+
+def _on_device(value: Any, dtype: Any = None) -> Array:
+    """Return an array on the device; what is on the host compiles nothing to get there.
+
+    `jnp.asarray` would compile a program for every new shape.
+    """
+    if is_traced(value):
+        return jnp.asarray(value, dtype)
+    if isinstance(value, jax.Array) and dtype in (None, value.dtype):
+        return value
+    return jax.device_put(np.asarray(value, dtype))

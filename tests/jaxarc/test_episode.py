@@ -1,12 +1,40 @@
-"""The packed episode gives back what it was packed from."""
+"""The packed episode gives back what it was packed from.
 
+Records of actions: their size, their content, their order.
+
+A pair of a task, of a row of a stack, and of a task shown otherwise.
+"""
+
+import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arc_episode_reference import describe
+from arc_play import make_config, random_puzzle
 from arc_states import SIDE, small_state
-from jaxarc.episode import pack_episode, pack_flags, unpack_flags
+from jaxarc import bits
+from jaxarc.episode import (
+    Augmentation,
+    append_record,
+    describe_selection,
+    has_answer,
+    history_shape,
+    is_stack,
+    load_pair,
+    load_start,
+    make_record,
+    pack_episode,
+    pack_flags,
+    pair_counts,
+    slot_of,
+    unpack_flags,
+)
+from jaxarc.ops.canvas import select_rows
+from jaxarc.tasks.augment import augment_task, random_augmentation
+from jaxarc.tasks.samples import stack_task_list
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=100))
@@ -48,3 +76,151 @@ def test_an_episode_names_its_counters():
     np.testing.assert_array_equal(packed.completed, completed)
     assert packed.canvas.size.tolist() == [4, 5]
     assert packed.width == SIDE
+
+
+@pytest.mark.parametrize(
+    ("form", "shape", "fields"),
+    [
+        ("point", (30, 30), 6),
+        ("bbox", (30, 30), 8),
+        ("mask", (30, 30), 904),
+        ("mask", (4, 5), 24),
+        ("point", (4, 5), 6),
+    ],
+)
+def test_fields_of_a_record(form, shape, fields):
+    config = make_config(shape, steps=1000, action={"selection_format": form})
+    assert history_shape(config, *shape) == (1000, fields)
+
+
+def test_the_shorter_of_both_limits_rules():
+    of = lambda steps, most: history_shape(
+        make_config(steps=steps, history={"max_history_length": most}), 5, 5
+    )[0]
+    assert of(50, 1000) == 50
+    assert of(50, 7) == 7
+
+
+def test_a_history_without_selections_or_none_at_all():
+    lean = make_config(history={"store_selection_data": False})
+    assert history_shape(lean, 5, 5) == (100, 4)
+    assert history_shape(make_config(history={"enabled": False}), 5, 5)[0] == 0
+
+
+@pytest.mark.parametrize("form", ["point", "bbox", "mask"])
+@pytest.mark.parametrize("shape", [(1, 2), (2, 2), (4, 1), (6, 11), (30, 30)])
+def test_descriptions_equal_the_reference(form, shape):
+    rng = np.random.default_rng(sum(shape))
+    fields = len(describe(form, np.zeros(shape, bool)))
+    told = jax.jit(
+        lambda rows: describe_selection(select_rows(rows), fields, shape[1], form)
+    )
+    for density in (0.0, 0.02, 0.3, 1.0):
+        mask = rng.random(shape) < density
+        got = told(jnp.asarray(bits.pack_rows(mask)))
+        assert got.dtype == jnp.float32
+        assert got.tolist() == describe(form, mask)
+
+
+def test_a_record_ends_with_operation_step_pair_and_validity():
+    numbers = map(jnp.int32, (34, 12, 2))
+    record = make_record(jnp.float32([3, 4]), *numbers)
+    assert record.tolist() == [3, 4, 34, 12, 2, 1]
+    assert record.dtype == jnp.float32
+
+
+def test_the_oldest_record_gives_way():
+    records, length, position = jnp.zeros((3, 2)), jnp.int32(0), jnp.int32(0)
+    append = jax.jit(append_record)
+    for number in range(8):
+        record = jnp.full(2, float(number))
+        records, length, position = append(records, length, position, record)
+        kept = jnp.roll(records, length - position, axis=0)[:length, 0].tolist()
+        assert kept == list(range(max(0, number - 2), number + 1))
+        assert position == (number + 1) % 3
+    assert length == 3
+
+
+def test_no_room_keeps_nothing():
+    nothing = (jnp.zeros((0, 4)), jnp.int32(0), jnp.int32(0))
+    records, length, position = append_record(*nothing, jnp.zeros(4))
+    assert records.shape == (0, 4)
+    assert (int(length), int(position)) == (0, 0)
+
+
+SHAPE = (6, 6)
+ROOM = (4, 3)
+
+
+@pytest.fixture(scope="module")
+def puzzles():
+    rng = np.random.default_rng(5)
+    counts = ((1, 3), (4, 1), (2, 2))
+    return [random_puzzle(rng, SHAPE, *c, room=ROOM, answered=0.5) for c in counts]
+
+
+@jax.jit
+def loaded(tasks, row, mode, index):
+    """Both grids of a pair, and whether it has an answer."""
+    pair = load_pair(tasks, row, slot_of(tasks, mode, index))
+    sides = ((pair.given, pair.given_size), (pair.wanted, pair.wanted_size))
+    grids = [
+        bits.unpack_grid(planes, bits.active_rows(size, SHAPE[0], planes.dtype), 6)
+        for planes, size in sides
+    ]
+    return grids, has_answer(pair)
+
+
+def every_pair(puzzle):
+    for mode, pairs in enumerate((puzzle.demos, puzzle.tests)):
+        for index, pair in enumerate(pairs):
+            yield mode, index, pair
+
+
+def test_demonstrations_come_first(puzzles):
+    task = puzzles[0].as_task()
+    assert slot_of(task, jnp.int32(0), jnp.int32(2)) == 2
+    assert slot_of(task, jnp.int32(1), jnp.int32(2)) == ROOM[0] + 2
+
+
+def test_pairs_of_a_task_and_of_a_stack(puzzles):
+    stack = stack_task_list([puzzle.as_task() for puzzle in puzzles])
+    assert is_stack(stack)
+    for row, puzzle in enumerate(puzzles):
+        task = puzzle.as_task()
+        assert not is_stack(task)
+        for tasks in (task, stack):
+            counts = pair_counts(tasks, jnp.int32(row))
+            assert [*map(int, counts)] == [len(puzzle.demos), len(puzzle.tests)]
+            for mode, index, wanted in every_pair(puzzle):
+                place = map(jnp.int32, (row, mode, index))
+                grids, answered = loaded(tasks, *place)
+                for grid, expected in zip(grids, wanted, strict=True):
+                    np.testing.assert_array_equal(grid, expected)
+                assert answered == (wanted[1] >= 0).any()
+
+
+def test_a_start_is_the_input_of_its_pair(puzzles):
+    task = puzzles[1].as_task()
+    for slot in range(4):
+        planes, size, alike = load_start(task, jnp.int32(0), jnp.int32(slot))
+        pair = load_pair(task, jnp.int32(0), jnp.int32(slot))
+        np.testing.assert_array_equal(planes, pair.given)
+        np.testing.assert_array_equal(size, pair.given_size)
+        assert alike == task.start_similarity[slot]
+
+
+def test_an_augmented_pair_is_the_pair_of_the_augmented_task(puzzles):
+    task, row = puzzles[1].as_task(), jnp.int32(0)
+
+    @jax.jit
+    def both(key, slot):
+        drawn = random_augmentation(key)
+        shown, other = Augmentation(*drawn), augment_task(task, *drawn)
+        pair = load_pair(task, row, slot, shown), load_start(task, row, slot, shown)
+        return pair, (load_pair(other, row, slot), load_start(other, row, slot))
+
+    for number in range(8):
+        for slot in map(jnp.int32, range(5)):
+            got, wanted = both(jax.random.key(number), slot)
+            jax.tree.map(np.testing.assert_array_equal, got, wanted)

@@ -1,14 +1,20 @@
-"""What a state holds and shows, alone and in a batch."""
+"""What a state holds and shows, alone and in a batch.
+
+`state.replace`: what is put in is read back, what cannot be is refused.
+"""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arc_play import FIELDS, make_config, random_puzzle, shown
 from arc_play import row as row_of
-from jaxarc.actions import create_point_action
+from arc_states import SIDE, assert_same, point, small_config, small_state, small_task
+from jaxarc.actions import create_bbox_action, create_point_action
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.state import ArcEnvState, join_state, shared_tasks
 from jaxarc.tasks.samples import create_mock_task, stack_task_list
@@ -152,3 +158,150 @@ def test_joining_equals_constructing(state):
     assert jax.tree.structure(joined) == jax.tree.structure(state)
     stepped, *_ = arc_step(joined, create_point_action(1, 0, 0), CONFIG)
     assert stepped.step_count == 1
+
+
+@given(st.integers(1, SIDE), st.integers(1, SIDE), st.integers(0, 2**31))
+def test_any_grid_is_read_back(height, width, seed):
+    rng = np.random.default_rng(seed)
+    grid = np.full((SIDE, SIDE), -1)
+    grid[:height, :width] = rng.integers(0, 10, (height, width))
+    state = small_state().replace(working_grid=grid)
+    np.testing.assert_array_equal(state.working_grid, grid)
+    np.testing.assert_array_equal(state.working_grid_mask, grid >= 0)
+    assert state.get_actual_grid_shape() == (height, width)
+
+
+def test_every_attribute_is_read_back():
+    state = small_state()
+    rng = np.random.default_rng(0)
+    cells = rng.random((SIDE, SIDE)) < 0.5
+    values = {
+        "working_grid": np.where(state.working_grid_mask, 3, -1),
+        "working_grid_mask": np.asarray(state.working_grid_mask),
+        "clipboard": np.where(cells, 7, 0),
+        "clipboard_mask": cells,
+        "selected": cells,
+        "demo_completion_status": np.array([True, False, True, False]),
+        "test_completion_status": np.array([False, True]),
+        "allowed_operations_mask": np.arange(42) % 2 == 0,
+        "current_example_idx": 2,
+        "episode_mode": 1,
+        "step_count": 5,
+        "episode_done": True,
+        "similarity_score": 0.25,
+        "action_history": rng.random((8, 6)).astype(np.float32),
+        "action_history_length": 4,
+        "action_history_write_pos": 3,
+        "task_data": small_task(demos=2),
+    }
+    changed = state.replace(**values)
+    task = values.pop("task_data")
+    for name, value in values.items():
+        found = getattr(changed, name)
+        assert found.dtype == getattr(state, name).dtype
+        np.testing.assert_array_equal(found, value, err_msg=name)
+    assert_same(changed.task_data, task)
+
+
+def test_nothing_else_changes():
+    state = arc_step(small_state(), point(3, 1, 1), small_config())[0]
+    assert_same(state.replace(), state)
+    assert_same(state.replace(step_count=9).replace(step_count=1), state)
+
+
+def test_the_clipboard_knows_its_corner():
+    """Paste lands where the selection begins, so the corner must be right."""
+    state = small_state()
+    clipboard = np.zeros((SIDE, SIDE), int)
+    clipboard[2:4, 3:5] = [[1, 2], [3, 4]]
+    state = state.replace(clipboard=clipboard)
+    pasted = arc_step(state, create_bbox_action(29, 0, 0, 1, 1), small_config())[0]
+    np.testing.assert_array_equal(pasted.working_grid[:2, :2], [[1, 2], [3, 4]])
+
+
+def test_a_wider_mask_uncovers_black_cells():
+    mask = np.ones((SIDE, SIDE), bool)
+    state = small_state().replace(working_grid_mask=mask)
+    np.testing.assert_array_equal(state.working_grid, np.zeros((SIDE, SIDE)))
+
+
+def test_it_compiles_and_works_on_batches():
+    config = small_config()
+    states, _ = batch_reset(
+        jax.random.split(jax.random.key(0), 3), config, small_task()
+    )
+    grids = jnp.where(states.working_grid_mask, 4, -1)
+    replace = eqx.filter_jit(lambda s, g: s.replace(working_grid=g, step_count=2))
+    changed = replace(states, grids)
+    np.testing.assert_array_equal(changed.working_grid, grids)
+    assert changed.step_count.tolist() == [2, 2, 2]
+    other = states.replace(task_data=small_task(demos=1))
+    assert other.available_demo_pairs.sum(axis=1).tolist() == [1, 1, 1]
+
+
+def test_unknown_and_derived_names_are_refused():
+    state = small_state()
+    with pytest.raises(TypeError, match=r"no attribute 'grid'.*working_grid"):
+        state.replace(grid=1)
+    with pytest.raises(TypeError, match=r"target_grid cannot be replaced.*task_data"):
+        state.replace(target_grid=state.target_grid)
+    with pytest.raises(TypeError, match="unknown"):
+        state.replace(unknown=1)
+
+
+def test_wrong_values_are_refused():
+    state = small_state()
+    hole = np.asarray(state.working_grid_mask).copy()
+    hole[1, 1] = False
+    with pytest.raises(ValueError, match="filled rectangle"):
+        state.replace(working_grid_mask=hole)
+    with pytest.raises(ValueError, match="filled rectangle"):
+        state.replace(working_grid=np.full((SIDE, SIDE), -1))
+    with pytest.raises(ValueError, match="colors are 0 to 9"):
+        state.replace(working_grid=np.full((SIDE, SIDE), 12))
+    with pytest.raises(ValueError, match=r"selected has shape \(2,\)"):
+        state.replace(selected=np.ones(2, bool))
+    with pytest.raises(ValueError, match="same DatasetConfig"):
+        state.replace(task_data=small_task(slots=(5, 2)))
+
+
+def test_grids_without_their_padding():
+    state = small_state()
+    assert state.get_actual_grid_shape() == (4, 5)
+    np.testing.assert_array_equal(state.get_actual_working_grid(), np.zeros((4, 5)))
+    target = np.zeros((4, 5))
+    target[0, 0] = 1
+    np.testing.assert_array_equal(state.get_actual_target_grid(), target)
+    assert small_state(mode=1).get_actual_target_grid().shape == (0, 0)
+
+
+@pytest.mark.parametrize("count", [0, 3, 4, 5, 9])
+def test_the_history_keeps_the_last_actions_in_order(count):
+    config = small_config(steps=4)  # a ring of four records
+    state = small_state(config=config)
+    for number in range(count):
+        state = arc_step(state, point(number, number % 4, 1), config)[0]
+    kept = [
+        {
+            "selection_data": [number % 4, 1],
+            "operation_id": number,
+            "timestamp": number,
+            "pair_index": 0,
+            "valid": True,
+        }
+        for number in range(max(0, count - 4), count)
+    ]
+    plain = lambda r: r | {"selection_data": r["selection_data"].tolist()}
+    assert [plain(r) for r in state.get_recent_actions()] == kept
+    assert [plain(r) for r in state.get_recent_actions(2)] == kept[-2:]
+    assert state.get_recent_actions(0) == []
+    with pytest.raises(ValueError, match="count=-1"):
+        state.get_recent_actions(-1)
+
+
+def test_a_batch_has_no_one_grid_and_no_one_history():
+    keys = jax.random.split(jax.random.key(0), 2)
+    states, _ = batch_reset(keys, small_config(), small_task())
+    for ask in (states.get_actual_grid_shape, states.get_recent_actions):
+        with pytest.raises(ValueError, match="take one"):
+            ask()

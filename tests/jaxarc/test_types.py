@@ -10,6 +10,7 @@ import pytest
 
 from arc_samples import documented
 from jaxarc.types import Grid, JaxArcTask
+from jaxrig import record_compilations
 
 
 def random_arrays(seed=0, shape=(7, 9), train=3, test=2, used=(2, 1)) -> dict[str, Any]:
@@ -42,10 +43,9 @@ def test_documented_arrays_are_read_back():
     assert held["input_grids_examples"].dtype == jnp.int32
     assert task.num_train_pairs.dtype == task.task_index.dtype == jnp.int32
     assert task.get_grid_shape() == (7, 9)
-    assert (task.get_max_train_pairs(), task.get_max_test_pairs()) == (3, 2)
+    assert (task.max_train_pairs, task.max_test_pairs) == (3, 2)
     np.testing.assert_array_equal(task.get_available_demo_pairs(), [True, True, False])
-    assert bool(task.is_test_pair_available(0))
-    assert not bool(task.is_test_pair_available(1))
+    np.testing.assert_array_equal(task.get_available_test_pairs(), [True, False])
 
 
 def test_a_pair_knows_its_real_size():
@@ -54,11 +54,11 @@ def test_a_pair_knows_its_real_size():
     pair = task.get_train_pair(1)
     mask = np.asarray(arrays["input_masks_examples"][1])
     assert pair.input_grid.shape == (mask.any(1).sum(), mask.any(0).sum())
-    given, wanted, given_mask = task.get_demo_pair_data(1)
-    np.testing.assert_array_equal(given, arrays["input_grids_examples"][1])
-    np.testing.assert_array_equal(wanted, arrays["output_grids_examples"][1])
-    np.testing.assert_array_equal(given_mask, mask)
-    assert len(task.get_test_pair_data(0)) == 2
+    np.testing.assert_array_equal(pair.input_grid.mask, mask)
+    wanted = arrays["output_grids_examples"][1]
+    np.testing.assert_array_equal(pair.output_grid.data, wanted)
+    answer = arrays["true_test_output_grids"][0]
+    np.testing.assert_array_equal(task.get_test_pair(0).output_grid.data, answer)
 
 
 def test_cells_outside_the_mask_become_padding():
@@ -74,6 +74,14 @@ def test_a_task_can_be_built_while_tracing():
     arrays = random_arrays()
     traced = eqx.filter_jit(lambda values: JaxArcTask(**values))(arrays)
     assert eqx.tree_equal(traced, JaxArcTask(**arrays))
+
+
+def test_building_a_task_compiles_nothing():
+    arrays = jax.tree.map(np.asarray, random_arrays(shape=(11, 6)))
+    JaxArcTask(**random_arrays())
+    with record_compilations() as log:
+        JaxArcTask(**arrays)
+    assert not log.compilations
 
 
 def test_tasks_of_one_shape_share_a_structure():

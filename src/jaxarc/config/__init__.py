@@ -1,7 +1,6 @@
 """Every static choice of an environment, as frozen and hashable dataclasses."""
 
 from jaxarc.config.fields import ConfigValidationError
-from jaxarc.config.files import get_jaxarc_config_dir, load_jaxarc_config
 from jaxarc.config.groups import (
     ActionConfig,
     ArcEpisodeConfig,
@@ -21,7 +20,7 @@ from jaxarc.config.outputs import (
     VisualizationConfig,
     WandbConfig,
 )
-from jaxarc.config.whole import JaxArcConfig
+from jaxarc.config.whole import JaxArcConfig, get_jaxarc_config_dir, load_jaxarc_config
 
 __all__ = [
     "ActionConfig",

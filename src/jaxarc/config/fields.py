@@ -1,7 +1,4 @@
-"""Rules of single settings: which values are legal, in words, and which are unusual.
-
-What every configuration class shares: freezing, checking and reading of mappings.
-"""
+"""What every group of settings shares: rules of fields, freezing, checking, reading."""
 
 import dataclasses
 import enum
@@ -42,7 +39,7 @@ class Rule:
 
 
 def flag() -> Rule:
-    """True or False, not 1 or 0."""
+    """Return the rule of True or False, not 1 or 0."""
     return Rule("true or false", lambda value: isinstance(value, bool))
 
 
@@ -51,7 +48,7 @@ def whole(
     most: int = LARGEST_WHOLE,
     unusual_above: float | None = None,
 ) -> Rule:
-    """A whole number between two bounds, both included."""
+    """Return a whole number between two bounds, both included."""
 
     def accepts(value: Any) -> bool:
         number = isinstance(value, int) and not isinstance(value, bool)
@@ -64,7 +61,7 @@ def whole(
 def number(
     least: float = -INFINITY, most: float = INFINITY, above: float = -INFINITY
 ) -> Rule:
-    """A finite number between two bounds, both included, and above a third."""
+    """Return a finite number between two bounds, both included, and above a third."""
 
     def accepts(value: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -80,7 +77,7 @@ def number(
 
 
 def text(empty: bool = True) -> Rule:
-    """Text, which may have to hold something."""
+    """Return the rule of text, which may have to hold something."""
 
     def accepts(value: Any) -> bool:
         return isinstance(value, str) and (empty or bool(value.strip()))
@@ -89,7 +86,7 @@ def text(empty: bool = True) -> Rule:
 
 
 def one_of(*options: str | int) -> Rule:
-    """One of a few values, of the type listed."""
+    """Return one of a few values, of the type listed."""
 
     def accepts(value: Any) -> bool:
         return any(type(value) is type(x) and value == x for x in options)
@@ -102,7 +99,7 @@ def one_of(*options: str | int) -> Rule:
 
 
 def items(item: Rule, empty: bool = False) -> Rule:
-    """A tuple of distinct values that all follow one rule."""
+    """Return a tuple of distinct values that all follow one rule."""
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, tuple) or not (value or empty):
@@ -114,7 +111,7 @@ def items(item: Rule, empty: bool = False) -> Rule:
 
 
 def maybe(rule: Rule) -> Rule:
-    """None, or what another rule says."""
+    """Return the rule of None, or what another rule says."""
 
     def accepts(value: Any) -> bool:
         return value is None or rule.accepts(value)
@@ -145,8 +142,6 @@ class Config:
     __no_type_check__: ClassVar[bool] = True
 
     section: ClassVar[str] = ""
-    renamed: ClassVar[Mapping[str, str]] = {}  # other name -> field, or "not field"
-    without_effect: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         for name in rules_of(type(self)):
@@ -161,7 +156,7 @@ class Config:
             object.__setattr__(self, name, value)
 
     def validate(self) -> tuple[str, ...]:
-        """One sentence per broken rule; none when the configuration is valid.
+        """Return one sentence per broken rule; none when the configuration is valid.
 
         Legal values that are unusually large are logged as warnings.
         """
@@ -182,12 +177,12 @@ class Config:
                 )
 
     def _relation_errors(self) -> Iterator[str]:
-        """Rules between fields, asked only when each field is legal by itself."""
+        """Yield broken rules between fields, once each field is legal by itself."""
         yield from ()
 
     @classmethod
     def full_name(cls, name: str) -> str:
-        """The name of a field with its group in front."""
+        """Return the name of a field with its group in front."""
         return f"{cls.section}.{name}" if cls.section else name
 
     @classmethod
@@ -198,38 +193,25 @@ class Config:
         """
         rules, values = rules_of(cls), {}
         for key, value in as_mapping(mapping, cls.section).items():
-            name, value = cls._translated(key, value)
-            if name in values:
-                raise ConfigValidationError(
-                    f"{cls.full_name(name)} is given twice, once as {key!r}; keep one"
-                )
-            values[name] = rules[name].read(as_plain(value, cls.full_name(name)))
+            if key not in rules:
+                raise ConfigValidationError(cls._unknown(key))
+            values[key] = rules[key].read(as_plain(value, cls.full_name(key)))
         try:
             return cls(**values)
         except TypeError as error:
             raise ConfigValidationError(str(error)) from error
 
     @classmethod
-    def _translated(cls, key: Any, value: Any) -> tuple[str, Any]:
-        """The field that a key means, and its value."""
-        if key in rules_of(cls):
-            return key, value
-        if key in cls.renamed:
-            name = cls.renamed[key]
-            inverted = name.startswith("not ") and isinstance(value, bool)
-            return name.removeprefix("not "), (not value if inverted else value)
-        full_name = cls.full_name(str(key))
-        if key in cls.without_effect:
-            raise ConfigValidationError(f"{full_name} has no effect here; remove it")
-        known = [*rules_of(cls), *cls.renamed]
-        raise ConfigValidationError(
-            f"{full_name} is not a setting of {cls.section or 'the configuration'}; "
-            f"{nearest(str(key), known)}"
+    def _unknown(cls, key: Any) -> str:
+        return (
+            f"{cls.full_name(str(key))} is not a setting of "
+            f"{cls.section or 'the configuration'}; "
+            f"{nearest(str(key), list(rules_of(cls)))}"
         )
 
 
 def part(kind: type[Config]) -> Rule:
-    """A nested group of settings; in a file, an empty group has the defaults."""
+    """Return a nested group of settings; in a file, an empty group has the defaults."""
     name = kind.__name__
     return Rule(f"a {name}", lambda value: isinstance(value, kind), kind.from_hydra)
 
@@ -239,7 +221,7 @@ _PLAIN: dict[Any, Rule] = {bool: flag(), int: whole(), float: number(), str: tex
 
 @functools.cache
 def rules_of(kind: type[Config]) -> dict[str, Rule]:
-    """The rule of every field, in the order of the fields."""
+    """Return the rule of every field, in the order of the fields."""
     return {field.name: _rule(field.type) for field in dataclasses.fields(kind)}
 
 
@@ -252,7 +234,7 @@ def _rule(hint: Any) -> Rule:
 
 
 def frozen(value: Any) -> Any:
-    """The value as plain Python data, with lists and ranges as tuples."""
+    """Return the value as plain Python data, with lists and ranges as tuples."""
     if isinstance(value, list | tuple | range):
         return tuple(frozen(item) for item in value)
     if isinstance(value, enum.Enum):
@@ -263,7 +245,7 @@ def frozen(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """The value as it appears in messages, cut where it is long."""
+    """Return the value as it appears in messages, cut where it is long."""
     try:
         return reprlib.repr(value)
     except ValueError:  # Python prints no integer of thousands of digits
@@ -271,7 +253,7 @@ def shown(value: Any) -> str:
 
 
 def as_plain(value: Any, name: str) -> Any:
-    """A value of omegaconf as plain Python data, resolved; others as they are."""
+    """Return a value of omegaconf as plain Python data, others as they are."""
     if not _of_omegaconf(value):
         return value
     from omegaconf import OmegaConf
@@ -281,7 +263,7 @@ def as_plain(value: Any, name: str) -> Any:
 
 
 def as_mapping(value: Any, name: str) -> dict[Any, Any]:
-    """A mapping, DictConfig or None as a dict; anything else is an error.
+    """Return a mapping, DictConfig or None as a dict; anything else is an error.
 
     Values inside stay as they are: a DictConfig may hold keys that are not ours and
     cannot be resolved.

@@ -1,23 +1,8 @@
-"""Settings of actions: their format and the operations that are allowed.
+"""Settings of an environment: actions, data set, episodes, initial grids, rewards."""
 
-Settings of a dataset: where it lies and the sizes its tasks are padded to.
-
-Settings of the episode loop: its length, its strictness, how much it shows.
-
-Settings of an episode: train or test, which pairs it visits, when it ends.
-
-Settings of the working grid that an episode starts from.
-
-Settings of the action history, and the memory it takes.
-
-Settings of the reward: weights, bonuses and penalties.
-"""
-
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
-
-from rich.filesize import decimal
 
 from jaxarc.config.fields import (
     INFINITY,
@@ -45,11 +30,6 @@ class ActionConfig(Config):
     """
 
     section: ClassVar[str] = "action"
-    renamed: ClassVar[Mapping[str, str]] = {
-        "num_operations": "max_operations",
-        "clip_invalid_actions": "not allow_invalid_actions",
-    }
-    without_effect: ClassVar[frozenset[str]] = frozenset({"allow_partial_selection"})
 
     selection_format: Annotated[str, one_of("mask", "point", "bbox")] = "mask"
     selection_threshold: Annotated[float, number(0, 1)] = 0.5
@@ -89,9 +69,6 @@ class DatasetConfig(Config):
     """
 
     section: ClassVar[str] = "dataset"
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {"parser_entry_point", "expected_subdirs"}
-    )
 
     dataset_name: Annotated[str, text(empty=False)] = "arc-agi-1"
     dataset_path: str = ""
@@ -101,7 +78,6 @@ class DatasetConfig(Config):
     min_grid_height: Annotated[int, whole(1)] = 1
     min_grid_width: Annotated[int, whole(1)] = 1
     max_colors: Annotated[int, whole(2, unusual_above=50)] = 10
-    background_color: Annotated[int, whole(-1)] = -1
     max_train_pairs: Annotated[int, whole(1, unusual_above=20)] = 10
     max_test_pairs: Annotated[int, whole(1, unusual_above=5)] = 3
     task_split: Annotated[str, one_of(*SPLITS)] = "train"
@@ -116,11 +92,6 @@ class DatasetConfig(Config):
                     f"dataset.max_grid_{side} is {most}; it must be at least "
                     f"dataset.min_grid_{side}, which is {least}"
                 )
-        if self.background_color >= self.max_colors:
-            yield (
-                f"dataset.background_color is {self.background_color}; it must be "
-                f"below dataset.max_colors, which is {self.max_colors}"
-            )
 
 
 UnifiedDatasetConfig = DatasetConfig
@@ -137,10 +108,9 @@ class EnvironmentConfig(Config):
     - `auto_reset`: whether the wrapper `AutoReset` (and with it rollouts and vector
       environments) begins another episode where one ends; off, a finished episode
       stays as it ended. `arc_step` never resets.
-    - `strict_validation`: environment objects (`make`, `Environment`, `EnvParams`,
-      `ArcEnvironment`) and `ExperimentLogger` refuse a configuration that is not
-      valid; off, they log what is wrong with it and go on. `arc_reset` and `arc_step`
-      do not ask.
+    - `strict_validation`: environment objects (`make`, `Environment`, `EnvParams`) and
+      `ExperimentLogger` refuse a configuration that is not valid; off, they log what is
+      wrong with it and go on. `arc_reset` and `arc_step` do not ask.
     - `debug_level`: a name of `DEBUG_LEVELS` or its place there (0 to 4); the most
       that `ExperimentLogger` shows and stores, whatever the other groups say.
     - `render_mode`: what `Environment.render` gives unless told otherwise.
@@ -202,7 +172,6 @@ class ArcEpisodeConfig(Config):
     max_pairs_per_episode: Annotated[int, whole(1)] = 4
     success_threshold: Annotated[float, number(0, 1)] = 1.0
     training_reward_frequency: Annotated[str, one_of("step", "submit")] = "step"
-    evaluation_reward_frequency: Annotated[str, one_of("submit")] = "submit"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -256,17 +225,12 @@ class GridInitializationConfig(Config):
 
 
 METADATA_FIELDS = 4  # operation, step, pair, validity
-_RECORDS = {  # use case -> records, selections kept
-    "development": (100, True),
-    "training": (1000, True),
-    "evaluation": (500, False),
-}
 
 
 def get_selection_data_size(
     selection_format: str, max_grid_height: int = 30, max_grid_width: int = 30
 ) -> int:
-    """How many numbers a selection takes in a record.
+    """Return how many numbers a selection takes in a record.
 
     >>> get_selection_data_size("mask", 30, 30)
     900
@@ -282,7 +246,7 @@ def get_selection_data_size(
 def get_action_record_fields(
     selection_format: str, max_grid_height: int = 30, max_grid_width: int = 30
 ) -> int:
-    """How many numbers a whole record takes: the selection, then four more."""
+    """Return how many numbers a whole record takes: the selection, then four more."""
     size = get_selection_data_size(selection_format, max_grid_height, max_grid_width)
     return size + METADATA_FIELDS
 
@@ -292,9 +256,6 @@ class HistoryConfig(Config):
     """How many actions are remembered, and whether with their selections."""
 
     section: ClassVar[str] = "history"
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {"store_intermediate_grids", "compress_repeated_actions"}
-    )
 
     enabled: bool = True
     max_history_length: Annotated[int, whole(1, unusual_above=10_000)] = 1000
@@ -316,7 +277,7 @@ class HistoryConfig(Config):
         max_grid_width: int = 30,
         dtype_size: int = 4,
     ) -> dict[str, Any]:
-        """The bytes that one environment's history takes, with a breakdown."""
+        """Return the bytes that one environment's history takes, with a breakdown."""
         selection = get_selection_data_size(
             selection_format, max_grid_height, max_grid_width
         )
@@ -331,50 +292,14 @@ class HistoryConfig(Config):
         }
         return {
             "total_bytes": total,
-            "human_readable": decimal(total),
             "breakdown": breakdown,
         }
-
-    @classmethod
-    def get_recommended_config(
-        cls,
-        selection_format: str = "mask",
-        max_grid_height: int = 30,
-        max_grid_width: int = 30,
-        memory_budget_mb: float = 100.0,
-        use_case: str = "development",
-    ) -> "HistoryConfig":
-        """The history for a use case that fits into a budget (MiB per environment).
-
-        Where the budget is short, selections go first, then records.
-        """
-        if use_case not in _RECORDS:
-            raise ValueError(
-                f"use case {use_case!r} is not one of: {', '.join(_RECORDS)}"
-            )
-        records, selections = _RECORDS[use_case]
-        budget = memory_budget_mb * 2**20
-        size = (selection_format, max_grid_height, max_grid_width)
-        config = cls(max_history_length=records, store_selection_data=selections)
-        if config.estimate_memory_usage(*size)["total_bytes"] <= budget:
-            return config
-        config = replace(config, store_selection_data=False)
-        per_record = config.estimate_memory_usage(*size)["total_bytes"] // records
-        affordable = min(records, int(budget // per_record))
-        if affordable < 1:
-            raise ValueError(
-                f"a budget of {memory_budget_mb} MiB holds no record of {per_record} "
-                "bytes; raise it, or set history.enabled to false"
-            )
-        return replace(config, max_history_length=affordable)
 
 
 @dataclass(frozen=True)
 class RewardConfig(Config):
     """The terms of the reward; penalties are added, so they are negative.
 
-    - `reward_on_submit_only` has no effect of its own: the episode's
-      `training_reward_frequency` decides, and a conflict of the two is a warning.
     - `step_penalty`: every step.
     - `success_bonus`: once for every pair solved.
     - `similarity_weight`: a factor on both weights below.
@@ -392,7 +317,6 @@ class RewardConfig(Config):
 
     section: ClassVar[str] = "reward"
 
-    reward_on_submit_only: bool = True
     step_penalty: Annotated[float, number(-10, 1)] = -0.01
     success_bonus: Annotated[float, number(-100, 1000)] = 10.0
     similarity_weight: Annotated[float, number(0, 10)] = 1.0
@@ -408,6 +332,3 @@ class RewardConfig(Config):
     efficiency_bonus_threshold: Annotated[int, whole(0)] = 50
     efficiency_bonus: Annotated[float, number(-10, 10)] = 1.0
     unsolved_submission_penalty: Annotated[float, number(-1000, 0)] = 0.0
-
-
-UnifiedRewardConfig = RewardConfig

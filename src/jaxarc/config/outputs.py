@@ -1,14 +1,7 @@
-"""Settings of pictures: which are made, in which formats, with how much memory.
-
-Settings of written results: where they go and how many are kept.
-
-Settings of log files: their format and what goes into them.
-
-Settings of experiment tracking with Weights & Biases.
-"""
+"""Settings of what a run leaves behind: pictures, files, logs, experiment tracking."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -74,13 +67,6 @@ class VisualizationConfig(Config):
     """
 
     section: ClassVar[str] = "visualization"
-    renamed: ClassVar[Mapping[str, str]] = {"memory_limit_mb": "max_memory_mb"}
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("image_quality", "visualize_episodes", "enable_comparisons"),
-            *("save_intermediate_states", "lazy_loading"),
-        }
-    )
 
     enabled: bool = True
     level: Annotated[str, one_of(*LEVELS)] = "standard"
@@ -123,12 +109,6 @@ class StorageConfig(Config):
     """
 
     section: ClassVar[str] = "storage"
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("debug_dir", "cleanup_frequency", "create_run_subdirs"),
-            *("compress_old_files", "auto_cleanup", "warn_on_storage_limit"),
-        }
-    )
 
     policy: Annotated[str, one_of(*POLICIES)] = "standard"
     base_output_dir: Annotated[str, text(empty=False)] = "outputs"
@@ -164,13 +144,6 @@ class LoggingConfig(Config):
     """
 
     section: ClassVar[str] = "logging"
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("structured_logging", "compression", "include_full_states"),
-            *("log_key_moments", "queue_size", "worker_threads", "batch_size"),
-            *("flush_interval", "enable_compression"),
-        }
-    )
 
     log_format: Annotated[str, one_of("json", "text", "structured")] = "json"
     log_level: Annotated[str, one_of("DEBUG", "INFO", "WARNING", "ERROR")] = "INFO"
@@ -183,7 +156,7 @@ class LoggingConfig(Config):
     batched_logging_enabled: bool = False
 
     def _relation_errors(self) -> Iterator[str]:
-        """None; what asks for steps and for fewer lines at once is logged."""
+        """Log what asks for steps and for fewer lines at once; yield no error."""
         of_steps = ("log_operations", "log_grid_changes", "log_rewards")
         asked = [name for name in of_steps if getattr(self, name)]
         if asked and self.log_level != "DEBUG":
@@ -204,12 +177,6 @@ class WandbConfig(Config):
     """
 
     section: ClassVar[str] = "wandb"
-    without_effect: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("image_format", "max_image_size", "log_gradients", "log_model_topology"),
-            *("log_system_metrics", "retry_attempts", "retry_delay", "save_code"),
-        }
-    )
 
     enabled: bool = False
     project_name: Annotated[str, text(empty=False)] = "jaxarc-experiments"

@@ -1,15 +1,16 @@
-"""The whole configuration: every group, its checks across groups, YAML and Hydra."""
+"""The whole configuration: every group, strict YAML, and groups composed by Hydra."""
 
 import dataclasses
 import logging as log
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jaxarc.config.fields import Config, ConfigValidationError, as_mapping, rules_of
-from jaxarc.config.files import read_yaml, write_yaml
 from jaxarc.config.groups import (
     ActionConfig,
     ArcEpisodeConfig,
@@ -26,11 +27,13 @@ from jaxarc.config.outputs import (
     WandbConfig,
 )
 from jaxrig.atomic import atomic_write
+from jaxrig.machine import missing_extra
 
 logger = log.getLogger(__name__)
 
 # Root keys of Hydra and of scripts, which no group of settings holds.
 FOREIGN_KEYS = frozenset({"hydra", "defaults", "paths", "seed", "output_dir"})
+MAX_DEPTH = 20  # levels of YAML; the deepest setting lies at four
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,7 @@ class JaxArcConfig(Config):
         return known
 
     def _relation_errors(self) -> Iterator[str]:
-        """No error lies between groups; conflicts that are legal are logged."""
-        on_submit = self.episode.training_reward_frequency == "submit"
-        if on_submit and not self.reward.reward_on_submit_only:
-            logger.warning(
-                "reward.reward_on_submit_only is False, but "
-                "episode.training_reward_frequency is 'submit', which decides"
-            )
+        """Log conflicts between groups, which are legal; yield no error."""
         pictures = set(self.visualization.output_formats) - {"console"}
         if self.visualization.enabled and pictures and self.storage.policy == "none":
             logger.warning(
@@ -95,7 +92,7 @@ class JaxArcConfig(Config):
         if "defaults" in mapping:
             raise ConfigValidationError(
                 "the YAML has a defaults list, which only Hydra composes; use "
-                "load_jaxarc_config or extend_jaxarc_config"
+                "load_jaxarc_config"
             )
         config = cls.from_hydra(mapping)
         errors = config.validate()
@@ -112,7 +109,7 @@ class JaxArcConfig(Config):
             raise ConfigValidationError(f"{os.fspath(path)}: {error}") from error
 
     def to_yaml(self) -> str:
-        """All settings as YAML text, from which `from_yaml_string` gives an equal."""
+        """Return all settings as YAML text, which `from_yaml_string` reads back."""
         return write_yaml(dataclasses.asdict(self))
 
     def to_yaml_file(self, path: str | os.PathLike[str]) -> None:
@@ -133,10 +130,10 @@ _PARTS: dict[str, type[Config]] = {
 
 
 def _grouped(mapping: dict[Any, Any]) -> dict[Any, Any]:
-    """The mapping with root settings, and a moved one, put into their groups."""
+    """Return the mapping with root settings put into their groups."""
     groups = {key: value for key, value in mapping.items() if key not in FOREIGN_KEYS}
     for key in [key for key in groups if key not in _PARTS]:
-        owners = [name for name, part in _PARTS.items() if _has(part, key)]
+        owners = [name for name, part in _PARTS.items() if key in rules_of(part)]
         if len(owners) > 1:
             raise ConfigValidationError(
                 f"{key} at the root could belong to {' or '.join(owners)}; write it "
@@ -144,16 +141,7 @@ def _grouped(mapping: dict[Any, Any]) -> dict[Any, Any]:
             )
         if owners:
             _put(groups, owners[0], key, groups.pop(key))
-    environment = as_mapping(groups.get("environment"), "environment")
-    if "allow_invalid_actions" in environment:
-        value = environment.pop("allow_invalid_actions")
-        groups["environment"] = environment
-        _put(groups, "action", "allow_invalid_actions", value)
     return groups
-
-
-def _has(part: type[Config], key: Any) -> bool:
-    return key in rules_of(part) or key in part.renamed or key in part.without_effect
 
 
 def _put(groups: dict[Any, Any], name: str, key: str, value: Any) -> None:
@@ -164,3 +152,135 @@ def _put(groups: dict[Any, Any], name: str, key: str, value: Any) -> None:
             f"{value!r}; keep one"
         )
     groups[name] = {**group, key: value}
+
+
+def read_yaml(text: str) -> dict[Any, Any]:
+    """Return the mapping that YAML text holds; an error says what else it holds.
+
+    Anchors, tags, repeated keys and deep nesting are refused: settings need none.
+    """
+    yaml = _yaml()
+    try:
+        _check_events(yaml, text)
+        # Recursion is safe only now that the depth is known.
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        _check_keys(node)
+        value = yaml.SafeLoader("").construct_document(node) if node else None
+    except (yaml.YAMLError, OverflowError, ValueError) as error:
+        if isinstance(error, ConfigValidationError):
+            raise
+        raise ConfigValidationError(f"this is not valid YAML: {error}") from error
+    return as_mapping(value, "")
+
+
+def write_yaml(mapping: Mapping[str, Any]) -> str:
+    """Return plain data as YAML text, in the order given and in ASCII."""
+    yaml = _yaml()
+    try:
+        return yaml.safe_dump(dict(mapping), sort_keys=False)
+    except yaml.representer.RepresenterError as error:
+        raise ConfigValidationError(f"cannot be written as YAML: {error}") from error
+
+
+def _check_events(yaml: Any, text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise ConfigValidationError(
+                f"the YAML uses the anchor {event.anchor!r}; write the value out"
+            )
+        if getattr(event, "tag", None):
+            raise ConfigValidationError(
+                f"the YAML uses the tag {event.tag!r}; write a plain value"
+            )
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ConfigValidationError(
+                f"the YAML nests more than {MAX_DEPTH} levels deep; settings do not"
+            )
+
+
+def _check_keys(node: Any) -> None:
+    kind = getattr(node, "id", None)
+    if kind == "mapping":
+        keys = Counter(key.value for key, _ in node.value if key.id == "scalar")
+        for key, count in keys.most_common(1):
+            if count > 1:
+                raise ConfigValidationError(
+                    f"the YAML gives the key {key!r} {count} times; keep one"
+                )
+        for _, child in node.value:
+            _check_keys(child)
+    elif kind == "sequence":
+        for child in node.value:
+            _check_keys(child)
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise missing_extra("YAML needs PyYAML", "arc") from error
+    return yaml
+
+
+def get_jaxarc_config_dir() -> Path:
+    """Return the folder of the configuration files that come with the package."""
+    return Path(__file__).parent.parent / "conf"
+
+
+def load_jaxarc_config(
+    config_name: str = "config",
+    overrides: Sequence[str] | None = None,
+    use_jaxarc_configs: bool = True,
+) -> Any:
+    """Compose the package's files with Hydra overrides to a DictConfig.
+
+    With `use_jaxarc_configs=False` the files are those of the Hydra that the caller has
+    initialized.
+    """
+    hydra = _hydra()
+    if use_jaxarc_configs:
+        return _compose(get_jaxarc_config_dir(), config_name, overrides or ())
+    if not hydra.core.global_hydra.GlobalHydra.instance().is_initialized():
+        raise ValueError(
+            "use_jaxarc_configs=False needs a Hydra that is initialized; call this "
+            "inside hydra.initialize_config_dir(...)"
+        )
+    return hydra.compose(config_name=config_name, overrides=list(overrides or ()))
+
+
+def _compose(folder: Path, name: str, overrides: Sequence[str]) -> Any:
+    hydra = _hydra()
+    with (
+        _kept_hydra(),
+        hydra.initialize_config_dir(str(folder.absolute()), version_base="1.3"),
+    ):
+        return hydra.compose(config_name=name, overrides=list(overrides))
+
+
+@contextmanager
+def _kept_hydra() -> Iterator[None]:
+    """Set the caller's Hydra aside, and put it back with its version."""
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.version import VersionBase
+
+    hydra, version = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
+    GlobalHydra.instance().clear()
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = hydra
+        VersionBase.instance().version_base = version
+
+
+def _hydra() -> Any:
+    try:
+        import hydra
+        import hydra.core.global_hydra
+    except ImportError as error:
+        raise missing_extra(
+            "composing configuration files needs Hydra", "hydra"
+        ) from error
+    return hydra

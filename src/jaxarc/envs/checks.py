@@ -1,7 +1,4 @@
-"""What is wrong with an action or a state, on the host and in compiled functions.
-
-Arguments of the functional interface, read and refused before anything compiles.
-"""
+"""Checks of arguments, actions and states, before anything compiles where possible."""
 
 import logging
 from collections.abc import Mapping
@@ -18,7 +15,7 @@ from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.episode import is_stack
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.tasks.samples import create_demo_task
-from jaxarc.types import JaxArcTask
+from jaxarc.types import JaxArcTask, is_traced
 from jaxrig.checks import CheckError, get_error_mode
 
 ACTION_RULE = (
@@ -44,7 +41,7 @@ def check_action_kind(action: Any) -> None:
     )
 
 
-def check_mask_shape(action: Any, config: Any) -> None:
+def check_mask_shape(action: Any, config: JaxArcConfig) -> None:
     """Refuse a mask that has not the configured shape; shapes are always known."""
     if not isinstance(action, MaskAction):
         return
@@ -56,7 +53,7 @@ def check_mask_shape(action: Any, config: Any) -> None:
         )
 
 
-def ranges(action: Any, config: Any) -> list[tuple[str, Any, int]]:
+def ranges(action: Any, config: JaxArcConfig) -> list[tuple[str, Any, int]]:
     """Name, value and exclusive upper bound of every number in an action."""
     height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
     bounds = {"operation": NUM_OPERATIONS, "row": height, "col": width}
@@ -66,14 +63,14 @@ def ranges(action: Any, config: Any) -> list[tuple[str, Any, int]]:
     return [(name, value, bounds[name]) for name, value in fields if name in bounds]
 
 
-def action_in_range(action: Any, config: Any) -> Bool[Array, "*batch"]:
-    """Whether every number of an action is in range, row by row."""
+def action_in_range(action: Any, config: JaxArcConfig) -> Bool[Array, "*batch"]:
+    """Return whether every number of an action is in range, row by row."""
     fine = [(v >= 0) & (v < bound) for _, v, bound in ranges(action, config)]
     return jnp.all(jnp.stack(fine), axis=0)
 
 
 def state_in_range(episode: Any) -> Bool[Array, "*batch"]:
-    """Whether the numbers of a state make sense, row by row."""
+    """Return whether the numbers of a state make sense, row by row."""
     similarity, mode = episode.similarity_score, episode.episode_mode
     return (
         (episode.step_count >= 0)
@@ -84,7 +81,7 @@ def state_in_range(episode: Any) -> Bool[Array, "*batch"]:
 
 
 def out_of_range(numbers: list[tuple[str, Any, int]]) -> str | None:
-    """What is wrong with concrete actions, with the rows it is wrong in."""
+    """Return what is wrong with concrete actions, with the rows it is wrong in."""
     for name, value, bound in numbers:
         values = np.asarray(value)
         # Plain integers: NumPy's scalar comparisons would cost as much as the step.
@@ -108,18 +105,11 @@ def _some(values: np.ndarray) -> str:
     return shown if len(values) <= 8 else f"{shown} and {len(values) - 8} more"
 
 
-def is_traced(tree: Any) -> bool:
-    """Whether any array of a pytree is being traced."""
-    if isinstance(tree, jax.Array):
-        return isinstance(tree, Tracer)
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
-
-
 logger = logging.getLogger(__name__)
 
 
 def as_config(config: Any) -> JaxArcConfig:
-    """A configuration as it is, or read from a mapping or an omegaconf DictConfig."""
+    """Return a configuration, read from a mapping or DictConfig if need be."""
     if isinstance(config, JaxArcConfig):
         return config
     if isinstance(config, Mapping) or hasattr(config, "_metadata"):
@@ -131,7 +121,7 @@ def as_config(config: Any) -> JaxArcConfig:
 
 
 def checked_config(config: Any) -> JaxArcConfig:
-    """A configuration whose rules hold, as environment objects are made of.
+    """Return a configuration whose rules hold, as environment objects are made of.
 
     With `environment.strict_validation` off, broken rules are logged and not refused.
     """
@@ -145,7 +135,7 @@ def checked_config(config: Any) -> JaxArcConfig:
 
 
 def tasks_or_demo(tasks: Any, config: JaxArcConfig) -> JaxArcTask:
-    """The task given, or a made-up one of the configured size."""
+    """Return the task given, or a made-up one of the configured size."""
     if isinstance(tasks, JaxArcTask):
         return tasks
     if tasks is not None:
@@ -159,7 +149,7 @@ def tasks_or_demo(tasks: Any, config: JaxArcConfig) -> JaxArcTask:
 
 
 def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
-    """0 or 1; None takes the configuration's."""
+    """Return 0 or 1; None takes the configuration's."""
     mode = config.episode.episode_mode if episode_mode is None else episode_mode
     if is_traced(mode) or not isinstance(mode, int | np.integer | jax.Array):
         raise ValueError(f"episode_mode is {mode!r}: it is 0 (train) or 1 (test)")
@@ -169,12 +159,12 @@ def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
 
 
 def as_index(index: Any) -> Any:
-    """An index as an array, so that another index is no reason to compile again."""
+    """Return an index as an array, so that another one compiles nothing."""
     return None if index is None else jnp.asarray(index, jnp.int32)
 
 
 def for_each(index: Any, count: int, name: str) -> Any:
-    """One index for every row of a batch, or the same for all."""
+    """Return one index for every row of a batch, or the same for all."""
     if index is None:
         return None
     index = jnp.asarray(index, jnp.int32)
@@ -210,12 +200,12 @@ def _refuse(name: str, index: Any, count: Any, what: str) -> None:
 
 
 def validates(config: JaxArcConfig) -> bool:
-    """Whether actions out of range are errors; otherwise they are clipped."""
+    """Return whether actions out of range are errors; otherwise they are clipped."""
     return config.action.validate_actions and not config.action.allow_invalid_actions
 
 
 def checked_action(action: Any, config: JaxArcConfig) -> tuple[Any, bool]:
-    """The action as arrays, and whether its check is left to the compiled step.
+    """Return the action as arrays, and whether its check is left to the compiled step.
 
     On the host it costs little and names the value; a step compiled without it holds no
     callback and can be kept between processes.

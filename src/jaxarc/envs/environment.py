@@ -47,7 +47,8 @@ class TimeStep(eqx.Module):
     """Observation, reward and discount, with the kind of the step.
 
     The discount is 0 only where the episode terminated: a truncated one could have gone
-    on, so the value of its last state still counts.
+    on, so the value of its last state still counts (Pardo et al., Time Limits in
+    Reinforcement Learning, 2018).
     """
 
     step_type: Int[Array, "*batch"]
@@ -57,30 +58,30 @@ class TimeStep(eqx.Module):
     extras: dict[str, Any]
 
     def first(self) -> Bool[Array, "*batch"]:
-        """Whether an episode begins here."""
+        """Return whether an episode begins here."""
         return self.step_type == StepType.FIRST
 
     def terminated(self) -> Bool[Array, "*batch"]:
-        """Whether the rules ended the episode."""
+        """Return whether the rules ended the episode."""
         return self.step_type == StepType.TERMINATED
 
     def truncated(self) -> Bool[Array, "*batch"]:
-        """Whether a step limit ended the episode."""
+        """Return whether a step limit ended the episode."""
         return self.step_type == StepType.TRUNCATED
 
     def last(self) -> Bool[Array, "*batch"]:
-        """Whether the episode ended, either way."""
+        """Return whether the episode ended, either way."""
         return self.step_type >= StepType.TERMINATED
 
     def done(self) -> Bool[Array, "*batch"]:
-        """The same as `last`."""
+        """Return the same as `last`."""
         return self.last()
 
 
 def ended_type(
     terminated: Bool[Array, "*batch"], truncated: Bool[Array, "*batch"]
 ) -> Int[Array, "*batch"]:
-    """The kind of a step that is not a first one."""
+    """Return the kind of a step that is not a first one."""
     running = jnp.where(truncated, StepType.TRUNCATED, StepType.MID)
     return jnp.where(terminated, StepType.TERMINATED, running).astype(jnp.int32)
 
@@ -174,7 +175,7 @@ class Environment(eqx.Module):
     def auto_reset(
         self, state: State, done: Any, env_params: EnvParams | None = None
     ) -> State:
-        """The state, or where its episode is done the start of another one."""
+        """Return the state, or where its episode is done the start of another one."""
         params = self.params if env_params is None else env_params
         episode = auto_reset(params, state.episode, state.seed, done)
         return State(episode, jnp.where(done, mix(state.seed), state.seed))
@@ -182,38 +183,38 @@ class Environment(eqx.Module):
     def observe(
         self, state: State, env_params: EnvParams | None = None
     ) -> Int[Array, "*batch h w"]:
-        """What an agent sees: the working grid."""
+        """Return what an agent sees: the working grid."""
         return observe(state.episode)
 
     def arc_state(self, state: State) -> ArcEnvState:
-        """The state with all its documented views."""
+        """Return the state with all its documented views."""
         return ArcEnvState(self.params.buffer, state.episode)
 
     def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
-        """Grids of the buffer's padded shape."""
+        """Return the space of grids of the buffer's padded shape."""
         return grid_space(*self.params.buffer.get_grid_shape())
 
     def action_space(self, env_params: EnvParams | None = None) -> DictSpace:
-        """An operation and a set of cells."""
+        """Return an operation and a set of cells."""
         operations = self.params.config.action.max_operations
         return action_space(operations, *self.params.buffer.get_grid_shape())
 
     def reward_space(self, env_params: EnvParams | None = None) -> Bounded:
-        """Any reward."""
+        """Return any reward."""
         return Bounded((), float("-inf"), float("inf"), jnp.float32)
 
     def discount_space(self, env_params: EnvParams | None = None) -> Bounded:
-        """From 0 to 1."""
+        """Return the numbers from 0 to 1."""
         return Bounded((), 0.0, 1.0, jnp.float32)
 
     def state_space(self, env_params: EnvParams | None = None) -> DictSpace:
-        """What of a state is a grid."""
+        """Return what of a state is a grid."""
         shape = self.params.buffer.get_grid_shape()
         grids = ("working_grid", "target_grid", "clipboard")
         return DictSpace(tuple((name, grid_space(*shape)) for name in grids))
 
     def render(self, state: State, mode: str | None = None) -> Any:
-        """The working grid as an RGB array, text for a terminal, or SVG."""
+        """Return the working grid as an RGB array, text for a terminal, or SVG."""
         from jaxarc.draw import draw_grid, render_ansi, render_rgb
 
         drawers = {
@@ -229,7 +230,7 @@ class Environment(eqx.Module):
         return drawers[mode](self.observe(state))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 # No number of traces bounds these two: every environment brings its own shapes and
@@ -286,7 +287,7 @@ def _step(
 
 
 def as_action(action: Any, threshold: float = 0.5) -> Any:
-    """A structured action as it is; `operation` and `selection` as a mask action.
+    """Return a structured action, made of `operation` and `selection` if need be.
 
     Of a selection of fractions the cells at the threshold and above are selected.
     """

@@ -12,7 +12,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
-from jaxarc.envs.calls import Quick, fields_of, put_together, take_apart, with_fields
+from jaxarc.envs.calls import (
+    Quick,
+    call_compiled,
+    fields_of,
+    put_together,
+    take_apart,
+    with_fields,
+)
 from jaxarc.envs.checks import (
     ACTION_RULE,
     action_in_range,
@@ -33,7 +40,7 @@ from jaxarc.types import JaxArcTask
 from jaxrig.checks import check
 
 # What a step may change of an episode; where no history is kept, not the last.
-STEPPED = (
+_STEPPED = (
     *("planes", "clipboard", "selection", "counters", "current_example_idx"),
     *("step_count", "episode_done", "similarity_score", "action_history"),
 )
@@ -55,7 +62,7 @@ def arc_reset(
     task_row: Any = None,
     augmentation: Augmentation | None = None,
 ) -> tuple[ArcEnvState, Observation]:
-    """A fresh state and its first observation.
+    """Return a fresh state and its first observation.
 
     `episode_mode` is 0 for demonstrations, 1 for tests (default: the configuration's);
     `initial_pair_idx` picks the pair, otherwise the configured strategy does. Of a
@@ -66,11 +73,14 @@ def arc_reset(
     tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
     pair, row = as_index(initial_pair_idx), as_index(task_row)
     check_choice(tasks, mode, initial_pair_idx, task_row)
-    return _reset(key, config, tasks, mode, pair, row, augmentation)
+    kind = (config, mode, _shape(tasks), *_given(pair, row, augmentation))
+    return call_compiled(
+        _reset, kind, key, config, tasks, mode, pair, row, augmentation
+    )
 
 
 def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
-    """State, observation, reward, done and info after one action."""
+    """Return state, observation, reward, done and info after one action."""
     config = as_config(config)
     action, checked = checked_action(action, config)
     tasks, episode = fields_of(state)["tasks"], fields_of(state)["episode"]
@@ -97,7 +107,7 @@ def batch_reset(
     task_indices: Any = None,
     augmentation: Augmentation | None = None,
 ) -> tuple[ArcEnvState, Observation]:
-    """Fresh states, one for every key, on one task or on a stack of tasks.
+    """Return fresh states, one for every key, on one task or on a stack of tasks.
 
     Of a stack each key draws a row, or `task_indices` gives one for each; equal keys
     make equal starts. The task is shared, never copied.
@@ -108,14 +118,32 @@ def batch_reset(
     pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
     rows = for_each(task_indices, count, "task_indices")
     check_choice(tasks, mode, initial_pair_idx, task_indices)
-    return _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation)
+    kind = (config, mode, _shape(tasks), count, *_given(pairs, rows, augmentation))
+    return call_compiled(
+        _reset_batch, kind, keys, config, tasks, mode, pairs, rows, augmentation
+    )
 
 
 def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
-    """`arc_step` for every row of a batch."""
+    """Step every row of a batch as `arc_step` does."""
     config = as_config(config)
     actions, checked = checked_action(actions, config)
-    return _complete(states.tasks, *_step_batch(states, actions, config, checked))
+    episode = states.episode
+    kind = (
+        *(config, checked, type(actions), _shape(states.tasks)),
+        *(episode.planes.shape, episode.action_history.shape),
+        *_given(episode.augmentation),
+    )
+    stepped = call_compiled(_step_batch, kind, states, actions, config, checked)
+    return _complete(states.tasks, *stepped)
+
+
+def _shape(tasks: JaxArcTask) -> tuple[Any, ...]:
+    return tasks.pairs.shape, tasks.width, tasks.max_train_pairs
+
+
+def _given(*choices: Any) -> tuple[bool, ...]:
+    return tuple(choice is not None for choice in choices)
 
 
 def _start(key, config, tasks, mode, pair, row, augmentation) -> Episode:
@@ -124,13 +152,11 @@ def _start(key, config, tasks, mode, pair, row, augmentation) -> Episode:
     return start_episode(params, draw_seed(key), None, row, pair, augmentation)
 
 
-@functools.partial(jax.jit, static_argnames=("config", "mode"))
 def _reset(key, config, tasks, mode, pair, row, augmentation):
     episode = _start(key, config, tasks, mode, pair, row, augmentation)
     return ArcEnvState(tasks, episode), observe(episode)
 
 
-@functools.partial(jax.jit, static_argnames=("config", "mode"))
 def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
     def one(key, pair, row, shown):
         return _start(key, config, tasks, mode, pair, row, shown)
@@ -142,20 +168,19 @@ def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
 
 @Quick
 def _step(parts, rules):
-    """What a step changes of an episode by name, observation, reward, and of `info`
-    what neither episode nor task holds: every array that a call takes or gives costs.
+    """Return what a step changes by name, observation, reward, and of `info` what
+    neither episode nor task holds: every array that a call takes or gives costs.
     """
     config, checked, *plans = rules
     tasks, episode, action = map(put_together, parts, plans)
     after, reward, info = _advance(tasks, episode, action, config, checked)
-    names = STEPPED if after.action_history.size else STEPPED[:-1]
+    names = _STEPPED if after.action_history.size else _STEPPED[:-1]
     changed = {name: getattr(after, name) for name in names}
     if not is_stack(tasks):
         del info["available_demo_pairs"], info["available_test_pairs"]
     return changed, observe(after), reward, info
 
 
-@functools.partial(jax.jit, static_argnames=("config", "checked"))
 def _step_batch(states, actions, config, checked):
     tasks, axis = shared_tasks(states)
     one = functools.partial(_advance, config=config, checked=checked)
@@ -165,7 +190,7 @@ def _step_batch(states, actions, config, checked):
 
 
 def _advance(tasks, episode, action, config, checked) -> tuple[Episode, Array, Info]:
-    """Episode, reward, and what `info` holds that the episode does not."""
+    """Return episode, reward, and what `info` holds that the episode does not."""
     clipped = action.validate(tasks.get_grid_shape())
     after, transition = advance(tasks, episode, clipped, config)
     reward = transition.reward
@@ -192,7 +217,7 @@ def _advance(tasks, episode, action, config, checked) -> tuple[Episode, Array, I
 def _complete(
     tasks: JaxArcTask, episode: Episode, observation: Array, reward: Array, info: Info
 ) -> StepResult:
-    """The documented five results.
+    """Return the documented five results.
 
     Done and half of `info` are parts of the new state, named again here because every
     array that a compiled call returns costs a microsecond or two.

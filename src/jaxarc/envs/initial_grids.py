@@ -26,7 +26,7 @@ def initialize(
     key: PRNGKeyArray,
     config: GridInitializationConfig,
 ) -> Episode:
-    """A fresh episode with the grid that its configuration draws, inside its area.
+    """Return a fresh episode with a drawn grid inside its area.
 
     The similarity is that of the drawn grid; in test mode it stays hidden.
     """
@@ -49,7 +49,7 @@ def draw_grid(
     width: int,
     config: GridInitializationConfig,
 ) -> Grid:
-    """One of the four kinds of grid, by the configured weights."""
+    """Return one of the four kinds of grid, by the configured weights."""
     choice_key, grid_key = jax.random.split(key)
     shares = np.cumsum(config.probabilities)[:-1].astype(np.float32)
     drawn = jax.random.uniform(choice_key)
@@ -77,7 +77,7 @@ def permuted_grid(
     width: int,
     kinds: tuple[str, ...],
 ) -> Grid:
-    """The grid turned, mirrored or recolored, one of them drawn; black stays black.
+    """Turn, mirror or recolor the grid, whichever is drawn; black stays black.
 
     Turns that exchange height and width need a square padded shape; without one only
     half turns are drawn.
@@ -108,7 +108,7 @@ def random_grid(
     density: float,
     dense: bool,
 ) -> Grid:
-    """Colors 1 to 9 on a share of the cells, on the rest black.
+    """Draw colors 1 to 9 on a share of the cells; the rest is black.
 
     A dense pattern scatters fewer of them and lets them grow to their neighbors.
     """
@@ -126,7 +126,7 @@ def random_grid(
 
 
 def _beside(cells: Bool[Array, "h w"]) -> Bool[Array, "h w"]:
-    """Cells with a filled one above, below, left or right of them."""
+    """Return the cells that have a filled neighbor."""
     padded = jnp.pad(cells, 1)
     across = padded[1:-1, :-2] | padded[1:-1, 2:]
     return across | padded[:-2, 1:-1] | padded[2:, 1:-1]

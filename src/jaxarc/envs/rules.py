@@ -115,6 +115,7 @@ def _highest(words: UInt[Array, " two"]) -> Int[Array, ""]:
 
 def _lowest(words: UInt[Array, " two"]) -> Int[Array, ""]:
     """Return the lowest bit set; -1 where there is none."""
+    # x & -x isolates the lowest bit.
     single = words & (bits.words(0, words.dtype) - words)
     first = 31 - jax.lax.clz(single).astype(jnp.int32)
     return jnp.where(
@@ -217,6 +218,8 @@ def reward_of(outcome: Outcome, config: JaxArcConfig) -> Float[Array, ""]:
 
 
 def _training_reward(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
+    # A difference of similarities is potential-based shaping (Ng et al., 1999): going
+    # in circles earns nothing.
     weight = rules.similarity_weight * rules.training_similarity_weight
     return (
         weight * outcome.improvement

@@ -1,4 +1,4 @@
-"""What actions and observations may be: spaces that sample and check."""
+"""Spaces of actions and observations, which sample and check."""
 
 import math
 from abc import abstractmethod
@@ -18,11 +18,11 @@ class Space:
 
     @abstractmethod
     def sample(self, key: Any, batch: Shape = ()) -> Any:
-        """Members drawn uniformly, as many as the leading axes ask for."""
+        """Draw members uniformly, with these leading axes."""
 
     @abstractmethod
     def contains(self, value: Any) -> bool:
-        """Whether a concrete value is one of its members."""
+        """Return whether a concrete value is one of its members."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Discrete(Space):
     dtype: Any = jnp.int32
 
     def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
-        """Whole numbers, each as likely."""
+        """Draw whole numbers, each as likely."""
         return jax.random.randint(key, batch, 0, self.num_values, jnp.int32)
 
     def contains(self, value: Any) -> bool:
-        """Whether this is a whole number in range."""
+        """Return whether this is a whole number in range."""
         array = np.asarray(value)
         whole = array.shape == () and np.issubdtype(array.dtype, np.integer)
         return bool(whole and 0 <= array < self.num_values)
@@ -54,7 +54,7 @@ class Bounded(Space):
     dtype: Any = jnp.int32
 
     def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
-        """Arrays with every element drawn uniformly.
+        """Draw every element uniformly.
 
         Without bounds elements are normal, with one of them exponential from there.
         """
@@ -71,7 +71,7 @@ class Bounded(Space):
         return jax.random.normal(key, shape, self.dtype)
 
     def contains(self, value: Any) -> bool:
-        """Whether shape, type and every element fit."""
+        """Return whether shape, type and every element fit."""
         array = np.asarray(value)
         fits = array.shape == self.shape and array.dtype == np.dtype(self.dtype)
         return bool(fits and np.all((array >= self.low) & (array <= self.high)))
@@ -79,17 +79,17 @@ class Bounded(Space):
 
 @dataclass(frozen=True)
 class MultiBinary(Space):
-    """Arrays of truths."""
+    """Arrays of booleans."""
 
     shape: Shape
     dtype: Any = jnp.bool_
 
     def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
-        """Arrays whose elements are True half of the time."""
+        """Draw arrays whose elements are True half of the time."""
         return jax.random.bernoulli(key, 0.5, (*batch, *self.shape))
 
     def contains(self, value: Any) -> bool:
-        """Whether this is an array of truths, or of zeros and ones, of the shape."""
+        """Return whether this is an array of booleans, or of zeros and ones."""
         array = np.asarray(value)
         return array.shape == self.shape and bool(np.isin(array, (0, 1)).all())
 
@@ -106,30 +106,30 @@ class DictSpace(Space):
         return dict(self.spaces)
 
     def sample(self, key: Any, batch: Shape = ()) -> dict[str, Any]:
-        """A dictionary with a sample of every space."""
+        """Return a dictionary with a sample of every space."""
         keys = jax.random.split(key, len(self.spaces))
         drawn = zip(self.spaces, keys, strict=True)
         return {name: space.sample(one, batch) for (name, space), one in drawn}
 
     def contains(self, value: Any) -> bool:
-        """Whether the names are these and every value lies in its space."""
+        """Return whether the names are these and every value lies in its space."""
         if not isinstance(value, Mapping) or set(value) != set(self.members):
             return False
         return all(space.contains(value[name]) for name, space in self.spaces)
 
 
 def grid_space(height: int, width: int) -> Bounded:
-    """Grids: colors 0 to 9, and -1 for cells that do not exist."""
+    """Return the space of grids: colors 0 to 9, and -1 for padding."""
     return Bounded((height, width), -1, 9, jnp.int32)
 
 
 def selection_space(height: int, width: int) -> MultiBinary:
-    """Any set of cells."""
+    """Return any set of cells."""
     return MultiBinary((height, width))
 
 
 def action_space(operations: int, height: int, width: int) -> DictSpace:
-    """An operation and the cells it acts on."""
+    """Return an operation and the cells it acts on."""
     cells = selection_space(height, width)
     return DictSpace((("operation", Discrete(operations)), ("selection", cells)))
 

@@ -107,6 +107,8 @@ def _checked_rows(indices: Any, count: int) -> Int[Array, " rows"] | None:
 
 def scaled(number: UInt[Array, ""], count: Int[Array, ""] | int) -> Int[Array, ""]:
     """Map 32 random bits to one of `count` choices: floor(number * count / 2^32)."""
+    # Lemire, Fast Random Integer Generation in an Interval (2019), without rejection:
+    # the bias is below count / 2^32.
     half, low = jnp.uint32(16), jnp.uint32(0xFFFF)
     count = jnp.asarray(count).astype(jnp.uint32)
     # The product has 64 bits, and JAX has 32 unless x64 is on: work in 16-bit halves.
@@ -159,6 +161,7 @@ def choose_pair(
     if strategy != "random":
         return jnp.zeros((), jnp.int32)
     count = pair_counts(params.buffer, row)[params.episode_mode]
+    # Another constant for every use of the seed, so that row and pair are independent.
     return scaled(mix(seed ^ jnp.uint32(0x5BD1E995)), count)
 
 
@@ -206,6 +209,8 @@ def auto_reset(
 
     Records of the past are left where they are, since the length says how many count.
     """
+    # A custom rule for vmap: mapped plainly, every row would compute a start that it
+    # does not need, which costs more than the step.
     axes = done.ndim
     if axes == 0:
         return _reset_by_choice(params, episode, seed, done)

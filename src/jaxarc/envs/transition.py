@@ -101,6 +101,7 @@ def advance(
     now = next_pair(operation, place, episode.completed, config)
     slot = place.first_slot + now
     pair = load_pair(tasks, episode.task_row, slot, episode.augmentation)
+    # Everything below runs for every operation: under vmap a branch would run as well.
     fresh = (now != place.pair) | (operation == Op.RESET_CURRENT_PAIR)
     raw = action.pack((tasks.height, tasks.width))
     canvas = episode.canvas
@@ -212,6 +213,7 @@ def _judge(
     submitted = operation == Op.SUBMIT
     step_count = episode.step_count + 1
     settled = submitted | (step_count >= config.environment.max_episode_steps)
+    # An unknown answer has no cells, and an empty grid would count as equal to it.
     solved = (seen >= config.episode.success_threshold) & has_answer(pair)
     if config.episode.training_reward_frequency == "submit":
         counts = jnp.where(place.mode == 0, settled, submitted)

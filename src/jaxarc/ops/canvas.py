@@ -1,14 +1,9 @@
-"""What the operations act on: a grid, its size, and a clipboard.
+"""What operations act on, and the one mechanism that applies them all.
 
-The cells an operation acts on, as bits and as the box around them.
-
-Cells carried to other cells: one index map, applied to packed rows.
-
-The cell that lands at `(r, c)` comes from row `row_offset ± r` and column
-`column_offset ± c` of its source. Rows are gathered as whole words; a column map is a
-bit reversal and a shift, so no cell is ever handled on its own.
-
-An effect applied to a canvas: paint, carry, resize, copy.
+An effect paints cells, moves cells by one index map, resizes or copies. The cell that
+lands at `(r, c)` comes from row `row_offset ± r` and column `column_offset ± c` of its
+source. Rows are gathered as whole words; a column map is a bit reversal and a shift, so
+no cell is ever handled on its own.
 """
 
 from typing import Any
@@ -38,7 +33,7 @@ class Canvas(eqx.Module):
     width: int = eqx.field(static=True)
 
     def active(self) -> UInt[Array, "*batch h"]:
-        """The bits of the active area."""
+        """Return the bits of the active area."""
         height, dtype = self.planes.shape[-1], self.planes.dtype
         return bits.active_rows(self.size, height, dtype)
 
@@ -46,7 +41,7 @@ class Canvas(eqx.Module):
 def blank_canvas(
     planes: UInt[Array, "*batch planes h"], size: Int[Array, "*batch two"], width: int
 ) -> Canvas:
-    """A grid with nothing on its clipboard."""
+    """Return a grid with nothing on its clipboard."""
     *batch, count, height = planes.shape
     clipboard = jnp.zeros((*batch, count + 1, height), planes.dtype)
     return Canvas(planes, size, clipboard, jnp.zeros((*batch, 2), jnp.int32), width)
@@ -68,7 +63,7 @@ class Selection(eqx.Module):
         return self.count == 0
 
     def box(self) -> UInt[Array, " h"]:
-        """The bits of the smallest rectangle around the selection."""
+        """Return the bits of the smallest rectangle around the selection."""
         sides = (self.top, self.left, self.bottom, self.right)
         rows = bits.rectangle(self.rows.shape[0], *sides, self.rows.dtype)
         return jnp.where(self.empty, bits.words(0, rows.dtype), rows)
@@ -82,14 +77,14 @@ def select_rectangle(
     height: int,
     dtype: Any,
 ) -> Selection:
-    """Every cell of a rectangle; an empty one where a side lies before its opposite."""
+    """Select a rectangle; it is empty where a side lies before its opposite."""
     rows = bits.rectangle(height, top, left, bottom, right, dtype)
     count = jnp.maximum(bottom - top + 1, 0) * jnp.maximum(right - left + 1, 0)
     return Selection(rows, top, left, bottom, right, count)
 
 
 def select_rows(rows: UInt[Array, " h"]) -> Selection:
-    """Any cells at all."""
+    """Return any cells at all."""
     filled = rows != 0
     height = rows.shape[0]
     columns = jax.lax.reduce(
@@ -110,7 +105,7 @@ def select_rows(rows: UInt[Array, " h"]) -> Selection:
 def or_everything(
     selection: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
 ) -> Selection:
-    """The selection, or the whole active area where nothing is selected."""
+    """Return the selection, or the whole active area where nothing is selected."""
     zero = jnp.zeros((), jnp.int32)
     height, width = size[0], size[1]
     whole = Selection(active, zero, zero, height - 1, width - 1, height * width)
@@ -125,7 +120,7 @@ def carry_columns(
     wraps: Bool[Array, ""],
     width: Int[Array, ""],
 ) -> UInt[Array, "layers rows"]:
-    """Every word with its bits where they land; what has no source is zero.
+    """Return every word with its bits where they land; what has no source is zero.
 
     With `wraps`, a bit shifted out of the first `width` comes in at the other side;
     that is for offsets of one.
@@ -133,6 +128,7 @@ def carry_columns(
     length = jnp.iinfo(layers.dtype).bits
     shift = jnp.where(reverse, length - 1 - offset, offset)
     moved = _shifted(jnp.where(reverse, bits.reverse(layers), layers), shift)
+    # What leaves at one side by one comes back shifted by the width less one.
     around = _shifted(layers, jnp.where(shift > 0, 1 - width, width - 1))
     goes_round = wraps & (shift != 0)
     return moved | jnp.where(goes_round, around, bits.words(0, layers.dtype))
@@ -141,7 +137,7 @@ def carry_columns(
 def _shifted(
     layers: UInt[Array, "layers rows"], by: Int[Array, ""]
 ) -> UInt[Array, "layers rows"]:
-    """Bit `c` becomes what bit `c + by` was."""
+    """Shift every word: bit `c` becomes what bit `c + by` was."""
     down = layers >> bits.words(jnp.maximum(by, 0), layers.dtype)
     return down << bits.words(jnp.maximum(-by, 0), layers.dtype)
 
@@ -154,13 +150,14 @@ def carry_rows(
     size: Int[Array, ""],
     height: int,
 ) -> UInt[Array, "layers h"]:
-    """Every row where it lands, in `height` rows; with `wraps` modulo `size`."""
+    """Return every row where it lands, in `height` rows; with `wraps` modulo `size`."""
     rows = layers.shape[-1]
     row = jnp.arange(height, dtype=jnp.int32)
     index = offset + jnp.where(reverse, -row, row)
     around = jnp.where(index < 0, size - 1, jnp.where(index >= size, 0, index))
     index = jnp.where(wraps, around, index)
     inside = (index >= 0) & (index < rows)
+    # A gather of whole rows is fast on a CPU; an accelerator would not fuse it.
     found = jax.lax.platform_dependent(
         layers, index, cpu=_take_rows, default=_take_each
     )
@@ -176,7 +173,7 @@ def _take_rows(
 def _take_each(
     layers: UInt[Array, "layers rows"], index: Int[Array, " h"]
 ) -> UInt[Array, "layers h"]:
-    """The same, an index for every word: an accelerator fuses it with what follows."""
+    """Take the same by an index per word, which an accelerator can fuse."""
     everywhere = jnp.broadcast_to(index[None], (layers.shape[0], index.shape[0]))
     return jnp.take_along_axis(layers, everywhere, axis=-1, mode="clip")
 
@@ -188,7 +185,7 @@ def apply_operation(
     raw: Selection,
     given: tuple[UInt[Array, "planes h"], Int[Array, " two"]],
 ) -> Canvas:
-    """The canvas after an operation; Submit, control and -1 change nothing.
+    """Return the canvas after an operation; Submit, control and -1 change nothing.
 
     `selection` lies in the active area, `raw` may go beyond it (Resize grows), `given`
     is the input of the current pair (Copy Input).
@@ -215,7 +212,8 @@ def _painted(
     area: Selection,
     active: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
-    """The cells that take the effect's color."""
+    """Return the cells that take the effect's color."""
+    # An empty start ends the loop of the flood at once, so others do not pay for it.
     floods = (effect.paint == Cells.COMPONENT) & (selection.count == 1)
     nothing = bits.words(0, active.dtype)
     start = jnp.where(floods, selection.rows, nothing)
@@ -227,7 +225,7 @@ def _painted(
 def _carried(
     effect: EffectRow, canvas: Canvas, selection: Selection, area: Selection
 ) -> tuple[UInt[Array, "planes h"], UInt[Array, " h"]]:
-    """What lands where: the carried colors, and the cells they are written on."""
+    """Return what lands where: moved colors, and the cells they are written on."""
     height, size = canvas.planes.shape[-1], canvas.size
     sides = [area.top, area.left, area.bottom, area.right]
     origin = [canvas.origin[0], canvas.origin[1]]
@@ -253,7 +251,7 @@ def _carried(
 def _layers(
     effect: EffectRow, canvas: Canvas, area: Selection
 ) -> UInt[Array, "layers rows"]:
-    """What is carried: four planes of color and the cells that travel.
+    """Return what is carried: four planes of color and the cells that travel.
 
     A transposed grid has a row for every column, so there may be more rows than before.
     """
@@ -274,7 +272,7 @@ def _resized(
     raw: Selection,
     given: Int[Array, " two"],
 ) -> Int[Array, " two"]:
-    """The size after the effect: the raw selection's far corner, or the input's."""
+    """Return the size after the effect: the raw far corner, or the input's."""
     corner = jnp.stack([raw.bottom + 1, raw.right + 1])
     size = jnp.where(effect.resizes & ~raw.empty, corner, size)
     return jnp.where(effect.restores, given, size)
@@ -283,7 +281,7 @@ def _resized(
 def _copied(
     effect: EffectRow, canvas: Canvas, selection: Selection
 ) -> tuple[UInt[Array, "layers h"], Int[Array, " two"]]:
-    """The clipboard after the effect, and the corner of its content."""
+    """Return the clipboard after the effect, and the corner of its content."""
     takes = effect.copies & ~selection.empty
     rows = selection.rows[None]
     content = jnp.concatenate([canvas.planes & rows, rows])

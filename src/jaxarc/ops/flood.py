@@ -4,11 +4,17 @@ A round fills every run of a row that holds a reached cell, then carries reached
 down and up through open cells; rounds repeat until nothing changes.
 """
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, UInt
 
 from jaxarc import bits
+
+GRIDS_PER_BLOCK = 128
 
 
 def component(
@@ -16,7 +22,7 @@ def component(
     active: UInt[Array, " h"],
     start: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
-    """The active cells joined to the one cell of `start` and of its color.
+    """Return the active cells joined to the one cell of `start` and of its color.
 
     Nothing where `start` is empty.
     """
@@ -28,7 +34,7 @@ def alike(
     active: UInt[Array, " h"],
     start: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
-    """The active cells of the color of the one cell in `start`."""
+    """Return the active cells of the color of the one cell in `start`."""
     same = active
     for plane in planes:
         present = jnp.any((plane & start) != 0)
@@ -40,13 +46,13 @@ def alike(
 def reachable(
     open_cells: UInt[Array, " h"], start: UInt[Array, " h"]
 ) -> UInt[Array, " h"]:
-    """Every open cell joined to `start` by open cells that share a side."""
+    """Return every open cell joined to `start` by open cells that share a side."""
     return reachable_in_batch(open_cells[None], start[None])[0]
 
 
 @reachable.def_vmap
 def _reachable_rule(axis_size, in_batched, open_cells, start):
-    """A mapped flood is one program over the batch, however the rows are many."""
+    """Flood a batch in one program, however many rows it has."""
     spread = lambda x, mapped: (
         x if mapped else jnp.broadcast_to(x[None], (axis_size, *x.shape))
     )
@@ -57,14 +63,12 @@ def _reachable_rule(axis_size, in_batched, open_cells, start):
 def reachable_in_batch(
     open_cells: UInt[Array, "batch h"], start: UInt[Array, "batch h"]
 ) -> UInt[Array, "batch h"]:
-    """`reachable` for every row of a batch.
+    """Return `reachable` for every row of a batch.
 
     On NVIDIA devices one kernel keeps each grid in registers until it is done;
     elsewhere the whole batch goes round by round.
     """
     if jax.default_backend() == "gpu":
-        from jaxarc.ops.flood_kernel import reachable_by_kernel
-
         return jax.lax.platform_dependent(
             open_cells, start, cuda=reachable_by_kernel, default=reachable_by_rounds
         )
@@ -74,7 +78,7 @@ def reachable_in_batch(
 def reachable_by_rounds(
     open_cells: UInt[Array, "batch h"], start: UInt[Array, "batch h"]
 ) -> UInt[Array, "batch h"]:
-    """Rounds over the whole batch, rows before environments so that lanes are full."""
+    """Go in rounds over the batch, rows before environments to fill the lanes."""
     passable = open_cells.T
 
     def round_of(carry):
@@ -91,7 +95,7 @@ def reachable_by_rounds(
 def _fill_columns(
     passable: UInt[Array, "h batch"], reached: UInt[Array, "h batch"]
 ) -> UInt[Array, "h batch"]:
-    """Reached cells carried down, then up, as far as open cells go."""
+    """Carry reached cells down, then up, as far as open cells go."""
 
     def row(above, here):
         free, seen = here
@@ -107,11 +111,13 @@ def _fill_columns(
 def fill_runs(
     passable: UInt[Array, "*shape"], reached: UInt[Array, "*shape"]
 ) -> UInt[Array, "*shape"]:
-    """Every run of ones in `passable` that holds a one of `reached`, filled.
+    """Return every run of ones in `passable` that holds a one of `reached`, filled.
 
     Adding a reached cell to its run carries to the run's upper end, so the bits that
     changed are those above it; downwards the distance is doubled step by step.
     """
+    # Upwards one addition carries along a run; downwards nothing does, so the distance
+    # doubles, as in the Kogge-Stone fill of chess programs.
     reached = (passable & ~(passable + reached)) | reached
     passage, distance = passable, 1
     while distance < jnp.iinfo(reached.dtype).bits:
@@ -120,3 +126,89 @@ def fill_runs(
         passage = passage & passage >> step
         distance *= 2
     return reached
+
+
+def reachable_by_kernel(
+    open_cells: UInt[Array, "batch h"],
+    start: UInt[Array, "batch h"],
+    interpret: bool = False,
+) -> UInt[Array, "batch h"]:
+    """Return every open cell joined to `start`, for every row of a batch.
+
+    A grid per thread, its rows in registers: going round by round would launch many
+    kernels and ask the host after each round whether to go on.
+    """
+    # Imported here: it is an experimental part of JAX, which only GPUs need.
+    from jax.experimental import pallas
+
+    batch, height = start.shape
+    blocks = -(-batch // GRIDS_PER_BLOCK)
+    room = ((0, blocks * GRIDS_PER_BLOCK - batch), (0, 0))
+    block = pallas.BlockSpec((GRIDS_PER_BLOCK, height), lambda index: (index, 0))
+    reverse = _reverse_in_steps if interpret else _reverse_in_one
+    fill = pallas.pallas_call(
+        functools.partial(_go_rounds, height=height, reverse=reverse),
+        out_shape=jax.ShapeDtypeStruct((blocks * GRIDS_PER_BLOCK, height), start.dtype),
+        grid=(blocks,),
+        in_specs=[block, block],
+        out_specs=block,
+        interpret=interpret,
+    )
+    return fill(jnp.pad(open_cells, room), jnp.pad(start, room))[:batch]
+
+
+def _go_rounds(
+    open_ref: Any, start_ref: Any, reached_ref: Any, *, height: int, reverse: Callable
+) -> None:
+    rows = range(height)
+    passable = [open_ref[:, row].astype(jnp.int32) for row in rows]
+    start = tuple(start_ref[:, row].astype(jnp.int32) for row in rows)
+
+    def round_of(carry):
+        before, _ = carry
+        reached = [
+            _fill_run(*row, reverse) for row in zip(passable, before, strict=True)
+        ]
+        for row in rows[1:]:
+            reached[row] = reached[row] | (passable[row] & reached[row - 1])
+        for row in reversed(rows[:-1]):
+            reached[row] = reached[row] | (passable[row] & reached[row + 1])
+        changes = [a ^ b for a, b in zip(before, reached, strict=True)]
+        changed = functools.reduce(jnp.bitwise_or, changes) != 0
+        return tuple(reached), jnp.max(changed.astype(jnp.int32))
+
+    reached, _ = jax.lax.while_loop(
+        lambda carry: carry[1] > 0, round_of, (start, jnp.int32(1))
+    )
+    for row in rows:
+        reached_ref[:, row] = reached[row].astype(reached_ref.dtype)
+
+
+def _fill_run(passable: Array, reached: Array, reverse: Callable) -> Array:
+    """Fill runs of open cells that hold a reached one: upwards, then reversed."""
+    reached = _fill_upwards(passable, reached)
+    return reverse(_fill_upwards(reverse(passable), reverse(reached)))
+
+
+def _fill_upwards(passable: Array, reached: Array) -> Array:
+    """Fill to the upper end of a run: adding a reached cell carries that far."""
+    return (passable & ~(passable + reached)) | reached
+
+
+def _reverse_in_one(words: Array) -> Array:
+    """Reverse by the device's own instruction; in steps, compiling takes 10x longer."""
+    from jax.experimental.pallas import triton
+
+    return triton.elementwise_inline_asm(
+        "brev.b32 $0, $1;",
+        args=[words],
+        constraints="=r,r",
+        pack=1,
+        result_shape_dtypes=[jax.ShapeDtypeStruct(words.shape, jnp.int32)],
+    )[0]
+
+
+def _reverse_in_steps(words: Array) -> Array:
+    """Reverse for the interpreter, which knows no instructions."""
+    unsigned = jax.lax.bitcast_convert_type(words, jnp.uint32)
+    return jax.lax.bitcast_convert_type(bits.reverse(unsigned), jnp.int32)

@@ -44,11 +44,13 @@ _STEPS = np.array(
 def augment_task(
     task: JaxArcTask, symmetry: Int[ArrayLike, ""], permutation: Int[ArrayLike, " ten"]
 ) -> JaxArcTask:
-    """Inputs and outputs of every pair moved by a symmetry and recolored alike.
+    """Move inputs and outputs of every pair by a symmetry and recolor them alike.
 
     `permutation[c]` is what color `c` becomes. For a stack of tasks use `jax.vmap`.
     """
-    grid = lambda planes, size: augment_planes(
+    symmetry = _checked_symmetry(symmetry, task.height, task.width)
+    permutation = _checked_permutation(permutation)
+    grid = lambda planes, size: transform_planes(
         planes, size, symmetry, permutation, task.width
     )
     pairs, sizes = jax.vmap(jax.vmap(grid))(task.pairs, task.sizes)
@@ -63,19 +65,6 @@ def augment_task(
     )
 
 
-def augment_planes(
-    planes: UInt[Array, "planes h"],
-    size: Int[Array, " two"],
-    symmetry: Int[ArrayLike, ""],
-    permutation: Int[ArrayLike, " ten"],
-    width: int,
-) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
-    """One grid, as bit planes and its size, moved and recolored."""
-    symmetry = _checked_symmetry(symmetry, planes.shape[-1], width)
-    permutation = _checked_permutation(permutation)
-    return transform_planes(planes, size, symmetry, permutation, width)
-
-
 def transform_planes(
     planes: UInt[Array, "planes h"],
     size: Int[Array, " two"],
@@ -83,7 +72,7 @@ def transform_planes(
     permutation: Int[Array, "10"],
     width: int,
 ) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
-    """What `augment_planes` does, for values known to be right: no checks in a step."""
+    """Move and recolor one grid, given as bit planes and its size."""
     planes = _recolor(planes, size, permutation)
     turned, flipped, mirrored = jnp.asarray(_STEPS)[symmetry]
     if planes.shape[-1] == width:
@@ -101,7 +90,7 @@ def random_augmentation(
     keep_background: bool = True,
     transposing: bool = True,
 ) -> tuple[Int[Array, ""], Int[Array, "10"]]:
-    """A symmetry and a permutation drawn uniformly from those allowed.
+    """Return a symmetry and a permutation drawn uniformly from those allowed.
 
     `keep_background` leaves color 0 as it is; `transposing=False` draws from the four
     symmetries that keep height and width, for padded shapes that are not square.
@@ -159,6 +148,7 @@ def _recolor(
     permutation: Int[Array, "10"],
 ) -> UInt[Array, "planes h"]:
     active = bits.active_rows(size, planes.shape[-1], planes.dtype)
+    # Ten comparisons of bit planes are cheaper than a look-up for every cell.
     recolored = jnp.zeros_like(planes)
     for color in range(COLORS):
         cells = active
@@ -171,7 +161,7 @@ def _recolor(
 def _exchange_rows(
     planes: UInt[Array, "planes h"], size: Int[Array, " two"]
 ) -> UInt[Array, "planes h"]:
-    """Top row last; rows below the content stay empty."""
+    """Put the top row last; rows below the content stay empty."""
     row = jnp.arange(planes.shape[-1], dtype=jnp.int32)
     source = size[0] - 1 - row
     taken = jnp.take(planes, jnp.maximum(source, 0), axis=-1)
@@ -181,7 +171,7 @@ def _exchange_rows(
 def _exchange_columns(
     planes: UInt[Array, "planes h"], size: Int[Array, " two"]
 ) -> UInt[Array, "planes h"]:
-    """Leftmost column last: the reversed word, brought back to bit 0."""
+    """Put the leftmost column last: the reversed word, brought back to bit 0."""
     length = jnp.iinfo(planes.dtype).bits
     # An empty grid would shift by the whole word, which XLA leaves undefined.
     shift = jnp.minimum(length - size[1], length - 1)

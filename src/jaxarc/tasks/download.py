@@ -42,7 +42,7 @@ REMOTES = {
 
 
 def remotes_from(name: str, repository: str = "") -> dict[str, Remote]:
-    """The data sets, one of them from another repository: owner/name, or an address."""
+    """Return the data sets, one of them from another repository."""
     if not repository:
         return dict(REMOTES)
     plain = repository.count("/") == 1 and ":" not in repository
@@ -69,22 +69,6 @@ class DatasetDownloader:
         self._remotes = remotes
         self._timeout = timeout
         self._tell = progress or (lambda line: None)
-
-    def download_arc_agi_1(self, force: bool = False) -> Path:
-        """Fetch ARC-AGI-1."""
-        return self.download("arc-agi-1", force)
-
-    def download_arc_agi_2(self, force: bool = False) -> Path:
-        """Fetch ARC-AGI-2."""
-        return self.download("arc-agi-2", force)
-
-    def download_conceptarc(self, force: bool = False) -> Path:
-        """Fetch ConceptARC."""
-        return self.download("conceptarc", force)
-
-    def download_miniarc(self, force: bool = False) -> Path:
-        """Fetch MiniARC."""
-        return self.download("miniarc", force)
 
     def download_all(self, force: bool = False) -> list[Path]:
         """Fetch every data set."""
@@ -133,12 +117,12 @@ class DatasetDownloader:
         except subprocess.TimeoutExpired as error:
             raise DatasetError(
                 f"{name}: {url} took over {self._timeout:g} s: try again, or clone it "
-                "yourself and set dataset_path"
+                "yourself and give its folder as dataset_path (--path)"
             ) from error
         if done.returncode != 0:
             raise DatasetError(
                 f"{name}: git could not clone {url} ({done.stderr.strip()}): check the "
-                "network, or clone it yourself and set dataset_path"
+                "network, or clone it and give its folder as dataset_path (--path)"
             )
 
     def _check_content(self, name: str, remote: Remote, folder: Path) -> None:

@@ -1,9 +1,8 @@
 """Many tasks as bit planes in a few NumPy arrays, and from there to the device at once.
 
 Planes are kept at the largest side a word can hold, so one packed data set serves
-every padded shape: rows are cut and words narrowed when a task is asked for.
-
-Tasks that occur in more than one data set, and how they are joined without leaks.
+every padded shape: rows are cut and words narrowed when a task is asked for. Sets that
+share tasks are joined so that none is trained on and evaluated.
 """
 
 import hashlib
@@ -104,7 +103,7 @@ def _joined(parts: Iterable[np.ndarray], shape: tuple[int, ...], dtype: Any) -> 
 
 
 def select_tasks(tasks: PackedTasks, rows: Sequence[int]) -> PackedTasks:
-    """Some of the tasks, in the order asked for."""
+    """Return some of the tasks, in the order asked for."""
     starts = tasks.starts
     grids = _joined([np.arange(starts[i], starts[i + 1]) for i in rows], (), np.int64)
     chosen = np.asarray(rows, np.int64)
@@ -147,7 +146,7 @@ ANY_GRID = Limits()
 def find_misfits(
     tasks: PackedTasks, room: Dimensions, limits: Limits = ANY_GRID
 ) -> dict[int, str]:
-    """Which tasks do not fit, by row, and why; the reason names the remedy."""
+    """Return which tasks do not fit, by row, and why; the reason names the remedy."""
     owners = tasks.owners
     there = tasks.sizes[:, 0] > 0
     (train, test), (height, width) = tasks.counts.T, tasks.sizes.T
@@ -177,14 +176,14 @@ def find_misfits(
 def stack_tasks(
     tasks: PackedTasks, room: Dimensions, task_indices: Sequence[int]
 ) -> JaxArcTask:
-    """All the tasks in one stack on the device; ValueError if one has no room."""
+    """Stack all the tasks on the device; ValueError if one has no room."""
     return _as_task(_pad_slots(tasks, room), room, np.asarray(task_indices, np.int32))
 
 
 def unstacked_task(
     tasks: PackedTasks, row: int, room: Dimensions, task_index: int
 ) -> JaxArcTask:
-    """One of the tasks on the device; ValueError if it has no room."""
+    """Return one of the tasks on the device; ValueError if it has no room."""
     arrays = _pad_slots(select_tasks(tasks, [row]), room)
     return _as_task([array[0] for array in arrays], room, np.int32(task_index))
 
@@ -203,7 +202,7 @@ def _as_task(arrays: Sequence[Any], room: Dimensions, task_index: Any) -> JaxArc
 
 
 def _pad_slots(tasks: PackedTasks, room: Dimensions) -> tuple[np.ndarray, ...]:
-    """Every pair at its slot: demonstrations from 0, tests from `train_pairs`."""
+    """Put every pair at its slot: demonstrations from 0, then tests."""
     misfits = find_misfits(tasks, room)
     if misfits:
         raise ValueError(next(iter(misfits.values())))
@@ -222,7 +221,7 @@ def _pad_slots(tasks: PackedTasks, room: Dimensions) -> tuple[np.ndarray, ...]:
 
 
 def task_contents(tasks: PackedTasks) -> list[str]:
-    """A digest of every task's pairs, whatever their order and their part.
+    """Return a digest of every task's pairs, whatever their order and their part.
 
     ARC-AGI-2 carries most tasks of ARC-AGI-1 with the pairs in another order, so the
     order says nothing about whether two tasks are the same.
@@ -239,7 +238,7 @@ def task_contents(tasks: PackedTasks) -> list[str]:
 
 
 def join_tasks(parts: Iterable[PackedTasks]) -> PackedTasks:
-    """One after another, nothing left out."""
+    """Return one after another, nothing left out."""
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]
@@ -253,7 +252,7 @@ def join_tasks(parts: Iterable[PackedTasks]) -> PackedTasks:
 def combine_tasks(
     parts: Iterable[PackedTasks], without: Iterable[PackedTasks] = ()
 ) -> PackedTasks:
-    """Tasks of several sets, each once, none that is in a set of `without`.
+    """Combine tasks of several sets, each once, without those of `without`.
 
     Two tasks are the same if they have the same id or the same pairs; the first one
     given is kept. For a training side pass the evaluation splits as `without`: a task

@@ -35,7 +35,7 @@ class RawTask:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a task file; TaskError if no task can be as long."""
+    """Return the bytes of a task file; TaskError if no task can be as long."""
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise TaskError(
@@ -46,7 +46,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_json(text: str | bytes, where: str) -> Any:
-    """The JSON value of a text, or a TaskError that says what is wrong with it."""
+    """Parse JSON, or raise a TaskError that says what is wrong with it."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -60,14 +60,8 @@ def parse_json(text: str | bytes, where: str) -> Any:
         ) from error
 
 
-def parse_text(text: str | bytes, task_id: str, where: str | None = None) -> RawTask:
-    """A task from the text of its file."""
-    where = where or task_id
-    return parse_task(parse_json(text, where), task_id, where)
-
-
 def parse_task(raw: Any, task_id: str, where: str | None = None) -> RawTask:
-    """A task from its JSON value; `where` (by default the id) begins every error."""
+    """Check a task's JSON value; `where` (by default the id) begins every error."""
     where = where or task_id
     if not isinstance(raw, dict):
         raise TaskError(
@@ -110,7 +104,7 @@ def _answer(pair: dict[str, Any], at: str) -> GridArray | None:
 
 
 def _grid(pair: dict[str, Any], side: str, at: str) -> GridArray:
-    """One grid; cells are looked at one by one only to name a bad one."""
+    """Return one grid; cells are looked at one by one only to name a bad one."""
     if side not in pair:
         raise TaskError(f"{at} has no '{side}'; add the grid or remove the pair")
     at = f"{at}.{side}"
@@ -175,7 +169,7 @@ def _bad_cell(rows: Sequence[Sequence[Any]], at: str) -> TaskError:
 
 
 def _shown(value: Any) -> str:
-    """A bad value and its type, short whatever it holds."""
+    """Return a bad value and its type, short whatever it holds."""
     if value is None:
         return "null"
     if isinstance(value, list | tuple | dict):

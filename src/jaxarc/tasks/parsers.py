@@ -1,9 +1,4 @@
-"""Parsers: a data set behind one set of methods, read once, packed for the device.
-
-The parsers of MiniARC and ConceptARC, and the choice of a parser by name.
-
-Tasks by data set and id, padded to what the data set holds.
-"""
+"""Parsers: a data set behind one set of methods, read once, packed for the device."""
 
 import dataclasses
 import logging
@@ -15,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import jax
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from jaxarc.config.groups import DatasetConfig
@@ -31,7 +25,7 @@ from jaxarc.tasks.packing import (
     unpack_task,
     unstacked_task,
 )
-from jaxarc.tasks.parse import RawTask, parse_json, parse_task, read_bytes
+from jaxarc.tasks.parse import RawTask, parse_task
 from jaxarc.tasks.sources import (
     BOTH,
     FolderSource,
@@ -78,26 +72,27 @@ class TaskParser(ABC):
 
     @classmethod
     def from_hydra(cls: type[P], cfg: Any) -> P:
-        """A parser from the dataset group of a Hydra configuration."""
+        """Return a parser from the dataset group of a Hydra configuration."""
         return cls(DatasetConfig.from_hydra(cfg))
 
     @abstractmethod
     def _find(self, folder: Path) -> FolderSource:
-        """The files of this data set below a folder."""
+        """Return the files of this data set below a folder."""
 
     def _check_embedded(self) -> None:
         raise RuntimeError(
-            f"{self.title} is not carried with the package: set dataset_path to its "
-            f"folder, or fetch it with `jaxrig arc download {self.title.lower()}`"
+            f"{self.title} is not carried with the package: give its folder as "
+            "dataset_path (--path on the command line), or fetch it with "
+            f"`jaxrig arc download {self.title.lower()}`"
         )
 
     def _load(self) -> ParsedDataset:
         if self.source is None:
-            raise RuntimeError(f"{self.title} has no folder: set dataset_path")
+            raise RuntimeError(f"{self.title} has no folder: give it as dataset_path")
         return load_source(self.source)
 
     def _left_out(self, tasks: PackedTasks) -> dict[int, str]:
-        """Sound tasks that are not of this data set, by row, and why."""
+        """Return sound tasks that are not of this data set, by row, and why."""
         return {}
 
     @cached_property
@@ -164,16 +159,16 @@ class TaskParser(ABC):
         return row
 
     def get_available_task_ids(self) -> list[str]:
-        """The ids of all sound tasks, sorted."""
+        """Return the ids of all sound tasks, sorted."""
         return list(self.tasks.ids)
 
     def get_fitting_task_ids(self) -> list[str]:
-        """The ids of the tasks within the configured sizes, sorted."""
+        """Return the ids of the tasks within the configured sizes, sorted."""
         misfits = self._misfits
         return [t for row, t in enumerate(self.tasks.ids) if row not in misfits]
 
     def get_task_by_id(self, task_id: str) -> JaxArcTask:
-        """One task; ValueError if there is none of this id or it does not fit."""
+        """Return one task; ValueError if there is none, or it does not fit."""
         row = self._fitting_row(task_id)
         index = self.get_task_index_for_id(task_id)
         return unstacked_task(self.tasks, row, self._room, index)
@@ -183,7 +178,7 @@ class TaskParser(ABC):
         return unpack_task(self.tasks, self._row(task_id))
 
     def get_random_task(self, key: PRNGKeyArray) -> JaxArcTask:
-        """One of the fitting tasks, all equally likely."""
+        """Return one of the fitting tasks, all equally likely."""
         ids = self.get_fitting_task_ids()
         if not ids:
             raise RuntimeError(
@@ -193,7 +188,7 @@ class TaskParser(ABC):
         return self.get_task_by_id(ids[int(jax.random.randint(key, (), 0, len(ids)))])
 
     def buffer(self, ids: Sequence[str] | None = None) -> JaxArcTask:
-        """These tasks, by default all, as one stack on the device, in this order."""
+        """Stack these tasks, by default all, on the device, in this order."""
         ids = self.tasks.ids if ids is None else ids
         if not ids:
             raise ValueError("no ids: a buffer holds at least one task")
@@ -208,17 +203,12 @@ class TaskParser(ABC):
         return stack_tasks(select_tasks(self.tasks, rows), self._room, indices)
 
     def get_task_index_for_id(self, task_id: str) -> int:
-        """The process-wide number of one of the tasks."""
+        """Return the process-wide number of one of the tasks."""
         self._row(task_id)
         return get_global_task_manager().register_task(task_id)
 
-    def validate_task_index_mapping(self, task_index: Any) -> bool:
-        """Whether a process-wide number stands for one of these tasks."""
-        known = self._rows
-        return get_global_task_manager().get_task_id(int(task_index)) in known
-
-    def reconstruct_task_from_index(self, task_index: Any) -> JaxArcTask:
-        """The task of a process-wide number; ValueError if it is not one of these."""
+    def get_task_by_index(self, task_index: Any) -> JaxArcTask:
+        """Return the task of a process-wide number; ValueError if it is not here."""
         known = self._rows
         task_id = get_global_task_manager().get_task_id(int(task_index))
         if task_id not in known:
@@ -230,26 +220,10 @@ class TaskParser(ABC):
             )
         return self.get_task_by_id(task_id)
 
-    def get_task_by_index(self, task_index: Any) -> JaxArcTask:
-        """The task of a process-wide number, as `reconstruct_task_from_index`."""
-        return self.reconstruct_task_from_index(task_index)
-
-    def load_task_file(self, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """The JSON object of a task file, unchecked beyond being one."""
-        path = Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"no task file {os.fspath(path)!r}")
-        raw = parse_json(read_bytes(path), str(path))
-        if not isinstance(raw, dict):
-            raise ValueError(
-                f"{path}: holds a {type(raw).__name__}; a task is an object"
-            )
-        return raw
-
     def preprocess_task_data(
         self, raw: Any, key: PRNGKeyArray | None = None, task_id: str | None = None
     ) -> JaxArcTask:
-        """A task from its JSON object, checked and padded; `key` is not needed.
+        """Return a task from its JSON object, checked and padded; `key` is not needed.
 
         With an id the task gets a process-wide number, without one it is -1.
         """
@@ -262,7 +236,7 @@ class TaskParser(ABC):
         return unstacked_task(tasks, 0, self._room, index)
 
     def get_max_dimensions(self) -> tuple[int, int, int, int]:
-        """Padded height and width, demonstration slots and test slots."""
+        """Return padded height and width, demonstration slots and test slots."""
         config = self.config
         return (
             config.max_grid_height,
@@ -270,12 +244,6 @@ class TaskParser(ABC):
             config.max_train_pairs,
             config.max_test_pairs,
         )
-
-    def get_grid_config(self) -> dict[str, int]:
-        """The configured sizes and colors of grids."""
-        names = ("max_grid_height", "max_grid_width", "min_grid_height")
-        names += ("min_grid_width", "max_colors", "background_color")
-        return {name: getattr(self.config, name) for name in names}
 
 
 class ArcAgiParser(TaskParser):
@@ -291,7 +259,8 @@ class ArcAgiParser(TaskParser):
         if not kind.startswith("AGI"):
             raise ValueError(
                 f"dataset_name is {self.config.dataset_name!r} and dataset_path is "
-                "empty: only arc-agi-1 and arc-agi-2 are embedded, set dataset_path"
+                "empty: only arc-agi-1 and arc-agi-2 are embedded, give the folder of "
+                "the others as dataset_path (--path on the command line)"
             )
         for one in ("AGI1", "AGI2") if kind == BOTH else (kind,):
             embedded_source(one, self.config.task_split)
@@ -343,54 +312,16 @@ class ConceptArcParser(TaskParser):
         return concept_folder_source(folder)
 
     def get_concept_groups(self) -> list[str]:
-        """The concepts, sorted."""
+        """Return the concepts, sorted."""
         return sorted({_concept(task_id) for task_id in self.tasks.ids})
 
     def get_tasks_in_concept(self, concept: str) -> list[str]:
-        """The ids of a concept's tasks, sorted."""
+        """Return the ids of a concept's tasks, sorted."""
         ids = [task_id for task_id in self.tasks.ids if _concept(task_id) == concept]
         if not ids:
             groups = ", ".join(self.get_concept_groups())
             raise ValueError(f"concept {concept!r} is not one of: {groups}")
         return ids
-
-    def get_random_task_from_concept(
-        self, concept: str, key: PRNGKeyArray
-    ) -> JaxArcTask:
-        """One of a concept's tasks, all equally likely."""
-        ids = self.get_tasks_in_concept(concept)
-        return self.get_task_by_id(ids[int(jax.random.randint(key, (), 0, len(ids)))])
-
-    def get_task_metadata(self, task_id: str) -> dict[str, Any]:
-        """Concept, name, file and numbers of pairs of a task."""
-        demonstrations, tests = self.tasks.counts[self._row(task_id)].tolist()
-        concept, _, name = task_id.partition("/")
-        files = dict(self.source.files) if self.source else {}
-        return {
-            "concept_group": concept,
-            "task_name": name,
-            "file_path": str(files[task_id]),
-            "num_demonstrations": demonstrations,
-            "num_test_inputs": tests,
-        }
-
-    def get_dataset_statistics(self) -> dict[str, Any]:
-        """How many tasks there are, and per concept how many pairs they have."""
-        groups = {}
-        for concept in self.get_concept_groups():
-            ids = self.get_tasks_in_concept(concept)
-            means = np.mean([self.tasks.counts[self._row(i)] for i in ids], axis=0)
-            groups[concept] = {
-                "num_tasks": len(ids),
-                "avg_demonstrations": float(means[0]),
-                "avg_test_inputs": float(means[1]),
-                "tasks": ids,
-            }
-        return {
-            "total_tasks": len(self.tasks.ids),
-            "total_concept_groups": len(groups),
-            "concept_groups": groups,
-        }
 
 
 def _concept(task_id: str) -> str:
@@ -398,7 +329,7 @@ def _concept(task_id: str) -> str:
 
 
 def create_parser(config: DatasetConfig) -> TaskParser:
-    """The parser of the data set that `config.dataset_name` means."""
+    """Return the parser of the data set that `config.dataset_name` means."""
     kind = dataset_kind(config.dataset_name)
     parsers = {"Mini": MiniArcParser, "Concept": ConceptArcParser}
     return parsers.get(kind, ArcAgiParser)(config)
@@ -416,7 +347,7 @@ DATASET_TITLES = {
 def open_dataset(
     dataset: str, path: str | os.PathLike[str] = "", split: str = "all"
 ) -> TaskParser:
-    """A data set, with room for every pair of every task.
+    """Return a data set, with room for every pair of every task.
 
     >>> open_dataset("arc-agi-1", split="train").get_max_dimensions()
     (30, 30, 10, 3)

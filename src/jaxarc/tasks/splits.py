@@ -42,7 +42,7 @@ def available_named_subsets(
     include_builtin: bool = True,
     config: DatasetConfig | None = None,
 ) -> tuple[str, ...]:
-    """Names of registered subsets, and with `include_builtin` of splits and concepts.
+    """Return names of subsets, and with `include_builtin` of splits and concepts.
 
     Concepts are listed where the data can be found: with a config that has its folder.
     """
@@ -57,36 +57,10 @@ def available_named_subsets(
     return tuple(sorted(names))
 
 
-def available_task_ids(
-    dataset: str, config: DatasetConfig | None = None
-) -> tuple[str, ...]:
-    """Every id of a data set, sorted; those not embedded need a config's folder."""
-    return _ids(dataset_kind(dataset), "all", config)
-
-
-def subset_task_ids(dataset: str, name: str) -> tuple[str, ...]:
-    """The ids of a registered subset."""
-    kind = dataset_kind(dataset)
-    if name.strip().lower() not in _subsets[kind]:
-        raise ValueError(
-            f"{kind} has no subset {name!r}, it has: "
-            f"{', '.join(sorted(_subsets[kind])) or 'none'}; register it with "
-            "register_subset"
-        )
-    return _subsets[kind][name.strip().lower()]
-
-
-def get_subset_task_ids(
-    dataset: str, selector: str = "all", config: DatasetConfig | None = None
-) -> tuple[str, ...]:
-    """The ids that a selector means."""
-    return resolve_selector(dataset, selector, config).ids
-
-
 def resolve_selector(
     dataset: str, selector: str = "all", config: DatasetConfig | None = None
 ) -> Selection:
-    """What a selector of a data set means.
+    """Return what a selector of a data set means.
 
     In this order: a registered subset (whatever its case), a split (all, train,
     training, eval, evaluation, test, corpus), a concept, a task id. Subsets and ids are
@@ -128,17 +102,7 @@ def load_subset(
         )
     dataset, name = dataset or path.parent.name, name or path.stem
     register_subset(dataset, name, ids)
-    return subset_task_ids(dataset, name)
-
-
-def load_all_subsets_for_dataset(
-    dataset: str, folder: str | os.PathLike[str]
-) -> tuple[str, ...]:
-    """Register every `<folder>/<Dataset>/*.yaml`; return the names."""
-    files = sorted((Path(folder) / dataset_kind(dataset)).glob("*.yaml"))
-    for path in files:
-        load_subset(path, dataset)
-    return tuple(path.stem.lower() for path in files)
+    return _subsets[dataset_kind(dataset)][name.strip().lower()]
 
 
 def _read_yaml(path: Path) -> Any:
@@ -171,7 +135,7 @@ def _concepts(kind: str, config: DatasetConfig | None) -> dict[str, tuple[str, .
 def _select_ids(
     kind: str, ids: tuple[str, ...], config: DatasetConfig | None
 ) -> Selection:
-    """Ids with the narrowest split that has them all."""
+    """Return ids with the narrowest split that has them all."""
     splits = ("train", "evaluation", "all") if kind.startswith("AGI") else ("all",)
     for split in splits:
         if set(ids).issubset(_ids(kind, split, config)):

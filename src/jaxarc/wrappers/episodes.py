@@ -264,8 +264,7 @@ class Vectorize(Wrapper):
         params = self.params if env_params is None else env_params
         pair, task = start.get("pair"), start.get("task")
         check_choice(params.buffer, params.episode_mode, pair, task)
-        one = lambda k, s: self.env.reset(k, env_params, **s)
-        return jax.vmap(one)(key, start)
+        return _reset_many(self.env, key, env_params, start)
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """Advance by one action each."""
@@ -291,3 +290,10 @@ class Vectorize(Wrapper):
         count = self.arc_state(state).step_count.shape[0]
         rows = [jax.tree.map(lambda x, i=i: x[i], state) for i in range(count)]
         return tuple(self.env.render(row, mode) for row in rows)
+
+
+# Compiled whole: mapped outside of any program, each part of a start that no key
+# changes would be broadcast by a program of its own.
+@jax.jit
+def _reset_many(env: Any, keys: Any, params: Any, start: dict[str, Any]) -> Any:
+    return jax.vmap(lambda key, start: env.reset(key, params, **start))(keys, start)

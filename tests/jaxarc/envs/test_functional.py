@@ -19,7 +19,7 @@ from arc_play import (
     stack,
 )
 from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
-from jaxarc.envs import Environment, functional
+from jaxarc.envs import Environment, calls, functional
 from jaxarc.envs.calls import take_apart
 from jaxarc.envs.functional import (
     arc_reset,
@@ -28,6 +28,7 @@ from jaxarc.envs.functional import (
     batch_step,
 )
 from jaxarc.tasks.samples import create_mock_task, stack_task_list
+from jaxrig import RetraceError
 from jaxrig.checks import CheckError, error_mode
 
 SHAPE = (5, 7)
@@ -70,7 +71,10 @@ def states(tasks):
 
 def traces(function: Any) -> int:
     """How often a compiled function was traced."""
-    return function._cache_size()
+    if function is functional._step:
+        return function.direct._cache_size()
+    programs = calls._programs.items()
+    return sum(p.trace_count for kind, p in programs if kind[0] is function)
 
 
 def random_actions(rng, kind, count=BATCH):
@@ -131,7 +135,7 @@ def test_shapes_and_types_of_the_results(state, states):
 
 def test_one_trace_for_each_kind_of_action(tasks):
     config = make_config(SHAPE, steps=31)
-    before = traces(functional._step.direct), traces(functional._reset)
+    before = traces(functional._step), traces(functional._reset)
     mask = np.zeros(SHAPE, bool)
     for task in tasks:
         for pair in (0, None):
@@ -143,7 +147,7 @@ def test_one_trace_for_each_kind_of_action(tasks):
                 corners = (operation, 0, 0, 1, operation)
                 state, *_ = arc_step(state, create_bbox_action(*corners), config)
                 state, *_ = arc_step(state, create_mask_action(operation, mask), config)
-    assert traces(functional._step.direct) - before[0] == 3
+    assert traces(functional._step) - before[0] == 3
     assert traces(functional._reset) - before[1] == 2
 
 
@@ -161,6 +165,22 @@ def test_one_trace_for_batches_of_one_size(tasks):
             states, *_ = batch_step(states, actions, config)
     assert traces(functional._step_batch) - before[0] == 1
     assert traces(functional._reset_batch) - before[1] == 1
+
+
+def test_numbers_of_ever_other_types_are_refused(tasks, states):
+    """One kind of call has a budget of traces, which the types of numbers use up."""
+    config = make_config(SHAPE, steps=33)
+    states, _ = batch_reset(jax.random.split(KEY, BATCH), config, tasks[0])
+    state = row(states, 0)
+    types = (jnp.int32, jnp.int16, jnp.int8, jnp.uint8, jnp.uint16)
+    cast = lambda action, kind: jax.tree.map(lambda x: x.astype(kind), action)
+    for kind in types[: calls.MAX_TRACES]:
+        arc_step(state, cast(FILL, kind), config)
+        batch_step(states, cast(stack([FILL] * BATCH), kind), config)
+    with pytest.raises(RetraceError, match="give actions as int32 arrays"):
+        arc_step(state, cast(FILL, types[-1]), config)
+    with pytest.raises(RetraceError, match="actions"):
+        batch_step(states, cast(stack([FILL] * BATCH), types[-1]), config)
 
 
 def test_a_compiled_function_around_a_step_compiles_once(tasks):

@@ -12,8 +12,13 @@ import pytest
 
 import arc_reference as reference
 from jaxarc import bits
-from jaxarc.ops.flood import component, reachable, reachable_by_rounds
-from jaxarc.ops.flood_kernel import GRIDS_PER_BLOCK, reachable_by_kernel
+from jaxarc.ops.flood import (
+    GRIDS_PER_BLOCK,
+    component,
+    reachable,
+    reachable_by_kernel,
+    reachable_by_rounds,
+)
 
 
 def snake(side):

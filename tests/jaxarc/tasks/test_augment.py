@@ -12,10 +12,8 @@ from arc_episode_reference import build_task
 from arc_play import row
 from arc_samples import assert_holds, padded, random_raw_task
 from jaxarc.tasks.augment import (
-    augment_planes,
     augment_task,
     random_augmentation,
-    transform_planes,
 )
 from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
 from jaxarc.tasks.parse import RawTask
@@ -93,16 +91,6 @@ def test_a_stack_is_mapped():
     for index, task in enumerate(raw):
         wanted = oracle(task, index, permutations[index])
         assert_holds(row(changed, index), wanted, room)
-
-
-def test_one_grid_with_and_without_checks():
-    rng = np.random.default_rng(3)
-    task = one_task(random_raw_task(rng, "t", 8), Dimensions(8, 8, 3, 2))
-    planes, size = task.pairs[0, 0], task.sizes[0, 0]
-    permutation = jnp.asarray(rng.permutation(10), jnp.int32)
-    given = (planes, size, jnp.int32(3), permutation, 8)
-    checked = eqx.filter_jit(augment_planes)(*given)
-    assert eqx.tree_equal(checked, eqx.filter_jit(transform_planes)(*given))
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arc_environments import clipping, reset, small_buffer, small_env
+from arc_environments import auto_reset, clipping, reset, small_buffer, small_env
 from arc_reference import size_of
 from arc_states import assert_same
 from jaxarc import bits
 from jaxarc.config import GridInitializationConfig
 from jaxarc.envs.initial_grids import draw_grid, permuted_grid, random_grid
-
-pytestmark = pytest.mark.slow  # many programs to compile
 
 WIDTH = 6
 NONE = {
@@ -31,14 +29,17 @@ def only(kind, **more):
     return GridInitializationConfig(**settings)
 
 
-def packed(grid):
-    size = jnp.asarray(size_of(grid), jnp.int32)
-    return bits.pack_grid(jnp.asarray(grid)), size
+def drawn(draw, grid, count):
+    """Grids drawn from one by as many keys, in one program."""
+    planes, size = bits.pack_grid(grid), np.asarray(size_of(grid), np.int32)
 
+    def one(key):
+        found, area = draw(key, jnp.asarray(planes), jnp.asarray(size))
+        active = bits.active_rows(area, found.shape[-1], found.dtype)
+        return bits.unpack_grid(found, active, WIDTH)
 
-def unpacked(planes, size, width=WIDTH):
-    active = bits.active_rows(size, planes.shape[-1], planes.dtype)
-    return np.asarray(bits.unpack_grid(planes, active, width))
+    keys = jax.random.split(jax.random.key(0), count)
+    return np.asarray(jax.jit(jax.vmap(one))(keys))
 
 
 def example(height=4, width=3, side=WIDTH):
@@ -49,10 +50,7 @@ def example(height=4, width=3, side=WIDTH):
 
 
 def draws(config, grid, count=60):
-    keys = jax.random.split(jax.random.key(0), count)
-    one = lambda key: draw_grid(key, *packed(grid), WIDTH, config)
-    planes, sizes = jax.jit(jax.vmap(one))(keys)
-    return [unpacked(*parts) for parts in zip(planes, sizes, strict=True)]
+    return drawn(lambda *start: draw_grid(*start, WIDTH, config), grid, count)
 
 
 def test_a_copy_is_the_input():
@@ -103,26 +101,22 @@ def test_colors_are_renamed_one_to_one_and_black_stays():
 
 def test_without_a_square_only_half_turns():
     grid = example(side=5)
-    keys = jax.random.split(jax.random.key(0), 20)
-    for key in keys:
-        found = unpacked(*permuted_grid(key, *packed(grid), WIDTH, ("rotate",)))
+    turn = lambda *start: permuted_grid(*start, WIDTH, ("rotate",))
+    for found in drawn(turn, grid, 20):
         np.testing.assert_array_equal(inner(found), np.rot90(inner(grid), 2))
 
 
 def test_no_kind_of_permutation_is_a_copy():
     grid = example()
-    found = permuted_grid(jax.random.key(0), *packed(grid), WIDTH, ())
-    np.testing.assert_array_equal(unpacked(*found), grid)
+    (found,) = drawn(lambda *start: permuted_grid(*start, WIDTH, ()), grid, 1)
+    np.testing.assert_array_equal(found, grid)
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_random_grids_fill_about_their_share(dense):
     grid = np.zeros((WIDTH, WIDTH), np.int32)
     grid[:, 5] = -1
-    keys = jax.random.split(jax.random.key(0), 400)
-    one = lambda key: random_grid(key, *packed(grid), WIDTH, 0.4, dense)
-    planes, sizes = jax.vmap(one)(keys)
-    found = np.stack([unpacked(*each) for each in zip(planes, sizes, strict=True)])
+    found = drawn(lambda *start: random_grid(*start, WIDTH, 0.4, dense), grid, 400)
     assert (found[:, :, 5] == -1).all()
     cells = found[:, :, :5]
     assert set(np.unique(cells).tolist()) == set(range(10))
@@ -153,8 +147,9 @@ def likeness(grid, wanted):
     return ((grid == wanted) & (grid >= 0)).sum() / max(union.sum(), 1)
 
 
-@pytest.mark.parametrize("kind", ["demo", "permutation", "empty", "random"])
-@pytest.mark.parametrize("augment", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "augment"), [("permutation", True), ("empty", False), ("random", False)]
+)
 def test_a_start_is_as_similar_as_its_grid(kind, augment):
     env = initialized(only(kind), augment=augment)
     for number in range(6):
@@ -180,9 +175,9 @@ def test_copies_change_nothing_but_the_way_there():
     assert_same(plain.reset(key), copied.reset(key))
 
 
-def test_renewed_episodes_begin_with_a_drawn_grid_too():
+def test_episodes_after_an_auto_reset_begin_with_a_drawn_grid_too():
     env = initialized(only("empty"), buffer=small_buffer())
     state, _ = env.reset(jax.random.key(0))
-    after = env.auto_reset(state, jnp.asarray(True))
+    after = auto_reset(env, state, jnp.asarray(True))
     grid = np.asarray(env.observe(after))
     assert set(np.unique(grid).tolist()) <= {-1, 0}

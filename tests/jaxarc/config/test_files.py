@@ -1,23 +1,85 @@
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jaxarc.config.files import (
-    create_config_template,
-    extend_jaxarc_config,
-    get_config,
+from jaxarc.config.fields import ConfigValidationError
+from jaxarc.config.whole import (
+    MAX_DEPTH,
+    JaxArcConfig,
     get_jaxarc_config_dir,
-    list_available_configs,
     load_jaxarc_config,
     read_yaml,
+    write_yaml,
 )
-from jaxarc.config.whole import JaxArcConfig
 
-OPTIONS = [
-    (group, x) for group, names in list_available_configs().items() for x in names
-]
+pytest.importorskip("yaml")
+BOMB = "a: &a [1, 1]\n" + "".join(
+    f"{x}: &{x} [*{y}, *{y}]\n" for y, x in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def test_mappings_are_read():
+    assert read_yaml("a: {b: [1, x]}\nc: null") == {"a": {"b": [1, "x"]}, "c": None}
+    assert read_yaml("") == read_yaml("# nothing\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- 1\n- 2", "the configuration is .* it must be a mapping"),
+        ("plain", "the configuration is 'plain'"),
+        ("a: [1", "not valid YAML"),
+        ("a: b: c", "not valid YAML"),
+        ("a: 1\n--- \nb: 2", "not valid YAML"),
+        ("[1]: 2", "not valid YAML"),
+        ("a: 2024-99-99", "not valid YAML"),
+        ("a: \x00", "not valid YAML"),
+        ("a: " + "9" * 5000, "not valid YAML"),
+        (BOMB, "uses the anchor 'a'; write the value out"),
+        ("a: !!python/object/apply:os.getcwd []", "uses the tag 'tag:yaml.org"),
+        ("a: !!bool maybe", "uses the tag"),
+        ("a: " + "[" * 5000 + "]" * 5000, f"more than {MAX_DEPTH} levels"),
+        ("a: " + "{x: " * 30 + "1" + "}" * 30, f"more than {MAX_DEPTH} levels"),
+        ("a: 1\nb: 2\na: 3", "gives the key 'a' 2 times; keep one"),
+        ("x: [{a: 1, a: 3}]", "gives the key 'a' 2 times; keep one"),
+    ],
+)
+def test_hostile_text_is_refused(text, sentence):
+    with pytest.raises(ConfigValidationError, match=sentence):
+        read_yaml(text)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text()
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        SCALARS | FLOATS | st.lists(SCALARS) | st.dictionaries(st.text(), SCALARS),
+    )
+)
+def test_what_is_written_is_read_again(mapping):
+    assert read_yaml(write_yaml(mapping)) == mapping
+
+
+def test_order_is_kept():
+    assert write_yaml({"b": 1, "a": 2}) == "b: 1\na: 2\n"
+
+
+def test_other_objects_cannot_be_written():
+    with pytest.raises(ConfigValidationError, match="cannot be written"):
+        write_yaml({"a": object()})
+
+
+GROUPS = {
+    folder.name: sorted(file.stem for file in folder.glob("*.yaml"))
+    for folder in sorted(get_jaxarc_config_dir().iterdir())
+    if folder.is_dir()
+}
+OPTIONS = [(group, name) for group, names in GROUPS.items() for name in names]
 
 
 def read_option(group: str, name: str) -> JaxArcConfig:
@@ -28,7 +90,7 @@ def read_option(group: str, name: str) -> JaxArcConfig:
 
 
 def test_the_groups_are_those_of_the_documents():
-    assert list_available_configs() == {
+    assert GROUPS == {
         "action": ["full", "raw", "standard"],
         "dataset": ["arc_agi_1", "arc_agi_2", "concept_arc", "mini_arc"],
         "environment": ["evaluation", "training"],
@@ -81,7 +143,7 @@ def test_every_option_composes(group, name):
 )
 def test_options_have_the_documented_values(override, path, value):
     pytest.importorskip("hydra")
-    config = JaxArcConfig.from_hydra(get_config([override]))
+    config = JaxArcConfig.from_hydra(load_jaxarc_config(overrides=[override]))
     group, field = path.split(".")
     assert getattr(getattr(config, group), field) == value
 
@@ -123,69 +185,7 @@ def test_own_files_need_a_hydra():
         load_jaxarc_config(use_jaxarc_configs=False)
 
 
-def test_a_template_extends_the_package(tmp_path):
-    pytest.importorskip("hydra")
-    folder = tmp_path / "it's, a [folder]"
-    written = create_config_template(folder)
-    assert sorted(written) == sorted(folder.rglob("*.yaml"))
-    read = JaxArcConfig.from_hydra(extend_jaxarc_config(custom_config_dir=folder))
-    assert read.environment.max_episode_steps == 100
-    assert read.dataset.dataset_name == "arc-agi-2"
-    chosen = JaxArcConfig.from_hydra(
-        extend_jaxarc_config(
-            custom_config_dir=str(folder),
-            overrides=["dataset=custom", "reward=training"],
-        )
-    )
-    assert chosen.validate() == ()
-    assert chosen.dataset.max_grid_height == 40
-    assert chosen.reward.success_bonus == 15.0
-
-
-def test_the_strategy_says_whose_file_is_taken(tmp_path):
-    pytest.importorskip("hydra")
-    (tmp_path / "history").mkdir()
-    (tmp_path / "history" / "standard.yaml").write_text("max_history_length: 5\n")
-    (tmp_path / "history" / "tiny.yaml").write_text("max_history_length: 2\n")
-
-    def length(*overrides: str, **options: str) -> int:
-        folder: Any = {"custom_config_dir": tmp_path, "overrides": overrides}
-        return extend_jaxarc_config(**folder, **options).history.max_history_length
-
-    assert length() == 5
-    assert length(merge_strategy="jaxarc_overrides_custom") == 1000
-    assert length("history=tiny", merge_strategy="jaxarc_overrides_custom") == 2
-
-
-def test_without_an_own_folder_it_is_the_package():
-    pytest.importorskip("hydra")
-    assert extend_jaxarc_config() == load_jaxarc_config()
-
-
-def test_wrong_arguments_are_named(tmp_path):
-    with pytest.raises(
-        ValueError, match="merge strategy 'both' is not one of: custom_"
-    ):
-        extend_jaxarc_config(merge_strategy="both")
-    with pytest.raises(FileNotFoundError, match="none is no folder of configuration"):
-        extend_jaxarc_config(custom_config_dir=tmp_path / "none")
-
-
-def test_a_template_replaces_nothing(tmp_path):
-    (tmp_path / "config.yaml").write_text("mine: 1\n")
-    with pytest.raises(FileExistsError, match=r"config\.yaml exists; choose another"):
-        create_config_template(tmp_path)
-    assert [x.name for x in tmp_path.iterdir()] == ["config.yaml"]
-    assert create_config_template(tmp_path / "bare", include_examples=False) == (
-        tmp_path / "bare" / "config.yaml",
-    )
-
-
 def test_a_missing_hydra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "hydra", None)
     with pytest.raises(ImportError, match=r'pip install -e "\.\[hydra\]"'):
         load_jaxarc_config()
-
-
-def test_the_folder_holds_the_files():
-    assert (Path(get_jaxarc_config_dir()) / "config.yaml").is_file()

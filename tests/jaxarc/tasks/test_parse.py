@@ -15,7 +15,6 @@ from jaxarc.tasks.parse import (
     TaskError,
     parse_json,
     parse_task,
-    parse_text,
     read_bytes,
 )
 
@@ -38,7 +37,7 @@ def broken(path, value):
 @given(st.integers(0, 2**32), st.booleans())
 def test_grids_come_through(seed, answers):
     raw = random_raw_task(np.random.default_rng(seed), answers=answers)
-    parsed = parse_text(json.dumps(as_json(raw)), "abc")
+    parsed = parse_task(parse_json(json.dumps(as_json(raw)), "abc"), "abc")
     assert parsed.id == "abc"
     for got, expected in zip(
         (*parsed.train, *parsed.test), (*raw.train, *raw.test), strict=True
@@ -159,13 +158,13 @@ def test_large_grids_are_refused_before_they_are_built(shape):
 @given(st.integers(0, len(json.dumps(SOUND)) - 1))
 def test_truncated_text_is_refused(length):
     with pytest.raises(TaskError, match=r"abc\.json: not JSON .*download"):
-        parse_text(json.dumps(SOUND)[:length], "abc", "abc.json")
+        parse_json(json.dumps(SOUND)[:length], "abc.json")
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_give_a_task_error_or_a_task(data):
     with pytest.raises(TaskError, match=r"^abc\.json: "):
-        parse_text(data, "abc", "abc.json")
+        parse_json(data, "abc.json")
 
 
 JSON = st.recursive(
