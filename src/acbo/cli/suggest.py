@@ -145,9 +145,7 @@ def graph(
     console = make_console()
     with refusing():
         table = read_csv(data, target=target)
-        found = load_surrogate().edge_probs(
-            np.asarray(table.values), np.asarray(table.intervened)
-        )
+        found = load_surrogate().edge_probs(table.values, table.intervened)
         probs = np.asarray(found, np.float64)
         np.fill_diagonal(probs, 0.0)
         if out is not None:

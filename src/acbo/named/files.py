@@ -273,7 +273,7 @@ def fit_scm(
     table = data if isinstance(data, DataTable) else frame_to_table(data)
     names, edges = read_graph(graph, table.names)
     values = np.asarray(table.values, dtype=np.float64)
-    free = ~np.asarray(table.intervened)
+    free = ~table.intervened
     weights, bases, scales = {}, {}, {}
     for place, name in enumerate(names):
         causes = parents_of(name, edges)
