@@ -1,8 +1,6 @@
-"""What an experiment was worth, from data and model alone: no ground truth, no critic.
+"""Rewards of experiments and exploration bonuses, from data and model alone.
 
 Everything is pure and on arrays, so it can be compiled and mapped over episodes.
-
-Reasons to try a variable beyond its promise, and how that urge cools down.
 """
 
 import math

@@ -1,6 +1,5 @@
-"""Bayesian optimization without causes: a Gaussian process for every variable.
-
-Interventions on one variable or on two at once, by chance and by processes.
+"""Bayesian optimization without causes: a Gaussian process for every variable, or for
+every set of one or two variables.
 """
 
 from collections.abc import Callable

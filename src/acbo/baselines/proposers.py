@@ -1,10 +1,6 @@
-"""Turning scores of variables and values into one allowed action.
+"""Proposers by chance, the truth, a given posterior, and exact posteriors over models.
 
-Proposers without a model of their own: chance, the truth, a given posterior.
-
-Experiments chosen with whole models drawn from an exact posterior.
-
-The models are linear and ignore that other variables may be clipped to their ranges;
+Exact models are linear and ignore that other variables may be clipped to their ranges;
 the values proposed are within them. A linear outcome is best at an end of a range, and
 so is its expected improvement, which is convex in the value: only ends are tried.
 """

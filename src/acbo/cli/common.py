@@ -1,7 +1,4 @@
-"""What users give on the command line: tables, ranges and names, checked at once.
-
-What the commands share in what they show: tables, JSON, and files.
-"""
+"""Options, tables and messages that the commands share; input is checked at once."""
 
 import json as json_text
 import re

@@ -1,6 +1,5 @@
-"""`jaxrig causal eval`: the shipped models beside baselines, on held-out problems.
-
-`jaxrig causal optimize` and `problems`: interventions on problems of the field.
+"""`jaxrig causal eval`, `optimize` and `problems`: the shipped models beside baselines,
+on held-out models and on problems of the field.
 """
 
 from collections.abc import Mapping, Sequence

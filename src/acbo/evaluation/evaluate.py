@@ -1,11 +1,5 @@
-"""Held-out problems, frozen by a seed: models of one family and size, and first rows.
-
-The key of a problem depends on seed, family, size and index only, so that more problems
-extend a set and leave the ones before as they were.
-
-One call that runs systems on frozen held-out problems and reports how they did.
-
-Proposers on the named problems: how far they get from doing nothing to the best.
+"""Run systems on held-out random models, or on the named problems, and report how they
+did. All systems meet the same problems, frozen by a seed.
 """
 
 import dataclasses

@@ -1,16 +1,12 @@
-"""How good a parent prediction or a run of experiments is, one number each.
-
-Arrays of variables or steps lie on the last axis; `mask` leaves out the target and
-padding. Where a ratio has nothing below the line, precision, recall and F1 are 0 and
-the areas under curves are NaN, so that they drop out of means.
-
-Do probabilities mean what they say: reliability curves.
-
-Scores of one system on one held-out problem, for mapping over many.
+"""Held-out problems, and scores of one system on one of them.
 
 A predictor has `predict(values, intervened, row_mask, var_mask, target)`, which gives
 parent probabilities [d] and None or, for beliefs over whole sets, a pair of log
 probabilities [K] and members [K, d]. A proposer has `propose`; see `acbo.environment`.
+
+Metrics take variables or steps on the last axis; `mask` leaves out the target and
+padding. Where a ratio has nothing below the line, precision, recall and F1 are 0 and
+the areas under curves are NaN, so that they drop out of means.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,11 +1,12 @@
-"""Data sets as the network sees them: scaled by column, padded to a bucket.
+"""Data sets as the network sees them: scaled by column, padded to a bucket, with
+closed-form statistics of each ordered pair of variables.
 
-What the rows say about each ordered pair of variables, in closed form.
-
-Linear models leave all their evidence in second moments; giving these to the network
-spares it to learn them row by row. Every statistic of i -> j leaves out the rows in
-which j was set, where j tells nothing about its causes.
+Linear models leave all their evidence in second moments; given these, the network need
+not learn them row by row. Every statistic of i -> j leaves out the rows in which j was
+set, where j tells nothing about its causes.
 """
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -75,7 +76,6 @@ def standardize(
     return jnp.where(there, (values - mean[None]) / spread[None], 0.0)
 
 
-PAIR_FEATURES = 17
 CERTAIN = 1e6  # t value of a variable explained by itself
 
 
@@ -163,6 +163,34 @@ def _correlations(
     return jnp.clip(covariance / (spread_i * spread_j[None]), -0.9999, 0.9999), count
 
 
+class PairFeatures(NamedTuple):
+    """What the rows say about whether i causes j, each [i, j]; "back" is of j -> i.
+
+    Large numbers are squashed.
+    """
+
+    correlation: Float[Array, "d d"]  # over observational rows
+    correlation_z: Float[Array, "d d"]  # Fisher's z of it, in standard errors
+    correlation_free: Float[Array, "d d"]  # over all rows where j was free
+    log_evidence: Float[Array, "d d"]  # log(1 + log likelihood ratio) of it
+    slope: Float[Array, "d d"]  # of i in the regression of j on all others
+    t_value: Float[Array, "d d"]
+    slope_back: Float[Array, "d d"]
+    t_value_back: Float[Array, "d d"]
+    effect: Float[Array, "d d"]  # regression of j on i over rows where i was set
+    effect_t: Float[Array, "d d"]
+    effect_back: Float[Array, "d d"]
+    effect_t_back: Float[Array, "d d"]
+    times_cause_set: Float[Array, "d d"]  # log(1 + rows where i was set)
+    times_effect_set: Float[Array, "d d"]
+    observational_rows: Float[Array, "d d"]
+    interventional_rows: Float[Array, "d d"]
+    is_itself: Float[Array, "d d"]  # 1 where i is j
+
+
+PAIR_FEATURES = len(PairFeatures._fields)
+
+
 def pair_statistics(
     z: Float[Array, "n d"],
     intervened: Bool[Array, "n d"],
@@ -188,24 +216,25 @@ def pair_statistics(
     times = jnp.log1p(acted.sum(axis=0))
     gain = -0.5 * n_free[None] * jnp.log1p(-jnp.square(active))
     whole = jnp.ones((d, d), z.dtype)
-    features = [
-        passive,
-        squash(jnp.arctanh(passive) * jnp.sqrt(n_observed)[None]),
-        active,
-        jnp.log1p(gain),
-        squash(slope),
-        squash(t),
-        squash(slope.T),
-        squash(t.T),
-        squash(effect),
-        squash(effect_t),
-        squash(effect.T),
-        squash(effect_t.T),
-        whole * times[:, None],
-        whole * times[None, :],
-        whole * (jnp.log1p(observed.sum().astype(z.dtype)) - 3.5),
-        whole * jnp.log1p((row_mask & ~observed).sum().astype(z.dtype)) / 3.0,
-        jnp.eye(d, dtype=z.dtype),
-    ]
+    set_rows = jnp.log1p((row_mask & ~observed).sum().astype(z.dtype))
+    features = PairFeatures(
+        correlation=passive,
+        correlation_z=squash(jnp.arctanh(passive) * jnp.sqrt(n_observed)[None]),
+        correlation_free=active,
+        log_evidence=jnp.log1p(gain),
+        slope=squash(slope),
+        t_value=squash(t),
+        slope_back=squash(slope.T),
+        t_value_back=squash(t.T),
+        effect=squash(effect),
+        effect_t=squash(effect_t),
+        effect_back=squash(effect.T),
+        effect_t_back=squash(effect_t.T),
+        times_cause_set=whole * times[:, None],
+        times_effect_set=whole * times[None, :],
+        observational_rows=whole * (jnp.log1p(observed.sum().astype(z.dtype)) - 3.5),
+        interventional_rows=whole * set_rows / 3.0,
+        is_itself=jnp.eye(d, dtype=z.dtype),
+    )
     there = (var_mask[:, None] & var_mask[None, :])[..., None]
     return jnp.where(there, jnp.stack(features, axis=-1), 0.0)

@@ -1,6 +1,5 @@
-"""Masked attention of many places at once, along either axis of a table of cells.
-
-Layers over the last axis of arrays of any rank, in the arrays' own precision.
+"""Layers over the last axis of arrays of any rank, in the arrays' own precision, and
+masked attention along either axis of a table of cells.
 """
 
 import functools

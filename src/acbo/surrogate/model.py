@@ -1,6 +1,4 @@
-"""The two stages of the network: rows and variables in turn, then pairs of them.
-
-The surrogate network: from a data set to the probability of every edge.
+"""The surrogate network: from a data set to the probability of every edge.
 
 Rows and variables attend in turn; what they learn meets the statistics of each pair,
 and the pairs reason over triples. Nothing depends on the order or the number of rows

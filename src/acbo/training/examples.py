@@ -91,10 +91,16 @@ class NamedExample(eqx.Module):
 class BatchArrays(eqx.Module):
     """All that a compiled step sees of a batch: arrays of the bucket's shape."""
 
-    example: Example | NamedExample
+    example: Example
     expert_probs: Float[Array, "*batch k"]
     expert_accuracies: Float[Array, "*batch"]
     true_index: Int[Array, "*batch"]
+
+
+class NamedBatch(BatchArrays):
+    """Examples of the same names, for models that take names."""
+
+    example: NamedExample
 
 
 def set_bucket(columns: int, largest: int) -> int:
@@ -223,7 +229,7 @@ def encode_named(
     observational_data: Any,
     *rest: Any,
     true_sets: Sequence[frozenset[str] | None] | None = None,
-) -> tuple[BatchArrays, ...]:
+) -> tuple[NamedBatch, ...]:
     """Return the examples of a batch without padding, those of the same names together.
 
     Takes what `encode_batch` takes.
@@ -249,7 +255,7 @@ def encode_named(
         )
         accuracies = padded.expert_accuracies[chosen]
         probs, places = padded.expert_probs[chosen, :k], padded.true_index[chosen]
-        found.append(BatchArrays(example, probs, accuracies, places))
+        found.append(NamedBatch(example, probs, accuracies, places))
     return tuple(found)
 
 

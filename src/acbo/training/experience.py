@@ -1,10 +1,8 @@
-"""What a policy does while it learns: a temperature on its choice, and a bonus.
+"""Experience of a learning policy: episodes on fresh models, labeled by the truth.
 
-What is true of an episode: labels for the surrogate, and how well it went.
-
-Experience by hand: collect it, and improve surrogate and policy on it.
-
-The three functions of the guide; `grpo_with_jax_surrogate` is the loop around them.
+The guide's three functions collect it and improve surrogate and policy on it;
+`grpo_with_jax_surrogate` is the loop around them. While it learns, a policy has a
+temperature on its choice and earns an exploration bonus.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
-"""Held-out trials of a system in training: the same fresh problems every time.
-
-Training of both at once as the guide has it: surrogate by the compiled step, policy
-by GRPO, experience in between.
+"""Training of surrogate and policy at once: experience, one compiled surrogate step,
+one GRPO update, and from time to time an evaluation on held-out problems.
 """
 
 import functools
@@ -122,8 +120,6 @@ _compiled_trials = compile_once(_trials, max_traces=16)  # one per configuration
 
 logger = logging.getLogger(__name__)
 
-FOLLOWED = ("f1", "improvement", "accuracy", "mean_reward")
-
 
 @dataclass(frozen=True, eq=False)
 class TrainedSystem:
@@ -182,8 +178,14 @@ class _Rounds:
             policy, update = improve_policy(params, seen)
             metrics |= {f"policy/{name}": x for name, x in vars(update).items()}
         metrics = jax.device_get(metrics)
-        said = {name: float(metrics[name]) for name in FOLLOWED}
-        curriculum = update_curriculum(state.curriculum, self._levels, **said)
+        curriculum = update_curriculum(
+            state.curriculum,
+            self._levels,
+            f1=float(metrics["f1"]),
+            improvement=float(metrics["improvement"]),
+            accuracy=float(metrics["accuracy"]),
+            mean_reward=float(metrics["mean_reward"]),
+        )
         metrics["level"] = curriculum.level + 1
         policy = replace(policy, recipe=self._recipe)
         if (done + 1) % self._config.evaluation.eval_frequency == 0:

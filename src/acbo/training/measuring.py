@@ -1,6 +1,5 @@
-"""What a step costs, measured until the device is done: compiling, running, memory.
-
-Lists of parent sets and names as hashable tuples, and back.
+"""The guide's tools: what a step costs (compiling, running, memory), and names as
+hashable static arguments.
 """
 
 import tracemalloc

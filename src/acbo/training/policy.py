@@ -1,10 +1,5 @@
-"""Training of the policy: imitation of an expert first, then GRPO, on the device.
-
-Behavioral cloning: the policy learns to choose as an expert does.
-
-Joint training: rounds of surrogate steps, then of policy updates on what it says.
-
-The recipes by which the shipped surrogate and policy were trained.
+"""Training of the policy on the device: by imitation of an expert, by GRPO, and jointly
+with the surrogate. The recipes of the shipped surrogate and policy are here too.
 """
 
 from dataclasses import dataclass, field, replace

@@ -1,11 +1,8 @@
-"""Examples from samples: data as the surrogate takes it, labeled by the exact expert.
+"""Training by difficulty: random models, their samples labeled by the exact expert, and
+the guide's loop over easy, medium and hard problems.
 
 The expert averages over all graphs of a linear-Gaussian model, so its posterior is
 what a surrogate would best learn to give in one pass.
-
-Progressive learning by name: problems of each difficulty, trained one by one.
-
-A model, a batch and settings of the size that the performance guide speaks of.
 """
 
 import logging

@@ -93,7 +93,7 @@ class Objective:
     of 0 where a set is padding; one with a `true_index` gets the true set's place.
     """
 
-    model: ParentSetModel | UserModel
+    model: Any  # a ParentSetModel, or a UserModel for named examples
     loss: Callable[..., Any]
     weight_decay: float
 

@@ -1,9 +1,7 @@
-"""What the surrogate is told about a data set: the true graph, or what can be known.
+"""Training of the surrogate: models, data, loss and update in one compiled scan.
 
-The exact posterior given the rows is what a learner without a prior over families
-should say; the true graph teaches it the families it is trained on as well.
-
-Training of the surrogate: models, data, loss and update in one compiled scan.
+It learns the true graph, or the exact posterior given the rows: what a learner without
+a prior over families should say. The true graph teaches it those families as well.
 """
 
 from dataclasses import dataclass, field

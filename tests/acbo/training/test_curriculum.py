@@ -8,6 +8,7 @@ import pytest
 
 from acbo.policy.environment import EpisodeConfig
 from acbo.training.curriculum import (
+    CONVERGENCE,
     LEVELS,
     ConvergenceConfig,
     classify_difficulty,
@@ -24,7 +25,7 @@ LEARNED = {**GOOD, "f1": 0.1, "accuracy": 1.0}
 def go(rounds, state=None, levels=(LEVEL, LEVEL), **changes):
     state = start_curriculum(levels) if state is None else state
     for _ in range(rounds):
-        state = update_curriculum(state, levels, **GOOD | changes)
+        state = update_curriculum(state, levels, CONVERGENCE, **GOOD | changes)
     return state
 
 
