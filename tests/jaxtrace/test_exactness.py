@@ -115,22 +115,23 @@ def check(name, scale, count, dtype, tolerance):
     assert bool(np.all(field.contains(x)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["graded", "slivers", "mixed", "refined"])
 def test_single_precision_at_every_scale(name):
-    for scale in SCALES:
-        check(name, scale, 5_000, np.float32, 1e-5)
+    for scale in (1e-6, 1.0, 1e6):
+        check(name, scale, 2_000, np.float32, 1e-5)
 
 
-@pytest.mark.parametrize("name", ["tetra", "hexahedron", "mixed"])
-def test_double_precision_at_every_scale(double, name):
-    for scale in SCALES:
-        check(name, scale, 5_000, np.float64, 1e-12)
+def test_double_precision_at_every_scale(double):
+    for scale in (1e-6, 1.0, 1e6):
+        check("mixed", scale, 2_000, np.float64, 1e-12)
 
 
 @pytest.mark.slow  # a million places on every mesh
 @pytest.mark.parametrize("name", NAMES)
 def test_nobody_of_a_million_is_missed(name):
     check(name, 1.0, 1_000_000, np.float32, 1e-5)
+    for scale in SCALES:
+        check(name, scale, 50_000, np.float32, 1e-5)
 
 
 INNER = {
@@ -165,7 +166,7 @@ def on_faces(points, rows, codes, count):
 
 @pytest.mark.parametrize(
     "name",
-    ["tetra", "slivers", "hexahedron", "mixed"],
+    ["slivers", "mixed"],
 )
 def test_nothing_jumps_across_a_face(double, name):
     """Rough values: whatever the cell on either side, the face has one value."""

@@ -129,15 +129,34 @@ def load_optimized_dataset(
     info |= _facts(slices) | {"notes": series.notes}
     if isinstance(series.geometry, tuple):
         return _make_changing(series, *rules, spatial_interpolation)
+    return _make_series(series, info, *rules, spatial_interpolation)
+
+
+def _make_series(
+    series: Series,
+    info: dict[str, Any],
+    interpolation: str,
+    extrapolation: str,
+    outside: str | None,
+    spatial_interpolation: str,
+) -> TimeSeriesField:
+    """Return the time series of a loaded series; a grid is handed over by its axes."""
+    options: dict[str, Any] = {
+        "interpolation": interpolation,
+        "extrapolation": extrapolation,
+        "_source_info": info,
+        "spatial_interpolation": spatial_interpolation,
+        "outside": outside,
+    }
+    if isinstance(series.geometry, GridAxes):
+        axes = (series.geometry.x, series.geometry.y, series.geometry.z)
+        values = np.asarray(series.velocities)
+        return TimeSeriesField.on_grid(values, series.times, axes, **options)
     arrays = series_arrays(series)
     return TimeSeriesField(
         *(arrays[name] for name in ("velocity_data", "times", "positions")),
-        interpolation,
-        extrapolation,
-        info,
-        spatial_interpolation=spatial_interpolation,
-        outside=outside,
         **{name: arrays[name] for name in _CELLS},
+        **options,
     )
 
 
