@@ -169,7 +169,7 @@ def test_data_that_is_there_is_not_downloaded(mini):
 
 def test_missing_data_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("JAXRIG_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(RuntimeError, match="folder as dataset_path"):
+    with pytest.raises(RuntimeError, match="the data set as dataset_path"):
         make("Mini", dataset_path=str(tmp_path / "nothing"))
 
 

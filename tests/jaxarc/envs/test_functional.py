@@ -18,7 +18,12 @@ from arc_play import (
     row,
     stack,
 )
-from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
+from jaxarc.actions import (
+    PointAction,
+    create_bbox_action,
+    create_mask_action,
+    create_point_action,
+)
 from jaxarc.envs import Environment, calls, functional
 from jaxarc.envs.calls import take_apart
 from jaxarc.envs.functional import (
@@ -172,15 +177,21 @@ def test_numbers_of_ever_other_types_are_refused(tasks, states):
     config = make_config(SHAPE, steps=33)
     states, _ = batch_reset(jax.random.split(KEY, BATCH), config, tasks[0])
     state = row(states, 0)
-    types = (jnp.int32, jnp.int16, jnp.int8, jnp.uint8, jnp.uint16)
-    cast = lambda action, kind: jax.tree.map(lambda x: x.astype(kind), action)
-    for kind in types[: calls.MAX_TRACES]:
-        arc_step(state, cast(FILL, kind), config)
-        batch_step(states, cast(stack([FILL] * BATCH), kind), config)
-    with pytest.raises(RetraceError, match="give actions as int32 arrays"):
-        arc_step(state, cast(FILL, types[-1]), config)
-    with pytest.raises(RetraceError, match="actions"):
-        batch_step(states, cast(stack([FILL] * BATCH), types[-1]), config)
+    types = [(jnp.int32, jnp.int32), (jnp.int16, jnp.int16), (jnp.int8, jnp.int8)]
+    types += [(jnp.int16, jnp.int32), (jnp.int8, jnp.int32)]
+    cast = lambda action, kind: PointAction(
+        action.operation.astype(kind[0]),
+        action.row.astype(kind[1]),
+        action.col.astype(kind[1]),
+    )
+    with jax.numpy_dtype_promotion("standard"):
+        for kind in types[: calls.MAX_TRACES]:
+            arc_step(state, cast(FILL, kind), config)
+            batch_step(states, cast(stack([FILL] * BATCH), kind), config)
+        with pytest.raises(RetraceError, match="give actions as int32 arrays"):
+            arc_step(state, cast(FILL, types[-1]), config)
+        with pytest.raises(RetraceError, match="actions"):
+            batch_step(states, cast(stack([FILL] * BATCH), types[-1]), config)
 
 
 def test_a_compiled_function_around_a_step_compiles_once(tasks):
