@@ -141,9 +141,9 @@ def test_another_process_with_other_numbers_finds_the_task(parser, tmp_path):
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from pathlib import Path
-from jaxarc.tasks.identity import register_task_globally
+from jaxarc.tasks.identity import create_jax_task_index
 for name in ("zz", "yy", "cc", "xx"):
-    register_task_globally(name)
+    create_jax_task_index(name)
 from arc_states import folder_parser
 from jaxarc.state import ArcEnvState
 parser = folder_parser(Path({str(tmp_path / "tasks")!r}))
