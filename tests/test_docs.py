@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from acbo.mechanisms import MECHANISMS
 from jaxrig import __version__
+from jaxtrace.integrators import METHODS
+from jaxtrace.io.formats import FORMATS
+from jaxtrace.tracking.boundary import BOUNDARIES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,6 +29,17 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
     run(page)
     if any(tmp_path.iterdir()):  # a reader may run a page again in the same folder
         run(page)
+
+
+@pytest.fixture(autouse=True)
+def families():
+    """Forget the members that a page adds to a family."""
+    registries = (BOUNDARIES, FORMATS, MECHANISMS, METHODS)
+    before = [dict(registry) for registry in registries]
+    yield
+    for registry, members in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(members)
 
 
 def run(page: Path) -> None:

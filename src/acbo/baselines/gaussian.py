@@ -225,7 +225,7 @@ class GaussianPairs(eqx.Module):
 
 
 def _alone(arm: Arm, points: Float[Array, "m 2"]) -> Float[Array, "m 2"]:
-    """Points as they are set: of one variable alone, by the first share."""
+    """Return points as they are set: of one variable alone, by the first share."""
     same = jnp.stack([points[:, 0], points[:, 0]], axis=1)
     return jnp.where(arm[0] == arm[1], same, points)
 

@@ -134,7 +134,9 @@ def make_table(
     left: int = 1,
     title: str = "",
 ) -> Table:
-    """Cells as they are under named columns; all but the first `left` to the right."""
+    """Return cells as they are under named columns; all but the first `left` to the
+    right.
+    """
     table = Table(box=box.SIMPLE, title=title or None, title_justify="left")
     for place, column in enumerate(columns):
         side = "left" if place < left else "right"

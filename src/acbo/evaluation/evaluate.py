@@ -108,7 +108,7 @@ class _Harness:
         self._maps: dict[tuple[Any, ...], ChunkedMap] = {}
 
     def judge(self, cell: Cell, systems: Mapping[str, Any]) -> list[Result]:
-        """Results of all systems in one cell, by what each of them can do."""
+        """Return results of all systems in one cell, by what each of them can do."""
         predictors = {k: v for k, v in systems.items() if hasattr(v, "predict")}
         proposers = {k: v for k, v in systems.items() if hasattr(v, "propose")}
         protocol = self._protocol
@@ -235,7 +235,7 @@ def evaluate_problems(
 
 
 def _judge(problem: Problem, cell: Cell, system: str, actions: Any) -> Result:
-    """True expected outcomes of all actions, and how far the best of them is."""
+    """Return true expected outcomes of all actions, and how far the best of them is."""
     made = interventions_of(actions, problem.scm.names)
     means = [problem.expected_outcome(each) for each in made]
     outcomes = np.reshape(means, jax.tree.leaves(actions)[0].shape[:2])

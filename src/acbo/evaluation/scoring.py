@@ -278,7 +278,7 @@ class Protocol:
         check_direction(self.direction)
 
     def bucket(self, size: int) -> int:
-        """Number of columns in which models of this size are held."""
+        """Return number of columns in which models of this size are held."""
         room = [d for d in self.buckets if d >= size]
         if not room:
             raise ValueError(
@@ -325,7 +325,7 @@ def draw_task(
 
 
 def _parents(task: Task) -> tuple[Bool[Array, " d"], Bool[Array, " d"]]:
-    """True parents of the target, and the variables that could be."""
+    """Return true parents of the target, and the variables that could be."""
     scm = task.scm
     mask = scm.mask & (jnp.arange(scm.size) != scm.target)
     return scm.adjacency[:, scm.target] & mask, mask

@@ -143,7 +143,7 @@ def _sum_levels(
 
 
 def sum_orders_into(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]:
-    """Log weight of all orders of W with their graphs, for every W.
+    """Return log weight of all orders of W with their graphs, for every W.
 
     `sums` are those of `acbo.posterior.sums.sum_parent_sets`.
     """
@@ -151,7 +151,9 @@ def sum_orders_into(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]
 
 
 def sum_orders_out(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]:
-    """Log weight of all orders of the rest, with their graphs, after W came first."""
+    """Return log weight of all orders of the rest, with their graphs, after W came
+    first.
+    """
     return _sum_levels(sums, outward=True)
 
 

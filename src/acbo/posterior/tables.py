@@ -190,7 +190,7 @@ def pad_rows(
 def make_posterior(
     table: CheckedData, logs: np.ndarray, max_parents: int, method: str
 ) -> ParentSetPosterior:
-    """Log probabilities over the candidate sets of the target as a posterior."""
+    """Return log probabilities over the candidate sets of the target as a posterior."""
     target = table.names[table.target]
     sets = enumerate_possible_parent_sets(table.names, target, max_parents)
     chances = np.exp(logs.astype(np.float64))

@@ -41,7 +41,7 @@ def row_bucket(rows: int) -> int:
 
 
 def pad_rows(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Room for so many rows and columns, zeros where there was nothing."""
+    """Return room for so many rows and columns, zeros where there was nothing."""
     extra = ((0, rows - array.shape[0]), (0, columns - array.shape[1]))
     return np.pad(array, extra)
 

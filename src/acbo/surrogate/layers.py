@@ -90,7 +90,7 @@ class Norm(eqx.Module):
         self.shift = jnp.zeros(dim)
 
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
-        """Statistics are taken in single precision."""
+        """Return statistics are taken in single precision."""
         wide = x.astype(jnp.float32)
         centered = wide - wide.mean(axis=-1, keepdims=True)
         variance = jnp.square(centered).mean(axis=-1, keepdims=True)

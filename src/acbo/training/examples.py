@@ -104,7 +104,9 @@ class NamedBatch(BatchArrays):
 
 
 def set_bucket(columns: int, largest: int) -> int:
-    """Room for the sets of a bucket: all of up to 3 parents, or of more if needed."""
+    """Return room for the sets of a bucket: all of up to 3 parents, or of more if
+    needed.
+    """
     return count_parent_sets(columns, max(largest, USUAL_PARENTS))
 
 

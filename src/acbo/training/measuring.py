@@ -62,7 +62,7 @@ def benchmark_sustained_performance(
     args: Sequence[Any],
     n_runs: int = 10,
 ) -> float:
-    """Seconds of the regular step over those of the compiled one, both warm.
+    """Return seconds of the regular step over those of the compiled one, both warm.
 
     Medians over runs in turns, so that a busy moment hits both alike.
     """

@@ -265,8 +265,9 @@ def batch_arrays(batch: tuple[Any, ...], named: bool = False) -> Batch:
 
 
 def _strong(tree: PyTree) -> PyTree:
-    """Nothing weakly typed, as fresh states may be; what a step returns stays whole,
-    since taking it apart and together would cost a small step a tenth of its time.
+    """Return nothing weakly typed, as fresh states may be; what a step returns stays
+    whole, since taking it apart and together would cost a small step a tenth of its
+    time.
     """
     weak = any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(tree))
     return jax.tree.map(strong, tree) if weak else tree

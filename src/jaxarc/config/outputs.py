@@ -156,7 +156,7 @@ class LoggingConfig(Config):
     batched_logging_enabled: bool = False
 
     def _relation_errors(self) -> Iterator[str]:
-        """Log what asks for steps and for fewer lines at once; yield no error."""
+        """Yield log what asks for steps and for fewer lines at once; yield no error."""
         of_steps = ("log_operations", "log_grid_changes", "log_rewards")
         asked = [name for name in of_steps if getattr(self, name)]
         if asked and self.log_level != "DEBUG":

@@ -57,7 +57,9 @@ class JaxArcConfig(Config):
     grid_initialization: GridInitializationConfig | None = None
 
     def __hash__(self) -> int:
-        """The hash of the fields, worked out once: every compiled call asks for it."""
+        """Return the hash of the fields, worked out once: every compiled call asks for
+        it.
+        """
         known = self.__dict__.get("_hash")
         if known is None:
             values = (getattr(self, f.name) for f in dataclasses.fields(self))
@@ -66,7 +68,7 @@ class JaxArcConfig(Config):
         return known
 
     def _relation_errors(self) -> Iterator[str]:
-        """Log conflicts between groups, which are legal; yield no error."""
+        """Yield log conflicts between groups, which are legal; yield no error."""
         pictures = set(self.visualization.output_formats) - {"console"}
         if self.visualization.enabled and pictures and self.storage.policy == "none":
             logger.warning(

@@ -104,7 +104,7 @@ def every_pair(env: Any) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
 def summarize(
     results: Mapping[Any, EvaluationResult],
 ) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of every figure over seeds."""
+    """Return mean and standard deviation of every figure over seeds."""
     figures: Sequence[dict[str, float]] = [r.figures() for r in results.values()]
     values = {name: [f[name] for f in figures] for name in figures[0]}
     return {name: (float(np.mean(v)), float(np.std(v))) for name, v in values.items()}

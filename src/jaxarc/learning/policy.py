@@ -82,7 +82,7 @@ class PointPolicy(eqx.Module):
     def evaluate(
         self, observation: Int[Array, "h w *channels"], action: PointAction
     ) -> Evaluation:
-        """Log probability and value of an action, and the entropy of the choice."""
+        """Return an action's log-probability, the entropy of the choice, and value."""
         log_operation, log_cell, value = self.distribution(observation)
         known = jnp.asarray(self.operations, jnp.int32)
         operation = jnp.argmax(known == action.operation)
@@ -96,7 +96,7 @@ class PointPolicy(eqx.Module):
     def distribution(
         self, observation: Int[Array, "h w *channels"]
     ) -> tuple[Float[Array, " operations"], Float[Array, "operations cells"], Any]:
-        """Log probabilities of operations, of cells given each, and the value."""
+        """Return log-probabilities of operations, of cells given each, and value."""
         x = self.entry(_features(observation))
         for block in self.blocks:
             x = block(x)

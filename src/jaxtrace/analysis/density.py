@@ -245,7 +245,7 @@ class Kernel:
     def __call__(
         self, r: Float[Array, "*shape"], h: float, dimensions: int
     ) -> Float[Array, "*shape"]:
-        """The kernel of smoothing length `h` at distances `r`."""
+        """Return the kernel of smoothing length `h` at distances `r`."""
         return self.constant(dimensions) / h**dimensions * self.profile(r / h)
 
 

@@ -374,7 +374,7 @@ class StructuredGridSampler(Field):
         return "trilinear"
 
     def __call__(self, positions: Any, t: Any = 0.0) -> Array:
-        """Velocities at positions and a time."""
+        """Return velocities at positions and a time."""
         return self.sample_at_positions(positions, t)
 
 

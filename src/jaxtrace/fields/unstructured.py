@@ -162,7 +162,7 @@ class UnstructuredField(Field):
         return self._frozen
 
     def __call__(self, positions: Any, t: Any = 0.0) -> Array:
-        """Velocities at positions and a time."""
+        """Return velocities at positions and a time."""
         return self.sample_at_positions(positions, t)
 
     def contains(self, positions: Any, t: Any = 0.0) -> Bool[Array, " n"]:

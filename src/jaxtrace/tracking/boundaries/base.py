@@ -85,7 +85,8 @@ class AbstractBoundary(eqx.Module):
         return float("nan")
 
     def __call__(self, positions: Any) -> Float[Array, "n 3"]:
-        """Positions (N, 3) after the rule, `fill` where a particle would be gone.
+        """Return positions (N, 3) after the rule, `fill` where a particle would be
+        gone.
 
         A position that is nowhere (NaN) stays as it is.
         """
