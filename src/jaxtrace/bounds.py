@@ -79,8 +79,6 @@ def _axis_pairs(bounds: Any) -> Float64[np.ndarray, "axes 2"]:
 
 
 def _is_corners(pairs: Float64[np.ndarray, "2 2"]) -> bool:
-    """Return whether what is no proper pair per axis is two corners of a proper
-    rectangle.
-    """
+    """Return whether two rows are corners of a rectangle and no pairs per axis."""
     proper = (pairs[:, 0] < pairs[:, 1]).all()
     return not proper and bool((pairs[0] < pairs[1]).all())

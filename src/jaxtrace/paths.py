@@ -102,8 +102,7 @@ def minimum_image(
 def unwrap(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "frames columns 3"]:
-    """Return positions with periodic wraps undone; each life starts where it was
-    recorded.
+    """Undo periodic wraps; each life starts where it was recorded.
 
     A step is taken to be the shortest of its periodic images, which is right while no
     particle moves half a period between two frames.
@@ -142,9 +141,7 @@ def unwrapped_at(
 def first_stays(
     record: ExitRecord,
 ) -> tuple[Float[np.ndarray, " particles"], Float[np.ndarray, " particles"]]:
-    """Return when the first particle of each slot was first seen and when it left (or
-    NaN).
-    """
+    """Return when each slot's first particle was first seen, and left (or NaN)."""
     lives = find_lives(record)
     entered, left = life_times(record, lives)
     particle, index = np.unique(lives.particle, return_index=True)
@@ -183,8 +180,7 @@ BYTES_PER_MB = 1024**2
 
 
 def displacements(record: PathRecord) -> Float[np.ndarray, " particles"]:
-    """Return distance from start to end of each slot's latest life, NaN if it had
-    none."""
+    """Return the distance from start to end of each slot's latest life, or NaN."""
     lives = latest_lives(record)
     start = record.positions[lives.first, lives.particle]
     end = unwrapped_at(record, lives.particle, lives.last)
@@ -225,8 +221,7 @@ def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
 def frame_velocities(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "frames columns 3"]:
-    """Return recorded velocities, else the mean of the two steps that meet at each
-    frame.
+    """Return recorded velocities, else the mean of the steps that meet at a frame.
 
     Where only one of the steps lies within the life it is taken alone; a life of one
     frame has velocity 0.
@@ -247,8 +242,7 @@ def frame_velocities(
 def step_vectors(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "steps columns 3"]:
-    """Return motion in each frame interval, NaN where it does not lie within one
-    life."""
+    """Return the motion in each frame interval, NaN if not within one life."""
     with np.errstate(invalid="ignore"):
         steps = np.diff(unwrap(record, columns), axis=0)
     steps[~moving_steps(record, columns)] = np.nan
@@ -258,8 +252,7 @@ def step_vectors(
 def bounds(
     record: PathRecord,
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """Return lowest and highest recorded coordinates of alive particles, NaN if
-    none."""
+    """Return the corners of the box around all alive particles, NaN if none."""
     where, positions = record.alive[..., None], record.positions
     if not where.any():
         nowhere = np.full(3, np.nan, positions.dtype)
@@ -278,8 +271,7 @@ def memory_mb(record: PathRecord) -> float:
 
 
 def summarize(values: Float[np.ndarray, "*shape"]) -> dict[str, float]:
-    """Return mean, standard deviation and extremes of the finite values, NaN if
-    none."""
+    """Return mean, standard deviation and extremes of finite values, or NaN."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return dict.fromkeys(("mean", "std", "min", "max"), float("nan"))

@@ -37,18 +37,14 @@ class ParticleSample(NamedTuple):
 
 
 def working_dtype(array: np.ndarray) -> np.dtype:
-    """Return the float dtype JAX computes these values in: float64 only where x64 is
-    on.
-    """
+    """Return the float dtype JAX computes in: float64 only with x64 on."""
     wide = np.float32 if array.dtype.itemsize <= 4 else np.float64
     wide = np.float64 if array.dtype.kind in "biu" else wide
     return np.dtype(jax.dtypes.canonicalize_dtype(wide))
 
 
 def as_points(points: Any, name: str = "points") -> np.ndarray:
-    """Return a float or integer array of points in rows; a single point becomes one
-    row.
-    """
+    """Return points in rows as float or integer; one point becomes a row."""
     array = np.asarray(points)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} has dtype {array.dtype}: real numbers are needed")
@@ -88,8 +84,7 @@ def plane_axes(plane: str, dims: int) -> tuple[int, int]:
 def slice_particles(
     particles: ParticleSample, plane: str, position: float, thickness: float
 ) -> ParticleSample:
-    """Return the particles of a slab, seen in its plane; all of them if the slab is
-    empty.
+    """Return the particles of a slab in its plane; all if the slab is empty.
 
     The slab is `thickness` wide around `position` on the axis normal to the plane.
     Particles with two coordinates are already in the plane.
@@ -151,8 +146,7 @@ def make_domain(
 def grid_counts(
     resolution: int | Sequence[int], axes: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return points per axis: one number for all, one per axis, or three of which two
-    count.
+    """Return points per axis: one number for all, or one per axis.
 
     A plane of 3-D space picks its two entries from a resolution of three.
     """
@@ -205,8 +199,7 @@ def cubic_spline(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def wendland(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Return the Wendland C2 kernel over two smoothing lengths: (1 - q/2)^4 (1 + 2
-    q) for q < 2."""
+    """Return the Wendland C2 kernel, (1 - q/2)^4 (1 + 2 q) for q < 2."""
     q = jnp.minimum(q, 2.0)  # infinitely far is 0, not 0 times infinity
     square = jnp.square(1.0 - 0.5 * q)
     return square * square * (1.0 + 2.0 * q)
@@ -232,8 +225,7 @@ class Kernel:
     support: float
 
     def constant(self, dimensions: int) -> float:
-        """Return the factor that makes the kernel integrate to 1 in 2 or 3
-        dimensions."""
+        """Return the factor that normalizes the kernel in 2 or 3 dimensions."""
         if dimensions not in (2, 3):
             raise ValueError(f"dimensions is {dimensions!r}: kernels are 2-D or 3-D")
         return self.constants[dimensions - 2]

@@ -31,8 +31,7 @@ from jaxtrace.tracking.step import Dynamics, Method
 def log_stretch(
     gradient: Float[np.ndarray, "n 3 directions"],
 ) -> Float[np.ndarray, " n"]:
-    """Return the logarithm of the largest singular value of each gradient; NaN stays
-    NaN.
+    """Return the log of the largest singular value of each gradient; NaN stays.
 
     It is the root of the largest eigenvalue of the Cauchy-Green tensor F^T F.
     """
@@ -117,8 +116,7 @@ def count_steps(
     points: Points,
     follow: Follow,
 ) -> int:
-    """Return how many steps a span is cut into; `follow` gives ends and gradients of
-    probes.
+    """Return how many steps a span needs; `follow` traces the probes.
 
     A first number follows from the shear of the flow; the number is then doubled until
     that makes no difference.
@@ -154,9 +152,7 @@ def _difference(
     coarse: tuple[np.ndarray, np.ndarray],
     fine: tuple[np.ndarray, np.ndarray],
 ) -> float:
-    """Return how much most probes differ, in where they end or in how much is
-    stretched.
-    """
+    """Return how much most probes differ in their ends or in stretching."""
     alive = np.isfinite(coarse[0][:, 0]) & np.isfinite(fine[0][:, 0])
     if not alive.any():
         return 0.0
@@ -228,9 +224,7 @@ def flow_map(
 def flow_map_gradient(
     field: Any, seeds: Any, t0: float, T: float, *, dimensions: int = 3, **options: Any
 ) -> Float[np.ndarray, "n 3 dimensions"]:
-    """Return how the ends of paths depend on the first `dimensions` coordinates of
-    seeds.
-    """
+    """Return the gradient of path ends along `dimensions` of the seeds."""
     if dimensions not in (1, 2, 3):
         raise ValueError(f"dimensions={dimensions}: seeds have 1, 2 or 3 to change")
     parts = list(advect(field, seeds, t0, T, dimensions, Advection(**options)))
@@ -358,8 +352,7 @@ def push(
 
 
 def _ends(particles: Particles, tangents: Tangents) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions (n, 3) and gradients (n, 3, directions), NaN for those that are
-    gone.
+    """Return positions (n, 3) and gradients (n, 3, directions), NaN if gone.
 
     A slot that was used again holds another particle, which tells nothing of its seed.
     """
@@ -386,8 +379,7 @@ def ftle(
     batch_size: int | None = None,
     dtype: Any = None,
 ) -> Float[np.ndarray, "*grid"]:
-    """Return the exponent ln(sigma) / |T| at every node of a grid, shaped like the
-    grid.
+    """Return the exponent ln(sigma) / |T| at every node of a grid.
 
     sigma, the root of the largest eigenvalue of the Cauchy-Green tensor F^T F, is the
     largest stretching by the flow map from t0 to t0 + T; T < 0 goes back in time. The

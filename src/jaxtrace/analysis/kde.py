@@ -122,9 +122,7 @@ class KDEEstimator:
         )
 
     def evaluate(self, points: Any) -> Float[np.ndarray, " points"]:
-        """Return the pdf at points in rows; two columns on 3-D particles mean the
-        plane.
-        """
+        """Return the pdf at points in rows; 2 columns mean the plane."""
         queries = as_points(points).astype(np.float64)
         sample = self._sample(queries.shape[1])
         h = self._bandwidth_of(sample)
@@ -134,9 +132,7 @@ class KDEEstimator:
         return rescale(sums, _pdf_scale(sample, h))
 
     def evaluate_2d(self) -> PlaneGrid:
-        """Return X, Y and density on a grid of the plane, in the order of meshgrid
-        "xy".
-        """
+        """Return X, Y and density on a plane grid, in meshgrid "xy" order."""
         axes, density, dtype = self._grid(self._plane_axes)
         x, y = np.meshgrid(*axes)
         return x.astype(dtype), y.astype(dtype), density.T

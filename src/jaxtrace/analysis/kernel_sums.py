@@ -44,8 +44,7 @@ class CellGrid:
         self._keys = keys[self.order]
 
     def _cells(self, points: Float[np.ndarray, "points dims"]) -> np.ndarray:
-        """Return cell indices; points beside the grid are two cells out, NaN as
-        well."""
+        """Return cell indices; points off the grid or NaN are two cells out."""
         scaled = np.floor((points - self._origin) / self._cell)
         beside = np.where(np.isnan(scaled), -2.0, scaled)
         return np.clip(beside, -2, self._shape + 1).astype(np.int64)
@@ -53,8 +52,7 @@ class CellGrid:
     def ranges(
         self, points: Float[np.ndarray, "points dims"]
     ) -> tuple[Int[np.ndarray, "points rows"], Int[np.ndarray, "points rows"]]:
-        """Return starts and lengths of the ranges of `order` that hold every
-        neighbor."""
+        """Return starts and lengths of the runs of `order` with all neighbors."""
         cells = self._cells(points)
         first = np.maximum(cells[:, -1] - 1, 0)
         last = np.minimum(cells[:, -1] + 1, self._shape[-1] - 1)
@@ -98,9 +96,7 @@ def check_memory_limit(memory_limit_gb: float) -> float:
 
 
 def bucket(count: int) -> int:
-    """Return the next of eight sizes per octave: few shapes to compile, little to fill
-    up.
-    """
+    """Round up to one of eight sizes per octave: few shapes to compile."""
     step = 2 ** max(0, count.bit_length() - 4)
     return math.ceil(count / step) * step
 
@@ -122,16 +118,13 @@ def rescale(sums: np.ndarray, scale: float) -> np.ndarray:
 
 
 def _pad(array: np.ndarray, length: int) -> np.ndarray:
-    """Return copies of the last row with no weight, where the array is one of
-    weights."""
+    """Return copies of the last row; in an array of weights, zeros."""
     missing = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
     return np.pad(array, missing, mode="constant" if array.ndim == 1 else "edge")
 
 
 def _in_blocks(sources: Sources) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return components, weights and lengths in equal blocks; what fills up weighs
-    nothing.
-    """
+    """Return components, weights and lengths in equal blocks, padded by weight 0."""
     # Blocks bound the working set; a bucketed number of them bounds the compilations.
     blocks = bucket(math.ceil(len(sources.weights) / _DIRECT_BLOCK))
     length = blocks * _DIRECT_BLOCK
@@ -202,8 +195,7 @@ def sum_row(
     weights: Float[Array, "blocks block"],
     others: list[Float[Array, " _"]],
 ) -> Float[Array, "..."]:
-    """Return normal kernels of unit length at one x of a grid, for all its other
-    axes."""
+    """Return unit normal kernels at one x of a grid, for its other axes."""
 
     def spread(axis: Array, part: Array) -> Array:
         return jnp.exp(-0.5 * jnp.square(axis[:, None] - part[None, :]))
@@ -233,9 +225,7 @@ def _program(
 
 
 def _run(program: ChunkedMap, items: Any, shared: list[Array]) -> np.ndarray:
-    """Run whole chunks only, so that no number of queries compiles anything of its
-    own.
-    """
+    """Run whole chunks, so that no number of queries compiles anew."""
     count = axis_length(items)
     whole = math.ceil(count / program.chunk_size) * program.chunk_size
     return program(pad_axis(items, whole), *shared)[:count]

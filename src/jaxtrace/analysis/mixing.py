@@ -14,8 +14,7 @@ from jaxtrace.types import ExitRecord, PathRecord
 def close_pairs(
     trajectory: PathRecord, radius: float, neighbors: int
 ) -> Int[np.ndarray, "pairs 2"]:
-    """Return particles closer than `radius` at frame 0 (but not at one point), lower
-    first.
+    """Return pairs closer than `radius` at frame 0, but apart; lower first.
 
     Each particle is paired with its nearest `neighbors` at most, so that the number of
     pairs grows with the number of particles however dense the cloud is.
@@ -39,8 +38,7 @@ def close_pairs(
 def start_separations(
     trajectory: PathRecord, pairs: Int[np.ndarray, "pairs 2"]
 ) -> Float[np.ndarray, "pairs 3"]:
-    """Return vectors from first to second of each pair at frame 0, the short way
-    round."""
+    """Return each pair's separation at frame 0, by the nearest image."""
     first, second = trajectory.positions[0].astype(np.float64)[pairs.T]
     return paths.minimum_image(second - first, paths.read_period(trajectory.metadata))
 
@@ -48,8 +46,7 @@ def start_separations(
 def _into_box(
     points: Float[np.ndarray, "points 3"], period: Float[np.ndarray, "3"]
 ) -> Float[np.ndarray, "points 3"]:
-    """Return points moved into `[0, period)` on the axes that wrap, as the tree
-    asks."""
+    """Wrap points into `[0, period)` on periodic axes, as the tree asks."""
     length = np.where(period > 0, period, 1)
     folded = np.mod(points, length)
     return np.where(period > 0, np.where(folded < length, folded, 0), points)
@@ -62,8 +59,7 @@ RETURN_FRACTION = 0.1
 def compute_mixing_metrics(
     trajectory: PathRecord, pair_fraction: float = 0.1, neighbors: int = 8
 ) -> dict[str, float]:
-    """Return measures of mixing; all but the variances do not depend on the unit of
-    length.
+    """Return measures of mixing; only the variances depend on the unit of length.
 
     They speak of the particles there at frame 0. `variance_growth_rate` and
     `final_variance` (summed over axes, unwrapped) are of those left at the last frame
@@ -95,8 +91,7 @@ def compute_mixing_metrics(
 
 
 def _last_seeded_frames(trajectory: PathRecord) -> np.ndarray:
-    """Return last frame of each particle that was there at frame 0, -1 for the
-    others."""
+    """Return the last frame of each particle seen at frame 0; -1 for others."""
     return paths.seeded_frames(trajectory).sum(axis=0) - 1
 
 
@@ -174,8 +169,7 @@ def cluster_points(
 def mean_squared_displacement(
     trajectory: PathRecord,
 ) -> Float[np.ndarray, " frames"]:
-    """Return mean of |x(t) - x(0)|^2 over the particles of frame 0 that are still
-    there.
+    """Return the mean of |x(t) - x(0)|^2 over particles that are still there.
 
     Paths are unwrapped; a frame at which none of those particles is left gives NaN.
     """
@@ -225,8 +219,7 @@ def exit_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
 
 
 def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """Return how long the first particle of each slot was inside, NaN while it still
-    is.
+    """Return how long each slot's first particle was inside, NaN if it still is.
 
     A slot that is recycled holds several particles; `completed_residence_times` lists
     the stays of all of them.

@@ -123,8 +123,7 @@ class SPHDensityEstimator:
 
     @property
     def positions(self) -> Float[np.ndarray, "particles dims"]:
-        """Return the particles in use; assigning others computes their lengths as
-        well."""
+        """Return the particles; assigning new ones computes their lengths too."""
         return self._sample.positions
 
     @positions.setter
@@ -166,8 +165,7 @@ class SPHDensityEstimator:
         return adaptive_lengths(positions, self.n_neighbors)
 
     def _scaled_sources(self) -> Sources:
-        """Return particles around their center, lengths in units of the median
-        length."""
+        """Center the particles; lengths in units of their median."""
         sample, unit = self._sample, self._unit
         count, dims = sample.positions.shape
         lengths = np.broadcast_to(np.asarray(self.h) / unit, count)
@@ -196,10 +194,7 @@ class SPHDensityEstimator:
         return rescale(sums, self._scale())
 
     def _scale(self) -> float:
-        """Return the factor from sums of weights with mean 1, in units of length,
-        to the
-        density.
-        """
+        """Return the factor from unit-mean weighted sums to the density."""
         count, dims = self._sample.positions.shape
         number = self._kernel.constant(dims) / self._unit**dims
         if self._mode is None:
@@ -210,9 +205,7 @@ class SPHDensityEstimator:
         return make_domain(self._sample.positions, self._bounds, self._axes)
 
     def evaluate_2d(self) -> PlaneGrid:
-        """Return X, Y and density on a grid of the plane, in the order of meshgrid
-        "xy".
-        """
+        """Return X, Y and density on a plane grid, in meshgrid "xy" order."""
         if self._dims != 2:
             raise ValueError(
                 'this is a 3-D density: use evaluate_3d or dimensions="2d"'

@@ -14,8 +14,7 @@ from jaxtrace.types import PathRecord
 def validate_trajectory_data(
     trajectory: PathRecord, strict: bool = False
 ) -> dict[str, Any]:
-    """Return faults of a record: `valid`, `warnings` and `errors`, the last two
-    sentences.
+    """Return faults of a record: `valid`, and sentences in `warnings`, `errors`.
 
     Absorbed particles are no fault; with `strict` a warning makes the record invalid.
     """
@@ -124,16 +123,14 @@ def analyze_trajectory_results(
 
 
 def mixing_efficiency(trajectory: PathRecord) -> float:
-    """Return summed displacements per unit of time and particle; NaN if no time
-    passes."""
+    """Return displacement per unit of time and particle; NaN in no time."""
     moved = paths.displacements(trajectory)
     effort = abs(_duration(trajectory)) * moved.size
     return float(np.nansum(moved, dtype=np.float64)) / effort if effort else np.nan
 
 
 def cloud_spread(trajectory: PathRecord, frame: int) -> Float[np.ndarray, "3"]:
-    """Return standard deviation per axis of the unwrapped particles alive at a
-    frame."""
+    """Return the spread per axis of unwrapped alive particles at a frame."""
     (present,) = np.nonzero(trajectory.alive[frame])
     if not present.size:
         return np.full(3, np.nan)

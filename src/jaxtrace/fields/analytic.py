@@ -35,8 +35,7 @@ class AnalyticFlow(AbstractField):
 
     @abc.abstractmethod
     def formula(self, x: Array, y: Array, z: Array, t: Array) -> tuple[Any, Any, Any]:
-        """Return the three components; a plain 0 stands for a component that
-        vanishes."""
+        """Return the three components; 0 stands for one that vanishes."""
 
     def instant(self, time: Numbers) -> Instant:
         """Return an instant; there are no slices."""
@@ -64,9 +63,7 @@ class AnalyticFlow(AbstractField):
 
 
 def _cast(flow: Any, dtype: Any) -> Any:
-    """Return the parameters in the dtype of the positions: numbers of two kinds never
-    mix.
-    """
+    """Cast the parameters to the dtype of the positions."""
     return eqx.tree_at(
         lambda f: [getattr(f, name) for name in f.__dataclass_fields__],
         flow,
@@ -120,8 +117,7 @@ class Vortex(AnalyticFlow):
     y0: Number = parameter(0.0)
 
     def formula(self, x, y, z, t):
-        """Return circulation over the radius, smoothed to solid rotation in the
-        core."""
+        """Return circulation over radius, solid rotation in the core."""
         dx, dy = x - self.x0, y - self.y0
         q = (dx * dx + dy * dy) / (self.core * self.core)
         # (1 - exp(-q)) / q tends to 1 - q/2 at the center, where 0/0 would be.
@@ -302,8 +298,7 @@ def as_field(field: Any) -> AbstractField:
 
 
 def function_field(function: Velocity) -> FunctionField:
-    """Return a function as a field; one that needs NumPy arrays is called on the
-    host."""
+    """Wrap a function as a field; one that needs NumPy is called on the host."""
     points = jax.ShapeDtypeStruct((2, 3), np.float32)
     time = jax.ShapeDtypeStruct((), np.float32)
     try:

@@ -37,9 +37,7 @@ class Field(abc.ABC):
         return self.sample_at_positions(positions, 0.0)
 
     def contains(self, positions: Any, t: Numbers = 0.0) -> Bool[Array, " n"]:
-        """Return whether the field is known at positions and a time; if not, they are
-        lost.
-        """
+        """Return where the field is known; particles elsewhere are lost."""
         field = self.frozen
         return _contains(field, as_positions(positions), _moment(field, t))
 
@@ -78,25 +76,21 @@ class AbstractField(eqx.Module, Field):
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["AbstractField", Instant]:
-        """Return a cheaper field that is right at this one instant, if it pays for so
-        many.
-        """
+        """Return a field cheaper to sample at this instant, if that pays."""
         del particles
         return self, instant
 
     def inside(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Bool[Array, " n"]:
-        """Return whether the field is known there, after `velocity` gave this cell
-        hint."""
+        """Return where the field is known, by the hint `velocity` gave."""
         del cell_hint
         return jnp.ones(positions.shape[0], bool)
 
     def order(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Int[Array, " n"] | None:
-        """Return numbers that are close where what the field looks up is close in
-        memory.
+        """Return sort keys: close where the data looked up is close in memory.
 
         None where nothing is looked up.
         """
@@ -108,18 +102,14 @@ class AbstractField(eqx.Module, Field):
         """Return the lowest and the highest corner of where the field is known."""
 
     def time_bounds(self) -> tuple[float, float]:
-        """Return the first and the last instant; a field that never changes has no
-        ends.
-        """
+        """Return the first and last instant; a steady field has no ends."""
         return -np.inf, np.inf
 
 
 # No budget for these two: any field may be sampled at any number of positions.
 @compile_once(max_traces=None)
 def sample(field: AbstractField, positions: Array, instant: Instant) -> Array:
-    """Return velocities at positions and one instant, by particles that were nowhere
-    yet.
-    """
+    """Return velocities at positions and one instant, without cell hints."""
     return field.velocity(positions, instant, field.start(positions))[0]
 
 
@@ -143,8 +133,6 @@ def as_positions(positions: Any) -> Float[Array, "n 3"]:
 
 
 def _moment(field: AbstractField, t: Numbers) -> Instant:
-    """Return an instant on the device, worked out in double precision where t is a
-    number.
-    """
+    """Return an instant on the device, computed in float64 if t is a number."""
     instant = field.instant(np.float64(t) if isinstance(t, float | int) else t)
     return jax.tree.map(jnp.asarray, instant)

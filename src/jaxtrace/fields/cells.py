@@ -228,8 +228,7 @@ def side_values(kind: Kind, p: Values) -> Values:
 
 
 def later_weights(kind: Kind, p: Values) -> Values:
-    """Return shape functions of all nodes but the first, whose weight is what is
-    left."""
+    """Return the shape functions of all nodes but the first."""
     if kind.name in _EDGES:
         first = 1 - sum(p[1:], start=p[0])
         return _quadratic([first, *p], _EDGES[kind.name])[1:]

@@ -94,9 +94,7 @@ class ChangingMeshField(AbstractField):
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
     ) -> tuple[Positions, CellHint]:
-        """Return velocities in the dtype of the positions, and the cells they came
-        from.
-        """
+        """Return velocities in the positions' dtype, and the cells found."""
         x = self.meshes.scaled(positions)
         total, cells = jnp.zeros_like(positions), []
         for k in range(instant.weights.shape[-1]):
@@ -127,8 +125,7 @@ class ChangingMeshField(AbstractField):
     def first_exit(
         self, start: Positions, end: Positions, cell_hint: CellHint
     ) -> Crossing:
-        """Return where paths first leave the mesh of the earliest slice they
-        remember."""
+        """Return where paths first leave the mesh of their earliest slice."""
         part = self._part(cell_hint[:, 0])
         found = self.meshes.first_exit(start, end, cell_hint[:, 0], part)
         both = cell_hint.at[:, 0].set(found.cell_hint)
@@ -144,9 +141,7 @@ class ChangingMeshField(AbstractField):
     def _slice(
         self, x: Array, slices: Int[Array, " n"], cell_hint: CellHint
     ) -> tuple[Array, Array]:
-        """Return what one slice says on its mesh, started from the cell hints of
-        it.
-        """
+        """Return velocities and cells of one slice, on its own mesh."""
         meshes = self.meshes
         part = rows(self.parts.of_slice, slices)
         guess = jnp.full_like(part, NOWHERE)
@@ -222,8 +217,7 @@ def _tables(
 
 
 def _number_meshes(slices: Sequence[MeshSlice]) -> Int[np.ndarray, " slices"]:
-    """Return the mesh of every slice; a slice on the mesh of the one before shares
-    it."""
+    """Return the mesh of every slice; equal meshes in a row are shared."""
     numbers = [0]
     for before, here in itertools.pairwise(slices):
         equal = all(

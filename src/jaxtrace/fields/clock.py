@@ -99,8 +99,7 @@ class Clock(eqx.Module):
         return slices, xp.where(runaway[..., None], straight, cubic)
 
     def slope(self, time: Numbers) -> Instant:
-        """Return the weights of slices in the rate of change at an instant, on the
-        host.
+        """Return the slices' weights in the rate of change, on the host.
 
         Where two intervals meet it is the rate of the later one.
         """
@@ -137,9 +136,7 @@ class Clock(eqx.Module):
         return self.extrapolation == "periodic"
 
     def _beyond(self, xp: Any, slices: Any, weights: Any, outside: Any):
-        """Return weights that make velocities outside the record nothing, or not
-        numbers.
-        """
+        """Return weights that make velocities outside the record 0 or NaN."""
         fill = {"zero": 0.0, "nan": float("nan")}.get(self.extrapolation)
         if fill is None:
             return slices, weights
@@ -198,8 +195,7 @@ def _bracket(xp: Any, when: Any, times: Any) -> tuple[Any, Any]:
 
 
 def _hermite(s: Any, width: Any) -> tuple[Any, Any, Any, Any]:
-    """Return weights of the values and slopes at both ends of an interval, `s`
-    into it."""
+    """Return the weights of values and slopes at both ends, `s` into an interval."""
     high = s * s * (3 - 2 * s)
     return 1 - high, high, s * (1 - s) * (1 - s) * width, s * s * (s - 1) * width
 
@@ -251,8 +247,7 @@ def _catmull_rom(
 
 
 def _slope(xp: Any, left: Any, right: Any, at_edge: Any, first: bool):
-    """Return weights of three values in the slope at the middle one; one-sided at an
-    edge.
+    """Return weights of three values in the middle slope; one-sided at edges.
 
     A jump, where two slices share an instant, is an edge too.
     """

@@ -43,9 +43,7 @@ class Axis(eqx.Module):
     def place(
         self, x: Float[Array, " n"], outside: Outside
     ) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
-        """Return the interval of each coordinate, and how far into it the coordinate
-        lies.
-        """
+        """Return the interval of each coordinate and the fraction into it."""
         count = self.nodes.shape[0]
         if count == 1:
             return jnp.zeros(x.shape, np.int32), jnp.zeros_like(x)
@@ -85,8 +83,7 @@ class GridField(AbstractField):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Return nodes along x, y and z; a repeating axis holds its first node
-        twice."""
+        """Return the node counts; periodic axes hold their first node twice."""
         x, y, z = (axis.nodes.shape[0] for axis in self.axes)
         return x, y, z
 
@@ -164,8 +161,7 @@ class GridField(AbstractField):
         return (i * self.shape[1] + j) * self.shape[2] + k
 
     def _load(self, component: int, index: Int[Array, " n"], instant: Instant):
-        """Return values at nodes and an instant, one for all or one for each
-        particle."""
+        """Return node values at one instant for all or for each particle."""
         dtype = self.values.dtype
         if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
             table = self.values[0, component]
@@ -209,9 +205,7 @@ def _first(instant: Instant) -> Instant:
 
 
 def _trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
-    """Return eight corners, the last axis fastest, weighed by how far a point lies
-    along.
-    """
+    """Interpolate between eight corners, the last axis fastest."""
     # a + x (b - a), not (1 - x) a + x b: a constant field stays constant to the bit.
     edges = [a + x * (b - a) for a, b in zip(q[:4], q[4:], strict=True)]
     faces = [a + y * (b - a) for a, b in zip(edges[:2], edges[2:], strict=True)]
@@ -228,9 +222,7 @@ def make_grid_field(
     outside: str = "clamp",
     dtype: Any = None,
 ) -> GridField:
-    """Return a field from velocities (Nx, Ny, Nz, 2|3), or (T, Nx, Ny, Nz, 2|3) and
-    times.
-    """
+    """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times."""
     if outside not in OUTSIDE:
         raise ValueError(f"outside {outside!r}: choose one of {', '.join(OUTSIDE)}")
     made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
@@ -265,8 +257,7 @@ def _clock(values: Any, times: Any, interpolation: str, extrapolation: str) -> C
 
 
 def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 nodes"]:
-    """Return components first, nodes flat, repeating axes closed by their first
-    layer."""
+    """Return components first, nodes flat, periodic axes closed by a layer."""
     if dtype is None:
         known = np.issubdtype(values.dtype, np.floating)
         dtype = dtypes.canonicalize_dtype(values.dtype if known else np.float32)
@@ -282,9 +273,7 @@ def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 n
 
 
 def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
-    """Return a checked axis; where the grid repeats, its first spacing closes the
-    period.
-    """
+    """Return a checked axis; a periodic one is closed by its first spacing."""
     nodes = np.atleast_1d(np.asarray(nodes, np.float64))
     if nodes.ndim != 1 or nodes.size == 0 or not np.all(np.isfinite(nodes)):
         raise ValueError(f"the {name} axis needs one finite coordinate per node")

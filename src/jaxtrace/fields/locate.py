@@ -102,16 +102,14 @@ def hinted_cell(locator: Locator, cell_hint: CellHint) -> Int[Array, " n"]:
 
 
 def hinted_wall(locator: Locator, cell_hint: CellHint) -> Int[Array, " n"]:
-    """Return the wall that a particle outside remembers; any other where it does
-    not."""
+    """Return the wall hinted at by a particle outside; else any wall."""
     return jnp.clip(-1 - cell_hint, 0, locator.walls.cells.shape[-1] - 1)
 
 
 def locate(
     locator: Locator, x: Places, cell_hint: CellHint, part: CellHint | None = None
 ) -> Place:
-    """Return the cell of every place; of places outside, the cell behind the closest
-    wall.
+    """Return the cell of each place, or the one behind the closest wall.
 
     `part` says which part of the mesh to look in; memory must be of that part.
     """
@@ -131,9 +129,7 @@ def locate(
 def _probe(
     locator: Locator, x: Places, cell: Array, waiting: Array | None = None
 ) -> tuple[Kept, Bool[Array, " n"], list[Array]]:
-    """Return coordinates in a cell, whether they lie inside it, and how far from each
-    face.
-    """
+    """Return coordinates in a cell, whether inside, and distances from faces."""
     records = locator.records
     local = open_records(records, x, cell)
     p, sure = invert(records, local, waiting)
@@ -145,9 +141,7 @@ def _probe(
 
 
 def _kept(records: Records, p: list[Array]) -> Kept:
-    """Return coordinates where finding them took iterations; none where they are
-    direct.
-    """
+    """Return coordinates that took iterations; nothing where they are direct."""
     if records.warped:
         return jnp.stack(p, -1)
     return jnp.zeros((p[0].shape[0], 0), p[0].dtype)
@@ -210,8 +204,7 @@ def _find_walls(
     active: Array,
     part: CellHint | None,
 ) -> Place:
-    """Return the closest points of the mesh to places outside: their walls and
-    cells."""
+    """Return the walls and cells closest to places outside."""
     walls = locator.walls
     wall, near = closest_wall(walls, x, guess, active, part)
     cell = rows(walls.cells, wall)
@@ -264,9 +257,7 @@ def ask_tree(
     found: Bool[Array, " n"],
     part: CellHint | None,
 ) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
-    """Return the cells that hold the places not found yet; where none does, those
-    given.
-    """
+    """Return the cells of places not found yet, or those given where none is."""
     d = x.shape[1]
 
     def touches(lanes: tuple, boxes: Array) -> Array:

@@ -104,9 +104,7 @@ def blend_field(field: T, instant: Instant, particles: int) -> tuple[T, Instant]
 
 
 def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n 3"]:
-    """Return values as (T, N, 3) in the dtype asked for, or in the one JAX would give
-    them.
-    """
+    """Return values as (T, N, 3) in the dtype asked for, else JAX's default."""
     values = np.asarray(values)
     if values.ndim == 2:
         values = values[None]
@@ -134,8 +132,7 @@ def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n
 def check_clock(
     times: Any, slices: int, interpolation: str, extrapolation: str
 ) -> Clock:
-    """Return a clock of as many times as there are slices; a single slice needs
-    none."""
+    """Return a clock with one time per slice; a single slice needs none."""
     if times is None and slices == 1:
         return steady_clock()
     if times is None or np.size(times) != slices:
@@ -231,17 +228,13 @@ class MeshField(AbstractField):
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["MeshField", Instant]:
-        """Return the field with its slices blended, if there are few nodes for the
-        work.
-        """
+        """Blend the slices once, if there are few nodes per particle."""
         return blend_field(self, instant, particles)
 
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
     ) -> tuple[Positions, CellHint]:
-        """Return velocities in the dtype of the positions, and the cells they came
-        from.
-        """
+        """Return velocities in the positions' dtype, and the cells found."""
         x = self.scaled(positions)
         place = locate(self.locator, x, cell_hint)
 
@@ -257,9 +250,7 @@ class MeshField(AbstractField):
         return cell_hint >= 0
 
     def order(self, positions: Positions, cell_hint: CellHint) -> CellHint | None:
-        """Return the cell of each particle; cells with close numbers lie close in
-        memory.
-        """
+        """Return the cells: those close in number are close in memory."""
         del positions
         return jnp.maximum(cell_hint, 0)
 
@@ -279,8 +270,7 @@ class MeshField(AbstractField):
         cell_hint: CellHint,
         part: CellHint | None = None,
     ) -> Crossing:
-        """Return where straight paths first leave the mesh (or part of it), if
-        they do."""
+        """Return where straight paths first leave the mesh or a part of it."""
         scale = jnp.asarray(self.scale).astype(start.dtype)
         scaled = self.scaled(start), self.scaled(end)
         found = first_exit(self.locator, *scaled, cell_hint, part)
@@ -296,9 +286,7 @@ class MeshField(AbstractField):
 
     @property
     def boundary_faces(self) -> Patches:
-        """Return the boundary of the mesh, in triangles or edges, as arrays on the
-        host.
-        """
+        """Return the boundary as triangles or edges, on the host."""
         level = np.asarray(self.corners[0], np.float64)
         walls = self.locator.walls
         return boundary_patches(walls, float(self.scale), self.axes, level)
@@ -363,6 +351,5 @@ def box_around(mesh: Mesh) -> Float[np.ndarray, "2 3"]:
 
 
 def unit_scale(corners: Float[np.ndarray, "2 3"]) -> float:
-    """Return the power of two that makes a box about as long as one: it rounds
-    nothing."""
+    """Return the power of two, hence exact, that makes a box of order one long."""
     return float(2.0 ** -np.round(np.log2(np.ptp(corners, axis=0).max())))

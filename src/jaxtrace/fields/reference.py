@@ -164,8 +164,7 @@ def invert(
 
 
 def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
-    """Return whether products can make up for what the linear part lacks to lie
-    inside."""
+    """Return whether product terms could still bring a place inside its cell."""
     # Within a cell no product exceeds 1/3, and no side grows faster than a coordinate.
     bend = jnp.zeros_like(local.tolerance)
     for product in local.products:

@@ -61,9 +61,7 @@ class NearestField(AbstractField):
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["NearestField", Instant]:
-        """Return the field with its slices blended, if there are few points for the
-        work.
-        """
+        """Blend the slices once, if there are few points per particle."""
         return blend_field(self, instant, particles)
 
     def velocity(

@@ -125,9 +125,7 @@ def _slacks(points: np.ndarray) -> list[Float[np.ndarray, " 3"]]:
 def _groups(
     ranked: Float[np.ndarray, " points"], slack: float
 ) -> Bool[np.ndarray, " points"] | None:
-    """Return where in rising coordinates a new one begins; None if groups are not
-    tight.
-    """
+    """Return where sorted coordinates step up; None if groups are not tight."""
     starts = np.ones(ranked.size, bool)
     starts[1:] = np.diff(ranked) > slack
     firsts = np.flatnonzero(starts)
@@ -295,9 +293,7 @@ class OnElements(Scheme):
 
     @cached_property
     def repeats(self) -> bool:
-        """Return whether some nodes coincide: then values decide which cells are
-        joined.
-        """
+        """Return whether nodes coincide: then values decide what is joined."""
         return len(np.unique(self.points, axis=0)) < len(self.points)
 
     def build(self, values: Values, clock: Clock) -> Any:

@@ -40,9 +40,7 @@ class Tree(eqx.Module):
 def build_tree(
     low: Float[np.ndarray, "items dim"], high: Float[np.ndarray, "items dim"]
 ) -> Tree:
-    """Return a balanced tree over boxes, halved along the longest spread of their
-    centers.
-    """
+    """Build a balanced tree of boxes, halved along the longest axis of centers."""
     count, dimension = low.shape
     depth = max(int(np.ceil(np.log2(max(count, 1)))), 0)
     order = _halved(0.5 * (low + high), depth)
@@ -105,8 +103,7 @@ def build_parts(
     high: Float[np.ndarray, "items dim"],
     part: Int[np.ndarray, " items"],
 ) -> Tree:
-    """Return a tree for each part of the items, end to end; every part needs an
-    item."""
+    """Build one tree per part of the items, end to end; no part may be empty."""
     trees = []
     for number in range(int(part.max()) + 1):
         members = np.flatnonzero(part == number)

@@ -109,9 +109,7 @@ class StreamedField(Field):
         self._first = first
 
     def _load(self, first: int) -> np.ndarray:
-        """Return the window's values; slices that it shares with the present one are
-        kept.
-        """
+        """Return the window's values, reusing slices already in memory."""
         present = self._field.values
         values = np.empty(present.shape, present.dtype)
         wanted = np.arange(first, first + self.window)

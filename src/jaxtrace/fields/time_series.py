@@ -141,14 +141,11 @@ class NodalRecord(Field):
 
     @property
     def interpolation_scheme(self) -> str:
-        """Return how velocities between nodes are made: "trilinear", "tetrahedra",
-        ..."""
+        """Return the interpolation in space: "trilinear", "tetrahedra", ..."""
         return self._scheme.name
 
     def memory_usage_mb(self) -> float:
-        """Return memory that the field takes, look-up tables and nodes included, in
-        MiB.
-        """
+        """Return the field's memory in MiB, look-up tables included."""
         nodes = self._points
         parts = nodes.axes if isinstance(nodes, TensorGrid) else (nodes,)
         return (tree_bytes(self.frozen) + sum(part.nbytes for part in parts)) / MIB
@@ -324,9 +321,7 @@ class TimeSeriesField(NodalRecord):
 
     @property
     def t_max(self) -> float:
-        """Return the last instant; of a field made periodic, the end of its last
-        period.
-        """
+        """Return the last instant, or the end of the last period."""
         first, last = float(self._clock.times[0]), float(self._clock.times[-1])
         return first + self._repeats * (last - first)
 
@@ -358,8 +353,7 @@ class TimeSeriesField(NodalRecord):
         transition_smoothing: float = 0.0,
         target_duration: float | None = None,
     ) -> "TimeSeriesField":
-        """Return a field that repeats this record, or the slices between two instants
-        of it.
+        """Return a field that repeats this record, or a time slice of it.
 
         Times restart at 0, and the period is the time from the first slice to the last.
         Time wraps around: nothing is stored twice, and the field goes on repeating
@@ -430,9 +424,7 @@ def _periods(count: int, duration: float | None, period: float) -> int:
 
 
 def _smoothed(values: Array, share: float) -> Array:
-    """Return the first slices drawn towards the mirrored last ones, fully so at the
-    start.
-    """
+    """Blend the first slices with the mirrored last ones, fully at the start."""
     if not 0 <= share <= 1:
         raise ValueError(f"transition_smoothing {share}: give a share from 0 to 1")
     slices = values.shape[0]

@@ -205,8 +205,7 @@ def expand(points: np.ndarray, nodes: Nodes, kind: Kind) -> np.ndarray:
 def relative_volumes(
     points: np.ndarray, nodes: Nodes, kind: Kind
 ) -> Float[np.ndarray, " cells"]:
-    """Return the volume a cell's linear part spans over the cube of its longest
-    edge."""
+    """Return volumes of the cells' linear parts over their longest edge cubed."""
     linear = expand(points, nodes, kind)[:, 1 : kind.dimension + 1]
     corners = points[nodes[:, : kind.corners]]
     longest = np.ptp(corners, axis=1).max(1)
@@ -279,8 +278,7 @@ def coincident(
     points: Float[np.ndarray, "points 3"],
     values: Float[np.ndarray, "times points 3"] | None = None,
 ) -> Int[np.ndarray, " points"]:
-    """Return for each node the first one at the same place: files in pieces repeat
-    nodes.
+    """Return for each node the first at the same place: pieces repeat nodes.
 
     Where values are given, nodes that differ in value at any time stay apart.
     """
@@ -307,9 +305,7 @@ def _padded_nodes(blocks: dict[str, Nodes]) -> Nodes:
 def _join(
     kinds: list[Kind], blocks: dict[str, Nodes], same: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return neighbors of cells across faces; faces without one, their cells and
-    places.
-    """
+    """Return neighbors across faces; faces without one, their cells and places."""
     most = max(len(kind.faces) for kind in kinds)
     corners = max(len(face) for kind in kinds for face in kind.faces)
     faces, owners, places, first = [], [], [], 0
@@ -332,8 +328,7 @@ def _join(
 def pair_faces(
     faces: np.ndarray, count: int
 ) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
-    """Return for each face the next one with the same corners, and whether it is
-    alone."""
+    """Return the next face with the same corners, and whether there is none."""
     ordered = np.sort(faces, 1) + 1
     keys = [ordered[:, -1] * (count + 1) + ordered[:, -2]]
     if ordered.shape[1] > 2:
@@ -381,8 +376,7 @@ def _boundary(
 
 
 def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"]]:
-    """Return faces as triangles (edges in a plane), and the face each one is part
-    of."""
+    """Split faces into triangles (edges in a plane); return their faces too."""
     width = faces.shape[1]
     everyone = np.arange(len(faces))
     if width == 2:
@@ -395,9 +389,7 @@ def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"
 
 
 def wall_normals(corners: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Return normals as long as the area of triangles, or the length of edges in a
-    plane.
-    """
+    """Return normals as long as the triangle's area or the edge's length."""
     if corners.shape[1] == 3:
         sides = corners[:, 1:] - corners[:, :1]
         return np.cross(sides[:, 0], sides[:, 1]) / 2

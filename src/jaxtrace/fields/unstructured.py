@@ -67,9 +67,7 @@ class UnstructuredMesh:
 
     @property
     def kind(self) -> str | None:
-        """Return the type and order of all elements in one word; None if there is no
-        one.
-        """
+        """Return the type and order of all elements; None if they differ."""
         if self.elements is None or self.etype is None:
             return None
         prefix = {1: "", 2: "quadratic_"}.get(self.order, f"order-{self.order} ")
@@ -170,9 +168,7 @@ class UnstructuredField(Field):
         return self._frozen.contains(positions, t)
 
     def sample(self, positions: Any, nodal_values: Any = None) -> Array:
-        """Return values at positions: of those given for the nodes, or the field at
-        time 0.
-        """
+        """Interpolate the given nodal values, or the field at time 0."""
         if nodal_values is None:
             return self.sample_at_positions(positions, 0.0)
         return interpolate_nodal(self._frozen, positions, nodal_values)
@@ -195,8 +191,7 @@ def _build(mesh: UnstructuredMesh, values: Any, scheme: str, **options: Any) -> 
 
 
 def interpolate_nodal(field: Any, positions: Any, nodal: Any) -> Float[Array, "n 3"]:
-    """Return nodal values (N, 2 or 3) at positions, on the mesh of a field made
-    before."""
+    """Interpolate nodal values (N, 2 or 3) on the mesh of a given field."""
     count = field.values.shape[-2]
     if not isinstance(nodal, jax.Array):
         nodal = check_values(nodal, count, None)[0]

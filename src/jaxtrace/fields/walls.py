@@ -49,9 +49,7 @@ class Walls(eqx.Module):
 def make_walls(
     mesh: Mesh, points: np.ndarray, dtype: np.dtype, part: Int[np.ndarray, " cells"]
 ) -> Walls:
-    """Return the walls of a mesh over points that are exact in a dtype, by parts of
-    cells.
-    """
+    """Return the walls of a mesh, over points exact in a dtype."""
     boundary = mesh.boundary
     pieces, face = split_faces(boundary.nodes)
     corners = points[pieces]
@@ -118,8 +116,7 @@ def _share(along: Array, long: Array) -> Array:
 
 
 def _closest_shares(frame: Frame, offset: Points) -> tuple[Array, Array]:
-    """Return shares of a triangle's edges: right above it, or on the best of its
-    sides."""
+    """Return a triangle's edge shares: right above it, or on its best side."""
     one, two = frame.edges
     a, b, c = dot(one, one), dot(one, two), dot(two, two)
     d, e = dot(offset, one), dot(offset, two)
@@ -145,9 +142,7 @@ def closest_wall(
     active: Bool[Array, " n"],
     part: Int[Array, " n"] | None,
 ) -> tuple[Int[Array, " n"], Points]:
-    """Return the wall closest to each place, found from a guess (-1: none), and its
-    point.
-    """
+    """Return the closest wall, found from a guess (-1: none), and its point."""
 
     def touches(lanes: tuple, boxes: Array) -> Array:
         return distances(x, boxes) < lanes[1]
@@ -183,8 +178,7 @@ def first_wall(
     active: Bool[Array, " n"],
     part: Int[Array, " n"] | None,
 ) -> Hit:
-    """Return the first wall that each path from start to end leaves the mesh
-    through."""
+    """Return the first wall through which each path leaves the mesh."""
     d = walls.dimension
     path = end - start
 
@@ -261,9 +255,7 @@ class Patches(NamedTuple):
 def boundary_patches(
     walls: Walls, scale: float, axes: tuple[int, ...], level: Float[np.ndarray, " 3"]
 ) -> Patches:
-    """Return walls in the lengths of the mesh; a plane's third coordinate is the
-    level's.
-    """
+    """Return walls in the mesh's unit of length; `level` fills a plane's third."""
     real = ~np.asarray(walls.gaps)
     table = np.asarray(walls.table, np.float64)[real]
     d = walls.dimension

@@ -126,9 +126,7 @@ class Diffusion(AbstractMotion):
 
 
 def _settled(product: Array) -> Array:
-    """Return a product rounded to one bit less than it has, before anything is added to
-    it.
-    """
+    """Round a product to one bit less than it has, before it is added."""
     # A compiler may join a product and a sum into one rounding, and does so in one
     # program and not in the next: a run on several devices would not be the same run.
     kind = jnp.finfo(product.dtype)
@@ -136,8 +134,7 @@ def _settled(product: Array) -> Array:
 
 
 def as_diffusivity(value: Any) -> Any:
-    """Return numbers as an array of three, anything that varies as what answers
-    for it."""
+    """Return three numbers, or a field or function of what varies."""
     if isinstance(value, Field):
         return value.frozen
     if hasattr(value, "sample_at_positions"):

@@ -103,9 +103,7 @@ class TrackerOptions:
 
 
 def _even(frames: int, most: int) -> int:
-    """Return nearly the most, such that all calls are as long, if there is such a
-    number.
-    """
+    """Return nearly the most frames that give calls of equal length."""
     calls = math.ceil(frames / most)
     for count in range(calls, calls + calls // 4 + 1):
         if frames % count == 0:

@@ -200,8 +200,7 @@ def make_trajectory(
 def _presence(
     positions: np.ndarray, generation: np.ndarray | None, status: np.ndarray
 ) -> np.ndarray:
-    """Return where there is a particle; only slots that were ever empty are looked
-    at."""
+    """Return where there is a particle; checks only slots that were ever empty."""
     emptied = status != ParticleStatus.ACTIVE
     if generation is not None:
         emptied = emptied | (generation[-1] > 0)

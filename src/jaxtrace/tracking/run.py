@@ -95,8 +95,7 @@ class SliceWindows:
         )
 
     def reach(self, schedule: Schedule, first: int, last: int) -> int:
-        """Return the last of some frames whose slices fit one window with the
-        first's."""
+        """Return the last frame whose slices share a window with the first."""
         if self._streamed is None:
             return last
         while last > first + 1:
@@ -126,7 +125,8 @@ def allow_one_program(*entries: CompiledOnce) -> None:
     of them; but the chunks of one run share one program, and a run that would compile
     a second one is stopped with the argument that changed.
     """
-    interpreted = jax.config.jax_disable_jit  # every call would count as a trace
+    # Without compilation every call counts as a trace.
+    interpreted = jax.config.jax_disable_jit  # type: ignore[attr-defined]
     for entry in entries:
         entry.max_traces = None if interpreted else entry.trace_count + 1
 
@@ -213,9 +213,7 @@ def _start(
 def _smaller(
     error: Exception, particles: Particles, method: Method, plan: ChunkPlan
 ) -> tuple[Method, ChunkPlan] | None:
-    """Return half as many frames or particles at a time, or nothing if that is no
-    remedy.
-    """
+    """Return half as many frames or particles at a time; None if no remedy."""
     if not (plan.recover and is_out_of_memory(error)):
         return None
     if plan.frames > 1:

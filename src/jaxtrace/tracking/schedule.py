@@ -47,8 +47,7 @@ def plan_times(
     dt: float | None,
     slices: Any = None,
 ) -> Timing:
-    """Return frames and substeps from a span, a number of frames and the longest
-    substep.
+    """Return frames and substeps of a span, given the longest substep.
 
     Without a number of frames they are `dt` apart; without either there is one frame
     per slice of the field inside the span.
@@ -123,8 +122,7 @@ class Schedule(eqx.Module):
         return not bool(np.all(np.asarray(self.active)))
 
     def part(self, first: int, last: int, length: int) -> "Schedule":
-        """Return some of the frames, made up to a fixed length by frames to be
-        skipped."""
+        """Return some of the frames, padded to a fixed length."""
         missing = length - (last - first)
 
         def cut(x: Any) -> Any:
@@ -183,9 +181,7 @@ def make_schedule(
 
 
 def every(schedule: Schedule, interval: int) -> Schedule:
-    """Keep every n-th frame and the last one: intervals are joined between
-    them.
-    """
+    """Keep every n-th frame and the last, joining the intervals between."""
     if interval == 1:
         return schedule
     count = schedule.frames

@@ -19,8 +19,7 @@ PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
 def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
-    """Return rows of two or three coordinates, or one of them, as seeds; z is 0 in
-    2-D."""
+    """Return rows of two or three coordinates as seeds (N, 3); z is 0 in 2-D."""
     positions = np.asarray(rows, np.float64)
     if positions.ndim == 1 and positions.size:
         positions = positions[None]
@@ -131,9 +130,7 @@ def sphere_seeds(
     rng_seed: int = 0,
     dtype: Any = None,
 ) -> Seeds:
-    """Return seeds spread at random in a ball ("uniform") or on its surface
-    ("surface").
-    """
+    """Return random seeds in a ball ("uniform") or on it ("surface")."""
     if distribution not in ("uniform", "surface"):
         raise ValueError(
             f"distribution={distribution!r} is not one of: uniform, surface"
@@ -166,8 +163,7 @@ def _surface_rows(generator: np.random.Generator, n: int, box: Box) -> np.ndarra
 def boundary_seeds(
     geometry: Any, n: int, rng_seed: int = 0, dtype: Any = None
 ) -> Seeds:
-    """Return seeds spread evenly over the surface of a box, a sphere or a field's
-    domain.
+    """Spread seeds evenly on the surface of a box, a sphere or a field's domain.
 
     `geometry` is bounds, `{"center": ..., "radius": ...}`, or anything with
     `get_spatial_bounds()`.

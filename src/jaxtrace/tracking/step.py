@@ -116,8 +116,7 @@ def tiled(function, particles: Particles, tile: int):
 
 
 def _stage_fields(field: AbstractField, stages: Instant, method: Method):
-    """Return the field at each distinct instant of the step, cheapened where that
-    pays."""
+    """Return the field at each distinct instant of the step."""
     instants = [
         jax.tree.map(lambda x, i=i: x[i], stages)
         for i in range(len(method.tableau.instants))
@@ -149,9 +148,7 @@ def _advance(
 def finish_step(
     dynamics: Dynamics, particles: Particles, unknowns, cell_hint, time_step: TimeStep
 ):
-    """Apply what follows the integrator: diffusion, lost particles, the
-    boundary.
-    """
+    """Apply diffusion, then lost particles, then the boundary."""
     before = particles.positions
     end = time_step.start + time_step.dt
     draw = Draw(dynamics.key, particles.slots, time_step.step)

@@ -14,8 +14,7 @@ from jaxtrace.types import ParticleStatus
 
 
 def as_floats(values: ArrayLike, name: str) -> Float[np.ndarray, "*shape"]:
-    """Return a host array of at least single precision; no digit of the input is
-    lost."""
+    """Return a host array of at least single precision, losing no digit."""
     array = np.asarray(values)
     if not np.can_cast(array.dtype, np.float64, "same_kind"):
         raise ValueError(f"{name} are of type {array.dtype}: give real numbers")
@@ -23,8 +22,7 @@ def as_floats(values: ArrayLike, name: str) -> Float[np.ndarray, "*shape"]:
 
 
 def as_paths(values: ArrayLike, name: str) -> Float[np.ndarray, "frames particles 3"]:
-    """Return points as (frames, particles, 3); a 2-D array is one particle over
-    time."""
+    """Return (frames, particles, 3); a 2-D array is one particle over time."""
     array = as_floats(values, name)
     if array.ndim not in (1, 2, 3) or array.shape[-1] not in (2, 3):
         raise ValueError(
@@ -68,9 +66,7 @@ def as_index(index: Any, size: int, name: str) -> int:
 
 
 def as_axis_index(key: Any, size: int, name: str) -> slice | np.ndarray:
-    """Return a slice, mask or list of indices as it is; one index as a slice of length
-    1.
-    """
+    """Return an index that keeps the axis: a number becomes a slice of one."""
     if isinstance(key, slice):
         return key
     if np.ndim(key) == 1:
@@ -154,8 +150,7 @@ class Trajectory:
         return np.where(inside, ParticleStatus.ACTIVE, absent).astype(np.int8)
 
     def _guess_exit_time(self) -> Float[np.ndarray, " particles"]:
-        """Return the first frame after the last alive one; NaN if inside or never
-        seen."""
+        """Return the first frame after the last alive one, or NaN."""
         after_last = self.T - np.argmax(self.alive[::-1], axis=0) if self.T else 0
         left = self.alive.any(axis=0) & (after_last < self.T)
         known = np.append(self.times, self.times.dtype.type(np.nan))
@@ -237,9 +232,7 @@ class Trajectory:
         return paths.path_lengths(self)
 
     def compute_speeds(self) -> Float[np.ndarray, "steps particles"]:
-        """Return recorded speed at the start of each frame interval, else length over
-        time.
-        """
+        """Return the recorded speed of each interval, else length over time."""
         return paths.speeds(self)
 
     def memory_usage_mb(self) -> float:
@@ -247,9 +240,7 @@ class Trajectory:
         return paths.memory_mb(self)
 
     def get_bounds(self) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-        """Return lowest and highest recorded coordinates of alive particles, NaN if
-        none.
-        """
+        """Return the box around all alive particles, NaN if none."""
         return paths.bounds(self)
 
 

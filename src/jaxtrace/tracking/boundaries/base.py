@@ -44,8 +44,7 @@ class StepContext(eqx.Module):
 def reach(
     before: Float[Array, " n"], after: Float[Array, " n"], face: Float[Array, "*n"]
 ) -> Float[Array, " n"]:
-    """Return how far along the way from before to after a face is met; 0 if it is
-    not."""
+    """Return the fraction of the way at which a face is met; 0 if it is not."""
     way = after - before
     still = way == 0
     part = (face - before) / jnp.where(still, jnp.ones_like(way), way)
@@ -64,14 +63,12 @@ class AbstractBoundary(eqx.Module):
         """Return the particles after the rule."""
 
     def wrap(self, positions: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Return stage points moved to where the field is sampled (repeating
-        domains)."""
+        """Map stage points into a repeating domain."""
         return positions
 
     @property
     def period(self) -> tuple[float, float, float]:
-        """Return the lengths after which the domain repeats; 0 along axes that do
-        not."""
+        """Return the periods of the domain; 0 along axes without one."""
         return (0.0, 0.0, 0.0)
 
     @property
@@ -85,8 +82,7 @@ class AbstractBoundary(eqx.Module):
         return float("nan")
 
     def __call__(self, positions: Any) -> Float[Array, "n 3"]:
-        """Return positions (N, 3) after the rule, `fill` where a particle would be
-        gone.
+        """Apply the rule to positions (N, 3); those gone become `fill`.
 
         A position that is nowhere (NaN) stays as it is.
         """

@@ -18,9 +18,7 @@ RULES = get_args(Rule)
 
 
 def wrap_axis(x: Array, lo: Array, hi: Array) -> Array:
-    """Return coordinates of a repeating axis, in [lo, hi); those inside stay as they
-    are.
-    """
+    """Wrap coordinates into [lo, hi); those inside stay as they are."""
     width = hi - lo
     moved = x - width * jnp.floor((x - lo) / width)
     # Rounding may end on the far face, which is the near one.
@@ -126,9 +124,7 @@ MAPS = {"periodic": wrap_axis, "reflective": mirror_axis, "clamping": jnp.clip}
 def box_boundary(
     bounds: Any, rules: Any, outside_value: float = float("nan")
 ) -> BoxBoundary:
-    """Return a box with one rule for all axes or one for each; flat axes are left
-    alone.
-    """
+    """Return a box with one rule for all axes or one each; flat axes are open."""
     box = box_bounds(bounds)
     chosen = [rules] * 3 if isinstance(rules, str) else list(rules)
     for rule in chosen:
@@ -143,8 +139,7 @@ def box_boundary(
 
 
 def periodic_boundary(bounds: Any) -> BoxBoundary:
-    """Return a box that repeats: particles go on from the opposite face, in [lo,
-    hi)."""
+    """Return a box that repeats: particles re-enter at the opposite face."""
     return box_boundary(bounds, "periodic")
 
 
@@ -169,8 +164,7 @@ def absorbing_boundary_factory(
 
 
 def mixed_boundary(bounds: Any, boundary_types: Mapping[str, str]) -> BoxBoundary:
-    """Return a box with a rule per axis, `{"x": "reflective", ...}`; periodic by
-    default.
+    """Return a box with rules per axis, `{"x": "reflective"}`; else periodic.
 
     The rules are periodic, reflective, clamping, absorbing and open.
     """

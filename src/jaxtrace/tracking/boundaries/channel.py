@@ -32,9 +32,7 @@ class AbstractEntry(eqx.Module):
     def positions(
         self, leaving: Float[Array, "n 3"], draw: Draw
     ) -> Float[Array, "n 3"]:
-        """Return first positions, given those of the particles whose slots are used
-        again.
-        """
+        """Return first positions, given those of the particles replaced."""
 
 
 class PlaneEntry(AbstractEntry):
@@ -138,8 +136,7 @@ class GeneratedEntry(AbstractEntry):
 
 
 def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntry:
-    """Return an entry by a function; one that needs NumPy arrays is called on the
-    host."""
+    """Wrap a function as an entry; one that needs NumPy runs on the host."""
     on_host, shape = probe(generator)
     if shape != (2, 3):
         raise ValueError(
@@ -157,9 +154,7 @@ def make_salt(seed: int) -> UInt32[np.ndarray, "2"]:
 
 
 def salted(draw: Draw, salt: Any) -> Draw:
-    """Return the noise of a boundary: that of the run, mixed with the boundary's own
-    seed.
-    """
+    """Return the run's noise, mixed with the boundary's own seed."""
     key = threefry_2x32(draw.key, jnp.asarray(salt))
     return Draw(key, draw.slots, draw.step)
 
@@ -252,9 +247,7 @@ class ChannelBoundary(AbstractBoundary):
         return pair if self.forward else (pair[1], pair[0])
 
     def _turn(self, x: Array, ends: _Ends) -> Array:
-        """Return flow coordinates after mirrors and repetition; what leaves stays
-        outside.
-        """
+        """Return flow coordinates after mirrors and periods, exits outside."""
         low, high = self._rules()
         if (low, high) == ("reflective", "reflective"):
             return mirror_axis(x, ends.lo, ends.hi)
@@ -304,8 +297,7 @@ class ChannelBoundary(AbstractBoundary):
         return particles
 
     def _plane(self, after: Array, face: Array, ends: _Ends) -> Array:
-        """Return a face, or its image in the mirror that a straight path passes
-        first."""
+        """Return a face, or its image in the mirror that a path meets first."""
         low, high = self._rules()
         if low == "reflective":
             return jnp.where(after < ends.lo, 2 * ends.lo - face, face)

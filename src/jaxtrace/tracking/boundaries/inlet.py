@@ -27,8 +27,7 @@ OUTLETS = ("absorbing", "reflective", "periodic")
 
 
 def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, bool]:
-    """Return the box between inlet and outlet planes, and whether the flow goes
-    upwards.
+    """Return the box between inlet and outlet, and whether flow goes upwards.
 
     A plane is "min", "max" or a coordinate.
     """
@@ -121,10 +120,7 @@ def recycling_channel(
     concentrations: Any,
     seed: int,
 ) -> ChannelBoundary:
-    """Return a channel in which particles that leave by the outlet free their slot
-    for a
-    newcomer.
-    """
+    """Return a channel whose outlet frees slots for newcomers."""
     axis = axis_number(flow_axis)
     box, forward = channel_ends(bounds, axis, *planes)
     entry = face_entry(box, axis, forward, distribution, concentrations, seed)
@@ -134,8 +130,7 @@ def recycling_channel(
 def absorbing_channel(
     bounds: Any, flow_axis: Any, planes: tuple[Any, Any], generator: Any, seed: int
 ) -> ChannelBoundary:
-    """Return a channel open at both ends; a generator refills the slots that get
-    free."""
+    """Return a channel open at both ends; a generator refills free slots."""
     axis = axis_number(flow_axis)
     box, forward = channel_ends(bounds, axis, *planes)
     entry = None if generator is None else generated_entry(generator, seed)
@@ -153,8 +148,7 @@ def channel_boundary(
     concentrations: Any = None,
     seed: int = 0,
 ) -> ChannelBoundary:
-    """Return a channel by the rules of its two ends, as workflow configurations name
-    them.
+    """Return a channel by the rules of its ends, as case files name them.
 
     - inlet "continuous": newcomers take the slots of those whom an absorbing outlet
       takes; who is pushed back goes on a little inside
@@ -194,8 +188,7 @@ def continuous_inlet_boundary_factory(
     inlet_position: float | str | None = None,
     outlet_position: float | str | None = None,
 ) -> ChannelBoundary:
-    """Return a channel where a particle that leaves is replaced by a new one at the
-    inlet.
+    """Return a channel that replaces leaving particles by new ones at the inlet.
 
     New particles start on the inlet plane: `grid` (at the lattice value nearest to the
     old one; `concentrations` are counts per axis), `uniform` or `random`, or
@@ -229,8 +222,7 @@ def inlet_outlet_boundary_factory(
     *,
     seed: int = 0,
 ) -> ChannelBoundary:
-    """Return a channel that particles leave: exited at the outlet, absorbed at the
-    inlet.
+    """Return a channel that particles leave: exited or, at the inlet, absorbed.
 
     With a generator every slot that gets free is used again: it is called with uniform
     numbers (N, 3) in [0, 1), one row per slot, and answers first positions (N, 3).
@@ -246,9 +238,7 @@ def flow_through_boundary_factory(
     *,
     seed: int = 0,
 ) -> ChannelBoundary:
-    """Return a channel whose exits re-enter somewhere on the inlet; backflow
-    mirrors.
-    """
+    """Return a channel whose exits re-enter at the inlet; backflow mirrors."""
     planes = direction(flow_direction)
     return recycling_channel(
         bounds, flow_axis, planes, "reflective", "uniform", None, seed

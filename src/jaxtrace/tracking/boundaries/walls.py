@@ -118,9 +118,7 @@ def _stick(field: Traced, particles: Particles, context: StepContext) -> Particl
 
 
 def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-    """Return crossing points, moved into the mesh by a few roundings of the
-    coordinates.
-    """
+    """Return crossing points, moved inside by a few roundings."""
     size = jnp.maximum(jnp.abs(crossing.point), jnp.abs(end - crossing.point))
     size = jax.lax.stop_gradient(size)
     room = ROUNDINGS * jnp.finfo(end.dtype).eps * jnp.max(size, 1, keepdims=True)
