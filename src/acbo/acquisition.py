@@ -56,16 +56,14 @@ class RewardComponents(eqx.Module):
 def improvement(
     best_before: Float[Array, "*batch"], outcome: Float[Array, "*batch"], direction: str
 ) -> Float[Array, "*batch"]:
-    """tanh of the gain over the best value so far; negative where it got worse."""
+    """Return the tanh of the gain over the best value so far; below 0 if worse."""
     return jnp.tanh(lower_is_better(direction) * (best_before - outcome))
 
 
 def information_gain(
     entropy_before: Float[Array, "*batch"], entropy_after: Float[Array, "*batch"]
 ) -> Float[Array, "*batch"]:
-    """Return share of the entropy that is gone, within [0, 1]; 0 where there was
-    none.
-    """
+    """Return the share of the entropy that was removed, in [0, 1]; 0 if none."""
     there = entropy_before > 0
     share = (entropy_before - entropy_after) / jnp.where(there, entropy_before, 1.0)
     return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)
@@ -86,7 +84,7 @@ def _mean_over(values: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Array:
 
 
 def novelty(counts: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Float[Array, ""]:
-    """1 - the share of earlier interventions on the chosen variables; 1 at first."""
+    """Return 1 minus the share of earlier interventions on the chosen variables."""
     return 1.0 - _mean_over(counts, chosen) / jnp.maximum(counts.sum(), 1.0)
 
 
@@ -154,7 +152,7 @@ class ExplorationTrainingConfig:
 def variable_uncertainty(
     parent_probs: Float[Array, "*batch d"],
 ) -> Float[Array, "*batch d"]:
-    """1 - 2|p - 1/2|: 1 where it is open whether a variable is a cause."""
+    """Return 1 - 2|p - 1/2|: 1 where a variable may or may not be a cause."""
     return 1.0 - 2.0 * jnp.abs(parent_probs - 0.5)
 
 
@@ -167,7 +165,7 @@ def epistemic_bonus(
 
 
 def count_bonus(counts: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-    """1 - the share of the interventions that each variable got; 1 before the first."""
+    """Return 1 minus each variable's share of the interventions; 1 before the first."""
     return 1.0 - counts / jnp.maximum(counts.sum(-1, keepdims=True), 1.0)
 
 

@@ -182,8 +182,8 @@ def surrogate_benchmark(
 
 
 def linear_rows(d: int, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of a random linear model and the cells that were set in the last
-    fifth.
+    """Return rows of a random linear model, and which cells were set (in the last
+    fifth).
     """
     random = np.random.default_rng(seed)
     weights = np.triu(random.normal(size=(d, d)) * (random.random((d, d)) < 0.3), 1)
@@ -247,7 +247,7 @@ def grpo_benchmark(
 
 
 def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
-    """Return examples as many as the guide's, of random names, sizes, targets and
+    """Return as many examples as in the guide, with random names, sizes, targets and
     experts.
     """
     random = np.random.default_rng(seed)

@@ -117,7 +117,7 @@ def held_out(policy: Any) -> Report:
 
 
 def regret_parts(report: Report) -> list[Part]:
-    """Regret by intervention, and the paired tests at the end."""
+    """Return regret by intervention, and the paired tests at the end."""
     results = [each for each in report.results if each.kind == EPISODES]
     curves = {each.system: each.curves["simple_regret"] for each in results}
     rows = []

@@ -133,7 +133,7 @@ def run_episode(
     direction: str = "MINIMIZE",
     clip_to_range: bool = True,
 ) -> Record:
-    """`steps` interventions in a row, each chosen from all that was seen before it."""
+    """Make `steps` interventions in a row, each chosen from all rows before it."""
     spec = problem_spec(scm, direction)
 
     def go(history: History, index: Int[Array, ""]):

@@ -311,7 +311,7 @@ def parent_set_membership(d: int, max_parents: int, target: int) -> np.ndarray:
 def parent_set_members(
     d: int, max_parents: int, target: Index
 ) -> Int[Array, "K max_parents"]:
-    """Return columns of every set's members (unused: d), for traced targets."""
+    """Return the columns of every set's members (unused: d), for traced targets."""
     ranks = jnp.asarray(parent_set_ranks(d, max_parents))
     return ranks + (ranks >= target.astype(ranks.dtype)).astype(ranks.dtype)
 

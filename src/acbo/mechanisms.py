@@ -29,7 +29,7 @@ WAVE_LENGTH = (1.5, 20.0)  # in units of the causes
 
 
 def activate(kind: Int[Array, "*n"], x: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Apply each unit's function, given by its number."""
+    """Apply each unit's activation function, given by its number."""
     return jnp.select(
         [kind == IDENTITY, kind == SQUARE, kind == TANH],
         [x, jnp.square(x), jnp.tanh(x)],

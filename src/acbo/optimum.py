@@ -28,8 +28,8 @@ class Best(eqx.Module):
 
 
 def common_noise(key: PRNGKeyArray, scm: AbstractSCM, draws: int = DRAWS) -> Any:
-    """Noise of `draws` rows; the parametric model's is mirrored around zero, which
-    makes the mean exact wherever the outcome is linear in it.
+    """Return noise of `draws` rows; the parametric model's is antithetic (mirrored
+    around zero), which makes the mean exact wherever the outcome is linear in it.
     """
     if not isinstance(scm, SCM):
         return jax.vmap(scm.draw)(batch_keys(key, draws))
@@ -46,7 +46,7 @@ def mean_outcome(
     value: Float[Array, ""],
     clip_to_range: bool = True,
 ) -> Float[Array, ""]:
-    """Return mean of the target over rows of given noise under do(X_variable =
+    """Return the mean of the target over rows of given noise under do(X_variable =
     value).
     """
     done = set_variable(variable, value, scm.size)
@@ -56,7 +56,7 @@ def mean_outcome(
 def mean_under(
     scm: AbstractSCM, noise: Any, done: Intervention, clip_to_range: bool = True
 ) -> Float[Array, ""]:
-    """Return mean of the target over rows of given noise under any intervention."""
+    """Return the mean of the target over rows of given noise under any intervention."""
     respond = lambda each: scm.respond(each, done, clip_to_range)[scm.target]
     return jax.vmap(respond)(noise).mean()
 
@@ -68,8 +68,8 @@ def outcome_of(
     draws: int = DRAWS,
     clip_to_range: bool = True,
 ) -> Float[Array, "*actions"]:
-    """E[Y | do] of an action or a row of actions (`variable` and `value` arrays), on
-    the noise that `best_single` uses with the same key.
+    """Return E[Y | do] of an action or a row of actions (`variable` and `value`
+    arrays), on the noise that `best_single` uses with the same key.
     """
     noise = common_noise(key, scm, draws)
     each = lambda i, v: mean_outcome(scm, noise, i, v, clip_to_range)
@@ -105,7 +105,7 @@ def best_on_noise(
     grid: int = GRID,
     clip_to_range: bool = True,
 ) -> Best:
-    """`best_single` on given noise; `sign` is 1 where lower is better, else -1."""
+    """Return `best_single` on given noise; `sign` is 1 if lower is better, else -1."""
     if grid < 2:
         raise ValueError(f"grid={grid}: the two ends of a range need at least 2")
     share = jnp.linspace(0.0, 1.0, grid)

@@ -101,6 +101,6 @@ def shares_of_the_way(
 
 
 def true_edges(problem: Problem) -> Bool[np.ndarray, "d d"]:
-    """Direct causes of each variable in the data, hidden ones left out."""
+    """Return the true direct edges between the observed variables."""
     names, edges = problem.scm.names, problem.scm.edges
     return np.array([[(a, b) in edges for b in names] for a in names])

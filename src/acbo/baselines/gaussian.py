@@ -58,7 +58,7 @@ def condition(
 def expected_improvement(
     mean: Float[Array, "*n"], variance: Float[Array, "*n"], best: Float[Array, ""]
 ) -> Float[Array, "*n"]:
-    """E[max(best - Y, 0)] for a normal Y: lower outcomes are better."""
+    """Return E[max(best - Y, 0)] for a normal Y: lower outcomes are better."""
     spread = jnp.sqrt(variance)
     z = (best - mean) / spread
     return spread * (z * norm.cdf(z) + norm.pdf(z))
@@ -131,12 +131,12 @@ def prior_scales(
 
 
 def widths(spec: ProblemSpec) -> Float[Array, " d"]:
-    """Return width of each variable's range, never 0."""
+    """Return the width of each variable's range, never 0."""
     return jnp.maximum(spec.high - spec.low, 1e-6)
 
 
 def acted_rows(history: History, spec: ProblemSpec) -> Bool[Array, " rows"]:
-    """Return rows in which something that may be set was set."""
+    """Return which rows set a variable that may be set."""
     return (history.intervened & spec.allowed[None, :]).any(axis=1)
 
 

@@ -99,8 +99,8 @@ class ParentScale(eqx.Module):
 def do_effect(
     beliefs: Beliefs, i: Int[Array, ""], z: Float[Array, " m"]
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Return mean and variance of the outcome under do(X_i) over all sets; a set
-    without i says that nothing happens. All in z-scores.
+    """Return mean and variance of the outcome under do(X_i), averaged over parent sets;
+    sets without i predict no effect. All in z-scores.
     """
     weight = beliefs.probability
     there = beliefs.columns[:, i + 1].astype(z.dtype)
@@ -120,7 +120,7 @@ def do_effect(
 def _design(
     history: History, spec: ProblemSpec
 ) -> tuple[Design, tuple[Float[Array, " d"], Float[Array, " d"]]]:
-    """Return rows as z-scores of the observational ones, and their center and spread;
+    """Return the rows as z-scores of the observational ones, with center and scale;
     lower outcomes are better.
     """
     resting = observational(history)

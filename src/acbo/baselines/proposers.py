@@ -21,7 +21,7 @@ from jaxrig.keys import batch_keys
 
 
 def uniform_action(key: PRNGKeyArray, spec: ProblemSpec) -> Action:
-    """Return any allowed variable, any value of its range."""
+    """Draw an allowed variable and a value of its range, both uniformly."""
     which, where = jax.random.split(key)
     logits = jnp.where(spec.allowed, 0.0, -jnp.inf)
     variable = jax.random.categorical(which, logits)
@@ -62,7 +62,7 @@ def best_end(
 
 
 def weighted_mean(values: Float[Array, " n"], weight: Float[Array, " n"]) -> Array:
-    """Return mean over rows by weight; 0 where all weights are 0."""
+    """Return the weighted mean over rows; 0 where all weights are 0."""
     return (values * weight).sum() / jnp.maximum(weight.sum(), 1e-9)
 
 
@@ -160,7 +160,7 @@ class Greedy(eqx.Module):
 
 
 def _slope(history: History, spec: ProblemSpec, variable: Array) -> Float[Array, ""]:
-    """Least-squares slope of the target on one variable."""
+    """Return the least-squares slope of the target on one variable."""
     free = history.row_mask & ~history.intervened[:, spec.target]
     weight = free.astype(jnp.float32)
     x, y = history.values[:, variable], history.values[:, spec.target]

@@ -50,7 +50,7 @@ class Given:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Return names between commas."""
+    """Return the names in comma-separated text."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
@@ -113,7 +113,7 @@ def read_experiments(
 
 
 def check_settings(table: DataTable, ranges: Mapping[str, Range]) -> None:
-    """ValueError where a row sets a variable outside the range given for it."""
+    """Raise ValueError where a row sets a variable outside its given range."""
     values, flags = table.values, table.intervened
     for name, (low, high) in ranges.items():
         column = table.index(name)
@@ -134,9 +134,7 @@ def make_table(
     left: int = 1,
     title: str = "",
 ) -> Table:
-    """Return cells as they are under named columns; all but the first `left` to the
-    right.
-    """
+    """Return a table of text; columns after the first `left` are right-aligned."""
     table = Table(box=box.SIMPLE, title=title or None, title_justify="left")
     for place, column in enumerate(columns):
         side = "left" if place < left else "right"

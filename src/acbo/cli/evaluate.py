@@ -46,8 +46,8 @@ DRAWN = ("surrogate", "exact", "regression"), ("policy", "exact_thompson", "rand
 
 
 def find_systems(names: Sequence[str]) -> dict[str, Any]:
-    """Return systems by name, all of them where none is named; models load only if
-    asked.
+    """Return systems by name, all of them if none is named; models load only when
+    needed.
     """
     known = {
         "surrogate": load_surrogate,
@@ -106,7 +106,7 @@ def evaluate_models(
 
 
 def show_report(console: Console, report: Report) -> None:
-    """Two tables: structure, then regret; what no system was asked for is left out."""
+    """Print a table of structure and one of regret, if they were evaluated."""
     for title, kind, metrics in (
         ("causes of the target", PARENTS, STRUCTURE),
         ("moving the target", EPISODES, REGRET),
@@ -152,9 +152,7 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def draw_report(report: Report) -> dict[str, str]:
-    """Return calibration and regret over all cells, where there is something to
-    draw.
-    """
+    """Draw calibration and regret over all cells, if there are any."""
     sums, curves = {}, {}
     for name in DRAWN[0]:
         found = [r for r in report.results if (r.system, r.kind) == (name, PARENTS)]

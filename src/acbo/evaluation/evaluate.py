@@ -235,7 +235,7 @@ def evaluate_problems(
 
 
 def _judge(problem: Problem, cell: Cell, system: str, actions: Any) -> Result:
-    """Return true expected outcomes of all actions, and how far the best of them is."""
+    """Return the true expected outcomes of all actions, and the best share."""
     made = interventions_of(actions, problem.scm.names)
     means = [problem.expected_outcome(each) for each in made]
     outcomes = np.reshape(means, jax.tree.leaves(actions)[0].shape[:2])

@@ -193,7 +193,7 @@ def _number(value: float | None) -> str:
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no word for infinity and for what is not a number."""
+    """Return the value, or None if it is infinite or NaN, which JSON cannot express."""
     return value if math.isfinite(value) else None
 
 

@@ -44,13 +44,13 @@ def _ratio(above: Array, below: Array) -> Array:
 def precision(
     probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
 ) -> Score:
-    """Return share of the variables called parents that are."""
+    """Return the share of predicted parents that are true parents."""
     called = (probs > threshold) & mask
     return _ratio(_count(called & parents), _count(called))
 
 
 def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) -> Score:
-    """Return share of the parents that are called so."""
+    """Return the share of true parents that are predicted."""
     called = (probs > threshold) & mask
     return _ratio(_count(called & parents), _count(parents & mask))
 
@@ -58,20 +58,22 @@ def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) ->
 def parent_f1(
     probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
 ) -> Score:
-    """Harmonic mean of precision and recall of {i : P(i is a parent) > threshold}."""
+    """Return the harmonic mean of precision and recall of {i : P(i is a parent) >
+    threshold}.
+    """
     called = (probs > threshold) & mask
     total = _count(called) + _count(parents & mask)
     return _ratio(2.0 * _count(called & parents), total)
 
 
 def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
-    """[.., i, j]: whether j is there and scores at least as high as i."""
+    """Return at [.., i, j] whether j exists and scores at least as high as i."""
     return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
 
 
 def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Average precision; variables of equal score share one threshold. NaN without
-    parents.
+    """Return the average precision; variables of equal score share one threshold. NaN
+    without parents.
     """
     true = parents & mask
     reached = _at_least(probs, mask)
@@ -82,8 +84,8 @@ def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
 
 
 def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return chance that a parent scores above another variable, ties counted half. NaN
-    unless both kinds are there.
+    """Return the probability that a parent scores above a non-parent, ties counted
+    half. NaN unless both kinds exist.
     """
     true, false = parents & mask, ~parents & mask
     mine, other = probs[..., :, None], probs[..., None, :]
@@ -99,7 +101,7 @@ def shd(
     adjacency: Bool[Array, "*batch d d"],
     mask: Bool[Array, "*batch d"],
 ) -> Score:
-    """Structural Hamming distance sum|A - B|: a reversed edge counts twice."""
+    """Return the structural Hamming distance; a reversed edge counts twice."""
     both = mask[..., :, None] & mask[..., None, :]
     return ((predicted != adjacency) & both).sum((-2, -1)).astype(jnp.float32)
 
@@ -107,27 +109,27 @@ def shd(
 def parent_shd(
     probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
 ) -> Score:
-    """Structural Hamming distance of the target's own column."""
+    """Return the structural Hamming distance of the target's own column."""
     return _count(((probs > threshold) != parents) & mask)
 
 
 def exact_set(
     probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
 ) -> Score:
-    """1 where the predicted parent set is the true one, else 0."""
+    """Return 1 where the predicted parent set is the true one, else 0."""
     return (parent_shd(probs, parents, mask, threshold) == 0).astype(jnp.float32)
 
 
 def log_loss(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return mean negative log probability of each variable being a parent or not,
-    nats.
+    """Return the mean negative log probability of each variable being a parent or not,
+    in nats.
     """
     each = -jnp.log(jnp.maximum(jnp.where(parents, probs, 1.0 - probs), SMALLEST))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
 
 def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return mean squared error of the parent probabilities."""
+    """Return the mean squared error of the parent probabilities."""
     each = jnp.square(probs - parents.astype(probs.dtype))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
@@ -157,13 +159,13 @@ def cumulative_regret(
     optimum: Float[Array, "*batch"],
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
-    """Return sum of the distances of all outcomes up to each step from the optimum."""
+    """Return the summed distance of all outcomes up to each step from the optimum."""
     gap = lower_is_better(direction) * (outcomes - optimum[..., None])
     return jnp.cumsum(gap, axis=-1)
 
 
 def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -> Score:
-    """Return share of true parents of the target among all that was set."""
+    """Return the share of true parents among all variables that were set."""
     count = lambda flags: flags.sum((-2, -1)).astype(jnp.float32)
     return count(done & parents[..., None, :]) / jnp.maximum(count(done), 1.0)
 
@@ -177,17 +179,19 @@ class Reliability(eqx.Module):
 
     @property
     def confidence(self) -> Float[Array, "*batch bins"]:
-        """Return mean probability of each bin; 0 where it is empty."""
+        """Return the mean probability of each bin; 0 where it is empty."""
         return self.predicted / jnp.maximum(self.count, 1.0)
 
     @property
     def accuracy(self) -> Float[Array, "*batch bins"]:
-        """Return share of true labels in each bin; 0 where it is empty."""
+        """Return the share of true labels in each bin; 0 where it is empty."""
         return self.happened / jnp.maximum(self.count, 1.0)
 
     @property
     def error(self) -> Float[Array, "*batch"]:
-        """Expected calibration error: mean gap of the bins, weighted by their count."""
+        """Return the expected calibration error: the mean gap of the bins, weighted by
+        count.
+        """
         gap = jnp.abs(self.predicted - self.happened).sum(-1)
         return gap / jnp.maximum(self.count.sum(-1), 1.0)
 
@@ -198,7 +202,7 @@ def reliability(
     mask: Bool[Array, "*n"],
     bins: int = 10,
 ) -> Reliability:
-    """Reliability curve of probabilities of yes/no events, all pooled."""
+    """Return the reliability curve of probabilities of binary events, all pooled."""
     place = jnp.clip((probs * bins).astype(jnp.int32), 0, bins - 1)
     inside = (place.reshape(-1, 1) == jnp.arange(bins)[None]) & mask.reshape(-1, 1)
     weight = inside.astype(probs.dtype)
@@ -245,13 +249,13 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """In short, for tables."""
+        """Return a short name for tables."""
         rows = f"{self.observational}+{self.interventional}"
         return f"{self.family} d={self.size} rows={rows}"
 
     @property
     def rows(self) -> int:
-        """Return rows given in all."""
+        """Return the total number of rows given."""
         return self.observational + self.interventional
 
 
@@ -278,7 +282,7 @@ class Protocol:
         check_direction(self.direction)
 
     def bucket(self, size: int) -> int:
-        """Return number of columns in which models of this size are held."""
+        """Return the number of columns to which models of this size are padded."""
         room = [d for d in self.buckets if d >= size]
         if not room:
             raise ValueError(
@@ -325,7 +329,7 @@ def draw_task(
 
 
 def _parents(task: Task) -> tuple[Bool[Array, " d"], Bool[Array, " d"]]:
-    """Return true parents of the target, and the variables that could be."""
+    """Return the true parents of the target, and the candidates."""
     scm = task.scm
     mask = scm.mask & (jnp.arange(scm.size) != scm.target)
     return scm.adjacency[:, scm.target] & mask, mask

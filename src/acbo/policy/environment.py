@@ -46,7 +46,7 @@ class EpisodeConfig:
 
     @property
     def capacity(self) -> int:
-        """Return rows that an episode can hold."""
+        """Return the number of rows that an episode can hold."""
         return self.observational[1] + self.interventional[1] + self.steps
 
 

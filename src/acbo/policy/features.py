@@ -86,8 +86,8 @@ def structural_weights(
     free: Float[Array, "n d"],
     edge_probs: Float[Array, "d d"],
 ) -> Float[Array, "d d"]:
-    """Return linear effects of i on j [i, j], by ridge regressions over rows where j
-    was free; the ridge of a coefficient is the odds against its edge.
+    """Return the linear effects of i on j [i, j], by ridge regressions over rows where
+    j was free; the ridge of a coefficient is the odds against its edge.
     """
     d = z.shape[1]
     moments = moments_by_effect(z, free)

@@ -159,7 +159,7 @@ def _log_prob(scores: Scores, action: PolicyAction) -> Float[Array, ""]:
 
 
 def _entropy(scores: Scores) -> Float[Array, ""]:
-    """Of the cell, and of the place beside it on average."""
+    """Return the entropy of the cell plus the mean entropy of the offset within it."""
     logs = jax.nn.log_softmax(scores.logits.reshape(-1))
     probs = jnp.exp(logs)
     there = jnp.isfinite(logs)

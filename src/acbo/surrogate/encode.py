@@ -41,7 +41,7 @@ def row_bucket(rows: int) -> int:
 
 
 def pad_rows(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Return room for so many rows and columns, zeros where there was nothing."""
+    """Return the array padded with zeros to this number of rows and columns."""
     extra = ((0, rows - array.shape[0]), (0, columns - array.shape[1]))
     return np.pad(array, extra)
 
@@ -51,7 +51,7 @@ def column_scale(
     intervened: Bool[Array, "n d"],
     row_mask: Bool[Array, " n"],
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Return mean and deviation of each column over its observational rows.
+    """Return mean and standard deviation of each column over its observational rows.
 
     A data set with fewer than two such rows is scaled by all of its rows. A column
     that does not vary keeps its unit.
@@ -70,7 +70,7 @@ def standardize(
     row_mask: Bool[Array, " n"],
     var_mask: Bool[Array, " d"],
 ) -> Float[Array, "n d"]:
-    """Return Z-scores by column, 0 in the padding."""
+    """Return z-scores by column, 0 in the padding."""
     there = row_mask[:, None] & var_mask[None, :]
     mean, spread = column_scale(values, intervened & there, row_mask)
     return jnp.where(there, (values - mean[None]) / spread[None], 0.0)
@@ -112,7 +112,7 @@ def sweep_out(
 
 
 def sweep_inverse(matrix: Float[Array, "*b k k"]) -> Float[Array, "*b k k"]:
-    """Return inverse of positive definite matrices."""
+    """Return the inverse of positive definite matrices."""
     return sweep_out(matrix)[0]
 
 

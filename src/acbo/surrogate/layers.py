@@ -90,7 +90,7 @@ class Norm(eqx.Module):
         self.shift = jnp.zeros(dim)
 
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
-        """Return statistics are taken in single precision."""
+        """Normalize the last axis, with statistics in single precision."""
         wide = x.astype(jnp.float32)
         centered = wide - wide.mean(axis=-1, keepdims=True)
         variance = jnp.square(centered).mean(axis=-1, keepdims=True)
@@ -158,7 +158,7 @@ def drop(
 
 
 def scramble(key: PRNGKeyArray, shape: tuple[int, ...]) -> UInt32[Array, "*shape"]:
-    """Return words that look random, each from its place alone.
+    """Return pseudorandom words, each a hash of its position.
 
     Dropout needs no more than that, and what is so cheap is worked out where it is
     used; the words of `jax.random` would be written to memory and read again.

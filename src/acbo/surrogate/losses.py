@@ -28,7 +28,7 @@ def masked_logits(
 
 
 def distribution_entropy(probs: Float[Array, "*batch K"]) -> Float[Array, "*batch"]:
-    """-sum p log p in nats, with 0 log 0 = 0."""
+    """Return -sum p log p in nats, with 0 log 0 = 0."""
     return -jax.scipy.special.xlogy(probs, probs).sum(axis=-1)
 
 
@@ -40,7 +40,7 @@ def _normalized(
 
 
 def _divergence(p: Float[Array, " K"], logits: Float[Array, " K"]) -> Float[Array, ""]:
-    """KL(p || softmax(logits)); terms without expert probability are 0."""
+    """Return KL(p || softmax(logits)); terms without expert probability are 0."""
     there = p > 0
     log_q = jnp.where(there, jax.nn.log_softmax(logits), 0.0)
     log_p = jnp.log(jnp.where(there, p, 1.0))
@@ -69,7 +69,7 @@ def uncertainty_weighted_loss_jax(
     weight_scale: float = 1.0,
     set_mask: Bool[Array, " K"] | None = None,
 ) -> Float[Array, ""]:
-    """exp(-weight_scale H(p)) KL(p || q): sure experts count more."""
+    """Return exp(-weight_scale H(p)) KL(p || q): confident experts count more."""
     logits = masked_logits(predicted_logits, set_mask)
     p = _normalized(expert_probs, set_mask, logits.dtype)
     return jnp.exp(-weight_scale * distribution_entropy(p)) * _divergence(p, logits)
@@ -83,7 +83,7 @@ def calibrated_loss_jax(
     calibration_weight: float = 0.1,
     set_mask: Bool[Array, " K"] | None = None,
 ) -> Float[Array, ""]:
-    """KL(p || q) + calibration_weight * Brier score of q at the true set.
+    """Return KL(p || q) + calibration_weight * Brier score of q at the true set.
 
     The Brier score sum_k (q_k - [k is true])^2 is a proper scoring rule: in
     expectation it is least when q is the true distribution.
@@ -120,7 +120,7 @@ def kl_divergence_loss(
     parent_sets: ParentSets,
     temperature: float = 1.0,
 ) -> Float[Array, ""]:
-    """KL(expert || softmax(logits / temperature)) over these candidate sets."""
+    """Return KL(expert || softmax(logits / temperature)) over these candidate sets."""
     probs = jnp.asarray(expert_vector(expert_posterior, parent_sets))
     return kl_divergence_loss_jax(predicted_logits, probs, parent_sets, temperature)
 
@@ -131,7 +131,7 @@ def uncertainty_weighted_loss(
     parent_sets: ParentSets,
     weight_scale: float = 1.0,
 ) -> Float[Array, ""]:
-    """exp(-weight_scale H(expert)) KL(expert || predicted)."""
+    """Return exp(-weight_scale H(expert)) KL(expert || predicted)."""
     probs = jnp.asarray(expert_vector(expert_posterior, parent_sets))
     return uncertainty_weighted_loss_jax(
         predicted_logits, probs, parent_sets, weight_scale
@@ -145,7 +145,7 @@ def calibrated_loss(
     true_parent_set: frozenset[str],
     calibration_weight: float = 0.1,
 ) -> Float[Array, ""]:
-    """KL(expert || predicted) plus the weighted Brier score at the true set."""
+    """Return KL(expert || predicted) plus the weighted Brier score at the true set."""
     sets = list(parent_sets)
     if true_parent_set not in sets:
         raise ValueError(

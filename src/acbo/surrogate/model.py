@@ -125,7 +125,7 @@ class PairBlock(eqx.Module):
 
 
 def stack(make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray, count: int) -> Any:
-    """`count` blocks of one kind as one block whose arrays have a further axis."""
+    """Return `count` blocks as one block whose arrays have a leading axis."""
     return eqx.filter_vmap(make)(jax.random.split(key, count)) if count else None
 
 
@@ -335,7 +335,7 @@ class SurrogateNetwork(eqx.Module):
     def _meet(
         self, cells: Float[Array, "n d dim"], row_mask: Bool[Array, " n"]
     ) -> Float[Array, "d d pair"]:
-        """From cells to pairs: pooled variables, and products meaned over the rows."""
+        """Map cells to pairs: pooled variables, and products averaged over the rows."""
         rows = row_mask[:, None, None]
         count = jnp.maximum(row_mask.sum(), 1).astype(cells.dtype)
         there = jnp.where(rows, cells, 0.0)

@@ -104,8 +104,8 @@ class NamedBatch(BatchArrays):
 
 
 def set_bucket(columns: int, largest: int) -> int:
-    """Return room for the sets of a bucket: all of up to 3 parents, or of more if
-    needed.
+    """Return the number of padded sets of a bucket: all of up to 3 parents, or of more
+    if needed.
     """
     return count_parent_sets(columns, max(largest, USUAL_PARENTS))
 
@@ -128,7 +128,7 @@ def encode_names(
     columns: int,
     room: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """`var_mask`, `target_idx`, `membership` and `set_mask` of one example.
+    """Return `var_mask`, `target_idx`, `membership` and `set_mask` of one example.
 
     Empty sets after the first one are padding, as some data has it. `room` is the
     number of sets to pad to, None for the bucket's.

@@ -43,7 +43,7 @@ class Explorer(eqx.Module):
     temperature: Float[Array, ""]
 
     def __call__(self, observation: PolicyObservation) -> Scores:
-        """Return scores of every cell, flatter where it is hot."""
+        """Return the scores of every cell, flatter at a higher temperature."""
         scores = self.network(observation)
         heat = jax.lax.stop_gradient(self.temperature)
         return eqx.tree_at(lambda each: each.logits, scores, scores.logits / heat)
@@ -151,7 +151,7 @@ class ExperienceRecipe:
     max_parents: int = 3
 
     def environment(self, network: SurrogateNetwork) -> ExploringEnvironment:
-        """Episodes read by a surrogate of these parameters."""
+        """Return episodes read by a surrogate with these parameters."""
         reader = SetReader(network, self.max_parents)
         inner = ExperimentEnvironment(reader, self.policy.episodes)
         return ExploringEnvironment(inner, self.exploration)
@@ -263,7 +263,7 @@ def update_policy_grpo(
 def improve_policy(
     surrogate_params: PyTree, trajectories: Trajectories
 ) -> tuple[PolicyParams, GRPOUpdate]:
-    """`update_policy_grpo`, and what the update did."""
+    """Return the result of `update_policy_grpo` and the metrics of the update."""
     network, state = _network(surrogate_params), trajectories.state
     return _compiled_improve(network, jax.tree.map(strong, state), trajectories.recipe)
 

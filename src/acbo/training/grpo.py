@@ -72,7 +72,8 @@ def evaluate_held_out(
     config: EvaluationConfig,
     steps: int,
 ) -> dict[str, Any]:
-    """Return mean F1 of the causes called and mean simple regret, over all and by size.
+    """Return mean F1 of the predicted causes and mean simple regret, over all and by
+    size.
 
     The policy does what it finds likeliest. A regret is the distance of the best
     expected outcome of its experiments from that of the best single intervention.
@@ -156,7 +157,7 @@ class _Rounds:
         self._levels, self._key = tuple(levels), jax.random.key(config.seed)
 
     def start(self) -> RoundState:
-        """Before the first round."""
+        """Return the state before the first round."""
         params = self._step.model.init(named_key(self._key, "surrogate"))
         policy = start_policy_params(named_key(self._key, "policy"), self._recipe)
         curriculum = start_curriculum(self._levels)

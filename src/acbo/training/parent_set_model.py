@@ -172,14 +172,12 @@ def _init(
     target_variable: str | None = None,
     is_training: bool = True,
 ) -> PyTree:
-    """Return fresh parameters; they depend on the key alone, and serve data of any
-    size.
-    """
+    """Return new parameters; they depend only on the key and fit data of any size."""
     return fresh(key)
 
 
 def _restorer(build: Callable[[PRNGKeyArray], Any]) -> Callable[[PyTree], Any]:
-    """From parameters to the network they are of, found without running it."""
+    """Return the function from parameters to their network, without building it."""
 
     @functools.cache
     def skeleton() -> tuple[list[Any], Any]:

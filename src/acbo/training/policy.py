@@ -216,7 +216,8 @@ _NOISES = ("gaussian", "laplace", "uniform", "heteroscedastic")
 
 
 def shipped_surrogate() -> SurrogateRecipe:
-    """Linear models of three kinds, and others, in four sizes of data.
+    """Return the recipe of the included surrogate: linear and nonlinear models, in four
+    sizes of data.
 
     `docs/baselines.md` tells how the steps were taken in several runs.
     """
@@ -266,7 +267,9 @@ def shipped_surrogate() -> SurrogateRecipe:
 
 
 def shipped_policy() -> PolicyRecipe:
-    """Episodes of twenty experiments on models of three to eight variables."""
+    """Return the recipe of the included policy: episodes of twenty experiments on
+    models of three to eight variables.
+    """
     graphs = ("chain", "fork", *("er1", "er2") * 2, "scale_free", *_GRAPHS[-3:])
     wide = SCMConfig(graphs, weights=(0, 3), noise=(0.3, 1), equal_noise=0.7)
     firm = SCMConfig(graphs, weights=(0.5, 2), noise=(0.5, 1.5), equal_noise=0.6)

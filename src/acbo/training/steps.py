@@ -70,7 +70,9 @@ class _OfExample(NamedTuple):
 
 
 def map_examples(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`jax.vmap`; a function that asks for values is called example by example."""
+    """Return `jax.vmap` of the function; one that needs concrete values is called
+    example by example.
+    """
 
     def mapped(*args: Any) -> Any:
         try:
@@ -167,7 +169,8 @@ def make_update(
     config: Any,
     l2_in_loss: bool = True,
 ) -> Callable[..., Any]:
-    """`update(params, opt_state, batch, key) -> (params, opt_state, metrics)`, pure.
+    """Return the pure function `update(params, opt_state, batch, key) -> (params,
+    opt_state, metrics)`.
 
     `config` has a `learning_rate` and a `weight_decay`; the latter is left to the
     optimizer unless `l2_in_loss`.
@@ -265,9 +268,8 @@ def batch_arrays(batch: tuple[Any, ...], named: bool = False) -> Batch:
 
 
 def _strong(tree: PyTree) -> PyTree:
-    """Return nothing weakly typed, as fresh states may be; what a step returns stays
-    whole, since taking it apart and together would cost a small step a tenth of its
-    time.
+    """Return the tree without weak types, which fresh states may have. Trees without
+    any stay whole, since rebuilding them would cost a small step a tenth of its time.
     """
     weak = any(getattr(leaf, "weak_type", False) for leaf in jax.tree.leaves(tree))
     return jax.tree.map(strong, tree) if weak else tree
@@ -472,8 +474,9 @@ def create_adaptive_train_step(
     l2_in_loss: bool = True,
     compute_dtype: Any = None,
 ) -> TrainStep:
-    """Compiled when it can be: a model that JAX cannot trace runs uncompiled, with
-    one warning. Only JAX's tracing errors count; any other error is raised.
+    """Return a step that is compiled if possible: a model that JAX cannot trace runs
+    uncompiled, with one warning. Only JAX's tracing errors count; any other error is
+    raised.
     """
     given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
     parts = _prepare(*given)

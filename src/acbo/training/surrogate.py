@@ -113,7 +113,7 @@ class SurrogateMetrics(eqx.Module):
 def make_optimizer(
     recipe: SurrogateRecipe, rate: float | Float[Array, ""]
 ) -> optax.GradientTransformation:
-    """AdamW with clipped gradients, at the rate of one step."""
+    """Return AdamW with clipped gradients, at the learning rate of one step."""
     return optax.chain(
         optax.clip_by_global_norm(recipe.max_grad_norm),
         optax.adamw(rate, weight_decay=recipe.weight_decay),
@@ -123,7 +123,8 @@ def make_optimizer(
 def learning_rate(
     step: Int[Array, ""], total: Int[Array, ""], recipe: SurrogateRecipe
 ) -> Float[Array, ""]:
-    """Warmed up in a line, let down along a cosine to a hundredth of the peak.
+    """Return the rate of a step: linear warmup, then cosine decay to a hundredth of the
+    peak.
 
     The number of steps is traced: runs of any length share one compiled program.
     """
@@ -150,7 +151,7 @@ def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateStat
 def cross_entropy(
     logits: Float[Array, "*n"], chance: Float[Array, "*n"]
 ) -> Float[Array, "*n"]:
-    """-E[log p] in nats; 0 where the logit says that nothing is there."""
+    """Return -E[log p] in nats; 0 where the logit is masked (-inf)."""
     there = jnp.isfinite(logits)
     safe = jnp.where(there, logits, 0.0)
     lost = chance * jax.nn.softplus(-safe) + (1 - chance) * jax.nn.softplus(safe)
@@ -164,7 +165,7 @@ def set_loss(
     var_mask: Bool[Array, " d"],
     max_parents: int,
 ) -> Float[Array, ""]:
-    """-E[log p] of the set of causes, over all candidates."""
+    """Return -E[log p] of the set of causes, over all candidates."""
     set_mask, membership = bucket_parent_sets(var_mask, target, max_parents)
     scores = jax.nn.log_softmax(set_logits(prediction, membership, set_mask))
     return -jnp.where(set_mask, chances * scores, 0.0).sum()
@@ -206,7 +207,7 @@ def _bucket_losses(
     config: DataConfig,
     recipe: SurrogateRecipe,
 ) -> Losses:
-    """Return fresh data sets of one bucket, one for each key, and what they lose."""
+    """Return the losses of new data sets of one bucket, one for each key."""
 
     def one(data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
         data = draw_dataset(data_key, config)
@@ -225,7 +226,7 @@ def _spread_losses(
     recipe: SurrogateRecipe,
     mesh: Mesh,
 ) -> Losses:
-    """Return the same with the data sets shared out over devices."""
+    """Return `_bucket_losses` with the data sets distributed over devices."""
     count, axis = keys[0].shape[0], PartitionSpec(mesh.axis_names[0])
     if count % mesh.size:
         raise ValueError(
@@ -252,7 +253,7 @@ def _step_loss(
     recipe: SurrogateRecipe,
     mesh: Mesh | None,
 ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Losses]]:
-    """Return mean over the batches of all buckets, each weighed by its size, and its
+    """Return the mean loss over the batches of all buckets, weighted by size, and its
     parts.
     """
     parts = []
@@ -280,7 +281,7 @@ def _step_loss(
 def update_surrogate(
     state: SurrogateState, recipe: SurrogateRecipe, mesh: Mesh | None = None
 ) -> tuple[SurrogateState, SurrogateMetrics]:
-    """`steps_per_update` steps, each on fresh models; compile it once and call it.
+    """Take `steps_per_update` steps, each on new models; compile it once and call it.
 
     With a mesh the models of a step are shared out over its devices.
     """
