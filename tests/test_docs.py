@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from jaxtrace.tracking.boundary import BOUNDARIES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FAMILIES: tuple[dict[str, Any], ...] = (BOUNDARIES, FORMATS, MECHANISMS, METHODS)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -34,10 +36,9 @@ def test_blocks_run_in_order(page, tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def families():
     """Forget the members that a page adds to a family."""
-    registries = (BOUNDARIES, FORMATS, MECHANISMS, METHODS)
-    before = [dict(registry) for registry in registries]
+    before = [dict(registry) for registry in FAMILIES]
     yield
-    for registry, members in zip(registries, before, strict=True):
+    for registry, members in zip(FAMILIES, before, strict=True):
         registry.clear()
         registry.update(members)
 
