@@ -7,6 +7,7 @@ import hypothesis
 import jax
 import pytest
 
+MAX_MAPS = 8_000  # memory maps of a process: three or four for each program
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
 # Tests compile much and compute little: half the compile time is LLVM's optimizing.
@@ -25,6 +26,19 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 # The same examples every time, and no deadline: compiling takes what it takes.
 hypothesis.settings.register_profile("jaxrig", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("jaxrig")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs():
+    """Drop compiled programs between modules once there are many.
+
+    A process that holds many thousands of them has crashed inside XLA's compiler, and
+    their memory is only returned this way. What is needed again comes from the disk.
+    """
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and len(maps.read_bytes().splitlines()) > MAX_MAPS:
+        jax.clear_caches()
 
 
 @pytest.fixture
