@@ -156,7 +156,7 @@ print(int(state.task_index), int(state.step_count), state.working_grid.tolist())
     assert done.returncode == 0, done.stderr
     grid = state.working_grid.tolist()
     assert done.stdout.strip() == f"2 2 {grid}"
-    assert int(state.task_index) == get_global_task_manager().get_index("cc")
+    assert int(state.task_index) == get_global_task_manager().register_task("cc")
 
 
 def test_the_header_says_what_it_is(parser, tmp_path):

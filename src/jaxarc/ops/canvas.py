@@ -84,7 +84,7 @@ def select_rectangle(
 
 
 def select_rows(rows: UInt[Array, " h"]) -> Selection:
-    """Return any cells at all."""
+    """Select the cells whose bits are set."""
     filled = rows != 0
     height = rows.shape[0]
     columns = jax.lax.reduce(
@@ -185,12 +185,22 @@ def apply_operation(
     raw: Selection,
     given: tuple[UInt[Array, "planes h"], Int[Array, " two"]],
 ) -> Canvas:
-    """Return the canvas after an operation; Submit, control and -1 change nothing.
+    """Return the canvas after an operation; Submit, control and -1 change nothing."""
+    return apply_effect(look_up(operation), canvas, selection, raw, given)
+
+
+def apply_effect(
+    effect: EffectRow,
+    canvas: Canvas,
+    selection: Selection,
+    raw: Selection,
+    given: tuple[UInt[Array, "planes h"], Int[Array, " two"]],
+) -> Canvas:
+    """Return the canvas after an effect.
 
     `selection` lies in the active area, `raw` may go beyond it (Resize grows), `given`
     is the input of the current pair (Copy Input).
     """
-    effect = look_up(operation)
     active = canvas.active()
     area = or_everything(selection, canvas.size, active)
     painted = _painted(effect, canvas, selection, area, active)

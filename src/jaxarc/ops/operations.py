@@ -239,7 +239,15 @@ _TABLE = np.array(
 
 def look_up(operation: Int[Array, ""]) -> EffectRow:
     """Return the effect of an operation on the canvas."""
-    row = jnp.asarray(_TABLE)[operation % len(_TABLE)]
+    return _as_row(jnp.asarray(_TABLE)[operation % len(_TABLE)])
+
+
+def effect_row(effect: Effect) -> EffectRow:
+    """Return one effect as arrays, to apply it without an entry in the table."""
+    return _as_row(jnp.asarray(effect.numbers(), jnp.int32))
+
+
+def _as_row(row: Int[Array, " numbers"]) -> EffectRow:
     return EffectRow(
         paint=row[0],
         color=row[1],

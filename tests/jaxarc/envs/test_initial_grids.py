@@ -50,7 +50,11 @@ def example(height=4, width=3, side=WIDTH):
 
 
 def draws(config, grid, count=60):
-    return drawn(lambda *start: draw_grid(*start, WIDTH, config), grid, count)
+    return drawn(
+        lambda key, planes, size: draw_grid(key, planes, size, WIDTH, config),
+        grid,
+        count,
+    )
 
 
 def test_a_copy_is_the_input():
@@ -101,14 +105,16 @@ def test_colors_are_renamed_one_to_one_and_black_stays():
 
 def test_without_a_square_only_half_turns():
     grid = example(side=5)
-    turn = lambda *start: permuted_grid(*start, WIDTH, ("rotate",))
+    turn = lambda key, *grid: permuted_grid(key, grid[0], grid[1], WIDTH, ("rotate",))
     for found in drawn(turn, grid, 20):
         np.testing.assert_array_equal(inner(found), np.rot90(inner(grid), 2))
 
 
 def test_no_kind_of_permutation_is_a_copy():
     grid = example()
-    (found,) = drawn(lambda *start: permuted_grid(*start, WIDTH, ()), grid, 1)
+    (found,) = drawn(
+        lambda key, *start: permuted_grid(key, start[0], start[1], WIDTH, ()), grid, 1
+    )
     np.testing.assert_array_equal(found, grid)
 
 
@@ -116,7 +122,11 @@ def test_no_kind_of_permutation_is_a_copy():
 def test_random_grids_fill_about_their_share(dense):
     grid = np.zeros((WIDTH, WIDTH), np.int32)
     grid[:, 5] = -1
-    found = drawn(lambda *start: random_grid(*start, WIDTH, 0.4, dense), grid, 400)
+    found = drawn(
+        lambda key, *start: random_grid(key, start[0], start[1], WIDTH, 0.4, dense),
+        grid,
+        400,
+    )
     assert (found[:, :, 5] == -1).all()
     cells = found[:, :, :5]
     assert set(np.unique(cells).tolist()) == set(range(10))
