@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 AXES = "xyz"
+PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 FORMATS = (
     "[[x0, y0, z0], [x1, y1, z1]], [[x0, x1], [y0, y1], [z0, z1]], "
     "[x0, x1, y0, y1, z0, z1], or in two dimensions [[x0, x1], [y0, y1]] or "
@@ -42,8 +43,8 @@ def box_bounds(bounds: Any) -> Box:
     for axis, (low, high) in zip(AXES, pairs, strict=True):
         if not low <= high:
             raise ValueError(
-                f"bounds along {axis} run from {low:g} to {high:g}: the lower end "
-                f"comes first, in one of the forms {FORMATS}"
+                f"bounds along {axis} are {low:g} to {high:g}: the lower bound must "
+                f"come first, in one of the forms {FORMATS}"
             )
     lo, hi = pairs.T.copy()
     return Box(lo, hi, hi > lo)

@@ -55,8 +55,8 @@ def test_a_box_stays_what_it_is():
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        ([[0, 2, 0], [1, 1, 1]], "along y run from 2 to 1"),
-        ([0, 1, 0, 1, 3, 2], "along z run from 3 to 2"),
+        ([[0, 2, 0], [1, 1, 1]], "along y are 2 to 1"),
+        ([0, 1, 0, 1, 3, 2], "along z are 3 to 2"),
         ([0, 1, 2], r"shape \(3,\)"),
         (np.zeros((3, 3)), r"shape \(3, 3\)"),
         ([[0, 1], [2, 3, 4]], "are not numbers"),

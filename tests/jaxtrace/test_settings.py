@@ -47,7 +47,7 @@ def test_what_is_right_is_converted(read, given, expected):
         (settings.pair, [1], "two numbers"),
         (settings.rising, [2, 1], "the second larger"),
         (settings.axis_fractions, {"x": [0, 1.5]}, "from 0 to 1"),
-        (settings.box, [1, 0, 0, 1], "the lower end comes first"),
+        (settings.box, [1, 0, 0, 1], "the lower bound must come first"),
         (settings.name_or_names, [], "some text"),
     ],
 )

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxtrace.bounds import AXES, box_bounds
+from jaxtrace.bounds import AXES, PLANES, box_bounds
 
-PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 NORMALIZATIONS = ("pdf", "relative", "count")
 
 # Coordinates and density at every node of a grid, in a plane or in space.

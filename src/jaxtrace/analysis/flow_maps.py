@@ -278,7 +278,8 @@ class FlowMap:
         self._method = Method(options.integrator, len(points))
         if self._windows.streams and options.open:
             raise ValueError("a streamed field needs n_steps or dt, to be read once")
-        self._steps = count_steps(self._world, options, span, points, self._probe)
+        probe = lambda seeds, steps: self.advect(seeds, steps=steps)
+        self._steps = count_steps(self._world, options, span, points, probe)
 
     def batch_size(self, directions: int) -> int:
         """Return particles whose stages and derivatives fit the memory limit."""
@@ -287,19 +288,10 @@ class FlowMap:
         return max(1, memory_budget_bytes() // (WORKSPACE_FACTOR * row))
 
     def advect(
-        self, seeds: Float[np.ndarray, "n 3"], directions: int
+        self, seeds: Points, directions: int = 3, steps: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return where a batch ends, and how that changes along the first few axes."""
-        return self._advect(seeds, directions, self._steps)
-
-    def _probe(
-        self, seeds: Float[np.ndarray, "n 3"], steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self._advect(seeds, 3, steps)
-
-    def _advect(
-        self, seeds: Float[np.ndarray, "n 3"], directions: int, steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+        steps = steps or self._steps
         windows, method, kind = self._windows, self._method, self._how.kind
         field, times = self._world.field, np.linspace(*self._span, steps + 1)
         schedule = make_schedule(field, times, 1, method.tableau, kind)
@@ -371,21 +363,15 @@ def ftle(
     T: float,
     *,
     level: float = 0.0,
-    integrator: str = "rk4",
-    n_steps: int | None = None,
-    dt: float | None = None,
-    tolerance: float | None = None,
-    boundary: Any = None,
-    batch_size: int | None = None,
-    dtype: Any = None,
+    **how: Any,
 ) -> Float[np.ndarray, "*grid"]:
     """Return the exponent ln(sigma) / |T| at every node of a grid.
 
     sigma, the root of the largest eigenvalue of the Cauchy-Green tensor F^T F, is the
     largest stretching by the flow map from t0 to t0 + T; T < 0 goes back in time. The
     grid is (x, y) axes at z = `level`, whose particles are told apart in the plane
-    only, or (x, y, z). The rest says how particles move: see `Advection`. NaN marks
-    particles that left.
+    only, or (x, y, z). `how` are the options of `Advection`. NaN marks particles that
+    left.
 
     >>> from jaxtrace.fields.analytic import Saddle
     >>> rates = ftle(Saddle(rate=0.5), ([0.1, 0.2], [0.3]), 0.0, 2.0, n_steps=20)
@@ -393,7 +379,7 @@ def ftle(
     ((2, 1), True)
     """
     axes = _axes(grid)
-    options = Advection(integrator, n_steps, dt, tolerance, boundary, batch_size, dtype)
+    options = Advection(**how)
     seeds = _nodes(axes, level)
     rates = np.empty(len(seeds), options.kind)
     for part in advect(field, seeds, t0, T, len(axes), options):

@@ -53,8 +53,8 @@ def rule_bandwidth(
     spread = float(positions.std(axis=0, ddof=1).mean())
     if not spread > 0:
         raise ValueError(
-            f"all {count} particles are at one place and have no spread: give a "
-            "bandwidth"
+            f"all {count} particles have the same position, so there is no spread: "
+            "pass a bandwidth"
         )
     factor = 1.0 if rule == "scott" else (4 / (dims + 2)) ** (1 / (dims + 4))
     return spread * factor * count ** (-1 / (dims + 4))
@@ -113,7 +113,8 @@ class KDEEstimator:
         own = self._particles.positions.shape[1]
         if dims > own:
             raise ValueError(
-                f"a {dims}-D density was asked of {own}-D positions: give {own} columns"
+                f"a {dims}-D density was requested for {own}-D positions: pass points "
+                f"with {own} columns"
             )
         return (
             self._particles

@@ -1,7 +1,7 @@
 """Smoothed particle density: every particle spread by a kernel of its own length."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,8 +69,8 @@ def adaptive_lengths(
     distances = np.asarray(KDTree(positions).query(positions, n + 1)[0])[:, n]
     if not distances.min() > 0:
         raise ValueError(
-            f"more than n_neighbors={n} particles share one place, so that their "
-            "smoothing length is 0: raise n_neighbors"
+            f"more than n_neighbors={n} particles have the same position, so their "
+            "smoothing length is 0: increase n_neighbors"
         )
     return _ADAPTIVE_FACTOR * distances
 
@@ -109,7 +109,9 @@ class SPHDensityEstimator:
         *,
         memory_limit_gb: float = DEFAULT_MEMORY_LIMIT_GB,
     ):
-        _check_choice("dimensions", dimensions, DIMENSIONS)
+        if dimensions not in DIMENSIONS:
+            known = list(DIMENSIONS)
+            raise ValueError(f"dimensions {dimensions!r}: choose one of {known}")
         self._dims = DIMENSIONS[dimensions]
         self._kernel = get_kernel(kernel_type)
         self._mode = check_normalization(normalize)
@@ -228,13 +230,6 @@ class SPHDensityEstimator:
         points = np.stack([axis.ravel() for axis in mesh], axis=1)
         density = self.evaluate(points).reshape(mesh[0].shape)
         return [*(axis.astype(density.dtype) for axis in mesh), density]
-
-
-def _check_choice(argument: str, value: str, choices: Collection[str]) -> None:
-    if value not in choices:
-        raise ValueError(
-            f"{argument} {value!r} is unknown: choose one of {list(choices)}"
-        )
 
 
 def _used_masses(masses: Any, given: int, sample: ParticleSample) -> np.ndarray:

@@ -267,7 +267,7 @@ def _three(found: Any, shape: tuple[int, ...]) -> Any:
     """Return velocities with three components, one row per position."""
     if found.ndim != 2 or found.shape[0] != shape[0] or found.shape[1] not in (2, 3):
         raise ValueError(
-            f"a field function answered velocities of shape {tuple(found.shape)} for "
+            f"the field function returned velocities of shape {tuple(found.shape)} for "
             f"{shape[0]} positions: return ({shape[0]}, 3)"
         )
     if found.shape[1] == 3:
@@ -291,9 +291,9 @@ def as_field(field: Any) -> AbstractField:
     if callable(field):
         return function_field(field)
     raise TypeError(
-        f"{type(field).__name__} is no field: give one of jaxtrace.fields, an object "
-        "with sample_at_positions(positions, t) or sample(positions), or a function "
-        "f(positions, t)"
+        f"{type(field).__name__} is not a field: pass one of jaxtrace.fields, an "
+        "object with sample_at_positions(positions, t) or sample(positions), or a "
+        "function f(positions, t)"
     )
 
 
@@ -306,8 +306,8 @@ def function_field(function: Velocity) -> FunctionField:
     except TRACING_ERRORS:
         name = getattr(function, "__qualname__", type(function).__name__)
         warnings.warn(
-            f"{name} needs NumPy arrays, so it is called on the host at every stage; "
-            "write it with jax.numpy to have it compiled",
+            f"{name} needs NumPy arrays and is called on the host at every stage, "
+            "which is slow; write it with jax.numpy to compile it",
             stacklevel=3,
         )
         return HostField(function)

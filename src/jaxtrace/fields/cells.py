@@ -126,14 +126,7 @@ HEXAHEDRON = Kind(
     3,
     8,
     8,
-    (
-        (0, 3, 7, 4),
-        (1, 2, 6, 5),
-        (0, 1, 5, 4),
-        (3, 2, 6, 7),
-        (0, 1, 2, 3),
-        (4, 5, 6, 7),
-    ),
+    _CUBE_FACES,
     _box_sides(3),
     _tensor(_CUBE),
 )
@@ -167,19 +160,11 @@ PYRAMID = Kind(
     ),
     _PYRAMID_EXPANSION,
 )
-KINDS = {
-    kind.name: kind
-    for kind in (
-        TRIANGLE,
-        TRIANGLE6,
-        QUAD,
-        TETRA,
-        TETRA10,
-        HEXAHEDRON,
-        WEDGE,
-        PYRAMID,
-    )
-}
+_FLAT, _SOLID = (
+    (TRIANGLE, TRIANGLE6, QUAD),
+    (TETRA, TETRA10, HEXAHEDRON, WEDGE, PYRAMID),
+)
+KINDS = {kind.name: kind for kind in (*_FLAT, *_SOLID)}
 # VTK's number of a cell type: our kind, and where its nodes stand in our order.
 VTK_KINDS: dict[int, tuple[Kind, tuple[int, ...]]] = {
     5: (TRIANGLE, (0, 1, 2)),

@@ -202,11 +202,8 @@ def _tables(
     locator = make_locator(mesh, places, kept, of_cell)
     locator = close_seams(locator, mesh, of_cell)
     own = (mesh.nodes - joined.first_node[:, None]).astype(np.int32)
-    arrays = jax.tree.map(jnp.asarray, (values, own, locator))
     field = MeshField(
-        arrays[0],
-        arrays[1],
-        arrays[2],
+        *jax.tree.map(jnp.asarray, (values, own, locator)),
         jnp.asarray(scale, kept),
         corners.astype(kept),
         steady_clock(),

@@ -158,7 +158,7 @@ def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
     if backwards.size:
         i = int(backwards[0])
         raise ValueError(
-            f"times[{i + 1}] = {times[i + 1]} comes after times[{i}] = {times[i]}: "
+            f"times[{i + 1}] = {times[i + 1]} follows times[{i}] = {times[i]}: "
             "sort the slices by time"
         )
     if extrapolation == "periodic" and times.size > 1 and times[-1] == times[0]:
@@ -173,6 +173,18 @@ def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
 def steady_clock() -> Clock:
     """Return the clock of a field that does not change."""
     return Clock(np.zeros(1))
+
+
+def blend_slices(
+    values: Float[Array | np.ndarray, "slices ..."], instant: Instant
+) -> tuple[Float[Array, "1 ..."], Clock, Instant]:
+    """Return one slice for one instant, with a clock and an instant to suit."""
+    weights = jnp.asarray(instant.weights).astype(values.dtype)
+    slices, table = jnp.asarray(instant.slices), jnp.asarray(values)
+    parts = [weights[k] * table[slices[k]] for k in range(weights.shape[0])]
+    one = jnp.ones(1, instant.weights.dtype)
+    instant = Instant(instant.time, jnp.zeros(1, np.int32), one)
+    return sum(parts[1:], start=parts[0])[None], steady_clock(), instant
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

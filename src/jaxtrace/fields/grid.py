@@ -16,7 +16,14 @@ from jax import dtypes
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
-from jaxtrace.fields.clock import Clock, Instant, Numbers, make_clock, steady_clock
+from jaxtrace.fields.clock import (
+    Clock,
+    Instant,
+    Numbers,
+    blend_slices,
+    make_clock,
+    steady_clock,
+)
 
 Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
 OUTSIDE = get_args(Outside)
@@ -111,9 +118,8 @@ class GridField(AbstractField):
         costs = self.values.shape[2] > worth * max(particles, 1)
         if one_slice or costs or instant.time.ndim:
             return self, instant
-        blended = _weighted(self.values, instant)[None]
-        frozen = GridField(blended, self.axes, steady_clock(), self.outside)
-        return frozen, _first(instant)
+        values, clock, instant = blend_slices(self.values, instant)
+        return GridField(values, self.axes, clock, self.outside), instant
 
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
@@ -186,24 +192,6 @@ class GridField(AbstractField):
         return jnp.where(self.inside(positions, ())[:, None], found, fill)
 
 
-def _weighted(values: Float[Array, "slices ..."], instant: Instant) -> Array:
-    """Return the slices of one instant, blended at every node."""
-    blended = jnp.zeros((), values.dtype)
-    for s in range(instant.slices.shape[-1]):
-        weight = instant.weights[s].astype(values.dtype)
-        blended += weight * values[instant.slices[s]]
-    return blended
-
-
-def _first(instant: Instant) -> Instant:
-    """Return the same instant for a field of one slice."""
-    return Instant(
-        instant.time,
-        jnp.zeros((1,), np.int32),
-        jnp.ones((1,), instant.weights.dtype),
-    )
-
-
 def _trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
     """Interpolate between eight corners, the last axis fastest."""
     # a + x (b - a), not (1 - x) a + x b: a constant field stays constant to the bit.
@@ -239,8 +227,8 @@ def make_grid_field(
     table = _table(values, [a.nodes.shape[0] for a in made], dtype)
     if table.shape[0] * table.shape[2] > LARGEST_INDEX:
         raise ValueError(
-            f"{table.shape[0]} slices of {table.shape[2]} nodes are more than an index "
-            "of 32 bits can name: stream the slices, or load fewer"
+            f"{table.shape[0]} slices of {table.shape[2]} nodes exceed 32-bit "
+            "indices: stream the slices, or load fewer"
         )
     return GridField(table, (made[0], made[1], made[2]), clock, cast(Outside, outside))
 
@@ -281,7 +269,7 @@ def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
     if np.any(steps <= 0):
         at = int(np.argmax(steps <= 0))
         raise ValueError(
-            f"the {name} axis must rise: {nodes[at]} is followed by {nodes[at + 1]}"
+            f"the {name} axis must increase: {nodes[at]} is followed by {nodes[at + 1]}"
         )
     single = np.array_equal(nodes, nodes.astype(np.float32))
     if outside == "periodic" and nodes.size > 1:

@@ -4,6 +4,8 @@ A cell hint is the number of a cell, or -1 minus the number of the closest wall 
 particle outside, or that nothing is known yet.
 """
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -134,9 +136,7 @@ def _probe(
     local = open_records(records, x, cell)
     p, sure = invert(records, local, waiting)
     faces = sides(records, local, p)
-    least = faces[0]
-    for face in faces[1:]:
-        least = jnp.minimum(least, face)
+    least = functools.reduce(jnp.minimum, faces)
     return _kept(records, p), sure & (least >= -local.tolerance), faces
 
 

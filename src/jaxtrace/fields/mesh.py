@@ -11,7 +11,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField, Corner
-from jaxtrace.fields.clock import Clock, Instant, Numbers, make_clock, steady_clock
+from jaxtrace.fields.clock import (
+    Clock,
+    Instant,
+    Numbers,
+    blend_slices,
+    make_clock,
+    steady_clock,
+)
 from jaxtrace.fields.locate import (
     Crossing,
     Locator,
@@ -78,22 +85,6 @@ def pays(values: Any, instant: Instant, particles: int) -> bool:
     return instant.time.ndim == 0 and slices > 1 and points <= BLEND_UP_TO * particles
 
 
-def blend_slices(
-    values: Float[Array | np.ndarray, "slices points c"], instant: Instant
-) -> tuple[Float[Array, "1 points c"], Clock, Instant]:
-    """Return one slice for one instant, with a clock and an instant to suit."""
-    weights = jnp.asarray(instant.weights).astype(values.dtype)
-    table = jnp.asarray(values)
-    parts = [
-        weights[k] * jnp.take(table, instant.slices[k], axis=0)
-        for k in range(weights.shape[0])
-    ]
-    instant = Instant(
-        instant.time, jnp.zeros(1, np.int32), jnp.ones(1, instant.weights.dtype)
-    )
-    return sum(parts[1:], start=parts[0])[None], steady_clock(), instant
-
-
 def blend_field(field: T, instant: Instant, particles: int) -> tuple[T, Instant]:
     """Return a field of `values` by a `clock` with its slices blended, if that pays."""
     whole: Any = field
@@ -122,8 +113,8 @@ def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n
         raise ValueError(f"dtype {kept}: set jax_enable_x64 for numbers this wide")
     if values.shape[0] * points >= 2**31:
         raise ValueError(
-            f"{values.shape[0]} slices of {points} nodes are more than can be "
-            "numbered: load fewer slices"
+            f"{values.shape[0]} slices of {points} nodes exceed 32-bit indices: "
+            "load fewer slices"
         )
     missing = ((0, 0), (0, 0), (0, 3 - values.shape[2]))
     return np.pad(values.astype(known), missing)
@@ -331,11 +322,8 @@ def make_mesh_field(
     scale = unit_scale(corners)
     locator = make_locator(mesh, (points * scale)[:, mesh.axes], kept)
     locator = close_seams(locator, mesh)
-    device = jax.tree.map(jnp.asarray, (values, mesh.nodes, locator))
     return MeshField(
-        device[0],
-        device[1],
-        device[2],
+        *jax.tree.map(jnp.asarray, (values, mesh.nodes, locator)),
         jnp.asarray(scale, kept),
         corners.astype(kept),
         check_clock(times, len(values), interpolation, extrapolation),

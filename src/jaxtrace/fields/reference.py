@@ -5,6 +5,8 @@ coordinates are of order one whatever the scale and wherever the mesh lies; cell
 faces are not parallel need a few Newton steps on their product terms besides.
 """
 
+import functools
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -151,7 +153,8 @@ def invert(
         p, _, step = carry
         change = newton_step(records, local, p)
         p = [jnp.clip(c - e, -REACH, REACH) for c, e in zip(p, change, strict=True)]
-        return p, _largest(change), step + 1
+        largest = functools.reduce(jnp.maximum, map(jnp.abs, change))
+        return p, largest, step + 1
 
     if waiting is not None:
         hopeful = waiting & _may_hold(records, local)
@@ -170,22 +173,8 @@ def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
     for product in local.products:
         for part in product:
             bend = bend + jnp.abs(part) / 3
-    least = _least(sides(records, local, local.target))
+    least = functools.reduce(jnp.minimum, sides(records, local, local.target))
     return least >= -(bend + local.tolerance)
-
-
-def _least(values: Values) -> Array:
-    least = values[0]
-    for value in values[1:]:
-        least = jnp.minimum(least, value)
-    return least
-
-
-def _largest(values: Values) -> Array:
-    largest = jnp.abs(values[0])
-    for value in values[1:]:
-        largest = jnp.maximum(largest, jnp.abs(value))
-    return largest
 
 
 def newton_step(records: Records, local: Local, p: Values) -> Values:

@@ -123,8 +123,7 @@ def make_scattered_field(
         kept = points.astype(values.dtype)
         tree = build_tree(kept, kept)
         clock = check_clock(times, len(values), interpolation, extrapolation)
-        arrays = jax.tree.map(jnp.asarray, (values, kept, tree))
-        return NearestField(arrays[0], arrays[1], arrays[2], clock)
+        return NearestField(*jax.tree.map(jnp.asarray, (values, kept, tree)), clock)
     return make_mesh_field(
         points,
         triangulate(points, values.dtype),

@@ -72,7 +72,7 @@ class StreamedField(Field):
         if last - first >= self.window:
             raise ValueError(
                 f"slices {first} to {last} do not fit a window of {self.window}: "
-                "give more memory, or record frames closer together"
+                "increase the memory limit, or record frames closer together"
             )
         if not self._first <= first <= last < self._first + self.window:
             self._move(min(first, len(self.slices.times) - self.window))

@@ -17,8 +17,7 @@ from jaxtyping import Array, Float
 from jaxrig import compile_once
 from jaxrig.memory import tree_bytes
 from jaxtrace.fields.base import AbstractField, Field
-from jaxtrace.fields.clock import Clock, Instant, make_clock
-from jaxtrace.fields.mesh import blend_slices
+from jaxtrace.fields.clock import Clock, Instant, blend_slices, make_clock
 from jaxtrace.fields.schemes import (
     Elements,
     Points,

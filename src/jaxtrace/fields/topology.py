@@ -142,7 +142,7 @@ def _of_dimension(blocks: dict[str, Nodes], dimension: int) -> dict[str, Nodes]:
     if lower:
         counts = ", ".join(f"{len(n)} {name}" for name, n in lower.items())
         warnings.warn(
-            f"{counts} cells are surfaces in a mesh of volumes: they are left out",
+            f"{counts} cells are surfaces in a mesh of volumes: they are ignored",
             stacklevel=5,
         )
     return {k: n for k, n in blocks.items() if k not in lower}
@@ -170,7 +170,7 @@ def _proper(points: np.ndarray, nodes: Nodes, name: str) -> Nodes:
     if flat.any():
         warnings.warn(
             f"{int(flat.sum())} of {len(nodes)} {name} cells have no volume: they are "
-            "left out",
+            "ignored",
             stacklevel=5,
         )
     return nodes[~flat]
@@ -379,9 +379,7 @@ def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"
     """Split faces into triangles (edges in a plane); return their faces too."""
     width = faces.shape[1]
     everyone = np.arange(len(faces))
-    if width == 2:
-        return faces, everyone
-    if width == 3:
+    if width < 4:
         return faces, everyone
     quads = np.flatnonzero(faces[:, 3] >= 0)
     parts = np.concatenate([faces[:, :3], faces[quads][:, [0, 2, 3]]])

@@ -79,7 +79,7 @@ class UnstructuredMesh:
         if self.kind not in VTK_CODES:
             raise ValueError(
                 f"etype {self.etype} of order {self.order}: a triangle or tetra has "
-                "order 1 or 2, the other types order 1; several types have no number"
+                "order 1 or 2, the other types order 1; mixed types have no order"
             )
         return VTK_KINDS[VTK_CODES[self.kind]][0].nodes
 

@@ -153,7 +153,7 @@ def as_diffusivity(value: Any) -> Any:
             "function of positions"
         ) from error
     if not np.all(np.isfinite(numbers) & (numbers >= 0)):
-        raise ValueError(f"diffusivity {value!r}: give numbers from 0")
+        raise ValueError(f"diffusivity {value!r}: values must not be negative")
     return numbers
 
 
@@ -171,7 +171,7 @@ def _traceable(function: Callable[..., Any]) -> Callable[..., Any]:
         ) from error
     if found.shape not in ((2,), (2, 3)):
         raise ValueError(
-            f"diffusivity answered shape {found.shape} for 2 positions: return (2,) "
+            f"diffusivity returned shape {found.shape} for 2 positions: return (2,) "
             "or (2, 3)"
         )
     return function

@@ -107,7 +107,7 @@ def _sum_terms(
         if found.shape not in (positions.shape, positions.shape[1:], ()):
             name = getattr(term, "__qualname__", type(term).__name__)
             raise ValueError(
-                f"the term {name} answered shape {found.shape} for positions of shape "
+                f"the term {name} returned shape {found.shape} for positions of shape "
                 f"{positions.shape}: return {positions.shape}"
             )
         added = added + jnp.broadcast_to(found, positions.shape)
@@ -165,15 +165,15 @@ class Inertial(AbstractMotion):
         known = _known(self.response_time)
         if dt < 0:
             raise ValueError(
-                f"dt={dt:g} tracks heavy particles backward, where drag makes errors "
-                "grow: track them forward, or track tracers"
+                f"dt={dt:g} tracks inertial particles backward in time, which is "
+                "unstable because of drag: track them forward, or use passive tracers"
             )
         limit = stability_limit(tableau)
         if known is not None and dt > limit * known:
             raise ValueError(
                 f"dt={dt:g} is unstable: with {tableau.name} and response_time "
-                f"{known:g} steps must not exceed {limit * known:g}; take more "
-                "substeps (a smaller dt) or adaptive ones"
+                f"{known:g} steps must not exceed {limit * known:g}; use a "
+                "smaller dt or adaptive steps"
             )
 
     def unknowns(self, particles: Particles) -> Unknowns:

@@ -15,10 +15,6 @@ COORDINATE_BYTES = 12
 STATE_BYTES = 48  # of a particle between two steps, with its stages
 
 
-def _budget() -> float:
-    return get_config().memory_limit_gb
-
-
 @dataclass(frozen=True)
 class TrackerOptions:
     """How a tracker works; every field may be given to `create_tracker` by name.
@@ -37,7 +33,7 @@ class TrackerOptions:
     use_scan_jit: bool = True
     device_put_inputs: bool = True
     progress_callback: Callable[..., Any] | None = None
-    max_memory_gb: float = field(default_factory=_budget)
+    max_memory_gb: float = field(default_factory=lambda: get_config().memory_limit_gb)
     min_batch_size: int = 100
     oom_recovery: bool = field(default_factory=lambda: get_config().oom_recovery)
     recording_interval: int = 1
@@ -55,13 +51,12 @@ class TrackerOptions:
         for name in ("batch_size", "min_batch_size", "devices"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name}={value}: give a whole number from 1")
+                raise ValueError(f"{name}={value} must be a whole number of at least 1")
         if not self.max_memory_gb > 0:
-            raise ValueError(f"max_memory_gb={self.max_memory_gb}: give some memory")
+            raise ValueError(f"max_memory_gb={self.max_memory_gb} must be positive")
         if self.recording_interval < 1:
             raise ValueError(
-                f"recording_interval={self.recording_interval}: keep one frame in 1 "
-                "or more"
+                f"recording_interval={self.recording_interval} must be at least 1"
             )
         if self.progress_style not in STYLES:
             raise ValueError(
@@ -69,8 +64,8 @@ class TrackerOptions:
             )
         if not 0 < self.progress_update_every <= 1:
             raise ValueError(
-                f"progress_update_every={self.progress_update_every}: give a part of "
-                "the run, above 0 and up to 1"
+                f"progress_update_every={self.progress_update_every} must be a "
+                "fraction of the run, above 0 and at most 1"
             )
         if not self.error_tolerance > 0:
             raise ValueError(f"error_tolerance={self.error_tolerance}: must be above 0")

@@ -107,8 +107,9 @@ class Streamed:
             if before.get(name) != self.facts[name]:
                 self.store.close()
                 raise ValueError(
-                    f"{self.path} holds a run with {name}={before.get(name)!r}, this "
-                    f"one has {self.facts[name]!r}: give the same, or another output"
+                    f"{self.path} contains a run with {name}={before.get(name)!r}, but "
+                    f"this run has {self.facts[name]!r}: use the same value, or "
+                    "another output"
                 )
 
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
@@ -165,7 +166,7 @@ def open_output(
     """Open memory, or the store of a path."""
     if output is None:
         if resume:
-            raise ValueError("resume needs the output of the run to go on with")
+            raise ValueError("resume needs the output of the run to resume")
         return Collected(times, count, facts)
     return Streamed(Path(output), resume, times, count, facts)
 

@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float
 
-from jaxrig import compile_once, replicate, shard_batch
+from jaxrig import compile_once, replicate
 from jaxrig.batching import is_out_of_memory
 from jaxrig.tracing import CompiledOnce
 from jaxtrace.fields.clock import Instant
@@ -57,7 +57,9 @@ class SliceWindows:
     def __init__(self, dynamics: Dynamics, field: Any = None):
         self._streamed = field if isinstance(field, StreamedField) else None
         # The window of the moment is asked for; another one would only take up room.
-        self._world = dynamics if self._streamed is None else _without_field(dynamics)
+        if self._streamed is not None:
+            dynamics = eqx.tree_at(lambda w: w.field, dynamics, None)
+        self._world = dynamics
 
     @property
     def streams(self) -> bool:
@@ -70,8 +72,8 @@ class SliceWindows:
         if self.streams and (method.tolerance is not None or newcomers):
             what = "heavy newcomers" if newcomers else "adaptive steps"
             raise ValueError(
-                f"{what} may need any slice at any time, and this field is streamed: "
-                "give it more memory, or take fixed steps and tracers"
+                f"{what} may need any slice at any time, but this field is streamed: "
+                "increase the memory limit, or use fixed steps and passive tracers"
             )
 
     def cover(self, first: int, last: int) -> tuple[Dynamics, int]:
@@ -112,10 +114,6 @@ class SliceWindows:
         low, high = schedule.slices(first, first + 1)
         ahead = schedule.dt[first, 0] >= 0
         self._streamed.prefetch(low if ahead else high + 1 - self._streamed.window)
-
-
-def _without_field(dynamics: Dynamics) -> Dynamics:
-    return eqx.tree_at(lambda w: w.field, dynamics, None)
 
 
 def allow_one_program(*entries: CompiledOnce) -> None:
@@ -218,7 +216,7 @@ def _smaller(
         return None
     if plan.frames > 1:
         logger.warning(
-            "out of memory: going on with %d frames a call", plan.frames // 2
+            "out of memory: continuing with %d frames per call", plan.frames // 2
         )
         return method, replace(plan, frames=plan.frames // 2)
     count = particles.positions.shape[0]
@@ -226,7 +224,7 @@ def _smaller(
     halves = [t for t in range(tile // 2, 0, -1) if count % t == 0]
     if not halves or halves[0] < plan.smallest_tile:
         return None
-    logger.warning("out of memory: going on with %d particles at a time", halves[0])
+    logger.warning("out of memory: continuing with %d particles at a time", halves[0])
     return replace(method, tile=halves[0]), plan
 
 
@@ -292,11 +290,6 @@ def _advance_shared(
         check_vma=False,
     )
     return spread(arrays, particles)
-
-
-def spread(particles: Particles, mesh: Mesh) -> Particles:
-    """Return particles shared out over devices; their number must be a multiple."""
-    return shard_batch(particles, mesh)
 
 
 def pad_slots(particles: Particles, multiple: int) -> Particles:

@@ -56,7 +56,7 @@ def plan_times(
     if not (math.isfinite(first) and math.isfinite(last)):
         raise ValueError(f"time_span ({first}, {last}): both ends must be finite")
     if dt is not None and not (math.isfinite(dt) and dt != 0):
-        raise ValueError(f"dt {dt}: give a step that is finite and not nothing")
+        raise ValueError(f"dt={dt} must be finite and nonzero")
     length = abs(float(dt)) if dt is not None else None
     if n_timesteps is None:
         n_timesteps, given = _frames(first, last, length, slices)
@@ -90,8 +90,8 @@ def _substeps(spacing: float, length: float | None) -> int:
         return 1
     if length > spacing * (1 + SLACK):
         warnings.warn(
-            f"dt={length:g} is longer than the frame spacing {spacing:g}, which "
-            "time_span and n_timesteps decide: steps of the spacing are taken",
+            f"dt={length:g} is larger than the frame spacing {spacing:g} set by "
+            "time_span and n_timesteps: using the frame spacing as the step",
             stacklevel=4,
         )
     return max(1, math.ceil(spacing / length - SLACK))
@@ -208,7 +208,7 @@ def every(schedule: Schedule, interval: int) -> Schedule:
 def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:
     """Return which of so many frames are kept: the first, every n-th and the last."""
     if interval < 1:
-        raise ValueError(f"recording_interval {interval}: keep one frame in 1 or more")
+        raise ValueError(f"recording_interval={interval} must be at least 1")
     kept = np.arange(0, count, interval)
     return kept if kept[-1] == count - 1 else np.append(kept, count - 1)
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float64
 
-from jaxtrace.bounds import AXES, Box, box_bounds
+from jaxtrace.bounds import AXES, PLANES, Box, box_bounds
 from jaxtrace.config import working_dtype
 
 Seeds = Float[np.ndarray, "seeds 3"]
-PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
 def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
@@ -65,8 +64,8 @@ def uniform_grid_seeds(
     for axis, count, active in zip(AXES, counts, box.active, strict=True):
         if count > 1 and not active:
             warnings.warn(
-                f"the box is flat along {axis}, so its {count} layers of seeds "
-                "coincide; use a count of 1 there",
+                f"the box has zero length along {axis}, so its {count} layers of "
+                "seeds coincide; use a count of 1 there",
                 UserWarning,
                 stacklevel=2,
             )
@@ -294,9 +293,8 @@ def _density(pdf_func: Callable[[Any], Any], positions: np.ndarray) -> np.ndarra
 
 
 def _within_cells(
-    generator: np.random.Generator | None, which: np.ndarray, counts: Any, box: Box
+    generator: np.random.Generator, which: np.ndarray, counts: Any, box: Box
 ) -> Float64[np.ndarray, "rows 3"]:
-    """Return a random point of each of the cells, or its center; z counts fastest."""
+    """Return a random point of each of the cells; z counts fastest."""
     corner = np.stack(np.unravel_index(which, tuple(counts)), axis=1)
-    inside = 0.5 if generator is None else generator.random(corner.shape)
-    return box.lo + (corner + inside) / counts * box.size
+    return box.lo + (corner + generator.random(corner.shape)) / counts * box.size

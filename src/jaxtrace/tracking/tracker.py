@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrig import make_mesh
+from jaxrig import make_mesh, shard_batch
 from jaxrig.settings import known_only
 from jaxrig.timing import measure
 from jaxtrace.bounds import box_bounds
@@ -31,7 +31,6 @@ from jaxtrace.tracking.run import (
     begin,
     pad_slots,
     run_chunks,
-    spread,
 )
 from jaxtrace.tracking.schedule import (
     Schedule,
@@ -206,7 +205,7 @@ class ParticleTracker:
         devices = 1 if mesh is None else mesh.size
         particles = pad_slots(particles, devices * (method.tile or 1))
         if mesh is not None:
-            particles = spread(particles, mesh)
+            particles = shard_batch(particles, mesh)
         progress = Progress(options)
         size = options.frames_per_call(
             count, schedule.frames - first, progress.watched or sink.streams

@@ -61,7 +61,9 @@ def as_index(index: Any, size: int, name: str) -> int:
     """Return a whole number from `-size` to `size - 1`, counted from the front."""
     number = operator.index(index)
     if not -size <= number < size:
-        raise IndexError(f"{name} {number} is outside a trajectory of {size} {name}s")
+        raise IndexError(
+            f"{name} {number} is out of range: the trajectory has {size} {name}s"
+        )
     return number % size
 
 

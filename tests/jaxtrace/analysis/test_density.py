@@ -3,7 +3,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrig.testing import assert_one_trace
 from jaxtrace.analysis.density import (
     KERNELS,
     NORMAL,
@@ -159,15 +158,6 @@ def test_nothing_beyond_the_support(name):
     assert kernel.profile(q)[2:].tolist() == [0, 0]
     assert kernel.inside(q).tolist() == [1, 1, 0, 0]
     assert bool(jnp.all(jnp.diff(kernel.profile(q)) <= 0))
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_kernels_compile(name):
-    kernel = ALL[name]
-    r = jnp.linspace(0.0, 3.0, 7)
-    values, again = assert_one_trace(lambda r: kernel(r, 0.8, 3), (r,), (r + 1.0,))
-    np.testing.assert_allclose(values, kernel(r, 0.8, 3), rtol=1e-6)
-    np.testing.assert_allclose(again, kernel(r + 1.0, 0.8, 3), rtol=1e-6)
 
 
 def test_unknown_kernels_and_dimensions_raise():

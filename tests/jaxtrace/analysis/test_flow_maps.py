@@ -380,18 +380,6 @@ def test_a_plane_is_told_apart_in_the_plane_only():
     np.testing.assert_allclose(deep, np.full((2, 1, 1), 2.0), rtol=1e-5)
 
 
-def test_single_precision_is_close():
-    axes = np.linspace(0.1, 1.9, 7), np.linspace(0.1, 0.9, 5)
-    single = ftle(DoubleGyre(), axes, 0.0, 5.0, n_steps=100)
-    assert single.dtype == np.float32
-    configure(dtype="float64")
-    try:
-        exact = ftle(DoubleGyre(), axes, 0.0, 5.0, n_steps=100)
-    finally:
-        reset_config()
-    np.testing.assert_allclose(single, exact, atol=1e-4)
-
-
 def test_gridded_data_come_close_to_the_formula():
     x, y, t = np.linspace(0, 2, 81), np.linspace(0, 1, 41), np.linspace(0, 5, 51)
     field = DoubleGyre()
@@ -452,7 +440,3 @@ def test_squares_stay_in_range(exponent):
 def test_unknown_stays_unknown_and_collapse_has_no_end():
     gradient = np.stack([np.full((3, 2), np.nan), np.zeros((3, 2)), np.eye(3)[:, :2]])
     np.testing.assert_array_equal(log_stretch(gradient), [np.nan, -np.inf, 0.0])
-
-
-def test_no_particles_have_no_stretch():
-    assert log_stretch(np.zeros((0, 3, 2))).shape == (0,)

@@ -210,9 +210,9 @@ def test_wrong_use_raises():
         KDEEstimator(flat, bandwidth_rule="normal")
     with pytest.raises(ValueError, match="no spread"):
         KDEEstimator(np.ones((4, 2)))
-    with pytest.raises(ValueError, match="3-D density was asked of 2-D"):
+    with pytest.raises(ValueError, match="3-D density was requested for 2-D"):
         KDEEstimator(flat).evaluate_3d()
-    with pytest.raises(ValueError, match="3-D density was asked of 2-D"):
+    with pytest.raises(ValueError, match="3-D density was requested for 2-D"):
         KDEEstimator(flat).evaluate(CLOUD)
     with pytest.raises(ValueError, match="needs 3-D positions"):
         KDEEstimator(flat, plane="yz")

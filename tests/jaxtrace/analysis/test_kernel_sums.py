@@ -5,8 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jaxrig.compilation import record_compilations
 from jaxrig.memory import compiled_memory
@@ -15,7 +13,6 @@ from jaxtrace.analysis.kernel_sums import (
     DirectSum,
     NeighborSum,
     Sources,
-    bucket,
     check_memory_limit,
     chunk_size,
     rescale,
@@ -109,13 +106,6 @@ def test_no_table_of_all_pairs_is_made():
     few, many = temporaries(4), temporaries(40)
     assert many <= few + 40 * block * 4 * 4  # copies of the particles themselves
     assert many < queries * block * 4 * 6
-
-
-@given(st.integers(1, 10**7))
-def test_buckets_are_few_and_tight(count):
-    size = bucket(count)
-    assert count <= size <= count * 1.13 + 1
-    assert bucket(size) == size
 
 
 def test_chunks_follow_the_limit():

@@ -295,7 +295,7 @@ def test_wrong_lengths_are_refused():
     for n in (0, 6):
         with pytest.raises(ValueError, match="choose 1 to 5"):
             adaptive_lengths(positions, n)
-    with pytest.raises(ValueError, match="share one place"):
+    with pytest.raises(ValueError, match="have the same position"):
         adaptive_lengths(np.zeros((6, 2)), 3)
     with pytest.raises(ValueError, match="at one place"):
         default_smoothing_length(np.ones((6, 2)))

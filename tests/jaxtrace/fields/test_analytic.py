@@ -245,7 +245,7 @@ def test_the_same_steady_field_is_the_same_program():
 
 
 def test_what_is_no_field_is_refused():
-    with pytest.raises(TypeError, match="ndarray is no field"):
+    with pytest.raises(TypeError, match="ndarray is not a field"):
         as_field(np.zeros(3))
 
 

@@ -166,7 +166,7 @@ def test_weights_sum_to_one_for_any_record(steps, interpolation, extrapolation, 
 @pytest.mark.parametrize(
     ("times", "rules", "message"),
     [
-        ([0, 2, 1], {}, r"times\[2\] = 1.0 comes after times\[1\] = 2.0"),
+        ([0, 2, 1], {}, r"times\[2\] = 1.0 follows times\[1\] = 2.0"),
         ([], {}, "one number per slice"),
         ([[0, 1]], {}, "one number per slice"),
         ([0, np.nan], {}, "not finite"),

@@ -11,9 +11,7 @@ from jaxtrace.fields.search import (
     build_parts,
     build_tree,
     descend,
-    distances,
     in_groups,
-    rows,
     select,
     traverse,
 )
@@ -177,14 +175,6 @@ def test_every_box_that_is_touched_is_visited_once(count, dimension):
     np.testing.assert_array_equal(total, inside @ (np.arange(count) + 1) ** 2)
 
 
-def test_lanes_that_are_not_active_stay_as_they_are():
-    low, high = boxes(20, 3)
-    x = np.tile((low[:1] + high[:1]) / 2, (4, 1))
-    active = jnp.asarray([True, False, True, False])
-    _, visits = holding(build_tree(low, high), x, active)
-    assert (np.asarray(visits) > 0).tolist() == [True, False, True, False]
-
-
 def test_a_lane_that_has_seen_enough_stops():
     low = np.zeros((8, 2), np.float32)
     tree = build_tree(low, low + 1)
@@ -206,19 +196,6 @@ def test_every_item_is_in_one_leaf():
     np.testing.assert_array_equal(np.sort(leaves), np.arange(1000))
     assert len(tree.items) < 2100
     np.testing.assert_array_equal(tree.boxes[0, :3], low.min(0))
-
-
-def test_rows_are_those_asked_for():
-    table = jnp.arange(12).reshape(4, 3)
-    np.testing.assert_array_equal(
-        rows(table, jnp.asarray([2, 0])), [[6, 7, 8], [0, 1, 2]]
-    )
-
-
-def test_distances_from_boxes():
-    box = jnp.asarray([[0.0, 0.0, 1.0, 2.0]] * 3)
-    x = jnp.asarray([[0.5, 1.0], [2.0, 1.0], [-3.0, 6.0]])
-    np.testing.assert_allclose(distances(x, box), [0, 1, 25])
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 300])

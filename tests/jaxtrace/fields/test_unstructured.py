@@ -158,5 +158,5 @@ def test_mixed_elements_come_with_their_types():
     points, cells = lattice((2, 2, 2))
     mesh = UnstructuredMesh(points, cells.ravel(), cell_types=[12], cell_offsets=[0, 8])
     assert mesh.num_elements == 1
-    with pytest.raises(ValueError, match="several types"):
+    with pytest.raises(ValueError, match="mixed types"):
         _ = mesh.expected_nodes_per_element

@@ -64,7 +64,7 @@ def test_a_term_of_another_shape_is_named():
     def wrong(positions, t, velocity):
         return positions[:, :2]
 
-    with pytest.raises(ValueError, match=r"wrong answered shape \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"wrong returned shape \(4, 2\)"):
         run(still, cloud(4), TIMES, motion=PassiveTracer((wrong,)))
 
 

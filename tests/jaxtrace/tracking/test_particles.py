@@ -32,12 +32,6 @@ def test_a_seed_that_is_nowhere_is_lost(particles):
     np.testing.assert_array_equal(particles.slots, range(4))
 
 
-def test_slots_may_be_those_of_a_larger_run():
-    slots = jnp.asarray([7, 9], np.int32)
-    found = seed_particles(jnp.zeros((2, 3)), (), slots=slots)
-    np.testing.assert_array_equal(found.slots, [7, 9])
-
-
 def test_the_retired_stay_where_they_went(particles):
     gone = jnp.asarray([True, False, False, True])
     where = jnp.full((4, 3), 5.0)
@@ -154,8 +148,3 @@ def test_steps_of_one_slot_are_uniform_too():
     slots = jnp.asarray([3], np.int32)
     draw = jax.vmap(lambda s: Draw(noise_key(0), slots, s).uniform(0, F32)[0, 0])
     assert stats.kstest(np.asarray(draw(steps)), "uniform").pvalue > 1e-3
-
-
-def test_nobody_draws_nothing():
-    assert make_draw([]).uniform(0, F32).shape == (0, 2)
-    assert make_draw([]).normal(0, F32).shape == (0, 3)

@@ -98,8 +98,8 @@ def test_one_frame():
     ("arguments", "named"),
     [
         (((0, 1), 0, 0.1), "n_timesteps 0"),
-        (((0, 1), 10, 0.0), "dt 0.0"),
-        (((0, 1), 10, float("nan")), "dt nan"),
+        (((0, 1), 10, 0.0), "dt=0.0"),
+        (((0, 1), 10, float("nan")), "dt=nan"),
         (((0, float("inf")), 10, None), "inf"),
     ],
 )
@@ -188,5 +188,5 @@ def test_recording_keeps_the_first_each_so_many_and_the_last(count, interval, ke
 
 
 def test_an_interval_below_one_is_refused():
-    with pytest.raises(ValueError, match="recording_interval 0"):
+    with pytest.raises(ValueError, match="recording_interval=0"):
         kept_frames(5, 0)

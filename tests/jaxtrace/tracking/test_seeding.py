@@ -86,7 +86,7 @@ def test_grids_in_two_dimensions_and_on_flat_boxes():
     planar = uniform_grid_seeds(5, [[0, 0, 7], [1, 1, 7]])
     assert planar.shape == (25, 3)
     assert set(planar[:, 2]) == {7}
-    with pytest.warns(UserWarning, match="flat along z, so its 4 layers"):
+    with pytest.warns(UserWarning, match="zero length along z, so its 4 layers"):
         assert len(uniform_grid_seeds((2, 2, 4), [[0, 0, 7], [1, 1, 7]])) == 16
     with pytest.raises(ValueError, match="one, two or three"):
         uniform_grid_seeds((1, 2, 3, 4), BOX)

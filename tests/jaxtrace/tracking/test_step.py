@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import DoubleGyre, Rotation, UniformFlow
-from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.integrators import euler_step, rk2_step, rk4_step
 from jaxtrace.tracking import step as module
@@ -153,17 +152,6 @@ def test_a_seed_that_is_nowhere_starts_an_empty_slot():
     assert particles.status.tolist() == [ParticleStatus.LOST, 0, ParticleStatus.LOST]
     assert np.isfinite(particles.positions).all()
     assert np.isfinite(particles.velocity).all()
-
-
-def test_a_method_knows_its_numbers():
-    assert Method("rk2").tableau.order == 2
-    with pytest.raises(ValueError, match="rk7"):
-        _ = Method("rk7").tableau
-
-
-def test_a_tick_holds_the_instants_of_its_stages():
-    dynamics, _, method = prepare(UniformFlow(), cloud(1))
-    assert isinstance(tick_of(dynamics, method).stages, Instant)
 
 
 @pytest.fixture

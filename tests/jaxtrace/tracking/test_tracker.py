@@ -65,6 +65,12 @@ def test_results_do_not_depend_on_devices(reference, devices, batch, monkeypatch
     np.testing.assert_array_equal(got.positions, reference.positions)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_results_do_not_depend_on_who_else_is_tracked(reference, count):
+    some = track(start=seeds()[:count])
+    np.testing.assert_array_equal(some.positions, reference.positions[:, :count])
+
+
 def test_results_do_not_depend_on_chunks_and_progress_is_told(reference):
     told: list[float] = []
     got = track(

@@ -149,7 +149,7 @@ def as_boundary(boundary: Any) -> AbstractBoundary:
         return boundary
     if not callable(boundary):
         raise ValueError(
-            f"boundary {boundary!r} is no boundary: give one of "
+            f"{boundary!r} is not a boundary: pass one of "
             "jaxtrace.tracking.boundary, None, or a function of positions (N, 3)"
         )
     on_host, _ = probe(boundary)
@@ -168,8 +168,8 @@ def probe(function: Callable[[Any], Any]) -> tuple[bool, tuple[int, ...]]:
         found = np.shape(function(np.zeros(points.shape, points.dtype)))
     name = getattr(function, "__qualname__", type(function).__name__)
     warnings.warn(
-        f"{name} needs NumPy arrays, so it is called on the host after every step; "
-        "write it with jax.numpy to have it compiled",
+        f"{name} needs NumPy arrays and is called on the host after every step, which "
+        "is slow; write it with jax.numpy to compile it",
         stacklevel=4,
     )
     return True, tuple(found)
@@ -197,7 +197,9 @@ class Composed(AbstractBoundary):
     @property
     def period(self) -> tuple[float, float, float]:
         """Return the lengths of the repeating axes of all parts."""
-        return _longest(self.parts)
+        periods = [part.period for part in self.parts] or [(0.0, 0.0, 0.0)]
+        x, y, z = (max(lengths) for lengths in zip(*periods, strict=True))
+        return x, y, z
 
     @property
     def recycles(self) -> bool:
@@ -207,7 +209,8 @@ class Composed(AbstractBoundary):
     @property
     def fill(self) -> float:
         """Return the value of the first part that has one."""
-        return _first_fill(self.parts)
+        fills = [part.fill for part in self.parts]
+        return next((fill for fill in fills if fill == fill), float("nan"))
 
 
 def _carry_on(
@@ -227,14 +230,3 @@ def _carry_on(
 def compose_boundaries(*boundaries: Any) -> Composed:
     """Return boundaries one after the other, from boundaries, functions or None."""
     return Composed(tuple(as_boundary(boundary) for boundary in boundaries))
-
-
-def _longest(parts: tuple[AbstractBoundary, ...]) -> tuple[float, float, float]:
-    periods = [part.period for part in parts] or [(0.0, 0.0, 0.0)]
-    x, y, z = (max(lengths) for lengths in zip(*periods, strict=True))
-    return x, y, z
-
-
-def _first_fill(parts: tuple[AbstractBoundary, ...]) -> float:
-    fills = [part.fill for part in parts]
-    return next((fill for fill in fills if fill == fill), float("nan"))

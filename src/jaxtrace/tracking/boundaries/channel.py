@@ -140,7 +140,7 @@ def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntr
     on_host, shape = probe(generator)
     if shape != (2, 3):
         raise ValueError(
-            f"inlet_particle_generator answered shape {shape} for 2 new particles: it "
+            f"inlet_particle_generator returned shape {shape} for 2 new particles: it "
             "is called with uniform numbers (N, 3) and returns positions (N, 3)"
         )
     return GeneratedEntry(generator, make_salt(seed), on_host)

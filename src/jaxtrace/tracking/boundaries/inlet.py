@@ -127,16 +127,6 @@ def recycling_channel(
     return make_channel(box, axis, forward, inlet, "recycling", entry)
 
 
-def absorbing_channel(
-    bounds: Any, flow_axis: Any, planes: tuple[Any, Any], generator: Any, seed: int
-) -> ChannelBoundary:
-    """Return a channel open at both ends; a generator refills free slots."""
-    axis = axis_number(flow_axis)
-    box, forward = channel_ends(bounds, axis, *planes)
-    entry = None if generator is None else generated_entry(generator, seed)
-    return make_channel(box, axis, forward, "absorbing", "absorbing", entry)
-
-
 def channel_boundary(
     bounds: Any,
     flow_axis: Any = "x",
@@ -227,8 +217,11 @@ def inlet_outlet_boundary_factory(
     With a generator every slot that gets free is used again: it is called with uniform
     numbers (N, 3) in [0, 1), one row per slot, and answers first positions (N, 3).
     """
-    planes = (inlet_position, outlet_position)
-    return absorbing_channel(bounds, inlet_axis, planes, inlet_particle_generator, seed)
+    axis = axis_number(inlet_axis)
+    box, forward = channel_ends(bounds, axis, inlet_position, outlet_position)
+    generator = inlet_particle_generator
+    entry = None if generator is None else generated_entry(generator, seed)
+    return make_channel(box, axis, forward, "absorbing", "absorbing", entry)
 
 
 def flow_through_boundary_factory(

@@ -313,7 +313,7 @@ def distance_based_boundary(
     on_host, shape = probe(distance_func)
     if shape not in ((2,), (2, 1)):
         raise ValueError(
-            f"distance_func answered shape {shape} for positions (2, 3): return one "
+            f"distance_func returned shape {shape} for positions (2, 3): return one "
             "signed distance per position, (N,)"
         )
     if on_host and outside_condition in ("reflective", "clamping"):

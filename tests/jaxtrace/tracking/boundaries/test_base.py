@@ -96,7 +96,7 @@ def test_who_becomes_nan_is_absorbed():
 
 
 def test_other_things_are_refused():
-    with pytest.raises(ValueError, match=r"3 is no boundary.*function"):
+    with pytest.raises(ValueError, match=r"3 is not a boundary.*function"):
         as_boundary(3)
 
 

@@ -15,18 +15,16 @@ from jaxtrace.tracking.boundaries.channel import (
     RandomEntry,
     generated_entry,
     make_salt,
-    nearest,
-    salted,
 )
 from jaxtrace.tracking.boundaries.inlet import (
     INLETS,
     OUTLETS,
-    absorbing_channel,
     axis_number,
     channel_boundary,
     channel_ends,
     direction,
     face_entry,
+    inlet_outlet_boundary_factory,
     lattice_counts,
     make_channel,
     recycling_channel,
@@ -156,11 +154,6 @@ def test_a_channel_repeats_only_where_an_end_does():
     assert make("none", "reflective").wrap(ends) is ends
 
 
-def test_only_recycling_channels_recycle():
-    assert make("continuous", "absorbing").recycles
-    assert not make("continuous", "reflective").recycles
-
-
 def test_dead_slots_stay_dead():
     limit = make("continuous", "absorbing")
     points = np.array([[np.nan] * 3, [1.5, 0.5, 0.5]], np.float32)
@@ -199,14 +192,6 @@ def test_a_plane_keeps_the_place_on_the_face():
     found = PlaneEntry(np.asarray(0.5), 1).positions(POINTS, make_draw())
     np.testing.assert_array_equal(found[:, 1], 0.5)
     np.testing.assert_array_equal(found[:, 0], POINTS[:, 0])
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 60])
-def test_the_nearest_node_is_that_of_a_plain_search(count):
-    nodes = np.linspace(-0.3, 1.1, count).astype(np.float32)
-    x = np.random.default_rng(1).uniform(-0.5, 1.3, 500).astype(np.float32)
-    expected = nodes[np.abs(x[:, None] - nodes[None]).argmin(1)]
-    np.testing.assert_array_equal(nearest(jnp.asarray(x), jnp.asarray(nodes)), expected)
 
 
 def test_a_lattice_stays_a_lattice_to_the_last_bit():
@@ -251,14 +236,6 @@ def test_seeds_of_run_and_boundary_both_count():
         assert np.all(other[:, 1] != numbers[0][:, 1])
 
 
-def test_salt_is_the_seed_in_two_words():
-    np.testing.assert_array_equal(make_salt(2**32 + 5), [1, 5])
-    with pytest.raises(ValueError, match="seed -1"):
-        make_salt(-1)
-    draw = make_draw(4)
-    np.testing.assert_array_equal(salted(draw, make_salt(3)).slots, draw.slots)
-
-
 def test_generators_get_uniform_numbers_of_their_slots():
     entry = generated_entry(lambda numbers: 2 * numbers, 0)
     found = np.asarray(entry.positions(POINTS, make_draw()))
@@ -288,11 +265,6 @@ def test_generators_of_numpy_run_on_the_host():
 def test_generators_that_answer_otherwise_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 2\).*\(N, 3\)"):
         generated_entry(lambda numbers: numbers[:, :2], 0)
-
-
-@pytest.mark.parametrize(("axis", "number"), [("x", 0), ("z", 2), (1, 1)])
-def test_axes_by_name_or_number(axis, number):
-    assert axis_number(axis) == number
 
 
 @pytest.mark.parametrize("axis", ["w", "", "xy", 3, -1, None])
@@ -371,7 +343,7 @@ def test_channels_carry_their_rules():
     assert (recycling.axis, recycling.forward) == (1, False)
     assert (recycling.inlet, recycling.outlet) == ("reflective", "recycling")
     assert recycling.mirrors == (0, 2)
-    plain = absorbing_channel(BOX, "x", ("min", "max"), None, 0)
+    plain = inlet_outlet_boundary_factory(BOX)
     assert isinstance(plain, ChannelBoundary)
     assert not plain.recycles
     with pytest.raises(ValueError, match=r"'sticky'.*absorbing"):
