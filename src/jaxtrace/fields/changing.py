@@ -202,8 +202,11 @@ def _tables(
     locator = make_locator(mesh, places, kept, of_cell)
     locator = close_seams(locator, mesh, of_cell)
     own = (mesh.nodes - joined.first_node[:, None]).astype(np.int32)
+    table, nodes, locator = jax.tree.map(jnp.asarray, (values, own, locator))
     field = MeshField(
-        *jax.tree.map(jnp.asarray, (values, own, locator)),
+        table,
+        nodes,
+        locator,
         jnp.asarray(scale, kept),
         corners.astype(kept),
         steady_clock(),

@@ -322,8 +322,11 @@ def make_mesh_field(
     scale = unit_scale(corners)
     locator = make_locator(mesh, (points * scale)[:, mesh.axes], kept)
     locator = close_seams(locator, mesh)
+    table, nodes, locator = jax.tree.map(jnp.asarray, (values, mesh.nodes, locator))
     return MeshField(
-        *jax.tree.map(jnp.asarray, (values, mesh.nodes, locator)),
+        table,
+        nodes,
+        locator,
         jnp.asarray(scale, kept),
         corners.astype(kept),
         check_clock(times, len(values), interpolation, extrapolation),

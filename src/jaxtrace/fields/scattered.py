@@ -123,7 +123,8 @@ def make_scattered_field(
         kept = points.astype(values.dtype)
         tree = build_tree(kept, kept)
         clock = check_clock(times, len(values), interpolation, extrapolation)
-        return NearestField(*jax.tree.map(jnp.asarray, (values, kept, tree)), clock)
+        values, kept, tree = jax.tree.map(jnp.asarray, (values, kept, tree))
+        return NearestField(values, kept, tree, clock)
     return make_mesh_field(
         points,
         triangulate(points, values.dtype),

@@ -269,7 +269,7 @@ def test_wrong_parts_are_named():
         create_tracker("rk3", UniformFlow(), None)
     with pytest.raises(ValueError, match="boundary"):
         create_tracker("rk4", UniformFlow(), 3)
-    with pytest.raises(TypeError, match="no field"):
+    with pytest.raises(TypeError, match="not a field"):
         create_tracker("rk4", 3, None)
     with pytest.raises(ValueError, match="devices=99"):
         track(devices=99)
