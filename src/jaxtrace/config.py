@@ -8,7 +8,6 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
-from numbers import Real
 from typing import Annotated, Any
 
 import jax
@@ -38,7 +37,7 @@ def _dtype(value: Any, name: str) -> str:
 
 
 def _gigabytes(value: Any, name: str) -> float:
-    plain = isinstance(value, Real) and not isinstance(value, bool)
+    plain = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not plain or not math.isfinite(value):
         raise wrong(name, value, "a number of GiB; 0 or less means half the memory")
     return float(value) if value > 0 else max(0.5 * host_memory().total / GIB, 2.0)

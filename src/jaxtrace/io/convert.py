@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +45,9 @@ class Recorded:
 
     positions: np.ndarray
     times: np.ndarray
-    velocities: np.ndarray | None = None
-    generation: np.ndarray | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
+    velocities: np.ndarray | None
+    generation: np.ndarray
+    metadata: dict[str, Any]
 
     @property
     def alive(self) -> np.ndarray:
@@ -99,22 +99,29 @@ def holds_trajectories(path: str | os.PathLike[str]) -> bool:
 
 def read_recorded(path: str | os.PathLike[str]) -> Recorded:
     """Read a whole recorded run from a .zarr store or an exported .h5 file."""
-    path = Path(path)
+    return _recorded(*_read_arrays(Path(path)))
+
+
+def _read_arrays(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any]]:
     if path.suffix.lower() in HDF5_EXTENSIONS:
         with open_hdf5(path) as root:
             group = root[GROUP]
             arrays = {n: a[()] for n, a in group.items() if n not in ("times", "ids")}
             metadata = json.loads(group.attrs.get("metadata", "{}"))
-            return _recorded(group["times"][()], arrays, metadata)
+            return group["times"][()], arrays, metadata
     with open_store(path, "r") as store:
-        return _recorded(*store.read(), store.metadata)
+        return *store.read(), store.metadata
 
 
 def _recorded(
     times: np.ndarray, arrays: Frames, metadata: Mapping[str, Any]
 ) -> Recorded:
-    rest = (arrays.get(name) for name in ("velocities", "generation"))
-    return Recorded(arrays["positions"], times, *rest, dict(metadata))
+    positions = arrays["positions"]
+    generation = arrays.get("generation")
+    if generation is None:
+        generation = np.zeros(positions.shape[:2], np.int32)
+    velocities = arrays.get("velocities")
+    return Recorded(positions, times, velocities, generation, dict(metadata))
 
 
 def streaming_path(output: str | os.PathLike[str]) -> Path:
@@ -149,19 +156,15 @@ def _export(source: Path, target: Path, progress: Progress) -> Path:
         with open_store(source, "r") as store:
             return export_store(store, target, progress)
     # An exported file is read whole, and written by way of a store beside it.
-    whole = read_recorded(source)
+    times, arrays, metadata = _read_arrays(source)
     aside = target.with_name(f".{target.name}{SUFFIX}")
-    arrays = {"positions": whole.positions}
-    for name in ("velocities", "generation"):
-        if (values := getattr(whole, name)) is not None:
-            arrays[name] = values
     if target.suffix.lower() == SUFFIX:
-        with open_store(target, "x", metadata=whole.metadata) as store:
-            store.append(whole.times, arrays)
+        with open_store(target, "x", metadata=metadata) as store:
+            store.append(times, arrays)
         return target
     try:
-        with open_store(aside, "w", metadata=whole.metadata) as store:
-            store.append(whole.times, arrays)
+        with open_store(aside, "w", metadata=metadata) as store:
+            store.append(times, arrays)
             return export_store(store, target, progress)
     finally:
         remove_path(aside)
@@ -196,15 +199,19 @@ def _to_hdf5(store: FrameStore, target: Path, progress: Progress) -> None:
         group = file.create_group(GROUP)
         frames, layout = store.frames, store.layout
         particles = next(iter(layout.values())).shape[0] if layout else 0
-        for name, (shape, dtype) in layout.items():
-            group.create_dataset(name, (frames, *shape), dtype, chunks=True, **PACKING)
+        rows = {
+            name: group.create_dataset(
+                name, (frames, *shape), dtype, chunks=True, **PACKING
+            )
+            for name, (shape, dtype) in layout.items()
+        }
         times = group.create_dataset("times", (frames,), "f8")
         group.create_dataset("ids", data=np.arange(particles))
         for first, clock, arrays in _in_parts(store, progress):
             last = first + len(clock)
             times[first:last] = clock
             for name, values in arrays.items():
-                group[name][first:last] = values
+                rows[name][first:last] = values
         group.attrs.update(
             format_version=FORMAT_VERSION,
             num_timesteps=frames,
@@ -241,7 +248,7 @@ def _to_lines(store: FrameStore, target: Path, progress: Progress) -> None:
 def _to_npz(store: FrameStore, target: Path, progress: Progress) -> None:
     times, arrays = store.read()
     with atomic_write(target) as file:
-        np.savez_compressed(file, times=times, **arrays)
+        np.savez_compressed(file, allow_pickle=False, times=times, **arrays)
     progress(store.frames, store.frames)
 
 

@@ -16,7 +16,9 @@ from jaxtrace.io.series import FileFormat, Slices, select
 from jaxtrace.io.steps import PathSpec
 
 FORMATS: dict[str, FileFormat] = {
-    module.FORMAT.name: module.FORMAT for module in (vtk_slices, hdf5, grids)
+    "vtk": vtk_slices.FORMAT,
+    "hdf5": hdf5.FORMAT,
+    "grid": grids.FORMAT,
 }
 
 

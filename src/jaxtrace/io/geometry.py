@@ -5,7 +5,7 @@ and cell values averaged to nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num, Shaped
@@ -42,13 +42,6 @@ class Cells:
         """Whether some cell is more than a vertex."""
         return bool((cell_dimensions(self.types) > 0).any())
 
-    def same_as(self, other: "Cells") -> bool:
-        """Return whether nodes and cells are equal, bit for bit."""
-        return self is other or all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("types", "points", "connectivity", "offsets")
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class GridAxes:
@@ -68,12 +61,6 @@ class GridAxes:
         """Number of nodes."""
         return self.x.size * self.y.size * self.z.size
 
-    def same_as(self, other: "GridAxes") -> bool:
-        """Return whether the three axes are equal, bit for bit."""
-        return self is other or all(
-            np.array_equal(getattr(self, axis), getattr(other, axis)) for axis in "xyz"
-        )
-
     def points(self) -> Float[np.ndarray, "nodes 3"]:
         """Return the nodes, x fastest."""
         z, y, x = np.meshgrid(self.z, self.y, self.x, indexing="ij")
@@ -81,6 +68,14 @@ class GridAxes:
 
 
 Geometry = Cells | GridAxes
+
+
+def same_geometry(one: Geometry, other: Geometry) -> bool:
+    """Return whether two meshes or two grids are equal, bit for bit."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    arrays = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return all(np.array_equal(*pair) for pair in arrays)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.machine import missing_extra
-from jaxtrace.io.geometry import GridAxes, ascending
+from jaxtrace.io.geometry import GridAxes, ascending, same_geometry
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
 from jaxtrace.io.steps import PathSpec, find_files
 
@@ -210,7 +210,7 @@ class _Part:
 
     def check_like(self, first: "_Part") -> None:
         """Raise ValueError unless grid and variables are those of the first dataset."""
-        if self.names != first.names or not self.axes.same_as(first.axes):
+        if self.names != first.names or not same_geometry(self.axes, first.axes):
             raise ValueError(
                 f"{self.label}: grid {self.axes.shape} with {self.names} differs from "
                 f"{first.axes.shape} with {first.names} in {first.label}"

@@ -22,7 +22,7 @@ from jaxtrace.fields.schemes import choose_scheme, make_elements
 from jaxtrace.fields.streamed import StreamedField, stream_slices
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io.formats import find_format, open_slices, source_name
-from jaxtrace.io.geometry import Cells, Geometry, GridAxes
+from jaxtrace.io.geometry import Cells, Geometry, GridAxes, same_geometry
 from jaxtrace.io.series import (
     PickedSlices,
     Series,
@@ -247,7 +247,7 @@ class _FixedSlices:
     def read(self, index: int) -> np.ndarray:
         """Return the velocity of a slice."""
         geometry, values = self._slices.read_slice(index)
-        if geometry is not self._first and not geometry.same_as(self._first):
+        if not same_geometry(geometry, self._first):
             raise ValueError(
                 f"{self._slices.labels[index]}: its mesh differs from the first one, "
                 "and the series does not fit in memory with a mesh for each slice; "

@@ -16,6 +16,7 @@ from jaxtrace.io.geometry import (
     grid_cells_to_nodes,
     highest_cells,
     keep_cells,
+    same_geometry,
 )
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
 from jaxtrace.io.steps import KNOWN_EXTENSIONS, PathSpec, Steps, open_steps
@@ -131,7 +132,7 @@ class VTKSlices(Slices):
     ) -> tuple[Geometry, np.ndarray]:
         geometry = snapshot.geometry
         if isinstance(geometry, GridAxes):
-            if self._axes is None or not geometry.same_as(self._axes):
+            if self._axes is None or not same_geometry(geometry, self._axes):
                 self._axes = geometry
             if on_cells:
                 values = grid_cells_to_nodes(values, geometry.shape)
@@ -140,7 +141,8 @@ class VTKSlices(Slices):
         return mesh.cells, mesh.nodal(values, on_cells)
 
     def _prepared(self, raw: Cells, snapshot: Snapshot) -> PreparedMesh:
-        if self._mesh is None or self._raw is None or not raw.same_as(self._raw):
+        fresh = self._raw is None or not same_geometry(raw, self._raw)
+        if self._mesh is None or fresh:
             check_values(raw.points, "the coordinates", snapshot.source, False)
             self._mesh = prepare_mesh(raw, snapshot.assembled, self._merge)
             self._raw = raw

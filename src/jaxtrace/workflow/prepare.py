@@ -14,8 +14,7 @@ from jaxrig.static import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config, memory_budget_bytes
 from jaxtrace.fields.analytic import as_field, make_flow
-from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.streamed import StreamedField
+from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.io.loader import load_field
 from jaxtrace.settings import GIB
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
@@ -35,7 +34,7 @@ UNEVEN = 1e-3  # of their mean, how far spacings of slices may be apart to count
 class Plan:
     """Everything a tracker needs, as a case describes it, and notes about the data."""
 
-    field: AbstractField | StreamedField
+    field: Field
     domain: Box
     seeds: Seeds
     boundary: AbstractBoundary
@@ -79,7 +78,7 @@ def make_plan(case: Case) -> Plan:
     )
 
 
-def make_field(case: Case) -> tuple[AbstractField | StreamedField, tuple[str, ...]]:
+def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
     """Return the field of the files or of the formula, and notes about the data."""
     if case.flow is not None:
         return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
@@ -106,7 +105,7 @@ def make_field(case: Case) -> tuple[AbstractField | StreamedField, tuple[str, ..
     return loaded.field, tuple(notes)
 
 
-def find_domain(case: Case, field: AbstractField) -> Box:
+def find_domain(case: Case, field: Field) -> Box:
     """Return the box of the boundary, of the field, or that of the particles."""
     given = thaw(case.boundary.options).get("bounds")
     if given is not None:
@@ -122,7 +121,7 @@ def find_domain(case: Case, field: AbstractField) -> Box:
     return box_bounds(case.particles.bounds)
 
 
-def find_span(case: Case, field: AbstractField) -> tuple[float, float]:
+def find_span(case: Case, field: Field) -> tuple[float, float]:
     """Return the time span of the case, else of the data, else from 0 to 4."""
     if case.time.time_span is not None:
         return case.time.time_span

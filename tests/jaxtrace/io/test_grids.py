@@ -1,6 +1,7 @@
 """Labeled grids of any order of dimensions, from memory, netCDF and zarr."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def ocean(times=TIMES, lat=(10.0, 11.0, 13.0), dims=("time", "depth", "lat", "lo
     return xarray.Dataset(values, {**coords, "lon": [0.0, 1.0, 2.0, 4.0]})
 
 
-def read_grid(source, **options):
+def read_grid(source, **options) -> Any:
     series = load(open_grid(source, **options))
     assert isinstance(series.geometry, GridAxes)
     return series

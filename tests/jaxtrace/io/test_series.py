@@ -294,12 +294,16 @@ AXES = GridAxes(np.arange(4.0), np.arange(3.0), np.arange(2.0))
 class Numbered(Slices):
     """Steps that each have their number as velocity."""
 
-    velocity_name, time_source = "u", "the index"
+    time_source = "the index"
 
     def __init__(self, geometries, shape):
         self._geometries, self._shape = geometries, shape
         self.times = np.arange(len(geometries)) * 1.0
         self.labels = tuple(f"step {i}" for i in range(len(geometries)))
+
+    @property
+    def velocity_name(self):
+        return "u"
 
     def read_slice(self, index):
         values = np.arange(np.prod(self._shape), dtype=np.float32)
