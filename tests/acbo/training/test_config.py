@@ -55,7 +55,11 @@ def test_the_learner_gets_every_setting():
         (SurrogateTrainingConfig, {"max_parent_size": 11}, r"must be in \[1, 10\]"),
         (SurrogateTrainingConfig, {"max_epochs": 0}, "must be at least 1"),
         (GRPOTrainingConfig, {"group_size": 4}, r"must be in \[8, 256\]"),
-        (GRPOTrainingConfig, {"clip_ratio": 0.0}, "clip_ratio=0.0 must be above 0"),
+        (
+            GRPOTrainingConfig,
+            {"clip_ratio": 0.0},
+            "clip_ratio is 0.0: give a number above 0",
+        ),
         (EvaluationConfig, {"sizes": ()}, "at least 2 variables"),
         (TrainingConfig, {"warmup_steps": 2000}, r"must be in \[0, 1000\]"),
     ],
