@@ -65,7 +65,10 @@ def boundary_of(name):
     return jt.reflective_boundary([[0, 0, 0], SIZE.tolist()])
 
 
-CASES = [("grid", "box"), ("tetra", "walls"), ("hexahedron", "box"), ("mixed", "box")]
+MESHES = [("tetra", "walls"), ("hexahedron", "box"), ("mixed", "box")]
+# The gradient of a mesh look-up takes a minute or more to compile; test_mesh has those
+# of single look-ups.
+CASES = [("grid", "box"), *(pytest.param(*m, marks=pytest.mark.slow) for m in MESHES)]
 
 
 @pytest.mark.parametrize(("kind", "limit"), CASES)

@@ -90,7 +90,7 @@ SPLITS: list[dict[str, Any]] = [{"batch_size": b} for b in (500, COUNT, 7)]
 SPLITS += [{"devices": 8}, {"devices": 8, "batch_size": 2}]
 
 
-@pytest.mark.parametrize("name", ["grid, uniform inlet", "mesh, walls"])
+@pytest.mark.parametrize("name", ["grid, uniform inlet"])
 def test_devices_change_nothing(name):
     expected = run(name)
     assert_same(run(name, devices=8), expected)
