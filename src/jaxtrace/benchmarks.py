@@ -145,6 +145,6 @@ def mesh_benchmark() -> list[Measurement]:
 
 
 BENCHMARKS = (
-    Benchmark("trace.grid", "particles through an unsteady grid", grid_benchmark),
-    Benchmark("trace.mesh", "particles through tetrahedra", mesh_benchmark),
+    Benchmark("trace.grid", "particles in an unsteady flow on a grid", grid_benchmark),
+    Benchmark("trace.mesh", "particles on a tetrahedral mesh", mesh_benchmark),
 )

@@ -20,7 +20,7 @@ STOPPED = 130  # what a shell reports of a program that was interrupted
 
 app = typer.Typer(
     name="trace",
-    help="Particles in flows: track them, look at data, convert files.",
+    help="Particle tracking: run cases, inspect data, convert files.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -32,10 +32,10 @@ app.command("bench")(bench_command("trace", "jaxtrace.benchmarks:BENCHMARKS"))
 def run(
     case: Annotated[
         Path,
-        typer.Argument(help="A case, as `jaxrig trace new` writes, or a run's folder."),
+        typer.Argument(help="Case file (see `jaxrig trace new`), or run folder."),
     ],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a run in the same folder.")
+        bool, typer.Option("--overwrite", help="Overwrite a run in the same folder.")
     ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", hidden=True, help="Runs resume by themselves.")
@@ -43,7 +43,7 @@ def run(
 ) -> None:
     """Track the particles of a case, then draw, export and report.
 
-    A run that was stopped continues where it stopped.
+    A run that was stopped resumes from its last frames.
     """
     from jaxrig.report.text import format_number
     from jaxtrace.workflow.case import CASE_FILE, load_case
@@ -63,36 +63,36 @@ def run(
             )
         except KeyboardInterrupt as error:
             begun = (read.folder / CASE_FILE).is_file()
-            on = f"; to continue: jaxrig trace run {case}" if begun else ""
+            on = f"; resume with: jaxrig trace run {case}" if begun else ""
             say(console, f"stopped{on}")
             raise typer.Exit(STOPPED) from error
     if not outcome.share:
-        say(console, "all frames were there already; the rest was made again")
+        say(console, "all frames already existed; the other outputs were written again")
         return
     seconds = outcome.seconds
     say(
         console,
-        f"{seconds['tracking']:.1f} s of tracking, {format_number(outcome.rate)} "
-        f"particle-steps per second, {seconds['compiling']:.1f} s to compile",
+        f"tracking {seconds['tracking']:.1f} s, {format_number(outcome.rate)} "
+        f"particle-steps per second, compilation {seconds['compiling']:.1f} s",
     )
 
 
 @app.command("resume", hidden=True)
 def resume(
-    case: Annotated[Path, typer.Argument(help="A case, or the folder of a run.")],
+    case: Annotated[Path, typer.Argument(help="Case file, or run folder.")],
 ) -> None:
-    """Continue a run that was stopped; the same as `run`."""
+    """Resume a run that was stopped; the same as `run`."""
     run(case)
 
 
 @app.command("new")
 def write_starter(
-    case: Annotated[Path, typer.Argument(help="File to write, e.g. case.toml.")],
+    case: Annotated[Path, typer.Argument(help="Case file to write, e.g. case.toml.")],
     data: Annotated[
-        str, typer.Option("--data", help="Files to track in, e.g. 'flow/*.vtu'.")
+        str, typer.Option("--data", help="Data files, e.g. 'flow/*.vtu'.")
     ] = "",
 ) -> None:
-    """Write a commented case: for files if given, else for an analytic flow."""
+    """Write a commented case file, for data files or for an analytic flow."""
     from jaxtrace.workflow.case import starter
 
     check_writable(case)
@@ -109,10 +109,10 @@ def write_starter(
 def show_info(
     files: Annotated[
         list[str],
-        typer.Argument(help="Patterns, folders, collections, stores or cases."),
+        typer.Argument(help="File patterns, folders, collections, stores, cases."),
     ],
 ) -> None:
-    """Show what files hold: slices and times, extent, speeds, frames, or a case."""
+    """Show the contents of files: time slices, extent, speeds, frames, or a case."""
     console = make_console()
     for name in files:
         with warnings_as_lines(console):
@@ -195,16 +195,17 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
 @app.command("convert")
 def convert_files(
     source: Annotated[
-        str, typer.Argument(help="Recorded trajectories (.zarr, .h5) or velocities.")
+        str, typer.Argument(help="Trajectories (.zarr, .h5) or velocities.")
     ],
     target: Annotated[
         Path,
         typer.Argument(
-            help="Trajectories: .vtp, .pvd, .h5, .npz, .csv; velocities: .pvd, .nc."
+            help="Output file; trajectories: .vtp, .pvd, .h5, .npz, .csv; "
+            "velocities: .pvd, .nc."
         ),
     ],
 ) -> None:
-    """Write trajectories or velocities in the format of another file's suffix."""
+    """Convert trajectories or velocities to the format given by the output's suffix."""
     from jaxtrace.io.convert import convert
 
     console, meter = make_console(), make_meter()
@@ -228,19 +229,17 @@ def convert_files(
 @app.command("ftle")
 def run_ftle(
     source: Annotated[
-        str, typer.Argument(help="A case, files, or the name of an analytic flow.")
+        str, typer.Argument(help="Case file, data files, or analytic flow.")
     ],
-    start: Annotated[
-        float | None, typer.Option("--t0", help="When particles start.")
-    ] = None,
+    start: Annotated[float | None, typer.Option("--t0", help="Start time.")] = None,
     duration: Annotated[
         float | None,
-        typer.Option("-T", help="How long to follow them; below 0, back in time."),
+        typer.Option("-T", help="Integration time; negative for backward in time."),
     ] = None,
     resolution: Annotated[
         int | None, typer.Option("--resolution", help="Nodes along the longer axis.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder to write.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Output folder.")] = None,
 ) -> None:
     """Write the finite-time Lyapunov exponent over a plane, as arrays and a picture."""
     from jaxtrace.workflow.ftle import compute_ftle, save_ftle
@@ -274,7 +273,7 @@ def _ftle_case(source: str, out: Path | None) -> "Case":
 
 @app.command("test")
 def run_trials() -> None:
-    """Track particles whose paths are known, and compare."""
+    """Track particles with known trajectories and report the errors."""
     from jaxtrace.workflow import selftest
 
     console, failed = make_console(), 0

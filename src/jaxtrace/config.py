@@ -138,7 +138,7 @@ def _choose_device(settings: Settings) -> tuple[Settings, Device | None]:
     try:
         devices = pick_devices(settings.device)
     except ValueError as error:
-        warnings.warn(f"{error}; working on the cpu", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"{error}; using the CPU", RuntimeWarning, stacklevel=3)
         settings = dataclasses.replace(settings, device="cpu", device_id=None)
         devices = pick_devices("cpu")
     index = settings.device_id
@@ -146,7 +146,7 @@ def _choose_device(settings: Settings) -> tuple[Settings, Device | None]:
         return settings, devices[0]
     if index >= len(devices):
         raise ValueError(
-            f"device_id={index} is too large: {len(devices)} {settings.device} "
-            "devices there, counted from 0"
+            f"device_id={index} is out of range: there are {len(devices)} "
+            f"{settings.device} devices, numbered from 0"
         )
     return settings, devices[index]

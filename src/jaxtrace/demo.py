@@ -92,7 +92,7 @@ def run_gyre(meter: Meter) -> Run:
     field = make_grid_field(values, (*axes, [0.0]), times)
     seeds = random_seeds(GYRE_PARTICLES, np.transpose(GYRE_BOX), rng_seed=1)
     boundary = reflective_boundary(np.transpose(GYRE_BOX))
-    what = ("a grid, mirrors at its ends", field, boundary, seeds)
+    what = ("a grid with reflecting boundaries", field, boundary, seeds)
     return track(*what, GYRE_SPAN, GYRE_FRAMES, meter)
 
 
@@ -104,7 +104,7 @@ def run_channel(meter: Meter) -> Run:
     )
     lattice = uniform_grid_seeds(tuple(CHANNEL_LANES.values()), CHANNEL_BOX)
     free = np.hypot(lattice[:, 0], lattice[:, 1]) > CYLINDER
-    what = ("a mesh, a continuous inlet", field, boundary, lattice[free])
+    what = ("a mesh with a continuous inlet", field, boundary, lattice[free])
     return track(*what, CHANNEL_SPAN, CHANNEL_FRAMES, meter)
 
 
@@ -180,11 +180,11 @@ def gyre_parts(run: Run) -> list[Part]:
     return [
         Heading("Mixing on a grid"),
         Text(
-            f"{run.trajectory.N:,} particles of the double gyre, whose two cells "
+            f"{run.trajectory.N:,} particles in the double gyre, two vortices that "
             f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
             f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them "
-            "are shown, colored by where along x they began. Behind them is the "
-            "finite-time Lyapunov exponent: particles on the two sides of a ridge part."
+            "are shown, colored by their initial x. The background is the finite-time "
+            "Lyapunov exponent: particles on opposite sides of a ridge separate."
         ),
         particle_canvas(
             run.trajectory,
@@ -299,8 +299,8 @@ def rate_parts(runs: Sequence[Run]) -> list[Part]:
     return [
         Heading("Claimed vs. measured"),
         Text(
-            "Classic Runge-Kutta, four stages a step, from seeds to a trajectory in "
-            "host memory with every frame recorded."
+            "Classic Runge-Kutta with four stages per step, measured from seeds to a "
+            "trajectory in host memory with every frame recorded."
         ),
         Table(columns, rows),
     ]

@@ -46,7 +46,7 @@ def test_run_and_run_again(call):
     assert "12 particles, 41 frames" in done.output
     assert "particle-steps per second" in done.output
     for words in (("run", "case.toml"), ("run", "result"), ("resume", "case.toml")):
-        assert "all frames were there already" in call(*words).output
+        assert "all frames already existed" in call(*words).output
     assert "to compile" in call("run", "case.toml", "--overwrite").output
     assert call("run", "case.toml", "--resume", "--overwrite").exit_code == 2
 
@@ -63,7 +63,7 @@ def test_an_interrupt_says_how_to_continue(call, monkeypatch):
     call("run", "case.toml")
     monkeypatch.setattr(workflow, "run_case", interrupted)
     stopped = call("run", "case.toml", "--overwrite")
-    assert "to continue: jaxrig trace run case.toml" in stopped.output
+    assert "resume with: jaxrig trace run case.toml" in stopped.output
 
 
 def test_a_wrong_case_is_an_error_that_names_it(call, tmp_path):

@@ -23,9 +23,7 @@ def defaults():
 
 
 def test_a_device_that_is_not_there_is_said_once():
-    with pytest.warns(
-        RuntimeWarning, match="no tpu device.*working on the cpu"
-    ) as seen:
+    with pytest.warns(RuntimeWarning, match="no tpu device.*using the CPU") as seen:
         configure(dtype="float32", device="tpu", memory_limit_gb=3.0)
     assert len(seen) == 1
     assert get_config().device == "cpu"
@@ -83,7 +81,9 @@ def test_all_or_nothing():
         configure(dtype="float64", device="quantum")
     with pytest.raises(TypeError, match="did you mean 'device'"):
         configure(dtype="float64", devise="cpu")
-    with pytest.raises(ValueError, match="device_id=99 is too large: 8 cpu"):
+    with pytest.raises(
+        ValueError, match="device_id=99 is out of range: there are 8 cpu"
+    ):
         configure(dtype="float64", device="cpu", device_id=99)
     assert get_config().dtype == "float32"
     assert jnp.ones(1).dtype == jnp.float32

@@ -222,7 +222,7 @@ def _make_changing(
     for index, mesh in enumerate(meshes):
         if not mesh.has_elements:
             raise ValueError(
-                f"slice {index} is points without cells, which cannot change: give "
+                f"slice {index} has points without cells, which must not change: pass "
                 "use_stable_mesh_only=True"
             )
     policy = outside or "nearest_element"

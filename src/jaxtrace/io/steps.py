@@ -85,7 +85,7 @@ def _entry(
         raise ValueError(f"{path}: an entry names no file")
     file = path.parent / name
     if not file.is_file():
-        raise FileNotFoundError(f"{path}: names {name!r}, which is not there")
+        raise FileNotFoundError(f"{path} refers to {name!r}, which does not exist")
     if time is None:
         return None, file
     try:

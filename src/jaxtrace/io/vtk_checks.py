@@ -83,7 +83,7 @@ def check_text(path: Path) -> None:
             if found < expected:
                 raise ValueError(
                     f"{path}: array {name!r} has {found} of its {expected} values; "
-                    "the file is cut short"
+                    "the file is truncated"
                 )
 
 
@@ -143,7 +143,7 @@ def check_whole(path: Path) -> None:
             continue  # something else, which VTK refuses
         if _LAST_TAG not in tail:
             raise ValueError(
-                f"{part}: the file is cut short, {_LAST_TAG.decode()} is not at its end"
+                f"{part}: the file is truncated, {_LAST_TAG.decode()} is not at its end"
             )
         _check_order(part, head)
 
@@ -250,7 +250,7 @@ def _dump(path: Path, template: str, index: int) -> Path:
             f"{path}: filetemplate {template!r} is not like name%01d.f%05d: {error}"
         ) from error
     if not dump.is_file():
-        raise FileNotFoundError(f"{path}: names {dump.name!r}, which is not there")
+        raise FileNotFoundError(f"{path} refers to {dump.name!r}, which does not exist")
     return dump
 
 
@@ -275,6 +275,6 @@ def check_dump(path: Path) -> None:
     size = path.stat().st_size
     if size < needed:
         raise ValueError(
-            f"{path}: {size} bytes where the header asks for {needed}; the dump is cut "
-            "short"
+            f"{path}: {size} bytes where the header asks for {needed}; the dump is "
+            "truncated"
         )

@@ -177,7 +177,7 @@ class StatedTime:
 def read_snapshot(path: str | Path, names: Collection[str] | None = None) -> Snapshot:
     """Read one file; with `names`, only those of its arrays where the format allows.
 
-    A file that is missing, empty, cut short or otherwise unreadable raises an error
+    A file that is missing, empty, truncated or otherwise unreadable raises an error
     that names it and carries VTK's message.
     """
     path = Path(path)

@@ -52,7 +52,7 @@ class Column:
             if data.nbytes:
                 yield data.reshape(-1).view(np.uint8).data
         if left:
-            raise ValueError(f"{self.name!r} made {-left:+} bytes beside its size")
+            raise ValueError(f"{self.name!r} has {-left:+} bytes beyond its size")
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ def save_figure(figure: Any, path: Any, dpi: float = DPI) -> Path:
     ending = path.suffix[1:].lower()
     if ending not in known:
         raise ValueError(
-            f"{path.name!r} has no picture's ending: use one of {', '.join(known)}"
+            f"{path.name!r} does not have a supported image suffix: use one of "
+            f"{', '.join(known)}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:

@@ -131,7 +131,9 @@ def encode_video_from_frames(
         raise ValueError(f"quality is {quality}: give a number from 0 to 10")
     path = Path(out)
     if path.suffix.lower() not in VIDEOS:
-        raise ValueError(f"{path.name!r} is no video: use one of {', '.join(VIDEOS)}")
+        raise ValueError(
+            f"{path.name!r} is not a supported video: use {', '.join(VIDEOS)}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     # The encoder writes by name, so the whole file is made aside and moved.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".writing-") as folder:

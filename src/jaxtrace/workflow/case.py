@@ -173,7 +173,7 @@ def _toml(value: Any) -> str:
 
 
 FLOW = """\
-# What moves the particles: a flow by its formula. For files, use [data] instead:
+# The velocity field: an analytic flow. For data files, use [data] instead:
 #   [data]
 #   pattern = "snapshots/flow_*.vtu"   # files, a folder or a .pvd collection
 [flow]
@@ -181,16 +181,16 @@ name = "double_gyre"      # or uniform, rotation, saddle, vortex, abc, taylor_gr
 amplitude = 0.1           # the other keys are parameters of the flow
 """
 DATA = """\
-# What moves the particles: the velocity in files. For a formula, use [flow] instead:
+# The velocity field: data files. For an analytic flow, use [flow] instead:
 #   [flow]
 #   name = "double_gyre"
 [data]
 pattern = {pattern}
 max_timesteps_to_load = 40     # evenly spaced over the series
 skip_initial_timesteps = 0
-use_stable_mesh_only = true    # leave out slices of another mesh size
-# velocity_name = "U"          # else the usual names are tried
-# time_range = [0.0, 1.0]      # slices within these times only
+use_stable_mesh_only = true    # skip slices with a different mesh size
+# velocity_name = "U"          # default: the usual names
+# time_range = [0.0, 1.0]      # load only slices in this range
 interpolation = "linear"       # in time: linear, nearest, cubic
 extrapolation = "constant"     # before and after: constant, linear, periodic, zero, nan
 # outside = "zero"             # beyond a grid: clamp, zero, nan, periodic, extrapolate;
@@ -198,49 +198,49 @@ extrapolation = "constant"     # before and after: constant, linear, periodic, z
 """
 REST = """
 [particles]
-concentrations = {{x = 60, y = 50, z = 15}}   # counts per axis; a flat axis has one
+concentrations = {{x = 60, y = 50, z = 15}}   # particles per axis; a flat axis has 1
 distribution = "uniform"       # uniform, gaussian, random
-gaussian_std = 0.2             # of the box, per axis or one for all
+gaussian_std = 0.2             # fraction of the box, one value or one per axis
 # bounds = {{x = [0.0, 1.0], y = [0.0, 1.0], z = [0.0, 1.0]}}
-# bounds_fraction = {{x = [0.0, 0.2]}}   # of the domain
+# bounds_fraction = {{x = [0.0, 0.2]}}   # fractions of the domain
 seed = 0
 
 [time]
-# time_span = [0.0, 4.0]       # else that of the data; a falling one tracks backward
+# time_span = [0.0, 4.0]       # default: that of the data; decreasing: backward
 n_timesteps = 2000             # recorded frames
-# dt = 0.001                   # longest step, else the time between frames
-use_data_dt = false            # frames as far apart as slices, in place of n_timesteps
+# dt = 0.001                   # largest step; default: the time between frames
+use_data_dt = false            # use the spacing of the slices for n_timesteps
 
 [tracking]
 integrator = "rk4"             # euler, rk2, rk4, rk45
-# batch_size = 1000            # particles at a time, else all
+# batch_size = 1000            # particles per batch; default: all
 recording_interval = 1         # record every n-th frame
 record_velocities = false
-# error_tolerance = 1e-6       # adaptive steps
+# error_tolerance = 1e-6       # use adaptive steps
 dtype = "float32"              # or float64
 device = "auto"                # cpu, gpu, tpu
 # devices = 2                  # number of devices to use
 memory_limit_gb = 8.0
-seed = 0                       # of everything random in the run
+seed = 0                       # random seed of the run
 
 [boundary]
 {boundary}
 [motion]
-# diffusivity = 1e-5           # of a random walk, per axis or one for all
+# diffusivity = 1e-5           # of the random walk, one value or one per axis
 scheme = "euler-maruyama"      # or milstein
-# response_time = 1e-3         # of heavy particles with drag
-gravity = [0.0, 0.0, 0.0]      # on heavy particles
+# response_time = 1e-3         # of inertial particles
+gravity = [0.0, 0.0, 0.0]      # acts on inertial particles
 
 [density]
 methods = ["kde", "sph"]       # [] for none
 plane = "xy"
-# slab_position = 0.0          # only particles near this place along the normal
+# slab_position = 0.0          # use only particles near here along the normal
 # slab_thickness = 0.1
 resolution = 100
-# kde_bandwidth = 0.05         # else by the rule
+# kde_bandwidth = 0.05         # default: from the rule
 kde_bandwidth_rule = "scott"   # or silverman
 kde_normalize = true           # or "pdf", "relative", "count", false
-# sph_smoothing_length = 0.1   # else from the spacing of the particles
+# sph_smoothing_length = 0.1   # default: from the particle spacing
 sph_adaptive = false
 sph_n_neighbors = 32
 sph_kernel_type = "cubic_spline"   # wendland, gaussian
@@ -249,25 +249,25 @@ sph_normalize = true
 [pictures]
 which = ["particles", "trajectories", "density", "slice"]
 plane = "xy"
-max_paths = 50                 # drawn
-# slice_x0 = 0.7               # of the yz slice, else at 0.7 of the domain
+max_paths = 50                 # number of trajectories to draw
+# slice_x0 = 0.7               # of the yz slice; default: 0.7 of the domain
 slice_levels = 20
-slice_cutoff_min = 0           # percentiles at which its colors end
+slice_cutoff_min = 0           # percentiles that limit the color scale
 slice_cutoff_max = 95
 
 [ftle]
-# t0 = 0.0                     # else the start of the span
-# T = 10.0                     # else the length of the span; negative goes back
+# t0 = 0.0                     # default: the start of the time span
+# T = 10.0                     # default: the length of the span; negative: backward
 resolution = 200               # nodes along the longer axis
 # bounds = [0.0, 1.0, 0.0, 1.0]
 # level = 0.0                  # z of the plane
-# dt = 0.01                    # else adaptive steps
+# dt = 0.01                    # default: adaptive steps
 
 [output]
-folder = "out"                 # beside this file
+folder = "out"                 # relative to this file
 store = "zarr"                 # or h5, pvd: exported from it when the run ends
 formats = ["vtp", "series"]    # exports after the run; also h5, npz, csv
-reports = true                 # text
+reports = true                 # text reports
 page = true                    # report.html
 """
 CHANNEL = """\

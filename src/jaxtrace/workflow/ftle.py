@@ -45,7 +45,7 @@ def compute_ftle(case: Case) -> FTLEMap:
         t0 = first if table.t0 is None else table.t0
         T = last - first if table.T is None else table.T
         if not T:
-            raise ValueError("ftle.T is 0: give a time to follow particles over")
+            raise ValueError("ftle.T is 0: set an integration time")
         level = (box.lo[2] + box.hi[2]) / 2 if table.level is None else table.level
         x, y = plane_axes(box, table.resolution)
         values = ftle(field, (x, y), t0, T, level=float(level), dt=table.dt)

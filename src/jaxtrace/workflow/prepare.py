@@ -101,7 +101,7 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
     notes += [*loaded.notes, f"interpolation: {loaded.scheme}"]
     if loaded.streamed:
         limit = memory_budget_bytes() / GIB
-        notes.append(f"slices beyond {limit:.3g} GiB are read as the run needs them")
+        notes.append(f"slices beyond {limit:.3g} GiB are streamed during the run")
     return loaded.field, tuple(notes)
 
 
@@ -188,11 +188,11 @@ def keep_inside(
     if not held.any():
         raise ValueError(
             f"none of the {len(seeds)} particles is inside the mesh: give bounds in "
-            "[particles] that hold a part of it"
+            "[particles] that overlap it"
         )
     missing = len(seeds) - int(held.sum())
     return seeds[held], (
-        f"{missing:,} of {len(seeds):,} particles outside the mesh are left out",
+        f"{missing:,} of {len(seeds):,} particles are outside the mesh: dropped",
     )
 
 
@@ -217,7 +217,9 @@ def make_motion(case: Case) -> AbstractMotion | None:
     if table.response_time is not None:
         motion = Inertial(np.asarray(table.response_time), np.asarray(table.gravity))
     elif any(table.gravity):
-        raise ValueError("motion.gravity needs response_time: tracers do not fall")
+        raise ValueError(
+            "motion.gravity needs response_time: passive tracers have no weight"
+        )
     if table.diffusivity is None:
         return motion
     return Diffusion(table.diffusivity, table.scheme, motion)

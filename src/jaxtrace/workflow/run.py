@@ -101,7 +101,7 @@ def stored_case(folder: str | Path) -> Case:
     """Return the case of a run, wherever its folder lies now."""
     path = Path(folder) / CASE_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no run: there is no {CASE_FILE} in it")
+        raise FileNotFoundError(f"{folder} is not a run: {CASE_FILE} is missing")
     case = load_case(path)
     return replace(case, output=replace(case.output, folder=str(Path(folder))))
 
@@ -135,8 +135,8 @@ def _claim(case: Case, overwrite: bool) -> None:
 
 def _another(case: Case, what: str) -> FileExistsError:
     return FileExistsError(
-        f"{case.folder} holds a run with another {what}: replace it (--overwrite), or "
-        "give another folder in [output]"
+        f"{case.folder} contains a run with another {what}: overwrite it "
+        "(--overwrite), or set another folder in [output]"
     )
 
 

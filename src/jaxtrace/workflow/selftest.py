@@ -85,7 +85,7 @@ def _turn_error(field: object) -> float:
 
 
 TRIALS = (
-    Trial("an unsteady formula", 1e-4, gyre_error),
+    Trial("an unsteady analytic flow", 1e-4, gyre_error),
     Trial("a grid", 1e-5, grid_error),
     Trial("a mesh", 1e-5, mesh_error),
     Trial("a continuous inlet", 1e-6, inlet_error),

@@ -61,7 +61,7 @@ def test_a_text_that_ends_inside_an_array_is_refused(tmp_path):
     whole = path.read_bytes()
     for name in (b"mark", b"velocity", b"pressure"):
         path.write_bytes(whole[: whole.index(name) + 60])
-        with pytest.raises(ValueError, match=r"a\.vtk: array .* values; .* cut short"):
+        with pytest.raises(ValueError, match=r"a\.vtk: array .* values; .* truncated"):
             check_text(path)
 
 
@@ -126,7 +126,7 @@ def test_a_cut_piece_is_named(tmp_path):
     check_whole(path)
     piece = path.parent / "T0000000500" / "002.vtu"
     piece.write_bytes(piece.read_bytes()[:-20])
-    with pytest.raises(ValueError, match=r"002\.vtu: the file is cut short"):
+    with pytest.raises(ValueError, match=r"002\.vtu: the file is truncated"):
         read_snapshot(path)
 
 
@@ -195,7 +195,7 @@ def test_the_size_of_a_dump_is_that_of_its_fields(tmp_path, content):
     path.write_bytes(content)
     check_dump(path)
     path.write_bytes(content[:-1])
-    with pytest.raises(ValueError, match=r"a0\.f00001: .* cut short"):
+    with pytest.raises(ValueError, match=r"a0\.f00001: .* truncated"):
         check_dump(path)
 
 

@@ -351,7 +351,7 @@ def test_a_cut_dump_is_refused_by_name(tmp_path, capfd):
     dump.chmod(0o644)
     dump.write_bytes(dump.read_bytes()[:100_000])
     steps = CaseSteps(tmp_path / "run" / "eddy_uv.nek5000")
-    with pytest.raises(ValueError, match=r"eddy_uv0\.f00003: .* cut short"):
+    with pytest.raises(ValueError, match=r"eddy_uv0\.f00003: .* truncated"):
         steps.read(2)
     assert capfd.readouterr() == ("", "")
 

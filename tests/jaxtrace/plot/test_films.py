@@ -149,7 +149,7 @@ def test_refusals(files, tmp_path):
     ("options", "error", "message"),
     [
         ({"quality": 11}, ValueError, "quality is 11"),
-        ({"out": "a.gif"}, ValueError, r"'a\.gif' is no video"),
+        ({"out": "a.gif"}, ValueError, r"'a\.gif' is not a supported video"),
         ({"pix_fmt": "nonsense"}, RuntimeError, "ffmpeg could not.*nonsense"),
     ],
 )

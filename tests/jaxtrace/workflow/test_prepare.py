@@ -81,7 +81,7 @@ def test_particles_outside_a_mesh_are_left_out_and_counted():
     seeds = np.array([[0.2, 0.5, 0.5], [0.9, 0.5, 0.5]], np.float32)
     kept, notes = prepare.keep_inside(field, seeds)
     np.testing.assert_array_equal(kept, seeds[:1])
-    assert notes == ("1 of 2 particles outside the mesh are left out",)
+    assert notes == ("1 of 2 particles are outside the mesh: dropped",)
     with pytest.raises(ValueError, match="none of the 1 particles"):
         prepare.keep_inside(field, seeds[1:])
 
@@ -113,7 +113,7 @@ def test_motions():
     both = prepare.make_motion(case(motion=table))
     assert isinstance(both, Diffusion)
     assert isinstance(both.motion, Inertial)
-    with pytest.raises(ValueError, match="tracers do not fall"):
+    with pytest.raises(ValueError, match="passive tracers have no weight"):
         prepare.make_motion(case(motion={"gravity": [0, 0, -1]}))
 
 

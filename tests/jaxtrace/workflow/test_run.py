@@ -129,7 +129,7 @@ def test_a_folder_knows_its_case(case, tmp_path):
     found = stored_case(moved)
     assert found.folder == moved
     assert found.flow == case.flow
-    with pytest.raises(FileNotFoundError, match="holds no run"):
+    with pytest.raises(FileNotFoundError, match="is not a run"):
         stored_case(tmp_path)
 
 
