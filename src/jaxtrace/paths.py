@@ -35,12 +35,12 @@ def read_period(metadata: dict[str, Any]) -> Float[np.ndarray, "3"]:
     period = np.asarray(given, dtype=np.float64)
     if period.shape == (2,):
         period = np.append(period, 0.0)
-    if period.shape != (3,) or not np.all(np.isfinite(period) & (period >= 0)):
+    if period.shape != (3,) or not np.all(period >= 0):
         raise ValueError(
             f"metadata['period'] is {given!r}: give three lengths, 0 for an axis that "
             "does not wrap"
         )
-    return period
+    return np.where(np.isinf(period), 0.0, period)
 
 
 def column_blocks(frames: int, count: int) -> Iterator[slice]:
@@ -97,6 +97,20 @@ def minimum_image(
     """Return the shortest of the vectors that differ by whole periods."""
     nearest = vectors - period * _whole_periods(vectors, period)
     return nearest.astype(vectors.dtype, copy=False)
+
+
+def joined_steps(
+    record: PathRecord, columns: Columns = slice(None)
+) -> Bool[np.ndarray, "steps columns"]:
+    """Return true where a line may join two frames: one life, and no periodic wrap."""
+    period = read_period(record.metadata)
+    joined = moving_steps(record, columns)
+    if not period.any():
+        return joined
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(record.positions[:, columns], axis=0)
+        wrapped = minimum_image(steps, period) != steps
+    return joined & ~wrapped.any(axis=-1)
 
 
 def unwrap(

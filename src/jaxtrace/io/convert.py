@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from jaxtrace.io.formats import open_slices
 from jaxtrace.io.geometry import Cells, GridAxes, storage_order
 from jaxtrace.io.hdf5 import EXTENSIONS as HDF5_EXTENSIONS
 from jaxtrace.io.hdf5 import open_hdf5
-from jaxtrace.io.polylines import shown_points
+from jaxtrace.io.polylines import Recorded, shown_points
 from jaxtrace.io.series import Slices
 from jaxtrace.io.store import FORMAT_VERSION, SUFFIX, Frames, FrameStore, open_store
 from jaxtrace.io.vtk_export import export_points_vtu, export_trajectory_to_vtk
@@ -37,22 +36,6 @@ SERIES_TARGETS = (".pvd", ".nc", ".zarr")
 
 def _quiet(done: int, total: int) -> None:
     """Show no progress."""
-
-
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """A recorded run as it lies on disk."""
-
-    positions: np.ndarray
-    times: np.ndarray
-    velocities: np.ndarray | None
-    generation: np.ndarray
-    metadata: dict[str, Any]
-
-    @property
-    def alive(self) -> np.ndarray:
-        """Where there is a particle."""
-        return shown_points(self.positions, None)
 
 
 def convert(
@@ -121,7 +104,8 @@ def _recorded(
     if generation is None:
         generation = np.zeros(positions.shape[:2], np.int32)
     velocities = arrays.get("velocities")
-    return Recorded(positions, times, velocities, generation, dict(metadata))
+    shown = shown_points(positions, None)
+    return Recorded(positions, times, velocities, generation, shown, dict(metadata))
 
 
 def streaming_path(output: str | os.PathLike[str]) -> Path:

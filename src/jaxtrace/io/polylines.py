@@ -17,24 +17,25 @@ from jaxtrace.io.vtk_write import (
     integers,
     rows_per_block,
 )
+from jaxtrace.paths import column_blocks, joined_steps, read_period
 
 Frames = Shaped[np.ndarray, "frames particles *rest"]
 Marks = Bool[np.ndarray, "frames particles"]
 
 
-@dataclass(frozen=True)
-class Recording:
-    """The arrays of a trajectory that files need; `shown` marks the living points."""
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Recorded paths as files hold them; `alive` marks the points that are drawn."""
 
     positions: Float[np.ndarray, "frames particles 3"]
     times: Shaped[np.ndarray, " frames"]
     velocities: Float[np.ndarray, "frames particles 3"] | None
-    generation: Shaped[np.ndarray, "frames particles"] | None
-    period: Float[np.ndarray, " 3"] | None
-    shown: Marks
+    generation: Shaped[np.ndarray, "frames particles"]
+    alive: Marks
+    metadata: dict[str, Any]
 
 
-def recording(trajectory: Any, include_velocities: bool = True) -> Recording:
+def recording(trajectory: Any, include_velocities: bool = True) -> Recorded:
     """Take the arrays of a trajectory and check that they belong together.
 
     Needs `positions` (T,N,3) and `times` (T,); takes `velocities` (T,N,3), `alive`
@@ -53,14 +54,15 @@ def recording(trajectory: Any, include_velocities: bool = True) -> Recording:
             f"positions {positions.shape} and times {times.shape} do not belong "
             f"together: they are (T,N,3) and (T,)"
         )
-    period = (getattr(trajectory, "metadata", None) or {}).get("period")
-    return Recording(
+    metadata = dict(getattr(trajectory, "metadata", None) or {})
+    read_period(metadata)  # refuses a wrong one before anything is written
+    return Recorded(
         positions,
         times,
         None if velocities is None else as_points(velocities, "velocities"),
-        generation,
-        None if period is None else _as_period(period),
+        np.zeros(positions.shape[:2], np.int8) if generation is None else generation,
         shown_points(positions, alive),
+        metadata,
     )
 
 
@@ -77,18 +79,6 @@ def _optional(trajectory: Any, name: str, positions: np.ndarray) -> np.ndarray |
     return array
 
 
-def _as_period(value: Any) -> np.ndarray:
-    period = np.asarray(value, np.float64)
-    if period.shape == (2,):
-        period = np.append(period, 0.0)
-    if period.shape != (3,):
-        raise ValueError(
-            f"the period is {value}: it needs one length per axis, inf or 0 where "
-            f"the axis is not periodic"
-        )
-    return period
-
-
 def shown_points(
     positions: np.ndarray, alive: np.ndarray | None
 ) -> Bool[np.ndarray, "*points"]:
@@ -101,31 +91,12 @@ def shown_points(
     return shown
 
 
-def line_starts(record: Recording) -> Marks:
-    """Return which drawn points begin a line.
-
-    The first of a life does, the first of a generation, and the first after a wrap: a
-    step over more than half the period.
-    """
-    starts = record.shown.copy()
-    starts[1:] &= ~record.shown[:-1]
-    if record.generation is not None:
-        starts[1:] |= record.generation[1:] != record.generation[:-1]
-    if record.period is not None:
-        _mark_wraps(starts, record.positions, record.period)
-    starts &= record.shown
+def line_starts(record: Recorded) -> Marks:
+    """Return which drawn points begin a line: the first of a life, or after a wrap."""
+    starts = record.alive.copy()
+    for block in column_blocks(*starts.shape):
+        starts[1:, block] &= ~joined_steps(record, block)
     return starts
-
-
-def _mark_wraps(starts: Marks, positions: np.ndarray, period: np.ndarray) -> None:
-    step = rows_per_block(positions[:1, :, 0].nbytes)
-    for axis in np.flatnonzero(np.isfinite(period) & (period > 0)):
-        for begin in range(1, len(positions), step):
-            part = slice(begin, begin + step)
-            before = slice(begin - 1, begin - 1 + step)
-            after = positions[part, :, axis]
-            jumps = np.abs(after - positions[before, :, axis][: len(after)])
-            starts[part] |= jumps > period[axis] / 2
 
 
 def split_lines(

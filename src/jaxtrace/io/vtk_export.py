@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxtrace.io.polylines import (
-    Recording,
+    Recorded,
     by_particle,
     line_starts,
     recording,
@@ -72,7 +72,7 @@ def with_suffix(filename: Filename, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _initial(record: Recording, given: Any) -> dict[str, np.ndarray]:
+def _initial(record: Recorded, given: Any) -> dict[str, np.ndarray]:
     if given is None:
         first = record.positions[:1]
         return {
@@ -88,14 +88,14 @@ def _initial(record: Recording, given: Any) -> dict[str, np.ndarray]:
 
 
 def write_lines(
-    record: Recording, path: Path, arrays: Mapping[str, np.ndarray] | None
+    record: Recorded, path: Path, arrays: Mapping[str, np.ndarray] | None
 ) -> Path:
     """Write polylines, points particle after particle.
 
     `arrays` (N,) are repeated along each line, beside `ParticleID`, `TimeStep` and
     `Time`; None leaves these out. Velocities are added where there are any.
     """
-    shown, data = record.shown, {}
+    shown, data = record.alive, {}
     if arrays is not None:
         frames, count = shown.shape
         numbers = {"ParticleID": np.arange(count, dtype=np.int32), **arrays}
@@ -110,7 +110,7 @@ def write_lines(
 
 
 def write_frames(
-    record: Recording, folder: Filename, arrays: Mapping[str, Any] | None = None
+    record: Recorded, folder: Filename, arrays: Mapping[str, Any] | None = None
 ) -> Path:
     """Write one file per frame and the collection of their times; return the latter.
 
@@ -135,7 +135,7 @@ def write_frames(
 
 
 def _write_frame(
-    record: Recording, arrays: Mapping[str, Any], path: Path, index: int
+    record: Recorded, arrays: Mapping[str, Any], path: Path, index: int
 ) -> None:
     velocities = record.velocities
     export_points_vtu(
@@ -143,9 +143,9 @@ def _write_frame(
         path,
         time=record.times[index],
         velocities=None if velocities is None else velocities[index],
-        alive=record.shown[index],
+        alive=record.alive[index],
         arrays={
-            "TimeStep": np.full(record.shown.shape[1], index, np.int32),
+            "TimeStep": np.full(record.alive.shape[1], index, np.int32),
             **arrays,
         },
     )

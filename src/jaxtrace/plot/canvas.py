@@ -8,14 +8,13 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from jaxrig.report import Axis, Part, Points, Section, Text, png_from_array
 from jaxrig.report.players import SPECTRUM
-from jaxtrace.paths import life_starts
+from jaxtrace.paths import joined_steps, life_starts
 from jaxtrace.plot.inputs import (
     Paths,
     axes_of,
     axis_limits,
     axis_names,
     choose,
-    joined_steps,
     path_limits,
     read_paths,
 )

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
-from jaxtrace.paths import Columns, minimum_image, moving_steps, read_period
+from jaxtrace.paths import joined_steps
 from jaxtrace.types import PathRecord
 
 Limits = tuple[float, float] | None  # of one axis; None where the data decide
@@ -195,22 +195,6 @@ class Stretch(NamedTuple):
 
     particle: int
     points: Float[np.ndarray, "points 3"]
-
-
-def joined_steps(
-    record: PathRecord, columns: Columns = slice(None)
-) -> Bool[np.ndarray, "steps columns"]:
-    """Return True where a particle went from frame to frame without a wrap or a new
-    life.
-    """
-    period = read_period(record.metadata)
-    joined = moving_steps(record, columns)
-    if not period.any():
-        return joined
-    with np.errstate(invalid="ignore"):
-        steps = np.diff(record.positions[:, columns], axis=0)
-        wrapped = minimum_image(steps, period) != steps
-    return joined & ~wrapped.any(axis=-1)
 
 
 def find_stretches(

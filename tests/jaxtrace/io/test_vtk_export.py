@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trace_vtk
+from jaxtrace import paths
 from jaxtrace.io import polylines, vtk_write
 from jaxtrace.io.steps import listed_steps
 from jaxtrace.io.vtk_export import (
@@ -19,10 +20,10 @@ from jaxtrace.io.vtk_export import (
 def naive_lines(record):
     """Lines as lists of (particle, frame), by the definition."""
     lines = []
-    for particle in range(record.shown.shape[1]):
+    for particle in range(record.alive.shape[1]):
         line = []
-        for frame in range(len(record.shown)):
-            if not record.shown[frame, particle]:
+        for frame in range(len(record.alive)):
+            if not record.alive[frame, particle]:
                 line = []
                 continue
             if line and breaks(record, particle, frame):
@@ -34,17 +35,13 @@ def naive_lines(record):
 
 
 def breaks(record, particle, frame):
-    generation, period = record.generation, record.period
     step = record.positions[frame, particle] - record.positions[frame - 1, particle]
-    recycled = (
-        generation is not None
-        and generation[frame, particle] != generation[frame - 1, particle]
-    )
-    wrapped = period is not None and any(
+    before, after = record.generation[frame - 1 : frame + 1, particle]
+    wrapped = any(
         0 < length < np.inf and abs(d) > length / 2
-        for d, length in zip(step, period, strict=True)
+        for d, length in zip(step, record.metadata.get("period", ()), strict=False)
     )
-    return recycled or wrapped
+    return before != after or wrapped
 
 
 @st.composite
@@ -75,7 +72,7 @@ def stream(column):
 @hypothesis.settings(max_examples=60)
 def test_lines_are_those_of_the_definition(record):
     starts = polylines.line_starts(record)
-    in_order = starts.T[record.shown.T]
+    in_order = starts.T[record.alive.T]
     verts, lines = polylines.split_lines(in_order)
     drawn = [p for line in naive_lines(record) for p in line]
     ids = stream(lines.connectivity).astype(int)
@@ -108,7 +105,7 @@ def test_columns_follow_the_particles_for_any_block(monkeypatch, block):
 
 @pytest.mark.parametrize("block", [1, 64, 10**6])
 def test_wraps_are_found_for_any_block(monkeypatch, block):
-    monkeypatch.setattr(vtk_write, "BLOCK", block)
+    monkeypatch.setattr(paths, "BLOCK_POSITIONS", block)
     times = np.linspace(0.0, 3.0, 31)
     positions = np.zeros((31, 2, 3))
     positions[..., 0] = np.mod(np.array([0.05, 0.55]) + times[:, np.newaxis], 1.0)
@@ -126,7 +123,7 @@ def test_arrays_that_do_not_belong_together_are_refused():
         polylines.recording(
             trace_vtk.trajectory(positions, alive=np.ones((4, 2), bool))
         )
-    with pytest.raises(ValueError, match="one length per axis"):
+    with pytest.raises(ValueError, match="give three lengths"):
         polylines.recording(trace_vtk.trajectory(positions, metadata={"period": 1.0}))
 
 

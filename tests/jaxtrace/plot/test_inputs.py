@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxtrace.paths import joined_steps
 from jaxtrace.plot.inputs import (
     axes_of,
     axis_limits,
     choose,
     choose_frames,
     find_stretches,
-    joined_steps,
     path_limits,
     read_paths,
     read_points,
