@@ -10,7 +10,6 @@ from scipy.spatial import Delaunay
 
 from jaxrig.progress import Meter
 from jaxrig.report import (
-    Figure,
     Heading,
     Part,
     Player,
@@ -176,7 +175,6 @@ def gyre_parts(run: Run) -> list[Part]:
     start, end = GYRE_SPAN
     exponent = ftle(DoubleGyre(), axes, start, end - start)
     low, high = np.percentile(exponent, SHOWN)
-    shown = np.clip(exponent, low, high)
     return [
         Heading("Mixing on a grid"),
         Text(
@@ -184,22 +182,16 @@ def gyre_parts(run: Run) -> list[Part]:
             f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
             f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them "
             "are shown, colored by their initial x. The background is the finite-time "
-            "Lyapunov exponent: particles on opposite sides of a ridge separate."
+            f"Lyapunov exponent, from {low:.2f} to {high:.2f}: particles on opposite "
+            "sides of a ridge separate."
         ),
         particle_canvas(
             run.trajectory,
             bounds=np.transpose(GYRE_BOX),
-            background=shown,
+            background=np.clip(exponent, low, high),
             max_particles=GYRE_SHOWN,
             trail=6,
             alt="Particles of the double gyre over the Lyapunov exponent",
-        ),
-        Figure(
-            color_map(shown),
-            caption=f"The finite-time Lyapunov exponent from t = {start:g} over "
-            f"{end - start:g} units of time, blue up to {low:.2f} and yellow from "
-            f"{high:.2f} on.",
-            alt="Lyapunov exponent of the double gyre",
         ),
         *density_parts(run.trajectory),
     ]
@@ -209,40 +201,33 @@ def density_parts(trajectory: Trajectory) -> list[Part]:
     """Show the density over time of particles that began in the left third."""
     began = trajectory.positions[0, :, 0] < 2 / 3
     frames = np.linspace(0, trajectory.T - 1, DENSITY_FRAMES).round().astype(int)
-    densities = [
-        estimate_density(trajectory.positions[frame, began, :2]) for frame in frames
-    ]
+    densities = []
+    for frame in frames:
+        estimate = KDEEstimator(
+            trajectory.positions[frame, began, :2],
+            bandwidth=0.04,
+            normalize="relative",
+            resolution=FTLE_NODES,
+            bounds=np.transpose(GYRE_BOX),
+        )
+        densities.append(estimate.evaluate_2d()[2].T)
     high = max(float(density.max()) for density in densities)
-    clock = [f"t = {trajectory.times[frame]:g}" for frame in frames]
-    highest = [f"highest {density.max():.1f}" for density in densities]
     return [
         Text(
-            f"Density of the {int(began.sum()):,} particles that began in the left "
-            "third, as the flow stretches and folds them: 1 is evenly mixed, blue is 0 "
-            f"and yellow {high:.1f}."
+            f"Density of the {int(began.sum()):,} particles that started in the left "
+            "third, as the flow stretches and folds them. A value of 1 is evenly "
+            f"mixed; blue is 0 and yellow is {high:.1f}."
         ),
         Player(
-            [color_map(density, 0.0, high) for density in densities],
-            [f"{now}, {most}" for now, most in zip(clock, highest, strict=True)],
+            [color_map(density, high) for density in densities],
+            [
+                f"t = {trajectory.times[frame]:g}, highest {density.max():.1f}"
+                for frame, density in zip(frames, densities, strict=True)
+            ],
             frames_per_second=4,
             alt="Density of the particles from the left third",
         ),
     ]
-
-
-def estimate_density(
-    cloud: Float[np.ndarray, "particles 2"],
-) -> Float[np.ndarray, "across up"]:
-    """Return a kernel density over the box of the gyre, 1 where evenly mixed."""
-    estimate = KDEEstimator(
-        cloud,
-        bandwidth=0.04,
-        normalize="relative",
-        resolution=FTLE_NODES,
-        bounds=np.transpose(GYRE_BOX),
-    )
-    _, _, density = estimate.evaluate_2d()
-    return density.T
 
 
 def channel_parts(run: Run) -> list[Part]:
@@ -254,9 +239,9 @@ def channel_parts(run: Run) -> list[Part]:
         Text(
             f"{found.N:,} particles in a pulsing flow past a cylinder, on triangles. "
             "Particles that leave on the right free their slot for one that enters on "
-            f"the left in the same lane: {entered:,} did. {CHANNEL_SHOWN} slots are "
+            f"the left in the same lane; {entered:,} did. {CHANNEL_SHOWN} slots are "
             "shown; color is age, from orange to blue. The gray background is the mean "
-            "speed, the disc the cylinder."
+            "speed, and the disc is the cylinder."
         ),
         particle_canvas(
             found,
@@ -306,28 +291,11 @@ def rate_parts(runs: Sequence[Run]) -> list[Part]:
     ]
 
 
-def color_map(
-    values: Float[np.ndarray, "across up"],
-    low: float | None = None,
-    high: float | None = None,
-) -> bytes:
-    """Return values as a PNG in colors, y upwards; what is not finite is white.
-
-    The colors end at `low` and `high`, by default the least and the largest value.
-    """
-    palette = np.array(
-        [
-            [int(color[at : at + 2], 16) for at in (1, 3, 5)]
-            for color in blend_colors(MAP_COLORS, 60)
-        ],
-        np.uint8,
-    )
-    finite = np.isfinite(values)
-    low = float(values[finite].min()) if low is None else low
-    high = float(values[finite].max()) if high is None else high
-    shares = np.where(finite, values - low, 0) / ((high - low) or 1)
-    shares = np.clip(shares, 0, 1)
+def color_map(density: Float[np.ndarray, "across up"], high: float) -> bytes:
+    """Return a density as a PNG in colors from 0 to `high`, y upwards."""
+    colors = [bytes.fromhex(color[1:]) for color in blend_colors(MAP_COLORS, 60)]
+    palette = np.array([list(color) for color in colors], np.uint8)
+    shares = np.clip(density / high, 0, 1)
     pixels = palette[np.round(shares * (len(palette) - 1)).astype(int)]
-    pixels[~finite] = 255
     picture = pixels.transpose(1, 0, 2)[::-1]
     return png_from_array(picture.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1))

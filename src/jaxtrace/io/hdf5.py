@@ -182,11 +182,6 @@ def open_hdf5(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path}: HDF5 cannot read the file: {error}") from error
 
 
-POSITION_NAMES = ("positions", "points", "coordinates")
-AXIS_NAMES = (("x", "y", "z"), ("grid_x", "grid_y", "grid_z"))
-CELL_NAMES = ("connectivity", "cell_offsets", "cell_types")
-
-
 def _find_axes(root: Any) -> tuple[np.ndarray, ...] | None:
     for names in AXIS_NAMES:
         if all(name in root for name in names[:2]):

@@ -7,7 +7,6 @@ import base64
 import mmap
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -200,23 +199,8 @@ _MARK_BYTES = 4  # a number in the byte order of the file
 _SCALARS = re.compile(r"([A-Z])(\d\d)?")
 
 
-@dataclass(frozen=True)
-class NekCase:
-    """What a `.nek5000` file says: where the dumps are."""
-
-    path: Path
-    dumps: tuple[Path, ...]
-
-    def check(self, index: int) -> None:
-        """Raise ValueError that names the dump if its header is wrong or it is cut
-        short.
-        """
-        check_dump(self.dumps[index])
-
-
-def read_case(path: str | Path) -> NekCase:
-    """Parse the case; ValueError for a wrong line, FileNotFoundError for a dump."""
-    path = Path(path)
+def find_dumps(path: Path) -> tuple[Path, ...]:
+    """Return the dumps a `.nek5000` file names; an error says what is wrong in it."""
     entries: dict[str, str] = {}
     for line in path.read_text(errors="replace").splitlines():
         tag, colon, value = line.partition(":")
@@ -236,8 +220,7 @@ def read_case(path: str | Path) -> NekCase:
         ) from error
     if count < 1:
         raise ValueError(f"{path}: numtimesteps must be at least 1, got {count}")
-    dumps = tuple(_dump(path, template, index) for index in range(first, first + count))
-    return NekCase(path, dumps)
+    return tuple(_dump(path, template, index) for index in range(first, first + count))
 
 
 def _dump(path: Path, template: str, index: int) -> Path:

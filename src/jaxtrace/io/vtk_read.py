@@ -22,7 +22,13 @@ from jaxtyping import Float
 
 from jaxrig.machine import missing_extra
 from jaxtrace.io.geometry import Snapshot
-from jaxtrace.io.vtk_checks import check_text, check_whole, read_case, times_in_text
+from jaxtrace.io.vtk_checks import (
+    check_dump,
+    check_text,
+    check_whole,
+    find_dumps,
+    times_in_text,
+)
 from jaxtrace.io.vtk_data import GHOSTS, snapshot_of
 
 # Where VTK writes its messages is one setting of the whole process.
@@ -275,10 +281,10 @@ def _trust(_index: int) -> None:
 
 
 def _nek5000(path: Path) -> tuple[Any, Check]:
-    check = read_case(path).check
+    dumps = find_dumps(path)
     reader = vtk_class("vtkIOParallel", "vtkNek5000Reader")()
     reader.SetFileName(str(path))
-    return reader, check
+    return reader, lambda index: check_dump(dumps[index])
 
 
 def _ensight(path: Path) -> tuple[Any, Check]:

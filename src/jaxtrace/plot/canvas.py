@@ -130,14 +130,14 @@ def blend_colors(stops: Sequence[str], between: int) -> list[str]:
     >>> blend_colors(["#000000", "#0000ff"], 2)
     ['#000000', '#000080', '#0000ff']
     """
-    channels = [[int(stop[at : at + 2], 16) for at in (1, 3, 5)] for stop in stops]
+    channels = [bytes.fromhex(stop[1:]) for stop in stops]
     places = np.linspace(0, len(stops) - 1, (len(stops) - 1) * between + 1)
     mixed = [
         np.interp(places, range(len(stops)), channel)
         for channel in zip(*channels, strict=True)
     ]
-    rows = np.round(np.transpose(mixed)).astype(int)
-    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in rows.tolist()]
+    rows = np.round(np.transpose(mixed)).astype(np.uint8)
+    return [f"#{row.tobytes().hex()}" for row in rows]
 
 
 def _look(
