@@ -13,8 +13,6 @@ from jaxtrace.io import loader as module
 from jaxtrace.io import series as base
 from jaxtrace.io.formats import FORMATS, detect_format, open_slices, source_name
 from jaxtrace.io.loader import KEYS, open_dataset
-from jaxtrace.io.series import PickedSlices
-from jaxtrace.io.vtk_write import write_collection
 
 xarray = pytest.importorskip("xarray")
 
@@ -133,13 +131,6 @@ def test_every_format_chooses_slices_alike(kind, series, tmp_path):
     assert len(open_slices(makers[kind](), use_stable_mesh_only=True)) == 6
 
 
-def test_skipping_everything_is_named():
-    with pytest.raises(ValueError, match="no slices left of 6"):
-        open_slices(dataset(), skip_initial_timesteps=6)
-    with pytest.raises(ValueError, match="must not be negative"):
-        open_slices(dataset(), skip_initial_timesteps=-1)
-
-
 def test_options_belong_to_formats(series):
     with pytest.raises(TypeError, match=r"option for vtk files 'land'; did you mean"):
         open_slices(series, land="zero")
@@ -154,13 +145,6 @@ def test_precision_is_checked(series):
     with pytest.raises(ValueError, match="float32 or float64"):
         open_slices(series, dtype="float16")
     assert open_slices(series, dtype="float64").read_slice(0)[1].dtype == np.float64
-
-
-def test_picked_slices_are_those(series):
-    picked = PickedSlices(open_slices(series), np.array([4, 1]))
-    np.testing.assert_array_equal(picked.times, [40.0, 10.0])
-    assert picked.read_slice(1)[1].ravel()[0] == 1.0
-    assert "flow_4" in picked.labels[0]
 
 
 def test_sources_have_a_name(tmp_path):
@@ -236,14 +220,6 @@ def test_some_slices_only(folder):
         data.load_time_series(2, 1)
 
 
-def test_a_collection_gives_its_times(folder):
-    steps = [(100.0 * i, f"flow_{i}.vtu") for i in range(3)]
-    write_collection(folder / "all.pvd", steps)
-    data = open_dataset(folder / "all.pvd", time_source="collection")
-    np.testing.assert_array_equal(data["times"], [0.0, 100.0, 200.0])
-    assert data["time_source"] == "the timestep of the collection"
-
-
 def test_a_mesh_that_changes_has_an_array_per_slice(tmp_path):
     for i in range(3):
         files.write_xml(files.hexahedra((2, 2, 2 + i)), tmp_path / f"f_{i}.vtu", time=i)
@@ -259,17 +235,3 @@ def test_grids_are_nodes_in_the_order_of_the_array(tmp_path):
     expected = files.linear(data["positions"])
     np.testing.assert_allclose(data["velocity_data"][0], expected, rtol=1e-6)
     assert data["connectivity"] is None
-
-
-def test_what_cannot_be_opened_says_why(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"none\.vtu"):
-        open_dataset(tmp_path / "none.vtu")
-    with pytest.raises(FileNotFoundError, match="no files found"):
-        open_dataset(str(tmp_path / "x_*.vtu"))
-    with pytest.raises(ValueError, match=r"unknown extension \.txt; known are \.vti"):
-        open_dataset(tmp_path / "notes.txt")
-    with pytest.raises(ValueError, match="'csv' is not one of: vtk, hdf5, grid"):
-        open_dataset(tmp_path / "a.vtu", "csv")
-    monkeypatch.setattr(base.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"\[trace\]"):
-        open_dataset(tmp_path / "a.vtu")

@@ -10,7 +10,6 @@ from jaxtrace.io.series import (
     Slices,
     ThinSlices,
     discard_still_nodes,
-    float_dtype,
     load,
     select,
 )
@@ -125,12 +124,6 @@ def test_values_and_coordinates_must_be_finite(tmp_path):
         open_slices(path, allow_nan=True).read(0)
 
 
-def test_only_two_precisions_are_offered():
-    assert float_dtype("float64") == np.float64
-    with pytest.raises(ValueError, match="float32 or float64, got 'int32'"):
-        float_dtype("int32")
-
-
 def write_meshes(folder, count=5, shapes=None):
     for index in range(count):
         data = hexahedra(shapes[index] if shapes else (3, 4, 5))
@@ -213,14 +206,6 @@ def test_the_commonest_mesh_can_be_kept_alone(tmp_path):
     assert [note[-7:] for note in left] == ["a_0.vtu", "a_3.vtu"]
 
 
-def test_a_bad_file_in_the_middle_is_named(tmp_path):
-    write_meshes(tmp_path)
-    bad = tmp_path / "a_2.vtu"
-    bad.write_bytes(bad.read_bytes()[:-600])
-    with pytest.raises(ValueError, match=r"a_2\.vtu: "):
-        read_series(tmp_path)
-
-
 def test_a_legacy_file_in_the_wrong_byte_order_is_refused(tmp_path):
     data = image((3, 4, 5))
     path = write_legacy(data, tmp_path / "a.vtk")
@@ -281,11 +266,6 @@ def test_openfoam_cells_reach_their_nodes(tmp_path):
     assert series.times.tolist() == [0.0, 0.25, 0.5]
     middle = series.geometry.points[:, 0] == 1
     np.testing.assert_allclose(series.velocities[1][middle], [[0.25, 0.5, 1]] * 4)
-
-
-def test_a_reader_can_be_loaded_later(tmp_path):
-    slices = open_slices(write_meshes(tmp_path), max_time_steps=2)
-    assert load(slices).times.tolist() == [0.0, 2.0]
 
 
 AXES = GridAxes(np.arange(4.0), np.arange(3.0), np.arange(2.0))

@@ -2,7 +2,6 @@ import logging
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from jaxtrace.io.vtk_read import (
     chatter_logged,
     peek_time,
     read_snapshot,
-    reporting,
-    select_arrays,
-    time_steps,
     vtk_class,
 )
 from trace_files import (
@@ -87,38 +83,6 @@ def test_what_c_code_prints_goes_to_the_log(capfd, caplog):
     assert "2D-Mesh found" in caplog.text
     os.write(1, b"loud again")
     assert capfd.readouterr().out == "loud again"
-
-
-pytest.importorskip("vtkmodules")
-
-
-def reader_of(path: Path):
-    reader = vtk_class("vtkIOXML", "vtkXMLUnstructuredGridReader")()
-    reader.SetFileName(str(path))
-    return reader
-
-
-def test_only_the_arrays_asked_for_are_read(tmp_path):
-    grid = hexahedra()
-    grid["pressure"] = np.zeros(60)
-    grid.cell_data["mark"] = np.zeros(24)
-    reader = reader_of(write_xml(grid, tmp_path / "a.vtu", time=3.5))
-    reader.UpdateInformation()
-    assert time_steps(reader) == (3.5,)
-    assert select_arrays(reader, ("velocity",)) == ("velocity", "pressure", "mark")
-    reader.Update()
-    data = reader.GetOutput()
-    assert data.GetPointData().GetNumberOfArrays() == 1
-    assert data.GetCellData().GetNumberOfArrays() == 0
-
-
-def test_complaints_become_an_error_that_names_the_file(tmp_path):
-    path = tmp_path / "a.vtu"
-    path.write_text("<VTKFile>")
-    reader = reader_of(path)
-    wanted = r"a\.vtu: VTK cannot read the file: \w"
-    with pytest.raises(ValueError, match=wanted), reporting(path, reader):
-        reader.Update()
 
 
 def test_without_vtk_the_error_names_the_extra(monkeypatch):
@@ -286,15 +250,6 @@ def test_empty_files_and_garbage_are_refused_by_name(tmp_path, suffix, content, 
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("mode", ["inline", "appended", "appended compressed"])
-def test_a_wrongly_declared_byte_order_is_refused(tmp_path, mode):
-    path = write_xml(hexahedra(), tmp_path / "a.vtu", mode)
-    text = path.read_bytes()
-    path.write_bytes(text.replace(b'"LittleEndian"', b'"BigEndian"'))
-    with pytest.raises(ValueError, match=r"a\.vtu: "):
-        read_snapshot(path)
-
-
 def test_a_count_of_points_that_does_not_fit_is_refused(tmp_path):
     path = write_xml(hexahedra(), tmp_path / "a.vtu", "ascii")
     text = path.read_text()
@@ -325,9 +280,6 @@ def test_pieces_come_as_stored(tmp_path):
     assert snapshot.assembled
     assert (snapshot.geometry.n_points, snapshot.geometry.n_cells) == (48_823, 39_353)
     assert snapshot.cell_arrays["velocity"].shape == (39_353, 3)
-
-
-pytest.importorskip("vtkmodules")
 
 
 def test_nek5000_dumps_have_their_times_and_elements(capfd):

@@ -7,10 +7,9 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.image import imread
 
-from jaxrig.machine import install_command
 from jaxtrace.analysis import KDEEstimator
 from jaxtrace.plot import figures
-from jaxtrace.plot.figures import DPI, load_package, new_figure
+from jaxtrace.plot.figures import DPI, new_figure
 from jaxtrace.plot.maps import plot_density_2d, plot_field_2d, plot_slice_yz
 from jaxtrace.plot.static import (
     plot_particles_2d,
@@ -260,11 +259,6 @@ def test_what_is_not_to_be_shown_is_not(shown):
     assert shown == []
 
 
-def test_given_axes_are_used():
-    axes = figures.new_figure(None, show=False).add_subplot()
-    assert figures.open_axes(axes, None, show=True) is axes
-
-
 @pytest.mark.parametrize(
     ("ending", "opening"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("SVG", b"<?xml")]
 )
@@ -280,14 +274,3 @@ def test_unknown_endings_are_refused(tmp_path):
     figure = figures.new_figure((1, 1), show=False)
     with pytest.raises(ValueError, match=r"'a\.xyz'.*png"):
         figures.save_figure(figure, tmp_path / "a.xyz")
-
-
-def test_a_package_that_is_there_is_returned():
-    assert load_package("os.path", "Tests").join("a", "b") == "a/b"
-
-
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "absent", None)
-    with pytest.raises(RuntimeError, match="Plots need absent, ") as caught:
-        load_package("absent.part", "Plots")
-    assert install_command("viz") in str(caught.value)
