@@ -27,22 +27,15 @@ def test_arguments_go_to_the_front_door(monkeypatch, given, expected):
 
 @pytest.mark.slow
 def test_a_whole_run_in_a_process_of_its_own(tmp_path):
-    path = write_small(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "jaxtrace", "run", str(path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    def run(path):
+        command = [sys.executable, "-m", "jaxtrace", "run", str(path)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    done = run(write_small(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "particle-steps per second" in done.stdout
     assert (tmp_path / "result" / "report.html").exists()
-    wrong = subprocess.run(
-        [sys.executable, "-m", "jaxtrace", "run", str(path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    wrong = run(tmp_path / "missing.toml")
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("error: ")
     assert "Traceback" not in wrong.stderr

@@ -47,7 +47,7 @@ def test_run_and_run_again(call):
     assert "particle-steps per second" in done.output
     for words in (("run", "case.toml"), ("run", "result"), ("resume", "case.toml")):
         assert "all frames already existed" in call(*words).output
-    assert "to compile" in call("run", "case.toml", "--overwrite").output
+    assert "compilation" in call("run", "case.toml", "--overwrite").output
     assert call("run", "case.toml", "--resume", "--overwrite").exit_code == 2
 
 

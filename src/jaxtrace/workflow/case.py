@@ -209,7 +209,7 @@ seed = 0
 # time_span = [0.0, 4.0]       # default: that of the data; decreasing: backward
 n_timesteps = 2000             # recorded frames
 # dt = 0.001                   # largest step; default: the time between frames
-use_data_dt = false            # use the spacing of the slices for n_timesteps
+use_data_dt = false            # use the spacing of the slices, not n_timesteps
 
 [tracking]
 integrator = "rk4"             # euler, rk2, rk4, rk45
