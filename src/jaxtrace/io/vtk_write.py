@@ -244,10 +244,9 @@ def write_vtp(
     verts: CellColumns | None = None,
     lines: CellColumns | None = None,
     point_data: Arrays = None,
-    cell_data: Arrays = None,
     field_data: Arrays = None,
 ) -> Path:
-    """Write points, vertices and polylines; cell rows: the vertices, then the lines."""
+    """Write points, vertices and polylines."""
     place = points("Points", positions)
     parts = {tag: c for tag, c in (("Verts", verts), ("Lines", lines)) if c is not None}
     sizes = {_NUMBER_OF[tag]: cells.ends.rows for tag, cells in parts.items()}
@@ -259,7 +258,7 @@ def write_vtp(
         document.section("Points", [place])
         for tag, cells in parts.items():
             document.section(tag, [cells.connectivity, cells.ends])
-        _attach(document, place.rows, point_data, sum(sizes.values()), cell_data)
+        document.section("PointData", columns(point_data, place.rows))
     return _finish(document, path, "PolyData")
 
 
@@ -269,22 +268,21 @@ def write_vtu(
     cells: CellColumns,
     *,
     point_data: Arrays = None,
-    cell_data: Arrays = None,
     field_data: Arrays = None,
 ) -> Path:
     """Write an unstructured grid; the cells carry their VTK type numbers."""
     if cells.types is None:
         raise ValueError("the cells of an unstructured grid need their type numbers")
-    place, count = points("Points", positions), cells.ends.rows
+    place = points("Points", positions)
     document = _Document()
-    sizes = {"NumberOfPoints": place.rows, "NumberOfCells": count}
+    sizes = {"NumberOfPoints": place.rows, "NumberOfCells": cells.ends.rows}
     with (
         document.element("UnstructuredGrid"),
         _piece(document, field_data, **sizes),
     ):
         document.section("Points", [place])
         document.section("Cells", [cells.connectivity, cells.ends, cells.types])
-        _attach(document, place.rows, point_data, count, cell_data)
+        document.section("PointData", columns(point_data, place.rows))
     return _finish(document, path, "UnstructuredGrid")
 
 
@@ -361,14 +359,7 @@ def _grid(
         _piece(document, field_data, Extent=extent),
     ):
         yield
-        _attach(document, int(np.prod(shape)), point_data, 0, None)
-
-
-def _attach(
-    document: _Document, nodes: int, point_data: Arrays, count: int, cell_data: Arrays
-) -> None:
-    document.section("PointData", columns(point_data, nodes))
-    document.section("CellData", columns(cell_data, count))
+        document.section("PointData", columns(point_data, int(np.prod(shape))))
 
 
 def _finish(document: _Document, path: Filename, kind: str) -> Path:

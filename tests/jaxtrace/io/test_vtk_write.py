@@ -1,7 +1,5 @@
 """VTK XML files hold every array exactly, block by block, whole or not at all."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -103,7 +101,6 @@ def line_cells(*sizes):
 def test_polydata_comes_back_exactly(tmp_path):
     rng = np.random.default_rng(0)
     points, data = rng.normal(size=(9, 3)).astype("f4"), sample_data(9)
-    cell_data = {"length": np.arange(4.0)}
     verts = CellColumns(column("connectivity", [8]), column("offsets", [1]))
     path = vtk_write.write_vtp(
         tmp_path / "deep" / "a.vtp",
@@ -111,14 +108,12 @@ def test_polydata_comes_back_exactly(tmp_path):
         verts=verts,
         lines=line_cells(2, 3, 3),
         point_data=data,
-        cell_data=cell_data,
         field_data={"TimeValue": 2.5},
     )
     found = trace_vtk.load(path)
     np.testing.assert_array_equal(trace_vtk.points(found), points)
     assert trace_vtk.cells(found) == [(8,), (0, 1), (2, 3, 4), (5, 6, 7)]
     assert_same(trace_vtk.arrays(found.GetPointData()), data)
-    assert_same(trace_vtk.arrays(found.GetCellData()), cell_data)
     assert trace_vtk.arrays(found.GetFieldData())["TimeValue"] == [2.5]
 
 
@@ -129,14 +124,11 @@ def test_unstructured_grids_keep_mixed_cells(tmp_path):
         column("offsets", [4, 7, 15]),
         column("types", np.array([10, 5, 12], np.uint8)),
     )
-    path = vtk_write.write_vtu(
-        tmp_path / "a.vtu", points, cells, cell_data={"id": np.arange(3)}
-    )
+    path = vtk_write.write_vtu(tmp_path / "a.vtu", points, cells)
     found = trace_vtk.load(path)
     np.testing.assert_array_equal(trace_vtk.points(found), points)
     assert trace_vtk.cells(found) == [(0, 1, 2, 3), (0, 1, 2), tuple(range(8))]
     assert [found.GetCellType(i) for i in range(3)] == [10, 5, 12]
-    assert_same(trace_vtk.arrays(found.GetCellData()), {"id": np.arange(3)})
 
 
 def test_grids_run_x_fastest(tmp_path):
@@ -195,14 +187,11 @@ def test_cells_of_a_grid_need_types(tmp_path):
 
 
 def test_sizes_are_checked_before_anything_is_written(tmp_path):
-    for name, kind in itertools.product(["point_data", "cell_data"], [3, 5]):
+    for rows in (3, 5):
+        data = {"a": np.zeros(rows)}
+        given = (np.zeros((4, 3)), vtk_write.vertices(4))
         with pytest.raises(ValueError, match="it needs"):
-            vtk_write.write_vtu(
-                tmp_path / "a.vtu",
-                np.zeros((4, 3)),
-                vtk_write.vertices(4),
-                **{name: {"a": np.zeros(kind)}},
-            )
+            vtk_write.write_vtu(tmp_path / "a.vtu", *given, point_data=data)
     assert not list(tmp_path.iterdir())
 
 
