@@ -39,7 +39,7 @@ def test_strided_arrays_and_booleans():
 
 def test_a_column_with_the_wrong_amount_of_data_is_an_error():
     short = Column("a", np.dtype("f4"), 3, 1, lambda: [np.zeros(2, "f4")])
-    with pytest.raises(ValueError, match="'a' made -4 bytes"):
+    with pytest.raises(ValueError, match="'a' has -4 bytes"):
         content(short)
 
 
