@@ -33,7 +33,7 @@ from acbo.training.surrogate import (
     update_surrogate,
 )
 from acbo.types import TARGET, VALUE
-from jaxrig.bench import Benchmark, Measurement, bench_command
+from jaxrig.bench import Benchmark, Measurement
 from jaxrig.memory import tree_bytes
 from jaxrig.timing import compare
 from jaxrig.tracing import compile_once
@@ -286,5 +286,3 @@ BENCHMARKS = (
     Benchmark("causal.posterior", "posteriors of one data set", posterior_benchmark),
     Benchmark("causal.grpo", "experiments of a policy that learns", grpo_benchmark),
 )
-
-bench = bench_command("causal", "acbo.benchmarks:BENCHMARKS")

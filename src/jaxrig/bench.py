@@ -1,15 +1,11 @@
-"""Measurements with everything needed to judge them, as a table and as JSON.
-
-The command `bench` is the same for `jaxrig` and for every system's own.
-"""
+"""Measurements with everything needed to judge them, as a table and as JSON."""
 
 import datetime
 import json
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jax
 import typer
@@ -17,13 +13,7 @@ from rich import box
 from rich.table import Table
 
 from jaxrig.atomic import atomic_write
-from jaxrig.console import (
-    JsonOption,
-    ListOption,
-    check_writable,
-    make_console,
-    say,
-)
+from jaxrig.console import check_writable, make_console, say
 from jaxrig.machine import describe_machine, package_versions
 from jaxrig.memory import device_memory, host_memory
 from jaxrig.report.text import format_number
@@ -58,7 +48,7 @@ def choose(benchmarks: Sequence[Benchmark], names: Sequence[str]) -> list[Benchm
     for name in names:
         if not any(_matches(b.name, name) for b in benchmarks):
             known = ", ".join(b.name for b in benchmarks)
-            raise ValueError(f"no benchmark {name!r}; there are: {known}")
+            raise ValueError(f"unknown benchmark {name!r}; available: {known}")
     if not names:
         return list(benchmarks)
     return [b for b in benchmarks if any(_matches(b.name, n) for n in names)]
@@ -142,30 +132,6 @@ def run_benchmarks(
             write_results(json, results)
     if json is not None:
         say(console, f"wrote {json}")
-
-
-def bench_command(
-    system: str, benchmarks: str
-) -> Callable[[list[str] | None, Path | None, bool], None]:
-    """Return a system's own command `bench`.
-
-    `benchmarks` says where they are (`"package.module:NAME"`), so that the system's
-    other commands need not import them. Their names go with or without the system's.
-    """
-    prefix = f"{system}."
-
-    def run_bench(
-        names: Annotated[
-            list[str] | None, typer.Argument(help="Names, see --list; default: all.")
-        ] = None,
-        json: JsonOption = None,
-        list_only: ListOption = False,
-    ) -> None:
-        chosen = [f"{prefix}{name.removeprefix(prefix)}" for name in names or []]
-        run_benchmarks(pkgutil.resolve_name(benchmarks), chosen, json, list_only)
-
-    run_bench.__doc__ = f"Measure this machine; the same as `jaxrig bench {system}`."
-    return run_bench
 
 
 def bench_table(records: Sequence[dict]) -> Table:

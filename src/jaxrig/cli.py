@@ -5,17 +5,38 @@ version and the answer to a typo come at once.
 """
 
 import enum
+import functools
 import re
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
 
-from jaxrig.console import JsonOption, ListOption, complain, make_console
-from jaxrig.machine import __version__, package_summary, system_entries
+from jaxrig.console import (
+    JsonOption,
+    LazyCommand,
+    ListOption,
+    check_writable,
+    complain,
+    make_console,
+    say,
+)
+from jaxrig.machine import (
+    __version__,
+    describe_machine,
+    package_summary,
+    package_versions,
+    system_entries,
+)
+
+if TYPE_CHECKING:
+    from jaxrig.report import Section
+    from jaxrig.systems import Demo, System
 
 # British spellings in commands and options are understood, though not shown.
 AMERICAN = {
@@ -58,22 +79,6 @@ class Progress(enum.StrEnum):
     silent = "silent"
 
 
-class SystemCommands(TyperGroup):
-    """A system's commands, loaded when one of them is used."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> Any:
-        """Load the system and hand over to its own commands."""
-        from jaxrig.systems import load_system
-
-        app = load_system(str(self.name)).load_app()
-        if app is None:
-            raise typer.BadParameter(f"{self.name} has no commands")
-        command = typer.main.get_command(app)
-        return command.make_context(info_name, args, parent, **extra)
-
-
 def _show_error(
     kind: type[BaseException], error: BaseException, _: TracebackType | None
 ) -> None:
@@ -90,10 +95,10 @@ def configure(
         bool, typer.Option("--version", help="Show the version and exit.")
     ] = False,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Do not keep compiled programs on disk.")
+        bool, typer.Option("--no-cache", help="Do not cache compiled programs on disk.")
     ] = False,
 ) -> None:
-    """One compiled JAX core and the research systems on it."""
+    """A compiled JAX core and the research systems built on it."""
     if version:
         typer.echo(f"jaxrig {__version__}")
         raise typer.Exit
@@ -107,7 +112,7 @@ def configure(
 
 @app.command("doctor")
 def run_doctor() -> None:
-    """Show versions, devices, memory, extras, and whether compiling works here."""
+    """Show versions, devices, memory and extras, and check that JAX compiles."""
     from jaxrig import doctor
 
     if not doctor.examine(make_console()):
@@ -118,44 +123,136 @@ def run_doctor() -> None:
 def run_bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Names or prefixes, e.g. core or core.dispatch."),
+        typer.Argument(help="Benchmark names or prefixes, e.g. core or core.dispatch."),
     ] = None,
     json: JsonOption = None,
     list_only: ListOption = False,
 ) -> None:
-    """Measure this machine; every figure comes with its spread and compile time."""
+    """Run benchmarks on this machine; show rates, spread and compile time."""
     from jaxrig.bench import run_benchmarks
-    from jaxrig.systems import load_systems
 
-    systems, problems = load_systems()
-    for problem in problems.values():
-        complain(f"warning: {problem}")
-    known = [b for system in systems for b in system.load_benchmarks()]
+    known = [b for system in _systems() for b in system.benchmarks()]
     run_benchmarks(known, names or [], json, list_only)
 
 
 @app.command("demo")
 def run_demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for report.html.")] = Path(
-        "out"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", help="Output folder of report.html.")
+    ] = Path("out"),
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Run these systems only.")
+        list[str] | None, typer.Option("--only", help="Run only these systems.")
     ] = None,
     progress: Annotated[
-        Progress, typer.Option("--progress", help="How to show progress.")
+        Progress, typer.Option("--progress", help="Progress display.")
     ] = Progress.auto,
 ) -> None:
-    """Run the main job of every installed system and write one page about it."""
-    from jaxrig.demo import run_demos
+    """Run every installed system on built-in data and write one report."""
+    from jaxrig.report import Report
 
-    run_demos(out / "report.html", only or [], progress)
+    report = Report("jaxrig demo", "All numbers on this page come from one run.")
+    chosen = _with_demo(only or [])
+    path = out / "report.html"
+    check_writable(path)
+    for system, demo in chosen:
+        report.add(_run_demo(system.title, demo, progress, bool(only)))
+    report.add(_machine_section())
+    say(make_console(), f"open {report.write(path)}")
+
+
+def _with_demo(only: Sequence[str]) -> "list[tuple[System, Demo]]":
+    there = {s.name: (s, s.demo) for s in _systems() if s.demo is not None}
+    for name in only:
+        if name not in there:
+            known = ", ".join(there)
+            raise typer.BadParameter(f"unknown demo {name!r}; available: {known}")
+    return [pair for name, pair in there.items() if not only or name in only]
+
+
+def _systems() -> "list[System]":
+    from jaxrig.systems import load_systems
+
+    systems, problems = load_systems()
+    for problem in problems.values():
+        complain(f"warning: {problem}")
+    return systems
+
+
+def _run_demo(title: str, demo: "Demo", progress: str, asked: bool) -> "Section":
+    """Return what a demo shows; unless asked for by name, it may lack an extra."""
+    from jaxrig.progress import make_meter
+    from jaxrig.report import Section, Text
+
+    console = make_console()
+    say(console, f"{title} ...")
+    start, meter = time.perf_counter(), make_meter(progress)
+    try:
+        section = demo(meter)
+    except ImportError as error:
+        if asked:
+            raise
+        complain(f"{title}: skipped, {error}")
+        return Section(title, Text(f"Skipped: {error}."))
+    finally:  # also when interrupted: a bar left drawn hides the cursor
+        meter.stop()
+    say(console, f"{title}: {time.perf_counter() - start:.1f} s")
+    return section
+
+
+def _machine_section() -> "Section":
+    from jaxrig.report import Section, Table, Text
+
+    facts = describe_machine()
+    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
+    facts |= package_versions()
+    rows = [
+        (name, ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in facts.items()
+    ]
+    text = Text("The machine and software versions of this run.")
+    return Section("Machine", text, Table(("what", "value"), rows))
+
+
+def _load_commands(name: str) -> TyperGroup:
+    """Return the commands of a system, with `bench` added to them."""
+    from jaxrig.systems import load_system
+
+    system = load_system(name)
+    if system.commands is None:
+        raise typer.BadParameter(f"{name} has no commands")
+    group = typer.main.get_group(system.commands())
+    bench = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    bench.command("bench")(_bench_command(system))
+    group.add_command(typer.main.get_command(bench))
+    return group
+
+
+def _bench_command(system: "System") -> Callable[..., None]:
+    prefix = f"{system.name}."
+
+    def run_bench(
+        names: Annotated[
+            list[str] | None,
+            typer.Argument(help="Benchmark names (see --list). Default: all."),
+        ] = None,
+        json: JsonOption = None,
+        list_only: ListOption = False,
+    ) -> None:
+        from jaxrig.bench import run_benchmarks
+
+        # Names are understood with and without the system's in front.
+        chosen = [f"{prefix}{name.removeprefix(prefix)}" for name in names or []]
+        run_benchmarks(system.benchmarks(), chosen, json, list_only)
+
+    same = f"jaxrig bench {system.name}"
+    run_bench.__doc__ = f"Run benchmarks on this machine; same as `{same}`."
+    return run_bench
 
 
 def main() -> None:
     """Run the command `jaxrig` with the sub-commands of all installed systems."""
     command = typer.main.get_group(app)
     for entry in system_entries():
-        help = package_summary(entry)
-        command.add_command(SystemCommands(name=entry.name, help=help))
+        load = functools.partial(_load_commands, entry.name)
+        command.add_command(LazyCommand(entry.name, package_summary(entry), load))
     command()

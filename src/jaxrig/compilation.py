@@ -2,11 +2,10 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import jax
 
 _EVENTS = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
@@ -58,13 +57,15 @@ def _on_duration(event: str, duration_secs: float, **details: object) -> None:
 def record_compilations() -> Iterator[CompilationLog]:
     """Record every compilation in a block, whoever caused it.
 
-    >>> import jax.numpy as jnp
+    >>> import jax, jax.numpy as jnp
     >>> with record_compilations() as log:
     ...     _ = jax.jit(lambda x: jnp.sin(x) + 1)(jnp.ones(3))
     >>> len(log.compilations) >= 1
     True
     """
     global _listening
+    import jax
+
     if not _listening:  # one listener for the life of the process, on first use
         jax.monitoring.register_event_duration_secs_listener(_on_duration)
         _listening = True
@@ -87,13 +88,20 @@ def cache_folder() -> Path:
 def keep_compilations(folder: Path | None = None) -> Path:
     """Keep compiled programs on disk, so that the next process need not compile them.
 
-    A folder already chosen through JAX's own setting is left as it is.
+    A folder already chosen through JAX's own setting is left as it is. Does not import
+    JAX: before that is imported, its settings are environment variables.
     """
-    chosen = jax.config.values["jax_compilation_cache_dir"]
+    jax = sys.modules.get("jax")
+    name = "jax_compilation_cache_dir"
+    chosen = jax.config.values[name] if jax else os.environ.get(name.upper())
     if chosen is None:
         chosen = str(folder or cache_folder() / "xla")
-        jax.config.update("jax_compilation_cache_dir", chosen)
         # Every program, not only those that take a second, JAX's default: a command
         # runs dozens of operations one by one, 50 ms to compile and 5 ms to read each.
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        wanted = {name: chosen, "jax_persistent_cache_min_compile_time_secs": 0.0}
+        for setting, value in wanted.items():
+            if jax:
+                jax.config.update(setting, value)
+            else:
+                os.environ[setting.upper()] = str(value)
     return Path(chosen)

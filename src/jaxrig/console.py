@@ -1,15 +1,16 @@
-"""What commands share: where they write to, and options that several of them have."""
+"""What commands share: where they write to, options, and loading on use."""
 
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 
@@ -58,6 +59,23 @@ def check_writable(path: Path | None) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise typer.BadParameter(f"cannot make {path.parent}: {error}") from error
+        raise typer.BadParameter(f"cannot create {path.parent}: {error}") from error
     if not os.access(path.parent, os.W_OK):
         raise typer.BadParameter(f"cannot write to {path.parent}")
+
+
+class LazyCommand(TyperCommand):
+    """A command, or a group of them, that is imported when it is used.
+
+    `load` returns it; until then only the name and the help are known.
+    """
+
+    def __init__(self, name: str, help: str, load: Callable[[], Any]):
+        super().__init__(name, help=help)
+        self.load = load
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Import the command and hand over to it."""
+        return self.load().make_context(info_name, args, parent, **extra)

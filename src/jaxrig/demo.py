@@ -1,22 +1,17 @@
-"""The command `demo`, and the core's own part of it.
+"""The core's part of `jaxrig demo`: compile guard, batching, and a learner.
 
-The core shows the compile guard, batching, and a learner with a known optimum; each
-part runs the real thing and shows what came out.
+Each part runs the real thing and shows what came out.
 """
 
 import functools
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import typer
 
 from jaxrig.batching import map_chunked
-from jaxrig.console import check_writable, complain, make_console, say
 from jaxrig.keys import batch_keys
 from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
 from jaxrig.learn.tabular import (
@@ -26,22 +21,19 @@ from jaxrig.learn.tabular import (
     policy_values,
     uniform_policy,
 )
-from jaxrig.machine import describe_machine, package_versions
-from jaxrig.progress import Meter, make_meter
+from jaxrig.progress import Meter
 from jaxrig.report import (
     Code,
     Figure,
     Heading,
     Part,
     Player,
-    Report,
     Section,
     Table,
     Text,
     line_chart,
     png_from_array,
 )
-from jaxrig.systems import Demo, System, load_systems
 from jaxrig.timing import compare
 from jaxrig.tracing import RetraceError, compile_once
 
@@ -55,59 +47,6 @@ CONFIG = PPOConfig(
     discount=0.95,
     entropy_coeff=0.003,
 )
-
-
-def run_demos(path: Path, only: Sequence[str], progress: str) -> None:
-    """Run the demos of all systems, or of `only` some, and write one page."""
-    report = Report("jaxrig demo", "Every figure on this page comes from one run.")
-    chosen = _with_demo(only)
-    check_writable(path)
-    for system, demo in chosen:
-        report.add(_run_demo(system.title, demo, progress, bool(only)))
-    report.add(_machine_section())
-    say(make_console(), f"open {report.write(path)}")
-
-
-def _with_demo(only: Sequence[str]) -> list[tuple[System, Demo]]:
-    systems, problems = load_systems()
-    for problem in problems.values():
-        complain(f"warning: {problem}")
-    demos = [(system, system.load_demo()) for system in systems]
-    there = {system.name: (system, demo) for system, demo in demos if demo is not None}
-    for name in only:
-        if name not in there:
-            raise typer.BadParameter(f"no demo {name!r}; there are: {', '.join(there)}")
-    return [pair for name, pair in there.items() if not only or name in only]
-
-
-def _run_demo(title: str, demo: Demo, progress: str, asked: bool) -> Section:
-    """Return what a demo shows; unless asked for by name, it may lack an extra."""
-    console = make_console()
-    say(console, f"{title} ...")
-    start, meter = time.perf_counter(), make_meter(progress)
-    try:
-        section = demo(meter)
-    except ImportError as error:
-        if asked:
-            raise
-        complain(f"{title}: left out, {error}")
-        return Section(title, Text(f"Left out: {error}."))
-    finally:  # also when interrupted: a bar left drawn hides the cursor
-        meter.stop()
-    say(console, f"{title}: {time.perf_counter() - start:.1f} s")
-    return section
-
-
-def _machine_section() -> Section:
-    facts = describe_machine()
-    facts["memory"] = f"{facts.pop('memory_bytes') / 2**30:.1f} GiB"
-    facts |= package_versions()
-    rows = [
-        (name, ", ".join(value) if isinstance(value, list) else str(value))
-        for name, value in facts.items()
-    ]
-    text = Text("The machine and the versions this page was made with.")
-    return Section("Machine", text, Table(("what", "value"), rows))
 
 
 def core_section(meter: Meter) -> Section:
@@ -126,12 +65,13 @@ def guard_parts() -> list[Part]:
     except RetraceError as error:
         message = str(error)
     else:
-        raise AssertionError("the compile guard let a changed dtype pass")
+        raise AssertionError("compile_once did not detect a changed dtype")
     return [
         Heading("Compile guard"),
         Text(
-            "A function made with `compile_once` refuses to be compiled "
-            "again unnoticed. Called with an integer where a float was, it says:"
+            "A function wrapped in `compile_once` raises an error instead of "
+            "recompiling silently. Called with an integer instead of a float, it "
+            "raises:"
         ),
         Code(message),
     ]
@@ -168,8 +108,8 @@ def batching_parts() -> list[Part]:
         Heading("Batching"),
         Text(
             f"{ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
-            "chunk is filled up, so one compiled shape serves all, and the result "
-            "does not depend on the chunk size."
+            "chunk is padded, so one compiled program serves all chunks, and the "
+            "result does not depend on the chunk size."
         ),
         Table(columns, rows),
     ]
@@ -206,17 +146,17 @@ def learner_parts(meter: Meter) -> list[Part]:
     return [
         Heading("Learning"),
         Text(
-            "PPO walks a slippery corridor of eight cells: 0.3 for leaving "
-            "on the left, 1 on the right. Values are exact, from the linear equations "
-            f"of the policy; after {UPDATES} updates three seeds reach "
+            "PPO on a slippery corridor of eight cells, with reward 0.3 at the left "
+            "end and 1 at the right end. Values are exact solutions of the policy's "
+            f"linear equations. After {UPDATES} updates, three seeds reach "
             f"{', '.join(f'{c[-1] / best:.1%}' for c in curves)} of the optimum."
         ),
         Figure(chart, caption="Mean and range over three seeds.", alt="Learning curve"),
         Player(
             frames,
             captions=[f"update {i}" for i in range(0, UPDATES + 1, 2)],
-            title="Chance of going left (top) and right (bottom), by cell: dark is 1",
-            alt="Chance of each action in each cell",
+            title="Probability of going left (top) and right (bottom); dark is 1",
+            alt="Probability of each action in each cell",
         ),
     ]
 

@@ -19,12 +19,13 @@ def pick_devices(kind: str = "auto", count: int | None = None) -> list[Device]:
     except RuntimeError as error:
         present = sorted({device.platform for device in jax.devices()})
         raise ValueError(
-            f"no {kind} device: JAX sees {', '.join(present)} only; for NVIDIA cards "
+            f"no {kind} device: JAX found only {', '.join(present)}; for NVIDIA GPUs "
             "install the cuda extra"
         ) from error
     if count is not None and not 1 <= count <= len(devices):
         raise ValueError(
-            f"{count} devices asked for, {len(devices)} {devices[0].platform} there"
+            f"{count} devices requested, but only {len(devices)} "
+            f"{devices[0].platform} devices available"
         )
     return devices[:count]
 

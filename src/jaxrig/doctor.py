@@ -104,20 +104,20 @@ def examine(console: Console) -> bool:
     except (RuntimeError, AssertionError) as error:  # what JAX raises without a device
         console.print(
             f"No device: {str(error) or 'JAX could not start a backend'}. "
-            f"JAX_PLATFORMS is {os.environ.get('JAX_PLATFORMS')!r}: unset it, or "
-            f"install what it names (for cuda: {install_command('cuda')})",
+            f"JAX_PLATFORMS is {os.environ.get('JAX_PLATFORMS')!r}. Unset it, or "
+            f"install the platform it names (for cuda: {install_command('cuda')})",
             markup=False,
         )
         return False
     console.print(_table("Machine", _machine()))
     check = compile_check()
-    verdict = "right" if check.right else "WRONG: do not trust results on this device"
+    verdict = "right" if check.right else "FAILED: results on this device are wrong"
     console.print(
         f"Compile check on {check.device}: {verdict}, compiled in {check.seconds:.2f} s"
     )
     if check.device.startswith("cpu"):
         console.print(
-            f"JAX uses the CPU. For an NVIDIA card: {install_command('cuda')}",
+            f"JAX uses the CPU. For an NVIDIA GPU: {install_command('cuda')}",
             markup=False,
         )
     return check.right

@@ -15,6 +15,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 MOST_LISTED = 50  # names; of more, such as the tasks of a data set, one is offered
+SIMILAR = 0.5  # of 1, by difflib's ratio; what is less alike is no typo
 
 Reader = Callable[[Any, str], Any]
 T = TypeVar("T", bound="Checked")
@@ -25,14 +26,16 @@ def nearest(name: str, known: Collection[str]) -> str:
 
     >>> nearest("optimise", ["suggest", "optimize"])
     "did you mean 'optimize'? There are: suggest, optimize"
+    >>> nearest("xyzzy", ["suggest", "optimize"])
+    'no name is similar. There are: suggest, optimize'
     """
     if not known:
         return "there is nothing to choose from"
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-    question = f"did you mean {close!r}?"
+    close = difflib.get_close_matches(name, known, n=1, cutoff=SIMILAR)
+    answer = f"did you mean {close[0]!r}?" if close else "no name is similar."
     if len(known) > MOST_LISTED:
-        return question
-    return f"{question} There are: {', '.join(known)}"
+        return answer
+    return f"{answer} There are: {', '.join(known)}"
 
 
 def known_only(

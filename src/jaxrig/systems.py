@@ -4,58 +4,50 @@ A package names its own in the entry-point group `jaxrig.systems`; what it offer
 appears in `jaxrig demo`, `jaxrig bench` and as a sub-command.
 """
 
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from jaxrig.bench import Benchmark
 from jaxrig.machine import system_entries
-from jaxrig.progress import Meter
-from jaxrig.report import Section
 
-Demo = Callable[[Meter], Section]
+if TYPE_CHECKING:
+    import typer
+
+    from jaxrig.bench import Benchmark
+    from jaxrig.progress import Meter
+    from jaxrig.report import Section
+
+Demo = Callable[["Meter"], "Section"]
 
 
 @dataclass(frozen=True)
 class System:
     """What a system gives to the command line; leave out what it does not have.
 
-    A part is the object itself or, so that one part does not import the others, where
-    to find it: `"package.module:name"`.
+    Each part is a function that imports what it needs when it is called, so that one
+    part does not load the others.
     """
 
     name: str
     title: str
-    demo: Demo | str | None = None
-    benchmarks: tuple[Benchmark, ...] | str = ()
-    app: typer.Typer | str | None = None
-
-    def load_demo(self) -> Demo | None:
-        """Return the demo, if there is one."""
-        return _resolve(self.demo)
-
-    def load_benchmarks(self) -> tuple[Benchmark, ...]:
-        """Return all benchmarks."""
-        return _resolve(self.benchmarks)
-
-    def load_app(self) -> typer.Typer | None:
-        """Return the commands, if there are any."""
-        return _resolve(self.app)
+    demo: Demo | None = None
+    benchmarks: Callable[[], "Sequence[Benchmark]"] = tuple
+    commands: Callable[[], "typer.Typer"] | None = None
 
 
-CORE = System(
-    "core",
-    "The core",
-    demo="jaxrig.demo:core_section",
-    benchmarks="jaxrig.benchmarks:BENCHMARKS",
-)
+def _core_demo(meter: "Meter") -> "Section":
+    from jaxrig.demo import core_section
+
+    return core_section(meter)
 
 
-def _resolve(part: Any) -> Any:
-    return pkgutil.resolve_name(part) if isinstance(part, str) else part
+def _core_benchmarks() -> "Sequence[Benchmark]":
+    from jaxrig.benchmarks import BENCHMARKS
+
+    return BENCHMARKS
+
+
+CORE = System("core", "The core", _core_demo, _core_benchmarks)
 
 
 def load_system(name: str) -> System:

@@ -9,9 +9,12 @@ from rich import box
 from rich.table import Table
 
 from jaxrig.atomic import atomic_write
-from jaxrig.bench import bench_command
-from jaxrig.console import check_writable, make_console, say, warnings_as_lines
-from jaxrig.progress import make_meter
+from jaxrig.console import (
+    check_writable,
+    make_console,
+    say,
+    warnings_as_lines,
+)
 
 if TYPE_CHECKING:
     from jaxtrace.workflow.case import Case
@@ -25,7 +28,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("bench")(bench_command("trace", "jaxtrace.benchmarks:BENCHMARKS"))
 
 
 @app.command("run")
@@ -45,6 +47,7 @@ def run(
 
     A run that was stopped resumes from its last frames.
     """
+    from jaxrig.progress import make_meter
     from jaxrig.report.text import format_number
     from jaxtrace.workflow.case import CASE_FILE, load_case
     from jaxtrace.workflow.run import run_case, stored_case
@@ -206,6 +209,7 @@ def convert_files(
     ],
 ) -> None:
     """Convert trajectories or velocities to the format given by the output's suffix."""
+    from jaxrig.progress import make_meter
     from jaxtrace.io.convert import convert
 
     console, meter = make_console(), make_meter()

@@ -1,19 +1,14 @@
 """Oracle: records computed by hand from a known timing; each benchmark runs."""
 
 import json
-import sys
-import types
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from jaxrig import benchmarks
 from jaxrig.bench import (
     Benchmark,
     Measurement,
-    bench_command,
     choose,
     run_benchmark,
     write_results,
@@ -75,44 +70,8 @@ def test_names_and_prefixes_choose():
     assert names() == ["core.known", "core.other", "arc.step"]
     assert names("core") == ["core.known", "core.other"]
     assert names("arc.step", "core.known") == ["core.known", "arc.step"]
-    with pytest.raises(ValueError, match=r"no benchmark 'cor'; there are: core\.known"):
+    with pytest.raises(ValueError, match=r"benchmark 'cor'; available: core\.known"):
         names("cor")
-
-
-@pytest.fixture
-def run(monkeypatch):
-    """Run a system's own command `bench`, with two benchmarks."""
-    sea = types.ModuleType("sea")
-    known = [Benchmark(f"sea.{n}", f"about {n}", KNOWN.run) for n in "ab"]
-    vars(sea)["BENCHMARKS"] = known
-    monkeypatch.setitem(sys.modules, "sea", sea)
-    app = typer.Typer()
-    app.command()(bench_command("sea", "sea:BENCHMARKS"))
-    return lambda *words: CliRunner().invoke(app, list(words))
-
-
-@pytest.mark.parametrize(
-    ("names", "listed"),
-    [((), "ab"), (("b",), "b"), (("sea.b",), "b")],
-)
-def test_a_systems_own_bench_takes_names_with_and_without_the_system(
-    run, names, listed
-):
-    lines = [f"sea.{name}: about {name}\n" for name in listed]
-    assert run(*names, "--list").output == "".join(lines)
-
-
-def test_a_systems_own_bench_shows_and_writes_results(run, tmp_path):
-    path = tmp_path / "deep" / "b.json"
-    done = run("a", "--json", str(path))
-    assert "case: items" in done.output
-    assert f"wrote {path}" in done.output
-    (record,) = json.loads(path.read_text())["results"]
-    assert (record["benchmark"], record["per_second"]) == ("sea.a", 50.0)
-    wrong = run("nothing")
-    assert wrong.exit_code == 2
-    assert "no benchmark 'sea.nothing'" in wrong.output
-    assert "jaxrig bench sea" in run("--help").output
 
 
 @pytest.mark.slow

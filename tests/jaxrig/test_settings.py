@@ -129,6 +129,7 @@ def test_the_nearest_name_is_offered():
         "did you mean 'optimize'? There are: suggest, optimize"
     )
     assert nearest("17", list(map(str, range(99)))) == "did you mean '17'?"
+    assert nearest("xyzzy", ["ab", "cd"]) == "no name is similar. There are: ab, cd"
     assert nearest("a", []) == "there is nothing to choose from"
     with pytest.raises(TypeError, match="no option 'dx'; did you mean 'dt'"):
         known_only({"dx": 1}, ("dt", "count"), "option")

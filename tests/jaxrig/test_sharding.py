@@ -132,9 +132,9 @@ def test_pick_counts_and_kinds():
 
 
 def test_what_is_not_there_is_said():
-    with pytest.raises(ValueError, match="no tpu device: JAX sees cpu only"):
+    with pytest.raises(ValueError, match="no tpu device: JAX found only cpu"):
         pick_devices("tpu")
-    with pytest.raises(ValueError, match="9 devices asked for, 8 cpu there"):
+    with pytest.raises(ValueError, match="9 devices requested, but only 8 cpu"):
         pick_devices("cpu", 9)
     with pytest.raises(ValueError, match="'quantum' is not one of"):
         pick_devices("quantum")

@@ -36,7 +36,7 @@ def call(tmp_path, monkeypatch):
 
 def test_the_help_names_every_command(call):
     text = call("--help").output
-    for word in ("run", "new", "info", "convert", "ftle", "bench", "test"):
+    for word in ("run", "new", "info", "convert", "ftle", "test"):
         assert f" {word} " in text
 
 

@@ -1,10 +1,13 @@
 """All commands of `jaxrig causal`; the module of each is imported when it is used."""
 
+import functools
 import importlib
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
+
+from jaxrig.console import LazyCommand
 
 
 class Entry(NamedTuple):
@@ -46,27 +49,15 @@ COMMANDS = {
         "evaluate_models",
         "Show how well causes are found and targets moved, with intervals and tests.",
     ),
-    "bench": Entry(
-        "acbo.benchmarks",
-        "bench",
-        "Measure this machine; the same as `jaxrig bench causal`.",
-    ),
 }
 
 
-class LazyCommand(TyperCommand):
-    """A command that is imported when it is used, not when it is listed."""
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
-    ) -> Any:
-        """Import the command and hand over to it."""
-        entry = COMMANDS[str(self.name)]
-        function = getattr(importlib.import_module(entry.module), entry.function)
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name)(function)
-        command = typer.main.get_command(alone)
-        return command.make_context(info_name, args, parent, **extra)
+def _load(name: str) -> Any:
+    entry = COMMANDS[name]
+    function = getattr(importlib.import_module(entry.module), entry.function)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(function)
+    return typer.main.get_command(alone)
 
 
 class CausalCommands(TyperGroup):
@@ -75,7 +66,10 @@ class CausalCommands(TyperGroup):
     def __init__(self, **settings: Any):
         super().__init__(**settings)
         # In the table of commands itself, where typer looks for the nearest name.
-        lazy = {n: LazyCommand(n, help=entry.summary) for n, entry in COMMANDS.items()}
+        lazy = {
+            name: LazyCommand(name, entry.summary, functools.partial(_load, name))
+            for name, entry in COMMANDS.items()
+        }
         self.commands = {**lazy, **self.commands}
 
 

@@ -12,7 +12,6 @@ from jaxarc.cli.commands import (
     show,
     train,
 )
-from jaxrig.bench import bench_command
 
 app = typer.Typer(
     name="arc",
@@ -29,6 +28,5 @@ app.command("train")(train)
 app.command("eval")(evaluate)
 app.command("replay")(replay)
 app.command("download")(download)
-app.command("bench")(bench_command("arc", "jaxarc.benchmarks:BENCHMARKS"))
 
 __all__ = ["app"]

@@ -1,27 +1,33 @@
 """What PPO and GRPO share: advantages, the clipped objective, and gradient steps."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, PyTree
+
+if TYPE_CHECKING:
+    import optax
 
 Loss = Callable[[Any, Any], tuple[Float[Array, ""], Any]]
 
 
 def make_optimizer(
     learning_rate: float, max_grad_norm: float
-) -> optax.GradientTransformation:
+) -> "optax.GradientTransformation":
     """Return Adam with the global gradient norm clipped first."""
+    import optax
+
     return optax.chain(
         optax.clip_by_global_norm(max_grad_norm), optax.adam(learning_rate)
     )
 
 
-def start_optimizer(optimizer: optax.GradientTransformation, policy: PyTree) -> PyTree:
+def start_optimizer(
+    optimizer: "optax.GradientTransformation", policy: PyTree
+) -> PyTree:
     """Return the optimizer's state for the floating-point arrays of a policy."""
     trainable = eqx.filter(policy, eqx.is_inexact_array)
     for path, leaf in jax.tree_util.tree_flatten_with_path(trainable)[0]:
@@ -35,7 +41,7 @@ def start_optimizer(optimizer: optax.GradientTransformation, policy: PyTree) -> 
 
 
 def improve(
-    optimizer: optax.GradientTransformation,
+    optimizer: "optax.GradientTransformation",
     loss: Callable[[Any], tuple[Float[Array, ""], Any]],
     policy: PyTree,
     memory: PyTree,
@@ -54,7 +60,7 @@ def improve(
 
 
 def descend(
-    optimizer: optax.GradientTransformation,
+    optimizer: "optax.GradientTransformation",
     loss: Loss,
     policy: PyTree,
     memory: PyTree,

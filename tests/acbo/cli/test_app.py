@@ -10,7 +10,7 @@ from acbo.cli.app import COMMANDS, app
 
 def test_help_names_every_command():
     text = CliRunner().invoke(app, ["--help"]).output
-    commands = ("suggest", "optimize", "problems", "graph", "train", "eval", "bench")
+    commands = ("suggest", "optimize", "problems", "graph", "train", "eval")
     assert all(f" {word} " in text for word in commands)
 
 
@@ -19,10 +19,3 @@ def test_the_list_of_commands_says_what_each_command_says_of_itself():
         function = getattr(importlib.import_module(entry.module), entry.function)
         said = inspect.getdoc(function) or ""
         assert " ".join(said.split("\n\n")[0].split()) == entry.summary
-
-
-def test_benchmarks_are_listed_by_name():
-    lines = CliRunner().invoke(app, ["bench", "--list"]).output.splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        *("causal.step", "causal.surrogate", "causal.posterior", "causal.grpo")
-    ]

@@ -143,7 +143,7 @@ def test_a_run_with_the_policy_and_pictures(call_optimize, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("nowhere",), "problem 'nowhere' is not known; did you mean"),
+        (("nowhere",), "problem 'nowhere' is not known; no name is similar"),
         (("simple", "--with", "luck"), "--with 'luck' is not one of: policy, random"),
     ],
 )

@@ -144,7 +144,7 @@ def test_in_test_mode_pairs_are_tests():
     ("line", "message"),
     [
         ("fil 3", "'fil' is not a command: did you mean 'fill'?"),
-        ("xyzzy", "'xyzzy' is not a command: did you mean"),
+        ("xyzzy", "'xyzzy' is not a command: no name is similar"),
         ("fill", "fill needs a color from 0 to 9"),
         ("fill 10 0 0", "fill needs a color from 0 to 9"),
         ("fill 3 0", "cells are a row and a column, or two corners, not '0'"),

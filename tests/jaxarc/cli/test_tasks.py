@@ -18,7 +18,7 @@ from jaxrig.console import WIDE, make_console
 
 COMMANDS = (
     *("list", "show", "play", "rollout", "train", "eval"),
-    *("replay", "download", "bench"),
+    *("replay", "download"),
 )
 
 
