@@ -202,11 +202,11 @@ class ChunkedMap:
         half = self.chunk_size // 2
         if half < self._min_chunk_size:
             raise MemoryError(
-                f"{self._label}: out of memory at chunk_size={self.chunk_size}, and "
-                f"min_chunk_size={self._min_chunk_size} allows no smaller one"
+                f"{self._label}: out of memory at chunk_size={self.chunk_size}; "
+                f"min_chunk_size={self._min_chunk_size} does not allow a smaller chunk"
             ) from error
         logger.warning(
-            "%s: out of memory with %d items at once; going on with %d",
+            "%s: out of memory with %d items per chunk; continuing with %d",
             self._label,
             self.chunk_size,
             half,

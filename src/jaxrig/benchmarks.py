@@ -158,9 +158,9 @@ def learners() -> list[Measurement]:
 
 
 BENCHMARKS = (
-    Benchmark("core.dispatch", "calls of a compiled function from Python", dispatch),
-    Benchmark("core.chunks", "a long axis in chunks against one batch", chunks),
+    Benchmark("core.dispatch", "calls to a compiled function from Python", dispatch),
+    Benchmark("core.chunks", "chunked map vs. one batch", chunks),
     Benchmark("core.progress", "a compiled scan with and without progress", progress),
-    Benchmark("core.checkpoints", "a pytree to disk and back", checkpoints),
+    Benchmark("core.checkpoints", "saving and loading a pytree", checkpoints),
     Benchmark("core.learners", "PPO and GRPO on a tabular problem", learners),
 )

@@ -264,7 +264,7 @@ def _check_metadata(value: Any, at: str) -> None:
             _check_metadata(item, f"{at}.{index}")
     elif not isinstance(value, str | int | float | None):
         raise TypeError(
-            f"{at} is a {type(value).__qualname__}, which JSON cannot hold: "
+            f"{at} is a {type(value).__qualname__}, which JSON cannot store: "
             f"convert it, or put it in the tree"
         )
 
@@ -296,8 +296,9 @@ def _decode(header: Header, where: str) -> _Saved:
             version != VERSION
         ):
             raise CheckpointMismatch(
-                f"{where}: schema version {version}, this jaxrig reads {VERSION}; "
-                f"load it with what wrote it: {header.meta.get('versions')}"
+                f"{where}: schema version {version}, but this version of jaxrig "
+                f"reads {VERSION}; load it with the version that wrote it: "
+                f"{header.meta.get('versions')}"
             )
         case {
             "schema": "jaxrig.checkpoint",
@@ -362,7 +363,7 @@ class CheckpointManager:
 
     def __init__(self, folder: str | os.PathLike[str], keep: int = 3):
         if keep < 1:
-            raise ValueError(f"keep={keep}: at least 1 checkpoint is kept")
+            raise ValueError(f"keep={keep} must be at least 1")
         self.folder = Path(folder)
         self.keep = keep
 
@@ -378,7 +379,7 @@ class CheckpointManager:
         On several hosts every process calls this; it returns when the file is whole.
         """
         if step < 0:
-            raise ValueError(f"step={step}: steps count from 0")
+            raise ValueError(f"step={step} must not be negative")
         if is_main() and self.folder.exists():
             remove_leftovers(self.folder)
         path = self.path(step)
@@ -409,14 +410,15 @@ class CheckpointManager:
     def restore(self, like: Any, step: int | None = None) -> Restored:
         """Load a step, or the newest sound checkpoint, into the structure of `like`.
 
-        Without `step`, damaged files are passed over with a warning that names them.
+        Without `step`, damaged files are skipped with a warning that names them.
         A checkpoint that does not fit `like` raises CheckpointMismatch in any case.
         """
         steps = self.steps()
         if step is not None:
             if step not in steps:
                 raise FileNotFoundError(
-                    f"no checkpoint of step {step} in {self.folder}; steps: {steps}"
+                    f"no checkpoint for step {step} in {self.folder}; "
+                    f"available steps: {steps}"
                 )
             return self._load(step, like)
         if not steps:
@@ -427,7 +429,7 @@ class CheckpointManager:
             try:
                 return self._load(number, like)
             except ContainerError as error:
-                warnings.warn(f"damaged checkpoint passed over: {error}", stacklevel=2)
+                warnings.warn(f"skipped a damaged checkpoint: {error}", stacklevel=2)
         raise ContainerError(f"every checkpoint in {self.folder} is damaged: {steps}")
 
     def _load(self, step: int, like: Any) -> Restored:

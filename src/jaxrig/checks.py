@@ -104,7 +104,7 @@ def check(value: T, ok: Bool[Array, "..."] | bool, message: str) -> T:
         value, lambda x: eqx.is_array(x) and not is_key(x.dtype)
     )
     if not jax.tree.leaves(arrays):
-        raise TypeError(f"check({message!r}) needs a value that holds an array")
+        raise TypeError(f"check({message!r}) needs a value that contains an array")
     return eqx.combine(eqx.error_if(arrays, failed, message, on_error=_mode), rest)
 
 

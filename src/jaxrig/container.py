@@ -76,7 +76,7 @@ def _encode_header(meta: dict[str, Any], entries: list[Entry]) -> bytes:
     text = json.dumps(header, separators=(",", ":")).encode("ascii")
     if len(text) > MAX_HEADER:
         said = f"{len(text)} bytes of JSON, at most {MAX_HEADER} are read back"
-        raise ValueError(f"{said}: keep numbers in arrays, not in Python lists")
+        raise ValueError(f"{said}: store numbers in arrays, not in Python lists")
     return text
 
 
@@ -180,7 +180,9 @@ def _decode_entry(item: Any, due: int, where: str) -> Entry:
         }:
             at = f"{where}: entry {name[:200]!r}"
         case _:
-            raise ContainerError(f"{where}: {str(item)[:200]} describes no array")
+            raise ContainerError(
+                f"{where}: {str(item)[:200]} does not describe an array"
+            )
     # Bounded before they are multiplied: JSON integers have thousands of digits.
     lengths = [n for n in shape[:64] if type(n) is int and 0 <= n < 2**63]
     _check(dtype in DTYPES, at, f"unknown dtype {dtype[:60]!r}")
@@ -288,7 +290,7 @@ def unpack_scalar(node: Any) -> Scalar:
             return complex(real, imag)
         case ["str", str(text)]:
             return bytes.fromhex(text).decode("utf-8", "surrogatepass")
-    raise ValueError(f"{str(node)[:60]} stands for no value")
+    raise ValueError(f"{str(node)[:60]} does not represent a value")
 
 
 def encode(data: Any) -> tuple[Any, dict[str, Any]]:
@@ -305,7 +307,8 @@ def encode(data: Any) -> tuple[Any, dict[str, Any]]:
 def _encode(value: Any, path: str, depth: int, arrays: dict[str, Any]) -> Any:
     if depth > MAX_DEPTH:
         raise ValueError(
-            f"{path[:60]}... nests more than {MAX_DEPTH} levels deep or holds itself"
+            f"{path[:60]}... is nested more than {MAX_DEPTH} levels deep or "
+            "contains itself"
         )
     kind = type(value)
     if kind in SCALARS:

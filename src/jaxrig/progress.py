@@ -150,7 +150,10 @@ def scan_with_progress(
     lengths = {x.shape[0] for x in jax.tree.leaves(xs)}
     lengths |= {length} - {None}
     if len(lengths) != 1:
-        raise ValueError(f"a scan has one length, here: {sorted(lengths) or 'none'}")
+        raise ValueError(
+            "all scan inputs must have the same length, got: "
+            f"{sorted(lengths) or 'none'}"
+        )
     length = int(lengths.pop())
     if meter.silent or length == 0:
         return jax.lax.scan(body, init, xs, length)

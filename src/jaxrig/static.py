@@ -53,8 +53,8 @@ def freeze(value: Any) -> Hashable:
         return Frozen("array", (array.dtype.name, array.shape, array.tobytes()))
     if not is_hashable(value):
         raise TypeError(
-            f"cannot freeze {kind.__name__} {value!r}: it is not hashable, and no "
-            "plain list, tuple, set, dict or array"
+            f"cannot freeze {kind.__name__} {value!r}: it is neither hashable nor "
+            "a plain list, tuple, set, dict or array"
         )
     return value
 

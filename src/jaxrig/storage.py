@@ -211,7 +211,7 @@ class ByteCache:
         if max_bytes < 0:
             raise ValueError(f"max_bytes={max_bytes} is negative")
         if max_items is not None and max_items < 1:
-            raise ValueError(f"max_items={max_items}: it is at least 1, or None")
+            raise ValueError(f"max_items={max_items} must be at least 1, or None")
         self._max_bytes = max_bytes
         self._max_items = sys.maxsize if max_items is None else max_items
         self._store = store

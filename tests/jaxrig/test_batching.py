@@ -124,7 +124,7 @@ def test_out_of_memory_halves_and_completes(error, monkeypatch, caplog):
     assert mapped.chunk_size == 2
     assert mapped.trace_count == 4  # 16, 8, 4, 2
     assert meter.shown == list(range(2, 21, 2))
-    assert "rows: out of memory with 16 items at once; going on with 8" in caplog.text
+    assert "with 16 items per chunk; continuing with 8" in caplog.text
 
 
 def test_out_of_memory_midway_keeps_what_is_done(monkeypatch):

@@ -21,7 +21,6 @@ from jaxrig.checkpoint import (
     CheckpointManager,
     CheckpointMismatch,
     Restored,
-    is_under,
     load_tree,
     read_header,
     save_tree,
@@ -33,20 +32,6 @@ from jaxrig.container import ContainerError, Entry, write_container
 def test_an_unknown_generator_is_damage():
     with pytest.raises(ContainerError, match="file: entry 'k'"):
         saved_kinds([Entry("k", "uint32", (2,), 0, 8, "no such")], {}, [], "file")
-
-
-@pytest.mark.parametrize(
-    ("name", "prefix", "expected"),
-    [
-        ("a.b", "a", True),
-        ("a.b", "a.b", True),
-        ("ab", "a", False),
-        ("a", "a.b", False),
-        ("a.b", "b", False),
-    ],
-)
-def test_prefixes_end_at_dots(name, prefix, expected):
-    assert is_under(name, ["other", prefix]) == expected
 
 
 class State(eqx.Module):
@@ -128,16 +113,6 @@ def test_any_tree_of_numpy_and_python_comes_back(tmp_path_factory, tree):
     for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
         assert type(x) is type(y)
         assert np.array_equal(x, y) or repr(x) == repr(y)
-
-
-@pytest.mark.parametrize(
-    "name", ["bfloat16", "float8_e4m3fn", "int4", "bool", "uint32"]
-)
-def test_device_dtypes_come_back(tmp_path, name):
-    tree = {"x": jnp.ones((3, 2), name), "y": np.ones(2, name)}
-    like = {"x": jnp.zeros((3, 2), name), "y": np.zeros(2, name)}
-    save_tree(tmp_path / "a", tree)
-    assert_same(load_tree(tmp_path / "a", like), tree)
 
 
 def test_leaves_take_the_kind_of_their_counterpart(tmp_path, key):
@@ -362,7 +337,7 @@ def test_containers_that_are_no_checkpoint_are_refused(tmp_path, change):
 def test_a_later_schema_is_a_mismatch_not_damage(tmp_path):
     with open(tmp_path / "a", "wb") as file:
         write_container(file, {"schema": "jaxrig.checkpoint", "version": 2}, {})
-    with pytest.raises(CheckpointMismatch, match="version 2, this jaxrig reads 1"):
+    with pytest.raises(CheckpointMismatch, match=r"version 2, .* reads 1;"):
         load_tree(tmp_path / "a", {})
 
 
@@ -492,7 +467,7 @@ def test_nothing_to_restore_says_so(tmp_path):
         manager.restore(tree(), step=5)
 
 
-def test_a_damaged_newest_file_is_passed_over_by_name(tmp_path):
+def test_a_damaged_newest_file_is_skipped_by_name(tmp_path):
     manager = CheckpointManager(tmp_path)
     rng = random.Random(0)
     for step in (1, 2, 3):
@@ -504,7 +479,7 @@ def test_a_damaged_newest_file_is_passed_over_by_name(tmp_path):
         else:
             manager.path(3).write_bytes(whole)
             damage(manager.path(3), rng)
-        with pytest.warns(UserWarning, match=r"passed over: .*step_000000003\.ckpt"):
+        with pytest.warns(UserWarning, match=r"skipped .*step_000000003\.ckpt"):
             found = manager.restore(tree())
         assert (found.step, found.tree["x"][0]) == (2, 2)
         with pytest.raises(ContainerError, match="step_000000003"):
@@ -512,7 +487,7 @@ def test_a_damaged_newest_file_is_passed_over_by_name(tmp_path):
     manager.path(1).write_bytes(b"")
     manager.path(2).write_bytes(b"")
     with (
-        pytest.warns(UserWarning, match="passed over"),
+        pytest.warns(UserWarning, match="skipped a damaged"),
         pytest.raises(
             ContainerError, match=r"every checkpoint .* damaged: \[1, 2, 3\]"
         ),
@@ -528,15 +503,6 @@ def test_a_mismatch_never_falls_back(tmp_path):
         CheckpointMismatch, match=r"step_000000002.*\n.*x: float64 \(4,"
     ):
         manager.restore({"x": np.zeros(3)})
-
-
-def test_a_failed_save_changes_nothing(tmp_path):
-    manager = CheckpointManager(tmp_path, keep=1)
-    manager.save(1, tree(1))
-    with pytest.raises(TypeError, match="leaf 'x'"):
-        manager.save(2, {"x": object()})
-    assert manager.steps() == [1]
-    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_other_files_are_left_alone(tmp_path):

@@ -25,10 +25,8 @@ from jaxrig.container import (
     as_value,
     decode,
     encode,
-    pack_scalar,
     read_arrays,
     read_header,
-    unpack_scalar,
     write_container,
 )
 from jaxrig.dtypes import DTYPES
@@ -162,7 +160,7 @@ def test_other_dtypes_are_refused_on_writing(array):
 
 def test_an_oversized_header_is_refused_before_anything_is_written():
     file = io.BytesIO()
-    with pytest.raises(ValueError, match="keep numbers in arrays"):
+    with pytest.raises(ValueError, match="store numbers in arrays"):
         write_container(file, {"text": "x" * MAX_HEADER}, {})
     with pytest.raises(ValueError, match="the limit is 10"):
         write_container(file, {}, SAMPLE, limit=10)
@@ -248,9 +246,9 @@ def test_a_pickle_runs_nothing(tmp_path):
         (entry(shape=[1] * 30 + [2, 2], nbytes=4, dtype="bool"), None),
         (entry(key="no such"), "unrecognized PRNG"),
         (entry(key="rbg"), "PRNG key data"),
-        (entry(key=3), "describes no array"),
-        (entry(name=None), "describes no array"),
-        ([], "describes no array"),
+        (entry(key=3), "does not describe an array"),
+        (entry(name=None), "does not describe an array"),
+        ([], "does not describe an array"),
     ],
 )
 def test_hostile_entries_are_refused_without_memory(item, message):
@@ -364,11 +362,6 @@ def test_data_comes_back_with_its_types(data):
     assert same(through_json(data), data)
 
 
-@given(scalars)
-def test_scalars_come_back(value):
-    assert same(unpack_scalar(json.loads(json.dumps(pack_scalar(value)))), value)
-
-
 def test_jax_arrays_and_keys_are_taken_as_they_are(key):
     node, arrays = encode([jnp.arange(3), key])
     assert decode(node, arrays)[1] is key
@@ -409,7 +402,7 @@ def test_subclasses_are_not_taken_for_their_parents():
 def test_a_list_that_holds_itself_is_refused():
     data = []
     data.append(data)
-    with pytest.raises(ValueError, match="holds itself"):
+    with pytest.raises(ValueError, match="contains itself"):
         encode(data)
 
 

@@ -136,7 +136,7 @@ def test_rich_meter_draws_and_leaves_the_cursor_as_it_was(monkeypatch):
 
 @pytest.mark.parametrize(("xs", "length"), [(jnp.ones(10), 5), (None, None)])
 def test_a_scan_needs_one_length(xs, length):
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="the same length"):
         scan_with_progress(body, 0.0, xs, length, meter=Recorder())
 
 

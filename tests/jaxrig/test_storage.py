@@ -25,36 +25,15 @@ SAMPLE = {
     "raw": b"\x00\xff",
 }
 
-nested = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.binary(),
-    lambda inner: (
-        st.lists(inner)
-        | st.tuples(inner, inner)
-        | st.dictionaries(st.none() | st.integers() | st.text(), inner)
-    ),
-    max_leaves=10,
-)
-
 
 @pytest.fixture
 def store(tmp_path):
     return BlobStore(tmp_path / "blobs")
 
 
-@pytest.fixture(scope="module")
-def shared_store(tmp_path_factory):
-    return BlobStore(tmp_path_factory.mktemp("shared"))
-
-
 def equal(a, b):
     rest = [{k: v for k, v in x.items() if k != "grids"} for x in (a, b)]
     return rest[0] == rest[1] and np.array_equal(a["grids"], b["grids"])
-
-
-@given(nested)
-def test_plain_data_comes_back(shared_store, data):
-    shared_store.save(data, "any")
-    assert shared_store.load("any") == data
 
 
 def test_arrays_come_back_as_numpy(store, key):

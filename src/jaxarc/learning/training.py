@@ -157,8 +157,8 @@ def save_config(folder: Path | str, config: AgentConfig) -> None:
     path = Path(folder) / CONFIG_FILE
     if path.exists() and load_config(folder) != config:
         raise ValueError(
-            f"{folder} holds a run of another configuration ({path}): give another "
-            "folder, or the same values"
+            f"{folder} contains a run with a different configuration ({path}): use "
+            "another folder, or the same values"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:

@@ -33,8 +33,8 @@ def start_optimizer(
     for path, leaf in jax.tree_util.tree_flatten_with_path(trainable)[0]:
         if jnp.finfo(leaf.dtype).bits < 32:
             raise ValueError(
-                f"policy{jax.tree_util.keystr(path)} is {leaf.dtype}, too coarse for "
-                "small updates to add up; keep parameters in float32 and cast them "
+                f"policy{jax.tree_util.keystr(path)} is {leaf.dtype}, which is too "
+                "coarse for small updates; keep parameters in float32 and cast them "
                 "inside sample and evaluate"
             )
     return optimizer.init(trainable)

@@ -55,8 +55,8 @@ class PPOConfig(Checked):
         rows, left = divmod(self.steps_per_update, self.minibatches)
         if left or rows < 2:
             raise ValueError(
-                f"environments * steps = {self.steps_per_update} does not divide into "
-                f"minibatches={self.minibatches} of two rows or more"
+                f"environments * steps = {self.steps_per_update} cannot be split into "
+                f"minibatches={self.minibatches} of at least two rows"
             )
 
     @property

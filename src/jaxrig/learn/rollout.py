@@ -108,8 +108,8 @@ def _play(environment: Environment, policy: Policy) -> None:
         ]
         if shapes[0] != shapes[1]:
             raise TypeError(
-                f"environment.step gives the {name} as {shapes[1]}, reset as "
-                f"{shapes[0]}: they must agree"
+                f"environment.step returns {name} as {shapes[1]}, but reset returns "
+                f"{shapes[0]}: they must be equal"
             )
 
 

@@ -36,8 +36,8 @@ class JsonLines:
         """Refuse a file that holds the lines of another run."""
         if any(_step_of(line) is not None for line in self._lines()):
             raise ValueError(
-                f"{self._path} holds another run, and there is no checkpoint to "
-                "resume it from: give another file, or move this one away"
+                f"{self._path} contains another run, and there is no checkpoint to "
+                "resume it from: use another file, or move this one"
             )
         self.rewind(0)
 
@@ -109,13 +109,13 @@ def _restore(
     ]
     if changed:
         raise ValueError(
-            f"{manager.folder} holds a run of another configuration "
-            f"({'; '.join(changed)}): give another folder, or the same values"
+            f"{manager.folder} contains a run with a different configuration "
+            f"({'; '.join(changed)}): use another folder, or the same values"
         )
     if restored.step > updates:
         raise ValueError(
-            f"the checkpoint in {manager.folder} is at update {restored.step}, past "
-            f"updates={updates}: ask for more, or give another folder"
+            f"the checkpoint in {manager.folder} is at update {restored.step}, "
+            f"beyond updates={updates}: increase updates, or use another folder"
         )
     logger.info("resuming at update %d from %s", restored.step, manager.folder)
     return restored.step, restored.tree

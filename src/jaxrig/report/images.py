@@ -200,14 +200,18 @@ def _is_kept(node: Element) -> bool:
 def _check(node: Element, field: str, names: set[str], depth: int) -> None:
     name = _local(node.tag)
     if name.lower() in ACTIVE:
-        raise ValueError(f"{field} holds <{name}>: a drawing must not hold it")
+        raise ValueError(
+            f"{field} contains <{name}>, which is not allowed in a drawing"
+        )
     for key, value in node.attrib.items():
         _check_attribute(_local(key).lower(), value, f"{field} <{name}>")
     if depth > MAX_DEPTH:
         raise ValueError(f"{field} nests deeper than {MAX_DEPTH} elements: flatten it")
     known = name in WORDS | FAR_REACHING or _SHAPE.fullmatch(name)
     if _is_svg(node.tag) and not known:
-        raise ValueError(f"{field} holds <{name}>: it is no SVG drawing element")
+        raise ValueError(
+            f"{field} contains <{name}>, which is not an SVG drawing element"
+        )
     if name in WORDS and len(node):
         raise ValueError(f"{field} has elements in <{name}>: it may hold text only")
     if name == "style":
@@ -219,9 +223,9 @@ def _check(node: Element, field: str, names: set[str], depth: int) -> None:
 
 def _check_attribute(key: str, value: str, where: str) -> None:
     if key.startswith("on") or key == "base":
-        raise ValueError(f"{where} has the attribute {key!r}: it must not be there")
+        raise ValueError(f"{where} has the attribute {key!r}, which is not allowed")
     if "javascript:" in _INVISIBLE.sub("", value).lower():
-        raise ValueError(f"{where} has {key}={value[:60]!r}: scripts are refused")
+        raise ValueError(f"{where} has {key}={value[:60]!r}: scripts are not allowed")
     if key in ("href", "src") and not _LOCAL_HREF.match(value.strip()):
         raise ValueError(
             f"{where} has {key}={value[:60]!r}: it may point to '#id' or hold "
@@ -229,7 +233,7 @@ def _check_attribute(key: str, value: str, where: str) -> None:
         )
     target = value.strip().lower()
     if key == "attributename" and (target.startswith("on") or "href" in target):
-        raise ValueError(f"{where} animates {value!r}: animate looks, not links")
+        raise ValueError(f"{where} animates {value!r}: links must not be animated")
     if key == "style":
         _check_style(value, where)
     elif _FETCHES.search(value):

@@ -183,7 +183,7 @@ Part: TypeAlias = Text | Heading | Code | Table | Figure | Player | Points
 def _check_words(text: str) -> None:
     check_string(text, "text")
     if not text.strip():
-        raise ValueError(f"text is {text!r}: it must hold words")
+        raise ValueError(f"text is {text!r}: it must not be empty")
 
 
 def _is_number(value: Cell) -> bool:

@@ -158,7 +158,7 @@ class Axis:
 
     def __post_init__(self):
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            raise ValueError(f"{self} has no end: both must be finite")
+            raise ValueError(f"{self} is unbounded: both ends must be finite")
         if not self.low < self.high:
             raise ValueError(f"{self} has no extent: low must be less than high")
 

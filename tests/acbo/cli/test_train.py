@@ -77,7 +77,7 @@ def test_another_configuration_is_refused(run):
     run(counting_job([]))
     other = run(counting_job([]), "--seed", "7")
     assert other.exit_code == 2
-    assert "another configuration" in " ".join(other.output.replace("│", " ").split())
+    assert "different configuration" in " ".join(other.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_running_again_goes_on(tasks, tmp_path):
     assert "mean return unknown (no episode ended)" in done.output
     assert [r["step"] for r in read_metrics(tmp_path / "r")] == [1, 2]
     other = run(*words, "--updates", 3, "--seed", 1)
-    assert "a run of another configuration" in str(other.exception)
-    assert "is at update 2, past updates=1" in str(
+    assert "a run with a different configuration" in str(other.exception)
+    assert "is at update 2, beyond updates=1" in str(
         run(*words, "--updates", 1).exception
     )
 

@@ -144,7 +144,7 @@ def test_another_configuration_in_the_same_folder_is_refused(folder, agent, tmp_
     train_agent(agent, 1, tmp_path)
     ppo = dataclasses.replace(TINY_PPO, learning_rate=0.5)
     other = make_agent(tiny_config(folder, ppo=ppo))
-    with pytest.raises(ValueError, match="a run of another configuration"):
+    with pytest.raises(ValueError, match="a run with a different configuration"):
         train_agent(other, 2, tmp_path)
 
 
@@ -189,7 +189,9 @@ def test_a_configuration_comes_back(tmp_path, config):
 def test_the_same_configuration_may_be_saved_again(tmp_path):
     for _ in range(2):
         save_config(tmp_path, AgentConfig(seed=3))
-    with pytest.raises(ValueError, match=r"another configuration .* give another fold"):
+    with pytest.raises(
+        ValueError, match=r"different configuration .* use another fold"
+    ):
         save_config(tmp_path, AgentConfig(seed=4))
     assert load_config(tmp_path).seed == 3
 

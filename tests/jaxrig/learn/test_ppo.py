@@ -93,7 +93,7 @@ def test_same_state_same_update(key):
         ({"environments": 2, "steps": 4, "minibatches": 8}, "two rows or more"),
         ({"learning_rate": -1.0}, r"learning_rate is -1\.0: give a number above 0"),
         ({"entropy_coeff": float("nan")}, "entropy_coeff is nan"),
-        ({"environments": 5, "steps": 5, "minibatches": 2}, "does not divide"),
+        ({"environments": 5, "steps": 5, "minibatches": 2}, "cannot be split"),
         ({"discount": 1.5}, r"discount is 1\.5: give a number from 0 to 1"),
     ],
 )

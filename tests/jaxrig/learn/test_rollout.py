@@ -185,7 +185,7 @@ class Pol(eqx.Module):
         (Env("reset"), Pol(), r"reset must return \(state, observation\)"),
         (Env("tuple"), Pol(), r"environment\.step returned a tuple"),
         (Env("reward"), Pol(), "reward"),
-        (Env("dtype"), Pol(), "observation as int8.*they must agree"),
+        (Env("dtype"), Pol(), "observation as int8.*they must be equal"),
         (Env(), Pol("value"), r"policy\.sample: value is float32\[1\]"),
         (Env(), Pol("log_prob"), "log_prob is int32"),
         (Env(), Pol("evaluate"), r"policy\.evaluate returned a tuple"),

@@ -180,7 +180,7 @@ def test_another_runs_metrics_are_not_overwritten(update, start, tmp_path):
     path = tmp_path / "metrics.jsonl"
     train(update, start, 2, sinks=(JsonLines(path),))
     before = path.read_text()
-    with pytest.raises(ValueError, match="holds another run"):
+    with pytest.raises(ValueError, match="contains another run"):
         train(update, start, 2, sinks=(JsonLines(path),))
     assert path.read_text() == before
 
@@ -192,7 +192,7 @@ def test_what_cannot_work_is_refused(update, start, tmp_path):
         train(update, start, 2, save_seconds=-1)
     manager = CheckpointManager(tmp_path)
     train(update, start, 3, manager=manager)
-    with pytest.raises(ValueError, match="at update 3, past updates=2"):
+    with pytest.raises(ValueError, match="at update 3, beyond updates=2"):
         train(update, start, 2, manager=manager)
     with pytest.raises(ValueError, match=r"'losses' is not a scalar: .*\(3,\)"):
         train(lambda s: (s, {"losses": jnp.ones(3)}), start, 1)
@@ -203,7 +203,7 @@ def test_a_changed_configuration_does_not_resume_unnoticed(update, start, tmp_pa
     train(update, start, 2, manager=manager, config=CONFIG)
     train(update, start, 3, manager=manager, config=CONFIG)
     other = dataclasses.replace(CONFIG, learning_rate=0.1)
-    with pytest.raises(ValueError, match=r"another configuration \(learning_rate: "):
+    with pytest.raises(ValueError, match=r"different configuration \(learning_rate: "):
         train(update, start, 4, manager=manager, config=other)
 
 

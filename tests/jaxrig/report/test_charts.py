@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxrig.report import bar_chart, line_chart
-from jaxrig.report.axes import PALETTE, Scale, fit_ticks, pixel, shorten, text_width
+from jaxrig.report.axes import PALETTE, Scale, fit_ticks, shorten, text_width
 from jaxrig.report.charts import HEIGHT, WIDTH, read_curves
 from jaxrig.report.images import parse_drawing
 
@@ -172,12 +172,6 @@ def test_chart_stands_alone(chart):
     assert re.findall('https?:[^" ]*', chart) == ["http://www.w3.org/2000/svg"]
 
 
-def test_same_input_same_text():
-    series = {"b": (np.arange(5), np.arange(5) ** 2), "a": ([0, 4], [1, 1])}
-    assert line_chart(series) == line_chart(series)
-    assert bar_chart({"b": 1, "a": 2}) == bar_chart({"b": 1, "a": 2})
-
-
 @given(st.lists(VALUES, min_size=1, max_size=8))
 def test_bars_are_proportional_and_start_at_zero(values):
     root = read(bar_chart({str(index): value for index, value in enumerate(values)}))
@@ -212,20 +206,6 @@ def test_bars_that_cannot_be_drawn(values, message):
 def test_small_charts_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field} is {value}"):
         line_chart({"a": ([0, 1], [0, 1])}, **{field: value})
-
-
-def test_curves_keep_order_values_and_bands():
-    curves = read_curves(
-        {"b": ([0, 1], [2, 3]), "a": ([5], [7])}, {"a": ([6], [8])}, False
-    )
-    assert [curve.name for curve in curves] == ["b", "a"]
-    np.testing.assert_array_equal(curves[0].y, [2.0, 3.0])
-    np.testing.assert_array_equal((curves[1].low, curves[1].high), [[6.0], [8.0]])
-
-
-def test_points_with_nan_are_not_seen():
-    (curve,) = read_curves({"a": ([0, np.nan, 2], [1, 2, np.nan])}, {}, False)
-    np.testing.assert_array_equal(curve.seen, [True, False, False])
 
 
 def test_looks_differ_for_many_curves():
@@ -285,13 +265,6 @@ def test_short_text_fits_and_keeps_its_start(text, room):
 
 def test_wide_glyphs_take_more_room():
     assert text_width("漢字") > text_width("ab")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(3.0, "3"), (100.0, "100"), (0.005, "0.01"), (-2.5, "-2.5")]
-)
-def test_pixel(value, text):
-    assert pixel(value) == text
 
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9), st.floats(150, 600))

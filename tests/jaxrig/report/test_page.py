@@ -1,6 +1,5 @@
 """The page is one whole file: complete, inert, linked inside, always the same."""
 
-import os
 import re
 
 import numpy as np
@@ -186,25 +185,3 @@ def test_write_creates_folders_and_returns_the_path(tmp_path):
     assert report.write(str(path)) == path
     assert path.read_bytes() == report.html().encode()
     assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
-
-
-def test_write_replaces_an_older_page(tmp_path):
-    path = tmp_path / "report.html"
-    path.write_text("older")
-    full_report().write(path)
-    assert path.read_text().startswith("<!doctype html>")
-
-
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_crash_leaves_the_older_page_and_nothing_else(tmp_path, monkeypatch, call):
-    path = tmp_path / "report.html"
-    path.write_text("older")
-
-    def crash(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, call, crash)
-    with pytest.raises(OSError, match="disk full"):
-        full_report().write(path)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
-    assert path.read_text() == "older"
