@@ -82,18 +82,16 @@ def device_memory(device: Device | None = None) -> DeviceMemory:
     )
 
 
-def _live_bytes(device: Device | None = None) -> int:
-    """Return bytes of live arrays on one device, or on all of this process."""
-    total = 0
-    for array in jax.live_arrays():
-        held = array.sharding.addressable_devices
-        copies = len(held) if device is None else device in held
-        # By shape: touching the data of a shard would make another live array.
-        shard = jax.ShapeDtypeStruct(
-            array.sharding.shard_shape(array.shape), array.dtype
+def _live_bytes(device: Device) -> int:
+    """Return bytes of the live arrays on one device."""
+    # By shape: touching the data of a shard would make another live array.
+    return sum(
+        _leaf_bytes(
+            jax.ShapeDtypeStruct(array.sharding.shard_shape(array.shape), array.dtype)
         )
-        total += copies * _leaf_bytes(shard)
-    return total
+        for array in jax.live_arrays()
+        if device in array.sharding.addressable_devices
+    )
 
 
 @dataclass(frozen=True)
