@@ -200,10 +200,6 @@ def replay(throttle, seconds):
     return admitted
 
 
-def test_quick_calls_all_run():
-    assert all(replay(SlowCalls(max_mean_ms=10), [0.001] * 50))
-
-
 def test_slow_calls_run_every_tenth():
     admitted = replay(SlowCalls(max_mean_ms=10, every=10), [0.1] * 41)
     assert [i for i, ran in enumerate(admitted) if ran] == [0, 10, 20, 30, 40]
