@@ -282,7 +282,9 @@ def count_compilations(
 
 BENCHMARKS = (
     Benchmark("causal.step", "training steps of the users' guide", step_benchmark),
-    Benchmark("causal.surrogate", "training on fresh graphs", surrogate_benchmark),
-    Benchmark("causal.posterior", "posteriors of one data set", posterior_benchmark),
-    Benchmark("causal.grpo", "experiments of a policy that learns", grpo_benchmark),
+    Benchmark(
+        "causal.surrogate", "surrogate training on new graphs", surrogate_benchmark
+    ),
+    Benchmark("causal.posterior", "posterior of one data set", posterior_benchmark),
+    Benchmark("causal.grpo", "GRPO training of the policy", grpo_benchmark),
 )

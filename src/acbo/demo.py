@@ -71,16 +71,17 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
         Heading(f"A problem optimized live: {problem.name}"),
         Text(
             f"The policy sees {ROWS} rows of `{', '.join(names)}` and makes {STEPS} "
-            f"experiments, one variable each, to lower `{target}`. ProblemSpec {best} "
+            f"experiments, one variable each, to lower `{target}`. Setting {best} "
             f"leads to {run.expected[run.best]:.3f} on average, "
-            f"{run.shares[-1]:.0%} of the way from {problem.observational_mean:.3f}, "
-            f"where nothing is set, to {problem.optimum.outcome:.3f}, the optimum at "
-            f"{goal} = {at:.3g}. Neither network was made for this problem."
+            f"{run.shares[-1]:.0%} of the improvement from "
+            f"{problem.observational_mean:.3f} (no intervention) to "
+            f"{problem.optimum.outcome:.3f} (the optimum, at {goal} = {at:.3g}). "
+            "Neither network was trained on this problem."
         ),
         Figure(
             draw_shares({"policy": run.shares}),
             caption="Best experiment so far, by its true expected outcome.",
-            alt="Share of the way to the optimum over interventions",
+            alt="Share of the possible improvement by number of interventions",
         ),
         Figure(
             draw_graph(names, probs, target, truth=true_edges(problem)),
@@ -138,11 +139,11 @@ def regret_parts(report: Report) -> list[Part]:
     return [
         Heading("Held-out models"),
         Text(
-            f"{MODELS} random linear models of {SIZE} variables that no network was "
-            f"trained on, the same for all: 20 observational rows and 10 with a random "
-            f"variable set, then {INTERVENTIONS} interventions. Regret is the true "
-            "expected outcome of the best intervention made, less that of the best "
-            "possible single one."
+            f"{MODELS} random linear models of {SIZE} variables, not used in training "
+            "and the same for all methods. Each method gets 20 observational rows and "
+            f"10 rows with a random intervention, then makes {INTERVENTIONS} "
+            "interventions. Regret is the difference in true expected outcome between "
+            "the best intervention made and the best possible single intervention."
         ),
         Figure(
             draw_regret(curves),
@@ -168,7 +169,7 @@ def rate_parts() -> list[Part]:
     loss = compare(_losses(), repeats=20)
     rows = [
         (
-            "first call of a training step, compiling included",
+            "first training step, including compilation",
             "2.35 s",
             f"{step.timing.compile_seconds:.2f} s",
         ),
@@ -183,19 +184,19 @@ def rate_parts() -> list[Part]:
             str(counted["compilations"]),
         ),
         (
-            "loss and gradient alone, compiled over not compiled",
+            "loss and gradient only, compiled vs. not compiled",
             "250 times, for the whole step",
             f"{loss['eager'].median / loss['compiled'].median:.0f} times faster",
         ),
     ]
     return [
-        Heading("Promised and measured"),
+        Heading("Claimed vs. measured"),
         Text(
             "A training step of the size that the users' guide measured: width 16, two "
             "layers, three data sets of 20 rows and 3 variables. Here the compiled "
             "step runs the model; the 3,386 times of the guide are its compile time "
             "over its run time. `benchmarks/causal.py step` compares the whole step "
-            "with itself, operation by operation."
+            "compiled and not compiled."
         ),
         Table(("what", "documented", "in this run"), rows),
     ]

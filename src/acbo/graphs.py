@@ -243,7 +243,7 @@ def count_parent_sets(d: int, max_parents: int = 3) -> int:
     (64, 382)
     """
     if d < 1:
-        raise ValueError(f"d={d}: there is at least one variable, the target")
+        raise ValueError(f"d={d} must be at least 1 (the target)")
     largest = min(check_max_parents(max_parents), d - 1)
     return sum(comb(d - 1, size) for size in range(largest + 1))
 
@@ -262,7 +262,9 @@ def enumerate_possible_parent_sets(
     names = sorted(variables) if isinstance(variables, Set) else list(variables)
     check_known(target, names, "target")
     if len(set(names)) != len(names):
-        raise ValueError(f"the variables {names} hold a name twice: make them unique")
+        raise ValueError(
+            f"the variables {names} contain a duplicate: names must be unique"
+        )
     others = [name for name in names if name != target]
     largest = min(check_max_parents(max_parent_size), len(others))
     return [

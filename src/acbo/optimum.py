@@ -34,7 +34,7 @@ def common_noise(key: PRNGKeyArray, scm: AbstractSCM, draws: int = DRAWS) -> Any
     if not isinstance(scm, SCM):
         return jax.vmap(scm.draw)(batch_keys(key, draws))
     if draws % 2:
-        raise ValueError(f"draws={draws} is odd: mirrored noise comes in pairs")
+        raise ValueError(f"draws={draws} is odd: antithetic samples come in pairs")
     half = jax.vmap(scm.draw)(batch_keys(key, draws // 2))
     return jnp.concatenate([half, -half])
 

@@ -26,10 +26,10 @@ TURNS = [0, 1, 3]
 class InTurn(eqx.Module):
     """Sets the variables in turn, to a value made from all that it is shown."""
 
-    def propose(self, key, history, setting, truth):
+    def propose(self, key, history, spec, truth):
         turn = history.count % 3
-        value = history.values.sum() * setting.sign + jax.random.uniform(key)
-        value = jnp.clip(value, setting.low.max(), setting.high.min())
+        value = history.values.sum() * spec.sign + jax.random.uniform(key)
+        value = jnp.clip(value, spec.low.max(), spec.high.min())
         return Action(jnp.asarray(TURNS)[turn], value)
 
 
@@ -111,7 +111,7 @@ def test_an_episode_adds_its_rows_to_the_history(episode):
 class Pair(eqx.Module):
     """Sets the first and the last variable at once."""
 
-    def propose(self, key, history, setting, truth):
+    def propose(self, key, history, spec, truth):
         mask = jnp.asarray([True, False, False, True])
         return set_variables(mask, jnp.asarray([0.5, 9.0, 9.0, -0.25]))
 

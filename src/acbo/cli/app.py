@@ -22,7 +22,7 @@ COMMANDS = {
     "suggest": Entry(
         "acbo.cli.suggest",
         "suggest",
-        "Suggest the next experiment from a table of those already made.",
+        "Suggest the next experiment from a table of experiments.",
     ),
     "optimize": Entry(
         "acbo.cli.evaluate",
@@ -37,17 +37,17 @@ COMMANDS = {
     "graph": Entry(
         "acbo.cli.suggest",
         "graph",
-        "Show how likely each variable causes each other one directly.",
+        "Show the probability of each direct causal edge.",
     ),
     "train": Entry(
         "acbo.cli.train",
         "train",
-        "Train on random models made on the device; run again to resume.",
+        "Train on random causal models. Run the same command again to resume.",
     ),
     "eval": Entry(
         "acbo.cli.evaluate",
         "evaluate_models",
-        "Show how well causes are found and targets moved, with intervals and tests.",
+        "Evaluate how well methods find causes and optimize targets.",
     ),
 }
 
@@ -75,7 +75,7 @@ class CausalCommands(TyperGroup):
 
 app = typer.Typer(
     name="causal",
-    help="Find what causes a target and how to move it, from few experiments.",
+    help="Find the causes of a target and the next experiment to run.",
     cls=CausalCommands,
     no_args_is_help=True,
     add_completion=False,
@@ -85,4 +85,4 @@ app = typer.Typer(
 
 @app.callback()
 def _commands() -> None:
-    """Find what causes a target and how to move it, from few experiments."""
+    """Find the causes of a target and the next experiment to run."""

@@ -25,11 +25,11 @@ DataArgument = Annotated[
         exists=True,
         dir_okay=False,
         readable=True,
-        help="A CSV table with a header; a column `intervention_targets` names what "
-        "was set in each row.",
+        help="CSV table with a header; the column `intervention_targets` names the "
+        "variables set in each row.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Of everything random.")]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
         if not (np.isfinite([low, high]).all() and low < high):
             raise ValueError(f"--range {word!r}: give the low end first, both finite")
         if name in found:
-            raise ValueError(f"--range is given twice for {name!r}: give it once")
+            raise ValueError(f"duplicate --range for {name!r}")
         found[name] = (low, high)
     return found
 
@@ -92,10 +92,10 @@ def read_experiments(
     for name in (*given, *wanted):
         check_known(name, table.names)
     if target in (*given, *wanted):
-        raise ValueError(f"the target {target!r} is never set: leave it out")
+        raise ValueError(f"the target {target!r} cannot be set: remove it")
     outside = [name for name in given if wanted and name not in wanted]
     if outside:
-        raise ValueError(f"--range names {outside[0]!r}, which --set leaves out")
+        raise ValueError(f"--range includes {outside[0]!r}, which is not in --set")
     names = wanted or tuple(name for name in table.names if name != target)
     seen = observed_ranges(table)
     chosen = {name: given.get(name, seen[name]) for name in names}

@@ -62,27 +62,37 @@ def find_systems(names: Sequence[str]) -> dict[str, Any]:
 
 
 def evaluate_models(
-    scms: Annotated[int, typer.Option("--scms", min=1, help="Problems a cell.")] = 200,
-    sizes: Annotated[str, typer.Option("--sizes", help="Variables, as 5,8.")] = "5,8",
+    scms: Annotated[
+        int, typer.Option("--scms", min=1, help="Number of models per cell.")
+    ] = 200,
+    sizes: Annotated[
+        str, typer.Option("--sizes", help="Numbers of variables, e.g. 5,8.")
+    ] = "5,8",
     families: Annotated[
-        str, typer.Option("--families", help="Kinds of graphs.")
+        str, typer.Option("--families", help="Graph families.")
     ] = ",".join(FAMILIES),
     rows: Annotated[
-        str, typer.Option("--rows", help="Observational+interventional, as 20+10.")
+        str,
+        typer.Option("--rows", help="Observational + interventional rows, e.g. 20+10."),
     ] = "20+10",
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Interventions.")] = 5,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Number of interventions.")
+    ] = 5,
     systems: Annotated[
-        str, typer.Option("--systems", help="Which, as policy,random; default: all.")
+        str,
+        typer.Option(
+            "--systems", help="Methods to evaluate, e.g. policy,random. Default: all."
+        ),
     ] = "",
     seed: SeedOption = 0,
     json: Annotated[
-        Path | None, typer.Option("--json", help="Write all figures to this file.")
+        Path | None, typer.Option("--json", help="Write all results to this JSON file.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for pictures.")
+        Path | None, typer.Option("--out", help="Output folder for pictures.")
     ] = None,
 ) -> None:
-    """Show how well causes are found and targets moved, with intervals and tests."""
+    """Evaluate how well methods find causes and optimize targets on held-out models."""
     check_writable(json)
     console = make_console()
     with refusing():
@@ -108,8 +118,8 @@ def evaluate_models(
 def show_report(console: Console, report: Report) -> None:
     """Print a table of structure and one of regret, if they were evaluated."""
     for title, kind, metrics in (
-        ("causes of the target", PARENTS, STRUCTURE),
-        ("moving the target", EPISODES, REGRET),
+        ("Causes of the target", PARENTS, STRUCTURE),
+        ("Optimization of the target", EPISODES, REGRET),
     ):
         rows = [row for row in report.rows() if row["kind"] == kind]
         if rows:
@@ -174,14 +184,14 @@ def draw_report(report: Report) -> dict[str, str]:
 
 def _whole(word: str, option: str) -> int:
     if not word.isdecimal():
-        raise ValueError(f"{option} has {word!r}: give whole numbers, as 5,8")
+        raise ValueError(f"{option} has {word!r}: use whole numbers, e.g. 5,8")
     return int(word)
 
 
 def _rows(word: str) -> tuple[int, int]:
     parts = word.split("+")
     if len(parts) != 2:
-        raise ValueError(f"--rows has {word!r}: give pairs, as 20+10,100+20")
+        raise ValueError(f"--rows has {word!r}: use pairs, e.g. 20+10,100+20")
     first, second = (_whole(part, "--rows") for part in parts)
     return first, second
 
@@ -201,25 +211,31 @@ def find_proposer(name: str) -> Any:
 
 
 def optimize(
-    name: Annotated[str, typer.Argument(help="See `jaxrig causal problems`.")],
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Interventions.")] = 20,
+    name: Annotated[
+        str, typer.Argument(help="Problem name (see `jaxrig causal problems`).")
+    ],
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Number of interventions.")
+    ] = 20,
     rows: Annotated[
-        int, typer.Option("--rows", min=2, help="Observational rows at the start.")
+        int, typer.Option("--rows", min=2, help="Number of initial observational rows.")
     ] = 20,
     seed: SeedOption = 0,
     by: Annotated[
         str,
-        typer.Option("--with", help="policy, or a baseline: gp, gp_pairs."),
+        typer.Option(
+            "--with", help="Method: policy, or a baseline such as gp or gp_pairs."
+        ),
     ] = POLICY,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for pictures.")
+        Path | None, typer.Option("--out", help="Output folder for pictures.")
     ] = None,
 ) -> None:
     """Optimize a problem whose true optimum is known, one intervention at a time.
 
-    The share is how much of the way from doing nothing to the best single
-    intervention the best one so far covers, by true expected outcomes.
+    The share is the improvement reached so far, relative to the best single
+    intervention, in true expected outcome.
     """
     console = make_console()
     with refusing():
@@ -254,10 +270,10 @@ def show_run(console: Console, run: Run, by: str) -> None:
     goal = settings(problem.optimum.intervention)
     say(
         console,
-        f"{by}: {settings(run.interventions[best])} leads to "
-        f"{problem.target} = {signed(run.expected[best])} on average, "
-        f"{percent(run.shares[-1])} of the way from {signed(rest)} (nothing set) to "
-        f"{signed(top)} (the best of one variable, {goal})",
+        f"{by}: {settings(run.interventions[best])} gives "
+        f"{problem.target} = {signed(run.expected[best])} on average: "
+        f"{percent(run.shares[-1])} of the improvement from {signed(rest)} "
+        f"(no intervention) to {signed(top)} (best single intervention, {goal})",
     )
 
 

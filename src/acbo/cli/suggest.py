@@ -29,26 +29,34 @@ from jaxrig.console import check_writable, make_console, say
 
 def suggest(
     data: DataArgument,
-    target: Annotated[str, typer.Option("--target", help="The variable to move.")],
+    target: Annotated[str, typer.Option("--target", help="Variable to optimize.")],
     maximize: Annotated[
-        bool, typer.Option("--maximize", help="Higher is better; default: lower.")
+        bool, typer.Option("--maximize", help="Maximize the target. Default: minimize.")
     ] = False,
     ranges: Annotated[
         list[str] | None,
-        typer.Option("--range", help="What may be set how far, as X=-5:5; repeat."),
+        typer.Option(
+            "--range", help="Range of a variable, e.g. X=-5:5. Can be repeated."
+        ),
     ] = None,
     from_data: Annotated[
         bool,
-        typer.Option("--ranges-from-data", help="Ranges not given are the observed."),
+        typer.Option(
+            "--ranges-from-data",
+            help="Use the observed range of variables without --range.",
+        ),
     ] = False,
     settable: Annotated[
-        str, typer.Option("--set", help="Which may be set, as X,Z; default: all.")
+        str,
+        typer.Option(
+            "--set", help="Variables that can be set, e.g. X,Z. Default: all."
+        ),
     ] = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Suggest the next experiment from a table of those already made.
+    """Suggest the next experiment from a table of experiments.
 
-    One variable is set at a time. Expected outcomes are in the units of the table;
+    Sets one variable at a time. Expected outcomes are in the units of the table;
     std is one standard deviation.
     """
     console = make_console()
@@ -63,8 +71,8 @@ def suggest(
     if given.observed and not from_data:
         say(
             console,
-            f"no range was given for {', '.join(given.observed)}: the smallest and "
-            "largest values observed are used (--range NAME=LOW:HIGH changes that)",
+            f"no range given for {', '.join(given.observed)}: using the observed "
+            "minimum and maximum (set it with --range NAME=LOW:HIGH)",
         )
 
 
@@ -74,9 +82,9 @@ def sentence(given: Given, best: Suggestion) -> str:
     goal = "lower" if seen.direction == "MINIMIZE" else "raise"
     return (
         f"to {goal} {seen.target}, set {best.variable} to {signed(best.value)}: "
-        f"{seen.target} is expected at {signed(best.expected)} ± {signed(best.std)}, "
-        f"and {best.variable} is a cause of it with probability "
-        f"{percent(best.ancestor_probability)} (a direct one: "
+        f"the expected {seen.target} is {signed(best.expected)} ± {signed(best.std)}. "
+        f"The probability that {best.variable} is a cause is "
+        f"{percent(best.ancestor_probability)} (direct cause: "
         f"{percent(best.parent_probability)})"
     )
 
@@ -124,18 +132,19 @@ def as_record(given: Given, found: Sequence[Suggestion]) -> dict[str, Any]:
 def graph(
     data: DataArgument,
     target: Annotated[
-        str | None, typer.Option("--target", help="A variable to mark.")
+        str | None, typer.Option("--target", help="Variable to highlight.")
     ] = None,
     least: Annotated[
         float,
-        typer.Option("--least", min=0, max=1, help="Leave out less likely edges."),
+        typer.Option("--least", min=0, max=1, help="Minimum probability of an edge."),
     ] = 0.1,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Draw it: a .svg or .png file.")
+        Path | None,
+        typer.Option("--out", help="Draw the graph to this .svg or .png file."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show how likely each variable causes each other one directly."""
+    """Show the probability of each direct causal edge."""
     from acbo.pictures.files import FORMATS, save_graph
     from acbo.pictures.graph import shown_edges
 

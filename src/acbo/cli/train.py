@@ -139,7 +139,9 @@ def surrogate_job(sizes: Sizes, surrogate: Path | None) -> Job:
 def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
     """Train the policy with GRPO, on the surrogate given or shipped."""
     if sizes.layers is not None:
-        raise ValueError("--layers is for the surrogate: a policy has --dim alone")
+        raise ValueError(
+            "--layers applies only to the surrogate: a policy has only --dim"
+        )
     recipe, step = policy_recipe(sizes), compile_once(update_policy)
     reader = load_surrogate(surrogate)
     return Job(
@@ -175,7 +177,7 @@ def joint_job(sizes: Sizes, surrogate: Path | None) -> Job:
 
 def _refuse_file(surrogate: Path | None) -> None:
     if surrogate is not None:
-        raise ValueError("--surrogate is for the policy alone: leave it out")
+        raise ValueError("--surrogate applies only to the policy: remove it")
 
 
 JOBS = {
@@ -186,39 +188,48 @@ JOBS = {
 
 
 def train(
-    kind: Annotated[Kind, typer.Argument(help="What to train.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the run.")],
+    kind: Annotated[Kind, typer.Argument(help="Network to train.")],
+    out: Annotated[Path, typer.Option("--out", help="Output folder of the run.")],
     steps: Annotated[
-        int | None, typer.Option("--steps", min=1, help="Steps of the optimizer.")
+        int | None, typer.Option("--steps", min=1, help="Number of optimizer steps.")
     ] = None,
     seed: SeedOption = 0,
     batch: Annotated[
-        int | None, typer.Option("--batch", min=1, help="Models in each step.")
+        int | None, typer.Option("--batch", min=1, help="Models per step.")
     ] = None,
     variables: Annotated[
-        int | None, typer.Option("--variables", min=3, help="Of the largest models.")
+        int | None,
+        typer.Option(
+            "--variables", min=3, help="Number of variables of the largest models."
+        ),
     ] = None,
-    dim: Annotated[int | None, typer.Option("--dim", min=1, help="Width.")] = None,
+    dim: Annotated[
+        int | None, typer.Option("--dim", min=1, help="Width of the network.")
+    ] = None,
     layers: Annotated[
-        int | None, typer.Option("--layers", min=1, help="Rounds of the surrogate.")
+        int | None, typer.Option("--layers", min=1, help="Number of surrogate layers.")
     ] = None,
-    learning_rate: Annotated[float | None, typer.Option("--learning-rate")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="Learning rate of AdamW.")
+    ] = None,
     surrogate: Annotated[
         Path | None,
         typer.Option(
-            "--surrogate", exists=True, help="A file for the policy; else the shipped."
+            "--surrogate",
+            exists=True,
+            help="Surrogate file for training the policy. Default: the included one.",
         ),
     ] = None,
     shipped: Annotated[
-        bool, typer.Option("--shipped", help="The recipe of the shipped models.")
+        bool, typer.Option("--shipped", help="Use the recipe of the included models.")
     ] = False,
     save_every: Annotated[
         int, typer.Option("--save-every", min=1, help="Updates between checkpoints.")
     ] = 20,
 ) -> None:
-    """Train on random models made on the device; run again to resume.
+    """Train on random causal models. Run the same command again to resume.
 
-    The folder gets checkpoints, metrics.jsonl and the weights when it is done.
+    Writes checkpoints, metrics.jsonl and the final weights to the folder.
     """
     sizes = Sizes(steps, batch, variables, dim, layers, learning_rate, shipped)
     check_writable(out / "metrics.jsonl")

@@ -40,7 +40,7 @@ class Result:
     def calibration_error(self, seed: int) -> Interval:
         """Expected calibration error of all variables, problems resampled whole."""
         if self.bins is None:
-            raise ValueError(f"{self.system} gives no probabilities to calibrate")
+            raise ValueError(f"{self.system} has no probabilities to calibrate")
         count, predicted, happened = np.asarray(self.bins, np.float64)
 
         def error(weights: np.ndarray) -> np.ndarray:

@@ -286,7 +286,7 @@ class Protocol:
         room = [d for d in self.buckets if d >= size]
         if not room:
             raise ValueError(
-                f"size={size} does not fit into buckets={self.buckets}: give a larger"
+                f"size={size} does not fit into buckets={self.buckets}: add one"
             )
         return min(room)
 

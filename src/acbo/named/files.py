@@ -229,8 +229,7 @@ def read_graph(
     if hasattr(graph, "is_directed"):
         if not graph.is_directed() or graph.is_multigraph():
             raise ValueError(
-                f"a {type(graph).__name__} does not say what causes what: give a "
-                "networkx.DiGraph"
+                f"a {type(graph).__name__} is not directed: pass a networkx.DiGraph"
             )
         mentioned, pairs = list(graph.nodes), list(graph.edges)
     else:
@@ -294,8 +293,8 @@ def _regress(
     count, needed = len(effect), len(names) + 2
     if count < needed:
         raise ValueError(
-            f"{name!r} was left alone in {count} row(s): with {len(names)} cause(s) at "
-            f"least {needed} are needed"
+            f"{name!r} was observed without intervention in {count} row(s): "
+            f"with {len(names)} cause(s), at least {needed} are needed"
         )
     # Centered and scaled, so that units do not decide what counts as dependent.
     middle, spread = causes.mean(0), causes.std(0)

@@ -197,7 +197,8 @@ def _bounds(
         low, high = (as_float(b, f"range of {name!r}") for b in bounds)
         if low > high:
             raise ValueError(
-                f"the range of {name!r} is {low} to {high}: give low first"
+                f"the range of {name!r} is {low} to {high}: the lower bound "
+                "must come first"
             )
     pairs = [ranges.get(name, UNLIMITED) for name in names]
     columns = np.asarray(pairs, dtype=float).reshape(-1, 2).T

@@ -21,10 +21,12 @@ def check_names(names: Sequence[Any], what: str = "variable") -> tuple[str, ...]
     """Return the names as a tuple; ValueError for an empty or a repeated one."""
     for name in names:
         if not isinstance(name, str) or not name:
-            raise ValueError(f"{what} {name!r} is not a name: give a non-empty string")
+            raise ValueError(
+                f"{what} {name!r} is not a valid name: pass a non-empty string"
+            )
     repeated = sorted({name for name in names if list(names).count(name) > 1})
     if repeated:
-        raise ValueError(f"{what} {repeated[0]!r} is given twice: names must differ")
+        raise ValueError(f"{what} {repeated[0]!r} is a duplicate: names must be unique")
     return tuple(names)
 
 

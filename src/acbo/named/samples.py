@@ -96,7 +96,7 @@ def _create_intervention(
     type: str, targets: Any, values: Any, metadata: Mapping[str, Any] | None
 ) -> InterventionSpec:
     if not isinstance(targets, set | frozenset):
-        raise ValueError(f"targets={targets!r} is not a set: give a set of names")
+        raise ValueError(f"targets={targets!r} is not a set: pass a set of names")
     if not isinstance(values, Mapping):
         raise ValueError(
             f"values={values!r} is not a dictionary: give {{target: value}}"
@@ -120,7 +120,7 @@ def check_settable(scm: NamedSCM, name: str) -> None:
         raise ValueError(f"variable {name!r} is hidden and cannot be set")
     check_known(name, scm.names)
     if name == scm.target_name:
-        raise ValueError(f"{name!r} is the target, which is never set: set its causes")
+        raise ValueError(f"{name!r} is the target and cannot be set: set its causes")
     if name not in scm.manipulable:
         raise ValueError(
             f"variable {name!r} has no range and cannot be set; settable are: "

@@ -130,7 +130,7 @@ def import_pandas() -> Any:
 def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
     pandas = import_pandas()
     if isinstance(column, pandas.DataFrame):
-        raise ValueError(f"column {name!r} is given twice: names must differ")
+        raise ValueError(f"column {name!r} is a duplicate: names must be unique")
     found = pandas.to_numeric(column, errors="coerce")
     with np.errstate(over="ignore"):  # what the device computes with
         numbers = found.to_numpy(np.float64, na_value=np.nan).astype(np.float32)
@@ -138,10 +138,10 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
         cell = column.iloc[row]
         if isinstance(cell, str):
             raise ValueError(
-                f"row {row + 1}, column {name!r} holds {cell!r}: give a number"
+                f"row {row + 1}, column {name!r} is {cell!r}: it must be a number"
             )
         raise ValueError(
-            f"row {row + 1}, column {name!r} holds {cell}: fill it or drop the row"
+            f"row {row + 1}, column {name!r} is {cell}: fill it or drop the row"
         )
     return numbers
 
@@ -213,6 +213,15 @@ def samples_to_avici_format(
     if target_variable is not None:
         tensor[:, Codec(names).index(target_variable), TARGET] = 1.0
     return jnp.asarray(tensor, dtype=float)
+
+
+def samples_to_avici_data(
+    samples: Sequence[Sample],
+    variable_order: Sequence[str] | None = None,
+    target_variable: str | None = None,
+) -> Float[Array, "n d 3"]:
+    """Return `samples_to_avici_format` with its defaults."""
+    return samples_to_avici_format(samples, variable_order, target_variable)
 
 
 def _stack_samples(

@@ -28,7 +28,7 @@ def draw_calibration(
         used = count >= FEWEST
         if not used.any():
             raise ValueError(
-                f"{name!r} has no bin of {FEWEST} predictions: give more problems"
+                f"{name!r} has no bin of {FEWEST} predictions: use more problems"
             )
         n, share = count[used], happened[used] / count[used]
         series[name] = (predicted[used] / n, share)

@@ -90,7 +90,7 @@ class ParentSetPosterior:
     def top_sets(self, k: int = 1) -> list[tuple[ParentSet, float]]:
         """Return the k likeliest sets with their probabilities, the likeliest first."""
         if k <= 0:
-            raise ValueError(f"k={k}: ask for at least one parent set")
+            raise ValueError(f"k={k} must be at least 1")
         return list(self.top_k_sets[:k])
 
     def log_prob(self, parents: Iterable[str]) -> float:

@@ -60,7 +60,7 @@ def _numbers(values: Any, columns: Any) -> np.ndarray:
         ]
         if words:
             raise ValueError(
-                f"column {words[0]!r} does not hold numbers: drop it, or turn it into "
+                f"column {words[0]!r} is not numeric: drop it, or convert it to "
                 "the mask `intervened` if it tells what was set"
             )
     array = np.asarray(values, np.float64)
@@ -85,7 +85,7 @@ def _flags(intervened: Any, shape: tuple[int, ...]) -> np.ndarray:
             f"{shape}: give one flag for each cell"
         )
     if not np.isin(flags, (0, 1)).all():
-        raise ValueError("intervened holds something else than True and False")
+        raise ValueError("intervened must contain only True and False")
     return flags.astype(bool)
 
 
@@ -120,7 +120,7 @@ def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:
     matrix = np.zeros((len(names), len(names)), bool)
     for pair in pairs:
         if isinstance(pair, str) or not isinstance(pair, Collection) or len(pair) != 2:
-            raise ValueError(f"{pair!r} is not an edge: give a pair (parent, child)")
+            raise ValueError(f"{pair!r} is not an edge: pass a pair (parent, child)")
         parent, child = (find_column(each, names) for each in pair)
         if parent == child:
             raise ValueError(f"the edge {pair!r} is a loop: nothing causes itself")

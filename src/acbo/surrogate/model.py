@@ -185,7 +185,7 @@ class SurrogateConfig:
         if self.layers < 0 or self.pair_layers < 0:
             raise ValueError("layers and pair_layers must not be negative")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout={self.dropout} must be within 0 and 1")
+            raise ValueError(f"dropout={self.dropout} must be between 0 and 1")
         if self.compute_dtype not in PRECISIONS:
             raise ValueError(
                 f"compute_dtype={self.compute_dtype!r} is not one of: "

@@ -44,5 +44,5 @@ def create_policy(
     kinds = compute_dtype, param_dtype, output_dtype
     for kind in kinds:
         if not jnp.issubdtype(kind, jnp.floating):
-            raise ValueError(f"{kind} is no floating-point type")
+            raise ValueError(f"{kind} is not a floating-point type")
     return PrecisionPolicy(*map(jnp.dtype, kinds))

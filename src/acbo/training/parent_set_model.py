@@ -288,7 +288,7 @@ def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:
     build = model.build
     if not (isinstance(build, functools.partial) and build.func is SurrogateNetwork):
         raise ValueError(
-            "the network of this model chooses its own precision: set it where the "
+            "the network of this model sets its own precision: set it where the "
             "network is built"
         )
     name = np.dtype(compute_dtype).name

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, overload
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ import optax
 from jaxtyping import Array, Float, PyTree
 
 from acbo.named.model import NamedSCM, create_linear_scm, get_parents
-from acbo.named.names import FrozenMap
+from acbo.named.names import Codec, FrozenMap
 from acbo.named.samples import Sample, sample_from_scm
 from acbo.named.tables import samples_to_avici_format
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
@@ -76,8 +76,8 @@ def example_from_samples(
     target = target_variable or notes.get("target")
     if target is None:
         raise ValueError(
-            "nothing says which variable is the target: pass target_variable, or make "
-            "the samples with collect_observational_data"
+            "the target is unknown: pass target_variable, or create the samples "
+            "with collect_observational_data"
         )
     names = sorted(samples[0].values)
     known = notes.get("true_parents") if true_parents is None else true_parents
@@ -95,11 +95,48 @@ def example_from_samples(
     )
 
 
+@overload
 def create_training_batch(
-    samples: Sequence[Sample], target_variable: str | None = None
-) -> TrainingBatch:
-    """Return a batch of one example: the samples, labeled by the exact expert."""
-    return TrainingBatch([example_from_samples(samples, target_variable)])
+    samples: Sequence[Sample],
+    /,
+    target_variable: str | None = None,
+) -> TrainingBatch: ...
+@overload
+def create_training_batch(
+    scm: NamedSCM,
+    samples: Sequence[Sample],
+    target_variable: str | None = None,
+    standardize: bool = True,
+    is_count_data: bool = False,
+) -> dict[str, Any]: ...
+def create_training_batch(
+    scm: Any,
+    samples: Any = None,
+    target_variable: str | None = None,
+    standardize: bool = True,
+    is_count_data: bool = False,
+) -> TrainingBatch | dict[str, Any]:
+    """Return a batch of one example: the samples, labeled by the exact expert.
+
+    Given a model and its samples, return a dictionary with the data tensor `x`, the
+    true adjacency `g` and a description of them.
+    """
+    if not isinstance(scm, NamedSCM):
+        return TrainingBatch([example_from_samples(scm, target_variable or samples)])
+    names, target = list(scm.names), target_variable or scm.target_name
+    kind = "count" if is_count_data else "default"
+    return {
+        "x": samples_to_avici_format(samples, names, target, standardize, kind),
+        "g": Codec(scm.names).adjacency(scm.edges),
+        "is_count_data": is_count_data,
+        "target_variable": target,
+        "variable_order": names,
+        "metadata": {
+            "n_samples": len(samples),
+            "n_variables": len(names),
+            "standardization_type": kind if standardize else "none",
+        },
+    }
 
 
 def with_notes(samples: Sequence[Sample], scm: NamedSCM) -> list[Sample]:

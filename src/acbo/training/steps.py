@@ -343,9 +343,9 @@ class TrainStep:
             return
         if any(bool((each == UNKNOWN).any()) for each in places):
             raise ValueError(
-                "this loss compares with the true parent set, which an example does "
-                "not know or its candidates lack: set scm_info['true_parents'] and "
-                "pass the batch object"
+                "this loss needs the true parent set, but an example does not have "
+                "one or it is not among the candidates: set "
+                "scm_info['true_parents'] and pass the batch object"
             )
 
 

@@ -84,7 +84,8 @@ class SurrogateRecipe:
             )
         if self.steps % self.steps_per_update:
             raise ValueError(
-                f"steps={self.steps} is no multiple of {self.steps_per_update=}"
+                f"steps={self.steps} is not a multiple of "
+                f"steps_per_update={self.steps_per_update}"
             )
 
 

@@ -41,7 +41,7 @@ def test_ranges_by_name():
         (["X=1:a"], "must be numbers"),
         (["X=5:-5"], "low end first"),
         (["X=0:inf"], "both finite"),
-        (["X=0:1", "X=0:2"], "given twice"),
+        (["X=0:1", "X=0:2"], "duplicate --range"),
     ],
 )
 def test_what_is_no_range(words, message):
@@ -88,8 +88,8 @@ WRONG = {
     "outside": ({"ranges": ["X=-1:1"]}, None, "row 21 sets 'X' to -?2, outside"),
     "unknown range": ({"ranges": ["Q=-1:1"]}, None, "variable 'Q' is not known"),
     "unknown set name": ({"settable": "Q"}, None, "variable 'Q' is not known"),
-    "target range": ({"ranges": ["Y=-1:1"]}, None, "target 'Y' is never set"),
-    "left out": ({"ranges": ["X=-3:3"], "settable": "Z"}, None, "--set leaves out"),
+    "target range": ({"ranges": ["Y=-1:1"]}, None, "target 'Y' cannot be set"),
+    "left out": ({"ranges": ["X=-3:3"], "settable": "Z"}, None, "not in --set"),
 }
 
 

@@ -52,7 +52,7 @@ def test_tables_pair_systems_with_references():
     for row in report.rows():
         if row["metric"] in (*command.STRUCTURE, *command.REGRET):
             assert f"{row['mean']:.3f} (" in text
-    structure, regret = text.split("moving the target")
+    structure, regret = text.split("Optimization of the target")
     assert "p vs exact" in structure
     assert "p vs random" not in structure
     assert "p vs random" in regret
@@ -121,8 +121,8 @@ def test_a_run_with_a_baseline(call_optimize):
     done = call_optimize(*words)
     assert done.exit_code == 0, done.output
     assert (
-        "of the way from 0 (nothing set) to -10 (the best of one variable, X = -5)"
-        in done.output
+        "of the improvement from 0 (no intervention) to -10 (best single intervention, "
+        "X = -5)" in done.output
     )
     record = json.loads(call_optimize(*words, "--json").output)
     shares = [step["share"] for step in record["steps"]]

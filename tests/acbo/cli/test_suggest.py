@@ -40,14 +40,14 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     done = call(path, "--target", "Y", "--range", "X=-5:5")
     assert done.exit_code == 0, done.output
     assert done.output.startswith(
-        "to lower Y, set X to 0: Y is expected at -1.5 ± 2, and X is a cause of it "
-        "with probability 50% (a direct one: 25%)"
+        "to lower Y, set X to 0: the expected Y is -1.5 ± 2. The probability that X "
+        "is a cause is 50% (direct cause: 25%)"
     )
     for words in ("direct cause", "expected Y", "std", "-5 to 5", "67%"):
         assert words in done.output
-    assert "no range was given for Z" in done.output
+    assert "no range given for Z" in done.output
     quiet = call(path, "--target", "Y", "--ranges-from-data")
-    assert "no range was given" not in quiet.output
+    assert "no range given" not in quiet.output
 
     record = json.loads(call(path, "--target", "Y", "--maximize", "--json").output)
     assert record["direction"] == "MAXIMIZE"

@@ -83,8 +83,8 @@ def test_another_configuration_is_refused(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("policy", "--layers", "2"), "--layers is for the surrogate"),
-        (("joint", "--surrogate", __file__), "--surrogate is for the policy alone"),
+        (("policy", "--layers", "2"), "--layers applies only to the surrogate"),
+        (("joint", "--surrogate", __file__), "--surrogate applies only to the policy"),
     ],
 )
 def test_options_of_another_kind_are_refused(tmp_path, words, message):

@@ -157,13 +157,13 @@ def test_graphs_and_pairs_are_read_alike():
         (nx.DiGraph([("A", "B"), ("B", "A")]), "cycle: A -> B -> A"),
         (nx.Graph([("A", "B")]), "a Graph does not say what causes what"),
         (nx.MultiDiGraph([("A", "B")]), "MultiDiGraph"),
-        (nx.DiGraph([(1, 2)]), "1 is not a name"),
+        (nx.DiGraph([(1, 2)]), "1 is not a valid name"),
         (nx.DiGraph([("A", "Z")]), "'Z' is not known; .* There are: A, B"),
         ("A -> B", "give a networkx.DiGraph"),
     ],
 )
 def test_wrong_graphs_are_named(graph, words):
-    names = None if "not a name" in words else ["A", "B"]
+    names = None if "not a valid name" in words else ["A", "B"]
     with pytest.raises(ValueError, match=words):
         read_graph(graph, names)
 
@@ -219,7 +219,9 @@ def test_units_do_not_matter():
 def test_too_little_data_is_named():
     few = data()
     few = DataTable(few.names, few.values[:3], few.intervened[:3])
-    with pytest.raises(ValueError, match="'C' was left alone in 3 row"):
+    with pytest.raises(
+        ValueError, match="'C' was observed without intervention in 3 row"
+    ):
         fit_scm(few, GRAPH)
     same = pd.DataFrame({"a": [1.0, 2, 3, 4, 5], "b": [2.0, 4, 6, 8, 10]})
     same["c"] = [0.0, 1.0, 0.0, 2.0, 5.0]

@@ -126,7 +126,7 @@ def test_ranges_say_what_may_be_set():
         ({"ranges": {"Q": (0, 1)}}, "ranges: variable 'Q'"),
         ({"ranges": {"A": (1, 0)}}, "range of 'A'"),
         ({"ranges": {"A": (0, float("nan"))}}, "range of 'A' is nan"),
-        ({"variables": ["A", "A", "B"]}, "'A' is given twice"),
+        ({"variables": ["A", "A", "B"]}, "'A' is a duplicate"),
     ],
 )
 def test_a_wrong_model_is_refused_by_name(changes, words):

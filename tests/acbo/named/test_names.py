@@ -51,7 +51,7 @@ def test_without_edges_the_given_order_stays():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: check_names(["a", "b", "a"]), "'a' is given twice"),
+        (lambda: check_names(["a", "b", "a"]), "'a' is a duplicate"),
         (lambda: check_names(["a", ""]), "'' is not a name"),
         (lambda: check_known("q", {"a", "b"}), "'q' is not known; .* There are: a, b"),
         (lambda: check_edges(["a", "b"], [("a", "q")]), "'q' is not known"),

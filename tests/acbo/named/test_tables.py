@@ -200,7 +200,7 @@ def test_no_rows_yet():
         ({"values": ROWS[:, :2]}, r"values \(2, 2\) and intervened \(2, 3\)"),
         ({"intervened": NONE[:1]}, "one column for each of the 3 names"),
         ({"values": np.array([[1, 2, 3], [1, np.nan, 3]])}, "row 2 is not finite"),
-        ({"names": ("A", "B", "B")}, "'B' is given twice"),
+        ({"names": ("A", "B", "B")}, "'B' is a duplicate"),
         ({"target": "Z"}, "target 'Z' is not known; .* There are: A, B, C"),
         ({"target": "A"}, "the target 'A' must not have a range"),
         ({"ranges": {}}, "ranges is empty: name the variables"),

@@ -39,7 +39,7 @@ def constant_when_observed():
         (VALUES[:1], None, {}, "two rows or more"),
         (VALUES[0], None, {}, "are not a table"),
         (VALUES, FLAGS[:5], {}, "one flag for each cell"),
-        (VALUES, FLAGS + 2, {}, "something else than True and False"),
+        (VALUES, FLAGS + 2, {}, "must contain only True and False"),
         (VALUES, None, {"target": "Z"}, "'Z' is not known"),
         (VALUES, None, {"target": 3}, "3 is not known"),
         (VALUES, None, {"names": ["A", "Y"]}, "do not go with 3 columns"),

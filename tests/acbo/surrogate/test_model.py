@@ -166,7 +166,7 @@ def test_sets_by_loops():
         ({"dim": 0}, "dim=0 must be at least 1"),
         ({"pair_dim": -1}, "pair_dim=-1 must be at least 1"),
         ({"layers": -1}, "layers and pair_layers must not be negative"),
-        ({"dropout": 1.0}, "dropout=1.0 must be within 0 and 1"),
+        ({"dropout": 1.0}, "dropout=1.0 must be between 0 and 1"),
         ({"compute_dtype": "half"}, "'half' is not one of: float32, bfloat16"),
     ],
 )

@@ -97,5 +97,5 @@ def test_the_policy_casts_by_role():
 
 
 def test_integers_are_refused():
-    with pytest.raises(ValueError, match="no floating-point type"):
+    with pytest.raises(ValueError, match="not a floating-point type"):
         mixed_precision.create_policy(compute_dtype=jnp.int8)

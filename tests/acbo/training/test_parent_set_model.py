@@ -112,7 +112,7 @@ def test_precision_changes_the_network_and_not_the_parameters():
     assert build.args[0].compute_dtype == "bfloat16"
     shapes = [jax.eval_shape(m.init, jax.random.key(0)) for m in (model, half)]
     assert jax.tree.leaves(shapes[0]) == jax.tree.leaves(shapes[1])
-    with pytest.raises(ValueError, match="chooses its own precision"):
+    with pytest.raises(ValueError, match="sets its own precision"):
         at_precision(MODEL, jnp.bfloat16)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from acbo.named.model import create_linear_scm, get_parents
 from acbo.named.samples import sample_from_scm
+from acbo.named.tables import samples_to_avici_data
 from acbo.training.config import SurrogateTrainingConfig
 from acbo.training.curriculum import LEVELS
 from acbo.training.examples import TrainingBatch, convert_to_jax_batch
@@ -107,8 +108,20 @@ def test_the_guides_form_feeds_the_compiled_step(samples):
     batch = create_training_batch(samples)
     assert isinstance(batch, TrainingBatch)
     assert convert_to_jax_batch(batch).observational_data.shape == (1, 32, 4, 3)
-    with pytest.raises(ValueError, match="which variable is the target"):
+    with pytest.raises(ValueError, match="the target is unknown"):
         create_training_batch(sample_from_scm(SCM, 5))
+
+
+def test_a_model_and_its_samples_become_a_dictionary(samples):
+    batch = create_training_batch(SCM, samples, is_count_data=False)
+    names, target = batch["variable_order"], batch["target_variable"]
+    assert (list(SCM.names), SCM.target_name) == (names, target)
+    expected = samples_to_avici_data(samples, names, target)
+    np.testing.assert_array_equal(batch["x"], expected)
+    pairs = {(names[i], names[j]) for i, j in zip(*np.nonzero(batch["g"]), strict=True)}
+    assert pairs == set(SCM.edges)
+    notes = {"n_samples": len(samples), "n_variables": len(names)}
+    assert batch["metadata"] == {**notes, "standardization_type": "default"}
 
 
 def test_the_exact_expert_has_a_limit():

@@ -78,7 +78,7 @@ def test_the_rate_rises_then_falls_to_a_hundredth():
 def test_bad_recipes_are_refused():
     with pytest.raises(ValueError, match="2 batch sizes for 1 buckets"):
         dataclasses.replace(SURROGATE, batches=(1, 2))
-    with pytest.raises(ValueError, match="no multiple"):
+    with pytest.raises(ValueError, match="not a multiple of steps_per_update"):
         dataclasses.replace(SURROGATE, steps=3)
 
 
