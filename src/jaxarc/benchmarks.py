@@ -210,7 +210,7 @@ def batch_steps(environments: int = 1000) -> list[Measurement]:
 
 
 def compiling(repeats: int = 3) -> list[Measurement]:
-    """Measure compiling the step and the reset at 30x30 from nothing."""
+    """Measure compilation of step and reset at 30x30 from nothing."""
     env = large_environment()
     wall, cpu = [], []
     action = _points(1)[0]
@@ -269,7 +269,7 @@ def make_benchmarks(
         ),
         Benchmark("arc.step", "arc_step called from Python", python_steps),
         Benchmark("arc.batch", "batch_step with 1,000 environments", batch_steps),
-        Benchmark("arc.compile", "compiling the step and the reset", compiling),
+        Benchmark("arc.compile", "compilation of step and reset", compiling),
     )
 
 

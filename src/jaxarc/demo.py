@@ -116,7 +116,7 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
         Text(
             f"{first.environments:,} environments at once on the {first.tasks} "
             f"training tasks of ARC-AGI-1, {first.steps} steps each, all 42 operations "
-            "equally likely; finished episodes begin again on another task. A point "
+            "equally likely; finished episodes restart on another task. A point "
             "selects one cell, a bbox a rectangle, a mask any set of cells."
         ),
         Table(columns, rows),
@@ -165,20 +165,20 @@ def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
     updates = WINDOW * (np.arange(len(blocks)) + 1)
     chart = line_chart(
         {"mean return": (updates[whole], blocks[whole].mean(axis=1))},
-        title="Return of the episodes that ended",
+        title="Mean return of finished episodes",
         x_label="update",
         y_label="return",
     )
     steps = UPDATES * LEARNER.ppo.steps_per_update
     return [
-        Heading("A short training"),
+        Heading("Training an agent"),
         Text(
             f"PPO on the {len(np.unique(after.rows))} tasks whose grids all fit "
-            f"{SIDE} x {SIDE}, with the output among the agent's channels: it learns "
-            f"to read a grid and to paint it. {UPDATES} updates, {steps:,} steps in "
-            f"{seconds:.0f} s, compiling included. Of {len(after.pairs)} "
-            f"demonstrations it solves {after.pair_rate:.0%} in one attempt of at "
-            f"most {EPISODE_STEPS} steps; before training it solved "
+            f"{SIDE} x {SIDE}, with the output as an input channel, so the agent "
+            f"learns to read a grid and to paint it. {UPDATES} updates, {steps:,} "
+            f"steps in {seconds:.0f} s including compilation. It solves "
+            f"{after.pair_rate:.0%} of {len(after.pairs)} demonstrations in one "
+            f"attempt of at most {EPISODE_STEPS} steps; before training it solved "
             f"{before.pair_rate:.0%}."
         ),
         Figure(
@@ -198,7 +198,7 @@ def solve(
     for operation, box in steps:
         player.step(int(operation), box)
     if not player.solved[pair]:
-        raise AssertionError(f"the steps of the demo do not solve {task_id}")
+        raise AssertionError(f"the demo did not solve {task_id}")
     return player
 
 
@@ -214,19 +214,20 @@ def episode_parts(tasks: TaskParser) -> list[Part]:
             caption=f"Task {MIRRORED} of ARC-AGI-1: inputs above, outputs below.",
             alt=f"All pairs of task {MIRRORED}",
         ),
-        Heading("Its test, answered in five steps"),
+        Heading("The test, solved in five steps"),
         Text(
-            "The agent sees no target here, and no similarity until it submits: make "
+            "In test mode the target is hidden, and so is the similarity until the "
+            "agent submits. The steps: make "
             "the grid twice as wide, copy the left half, paste it on the right, "
             "flip it, submit."
         ),
         *episode_section(MIRRORED, mirrored.frames).parts,
-        Heading("A demonstration, solved area by area"),
+        Heading("A demonstration, solved step by step"),
         Text(
             f"Task {ENCLOSED}, fifth demonstration: flood fill paints every area that "
-            "green encloses. With the target known, shown on the right, each step is "
-            "rewarded by the similarity it gains, the last one with the bonuses of a "
-            "solved pair."
+            "green encloses. The target is known and shown on the right. Each step is "
+            "rewarded by the gain in similarity, and the last step also gets the "
+            "bonuses of a solved pair."
         ),
         *episode_section(ENCLOSED, enclosed.frames).parts,
     ]

@@ -133,9 +133,9 @@ def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
         state, _, reward, _, _ = arc_step(state, action, config)
         if not abs(float(reward) - wanted) <= TOLERANCE:  # a nan is none, too
             raise ValueError(
-                f"step {number} of the episode gives reward {float(reward):g}, "
-                f"recorded is {wanted:g}: the task {recording.task!r} or the rules "
-                "are not those it was recorded with"
+                f"step {number} of the episode has reward {float(reward):g}, "
+                f"but {wanted:g} was recorded: the task {recording.task!r} or the "
+                "rules have changed"
             )
         frames.append(frame_of(state, numbers[0], float(reward)))
     return frames
@@ -298,7 +298,7 @@ class TaskPlayer:
         nothing changes, for cells outside the grid and after the end.
         """
         if self.done:
-            raise ValueError("the episode is over: take a step back with undo, or quit")
+            raise ValueError("the episode has ended: use undo or quit")
         box = self._reach(operation, box)
         action = create_bbox_action(operation, *box)
         state, _, reward, _, _ = arc_step(self.state, action, self.config)

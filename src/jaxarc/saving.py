@@ -75,7 +75,8 @@ def read_state(
     about = header["metadata"]
     if about.get("schema") != SCHEMA or about.get("version") != VERSION:
         raise ValueError(
-            f"{os.fspath(path)} holds no state that this version reads (schema "
+            f"{os.fspath(path)} does not contain a state that this version can read "
+            "(schema "
             f"{about.get('schema')!r}, version {about.get('version')!r}; wanted "
             f"{SCHEMA!r}, {VERSION}): write states with state.save"
         )
@@ -140,8 +141,8 @@ def _compare_configs(
     if config is None or about["config_hash"] in (None, config_hash(config)):
         return
     warnings.warn(
-        f"{os.fspath(path)} was saved with another configuration: the episode may go "
-        "on differently",
+        f"{os.fspath(path)} was saved with a different configuration: the episode may "
+        "continue differently",
         stacklevel=4,
     )
 

@@ -13,38 +13,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc import bits
+from jaxarc.changes import changed_parts
 from jaxarc.config import JaxArcConfig
 from jaxarc.episode import (
     METADATA_FIELDS,
     Episode,
     load_pair,
-    pack_flags,
-    repack,
     slot_of,
     unpack_flags,
 )
-from jaxarc.ops.canvas import Canvas
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.saving import read_state, write_state
-from jaxarc.types import COLOR_RANGE, JaxArcTask, measure
-
-_GRIDS = ("working_grid", "working_grid_mask", "clipboard", "clipboard_mask")
-_FLAGS = ("demo_completion_status", "test_completion_status")
-_ARRAYS = (
-    *("current_example_idx", "episode_mode", "step_count", "episode_done"),
-    *("similarity_score", "action_history"),
-    *("action_history_length", "action_history_write_pos"),
-)
-_PACKED = ("selected", "allowed_operations_mask")
-_REPLACEABLE = (*_GRIDS, *_FLAGS, *_ARRAYS, *_PACKED, "task_data")
-_DERIVED = (
-    *("target_grid", "target_grid_mask", "task_index"),
-    *("available_demo_pairs", "available_test_pairs"),
-)
+from jaxarc.types import JaxArcTask, measure
 
 
 class ArcEnvState(eqx.Module):
@@ -214,19 +197,94 @@ class ArcEnvState(eqx.Module):
         height, width = measure(_one(self.target_grid_mask, 2))
         return self.target_grid[:height, :width]
 
+    def is_training_mode(self) -> Bool[Array, "*batch"]:
+        """Return whether the episode is about demonstrations."""
+        return self.episode_mode == 0
+
+    def is_test_mode(self) -> Bool[Array, "*batch"]:
+        """Return whether the episode is about test pairs."""
+        return self.episode_mode == 1
+
+    def get_available_demo_count(self) -> Int[Array, "*batch"]:
+        """Return the number of demonstrations."""
+        return _count(self.available_demo_pairs)
+
+    def get_available_test_count(self) -> Int[Array, "*batch"]:
+        """Return the number of test pairs."""
+        return _count(self.available_test_pairs)
+
+    def get_completed_demo_count(self) -> Int[Array, "*batch"]:
+        """Return the number of demonstrations solved in this episode."""
+        return _count(self.demo_completion_status & self.available_demo_pairs)
+
+    def get_completed_test_count(self) -> Int[Array, "*batch"]:
+        """Return the number of test pairs solved in this episode."""
+        return _count(self.test_completion_status & self.available_test_pairs)
+
+    def get_first_unsolved_demo_index(self) -> Int[Array, "*batch"]:
+        """Return the first demonstration not solved yet; -1 if all are."""
+        return _first(self.available_demo_pairs & ~self.demo_completion_status)
+
+    def get_first_unsolved_test_index(self) -> Int[Array, "*batch"]:
+        """Return the first test pair not solved yet; -1 if all are."""
+        return _first(self.available_test_pairs & ~self.test_completion_status)
+
+    def get_next_available_demo_index(self) -> Int[Array, "*batch"]:
+        """Return the demonstration after the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_demo_count(), 1)
+
+    def get_prev_available_demo_index(self) -> Int[Array, "*batch"]:
+        """Return the demonstration before the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_demo_count(), -1)
+
+    def get_next_available_test_index(self) -> Int[Array, "*batch"]:
+        """Return the test pair after the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_test_count(), 1)
+
+    def get_prev_available_test_index(self) -> Int[Array, "*batch"]:
+        """Return the test pair before the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_test_count(), -1)
+
+    def is_current_pair_completed(self) -> Bool[Array, "*batch"]:
+        """Return whether the current pair was solved in this episode."""
+        slot = slot_of(self.tasks, self.episode_mode, self.current_example_idx)
+        return _at(self.episode.completed, slot)
+
+    def is_operation_allowed(self, operation_id: Any) -> Bool[Array, "*batch"]:
+        """Return whether this state permits an operation; False for unknown numbers."""
+        number = jnp.broadcast_to(jnp.asarray(operation_id), self.step_count.shape)
+        known = (number >= 0) & (number < NUM_OPERATIONS)
+        inside = jnp.clip(number, 0, NUM_OPERATIONS - 1)
+        return known & _at(self.allowed_operations_mask, inside)
+
     def get_recent_actions(self, count: int = 10) -> list[dict[str, Any]]:
         """Return the last records of the history, from older to newer (host only)."""
         if count < 0:
-            raise ValueError(f"count={count}: ask for 0 records or more")
+            raise ValueError(f"count={count}: it must not be negative")
         records = _one(self.action_history, 2)
         length, position = self.action_history_length, self.action_history_write_pos
         kept = min(count, int(length))
         ages = np.arange(kept, 0, -1)
         return [_as_dict(records[int(position) - age]) for age in ages]
 
+    def get_action_from_history(self, index: int) -> dict[str, Any]:
+        """Return one record, 0 the oldest and -1 the newest (host only)."""
+        return self.get_recent_actions(int(self.action_history_length))[index]
+
+    def get_action_history_for_pair(self, pair_index: int) -> list[dict[str, Any]]:
+        """Return the records of one pair, from older to newer (host only)."""
+        records = self.get_recent_actions(int(self.action_history_length))
+        return [record for record in records if record["pair_index"] == pair_index]
+
+    def clear_action_history(self) -> "ArcEnvState":
+        """Return the state with an empty history."""
+        return self.replace(
+            action_history=0.0, action_history_length=0, action_history_write_pos=0
+        )
+
     def replace(self, **changes: Any) -> "ArcEnvState":
         """Return the state with documented attributes changed, by name."""
-        return ArcEnvState(*_changed_parts(self, changes))
+        return ArcEnvState(*changed_parts(self, changes))
 
     def save(
         self, path: str | os.PathLike[str], config: JaxArcConfig | None = None
@@ -278,6 +336,28 @@ def _row(tasks: JaxArcTask, row: Int[Array, ""]) -> JaxArcTask:
     return jax.tree.map(lambda x: x[row], tasks)
 
 
+def _count(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
+    return jnp.sum(flags, axis=-1, dtype=jnp.int32)
+
+
+def _first(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
+    found = jnp.argmax(flags, axis=-1).astype(jnp.int32)
+    return jnp.where(jnp.any(flags, axis=-1), found, -1)
+
+
+def _neighbor(
+    state: ArcEnvState, count: Int[Array, "*batch"], step: int
+) -> Int[Array, "*batch"]:
+    index = (state.current_example_idx + step) % jnp.maximum(count, 1)
+    return jnp.where(count > 0, index, -1)
+
+
+def _at(
+    flags: Bool[Array, "*batch n"], index: Int[Array, "*batch"]
+) -> Bool[Array, "*batch"]:
+    return jnp.take_along_axis(flags, index[..., None], axis=-1)[..., 0]
+
+
 def _one(array: Any, rank: int) -> np.ndarray:
     """Return the values of an array of one state; a batch has many."""
     if array.ndim != rank:
@@ -297,128 +377,3 @@ def _as_dict(record: np.ndarray) -> dict[str, Any]:
         "pair_index": int(pair),
         "valid": valid == 1.0,
     }
-
-
-def _changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Episode]:
-    """Return tasks and episode of a state with these attributes in place of its own."""
-    for name in changes:
-        _check_name(name)
-    values = {
-        name: _like(name, value, getattr(state, name))
-        for name, value in changes.items()
-        if name != "task_data"
-    }
-    tasks, row = _tasks(state, changes.get("task_data"))
-    current = lambda name: values[name] if name in values else getattr(state, name)
-    flags = [current(name) for name in _FLAGS]
-    selection = state.episode.selection
-    if "selected" in values:
-        selection = bits.pack_rows(values["selected"])
-    allowed = state.episode.allowed
-    if "allowed_operations_mask" in values:
-        allowed = pack_flags(values["allowed_operations_mask"])
-    return tasks, repack(
-        state.episode,
-        _canvas(state, values),
-        selection=selection,
-        task_row=row,
-        allowed=allowed,
-        completed=jnp.concatenate(flags, axis=-1),
-        **{name: values[name] for name in _ARRAYS if name in values},
-    )
-
-
-def _check_name(name: str) -> None:
-    if name in _DERIVED:
-        raise TypeError(
-            f"{name} cannot be replaced: it follows from task_data, episode_mode and "
-            "current_example_idx, replace those"
-        )
-    if name not in _REPLACEABLE:
-        raise TypeError(
-            f"a state has no attribute {name!r} to replace; there are "
-            f"{', '.join(sorted(_REPLACEABLE))}"
-        )
-
-
-def _like(name: str, value: Any, present: Array) -> Array:
-    """Return a value in the type and shape of the present one; scalars fill it."""
-    value = jnp.asarray(value, present.dtype)
-    if value.shape not in ((), present.shape):
-        raise ValueError(
-            f"{name} has shape {value.shape}, the state's {present.shape}: give one of "
-            "that shape, or a single number"
-        )
-    return jnp.broadcast_to(value, present.shape)
-
-
-def _tasks(state: Any, task: Any) -> tuple[JaxArcTask, Int[Array, "*batch"]]:
-    row = state.episode.task_row
-    if task is None:
-        return state.tasks, row
-    shape = state.tasks.pairs.shape[-4:]
-    same = (task.width, task.max_train_pairs) == (
-        state.tasks.width,
-        state.tasks.max_train_pairs,
-    )
-    if task.pairs.shape != shape or not same:
-        raise ValueError(
-            f"task_data is packed as {task.pairs.shape}, the state's task as {shape}: "
-            "load both with the same DatasetConfig, or reset on the other task"
-        )
-    if row.ndim:
-        task = jax.tree.map(lambda x: x[None], task)
-    return task, jnp.zeros_like(row)
-
-
-def _canvas(state: Any, values: dict[str, Array]) -> Canvas:
-    canvas = state.episode.canvas
-    planes, size = canvas.planes, canvas.size
-    clipboard, origin = canvas.clipboard, canvas.origin
-    if "working_grid" in values or "working_grid_mask" in values:
-        planes, size = _working(state, values)
-    if "clipboard" in values or "clipboard_mask" in values:
-        clipboard, origin = _clipboard(state, values)
-    return Canvas(planes, size, clipboard, origin, canvas.width)
-
-
-def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
-    """Return planes and size; cells that a wider mask uncovers are black."""
-    grid = values.get("working_grid", jnp.maximum(state.working_grid, 0))
-    mask = values.get("working_grid_mask", grid >= 0)
-    size = jnp.stack(measure(mask), axis=-1).astype(jnp.int32)
-    _check_working(grid, mask, size)
-    return bits.pack_grid(jnp.where(mask, grid, bits.PADDING)), size
-
-
-def _check_working(grid: Any, mask: Any, size: Any) -> None:
-    """Refuse what is no grid, as far as values are known."""
-    if isinstance(mask, Tracer):
-        return
-    height, width = mask.shape[-2:]
-    sizes = np.asarray(size)[..., None, None, :]
-    rows, columns = np.arange(height)[:, None], np.arange(width)
-    anchored = (rows < sizes[..., 0]) & (columns < sizes[..., 1])
-    if not np.array_equal(anchored, np.asarray(mask)) or not (sizes > 0).all():
-        raise ValueError(
-            "working_grid_mask (or working_grid >= 0) is not a filled rectangle at "
-            "the top left corner: content starts at row 0, column 0"
-        )
-    if isinstance(grid, Tracer):
-        return
-    content = np.asarray(grid)[np.asarray(mask)]
-    if content.min() < 0 or content.max() > COLOR_RANGE[1]:
-        raise ValueError(
-            f"working_grid holds {content.min()} to {content.max()} inside its mask: "
-            "colors are 0 to 9"
-        )
-
-
-def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
-    """Return layers and corner of the content: without a mask, all colors but 0."""
-    grid = jnp.asarray(values.get("clipboard", state.clipboard))
-    mask = values.get("clipboard_mask", grid > 0)
-    planes = bits.pack_grid(jnp.where(mask, grid, bits.PADDING))
-    layers = jnp.concatenate([planes, bits.pack_rows(mask)[..., None, :]], axis=-2)
-    corner = [jnp.argmax(jnp.any(mask, axis=axis), axis=-1) for axis in (-1, -2)]
-    return layers, jnp.stack(corner, axis=-1).astype(jnp.int32)

@@ -24,7 +24,7 @@ class Grid(eqx.Module):
         if not is_traced(self.data) and not _within_colors(np.asarray(self.data)):
             raise ValueError(
                 f"a grid holds {np.min(self.data)} to {np.max(self.data)}: colors are "
-                "0 to 9, and -1 marks padding"
+                "0 to 9, and -1 is padding"
             )
 
     @property

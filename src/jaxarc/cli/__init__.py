@@ -15,7 +15,7 @@ from jaxarc.cli.commands import (
 
 app = typer.Typer(
     name="arc",
-    help="ARC tasks: look at them, play them, run agents on them.",
+    help="ARC tasks: show and play them, train and evaluate agents.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

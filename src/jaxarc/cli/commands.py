@@ -34,8 +34,8 @@ LogOption = Annotated[
     Path | None,
     typer.Option(
         "--log",
-        help="Log the run as this YAML file says: its groups visualization, storage, "
-        "logging and wandb, and environment.debug_level.",
+        help="Log the run as configured in this YAML file (groups visualization, "
+        "storage, logging and wandb, and environment.debug_level).",
     ),
 ]
 EnvsOption = Annotated[
@@ -47,7 +47,7 @@ UpdatesOption = Annotated[
     int, typer.Option("--updates", min=1, help="Number of updates.")
 ]
 AnswerOption = Annotated[
-    bool, typer.Option("--answer", help="Show the agent the answer.")
+    bool, typer.Option("--answer", help="Include the output in the observation.")
 ]
 ContextOption = Annotated[
     int, typer.Option("--context", min=0, help="Number of demonstrations to show.")
@@ -71,7 +71,7 @@ RateOption = Annotated[
     float, typer.Option("--learning-rate", help="Learning rate of Adam.")
 ]
 WandbOption = Annotated[
-    bool, typer.Option("--wandb", help="Log to Weights & Biases as well.")
+    bool, typer.Option("--wandb", help="Also log to Weights & Biases.")
 ]
 
 
@@ -113,7 +113,7 @@ def list_tasks(
 ) -> None:
     """List data sets, the parts of one, or the tasks of a part."""
     if dataset is None and (selector or path):
-        raise typer.BadParameter("name the data set: jaxrig arc list AGI1 ...")
+        raise typer.BadParameter("missing data set: jaxrig arc list AGI1 ...")
     from jaxarc.cli.tasks import print_listing
 
     print_listing(dataset, selector, path, as_json)
@@ -124,10 +124,10 @@ def show(
     dataset: DatasetOption = "AGI1",
     path: PathOption = "",
     svg: Annotated[
-        Path | None, typer.Option("--svg", help="Write a picture to this file.")
+        Path | None, typer.Option("--svg", help="Write an SVG picture to this file.")
     ] = None,
     answer: Annotated[
-        bool, typer.Option("--answer", help="Show the answers of the tests too.")
+        bool, typer.Option("--answer", help="Also show the outputs of the test pairs.")
     ] = False,
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Print color numbers in the cells.")
@@ -162,7 +162,7 @@ def play(
         int, typer.Option("--steps", min=1, help="Maximum number of steps.")
     ] = 1000,
 ) -> None:
-    """Solve a task by hand with the operations an agent has; type help for them."""
+    """Solve a task by hand with the operations of the agents. Type help for a list."""
     check_writable(save)
     from jaxarc.cli.play import play_task
 
@@ -177,7 +177,8 @@ def rollout(
     ] = 200,
     seed: SeedOption = 0,
     actions: Annotated[
-        Actions, typer.Option("--actions", help="How actions select cells.")
+        Actions,
+        typer.Option("--actions", help="Action type: how actions select cells."),
     ] = Actions.point,
     out: Annotated[
         Path | None,
@@ -194,7 +195,9 @@ def rollout(
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="A file of `rollout` or `play`.")],
+    file: Annotated[
+        Path, typer.Argument(help="Episode file written by `rollout` or `play`.")
+    ],
     html: Annotated[
         Path | None,
         typer.Option("--html", help="Write a page that plays the episode."),
@@ -211,7 +214,7 @@ def replay(
     ] = 0.0,
     path: PathOption = "",
 ) -> None:
-    """Run a recorded episode again, check its rewards, and show it."""
+    """Replay a recorded episode and verify its rewards."""
     check_writable(html)
     check_picture(svg)
     from jaxarc.cli.episodes import show_replay
@@ -239,7 +242,7 @@ def train(
 ) -> None:
     """Train the baseline agent with PPO; run again to resume.
 
-    The folder gets the configuration, checkpoints, metrics.jsonl and curve.svg.
+    Writes the configuration, checkpoints, metrics.jsonl and curve.svg to the folder.
     """
     from jaxarc.cli.train import log_settings, make_config, run_training
 
@@ -261,13 +264,15 @@ def train(
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="Folder of `jaxrig arc train`.")],
+    run: Annotated[
+        Path, typer.Argument(help="Run folder written by `jaxrig arc train`.")
+    ],
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds.")] = 3,
     attempts: Annotated[
         int, typer.Option("--attempts", min=1, help="Attempts per pair.")
     ] = 2,
     out: Annotated[
-        Path | None, typer.Option("--json", help="Write the figures to this file.")
+        Path | None, typer.Option("--json", help="Write the results to this JSON file.")
     ] = None,
 ) -> None:
     """Play every pair, demonstrations and tests, and report how many are solved.
@@ -282,12 +287,12 @@ def evaluate(
 
 
 def download(
-    dataset: Annotated[Download, typer.Argument(help="Which data set.")],
+    dataset: Annotated[Download, typer.Argument(help="Data set to download.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder to put it in.")
+        Path, typer.Option("--output", "-o", help="Output folder.")
     ] = Path("data"),
     force: Annotated[
-        bool, typer.Option("--force", help="Download again what is there already.")
+        bool, typer.Option("--force", help="Download again if the folder exists.")
     ] = False,
 ) -> None:
     """Download data sets with git; the only command that uses the network."""

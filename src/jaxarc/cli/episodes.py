@@ -116,8 +116,8 @@ def read_log_settings(path: Path) -> JaxArcConfig:
     odd = [n for n in sorted(names) if getattr(config, n) != getattr(defaults, n)]
     if odd:
         raise typer.BadParameter(
-            f"{path} sets {', '.join(odd)}, which the command's own options decide: "
-            f"keep {', '.join(GROUPS)} and environment.debug_level"
+            f"{path} sets {', '.join(odd)}, which are set by command-line options: "
+            f"keep only {', '.join(GROUPS)} and environment.debug_level"
         )
     return config
 
@@ -178,7 +178,7 @@ def summarize(recording: Recording, frames: list[EpisodeFrame]) -> str:
     return (
         f"{recording.task} ({recording.dataset}), {kind} {recording.pair + 1}: "
         f"{count_steps(len(frames) - 1)}, return {total:+.3f}, similarity "
-        f"{frames[-1].similarity:.3f}; every reward came out as recorded."
+        f"{frames[-1].similarity:.3f}; all rewards match the recording."
     )
 
 

@@ -128,7 +128,7 @@ def _save(line: str, rest: Words) -> Order:
 def _by_number(name: str, rest: Words) -> Act:
     if int(name) >= NUM_OPERATIONS:
         raise ValueError(
-            f"operation {name} is unknown: they are 0 to {NUM_OPERATIONS - 1}"
+            f"unknown operation {name}: operations are 0 to {NUM_OPERATIONS - 1}"
         )
     return Act(int(name), _cells(name, rest))
 
@@ -324,7 +324,7 @@ class PlaySession:
             self._say("nothing changed", "yellow")
         if player.done:
             verdict = "solved" if bool(player.solved.all()) else "not solved"
-            self._say(f"the episode is over: {verdict} (undo takes the step back)")
+            self._say(f"the episode has ended: {verdict} (undo reverts the last step)")
 
     def save(self, name: str) -> None:
         """Write the episode so far."""

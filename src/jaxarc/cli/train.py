@@ -130,8 +130,8 @@ def log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
         settings = read_log_settings(path)
         if not settings.logging.batched_logging_enabled:
             raise typer.BadParameter(
-                f"{path} leaves logging.batched_logging_enabled off, and training logs "
-                "nothing but updates: switch it on"
+                f"{path} has logging.batched_logging_enabled off, but training logs "
+                "only updates: switch it on"
             )
         tracking = dataclasses.replace(settings.wandb, enabled=True)
         return dataclasses.replace(settings, wandb=tracking) if wandb else settings

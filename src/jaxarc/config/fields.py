@@ -142,6 +142,7 @@ class Config:
     __no_type_check__: ClassVar[bool] = True
 
     section: ClassVar[str] = ""
+    renamed: ClassVar[Mapping[str, str]] = {}  # older name -> field, or "not field"
 
     def __post_init__(self) -> None:
         for name in rules_of(type(self)):
@@ -192,9 +193,17 @@ class Config:
         Values are not checked: call `validate` on the result.
         """
         rules, values = rules_of(cls), {}
-        for key, value in as_mapping(mapping, cls.section).items():
+        for given, value in as_mapping(mapping, cls.section).items():
+            key = cls.renamed.get(given, given)
+            if given in cls.renamed and key.startswith("not "):
+                key = key.removeprefix("not ")
+                value = not value if isinstance(value, bool) else value
             if key not in rules:
                 raise ConfigValidationError(cls._unknown(key))
+            if key in values:
+                raise ConfigValidationError(
+                    f"{cls.full_name(key)} is given twice, once as {given!r}; keep one"
+                )
             values[key] = rules[key].read(as_plain(value, cls.full_name(key)))
         try:
             return cls(**values)

@@ -1,6 +1,6 @@
 """Settings of an environment: actions, data set, episodes, initial grids, rewards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -30,6 +30,10 @@ class ActionConfig(Config):
     """
 
     section: ClassVar[str] = "action"
+    renamed: ClassVar[Mapping[str, str]] = {
+        "num_operations": "max_operations",
+        "clip_invalid_actions": "not allow_invalid_actions",
+    }
 
     selection_format: Annotated[str, one_of("mask", "point", "bbox")] = "mask"
     selection_threshold: Annotated[float, number(0, 1)] = 0.5
@@ -219,7 +223,7 @@ class GridInitializationConfig(Config):
         total = sum(self._weights)
         if not 0 < total < INFINITY:
             yield (
-                f"grid_initialization.demo_weight and the other three weights add up "
+                "grid_initialization.demo_weight and the other three weights add up "
                 f"to {total}; their sum must be finite and above 0"
             )
 
@@ -313,10 +317,13 @@ class RewardConfig(Config):
     - `consecutive_success_bonus`: the second and every later pair of an episode.
     - `efficiency_bonus`: a pair solved within `efficiency_bonus_threshold` steps.
     - `unsolved_submission_penalty`: a submission that does not solve its pair.
+    - `reward_on_submit_only` has no effect of its own: the episode's
+      `training_reward_frequency` decides, and a contradiction is logged.
     """
 
     section: ClassVar[str] = "reward"
 
+    reward_on_submit_only: bool = True
     step_penalty: Annotated[float, number(-10, 1)] = -0.01
     success_bonus: Annotated[float, number(-100, 1000)] = 10.0
     similarity_weight: Annotated[float, number(0, 10)] = 1.0

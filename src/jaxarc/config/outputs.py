@@ -1,7 +1,7 @@
 """Settings of what a run leaves behind: pictures, files, logs, experiment tracking."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -67,6 +67,7 @@ class VisualizationConfig(Config):
     """
 
     section: ClassVar[str] = "visualization"
+    renamed: ClassVar[Mapping[str, str]] = {"memory_limit_mb": "max_memory_mb"}
 
     enabled: bool = True
     level: Annotated[str, one_of(*LEVELS)] = "standard"
@@ -156,7 +157,7 @@ class LoggingConfig(Config):
     batched_logging_enabled: bool = False
 
     def _relation_errors(self) -> Iterator[str]:
-        """Yield log what asks for steps and for fewer lines at once; yield no error."""
+        """Log what asks for steps and for fewer lines at once; yield no error."""
         of_steps = ("log_operations", "log_grid_changes", "log_rewards")
         asked = [name for name in of_steps if getattr(self, name)]
         if asked and self.log_level != "DEBUG":

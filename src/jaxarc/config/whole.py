@@ -68,7 +68,13 @@ class JaxArcConfig(Config):
         return known
 
     def _relation_errors(self) -> Iterator[str]:
-        """Yield log conflicts between groups, which are legal; yield no error."""
+        """Log conflicts between groups, which are legal; yield no error."""
+        on_submit = self.episode.training_reward_frequency == "submit"
+        if on_submit and not self.reward.reward_on_submit_only:
+            logger.warning(
+                "reward.reward_on_submit_only is False, but "
+                "episode.training_reward_frequency is 'submit', which decides"
+            )
         pictures = set(self.visualization.output_formats) - {"console"}
         if self.visualization.enabled and pictures and self.storage.policy == "none":
             logger.warning(
@@ -210,7 +216,7 @@ def _check_keys(node: Any) -> None:
         for key, count in keys.most_common(1):
             if count > 1:
                 raise ConfigValidationError(
-                    f"the YAML gives the key {key!r} {count} times; keep one"
+                    f"the YAML has the key {key!r} {count} times; keep one"
                 )
         for _, child in node.value:
             _check_keys(child)
@@ -247,7 +253,7 @@ def load_jaxarc_config(
         return _compose(get_jaxarc_config_dir(), config_name, overrides or ())
     if not hydra.core.global_hydra.GlobalHydra.instance().is_initialized():
         raise ValueError(
-            "use_jaxarc_configs=False needs a Hydra that is initialized; call this "
+            "use_jaxarc_configs=False needs an initialized Hydra; call this "
             "inside hydra.initialize_config_dir(...)"
         )
     return hydra.compose(config_name=config_name, overrides=list(overrides or ()))

@@ -35,7 +35,7 @@ def check_action_kind(action: Any) -> None:
         return
     hint = "dictionary actions are not supported" if isinstance(action, dict) else ""
     raise TypeError(
-        f"an action is a PointAction, a BboxAction or a MaskAction, not a "
+        "an action is a PointAction, a BboxAction or a MaskAction, not a "
         f"{type(action).__name__}{': ' + hint if hint else ''}; import them from "
         "jaxarc.envs.structured_actions"
     )
@@ -144,7 +144,7 @@ def tasks_or_demo(tasks: Any, config: JaxArcConfig) -> JaxArcTask:
             "parser.get_task_by_id(...) or stack_task_list([...])"
         )
     height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
-    logger.warning("no task was given: a made-up %dx%d task is used", height, width)
+    logger.warning("no task given: using a synthetic %dx%d task", height, width)
     return create_demo_task(height, width)
 
 
@@ -152,9 +152,11 @@ def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
     """Return 0 or 1; None takes the configuration's."""
     mode = config.episode.episode_mode if episode_mode is None else episode_mode
     if is_traced(mode) or not isinstance(mode, int | np.integer | jax.Array):
-        raise ValueError(f"episode_mode is {mode!r}: it is 0 (train) or 1 (test)")
+        raise ValueError(f"episode_mode is {mode!r}: it must be 0 (train) or 1 (test)")
     if int(mode) not in (0, 1):
-        raise ValueError(f"episode_mode is {int(mode)}: it is 0 (train) or 1 (test)")
+        raise ValueError(
+            f"episode_mode is {int(mode)}: it must be 0 (train) or 1 (test)"
+        )
     return int(mode)
 
 

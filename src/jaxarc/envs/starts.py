@@ -84,7 +84,7 @@ def _refuse_repeats(rows: np.ndarray) -> None:
     if len(np.unique(rows)) < len(rows):
         raise ValueError(
             f"subset_indices is {rows.tolist()}: list every row once, or set "
-            "dataset.shuffle_tasks, since rows that repeat have no order to walk"
+            "dataset.shuffle_tasks: repeated rows cannot be visited in order"
         )
 
 

@@ -170,7 +170,8 @@ def load_config(folder: Path | str) -> AgentConfig:
     path = Path(folder) / CONFIG_FILE
     if not path.exists():
         raise FileNotFoundError(
-            f"{path} is not there: {folder} holds no run of `jaxrig arc train`"
+            f"{path} does not exist: {folder} does not contain a run of `jaxrig arc "
+            "train`"
         )
     try:
         values: dict[str, Any] = json.loads(path.read_text())
@@ -207,6 +208,6 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{path}, line {number} is not a record of metrics ({error}): remove the "
-            "line, or train on, which drops it"
+            f"{path}, line {number} is not a metrics record ({error}): remove the "
+            "line, or continue training, which drops it"
         ) from error

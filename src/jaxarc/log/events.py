@@ -72,7 +72,7 @@ def aggregate(data: Mapping[str, Any]) -> dict[str, float]:
     for name, value in data.items():
         array = jnp.asarray(value)
         if array.size == 0:
-            raise ValueError(f"{name} has shape {array.shape}: there is nothing in it")
+            raise ValueError(f"{name} has shape {array.shape}: it is empty")
         if array.ndim == 0:
             found[name] = array
         elif array.dtype == bool:

@@ -271,7 +271,7 @@ def get_operation_name(operation: int) -> str:
     """
     if operation not in range(NUM_OPERATIONS):
         raise ValueError(
-            f"operation {operation} is unknown: they are 0 to {NUM_OPERATIONS - 1}"
+            f"unknown operation {operation}: operations are 0 to {NUM_OPERATIONS - 1}"
         )
     return ARCLEOperationType(operation).label
 

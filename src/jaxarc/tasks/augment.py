@@ -130,14 +130,14 @@ def _checked_symmetry(
 def _checked_permutation(permutation: Int[ArrayLike, " ten"]) -> Int[Array, "10"]:
     if jnp.shape(permutation) != (COLORS,):
         raise ValueError(
-            f"permutation of shape {jnp.shape(permutation)}: it gives a color "
+            f"permutation has shape {jnp.shape(permutation)}: it must have one entry "
             f"for each of the {COLORS} colors"
         )
     if not isinstance(permutation, Tracer):
         values = np.asarray(permutation)
         if sorted(values.tolist()) != list(range(COLORS)):
             raise ValueError(
-                f"{values.tolist()} is no permutation of the colors 0 to 9"
+                f"{values.tolist()} is not a permutation of the colors 0 to 9"
             )
     return jnp.asarray(permutation, jnp.int32)
 

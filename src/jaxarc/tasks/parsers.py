@@ -81,8 +81,8 @@ class TaskParser(ABC):
 
     def _check_embedded(self) -> None:
         raise RuntimeError(
-            f"{self.title} is not carried with the package: give its folder as "
-            "dataset_path (--path on the command line), or fetch it with "
+            f"{self.title} is not included in the package: give its folder as "
+            "dataset_path (--path on the command line), or download it with "
             f"`jaxrig arc download {self.title.lower()}`"
         )
 
@@ -214,8 +214,8 @@ class TaskParser(ABC):
         if task_id not in known:
             stands = "stands for no task" if task_id is None else f"is task {task_id!r}"
             raise ValueError(
-                f"task index {int(task_index)} {stands}, which {self.title} lacks: "
-                "numbers are given in the order tasks are registered, take one from "
+                f"task index {int(task_index)} {stands}, which {self.title} does not "
+                "have: indices follow the order of registration, use "
                 "get_task_index_for_id"
             )
         return self.get_task_by_id(task_id)

@@ -73,7 +73,7 @@ def gather_task(buffer: JaxArcTask, index: Int[ArrayLike, ""]) -> JaxArcTask:
     """Return one task of a buffer; a traced index is clipped to its ends."""
     size = buffer_size(buffer)
     if isinstance(index, int) and not 0 <= index < size:
-        raise ValueError(f"index {index}: the buffer holds tasks 0 to {size - 1}")
+        raise ValueError(f"index {index}: the buffer contains tasks 0 to {size - 1}")
     return jax.tree.map(lambda leaf: jnp.take(leaf, index, axis=0, mode="clip"), buffer)
 
 

@@ -229,8 +229,8 @@ def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
     state = "holds no .json files" if folder.is_dir() else "is not a folder"
     return RuntimeError(
         f"{title}: {what} not found, {os.fspath(folder)!r} {state}: give the "
-        "folder of the data set as dataset_path (--path on the command line), or fetch "
-        "it with `jaxrig arc download`"
+        "folder of the data set as dataset_path (--path on the command line), or "
+        "download it with `jaxrig arc download`"
     )
 
 
@@ -298,7 +298,7 @@ def _save(store: BlobStore, name: str, stamp: str, parsed: ParsedDataset) -> Non
     try:
         store.save(blob, name)
     except OSError as error:
-        logger.info("data set %s was not kept in the cache: %s", name, error)
+        logger.info("data set %s could not be cached: %s", name, error)
 
 
 def _decode(blob: dict[str, Any]) -> ParsedDataset:

@@ -32,7 +32,8 @@ def register_subset(dataset: str, name: str, task_ids: Sequence[str]) -> None:
         raise ValueError("the name of a subset is empty: give it one")
     if isinstance(task_ids, str) or not task_ids:
         raise ValueError(
-            f"subset {name!r} has task_ids={task_ids!r}: it is a list of one id or more"
+            f"subset {name!r} has task_ids={task_ids!r}: it must be a list of at "
+            "least one id"
         )
     _subsets[kind][name.strip().lower()] = tuple(dict.fromkeys(task_ids))
 

@@ -138,7 +138,7 @@ def test_another_result_is_an_error(file):
     file.write_text(
         file.read_text().replace('"success_bonus": 10.0', '"success_bonus": 9.0')
     )
-    assert "step 1 of the episode gives reward" in str(replay(file).exception)
+    assert "step 1 of the episode has reward" in str(replay(file).exception)
 
 
 def test_wrong_files_are_explained(file, tmp_path):

@@ -48,14 +48,14 @@ def test_a_script_answers_the_test(tmp_path):
     done = run("6d0aefbc", "--test", "--script", str(script), "--save", str(path))
     assert done.exit_code == 0
     assert "Target" not in done.output
-    assert "the episode is over: solved" in done.output
+    assert "the episode has ended: solved" in done.output
     assert "1 of 1 pairs solved, 5 steps" in done.output
     assert load_recording(path).mode == 1
 
 
 def test_a_wrong_answer_can_be_taken_back():
     output = run("6d0aefbc", "--test", lines="submit\nfill 1\nundo\nundo\n").output
-    assert "the episode is over: not solved" in output
+    assert "the episode has ended: not solved" in output
     assert "take a step back with undo" in output
     assert "there is no step to undo" in output
     assert "0 of 1 pairs solved, 0 steps" in output
@@ -157,12 +157,12 @@ def test_in_test_mode_pairs_are_tests():
         ("resize 3", "resize takes a height and a width"),
         ("resize 0 3", "of at least 1"),
         ("resize 3 x", "of at least 1"),
-        ("42", "operation 42 is unknown: they are 0 to 41"),
+        ("42", "unknown operation 42: operations are 0 to 41"),
         ("²", "'²' is not a command"),
         ("op", "op needs a number"),
-        ("submit now", "submit takes nothing after it"),
-        ("next 2", "next takes nothing after it"),
-        ("undo 2", "undo takes nothing after it"),
+        ("submit now", "submit takes no arguments"),
+        ("next 2", "next takes no arguments"),
+        ("undo 2", "undo takes no arguments"),
         ("save", "save needs a file"),
     ],
 )

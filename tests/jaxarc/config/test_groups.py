@@ -357,3 +357,14 @@ def test_a_group_of_runs_has_a_name():
     assert WandbConfig.from_hydra({"group": "first", "tags": []}) == WandbConfig(
         group="first", tags=()
     )
+
+
+def test_older_names_are_read_once():
+    read = ActionConfig.from_hydra({"num_operations": 35, "clip_invalid_actions": True})
+    assert read == ActionConfig(max_operations=35, allow_invalid_actions=False)
+    assert ActionConfig.from_hydra({"clip_invalid_actions": False}) == ActionConfig(
+        allow_invalid_actions=True
+    )
+    assert VisualizationConfig.from_hydra({"memory_limit_mb": 7}).max_memory_mb == 7
+    with pytest.raises(ConfigValidationError, match="given twice, once as"):
+        ActionConfig.from_hydra({"max_operations": 3, "num_operations": 3})

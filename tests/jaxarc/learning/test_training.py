@@ -197,9 +197,13 @@ def test_the_same_configuration_may_be_saved_again(tmp_path):
 
 
 def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(FileNotFoundError, match="holds no run of `jaxrig arc train`"):
+    with pytest.raises(
+        FileNotFoundError, match="does not contain a run of `jaxrig arc train`"
+    ):
         load_config(tmp_path)
-    with pytest.raises(FileNotFoundError, match="holds no run of `jaxrig arc train`"):
+    with pytest.raises(
+        FileNotFoundError, match="does not contain a run of `jaxrig arc train`"
+    ):
         load_agent(tmp_path)
     assert read_metrics(tmp_path) == []
 

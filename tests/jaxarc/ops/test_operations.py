@@ -51,7 +51,7 @@ def test_every_operation_has_its_own_number_and_name():
 
 @pytest.mark.parametrize("operation", [-1, 42, 1000])
 def test_unknown_numbers_are_refused(operation):
-    with pytest.raises(ValueError, match=f"operation {operation} is unknown"):
+    with pytest.raises(ValueError, match=f"unknown operation {operation}"):
         get_operation_name(operation)
 
 

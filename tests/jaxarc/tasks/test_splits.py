@@ -144,7 +144,7 @@ def test_files_that_hold_no_subset(tmp_path, text, message):
 
 
 def test_what_is_not_embedded_needs_its_folder():
-    with pytest.raises(RuntimeError, match="MiniARC is not carried with the package"):
+    with pytest.raises(RuntimeError, match="MiniARC is not included in the package"):
         resolve_selector("Mini")
 
 

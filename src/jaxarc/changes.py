@@ -1,0 +1,153 @@
+"""Documented attributes of a state, changed by name and packed again."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Int
+
+from jaxarc import bits
+from jaxarc.episode import Episode, pack_flags, repack
+from jaxarc.ops.canvas import Canvas
+from jaxarc.types import COLOR_RANGE, JaxArcTask, measure
+
+_GRIDS = ("working_grid", "working_grid_mask", "clipboard", "clipboard_mask")
+_FLAGS = ("demo_completion_status", "test_completion_status")
+_ARRAYS = (
+    *("current_example_idx", "episode_mode", "step_count", "episode_done"),
+    *("similarity_score", "action_history"),
+    *("action_history_length", "action_history_write_pos"),
+)
+_PACKED = ("selected", "allowed_operations_mask")
+_REPLACEABLE = (*_GRIDS, *_FLAGS, *_ARRAYS, *_PACKED, "task_data")
+_DERIVED = (
+    *("target_grid", "target_grid_mask", "task_index"),
+    *("available_demo_pairs", "available_test_pairs"),
+)
+
+
+def changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Episode]:
+    """Return tasks and episode of a state with these attributes in place of its own."""
+    for name in changes:
+        _check_name(name)
+    values = {
+        name: _like(name, value, getattr(state, name))
+        for name, value in changes.items()
+        if name != "task_data"
+    }
+    tasks, row = _tasks(state, changes.get("task_data"))
+    current = lambda name: values[name] if name in values else getattr(state, name)
+    flags = [current(name) for name in _FLAGS]
+    selection = state.episode.selection
+    if "selected" in values:
+        selection = bits.pack_rows(values["selected"])
+    allowed = state.episode.allowed
+    if "allowed_operations_mask" in values:
+        allowed = pack_flags(values["allowed_operations_mask"])
+    return tasks, repack(
+        state.episode,
+        _canvas(state, values),
+        selection=selection,
+        task_row=row,
+        allowed=allowed,
+        completed=jnp.concatenate(flags, axis=-1),
+        **{name: values[name] for name in _ARRAYS if name in values},
+    )
+
+
+def _check_name(name: str) -> None:
+    if name in _DERIVED:
+        raise TypeError(
+            f"{name} cannot be replaced: it follows from task_data, episode_mode and "
+            "current_example_idx, replace those"
+        )
+    if name not in _REPLACEABLE:
+        raise TypeError(
+            f"a state has no attribute {name!r} to replace; there are "
+            f"{', '.join(sorted(_REPLACEABLE))}"
+        )
+
+
+def _like(name: str, value: Any, present: Array) -> Array:
+    """Return a value in the type and shape of the present one; scalars fill it."""
+    value = jnp.asarray(value, present.dtype)
+    if value.shape not in ((), present.shape):
+        raise ValueError(
+            f"{name} has shape {value.shape}, the state's {present.shape}: give one of "
+            "that shape, or a single number"
+        )
+    return jnp.broadcast_to(value, present.shape)
+
+
+def _tasks(state: Any, task: Any) -> tuple[JaxArcTask, Int[Array, "*batch"]]:
+    row = state.episode.task_row
+    if task is None:
+        return state.tasks, row
+    shape = state.tasks.pairs.shape[-4:]
+    same = (task.width, task.max_train_pairs) == (
+        state.tasks.width,
+        state.tasks.max_train_pairs,
+    )
+    if task.pairs.shape != shape or not same:
+        raise ValueError(
+            f"task_data is packed as {task.pairs.shape}, the state's task as {shape}: "
+            "load both with the same DatasetConfig, or reset on the other task"
+        )
+    if row.ndim:
+        task = jax.tree.map(lambda x: x[None], task)
+    return task, jnp.zeros_like(row)
+
+
+def _canvas(state: Any, values: dict[str, Array]) -> Canvas:
+    canvas = state.episode.canvas
+    planes, size = canvas.planes, canvas.size
+    clipboard, origin = canvas.clipboard, canvas.origin
+    if "working_grid" in values or "working_grid_mask" in values:
+        planes, size = _working(state, values)
+    if "clipboard" in values or "clipboard_mask" in values:
+        clipboard, origin = _clipboard(state, values)
+    return Canvas(planes, size, clipboard, origin, canvas.width)
+
+
+def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
+    """Return planes and size; cells that a wider mask uncovers are black."""
+    grid = values.get("working_grid", jnp.maximum(state.working_grid, 0))
+    mask = values.get("working_grid_mask", grid >= 0)
+    size = jnp.stack(measure(mask), axis=-1).astype(jnp.int32)
+    _check_working(grid, mask, size)
+    return bits.pack_grid(jnp.where(mask, grid, bits.PADDING)), size
+
+
+def _check_working(grid: Any, mask: Any, size: Any) -> None:
+    """Refuse what is no grid, as far as values are known."""
+    if isinstance(mask, Tracer):
+        return
+    height, width = mask.shape[-2:]
+    sizes = np.asarray(size)[..., None, None, :]
+    rows, columns = np.arange(height)[:, None], np.arange(width)
+    anchored = (rows < sizes[..., 0]) & (columns < sizes[..., 1])
+    if not np.array_equal(anchored, np.asarray(mask)) or not (sizes > 0).all():
+        raise ValueError(
+            "working_grid_mask (or working_grid >= 0) is not a filled rectangle at "
+            "the top left corner: content starts at row 0, column 0"
+        )
+    if isinstance(grid, Tracer):
+        return
+    content = np.asarray(grid)[np.asarray(mask)]
+    if content.min() < 0 or content.max() > COLOR_RANGE[1]:
+        raise ValueError(
+            f"working_grid holds {content.min()} to {content.max()} inside its mask: "
+            "colors are 0 to 9"
+        )
+
+
+def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
+    """Return layers and corner of the content: without a mask, all colors but 0."""
+    grid = jnp.asarray(values.get("clipboard", state.clipboard))
+    mask = values.get("clipboard_mask", grid > 0)
+    planes = bits.pack_grid(jnp.where(mask, grid, bits.PADDING))
+    layers = jnp.concatenate([planes, bits.pack_rows(mask)[..., None, :]], axis=-2)
+    corner = [jnp.argmax(jnp.any(mask, axis=axis), axis=-1) for axis in (-1, -2)]
+    return layers, jnp.stack(corner, axis=-1).astype(jnp.int32)
