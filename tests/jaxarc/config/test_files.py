@@ -65,10 +65,6 @@ def test_what_is_written_is_read_again(mapping):
     assert read_yaml(write_yaml(mapping)) == mapping
 
 
-def test_order_is_kept():
-    assert write_yaml({"b": 1, "a": 2}) == "b: 1\na: 2\n"
-
-
 def test_other_objects_cannot_be_written():
     with pytest.raises(ConfigValidationError, match="cannot be written"):
         write_yaml({"a": object()})

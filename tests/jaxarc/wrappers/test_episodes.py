@@ -10,7 +10,6 @@ import pytest
 from arc_environments import (
     auto_reset,
     clipping,
-    described,
     no_weak_types,
     observe,
     play,
@@ -61,14 +60,6 @@ def test_everything_is_asked_of_the_environment_inside():
     for name in SPACES:
         assert getattr(wrapped, name)() == getattr(env, name)()
     wrapped.close()
-
-
-def test_methods_can_be_handed_to_jax():
-    wrapped = Wrapper(small_env())
-    state, _ = jax.jit(wrapped.reset)(jax.random.key(0))
-    actions = jax.tree.map(lambda x: x[None], point(3))
-    after, _ = jax.lax.scan(wrapped.step, state, actions)
-    assert_same(after, step(wrapped, state, point(3))[0])
 
 
 def test_starts_and_parameters_are_passed_on():
@@ -126,15 +117,6 @@ def test_the_next_episode_is_fresh_while_the_step_is_the_last():
     assert int(state.episode.step_count) == 0
     assert not bool(state.episode.episode_done)
     np.testing.assert_array_equal(after.observation, observe(env, state))
-
-
-def test_resets_and_steps_are_one_carry():
-    for env in (AutoReset(layered()), StepLimit(small_env(), max_steps=2)):
-        first = reset(env, jax.random.key(0))
-        action = row(sample_actions(env, jax.random.key(0), 1), 0)
-        after = step(env, first[0], action)
-        assert described(first) == described(after)
-        assert no_weak_types((first, after))
 
 
 def test_automatic_resets_use_the_parameters_of_the_call():
@@ -327,14 +309,6 @@ def test_rows_equal_single_environments_in_one_trace():
         ]
     assert no_weak_types((states, steps))
     assert len(traces) == 1
-
-
-def test_equal_keys_make_equal_starts():
-    env = Vectorize(small_env())
-    keys = jnp.stack([jax.random.key(3)] * COUNT)
-    states, _ = reset(env, keys)
-    for index in range(1, COUNT):
-        assert_same(row(states, index), row(states, 0))
 
 
 def test_a_start_has_a_value_for_each():
