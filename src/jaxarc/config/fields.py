@@ -48,7 +48,7 @@ def whole(
     most: int = LARGEST_WHOLE,
     unusual_above: float | None = None,
 ) -> Rule:
-    """Return a whole number between two bounds, both included."""
+    """Return the rule of a whole number between two bounds, both included."""
 
     def accepts(value: Any) -> bool:
         number = isinstance(value, int) and not isinstance(value, bool)
@@ -61,7 +61,7 @@ def whole(
 def number(
     least: float = -INFINITY, most: float = INFINITY, above: float = -INFINITY
 ) -> Rule:
-    """Return a finite number between two bounds, both included, and above a third."""
+    """Return the rule of a finite number, with bounds `least` and `most` included."""
 
     def accepts(value: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -86,7 +86,7 @@ def text(empty: bool = True) -> Rule:
 
 
 def one_of(*options: str | int) -> Rule:
-    """Return one of a few values, of the type listed."""
+    """Return the rule of one of a few values, of the type listed."""
 
     def accepts(value: Any) -> bool:
         return any(type(value) is type(x) and value == x for x in options)
@@ -99,7 +99,7 @@ def one_of(*options: str | int) -> Rule:
 
 
 def items(item: Rule, empty: bool = False) -> Rule:
-    """Return a tuple of distinct values that all follow one rule."""
+    """Return the rule of distinct values in a tuple that all follow one rule."""
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, tuple) or not (value or empty):
@@ -220,7 +220,7 @@ class Config:
 
 
 def part(kind: type[Config]) -> Rule:
-    """Return a nested group of settings; in a file, an empty group has the defaults."""
+    """Return the rule of a nested group; in a file, an empty one has the defaults."""
     name = kind.__name__
     return Rule(f"a {name}", lambda value: isinstance(value, kind), kind.from_hydra)
 

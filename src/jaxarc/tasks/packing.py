@@ -238,7 +238,7 @@ def task_contents(tasks: PackedTasks) -> list[str]:
 
 
 def join_tasks(parts: Iterable[PackedTasks]) -> PackedTasks:
-    """Return one after another, nothing left out."""
+    """Concatenate sets of tasks, keeping all."""
     parts = list(parts)
     if len(parts) == 1:
         return parts[0]

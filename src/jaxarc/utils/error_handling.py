@@ -142,7 +142,9 @@ def assert_in_range(value: Any, low: Any, high: Any, name: str = "value") -> Arr
     return _asserted(value, inside, f"{name} must be {low} to {high}")
 
 
-def assert_shape_matches(array: T, shape: tuple[int, ...], name: str = "array") -> T:
+def assert_shape_matches(
+    array: Any, shape: tuple[int, ...], name: str = "array"
+) -> Any:
     """Return the array if it has this shape; shapes are known while tracing."""
     if jnp.shape(array) != tuple(shape):
         raise ValueError(f"{name} has shape {jnp.shape(array)}, not {tuple(shape)}")
