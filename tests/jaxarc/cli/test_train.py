@@ -134,16 +134,3 @@ def test_wrong_words_are_explained(tmp_path):
     assert run("eval").exit_code == 2
     assert "holds no run" in str(run("eval", tmp_path).exception)
     assert run("eval", tmp_path, "--json", tmp_path).exit_code == 2
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("train", ("PPO", "--answer", "--context", "--augment", "--wandb")),
-        ("eval", ("--seeds", "--attempts", "--json", "submitted")),
-    ],
-)
-def test_help(command, words):
-    done = run(command, "--help")
-    assert done.exit_code == 0
-    assert all(word in done.output for word in words)

@@ -335,14 +335,6 @@ def test_mappings_are_configurations(tasks, state):
     assert_equal(row(together, 1), wanted)
 
 
-def test_the_same_key_makes_the_same_start(tasks):
-    buffer = stack_task_list(tasks)
-    assert_equal(arc_reset(KEY, CONFIG, buffer), arc_reset(KEY, CONFIG, buffer))
-    keys = jnp.stack([KEY, KEY, jax.random.key(9)])
-    states, _ = batch_reset(keys, CONFIG, buffer)
-    assert_equal(row(states, 0), row(states, 1))
-
-
 def test_typed_and_raw_keys_are_taken(tasks):
     raw = jax.random.key_data(KEY)
     assert_equal(arc_reset(raw, CONFIG, tasks[0]), arc_reset(KEY, CONFIG, tasks[0]))

@@ -72,11 +72,6 @@ def test_bad_actions_raise(action, validate):
         jax.block_until_ready(validate(action, CONFIG))
 
 
-def test_the_message_names_the_value():
-    with pytest.raises(RuntimeError, match=r"action.row is 9: it must be 0 to 5"):
-        JAXErrorHandler.validate_action(point(0, 9), CONFIG)
-
-
 def test_what_is_no_action_is_refused_while_tracing():
     with pytest.raises(TypeError, match="dictionary actions are not supported"):
         JAXErrorHandler.validate_action({"operation": 0}, CONFIG)
