@@ -140,6 +140,13 @@ def test_a_group_is_no_dictionary():
             JaxArcConfig(storage=StorageConfig(policy="none")),
             "visualization.output_formats has svg, but storage.policy is 'none'",
         ),
+        (
+            JaxArcConfig(
+                episode=ArcEpisodeConfig(training_reward_frequency="submit"),
+                reward=RewardConfig(reward_on_submit_only=False),
+            ),
+            "reward.reward_on_submit_only is False, but",
+        ),
     ],
 )
 def test_conflicts_between_groups_are_logged(caplog, config, sentence):
@@ -271,7 +278,10 @@ def test_a_missing_file_is_missing(tmp_path):
 
 
 # Read through properties of the configuration.
-READ_ELSEWHERE = {"demo_weight", "permutation_weight", "empty_weight", "random_weight"}
+READ_ELSEWHERE = {
+    *("demo_weight", "permutation_weight", "empty_weight", "random_weight"),
+    "reward_on_submit_only",
+}
 
 
 def test_every_setting_is_read_by_something():
