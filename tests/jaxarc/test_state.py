@@ -330,7 +330,8 @@ def test_questions_to_a_state(tasks):
     }
     for name, wanted in asked.items():
         assert getattr(state, name)().tolist() == wanted, name
-    state = state.replace(allowed_operations_mask=np.arange(42) != 3)
+    allowed = np.broadcast_to(np.arange(42) != 3, (2, 42))
+    state = state.replace(allowed_operations_mask=allowed)
     assert [state.is_operation_allowed(i).all() for i in (2, 3, 42)] == [1, 0, 0]
 
 
