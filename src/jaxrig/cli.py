@@ -254,5 +254,7 @@ def main() -> None:
     command = typer.main.get_group(app)
     for entry in system_entries():
         load = functools.partial(_load_commands, entry.name)
-        command.add_command(LazyCommand(entry.name, package_summary(entry), load))
+        command.add_command(
+            LazyCommand(entry.name, package_summary(entry.module), load)
+        )
     command()

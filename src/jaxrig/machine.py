@@ -76,9 +76,9 @@ def system_entries() -> list[metadata.EntryPoint]:
     return sorted((e for e in entries if e.name != "core"), key=lambda e: e.name)
 
 
-def package_summary(entry: metadata.EntryPoint) -> str:
-    """Return the first line of a package's docstring, without importing the package."""
-    package = entry.module.partition(".")[0]
+def package_summary(module: str) -> str:
+    """Return the first line of the docstring of a module's package, unimported."""
+    package = module.partition(".")[0]
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return f"not installed: there is no package {package}"

@@ -150,7 +150,7 @@ def test_solving_the_pair_is_seen_and_ends_the_only_one(task_player):
     task_player.step(Op.FLOOD_FILL_2, (3, 3, 3, 3))
     assert task_player.solved.tolist() == [True]
     assert task_player.done
-    with pytest.raises(ValueError, match="over: take a step back"):
+    with pytest.raises(ValueError, match="has ended: use undo or quit"):
         task_player.step(Op.FILL_0)
 
 

@@ -332,7 +332,7 @@ def test_questions_to_a_state(tasks):
         assert getattr(state, name)().tolist() == wanted, name
     allowed = np.broadcast_to(np.arange(42) != 3, (2, 42))
     state = state.replace(allowed_operations_mask=allowed)
-    assert [state.is_operation_allowed(i).all() for i in (2, 3, 42)] == [1, 0, 0]
+    assert [bool(state.is_operation_allowed(i).all()) for i in (2, 3, 42)] == [1, 0, 0]
 
 
 def test_the_history_is_asked_and_cleared():

@@ -145,7 +145,7 @@ def test_out_of_memory_midway_keeps_what_is_done(monkeypatch):
 
 def test_the_smallest_chunk_that_does_not_fit_is_an_error(monkeypatch):
     exhausted(0, OUT_OF_MEMORY[0], monkeypatch)
-    with pytest.raises(MemoryError, match=r"chunk_size=2, and min_chunk_size=2"):
+    with pytest.raises(MemoryError, match=r"chunk_size=2; min_chunk_size=2"):
         map_chunked(lambda x: x, chunk_size=8, min_chunk_size=2)(jnp.arange(10))
 
 

@@ -132,7 +132,7 @@ def test_trees_with_keys_functions_and_no_floats():
             for compiler in (eqx.filter_jit, compile_once):
                 run = compiler(lambda s: check(s, s.grid > 0, "bad"))
                 assert_trees_close(run(state), state)
-    with pytest.raises(TypeError, match="holds an array"):
+    with pytest.raises(TypeError, match="contains an array"):
         check(None, True, "nothing to check")
 
 

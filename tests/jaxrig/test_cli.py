@@ -308,7 +308,7 @@ def test_a_system_that_does_not_load_takes_nothing_else_with_it(
 
 
 def test_the_help_line_of_a_system_is_the_docstring_of_its_package():
-    lines = {entry.name: package_summary(entry) for entry in system_entries()}
+    lines = {entry.name: package_summary(entry.module) for entry in system_entries()}
     assert lines["arc"] == (jaxarc.__doc__ or "").partition("\n")[0]
     assert set(lines) == {"arc", "trace", "causal"}
 

@@ -42,8 +42,8 @@ def test_mappings_are_read():
         ("a: !!bool maybe", "uses the tag"),
         ("a: " + "[" * 5000 + "]" * 5000, f"more than {MAX_DEPTH} levels"),
         ("a: " + "{x: " * 30 + "1" + "}" * 30, f"more than {MAX_DEPTH} levels"),
-        ("a: 1\nb: 2\na: 3", "gives the key 'a' 2 times; keep one"),
-        ("x: [{a: 1, a: 3}]", "gives the key 'a' 2 times; keep one"),
+        ("a: 1\nb: 2\na: 3", "has the key 'a' 2 times; keep one"),
+        ("x: [{a: 1, a: 3}]", "has the key 'a' 2 times; keep one"),
     ],
 )
 def test_hostile_text_is_refused(text, sentence):
@@ -177,7 +177,7 @@ def test_hydra_is_left_as_it_was(tmp_path):
 
 def test_own_files_need_a_hydra():
     pytest.importorskip("hydra")
-    with pytest.raises(ValueError, match="needs a Hydra that is initialized"):
+    with pytest.raises(ValueError, match="needs an initialized Hydra"):
         load_jaxarc_config(use_jaxarc_configs=False)
 
 

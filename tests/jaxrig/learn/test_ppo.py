@@ -90,7 +90,7 @@ def test_same_state_same_update(key):
     ("values", "message"),
     [
         ({"epochs": 0}, "epochs is 0: give a whole number from 1"),
-        ({"environments": 2, "steps": 4, "minibatches": 8}, "two rows or more"),
+        ({"environments": 2, "steps": 4, "minibatches": 8}, "at least two rows"),
         ({"learning_rate": -1.0}, r"learning_rate is -1\.0: give a number above 0"),
         ({"entropy_coeff": float("nan")}, "entropy_coeff is nan"),
         ({"environments": 5, "steps": 5, "minibatches": 2}, "cannot be split"),
