@@ -97,9 +97,7 @@ def example_from_samples(
 
 @overload
 def create_training_batch(
-    samples: Sequence[Sample],
-    /,
-    target_variable: str | None = None,
+    samples: Sequence[Sample], target_variable: str | None = None, /
 ) -> TrainingBatch: ...
 @overload
 def create_training_batch(
