@@ -29,9 +29,9 @@ from acbo.baselines.structure import exact_predictor
 from acbo.evaluation import evaluate_problems
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.scoring import Cell, draw_scm, draw_task, task_keys
-from acbo.families import SCMConfig
 from acbo.graphs import bucket_parent_sets
 from acbo.policy.advisor import load_policy
+from acbo.random_models import SCMConfig
 from acbo.surrogate.model import SurrogateConfig, set_logits
 from acbo.surrogate.predictor import load_surrogate
 from jaxrig.bench import Benchmark, Measurement, document, run_benchmark

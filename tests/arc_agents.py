@@ -8,7 +8,7 @@ from arc_samples import write_tasks
 from jaxarc.actions import PointAction
 from jaxarc.learning.training import PAINTING, AgentConfig
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.tasks.parse import RawTask
+from jaxarc.tasks.task_json import RawTask
 from jaxrig.learn import Choice, PPOConfig
 
 TINY_PPO = PPOConfig(

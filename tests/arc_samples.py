@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxarc.tasks.packing import Dimensions
-from jaxarc.tasks.parse import RawTask
+from jaxarc.tasks.task_json import RawTask
 
 DATA = Path(
     os.environ.get("JAXRIG_DATA", Path(__file__).parents[2] / "shared" / "data")

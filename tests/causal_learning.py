@@ -1,8 +1,8 @@
 """Recipes small enough to compile in tests."""
 
-from acbo.families import DataConfig, SCMConfig
 from acbo.policy.environment import EpisodeConfig
 from acbo.policy.model import PolicyConfig
+from acbo.random_models import DataConfig, SCMConfig
 from acbo.surrogate.model import SurrogateConfig
 from acbo.training.policy import PolicyRecipe
 from acbo.training.surrogate import SurrogateRecipe

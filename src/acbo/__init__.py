@@ -9,7 +9,6 @@ from jaxrig.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from acbo import acquisition, baselines, evaluation, problems, training
-    from acbo.families import SCMConfig, random_scm, random_scms
     from acbo.mechanisms import (
         create_linear_mechanism,
         create_mechanism,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
         create_parent_set_posterior,
     )
     from acbo.posterior.exact import exact_edge_posterior, exact_parent_posterior
+    from acbo.random_models import SCMConfig, random_scm, random_scms
     from acbo.scm import SCM
     from acbo.surrogate.predictor import Surrogate, load_surrogate
 

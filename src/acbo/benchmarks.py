@@ -11,11 +11,11 @@ import jax
 import numpy as np
 import optax
 
-from acbo.families import DataConfig
 from acbo.graphs import enumerate_possible_parent_sets
 from acbo.policy.environment import EpisodeConfig
 from acbo.posterior.distribution import create_parent_set_posterior
 from acbo.posterior.exact import exact_parent_posterior
+from acbo.random_models import DataConfig
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateConfig
 from acbo.surrogate.predictor import Surrogate, load_surrogate
@@ -34,9 +34,9 @@ from acbo.training.surrogate import (
 )
 from acbo.types import TARGET, VALUE
 from jaxrig.bench import Benchmark, Measurement
+from jaxrig.compile_guard import compile_once
 from jaxrig.memory import tree_bytes
 from jaxrig.timing import compare
-from jaxrig.tracing import compile_once
 
 LEARNING_RATE = 1e-3
 IN_A_ROW = 20  # compiled steps that are timed together

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.types import as_float, check_known
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 IDENTITY, SQUARE, TANH, COSINE = range(4)
 NETWORK_UNITS, FOURIER_UNITS, WAVES = 8, 32, 3

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from acbo.environment import Action, Record, first_history, run_episode
 from acbo.problems import Problem
 from acbo.scm import Intervention
+from jaxrig.compile_guard import compile_once
 from jaxrig.keys import named_key
-from jaxrig.tracing import compile_once
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.ops.operations import FIRST_CONTROL
 from jaxarc.registration import make
 from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
-from jaxarc.tasks.parse import RawTask
 from jaxarc.tasks.samples import gather_task
+from jaxarc.tasks.task_json import RawTask
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AutoReset, PointActionWrapper, Vectorize
 from jaxrig.bench import Benchmark, Measurement

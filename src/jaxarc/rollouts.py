@@ -22,8 +22,8 @@ from jaxarc.wrappers import (
     Vectorize,
     Wrapper,
 )
+from jaxrig.compile_guard import compile_once
 from jaxrig.progress import Meter, scan_with_progress
-from jaxrig.tracing import compile_once
 
 KINDS: dict[str, Any] = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
 FORMS = tuple(KINDS)

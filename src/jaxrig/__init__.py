@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         error_mode,
     )
     from jaxrig.compilation import keep_compilations, record_compilations
+    from jaxrig.compile_guard import RetraceError, adaptive, compile_once
     from jaxrig.keys import batch_keys, named_key
     from jaxrig.memory import (
         compiled_memory,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     )
     from jaxrig.storage import BlobStore
     from jaxrig.timing import Timing, compare, measure
-    from jaxrig.tracing import RetraceError, adaptive, compile_once
 
 __all__ = [
     "BlobStore",

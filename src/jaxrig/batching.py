@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from jaxrig.compile_guard import compile_once
 from jaxrig.dtypes import is_key
 from jaxrig.memory import (
     CompiledMemory,
     compiled_memory,
 )
 from jaxrig.progress import Meter
-from jaxrig.tracing import compile_once
 
 logger = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 from jaxrig.batching import map_chunked
 from jaxrig.bench import Benchmark, Measurement
 from jaxrig.checkpoint import load_tree, save_tree
+from jaxrig.compile_guard import compile_once
 from jaxrig.learn.grpo import GRPOConfig, grpo_init, grpo_update
 from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
 from jaxrig.learn.tabular import corridor, uniform_policy
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter, TextMeter, scan_with_progress
 from jaxrig.timing import compare, measure
-from jaxrig.tracing import compile_once
 
 CALLS = 1_000
 

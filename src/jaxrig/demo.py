@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrig.batching import map_chunked
+from jaxrig.compile_guard import RetraceError, compile_once
 from jaxrig.keys import batch_keys
 from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
 from jaxrig.learn.tabular import (
@@ -35,7 +36,6 @@ from jaxrig.report import (
     png_from_array,
 )
 from jaxrig.timing import compare
-from jaxrig.tracing import RetraceError, compile_once
 
 ITEMS, CHUNKS = 100_000, (1_000, 7_000, 100_000)
 SEEDS, UPDATES = (0, 1, 2), 60

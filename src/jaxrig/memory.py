@@ -13,9 +13,9 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from jaxrig.compile_guard import compile_once
 from jaxrig.devices import Device
 from jaxrig.dtypes import is_key
-from jaxrig.tracing import compile_once
 
 MIB = 1024**2
 

@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from jaxrig.batching import axis_length
+from jaxrig.compile_guard import RetraceError, compile_once
 from jaxrig.dtypes import is_key
 from jaxrig.static import path_of
-from jaxrig.tracing import RetraceError, compile_once
 
 
 def assert_trees_close(

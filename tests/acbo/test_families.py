@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from acbo.families import (
+from acbo.mechanisms import LAPLACE, UNIFORM
+from acbo.random_models import (
     DataConfig,
     SCMConfig,
     draw_dataset,
@@ -16,7 +17,6 @@ from acbo.families import (
     random_scm,
     random_scms,
 )
-from acbo.mechanisms import LAPLACE, UNIFORM
 from jaxrig.testing import assert_one_trace
 
 D, COPIES = 4, 64

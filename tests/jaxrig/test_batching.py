@@ -16,10 +16,10 @@ from jaxrig.batching import (
     map_chunked,
     pad_axis,
 )
+from jaxrig.compile_guard import compile_once
 from jaxrig.memory import compiled_memory, tree_bytes
 from jaxrig.progress import Meter
 from jaxrig.testing import assert_trees_close
-from jaxrig.tracing import compile_once
 
 
 def walk(item, scale):

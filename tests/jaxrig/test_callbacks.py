@@ -17,7 +17,7 @@ from jaxrig.callbacks import (
     host_callback,
     reset_callback_statistics,
 )
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from jaxrig.checks import (
     message_of,
     set_error_mode,
 )
+from jaxrig.compile_guard import compile_once
 from jaxrig.sharding import make_mesh, shard_batch
 from jaxrig.testing import assert_trees_close
-from jaxrig.tracing import compile_once
 
 
 def positive(x):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrig.compile_guard import compile_once
 from jaxrig.memory import (
     MIB,
     compiled_memory,
@@ -11,7 +12,6 @@ from jaxrig.memory import (
     host_memory,
     tree_bytes,
 )
-from jaxrig.tracing import compile_once
 
 
 def test_tree_bytes_counts_arrays_shapes_and_keys_only():

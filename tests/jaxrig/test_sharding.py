@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import TABLE, make_batch, walk
+from jaxrig.compile_guard import compile_once
 from jaxrig.devices import pick_devices, place, set_accelerator_memory
 from jaxrig.sharding import (
     gather,
@@ -23,7 +24,6 @@ from jaxrig.sharding import (
     wait_for_all,
 )
 from jaxrig.testing import assert_trees_close
-from jaxrig.tracing import compile_once
 
 
 @pytest.mark.parametrize("devices", [1, 2, 8])

@@ -12,7 +12,7 @@ import pytest
 
 from jaxrig import checks
 from jaxrig.compilation import record_compilations
-from jaxrig.tracing import RetraceError, adaptive, compile_once
+from jaxrig.compile_guard import RetraceError, adaptive, compile_once
 
 
 class State(eqx.Module):

@@ -10,8 +10,8 @@ import jax
 import typer
 
 from acbo.cli.common import SeedOption, refusing
-from acbo.families import DataConfig
 from acbo.policy.advisor import save_policy
+from acbo.random_models import DataConfig
 from acbo.surrogate.predictor import load_surrogate, save_surrogate
 from acbo.training.policy import (
     JointRecipe,
@@ -29,11 +29,11 @@ from acbo.training.surrogate import (
     update_surrogate,
 )
 from jaxrig.checkpoint import CheckpointManager
+from jaxrig.compile_guard import compile_once
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.learn.train import JsonLines, Metrics
 from jaxrig.learn.train import train as train_loop
 from jaxrig.progress import make_meter
-from jaxrig.tracing import compile_once
 
 SURROGATE, POLICY = "surrogate.ckpt", "policy.ckpt"
 UPDATES = 200  # of the policy, where nothing is said

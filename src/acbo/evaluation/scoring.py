@@ -18,9 +18,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.environment import as_intervention, first_history, run_episode
-from acbo.families import SCMConfig, random_scm
 from acbo.history import History
 from acbo.optimum import best_on_noise, common_noise, mean_under
+from acbo.random_models import SCMConfig, random_scm
 from acbo.scm import SCM
 from acbo.surrogate.encode import VARIABLE_BUCKETS
 from acbo.types import check_direction, lower_is_better

@@ -17,8 +17,8 @@ from acbo.named.model import NamedSCM
 from acbo.named.names import FrozenMap, check_known
 from acbo.scm import Intervention, sample_rows
 from acbo.types import as_float
+from jaxrig.compile_guard import compile_once
 from jaxrig.static import freeze
-from jaxrig.tracing import compile_once
 
 PERFECT, SHIFT = "perfect", "shift"
 

@@ -33,7 +33,7 @@ from acbo.surrogate.encode import (
 from acbo.surrogate.predictor import Surrogate, load_surrogate
 from acbo.types import lower_is_better
 from jaxrig.checkpoint import load_tree, read_header, save_tree
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 SHIPPED = Path(__file__).parent / "policy.ckpt"
 PLAIN_PROGRAM = {

@@ -13,10 +13,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acbo.acquisition import AcquisitionState, RewardWeights, compute_rewards
 from acbo.environment import ProblemSpec, perform, problem_spec
-from acbo.families import SCMConfig, draw_model, draw_rows
 from acbo.history import History
 from acbo.policy.features import PolicyObservation, edges_of, policy_features
 from acbo.policy.model import PolicyAction
+from acbo.random_models import SCMConfig, draw_model, draw_rows
 from acbo.scm import SCM, Intervention, no_intervention, set_variable
 from acbo.surrogate.encode import column_scale
 from acbo.surrogate.predictor import Surrogate

@@ -12,14 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from acbo.posterior.distribution import ParentSetPosterior
-from acbo.posterior.scores import (
-    LOG_ZERO,
-    ScorePrior,
-    constrained_scores,
-    gather_statistics,
-)
-from acbo.posterior.sums import (
+from acbo.posterior.dag_sums import (
     layer_weights,
     predecessor_weights,
     set_masks,
@@ -27,7 +20,8 @@ from acbo.posterior.sums import (
     sum_parent_sets,
     sum_supersets,
 )
-from acbo.posterior.tables import (
+from acbo.posterior.distribution import ParentSetPosterior
+from acbo.posterior.inputs import (
     CheckedData,
     check_constraints,
     check_data,
@@ -36,8 +30,14 @@ from acbo.posterior.tables import (
     pad_rows,
     tier_matrix,
 )
+from acbo.posterior.scores import (
+    LOG_ZERO,
+    ScorePrior,
+    constrained_scores,
+    gather_statistics,
+)
 from acbo.types import Index, check_known
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 # Above these sizes the tables (3**d and 2**d entries) outgrow memory and time.
 MAX_VARIABLES = {"dag": 13, "order": 16}

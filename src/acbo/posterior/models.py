@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.graphs import parent_set_members
+from acbo.posterior.dag_sums import set_masks, sum_orders_into, sum_parent_sets
 from acbo.posterior.scores import (
     ScorePrior,
     Statistics,
@@ -20,7 +21,6 @@ from acbo.posterior.scores import (
     pivots,
     regression_matrix,
 )
-from acbo.posterior.sums import set_masks, sum_orders_into, sum_parent_sets
 from acbo.types import Index
 
 

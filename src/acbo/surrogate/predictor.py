@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from acbo.graphs import bucket_parent_sets, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
-from acbo.posterior.tables import check_data
+from acbo.posterior.inputs import check_data
 from acbo.surrogate.encode import (
     READING_BUCKETS,
     pad_rows,
@@ -29,7 +29,7 @@ from acbo.surrogate.model import (
     set_logits,
 )
 from jaxrig.checkpoint import load_tree, read_header, save_tree
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 SHIPPED = Path(__file__).parent / "surrogate.ckpt"
 

@@ -12,8 +12,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from acbo.families import SCMConfig
 from acbo.policy.environment import EpisodeConfig
+from acbo.random_models import SCMConfig
 from acbo.surrogate.encode import variable_bucket
 from jaxrig.settings import require
 

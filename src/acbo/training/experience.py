@@ -29,11 +29,11 @@ from acbo.training.examples import UNKNOWN, BatchArrays, Example
 from acbo.training.parent_set_model import SetReader
 from acbo.training.policy import PolicyRecipe
 from acbo.training.steps import TrainStep
+from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn import Choice, Evaluation, GRPOState, GRPOUpdate, Step, grpo_update
 from jaxrig.learn.optimizer import make_optimizer, start_optimizer
 from jaxrig.learn.rollout import reset_all, strong
-from jaxrig.tracing import compile_once
 
 
 class Explorer(eqx.Module):

@@ -18,11 +18,11 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from acbo.environment import first_history, run_episode
-from acbo.families import SCMConfig, random_scm
 from acbo.optimum import best_single, outcome_of
 from acbo.policy.advisor import PolicyProposer
 from acbo.policy.environment import EpisodeConfig
 from acbo.policy.model import PolicyConfig, PolicyNetwork
+from acbo.random_models import SCMConfig, random_scm
 from acbo.surrogate.encode import variable_bucket
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.predictor import Surrogate
@@ -57,10 +57,10 @@ from acbo.training.parent_set_model import (
 from acbo.training.policy import PolicyRecipe
 from acbo.training.steps import CompiledStep, create_jax_surrogate_train_step
 from jaxrig.checkpoint import CheckpointManager
+from jaxrig.compile_guard import compile_once
 from jaxrig.keys import named_key, worker_keys
 from jaxrig.learn.train import JsonLines, Metrics, Sink, train
 from jaxrig.progress import Meter
-from jaxrig.tracing import compile_once
 
 ROWS = 30  # observational, before the first experiment
 

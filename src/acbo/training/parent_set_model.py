@@ -39,7 +39,7 @@ from acbo.training.examples import (
     pad_data,
 )
 from acbo.types import CHANNELS, INTERVENED, VALUE
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 
 @jax.tree_util.register_pytree_node_class

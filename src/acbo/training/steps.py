@@ -33,11 +33,11 @@ from acbo.training.examples import (
     encode_named,
 )
 from acbo.training.parent_set_model import ParentSetModel, UserModel, at_precision
+from jaxrig.compile_guard import TRACING_ERRORS, adaptive, compile_once
 from jaxrig.keys import batch_keys
 from jaxrig.learn.optimizer import improve
 from jaxrig.learn.rollout import strong
 from jaxrig.sharding import replicate, shard_batch
-from jaxrig.tracing import TRACING_ERRORS, adaptive, compile_once
 
 MAX_GRADIENT_NORM = 1.0
 PADDED_LOGIT = -1e9  # probability 0 exactly, and 0 * log of it is 0, not NaN

@@ -15,10 +15,10 @@ import optax
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
-from acbo.families import DataConfig, Dataset, draw_dataset
 from acbo.graphs import bucket_parent_sets
 from acbo.posterior.exact import parent_posterior
 from acbo.posterior.scores import parent_marginals
+from acbo.random_models import DataConfig, Dataset, draw_dataset
 from acbo.surrogate.encode import standardize
 from acbo.surrogate.model import (
     Prediction,

@@ -13,8 +13,8 @@ from jaxarc.envs.checks import check_choice
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
 from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper
+from jaxrig.compile_guard import compile_once
 from jaxrig.machine import missing_extra
-from jaxrig.tracing import compile_once
 
 try:
     import gymnasium

@@ -12,14 +12,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
-from jaxarc.envs.calls import (
-    Quick,
-    call_compiled,
-    fields_of,
-    put_together,
-    take_apart,
-    with_fields,
-)
 from jaxarc.envs.checks import (
     ACTION_RULE,
     action_in_range,
@@ -30,6 +22,14 @@ from jaxarc.envs.checks import (
     checked_mode,
     for_each,
     tasks_or_demo,
+)
+from jaxarc.envs.direct_calls import (
+    Quick,
+    call_compiled,
+    fields_of,
+    put_together,
+    take_apart,
+    with_fields,
 )
 from jaxarc.envs.starts import EnvParams, draw_seed, start_episode
 from jaxarc.envs.transition import advance

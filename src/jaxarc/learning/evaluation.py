@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 ATTEMPTS = 2
 

@@ -23,9 +23,9 @@ from jaxarc.wrappers import (
 )
 from jaxrig.atomic import atomic_write
 from jaxrig.checkpoint import CheckpointManager
+from jaxrig.compile_guard import compile_once
 from jaxrig.learn import JsonLines, PPOConfig, PPOState, ppo_init, ppo_update, train
 from jaxrig.progress import Meter
-from jaxrig.tracing import compile_once
 
 PAINTING = (*range(Op.FILL_0, Op.FILL_9 + 1), int(Op.RESIZE))
 CONFIG_FILE = "agent.json"

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from jaxarc.tasks.augment import augment_task, random_augmentation
     from jaxarc.tasks.download import DatasetDownloader, DatasetError
     from jaxarc.tasks.identity import create_jax_task_index, extract_task_id_from_index
-    from jaxarc.tasks.parse import TaskError
     from jaxarc.tasks.parsers import (
         ArcAgiParser,
         ConceptArcParser,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         load_subset,
         register_subset,
     )
+    from jaxarc.tasks.task_json import TaskError
 
 __all__ = [
     "ArcAgiParser",

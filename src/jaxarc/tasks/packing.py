@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxarc import bits
-from jaxarc.tasks.parse import GridArray, RawTask
+from jaxarc.tasks.task_json import GridArray, RawTask
 from jaxarc.types import JaxArcTask
 
 SIDE = bits.LARGEST_SIDE

@@ -25,7 +25,6 @@ from jaxarc.tasks.packing import (
     unpack_task,
     unstacked_task,
 )
-from jaxarc.tasks.parse import RawTask, parse_task
 from jaxarc.tasks.sources import (
     BOTH,
     FolderSource,
@@ -39,6 +38,7 @@ from jaxarc.tasks.sources import (
     mini_folder_source,
     split_parts,
 )
+from jaxarc.tasks.task_json import RawTask, parse_task
 from jaxarc.types import JaxArcTask
 from jaxrig.settings import nearest
 

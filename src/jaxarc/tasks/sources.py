@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from jaxarc.tasks.packing import PackedTasks, combine_tasks, pack_tasks, select_tasks
-from jaxarc.tasks.parse import TaskError, parse_json, parse_task, read_bytes
+from jaxarc.tasks.task_json import TaskError, parse_json, parse_task, read_bytes
 from jaxrig.compilation import cache_folder
 from jaxrig.container import ContainerError
 from jaxrig.machine import install_command

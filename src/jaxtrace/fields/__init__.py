@@ -12,7 +12,7 @@ from jaxtrace.fields.analytic import (
     as_field,
 )
 from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.changing import MeshSlice, make_changing_field
+from jaxtrace.fields.changing_mesh import MeshSlice, make_changing_field
 from jaxtrace.fields.grid import StructuredGridSampler
 from jaxtrace.fields.time_series import FEMTimeSeriesField, TimeSeriesField
 from jaxtrace.fields.unstructured import UnstructuredField, UnstructuredMesh

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxrig.compile_guard import TRACING_ERRORS
 from jaxrig.settings import known_only
-from jaxrig.tracing import TRACING_ERRORS
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
 from jaxtrace.fields.clock import Instant, Numbers
 

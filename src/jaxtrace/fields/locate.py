@@ -13,6 +13,14 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxtrace.fields.box_tree import (
+    Tree,
+    build_parts,
+    in_groups,
+    rows,
+    select,
+    traverse,
+)
 from jaxtrace.fields.reference import (
     Records,
     clamp,
@@ -20,14 +28,6 @@ from jaxtrace.fields.reference import (
     make_records,
     open_records,
     sides,
-)
-from jaxtrace.fields.search import (
-    Tree,
-    build_parts,
-    in_groups,
-    rows,
-    select,
-    traverse,
 )
 from jaxtrace.fields.topology import Mesh, pair_faces, split_faces
 from jaxtrace.fields.walls import (

@@ -11,6 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.box_tree import rows, select
 from jaxtrace.fields.clock import (
     Clock,
     Instant,
@@ -31,7 +32,6 @@ from jaxtrace.fields.locate import (
     no_hint,
 )
 from jaxtrace.fields.reference import clamp, open_records, refine, weights
-from jaxtrace.fields.search import rows, select
 from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
 from jaxtrace.fields.walls import Patches, boundary_patches, closest_point
 

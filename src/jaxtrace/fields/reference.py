@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxtrace.fields.box_tree import rows
 from jaxtrace.fields.cells import KINDS, Kind, Values, later_weights, side_values
-from jaxtrace.fields.search import rows
 from jaxtrace.fields.topology import Mesh, expand
 
 QUICK_STEPS = {4: 3, 8: 5}  # Newton steps from a good guess, by bytes of a number

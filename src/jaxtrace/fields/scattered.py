@@ -13,6 +13,15 @@ from jaxtyping import Array, Float, Int
 from scipy.spatial import Delaunay, QhullError
 
 from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.box_tree import (
+    Tree,
+    build_tree,
+    descend,
+    distances,
+    rows,
+    select,
+    traverse,
+)
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.clock import Clock, Instant, Numbers
 from jaxtrace.fields.mesh import (
@@ -22,15 +31,6 @@ from jaxtrace.fields.mesh import (
     check_clock,
     check_values,
     make_mesh_field,
-)
-from jaxtrace.fields.search import (
-    Tree,
-    build_tree,
-    descend,
-    distances,
-    rows,
-    select,
-    traverse,
 )
 from jaxtrace.fields.topology import check_points, relative_volumes
 from jaxtrace.fields.walls import dot

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.search import (
+from jaxtrace.fields.box_tree import (
     Tree,
     build_parts,
     descend,

@@ -11,14 +11,14 @@ from typing import Any
 
 from jaxrig.machine import missing_extra
 from jaxrig.settings import known_only
-from jaxtrace.io import grids, hdf5, vtk_slices
+from jaxtrace.io import hdf5, netcdf, vtk_slices
 from jaxtrace.io.series import FileFormat, Slices, select
 from jaxtrace.io.steps import PathSpec
 
 FORMATS: dict[str, FileFormat] = {
     "vtk": vtk_slices.FORMAT,
     "hdf5": hdf5.FORMAT,
-    "grid": grids.FORMAT,
+    "grid": netcdf.FORMAT,
 }
 
 

@@ -14,7 +14,11 @@ from jaxtyping import Float
 
 from jaxtrace.config import memory_budget_bytes
 from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.changing import ChangingMeshField, MeshSlice, make_changing_field
+from jaxtrace.fields.changing_mesh import (
+    ChangingMeshField,
+    MeshSlice,
+    make_changing_field,
+)
 from jaxtrace.fields.clock import make_clock
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxrig.tracing import TRACING_ERRORS
+from jaxrig.compile_guard import TRACING_ERRORS
 from jaxtrace.fields.analytic import FunctionField
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.integrators import Tableau

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once, replicate
 from jaxrig.batching import is_out_of_memory
-from jaxrig.tracing import CompiledOnce
+from jaxrig.compile_guard import CompiledOnce
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.tracking.particles import Particles

@@ -17,7 +17,7 @@ from acbo.scm import (
     shift_variables,
 )
 from causal_models import triangle
-from jaxrig.tracing import compile_once
+from jaxrig.compile_guard import compile_once
 
 ROOT = create_root_mechanism
 

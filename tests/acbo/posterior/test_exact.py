@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from acbo.graphs import bucket_parent_sets, parent_set_membership
+from acbo.posterior.dag_sums import set_masks
 from acbo.posterior.exact import (
     check_structure_prior,
     edge_posterior,
@@ -17,7 +18,6 @@ from acbo.posterior.exact import (
     parent_set_log_probs,
 )
 from acbo.posterior.scores import constrained_scores, gather_statistics
-from acbo.posterior.sums import set_masks
 from causal_graphs import (
     all_dags,
     enumerate_posterior,

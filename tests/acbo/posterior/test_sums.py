@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.posterior.scores import LOG_ZERO
-from acbo.posterior.sums import (
+from acbo.posterior.dag_sums import (
     elements_of,
     layer_weights,
     masks_by_size,
@@ -18,6 +17,7 @@ from acbo.posterior.sums import (
     sum_subsets,
     sum_supersets,
 )
+from acbo.posterior.scores import LOG_ZERO
 from causal_graphs import all_dags
 
 D = 4

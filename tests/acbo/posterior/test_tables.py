@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from acbo.posterior.exact import exact_parent_posterior
-from acbo.posterior.tables import (
+from acbo.posterior.inputs import (
     check_constraints,
     check_data,
     edge_matrix,

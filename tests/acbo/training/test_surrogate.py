@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from acbo import exact_parent_posterior
-from acbo.families import DataConfig, SCMConfig, draw_dataset
+from acbo.random_models import DataConfig, SCMConfig, draw_dataset
 from acbo.surrogate.model import Prediction
 from acbo.training.surrogate import (
     SurrogateRecipe,
@@ -21,10 +21,10 @@ from acbo.training.surrogate import (
 )
 from causal_learning import SURROGATE
 from jaxrig.checkpoint import CheckpointManager
+from jaxrig.compile_guard import compile_once
 from jaxrig.learn import train
 from jaxrig.sharding import make_mesh, replicate
 from jaxrig.testing import assert_trees_close
-from jaxrig.tracing import compile_once
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from jaxarc.draw.terminal import (
     print_task,
     render_ansi,
 )
-from jaxarc.tasks.parse import RawTask
+from jaxarc.tasks.task_json import RawTask
 from jaxarc.types import Grid
 
 GRID = np.array([[1, 2, 0], [3, 4, 1], [0, 2, 3]])

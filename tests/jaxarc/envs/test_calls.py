@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 
-from jaxarc.envs.calls import (
+from jaxarc.envs.direct_calls import (
     ONE_BY_ONE,
     Quick,
     knows_one_by_one,

@@ -24,8 +24,8 @@ from jaxarc.actions import (
     create_mask_action,
     create_point_action,
 )
-from jaxarc.envs import Environment, calls, functional
-from jaxarc.envs.calls import take_apart
+from jaxarc.envs import Environment, direct_calls, functional
+from jaxarc.envs.direct_calls import take_apart
 from jaxarc.envs.functional import (
     arc_reset,
     arc_step,
@@ -78,7 +78,7 @@ def traces(function: Any) -> int:
     """How often a compiled function was traced."""
     if function is functional._step:
         return function.direct._cache_size()
-    programs = calls._programs.items()
+    programs = direct_calls._programs.items()
     return sum(p.trace_count for kind, p in programs if kind[0] is function)
 
 
@@ -185,7 +185,7 @@ def test_numbers_of_ever_other_types_are_refused(tasks, states):
         action.col.astype(kind[1]),
     )
     with jax.numpy_dtype_promotion("standard"):
-        for kind in types[: calls.MAX_TRACES]:
+        for kind in types[: direct_calls.MAX_TRACES]:
             arc_step(state, cast(FILL, kind), config)
             batch_step(states, cast(stack([FILL] * BATCH), kind), config)
         with pytest.raises(RetraceError, match="give actions as int32 arrays"):

@@ -16,7 +16,7 @@ from jaxarc.tasks.augment import (
     random_augmentation,
 )
 from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
-from jaxarc.tasks.parse import RawTask
+from jaxarc.tasks.task_json import RawTask
 
 IDENTITY = np.arange(10)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arc_samples import as_json, random_raw_task
-from jaxarc.tasks.parse import (
+from jaxarc.tasks.task_json import (
     MAX_FILE_BYTES,
     MAX_SIDE,
     TaskError,

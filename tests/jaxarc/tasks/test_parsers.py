@@ -26,7 +26,6 @@ from arc_samples import (
 )
 from jaxarc.config.groups import DatasetConfig
 from jaxarc.tasks.packing import Dimensions
-from jaxarc.tasks.parse import TaskError, parse_json, parse_task
 from jaxarc.tasks.parsers import (
     ArcAgiParser,
     ConceptArcParser,
@@ -35,6 +34,7 @@ from jaxarc.tasks.parsers import (
     open_dataset,
 )
 from jaxarc.tasks.sources import embedded_source
+from jaxarc.tasks.task_json import TaskError, parse_json, parse_task
 
 ROOM = Dimensions(12, 10, 4, 3)
 

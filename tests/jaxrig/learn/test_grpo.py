@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.grpo import (
     GRPOConfig,
@@ -29,7 +30,6 @@ from jaxrig.learn.tabular import (
     policy_values,
     uniform_policy,
 )
-from jaxrig.tracing import compile_once
 
 single_update = eqx.filter_jit(grpo_update)
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrig.compile_guard import compile_once
 from jaxrig.learn.ppo import (
     PPOConfig,
     _Batch,
@@ -20,7 +21,6 @@ from jaxrig.learn.tabular import (
     uniform_policy,
 )
 from jaxrig.testing import assert_trees_close
-from jaxrig.tracing import compile_once
 
 
 def test_loss_equals_hand_computed_values():

@@ -13,12 +13,12 @@ import pytest
 
 import killed_run
 from jaxrig.checkpoint import CheckpointManager
+from jaxrig.compile_guard import compile_once
 from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
 from jaxrig.learn.tabular import corridor, uniform_policy
 from jaxrig.learn.train import JsonLines, train
 from jaxrig.progress import Meter
 from jaxrig.testing import assert_trees_close
-from jaxrig.tracing import compile_once
 
 PROBLEM = corridor(3)
 CONFIG = PPOConfig(environments=4, steps=8, minibatches=2, epochs=1)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.changing import MeshSlice, make_changing_field
+from jaxtrace.fields.changing_mesh import MeshSlice, make_changing_field
 from trace_meshes import SIX, lattice, split, warp
 
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])

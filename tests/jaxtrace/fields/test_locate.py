@@ -5,9 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.locate import locate, make_locator, walk
-from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.fields.search import (
+from jaxtrace.fields.box_tree import (
     build_parts,
     build_tree,
     descend,
@@ -15,6 +13,8 @@ from jaxtrace.fields.search import (
     select,
     traverse,
 )
+from jaxtrace.fields.locate import locate, make_locator, walk
+from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.fields.topology import make_mesh
 from trace_meshes import (
     SIX,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.io.geometry import GridAxes
-from jaxtrace.io.grids import (
+from jaxtrace.io.netcdf import (
     GRID_VELOCITIES,
     dimension_roles,
     open_grid,

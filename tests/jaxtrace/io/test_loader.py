@@ -7,7 +7,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 import trace_files as files
 from jaxtrace.config import configure, reset_config
-from jaxtrace.fields.changing import ChangingMeshField
+from jaxtrace.fields.changing_mesh import ChangingMeshField
 from jaxtrace.fields.grid import GridField
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField

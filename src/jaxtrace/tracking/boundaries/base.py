@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig import compile_once
-from jaxrig.tracing import TRACING_ERRORS
+from jaxrig.compile_guard import TRACING_ERRORS
 from jaxtrace.fields.base import AbstractField, as_positions
 from jaxtrace.tracking.particles import (
     Draw,

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.box_tree import rows
 from jaxtrace.fields.clock import Clock, Instant, Numbers, steady_clock
 from jaxtrace.fields.locate import (
     NOWHERE,
@@ -37,7 +38,6 @@ from jaxtrace.fields.mesh import (
     unit_scale,
     whole_slice,
 )
-from jaxtrace.fields.search import rows
 from jaxtrace.fields.topology import Mesh, check_points, coincident, flatten, make_mesh
 
 Positions = Float[Array, "n 3"]

@@ -145,7 +145,7 @@ def _sum_levels(
 def sum_orders_into(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]:
     """Return log weight of all orders of W with their graphs, for every W.
 
-    `sums` are those of `acbo.posterior.sums.sum_parent_sets`.
+    `sums` are those of `acbo.posterior.dag_sums.sum_parent_sets`.
     """
     return _sum_levels(sums, outward=False)
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from jaxarc.types import is_traced
 from jaxrig import RetraceError, compile_once
-from jaxrig.tracing import CompiledOnce
+from jaxrig.compile_guard import CompiledOnce
 
 # Parts that use memory again wait for each other, and XLA then runs them in its own
 # thread one by one.
