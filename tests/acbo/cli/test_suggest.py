@@ -75,7 +75,7 @@ def test_a_real_policy(call, tmp_path, monkeypatch):
     [
         (None, ("--target", "Q"), "target 'Q' is not known"),
         (["1,2,3,"], ("--target", "Y"), "the table has 1 row"),
-        ([*chain_lines(), "nan,1,1,"], ("--target", "Y"), "holds nan"),
+        ([*chain_lines(), "nan,1,1,"], ("--target", "Y"), "is nan"),
         (None, ("--target", "Y", "--range", "X=1"), "is not NAME=LOW:HIGH"),
     ],
 )

@@ -66,7 +66,7 @@ def test_frames_and_files_make_the_round_trip(tmp_path):
     [
         ({}, {"names": ["q"]}, "column 'q' is not known; .* There are: dose one, y, z"),
         ({}, {"target": "q"}, "target 'q' is not known"),
-        ({"y": [1.0, None, 3.0]}, {}, "row 2, column 'y' holds nan"),
+        ({"y": [1.0, None, 3.0]}, {}, "row 2, column 'y' is nan"),
         ({"y": ["1", "2", "low"]}, {}, "row 3, column 'y' holds 'low'"),
         ({"y": [1.0, 2.0, float("inf")]}, {}, "row 3, column 'y' holds inf"),
         ({"y": [7, 7, 7]}, {}, "column 'y' is 7 in every row"),
@@ -95,7 +95,7 @@ def test_one_row_is_too_few():
 def test_wrong_files_are_named(tmp_path):
     path = tmp_path / "broken.csv"
     path.write_text("x,y\n1,2\n3,\n")
-    with pytest.raises(ValueError, match=r"broken.csv: row 2, column 'y' holds nan"):
+    with pytest.raises(ValueError, match=r"broken.csv: row 2, column 'y' is nan"):
         read_csv(path)
     path.write_text("")
     with pytest.raises(ValueError, match=r"broken.csv is not a CSV table"):
