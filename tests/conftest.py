@@ -7,7 +7,9 @@ import hypothesis
 import jax
 import pytest
 
-MAX_MAPS = 8_000  # memory maps of a process: three or four for each program
+from jaxrig.memory import host_memory
+
+MAX_RESIDENT = 6 * 2**30  # bytes of a test process
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
 # Tests compile much and compute little: half the compile time is LLVM's optimizing.
@@ -29,15 +31,14 @@ hypothesis.settings.load_profile("jaxrig")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_programs():
-    """Drop compiled programs between modules once there are many.
+def little_memory():
+    """Drop compiled programs between modules once they fill the memory.
 
-    A process that holds many thousands of them has crashed inside XLA's compiler, and
-    their memory is only returned this way. What is needed again comes from the disk.
+    A process with thousands of them has crashed inside XLA's compiler. What is needed
+    again comes from the disk.
     """
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and len(maps.read_bytes().splitlines()) > MAX_MAPS:
+    if host_memory().resident > MAX_RESIDENT:
         jax.clear_caches()
 
 

@@ -169,6 +169,7 @@ def stop_halfway(fraction):
 
 
 @pytest.mark.parametrize("later", [{"batch_size": 7}, {"devices": 8}], ids=str)
+@pytest.mark.slow  # many programs
 def test_a_run_goes_on_with_other_batches_and_devices(tmp_path, later):
     name, output = "grid, uniform inlet", tmp_path / "run.zarr"
     with pytest.raises(Stopped):

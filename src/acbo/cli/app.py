@@ -47,7 +47,7 @@ COMMANDS = {
     "eval": Entry(
         "acbo.cli.evaluate",
         "evaluate_models",
-        "Evaluate how well methods find causes and optimize targets on held-out models.",
+        "Evaluate how well methods find causes and optimize targets.",
     ),
 }
 

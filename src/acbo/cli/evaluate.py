@@ -92,7 +92,7 @@ def evaluate_models(
         Path | None, typer.Option("--out", help="Output folder for pictures.")
     ] = None,
 ) -> None:
-    """Evaluate how well methods find causes and optimize targets on held-out models."""
+    """Evaluate how well methods find causes and optimize targets."""
     check_writable(json)
     console = make_console()
     with refusing():

@@ -67,8 +67,8 @@ def test_frames_and_files_make_the_round_trip(tmp_path):
         ({}, {"names": ["q"]}, "column 'q' is not known; .* There are: dose one, y, z"),
         ({}, {"target": "q"}, "target 'q' is not known"),
         ({"y": [1.0, None, 3.0]}, {}, "row 2, column 'y' is nan"),
-        ({"y": ["1", "2", "low"]}, {}, "row 3, column 'y' holds 'low'"),
-        ({"y": [1.0, 2.0, float("inf")]}, {}, "row 3, column 'y' holds inf"),
+        ({"y": ["1", "2", "low"]}, {}, "row 3, column 'y' is 'low'"),
+        ({"y": [1.0, 2.0, float("inf")]}, {}, "row 3, column 'y' is inf"),
         ({"y": [7, 7, 7]}, {}, "column 'y' is 7 in every row"),
         (
             {"intervention_targets": ["", "dose two", ""]},

@@ -77,7 +77,7 @@ def test_frames_bring_their_names():
     assert (table.names, table.target) == (("A", "B", "Y"), 1)
     assert check_data(VALUES, None, None).names == ("X0", "X1", "X2")
     mixed = pd.DataFrame({"A": [1.0, 2.0], "note": ["x", "y"]})
-    with pytest.raises(ValueError, match="column 'note' does not hold numbers"):
+    with pytest.raises(ValueError, match="column 'note' is not numeric"):
         check_data(mixed, None, "A")
 
 

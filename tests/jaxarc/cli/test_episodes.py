@@ -68,6 +68,7 @@ def rollout(*words):
     return CliRunner().invoke(app, ["rollout", *words])
 
 
+@pytest.mark.slow  # many programs
 def test_figures_a_replay_file_and_a_log(tmp_path):
     path = tmp_path / "e.json"
     log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")

@@ -83,6 +83,7 @@ def test_running_again_goes_on(tasks, tmp_path):
     )
 
 
+@pytest.mark.slow  # many programs
 def test_metrics_go_to_wandb_where_it_is(tasks, tmp_path, monkeypatch):
     logged, started, ended = [], [], []
 

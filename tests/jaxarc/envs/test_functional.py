@@ -172,6 +172,7 @@ def test_one_trace_for_batches_of_one_size(tasks):
     assert traces(functional._reset_batch) - before[1] == 1
 
 
+@pytest.mark.slow  # many programs
 def test_numbers_of_ever_other_types_are_refused(tasks, states):
     """One kind of call has a budget of traces, which the types of numbers use up."""
     config = make_config(SHAPE, steps=33)
@@ -323,6 +324,7 @@ def test_the_task_rules_the_shape_and_the_configuration_the_bounds():
     assert np.argwhere(after.working_grid == 1).tolist() == [[4, 4]]
 
 
+@pytest.mark.slow  # many programs
 def test_mappings_are_configurations(tasks, state):
     plain = {"dataset": {"max_grid_height": 5, "max_grid_width": 7}}
     start = lambda config: arc_reset(KEY, config, tasks[0], 0, 0)[0]

@@ -84,6 +84,7 @@ def random_action():
     return random_move(np.random.default_rng(0), (5, 5), "point").action()
 
 
+@pytest.mark.slow  # many programs
 def test_wrapped_states_and_documented_states_are_taken():
     env = small_env()
     wrapped = MetricsWrapper(env)

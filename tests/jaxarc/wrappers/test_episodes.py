@@ -286,6 +286,7 @@ def flat_layers(**kw):
     return AutoReset(MetricsWrapper(env))
 
 
+@pytest.mark.slow  # many programs
 def test_rows_equal_single_environments_in_one_trace():
     one = flat_layers(augment=True)
     env = Vectorize(one)
@@ -350,6 +351,7 @@ def test_the_tasks_exist_once():
     assert f"tensor<{mapped}x" not in text
 
 
+@pytest.mark.slow  # many programs
 def test_documented_views_of_a_batch():
     env = Vectorize(MetricsWrapper(small_env()))
     states, first = reset(env, jax.random.split(jax.random.key(0), 3))

@@ -101,6 +101,7 @@ def context_by_hand(task, skipped, count):
 @pytest.mark.parametrize(
     ("mode", "augment", "count"), [(0, False, 2), (0, True, 5), (1, True, 1)]
 )
+@pytest.mark.slow  # many programs
 def test_the_context_is_the_other_demonstrations(mode, augment, count):
     buffer, puzzles = small_buffer(demos=3), small_puzzles(demos=3)
     inner = small_env(buffer=buffer, episode_mode=mode, augment=augment)

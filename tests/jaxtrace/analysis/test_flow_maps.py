@@ -204,6 +204,7 @@ class Slices:
         return self.geometry, self.read(index)
 
 
+@pytest.mark.slow  # many programs
 def test_a_streamed_field_gives_what_the_whole_one_does():
     slices = Slices()
     values = np.stack([slices.read(i) for i in range(21)])
@@ -396,6 +397,7 @@ def test_gridded_data_come_close_to_the_formula():
 
 
 @pytest.mark.usefixtures("double")
+@pytest.mark.slow  # many programs
 def test_data_of_a_solver_as_grid_and_as_elements():
     case = files.data_folder("nek5000_eddy") / "eddy_uv.nek5000"
     axes = np.linspace(1, 5, 4), np.linspace(2, 4, 3)

@@ -72,6 +72,7 @@ def test_equal_meshes_are_kept_once():
     np.testing.assert_allclose(ask(field, x, 1.5)[0], 3.0 * x @ SLOPE, atol=1e-5)
 
 
+@pytest.mark.slow  # many programs
 def test_meshes_of_different_kinds_follow_each_other():
     points, cells = lattice((3, 3, 3))
     hexes = MeshSlice(points, cells, 3 * points @ SLOPE)
@@ -80,6 +81,7 @@ def test_meshes_of_different_kinds_follow_each_other():
     np.testing.assert_allclose(ask(field, x, 0.5)[0], 2 * x @ SLOPE, atol=1e-5)
 
 
+@pytest.mark.slow  # many programs
 def test_a_mesh_that_ends_earlier_answers_with_its_edge():
     near = at((3, 3, 3), 1.0)
     far = near._replace(points=near.points * [2, 1, 1])
@@ -98,6 +100,7 @@ def test_a_mesh_that_ends_earlier_answers_with_its_edge():
     assert field.get_time_bounds() == (0.0, 1.0)
 
 
+@pytest.mark.slow  # many programs
 def test_paths_leave_the_mesh_of_the_moment():
     near = at((3, 3, 3), 1.0)
     far = near._replace(points=near.points * [2, 1, 1])

@@ -103,6 +103,7 @@ def test_sorting_by_cell_changes_nothing(reference, monkeypatch):
     np.testing.assert_array_equal(got.positions, reference.positions[:, ::-1])
 
 
+@pytest.mark.slow  # many programs
 def test_uncompiled_runs_give_the_same():
     got = create_tracker(
         "euler", noise_field(), mirrors(), use_jax_jit=False

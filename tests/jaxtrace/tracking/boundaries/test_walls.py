@@ -53,6 +53,7 @@ def test_a_mirror_returns_the_rest_of_the_way(bend):
     np.testing.assert_allclose(found.positions, [[1.75, 0.6, 0.5]] * COUNT, atol=1e-5)
 
 
+@pytest.mark.slow  # many programs
 def test_a_mirror_in_a_corner_returns_it_twice(bend):
     found = step(bend, "reflect", [0.2, 0.3, 0.5], [-0.3, -0.4, 0.5])
     np.testing.assert_allclose(found.positions[0], [0.3, 0.4, 0.5], atol=1e-5)
@@ -76,6 +77,7 @@ def test_glue_holds_for_good(bend):
     assert np.isnan(found.final.exit_time).all()
 
 
+@pytest.mark.slow  # many programs
 def test_a_sink_takes_particles_at_the_wall_in_time(bend):
     seeds = np.array([[0.3, 0.4, 0.5], [1.6, 0.4, 0.5]], np.float32)
     limit = wall_boundary("absorb")
