@@ -107,7 +107,7 @@ def tracking_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
     with warnings.catch_warnings():
         # It asks for a GPU, and for a dt that its own clock does not have.
         warnings.filterwarnings("ignore", "no gpu device", RuntimeWarning)
-        warnings.filterwarnings("ignore", "dt=0.005 is longer", UserWarning)
+        warnings.filterwarnings("ignore", "dt=0.005 is larger", UserWarning)
         yield Guide(names, checks)
     reset_config()
 

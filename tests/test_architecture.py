@@ -58,7 +58,7 @@ def test_the_design_page_shows_the_contract():
         for contract in project["tool"]["importlinter"]["contracts"]
         if contract.get("containers") == ["jaxrig"]
     )
-    layers = [set(layer.split(" | ")) for layer in core["layers"]]
+    layers = [set(re.split(" [|:] ", layer)) for layer in core["layers"]]
     table = re.search(r"(?:^\|.*\n)+", (ROOT / "docs/design.md").read_text(), re.M)
     assert table is not None
     rows = [line.split("|")[1] for line in table[0].splitlines()[2:]]

@@ -51,6 +51,7 @@ def test_uniform():
 
 
 @pytest.mark.parametrize("name", ["euler", "rk4"])
+@pytest.mark.slow  # compiles a program of its own
 def test_uniform_on_triangles(name):
     velocity = np.array([1e-3, 5e-4, 0.0])
     points, cells, values = triangles(8, 20.0, lambda p: 0 * p + velocity)
@@ -72,6 +73,7 @@ def test_solid_rotation_on_a_grid():
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_solid_rotation_on_triangles():
     rate = 2 * np.pi / HOUR
     points, cells, values = triangles(40, 8.0, turn(rate))

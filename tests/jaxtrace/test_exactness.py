@@ -115,11 +115,13 @@ def check(name, scale, count, dtype, tolerance):
 
 
 @pytest.mark.parametrize("name", ["graded", "slivers", "mixed", "refined"])
+@pytest.mark.slow  # compiles a program of its own
 def test_single_precision_at_every_scale(name):
     for scale in (1e-6, 1.0, 1e6):
         check(name, scale, 2_000, np.float32, 1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_double_precision_at_every_scale(double):
     for scale in (1e-6, 1.0, 1e6):
         check("mixed", scale, 2_000, np.float64, 1e-12)
@@ -164,6 +166,7 @@ def on_faces(points, rows, codes, count):
 
 
 @pytest.mark.parametrize("name", ["slivers", "mixed"])
+@pytest.mark.slow  # compiles a program of its own
 def test_nothing_jumps_across_a_face(double, name):
     """Rough values: whatever the cell on either side, the face has one value."""
     points, rows, codes = mesh(name)

@@ -155,7 +155,7 @@ def test_graphs_and_pairs_are_read_alike():
     ("graph", "words"),
     [
         (nx.DiGraph([("A", "B"), ("B", "A")]), "cycle: A -> B -> A"),
-        (nx.Graph([("A", "B")]), "a Graph does not say what causes what"),
+        (nx.Graph([("A", "B")]), "a Graph is not directed"),
         (nx.MultiDiGraph([("A", "B")]), "MultiDiGraph"),
         (nx.DiGraph([(1, 2)]), "1 is not a valid name"),
         (nx.DiGraph([("A", "Z")]), "'Z' is not known; .* There are: A, B"),

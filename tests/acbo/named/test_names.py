@@ -52,7 +52,7 @@ def test_without_edges_the_given_order_stays():
     ("call", "words"),
     [
         (lambda: check_names(["a", "b", "a"]), "'a' is a duplicate"),
-        (lambda: check_names(["a", ""]), "'' is not a name"),
+        (lambda: check_names(["a", ""]), "'' is not a valid name"),
         (lambda: check_known("q", {"a", "b"}), "'q' is not known; .* There are: a, b"),
         (lambda: check_edges(["a", "b"], [("a", "q")]), "'q' is not known"),
         (lambda: check_edges(["a", "b"], ["ab"]), "not a pair"),

@@ -19,6 +19,7 @@ def run(*words, lines=""):
     return CliRunner().invoke(app, ["play", *words], input=lines)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_demonstration_is_solved_and_saved(tmp_path):
     path = tmp_path / "e.json"
     done = run("00d62c1b", lines=f"{SOLUTION}save {path}\nquit\n")
@@ -30,6 +31,7 @@ def test_a_demonstration_is_solved_and_saved(tmp_path):
     assert frames[-1].similarity == 1.0
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_mistakes_lose_nothing():
     lines = "flood 4 2 2\nflod 4 3 3\nfill 4 9 9\nsave /dev/null/x\nflood 4 3 3\n"
     output = run("00d62c1b", lines=lines).output
@@ -39,6 +41,7 @@ def test_mistakes_lose_nothing():
     assert "1 of 5 pairs solved, 2 steps" in output
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_script_answers_the_test(tmp_path):
     script = tmp_path / "script.txt"
     script.write_text(
@@ -53,14 +56,16 @@ def test_a_script_answers_the_test(tmp_path):
     assert load_recording(path).mode == 1
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_wrong_answer_can_be_taken_back():
     output = run("6d0aefbc", "--test", lines="submit\nfill 1\nundo\nundo\n").output
     assert "the episode has ended: not solved" in output
-    assert "take a step back with undo" in output
+    assert "undo reverts the last step" in output
     assert "there is no step to undo" in output
     assert "0 of 1 pairs solved, 0 steps" in output
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_looking_around_takes_no_step():
     output = run("00d62c1b", lines="help\ndemos\nshow\nrotate cw 0 0 1 2\n").output
     assert "take the last step back" in output
@@ -69,6 +74,7 @@ def test_looking_around_takes_no_step():
     assert "1 step," in output
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_moving_between_pairs():
     output = run("00d62c1b", "--pair", "2", lines="next\nprev\nprev\n").output
     where = [f"demonstration {n} of 5" for n in (2, 3, 2, 1)]
@@ -84,12 +90,14 @@ def test_moving_between_pairs():
         (("00d62c1b", "--save", "/"), "/ is a folder, not a file"),
     ],
 )
+@pytest.mark.slow  # compiles a program of its own
 def test_wrong_options_are_explained(words, message):
     done = run(*words)
     assert done.exit_code == 2
     assert message in " ".join(done.output.replace("│", "").split())
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_an_unknown_task_suggests_another():
     done = run("00d62c1x")
     assert isinstance(done.exception, ValueError)
@@ -160,9 +168,9 @@ def test_in_test_mode_pairs_are_tests():
         ("42", "unknown operation 42: operations are 0 to 41"),
         ("²", "'²' is not a command"),
         ("op", "op needs a number"),
-        ("submit now", "submit takes no arguments"),
-        ("next 2", "next takes no arguments"),
-        ("undo 2", "undo takes no arguments"),
+        ("submit now", "submit takes nothing after it"),
+        ("next 2", "next takes nothing after it"),
+        ("undo 2", "undo takes nothing after it"),
         ("save", "save needs a file"),
     ],
 )

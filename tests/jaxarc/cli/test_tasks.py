@@ -118,7 +118,7 @@ def test_wrong_words_are_explained(words, message):
 def test_a_selector_needs_a_data_set():
     done = list_tasks("-s", "train")
     assert done.exit_code == 2
-    assert "name the data set" in done.output
+    assert "list AGI1" in done.output
 
 
 def show(*words):

@@ -101,6 +101,7 @@ def test_metrics_go_to_wandb_where_it_is(tasks, tmp_path, monkeypatch):
     assert ended == [True]
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_updates_are_logged_as_the_file_says(tasks, tmp_path):
     rules = {"batched_logging_enabled": True, "log_frequency": 2}
     log_config(tmp_path, logging=rules).to_yaml_file(tmp_path / "log.yaml")
@@ -115,6 +116,7 @@ def test_updates_are_logged_as_the_file_says(tasks, tmp_path):
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_file_that_logs_nothing_is_refused(tasks, tmp_path):
     log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")
     words = ("--out", tmp_path / "r", "--path", tasks, "--log", tmp_path / "log.yaml")
@@ -123,6 +125,7 @@ def test_a_file_that_logs_nothing_is_refused(tasks, tmp_path):
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_without_wandb_the_extra_is_named(tasks, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)
     done = run("train", "--out", tmp_path, "--path", tasks, "--wandb", *SMALL)
@@ -133,5 +136,5 @@ def test_without_wandb_the_extra_is_named(tasks, tmp_path, monkeypatch):
 def test_wrong_words_are_explained(tmp_path):
     assert run("train", "--updates", 0).exit_code == 2
     assert run("eval").exit_code == 2
-    assert "holds no run" in str(run("eval", tmp_path).exception)
+    assert "does not contain a run" in str(run("eval", tmp_path).exception)
     assert run("eval", tmp_path, "--json", tmp_path).exit_code == 2

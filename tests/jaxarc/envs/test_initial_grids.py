@@ -57,12 +57,14 @@ def draws(config, grid, count=60):
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_copy_is_the_input():
     grid = example()
     for found in draws(only("demo"), grid, 5):
         np.testing.assert_array_equal(found, grid)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_an_empty_grid_is_black_in_the_active_area():
     grid = example()
     for found in draws(only("empty"), grid, 5):
@@ -82,6 +84,7 @@ def inner(grid):
         ("reflect", [np.fliplr, np.flipud]),
     ],
 )
+@pytest.mark.slow  # compiles a program of its own
 def test_permutations_move_the_content_alone(kind, results):
     grid = example()
     found = draws(only("permutation", permutation_types=(kind,)), grid)
@@ -92,6 +95,7 @@ def test_permutations_move_the_content_alone(kind, results):
     assert len(seen) == (3 if kind == "rotate" else 2)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_colors_are_renamed_one_to_one_and_black_stays():
     grid = example()
     found = draws(only("permutation", permutation_types=("color_remap",)), grid)
@@ -103,6 +107,7 @@ def test_colors_are_renamed_one_to_one_and_black_stays():
     assert len({one.tobytes() for one in found}) > 30
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_without_a_square_only_half_turns():
     grid = example(side=5)
     turn = lambda key, *grid: permuted_grid(key, grid[0], grid[1], WIDTH, ("rotate",))
@@ -110,6 +115,7 @@ def test_without_a_square_only_half_turns():
         np.testing.assert_array_equal(inner(found), np.rot90(inner(grid), 2))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_no_kind_of_permutation_is_a_copy():
     grid = example()
     (found,) = drawn(
@@ -119,6 +125,7 @@ def test_no_kind_of_permutation_is_a_copy():
 
 
 @pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.slow  # compiles a program of its own
 def test_random_grids_fill_about_their_share(dense):
     grid = np.zeros((WIDTH, WIDTH), np.int32)
     grid[:, 5] = -1
@@ -135,6 +142,7 @@ def test_random_grids_fill_about_their_share(dense):
     assert abs(share - 0.4) < 0.02 if not dense else 0.36 < share < 0.46
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_weights_are_shares():
     grid = example()
     config = GridInitializationConfig(
@@ -160,6 +168,7 @@ def likeness(grid, wanted):
 @pytest.mark.parametrize(
     ("kind", "augment"), [("permutation", True), ("empty", False), ("random", False)]
 )
+@pytest.mark.slow  # compiles a program of its own
 def test_a_start_is_as_similar_as_its_grid(kind, augment):
     env = initialized(only(kind), augment=augment)
     for number in range(6):
@@ -172,6 +181,7 @@ def test_a_start_is_as_similar_as_its_grid(kind, augment):
         assert float(step.extras["similarity"]) == float(arc.similarity_score)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_in_test_mode_the_similarity_stays_hidden():
     env = initialized(only("demo"), episode_mode=1)
     state, step = env.reset(jax.random.key(0))
@@ -179,6 +189,7 @@ def test_in_test_mode_the_similarity_stays_hidden():
     assert float(env.arc_state(state).similarity_score) == 0.0
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_copies_change_nothing_but_the_way_there():
     plain, copied = small_env(), initialized(only("demo"))
     key = jax.random.key(4)

@@ -290,6 +290,7 @@ def test_a_batch_over_several_devices_is_renewed_alike():
     assert_same(gather(found), wanted(done))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_an_episode_that_is_not_mapped_is_the_same_for_all():
     params = small_params()
     episodes, numbers, _ = renewed(params)
@@ -302,6 +303,7 @@ def test_an_episode_that_is_not_mapped_is_the_same_for_all():
         assert_same(row, go(numbers[index], done[index]))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_parameters_may_be_mapped_too():
     params = small_params(subset_indices=[3, 0])
     episodes, numbers, _ = renewed(params)

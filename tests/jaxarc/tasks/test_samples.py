@@ -124,7 +124,7 @@ def test_a_single_task_is_no_buffer():
     buffer = stack_task_list(some_tasks())
     for index in (-1, 4):
         with pytest.raises(
-            ValueError, match=f"index {index}: the buffer holds tasks 0"
+            ValueError, match=f"index {index}: the buffer contains tasks 0"
         ):
             gather_task(buffer, index)
 

@@ -96,7 +96,7 @@ def test_what_cannot_be_registered():
     with pytest.raises(ValueError, match="name of a subset is empty"):
         register_subset("AGI1", " ", ["a"])
     for ids in ([], "abc"):
-        with pytest.raises(ValueError, match="a list of one id or more"):
+        with pytest.raises(ValueError, match="a list of at least one id"):
             register_subset("AGI1", "x", ids)
     with pytest.raises(ValueError, match="is not known"):
         register_subset("AGI9", "x", ["a"])
@@ -133,7 +133,7 @@ def test_subsets_in_files(tmp_path):
         ("- a", "'task_ids' is None"),
         ("task_ids: a", "'task_ids' is a"),
         ("task_ids: [12345678]", "quote those that YAML reads as numbers"),
-        ("task_ids: []", "a list of one id or more"),
+        ("task_ids: []", "a list of at least one id"),
     ],
 )
 def test_files_that_hold_no_subset(tmp_path, text, message):

@@ -133,6 +133,7 @@ ALL = {**KERNELS, "normal": NORMAL}
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("h", [0.7, 3e-6])
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.slow  # compiles a program of its own
 def test_kernels_integrate_to_one(name, h, dims):
     kernel = ALL[name]
     r = np.linspace(0, min(kernel.support, 12.0) * h, 20_001)
@@ -144,6 +145,7 @@ def test_kernels_integrate_to_one(name, h, dims):
 
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.slow  # compiles a program of its own
 def test_kernels_follow_the_table(name, dims):
     q = np.linspace(0, 2.5, 26, dtype=np.float32)
     expected = [CONSTANTS[name][dims] * PROFILES[name](x) for x in q.tolist()]
@@ -152,6 +154,7 @@ def test_kernels_follow_the_table(name, dims):
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.slow  # compiles a program of its own
 def test_nothing_beyond_the_support(name):
     kernel = get_kernel(name)
     q = kernel.support * jnp.array([0.0, 0.999, 1.0, 1.5])
@@ -160,6 +163,7 @@ def test_nothing_beyond_the_support(name):
     assert bool(jnp.all(jnp.diff(kernel.profile(q)) <= 0))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_unknown_kernels_and_dimensions_raise():
     with pytest.raises(ValueError, match=r"'spline' is unknown.*cubic_spline"):
         get_kernel("spline")

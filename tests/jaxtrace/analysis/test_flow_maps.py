@@ -47,6 +47,7 @@ def double():
 
 
 @pytest.mark.usefixtures("double")
+@pytest.mark.slow  # compiles a program of its own
 def test_double_gyre_ends_and_area():
     ends = flow_map(DoubleGyre(), GYRE, 0.0, 10.0, n_steps=2000)
     known = [[0.0505505306, 0.1110201488], [1.2011275652, 0.9590826449]]
@@ -56,6 +57,7 @@ def test_double_gyre_ends_and_area():
 
 
 @pytest.mark.usefixtures("double")
+@pytest.mark.slow  # compiles a program of its own
 def test_abc_flow_ends_and_volume():
     seed = [[1.0, 2.0, 3.0]]
     ends = flow_map(ABCFlow(), seed, 0.0, 5.0, n_steps=2000)
@@ -66,6 +68,7 @@ def test_abc_flow_ends_and_volume():
 
 
 @pytest.mark.usefixtures("double")
+@pytest.mark.slow  # compiles a program of its own
 def test_the_gradient_is_that_of_neighbors():
     seeds = np.random.default_rng(0).uniform(1, 5, (5, 3))
     gradient = flow_map_gradient(ABCFlow(), seeds, 0.0, 2.0, n_steps=100)
@@ -78,6 +81,7 @@ def test_the_gradient_is_that_of_neighbors():
 
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("kind", ["grid", "mesh"])
+@pytest.mark.slow  # compiles a program of its own
 def test_linear_flows_on_grids_and_meshes_are_exact(kind):
     axis = np.linspace(-2, 2, 6)
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
@@ -107,6 +111,7 @@ def as_mesh(_field, values, axis):
 
 
 @pytest.mark.usefixtures("double")
+@pytest.mark.slow  # compiles a program of its own
 def test_back_and_forth_is_the_identity():
     there = flow_map(DoubleGyre(), GYRE, 0.0, 5.0, n_steps=400)
     back = flow_map(DoubleGyre(), there, 5.0, -5.0, n_steps=400)
@@ -118,6 +123,7 @@ def test_back_and_forth_is_the_identity():
 
 
 @pytest.mark.parametrize("batch", [3, 7])
+@pytest.mark.slow  # compiles a program of its own
 def test_batches_do_not_change_results(batch):
     seeds = np.random.default_rng(0).uniform(0, 1, (10, 2))
     options = {"n_steps": 20, "batch_size": batch}
@@ -126,6 +132,7 @@ def test_batches_do_not_change_results(batch):
     np.testing.assert_allclose(found, whole, atol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_the_memory_limit_sets_the_batches(monkeypatch):
     sizes = []
     advect = module.FlowMap.advect
@@ -145,6 +152,7 @@ def test_the_memory_limit_sets_the_batches(monkeypatch):
     np.testing.assert_allclose(ends, np.repeat([[1.0, 0.0, 0.0]], 100, 0), rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_out_of_memory_halves_the_batch(monkeypatch):
     advect, sizes = module.FlowMap.advect, []
 
@@ -160,6 +168,7 @@ def test_out_of_memory_halves_the_batch(monkeypatch):
     np.testing.assert_allclose(ends[:, 0], 1.0, rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_any_number_of_steps_and_batches_is_one_program():
     seeds = np.random.default_rng(0).uniform(0, 1, (23, 2))
     flow_map(Saddle(rate=number(0.3)), seeds, 0.0, 1.0, n_steps=64, batch_size=11)
@@ -171,6 +180,7 @@ def test_any_number_of_steps_and_batches_is_one_program():
     assert module.push.trace_count == before
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_boundaries_act_on_the_derivative():
     seeds = [[0.9, 0.5, 0.5], [0.2, 0.5, 0.5]]
     box = [[0, 0, 0], [1, 1, 1]]
@@ -228,6 +238,7 @@ def test_a_streamed_field_gives_what_the_whole_one_does():
         flow_map(streamed, seeds, 0.0, 1.0)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_wrong_use_is_named():
     with pytest.raises(ValueError, match="T not 0"):
         flow_map(Rotation(), GYRE, 0.0, 0.0)
@@ -242,6 +253,7 @@ def test_wrong_use_is_named():
         flow_map(lambda x, t: np.sin(np.asarray(x)), GYRE, 0.0, 1.0)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_nothing_in_nothing_out():
     assert flow_map(Rotation(), np.zeros((0, 3)), 0.0, 1.0).shape == (0, 3)
     gradient = flow_map_gradient(Rotation(), [], 0.0, 1.0, dimensions=2)
@@ -381,6 +393,7 @@ def test_a_plane_is_told_apart_in_the_plane_only():
     np.testing.assert_allclose(deep, np.full((2, 1, 1), 2.0), rtol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_gridded_data_come_close_to_the_formula():
     x, y, t = np.linspace(0, 2, 81), np.linspace(0, 1, 41), np.linspace(0, 5, 51)
     field = DoubleGyre()

@@ -15,6 +15,7 @@ CLOUD = RNG.standard_normal((200, 3)) * [1.0, 2.0, 0.5] + [3.0, -1.0, 0.0]
 
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("rule", ["scott", "silverman"])
+@pytest.mark.slow  # compiles a program of its own
 def test_bandwidth_rules(rule, dims):
     spread = float(np.std(CLOUD[:, :dims], axis=0, ddof=1).mean())
     factor = {"scott": 1.0, "silverman": (4 / (dims + 2)) ** (1 / (dims + 4))}[rule]
@@ -23,6 +24,7 @@ def test_bandwidth_rules(rule, dims):
 
 
 @pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.slow  # compiles a program of its own
 def test_evaluate_equals_the_double_loop(dims):
     positions = clustered(70, dims)
     points = 2 * RNG.standard_normal((30, dims))
@@ -39,6 +41,7 @@ def test_evaluate_equals_the_double_loop(dims):
 
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("rule", ["scott", "silverman"])
+@pytest.mark.slow  # compiles a program of its own
 def test_matches_scipy_where_bandwidths_coincide(rule, dims):
     # SciPy scales by the whole covariance: whiten, so that all standard deviations
     # are 1, there is no correlation, and both have the same isotropic kernel.
@@ -56,6 +59,7 @@ def test_matches_scipy_where_bandwidths_coincide(rule, dims):
 
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 1e6])
 @pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.slow  # compiles a program of its own
 def test_the_pdf_integrates_to_one_at_any_scale(dims, scale):
     positions = (CLOUD[:, :dims] * scale).astype(np.float32)
     h = KDEEstimator(positions).h
@@ -77,6 +81,7 @@ def test_the_pdf_integrates_to_one_at_any_scale(dims, scale):
     assert integral(axes, density) == pytest.approx(1, rel=2e-4)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_grids_are_in_the_order_of_meshgrid():
     estimator = KDEEstimator(CLOUD[:, :2], resolution=(5, 7))
     x, y, density = estimator.evaluate_2d()
@@ -91,6 +96,7 @@ def test_grids_are_in_the_order_of_meshgrid():
 @pytest.mark.parametrize(
     ("plane", "axes"), [("xy", [0, 1]), ("xz", [0, 2]), ("yz", [1, 2])]
 )
+@pytest.mark.slow  # compiles a program of its own
 def test_a_plane_is_a_density_of_its_slab(plane, axes):
     (normal,) = {0, 1, 2} - set(axes)
     place = CLOUD[:, normal].mean()
@@ -110,12 +116,14 @@ def test_a_plane_is_a_density_of_its_slab(plane, axes):
     assert flat.h == pytest.approx(rule_bandwidth(inside))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_an_empty_slab_projects_everything():
     found = KDEEstimator(CLOUD, slab_position=1e3, resolution=6).evaluate_2d()
     wanted = KDEEstimator(CLOUD[:, :2], resolution=6).evaluate_2d()
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_grid_normalizations():
     bounds = [0, 6, -7, 5]
 
@@ -138,6 +146,7 @@ def test_grid_normalizations():
     np.testing.assert_allclose(grid(False)[0], 200 * h**2 * pdf, rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_evenly_spread_particles_have_relative_density_one():
     side = (np.arange(30) + 0.5) / 30
     lattice = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -159,6 +168,7 @@ def test_absorbed_particles_do_not_count():
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_far_origin_loses_nothing():
     """Coordinates of a map grid: large numbers, small differences."""
     points = CLOUD[:10] + 0.1
@@ -167,6 +177,7 @@ def test_a_far_origin_loses_nothing():
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_inputs_of_every_kind():
     points = CLOUD[:4]
     wanted = KDEEstimator(CLOUD).evaluate(points)
@@ -181,6 +192,7 @@ def test_inputs_of_every_kind():
     assert whole.evaluate(np.zeros((0, 2))).shape == (0,)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_the_memory_limit_does_not_change_the_answer():
     cramped = KDEEstimator(CLOUD, resolution=13, memory_limit_gb=2e-4)
     roomy = KDEEstimator(CLOUD, resolution=13)
@@ -194,6 +206,7 @@ def test_the_memory_limit_does_not_change_the_answer():
         KDEEstimator(CLOUD, memory_limit_gb=1e-7).evaluate(CLOUD)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_frames_of_one_size_share_a_program():
     KDEEstimator(CLOUD, resolution=8).evaluate_3d()
     with record_compilations() as log:
@@ -201,6 +214,7 @@ def test_frames_of_one_size_share_a_program():
     assert log.compilations == []
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_wrong_use_raises():
     flat = CLOUD[:, :2]
     for bandwidth in (0.0, -1.0, float("nan")):

@@ -24,6 +24,7 @@ def dimension(dims):
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow  # compiles a program of its own
 def test_equals_the_double_loop(kernel, dims, adaptive):
     positions = clustered(80, dims)
     points = np.concatenate([positions[:10], RNG.standard_normal((20, dims))])
@@ -47,6 +48,7 @@ def test_equals_the_double_loop(kernel, dims, adaptive):
 
 
 @pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.slow  # compiles a program of its own
 def test_a_lattice_has_its_number_density(dims):
     per_axis = {2: 20, 3: 10}[dims]
     side = (np.arange(per_axis) + 0.5) / per_axis
@@ -69,6 +71,7 @@ def test_a_lattice_has_its_number_density(dims):
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.slow  # compiles a program of its own
 def test_nothing_depends_on_the_unit_of_length(dims, adaptive, scale):
     positions = clustered(100, dims)
     points = positions[:20] * 1.1
@@ -84,6 +87,7 @@ def test_nothing_depends_on_the_unit_of_length(dims, adaptive, scale):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.slow  # compiles a program of its own
 def test_the_pdf_integrates_to_one(adaptive, kernel):
     positions = RNG.standard_normal((150, 2))
     bounds = ((-9, 9), (-9, 9))
@@ -102,6 +106,7 @@ def test_the_pdf_integrates_to_one(adaptive, kernel):
     assert integral([y[:, 0], x[0]], density) == pytest.approx(1, rel=2e-3)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_the_pdf_of_a_volume_integrates_to_one():
     positions = RNG.standard_normal((60, 3))
     estimator = SPHDensityEstimator(
@@ -117,6 +122,7 @@ def test_the_pdf_of_a_volume_integrates_to_one():
     assert integral(axes, density) == pytest.approx(1, rel=5e-3)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_normalizations_are_by_the_domain():
     positions = clustered(90, 2)
     masses = RNG.uniform(1, 3, 90)
@@ -143,6 +149,7 @@ def test_normalizations_are_by_the_domain():
 @pytest.mark.parametrize(
     ("plane", "axes"), [("xy", [0, 1]), ("xz", [0, 2]), ("yz", [1, 2])]
 )
+@pytest.mark.slow  # compiles a program of its own
 def test_a_plane_is_a_density_of_its_slab(plane, axes):
     positions = RNG.random((400, 3))
     masses = RNG.random(400)
@@ -166,6 +173,7 @@ def test_a_plane_is_a_density_of_its_slab(plane, axes):
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_grids_hold_what_evaluate_gives():
     estimator = SPHDensityEstimator(clustered(100, 3), "3d", resolution=(3, 4, 5))
     x, y, z, density = estimator.evaluate_3d()
@@ -175,6 +183,7 @@ def test_grids_hold_what_evaluate_gives():
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_absorbed_particles_and_points():
     positions = clustered(60, 2)
     holes = positions.copy()
@@ -193,6 +202,7 @@ def test_absorbed_particles_and_points():
         assert density[4] > 0
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_lengths_are_refreshed():
     positions = clustered(60, 2)
     estimator = SPHDensityEstimator(positions, smoothing_length=0.2)
@@ -214,6 +224,7 @@ def test_lengths_are_refreshed():
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_frames_of_one_size_share_a_program():
     SPHDensityEstimator(clustered(70, 2), resolution=9).evaluate_2d()
     with record_compilations() as log:
@@ -224,6 +235,7 @@ def test_frames_of_one_size_share_a_program():
     assert log.compilations == []
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_the_memory_limit_does_not_change_the_answer():
     positions = clustered(500, 3)
     for adaptive in (False, True):
@@ -236,6 +248,7 @@ def test_the_memory_limit_does_not_change_the_answer():
         np.testing.assert_allclose(cramped, roomy, rtol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_wrong_use_raises():
     positions = clustered(20, 2)
     wrong: dict[str, Any] = {
@@ -275,6 +288,7 @@ def test_wrong_use_raises():
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.slow  # compiles a program of its own
 def test_default_length_follows_the_extent(scale):
     corners = np.array([[0, 0], [2, 4]]) * scale
     many = np.concatenate([corners, np.full((1598, 2), scale)])
@@ -284,6 +298,7 @@ def test_default_length_follows_the_extent(scale):
 
 @pytest.mark.parametrize("n", [7, 59])
 @pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.slow  # compiles a program of its own
 def test_adaptive_lengths_equal_the_naive_ones(dims, n):
     positions = clustered(60, dims)
     lengths = adaptive_lengths(positions, n)

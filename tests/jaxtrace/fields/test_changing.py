@@ -41,6 +41,7 @@ def places(seed=0):
     return np.random.default_rng(seed).random((COUNT, 3)).astype(np.float32)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_each_slice_answers_on_its_own_mesh():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()
@@ -51,6 +52,7 @@ def test_each_slice_answers_on_its_own_mesh():
         np.testing.assert_allclose(velocity, factor * x @ SLOPE, atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_every_particle_may_be_at_its_own_slices():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()
@@ -60,6 +62,7 @@ def test_every_particle_may_be_at_its_own_slices():
     np.testing.assert_allclose(velocity, factor[:, None] * (x @ SLOPE), atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_equal_meshes_are_kept_once():
     first, second = at((3, 3, 3), 1.0), at((4, 3, 4), 4.0)
     again = first._replace(values=2 * first.values)
@@ -112,6 +115,7 @@ def test_paths_leave_the_mesh_of_the_moment():
     np.testing.assert_allclose(found.point[:, 0], 1, atol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_records_need_slices_and_times():
     with pytest.raises(ValueError, match="at least one slice"):
         make_changing_field([], [])

@@ -157,6 +157,7 @@ def test_a_single_slice_has_no_slope():
     st.floats(-5, 50),
 )
 @settings(max_examples=150)
+@pytest.mark.slow  # compiles a program of its own
 def test_weights_sum_to_one_for_any_record(steps, interpolation, extrapolation, t):
     clock = make_clock(np.sort(steps), interpolation, extrapolation)
     assert np.isclose(clock.instant(t).weights.sum(), 1)

@@ -104,6 +104,7 @@ def test_slices_are_blended_between_their_instants():
 
 @pytest.mark.parametrize("interpolation", ["linear", "nearest", "cubic"])
 @pytest.mark.parametrize("extrapolation", ["constant", "linear", "periodic"])
+@pytest.mark.slow  # compiles a program of its own
 def test_an_instant_of_each_particle_equals_one_for_all(interpolation, extrapolation):
     rules = {"interpolation": interpolation, "extrapolation": extrapolation}
     values, x = random_values(EVEN, 4), places(EVEN, 24)
@@ -221,6 +222,7 @@ def test_single_precision_axes_are_even_to_their_rounding(offset):
 
 @given(st.data())
 @settings(max_examples=40)
+@pytest.mark.slow  # compiles a program of its own
 def test_any_grid_gives_back_its_nodes_and_stays_within_their_values(data):
     sizes = data.draw(st.sampled_from([(2, 5, 3), (4, 1, 2)]))
     scale = 10.0 ** data.draw(st.integers(-7, 7))

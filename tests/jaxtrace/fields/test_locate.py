@@ -93,6 +93,7 @@ def slope(x):
 
 
 @pytest.mark.parametrize("kind", ["tetra", "hexahedron"])
+@pytest.mark.slow  # compiles a program of its own
 def test_refined_cells_are_joined(kind):
     points, cells = hanging()
     cells = split(cells, SIX) if kind == "tetra" else cells
@@ -107,6 +108,7 @@ def test_refined_cells_are_joined(kind):
     assert not np.any(np.asarray(found.hit))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_cells_without_volume_leave_no_wall_behind():
     points, (left, right) = lattice((3, 2, 2), (2.0, 1.0, 1.0))
     # The right cube is cut in mirror image: between the cuts lies a flat cell.
@@ -117,6 +119,7 @@ def test_cells_without_volume_leave_no_wall_behind():
     assert field.boundary_faces.areas.sum() == pytest.approx(10)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_thin_walls_stay_on_request():
     points, (left, right) = lattice((3, 2, 2), (2.0, 1.0, 1.0))
     wall = left[[1, 2, 6, 5]]
@@ -131,6 +134,7 @@ def test_thin_walls_stay_on_request():
     assert field.boundary_faces.areas.sum() == pytest.approx(10)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_true_walls_stay():
     points, cells = lattice((4, 4, 2), (3.0, 3.0, 1.0))
     hole = np.abs(points[cells].mean(1)[:, :2] - 1.5).max(1) < 0.1
@@ -165,6 +169,7 @@ def holding(tree, x, active):
 
 
 @pytest.mark.parametrize(("count", "dimension"), [(1, 3), (2, 2), (37, 2), (300, 3)])
+@pytest.mark.slow  # compiles a program of its own
 def test_every_box_that_is_touched_is_visited_once(count, dimension):
     low, high = boxes(count, dimension)
     x = np.random.default_rng(1).random((64, dimension), np.float32)
@@ -175,6 +180,7 @@ def test_every_box_that_is_touched_is_visited_once(count, dimension):
     np.testing.assert_array_equal(total, inside @ (np.arange(count) + 1) ** 2)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_lane_that_has_seen_enough_stops():
     low = np.zeros((8, 2), np.float32)
     tree = build_tree(low, low + 1)
@@ -189,6 +195,7 @@ def test_a_lane_that_has_seen_enough_stops():
     assert count.tolist() == [1]
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_every_item_is_in_one_leaf():
     low, high = boxes(1000, 3)
     tree = build_tree(low, high)
@@ -199,6 +206,7 @@ def test_every_item_is_in_one_leaf():
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 300])
+@pytest.mark.slow  # compiles a program of its own
 def test_descending_ends_at_an_item_that_is_near(count):
     points = np.random.default_rng(0).random((count, 3), np.float32)
     x = jnp.asarray(np.random.default_rng(1).random((200, 3), np.float32))
@@ -209,6 +217,7 @@ def test_descending_ends_at_an_item_that_is_near(count):
     assert np.median(rank) <= 1
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_parts_are_searched_apart():
     points = np.random.default_rng(0).random((60, 2), np.float32)
     part = np.arange(60, dtype=np.int32) % 3
@@ -229,6 +238,7 @@ def test_parts_are_searched_apart():
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.6, 1.0])
+@pytest.mark.slow  # compiles a program of its own
 def test_groups_change_the_wanted_rows_alone(share):
     wanted = np.random.default_rng(0).random(3000) < share
     given = np.arange(3000, dtype=np.int32)

@@ -41,6 +41,7 @@ def streamed(window: int) -> tuple[StreamedField, SliceReader]:
 
 @pytest.mark.parametrize("window", [4, 21])
 @pytest.mark.parametrize("span", [(0.0, 2.0), (2.0, 0.0)])
+@pytest.mark.slow  # compiles a program of its own
 def test_a_streamed_run_is_the_run(window, span):
     field, slices = streamed(window)
     slices.read_slices.clear()

@@ -47,6 +47,7 @@ def test_fields_linear_in_space_and_time_are_exact(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow  # compiles a program of its own
 def test_fields_are_exact_to_double_rounding(name):
     with jax.enable_x64(True):
         field = CASES[name]()
@@ -82,6 +83,7 @@ def test_two_dimensional_input_is_padded():
 
 
 @pytest.mark.parametrize("name", ["permuted", "mesh"])
+@pytest.mark.slow  # compiles a program of its own
 def test_an_instant_of_each_particle_equals_one_for_all(name):
     field = CASES[name]()
     x, instants = within(field), np.linspace(-0.5, 3.5, 30)
@@ -145,6 +147,7 @@ def test_unsorted_times_are_refused():
 
 
 @pytest.mark.parametrize("make", [(grid_points(),), tetra_mesh()], ids=["grid", "mesh"])
+@pytest.mark.slow  # compiles a program of its own
 def test_beyond_the_nodes_the_policy_holds(make):
     x = places(9) + np.array([2.5, 0, 0])
     near = np.minimum(x, [2.0, 1, 0.5])
@@ -268,6 +271,7 @@ def test_a_grid_given_by_its_axes_is_the_grid_found_among_its_nodes(outside):
         TimeSeriesField.on_grid(values[:3], TIMES, axes)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_elements_are_used_even_where_nodes_form_a_grid():
     points, cells = lattice((4, 4, 4), (2.0, 1.0, 0.5))
     tets = split(cells, SIX)
@@ -279,6 +283,7 @@ def test_elements_are_used_even_where_nodes_form_a_grid():
     assert np.allclose(found, data[0][tets].mean(1), atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_linear_fields_are_exact_at_any_scale():
     points, tets = tetra_mesh()
     for scale in (1e-6, 1.0):
@@ -289,6 +294,7 @@ def test_linear_fields_are_exact_at_any_scale():
         assert field.contains(pair).tolist() == [False, True]
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_outside_follows_the_policy():
     points, tets = tetra_mesh()
     x = places(5) + np.array([2.5, 0, 0])

@@ -18,6 +18,7 @@ POINTS, TETS = tetra_mesh()
 MESH = UnstructuredMesh(POINTS, TETS, "tetra")
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_nodal_values_are_given_at_each_call():
     field = UnstructuredField(MESH)
     x = places()
@@ -30,6 +31,7 @@ def test_nodal_values_are_given_at_each_call():
     assert np.allclose(flat_values[:, :2], linear(x)[:, :2], atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_nodal_values_have_gradients():
     field = UnstructuredField(MESH)
     x = jnp.asarray(places(4), np.float32)
@@ -39,6 +41,7 @@ def test_nodal_values_have_gradients():
     assert np.all(np.asarray(weights[:, 1:]) == 0)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_a_field_without_values_is_no_field_of_its_own():
     with pytest.raises(ValueError, match="has no values"):
         UnstructuredField(MESH).sample_at_positions(places(), 0.0)
@@ -48,6 +51,7 @@ def test_a_field_without_values_is_no_field_of_its_own():
         UnstructuredField(MESH).sample(places(), np.zeros((47, 3)))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_values_make_a_field_that_trackers_take():
     steady = UnstructuredField(MESH, linear(POINTS))
     x = places()
@@ -61,6 +65,7 @@ def test_values_make_a_field_that_trackers_take():
     assert np.allclose(other, linear(x), atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_outside_is_the_closest_point_or_what_is_asked_for():
     values = linear(POINTS)
     x = places(9) + np.array([2.5, 0, 0])
@@ -76,6 +81,7 @@ def test_outside_is_the_closest_point_or_what_is_asked_for():
     assert UnstructuredField(MESH).contains(places()).all()
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_planes_of_triangles_linear_and_quadratic():
     points, quads = plane_lattice((5, 4))
     triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
@@ -91,6 +97,7 @@ def test_planes_of_triangles_linear_and_quadratic():
     assert np.allclose(field.sample(x), squares(x), atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_quadratic_tetrahedra():
     points, cells = lattice((3, 3, 3))
     points, cells = quadratic(points, split(cells, SIX))
@@ -102,6 +109,7 @@ def test_quadratic_tetrahedra():
     assert np.allclose(field.sample(x), squares(x), atol=1e-5)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_nodes_alone_are_enough():
     points = cloud()
     field = UnstructuredField(UnstructuredMesh(points), linear(points))

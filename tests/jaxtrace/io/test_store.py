@@ -156,6 +156,7 @@ def test_replacing_spares_what_is_not_a_store(tmp_path):
 
 
 @pytest.mark.parametrize("operations", [0, 3, 16])
+@pytest.mark.slow  # compiles a program of its own
 def test_a_killed_writer_leaves_whole_frames(tmp_path, operations):
     path = tmp_path / "run.zarr"
     killed = kill_while_writing(path, operations)

@@ -96,6 +96,7 @@ def make_draw(slots, step=0, seed=0):
     )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_numbers_follow_from_slot_and_step_alone():
     whole = make_draw(np.arange(10), step=4).uniform(0, F32)
     some = make_draw([7, 2], step=4).uniform(0, F32)
@@ -103,6 +104,7 @@ def test_numbers_follow_from_slot_and_step_alone():
 
 
 @pytest.mark.parametrize("other", [{"step": 1}, {"seed": 1}])
+@pytest.mark.slow  # compiles a program of its own
 def test_steps_and_seeds_draw_apart(other):
     slots = np.arange(50)
     first = make_draw(slots).uniform(0, F32)
@@ -110,6 +112,7 @@ def test_steps_and_seeds_draw_apart(other):
     assert not np.any(np.asarray(first) == np.asarray(second))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_streams_draw_apart():
     draw = make_draw(np.arange(50))
     first, second = (draw.uniform(stream, F32) for stream in (0, 1))
@@ -117,6 +120,7 @@ def test_streams_draw_apart():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.slow  # compiles a program of its own
 def test_uniform_numbers_are_uniform(dtype):
     with jax.enable_x64(dtype == np.float64):
         found = np.asarray(make_draw(np.arange(4000)).uniform(0, np.dtype(dtype)))
@@ -129,12 +133,14 @@ def test_uniform_numbers_are_uniform(dtype):
     assert abs(np.corrcoef(found.T)[0, 1]) < 0.06
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_double_numbers_use_all_their_digits():
     with jax.enable_x64(True):
         found = np.asarray(make_draw(np.arange(100)).uniform(0, np.dtype(np.float64)))
     assert np.any(found != found.astype(np.float32))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_normal_numbers_are_normal():
     found = np.asarray(make_draw(np.arange(4000)).normal(0, np.dtype(np.float32)))
     assert found.shape == (4000, 3)
@@ -143,6 +149,7 @@ def test_normal_numbers_are_normal():
     np.testing.assert_allclose(np.cov(found.T), np.eye(3), atol=0.08)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_steps_of_one_slot_are_uniform_too():
     steps = jnp.arange(2000, dtype=np.int32)
     slots = jnp.asarray([3], np.int32)

@@ -37,6 +37,7 @@ def positions(dynamics, particles, schedule, method, plan, **options):
     return np.concatenate([c.record.positions for c in chunks]), chunks
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_chunks_of_any_length_make_the_same_run():
     parts = prepared()
     whole, _ = positions(*parts, ChunkPlan(10))

@@ -195,6 +195,7 @@ def test_gradient_with_respect_to_a_parameter_and_the_times(double):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_gradients_pass_by_those_who_are_gone(double):
     box = box_boundary(UNIT_BOX, "absorbing")
     times = np.linspace(0, 1, 5)
@@ -247,6 +248,7 @@ def test_only_empty_slots():
 
 
 @pytest.mark.parametrize("tolerance", [None, 1e-3])
+@pytest.mark.slow  # compiles a program of its own
 def test_no_particles(tolerance):
     field = grid_of(waves, AXES, [0.0, 1.0])
     found = run(
@@ -275,6 +277,7 @@ def test_frame_0_is_not_moved_by_the_boundary():
     np.testing.assert_allclose(found[1], [[0.5, 0.2, 0.5]], rtol=1e-6)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_recorded_velocities_are_those_at_the_recorded_places_and_times():
     field = grid_of(waves, AXES, [0.0, 0.5, 1.0])
     times = np.linspace(0, 1, 4)

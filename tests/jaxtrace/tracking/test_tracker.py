@@ -124,7 +124,7 @@ def test_backward_tracking_returns():
 
 def test_the_documents_call_ends_at_the_documented_time():
     tracker = create_tracker("rk4", UniformFlow(1.0), None)
-    with pytest.warns(UserWarning, match=r"dt=0\.005 is longer .* 0\.00266"):
+    with pytest.warns(UserWarning, match=r"dt=0\.005 is larger .* 0\.00266"):
         got = tracker.track_particles(
             initial_positions=np.zeros((1, 3)),
             time_span=(0.0, 4.0),
@@ -151,6 +151,7 @@ def test_frames_follow_the_slices_when_nothing_is_said():
         flow.track_particles(np.zeros((1, 3)), (0.0, 1.0))
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_small_runs():
     tracker = create_tracker("rk4", UniformFlow(), None)
     assert tracker.track_particles(np.zeros((3, 3)), (0, 1), 1).positions.shape == (
@@ -238,6 +239,7 @@ def test_double_precision_needs_jaxs_leave():
         track(position_dtype="float64")
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_adaptive_runs_agree_with_fine_steps():
     values = np.stack([noise_values()[0] * 0.3] * 2)
     smooth = make_grid_field(values, AXES, [0.0, 2.0])

@@ -74,6 +74,7 @@ def test_seeds_around_the_middle_have_the_spread_asked_for_and_stay_inside():
     assert ((found >= 0) & (found <= 1)).all()
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_particles_outside_a_mesh_are_left_out_and_counted():
     points, cells = lattice((3, 3, 3))
     half = cells[points[cells].mean(1)[:, 0] < 0.5]

@@ -38,6 +38,7 @@ def plain(case):
     return dataclasses.replace(case, pictures=pictures, density=density, output=output)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_everything_is_written(case):
     lines = []
     outcome = run_case(case, tell=lines.append)
@@ -133,6 +134,7 @@ def test_a_folder_knows_its_case(case, tmp_path):
         stored_case(tmp_path)
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_files_to_results_through_a_channel(tmp_path):
     write_slices(tmp_path)
     text = SMALL.replace('name = "rotation"', "").replace(
