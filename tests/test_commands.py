@@ -62,7 +62,8 @@ def folder(tmp_path, monkeypatch):
         Path(name).mkdir(parents=True)
     pair = {"input": [[1, 0]], "output": [[2, 0]]}
     task = json.dumps({"train": [pair], "test": [pair]})
-    Path("mytasks/paint1.json").write_text(task)
+    for number in range(3):  # as on the page, which also registers a subset of them
+        Path(f"mytasks/paint{number}.json").write_text(task)
     return tmp_path
 
 
