@@ -1,6 +1,7 @@
 """Test-wide JAX settings: eight CPU devices, no silent promotion, a compile cache."""
 
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -40,6 +41,15 @@ def little_memory():
     yield
     if host_memory().resident > MAX_RESIDENT:
         jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def no_subset_left():
+    """Forget the subsets of ARC data sets that a test registers."""
+    yield
+    splits = sys.modules.get("jaxarc.tasks.splits")
+    for names in splits._subsets.values() if splits else ():
+        names.clear()
 
 
 @pytest.fixture

