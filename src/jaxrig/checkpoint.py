@@ -5,10 +5,10 @@ import os
 import re
 import types
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -33,6 +33,7 @@ from jaxrig.sharding import gather, is_main, wait_for_all
 SCHEMA = "jaxrig.checkpoint"
 VERSION = 1
 _FILE = re.compile(r"step_(\d{9,})\.ckpt")
+T = TypeVar("T")
 CODE = "code"  # the kind of functions, of which only the name is stored
 
 
@@ -46,7 +47,7 @@ class Kind(NamedTuple):
         return self.type if self.shape is None else f"{self.type} {self.shape}"
 
 
-def kind_of(leaf: Any) -> Kind:
+def _kind_of(leaf: Any) -> Kind:
     """Return the kind of a leaf in memory."""
     if is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct):
         typed = is_key(leaf.dtype)
@@ -55,47 +56,30 @@ def kind_of(leaf: Any) -> Kind:
     return Kind(f"Python {type(leaf).__name__}" if type(leaf) in SCALARS else CODE)
 
 
-def _stored_kind(entry: Entry, where: str) -> Kind:
+def _stored_kind(entry: Entry) -> Kind:
     if entry.key is None:
         return Kind(entry.dtype, entry.shape)
-    try:
-        dtype = jax.eval_shape(lambda: jax.random.key(0, impl=entry.key)).dtype
-    except ValueError as error:
-        raise ContainerError(f"{where}: entry {entry.name!r}: {error}") from error
+    dtype = jax.eval_shape(lambda: jax.random.key(0, impl=entry.key)).dtype
     return Kind(str(dtype), entry.shape[:-1])
 
 
-def saved_kinds(
-    entries: Iterable[Entry],
-    scalars: Mapping[str, Scalar],
-    code: Iterable[str],
-    where: str,
-) -> dict[str, Kind]:
-    """Return the kind of every leaf of a file, by its dotted path."""
-    kinds = {entry.name: _stored_kind(entry, where) for entry in entries}
-    kinds |= {name: kind_of(value) for name, value in scalars.items()}
-    return kinds | dict.fromkeys(code, Kind(CODE))
-
-
-def is_under(name: str, prefixes: Sequence[str]) -> bool:
-    """Return whether a dotted path is one of the prefixes or lies below one."""
+def _is_under(name: str, prefixes: Sequence[str]) -> bool:
     return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
 
 
-def differences(
+def _differences(
     saved: Mapping[str, Kind], leaves: Mapping[str, Any], excluded: Sequence[str]
 ) -> list[str]:
     """Return a sentence for each difference of a file from the expected leaves."""
     found = []
     for name, leaf in leaves.items():
-        expected = kind_of(leaf)
+        expected = _kind_of(leaf)
         if name in saved:
-            remedy = _remedy(saved[name], expected, leaf)
-            if remedy:
+            if remedy := _remedy(saved[name], expected, leaf):
                 found.append(
                     f"{name}: {saved[name]} in the file, {expected} expected; {remedy}"
                 )
-        elif not is_under(name, excluded):
+        elif not _is_under(name, excluded):
             found.append(
                 f"{name}: missing in the file, {expected} expected; drop it from "
                 f"`like` or save again with it"
@@ -116,16 +100,16 @@ def _remedy(saved: Kind, expected: Kind, leaf: Any) -> str | None:
     if saved.type != expected.type:
         return "build `like` with the type used when saving, convert after loading"
     on_device = isinstance(leaf, jax.Array | jax.ShapeDtypeStruct)
-    if on_device and not is_key(leaf.dtype) and _is_too_wide(leaf.dtype):
+    if (
+        on_device
+        and not is_key(leaf.dtype)
+        and jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype
+    ):
         return "JAX would narrow it; set jax_enable_x64 or give a NumPy array in `like`"
     return None
 
 
-def _is_too_wide(dtype: Any) -> bool:
-    return jax.dtypes.canonicalize_dtype(dtype) != dtype
-
-
-def place(value: Any, leaf: Any) -> Any:
+def _place(value: Any, leaf: Any) -> Any:
     """Return a loaded array in the kind, and with the sharding, of its counterpart."""
     if isinstance(leaf, np.generic):
         return value[()]
@@ -145,8 +129,7 @@ class CheckpointMismatch(ValueError):
     """A sound checkpoint that does not fit the tree it is loaded into."""
 
 
-@dataclass(frozen=True)
-class _Saved:
+class _Saved(NamedTuple):
     """The leaves of a file by dotted path, and the prefixes that were left out."""
 
     kinds: dict[str, Kind]
@@ -210,12 +193,15 @@ def load_tree(path: str | os.PathLike[str], like: Any) -> Any:
     with open(path, "rb") as file:
         header = _read(file, str(path))
         saved = _decode(header, str(path))
-        _check_fit(saved, leaves, str(path))
+        if differences := _differences(saved.kinds, leaves, saved.excluded):
+            raise CheckpointMismatch(
+                f"{path} does not fit `like`; differences: {len(differences)}\n  "
+                + "\n  ".join(differences)
+            )
         _warn_of_other_code(saved.code, leaves, str(path))
         found: dict[str, Any] = dict(saved.scalars)
-        for entry, data in container.read_arrays(file, header, str(path)):
-            value = container.as_value(entry, data, str(path))
-            found[entry.name] = place(value, leaves[entry.name])
+        for name, value in container.read_arrays(file, header, str(path)):
+            found[name] = _place(value, leaves[name])
     return structure.unflatten(found.get(name, leaf) for name, leaf in leaves.items())
 
 
@@ -244,13 +230,13 @@ def _named_leaves(tree: Any) -> tuple[dict[str, Any], Any]:
 
 def _without(leaves: dict[str, Any], prefixes: Sequence[str]) -> dict[str, Any]:
     for prefix in prefixes:
-        if not any(is_under(name, [prefix]) for name in leaves):
+        if not any(_is_under(name, [prefix]) for name in leaves):
             parts = [name.split(".") for name in leaves]
             paths = {".".join(p[:n]) for p in parts for n in range(1, len(p) + 1)}
             raise ValueError(
                 f"exclude={prefix!r} matches no leaf; {nearest(prefix, sorted(paths))}"
             )
-    return {name: leaf for name, leaf in leaves.items() if not is_under(name, prefixes)}
+    return {n: leaf for n, leaf in leaves.items() if not _is_under(n, prefixes)}
 
 
 def _check_metadata(value: Any, at: str) -> None:
@@ -315,17 +301,10 @@ def _decode(header: Header, where: str) -> _Saved:
         values = {name: unpack_scalar(node) for name, node in scalars.items()}
     except ValueError as error:
         raise ContainerError(f"{where}: {error}") from error
-    kinds = saved_kinds(header.entries, values, code, where)
+    kinds = {entry.name: _stored_kind(entry) for entry in header.entries}
+    kinds |= {name: _kind_of(value) for name, value in values.items()}
+    kinds |= dict.fromkeys(code, Kind(CODE))
     return _Saved(kinds, values, code, excluded)
-
-
-def _check_fit(saved: _Saved, leaves: Mapping[str, Any], where: str) -> None:
-    found = differences(saved.kinds, leaves, saved.excluded)
-    if found:
-        raise CheckpointMismatch(
-            f"{where} does not fit `like`; differences: {len(found)}\n  "
-            + "\n  ".join(found)
-        )
 
 
 def _warn_of_other_code(
@@ -342,11 +321,11 @@ def _warn_of_other_code(
 
 
 @dataclass(frozen=True)
-class Restored:
-    """What a checkpoint gave back."""
+class Restored(Generic[T]):
+    """What a checkpoint gave back; the tree has the structure of `like`."""
 
     step: int
-    tree: Any
+    tree: T
     metadata: dict[str, Any]
 
 
@@ -407,7 +386,7 @@ class CheckpointManager:
         """Return the highest step that has a checkpoint."""
         return max(self.steps(), default=None)
 
-    def restore(self, like: Any, step: int | None = None) -> Restored:
+    def restore(self, like: T, step: int | None = None) -> Restored[T]:
         """Load a step, or the newest sound checkpoint, into the structure of `like`.
 
         Without `step`, damaged files are skipped with a warning that names them.
@@ -432,6 +411,6 @@ class CheckpointManager:
                 warnings.warn(f"skipped a damaged checkpoint: {error}", stacklevel=2)
         raise ContainerError(f"every checkpoint in {self.folder} is damaged: {steps}")
 
-    def _load(self, step: int, like: Any) -> Restored:
+    def _load(self, step: int, like: T) -> Restored[T]:
         path = self.path(step)
         return Restored(step, load_tree(path, like), read_header(path)["metadata"])

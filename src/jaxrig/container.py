@@ -190,13 +190,24 @@ def _decode_entry(item: Any, due: int, where: str) -> Entry:
     needed = math.prod(lengths) * DTYPES[dtype].itemsize
     _check(nbytes == needed, at, f"{nbytes} bytes for {dtype} {str(shape)[:60]}")
     _check(offset == due, at, f"offset {offset}, not {due}: overlap or gap")
+    if key is not None:
+        try:
+            make = lambda: jax.random.key_data(jax.random.key(0, impl=key))
+            data = jax.eval_shape(make)
+        except ValueError as error:
+            raise ContainerError(f"{at}: {error}") from error
+        fits = (dtype, shape[-1:]) == (data.dtype.name, list(data.shape))
+        _check(fits, at, f"{dtype} {str(shape)[:60]} is not PRNG key data of {key}")
     return Entry(name, dtype, tuple(shape), offset, nbytes, key)
 
 
 def read_arrays(
     file: io.BufferedIOBase, header: Header, where: str
-) -> Iterator[tuple[Entry, np.ndarray]]:
-    """Yield every array; only the exhausted iterator has compared the checksums."""
+) -> Iterator[tuple[str, np.ndarray | jax.Array]]:
+    """Yield every array, or typed PRNG keys, by name.
+
+    Only the exhausted iterator has compared the checksums.
+    """
     end, checksums = 0, []
     for entry in header.entries:
         at = f"{where}: entry {entry.name!r}"
@@ -208,21 +219,13 @@ def read_arrays(
             array = data.view(DTYPES[entry.dtype]).reshape(entry.shape)
         except (ValueError, OverflowError) as error:  # more or longer axes than NumPy's
             raise ContainerError(f"{at}: {error}") from error
-        yield entry, array
+        if entry.key is not None:
+            array = jax.random.wrap_key_data(jnp.asarray(array), impl=entry.key)
+        yield entry.name, array
     stored = np.frombuffer(_read(file, 4 * len(checksums), where), "<u4").tolist()
     for entry, found, expected in zip(header.entries, checksums, stored, strict=True):
         _check(found == expected, where, f"entry {entry.name!r} is damaged (crc32)")
     _check(not file.read(1), where, "bytes follow the end of the container")
-
-
-def as_value(entry: Entry, data: np.ndarray, where: str) -> np.ndarray | jax.Array:
-    """Return what was stored: the array itself, or typed PRNG keys from their data."""
-    if entry.key is None:
-        return data
-    try:
-        return jax.random.wrap_key_data(jnp.asarray(data), impl=entry.key)
-    except (ValueError, TypeError) as error:
-        raise ContainerError(f"{where}: entry {entry.name!r}: {error}") from error
 
 
 def _read(file: io.BufferedIOBase, count: int, where: str) -> bytes:
@@ -373,25 +376,18 @@ def decode(node: Any, arrays: Mapping[str, Any], depth: int = 0) -> Any:
     """Return what `encode` was given; ValueError for what it cannot have written."""
     if depth > MAX_DEPTH:
         raise ValueError(f"nests more than {MAX_DEPTH} levels deep")
-    match node:
-        case ["dict", list(pairs)]:
-            return dict(_decode_pair(pair, arrays, depth) for pair in pairs)
-        case ["list" | "tuple" | "set" | "frozenset" as tag, list(nodes)]:
-            items = [decode(item, arrays, depth + 1) for item in nodes]
-            try:
-                return _SEQUENCES[tag](items)
-            except TypeError as error:  # an unhashable member of a set
-                raise ValueError(f"{tag}: {error}") from error
-        case ["array" | "scalar" | "bytes" as tag, str(name)] if name in arrays:
-            return _decode_array(tag, arrays[name])
+    below = lambda item: decode(item, arrays, depth + 1)
+    try:
+        match node:
+            case ["dict", list(pairs)]:
+                return {unpack_scalar(key): below(value) for key, value in pairs}
+            case ["list" | "tuple" | "set" | "frozenset" as tag, list(nodes)]:
+                return _SEQUENCES[tag](map(below, nodes))
+            case ["array" | "scalar" | "bytes" as tag, str(name)] if name in arrays:
+                return _decode_array(tag, arrays[name])
+    except TypeError as error:  # not a pair, or an unhashable member of a set
+        raise ValueError(f"{str(node)[:60]}: {error}") from error
     return unpack_scalar(node)
-
-
-def _decode_pair(pair: Any, arrays: Mapping[str, Any], depth: int) -> tuple[Any, Any]:
-    match pair:
-        case [key, value]:
-            return unpack_scalar(key), decode(value, arrays, depth + 1)
-    raise ValueError(f"{str(pair)[:60]} is not a key and a value")
 
 
 def _decode_array(tag: str, array: Any) -> Any:

@@ -11,7 +11,6 @@ import warnings
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -20,7 +19,6 @@ import jax
 from jaxrig.atomic import atomic_write, remove_leftovers
 from jaxrig.container import (
     ContainerError,
-    as_value,
     decode,
     encode,
     is_array,
@@ -28,12 +26,12 @@ from jaxrig.container import (
     read_header,
     write_container,
 )
+from jaxrig.settings import nearest
 
 SCHEMA = "jaxrig.blob"
 MAX_NAME = 150  # bytes, and letters of a suffix: file systems allow 255 bytes
 MAX_SUFFIX = 25
 MAX_RATIO = 1032  # deflate codes at most 258 bytes in two bits
-NAMES_SHOWN = 10
 
 
 class BlobStore:
@@ -90,7 +88,7 @@ class BlobStore:
         path = self._path(name)
         if not path.exists():
             raise FileNotFoundError(
-                f"no blob {name!r} in {self.folder}, which holds {self._summary()}"
+                f"no blob {name!r} in {self.folder}; {nearest(name, self.names())}"
             )
         with open(path, "rb") as file, gzip.GzipFile("", "rb", fileobj=file) as packed:
             bound = MAX_RATIO * os.fstat(file.fileno()).st_size
@@ -121,11 +119,8 @@ class BlobStore:
     def names(self) -> list[str]:
         """Return the names of all blobs, sorted."""
         files = (path.name for path in self.folder.iterdir())
-        names = (file.removesuffix(self.suffix) for file in files if self._owns(file))
-        return sorted(names)
-
-    def _owns(self, file: str) -> bool:
-        return file.endswith(self.suffix) and _is_safe(file.removesuffix(self.suffix))
+        names = (f.removesuffix(self.suffix) for f in files if f.endswith(self.suffix))
+        return sorted(filter(_is_safe, names))
 
     def _path(self, name: str) -> Path:
         if not _is_safe(name):
@@ -134,12 +129,6 @@ class BlobStore:
                 f"printable text without '/', '\\' or ':' and does not begin with a dot"
             )
         return self.folder / (name + self.suffix)
-
-    def _summary(self) -> str:
-        names = self.names()
-        more = len(names) - NAMES_SHOWN
-        listed = ", ".join(map(repr, names[:NAMES_SHOWN])) or "no blobs"
-        return f"{listed} and {more} more" if more > 0 else listed
 
 
 def _is_safe(name: str) -> bool:
@@ -153,9 +142,7 @@ def _read_data(packed: gzip.GzipFile, where: str, bound: int) -> Any:
     header = read_header(packed, where, bound, exact=False)
     if header.meta.get("schema") != SCHEMA or "data" not in header.meta:
         raise ContainerError(f"{where}: a container, but not a blob of a BlobStore")
-    arrays: dict[str, Any] = {}
-    for entry, data in read_arrays(packed, header, where):
-        arrays[entry.name] = as_value(entry, data, where)
+    arrays = dict(read_arrays(packed, header, where))
     try:
         return decode(header.meta["data"], arrays)
     except ValueError as error:
@@ -167,20 +154,12 @@ T = TypeVar("T")
 _BLOB_NAME = re.compile(r"cached-.*-[0-9a-f]{32}")
 
 
-@dataclass(frozen=True)
-class CacheStatistics:
-    """Counts of a cache: what is in memory now, and what happened since its creation.
-
-    A hit is a value found in memory or in the store; `spilled` counts values written
-    to the store.
-    """
+class CacheStatistics(NamedTuple):
+    """What a cache holds in memory, and how many values it wrote to its store."""
 
     items: int
     bytes: int
     max_bytes: int
-    hits: int
-    misses: int
-    evictions: int
     spilled: int
 
 
@@ -218,20 +197,17 @@ class ByteCache:
         self._lock = threading.RLock()
         self._items: OrderedDict[str, _Item] = OrderedDict()
         self._bytes = 0
-        self._hits = self._misses = self._evictions = self._spilled = 0
+        self._spilled = 0
 
     def get(self, key: str, loader: Callable[[], Any] | None = None) -> Any:
         """Return a value from memory, the store, or `loader`; else KeyError."""
         with self._lock:
             if key in self._items:
-                self._hits += 1
                 self._items.move_to_end(key)
                 return self._items[key].value
             if found := self._read_store(key):
-                self._hits += 1
                 self._keep(key, found[0], is_stored=True)
                 return found[0]
-            self._misses += 1
         if loader is None:
             raise KeyError(key)
         value = loader()
@@ -262,8 +238,7 @@ class ByteCache:
         """Return the counts up to now."""
         with self._lock:
             return CacheStatistics(
-                *(len(self._items), self._bytes, self._max_bytes),
-                *(self._hits, self._misses, self._evictions, self._spilled),
+                len(self._items), self._bytes, self._max_bytes, self._spilled
             )
 
     def _keep(self, key: str, value: Any, is_stored: bool) -> None:
@@ -282,7 +257,6 @@ class ByteCache:
         self._spill(key, item)  # before it leaves memory: the disk may be full
         del self._items[key]
         self._bytes -= item.size
-        self._evictions += 1
 
     def _spill(self, key: str, item: _Item) -> None:
         if self._store is not None and not item.is_stored:

@@ -24,14 +24,9 @@ from jaxrig.checkpoint import (
     load_tree,
     read_header,
     save_tree,
-    saved_kinds,
 )
-from jaxrig.container import ContainerError, Entry, write_container
-
-
-def test_an_unknown_generator_is_damage():
-    with pytest.raises(ContainerError, match="file: entry 'k'"):
-        saved_kinds([Entry("k", "uint32", (2,), 0, 8, "no such")], {}, [], "file")
+from jaxrig.container import ContainerError, write_container
+from jaxrig.testing import assert_trees_close
 
 
 class State(eqx.Module):
@@ -49,26 +44,6 @@ def make_state(seed=0):
     )
 
 
-def plain(x):
-    return np.asarray(jax.random.key_data(x) if eqx.is_array(x) and is_key(x) else x)
-
-
-def is_key(x):
-    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-
-
-def assert_same(a, b):
-    assert jax.tree.structure(a) == jax.tree.structure(b)
-    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        assert type(x) is type(y)
-        if callable(x):
-            assert x is y
-            continue
-        assert plain(x).dtype == plain(y).dtype
-        assert plain(x).shape == plain(y).shape
-        assert plain(x).tobytes() == plain(y).tobytes()
-
-
 def test_a_model_its_optimizer_and_a_state_come_back(tmp_path, key):
     def build(key):
         model = eqx.nn.MLP(2, 3, 4, 2, key=key)
@@ -78,7 +53,7 @@ def test_a_model_its_optimizer_and_a_state_come_back(tmp_path, key):
     tree = build(key)
     path = save_tree(tmp_path / "new folder" / "run.ckpt", tree)
     like = build(jax.random.key(9))
-    assert_same(load_tree(path, like), tree)
+    assert_trees_close(load_tree(path, like), tree)
     assert [p.name for p in path.parent.iterdir()] == ["run.ckpt"]
 
 
@@ -142,7 +117,7 @@ def test_leaves_take_the_kind_of_their_counterpart(tmp_path, key):
     assert type(found["zero"]) is np.float32
     assert found["zero"] == 1.5
     assert isinstance(found["struct"], jax.Array)
-    assert (jax.random.key_data(found["keys"]) == plain(saved["keys"])).all()
+    assert_trees_close(found["keys"], saved["keys"])
     assert found["number"] == 3
 
 
@@ -165,13 +140,13 @@ def test_shardings_come_from_the_counterpart(tmp_path, key):
     for name in tree:
         assert found[name].sharding == tree[name].sharding, name
         assert found[name].committed == tree[name].committed, name
-        assert (plain(found[name]) == plain(tree[name])).all()
+    assert_trees_close(found, tree)
     columns = NamedSharding(mesh, PartitionSpec(None, "x"))
     like = jax.tree.map(lambda x: x, tree) | {
         "split": jax.ShapeDtypeStruct((8, 8), jnp.float32, sharding=columns)
     }
     assert load_tree(path, like)["split"].sharding == columns
-    assert (plain(load_tree(path, like)["split"]) == values).all()
+    assert (load_tree(path, like)["split"] == values).all()
 
 
 def test_excluded_subtrees_are_left_out_and_come_from_like(tmp_path):
@@ -269,11 +244,6 @@ def test_leaves_that_cannot_be_stored_are_refused_by_name(tmp_path, leaf):
 def test_leaves_with_one_path_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"two leaves have the dotted path 'a\.b'"):
         save_tree(tmp_path / "a", {"a": {"b": 1}, "a.b": 2})
-
-
-def test_a_tree_that_is_one_leaf(tmp_path):
-    save_tree(tmp_path / "a", np.arange(3))
-    assert np.array_equal(load_tree(tmp_path / "a", np.zeros(3, int)), np.arange(3))
 
 
 def test_the_header_tells_without_reading_arrays(tmp_path):

@@ -2,12 +2,13 @@ import io
 import json
 import pickle
 import random
+import signal
 import struct
 import tracemalloc
 import zlib
+from collections import OrderedDict
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,6 @@ from jaxrig.container import (
     PREFIX,
     VERSION,
     ContainerError,
-    as_value,
     decode,
     encode,
     read_arrays,
@@ -42,11 +42,7 @@ def dump(arrays, meta=None):
 def parse(data, exact=True):
     file = io.BytesIO(data)
     header = read_header(file, "some.file", len(data), exact=exact)
-    arrays = {
-        entry.name: as_value(entry, array, "some.file")
-        for entry, array in read_arrays(file, header, "some.file")
-    }
-    return header, arrays
+    return header, dict(read_arrays(file, header, "some.file"))
 
 
 def forge(arrays, payload=b"", meta=None):
@@ -92,15 +88,6 @@ def test_every_dtype_comes_back(name, shape):
     assert found.dtype == array.dtype
     assert found.shape == shape
     assert found.tobytes() == array.tobytes()
-
-
-@pytest.mark.parametrize("name", ["bool", "int4", "bfloat16", "float8_e4m3fn", "int32"])
-def test_jax_arrays_come_back_as_numpy(name):
-    array = jnp.ones((2, 3), name)
-    found = parse(dump({"x": array}))[1]["x"]
-    assert isinstance(found, np.ndarray)
-    assert found.dtype == array.dtype
-    assert (found == np.asarray(array)).all()
 
 
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
@@ -362,12 +349,6 @@ def test_data_comes_back_with_its_types(data):
     assert same(through_json(data), data)
 
 
-def test_jax_arrays_and_keys_are_taken_as_they_are(key):
-    node, arrays = encode([jnp.arange(3), key])
-    assert decode(node, arrays)[1] is key
-    assert isinstance(arrays["0"], jax.Array)
-
-
 @pytest.mark.parametrize(
     ("data", "where", "kind"),
     [
@@ -378,6 +359,8 @@ def test_jax_arrays_and_keys_are_taken_as_they_are(key):
         (np.array(["text"]), "data", "<U4"),
         ({(1, 2): 3}, "data", "tuple"),
         ([lambda: 0], "data[0]", "function"),
+        ([OrderedDict()], "data[0]", "OrderedDict"),
+        ([signal.SIGINT], "data[0]", "Signals"),
     ],
 )
 def test_other_types_are_refused_by_place_and_name(data, where, kind):
@@ -387,25 +370,6 @@ def test_other_types_are_refused_by_place_and_name(data, where, kind):
     assert kind in str(error.value)
 
 
-def test_subclasses_are_not_taken_for_their_parents():
-    class Number(int):
-        pass
-
-    class Table(dict):
-        pass
-
-    for value in (Number(3), Table()):
-        with pytest.raises(TypeError, match=type(value).__name__):
-            encode({"x": value})
-
-
-def test_a_list_that_holds_itself_is_refused():
-    data = []
-    data.append(data)
-    with pytest.raises(ValueError, match="contains itself"):
-        encode(data)
-
-
 def test_the_deepest_nesting_that_is_written_is_read():
     data = 0
     for _ in range(MAX_DEPTH):
@@ -413,6 +377,15 @@ def test_the_deepest_nesting_that_is_written_is_read():
     assert through_json(data) == data
     with pytest.raises(ValueError, match="levels deep"):
         encode([data])
+    node = 0
+    for _ in range(10 * MAX_DEPTH):
+        node = ["list", [node]]
+    with pytest.raises(ValueError, match="levels deep"):
+        decode(node, {})
+    cycle = []
+    cycle.append(cycle)
+    with pytest.raises(ValueError, match="contains itself"):
+        encode(cycle)
 
 
 def test_sets_have_one_order():
@@ -448,11 +421,3 @@ def test_sets_have_one_order():
 def test_malformed_nodes_are_value_errors(node, key):
     with pytest.raises(ValueError, match=r"."):
         decode(node, {"a": np.zeros(2), "key": key})
-
-
-def test_hostile_depth_is_a_value_error():
-    node = 0
-    for _ in range(10 * MAX_DEPTH):
-        node = ["list", [node]]
-    with pytest.raises(ValueError, match="levels deep"):
-        decode(node, {})

@@ -1,10 +1,8 @@
-import gc
 import gzip
 import io
 import random
 import threading
 import tracemalloc
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import equinox as eqx
@@ -15,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import small_heap
 from jaxrig.container import ContainerError, write_container
 from jaxrig.storage import MAX_NAME, BlobStore, ByteCache, LazyLoader, size_of
 
@@ -29,11 +26,6 @@ SAMPLE = {
 @pytest.fixture
 def store(tmp_path):
     return BlobStore(tmp_path / "blobs")
-
-
-def equal(a, b):
-    rest = [{k: v for k, v in x.items() if k != "grids"} for x in (a, b)]
-    return rest[0] == rest[1] and np.array_equal(a["grids"], b["grids"])
 
 
 def test_arrays_come_back_as_numpy(store, key):
@@ -73,14 +65,13 @@ def test_life_of_a_blob(store):
 
 
 def test_a_missing_blob_names_the_folder_and_what_is_there(store):
-    with pytest.raises(FileNotFoundError, match="which holds no blobs"):
+    with pytest.raises(FileNotFoundError, match=r"no blob 'x' in .*blobs; there is"):
         store.load("x")
-    for i in range(12):
-        store.save(i, f"n{i:02}")
-    with pytest.raises(FileNotFoundError) as error:
+    for name in ("x" * MAX_NAME, "a..b", "x.blob.gz", "ünï 1", "-"):  # odd but safe
+        store.save(name, name)
+        assert store.load(name) == name
+    with pytest.raises(FileNotFoundError, match=r"There are: -, a\.\.b, x\.blob\.gz"):
         store.load("x")
-    for part in ("'x'", str(store.folder), "'n00', 'n01'", "2 more"):
-        assert part in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +100,6 @@ def test_names_cannot_leave_the_folder(store, name):
     with pytest.raises(ValueError, match="a name is 1 to"):
         store.save(1, name)
     assert list(store.folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["x" * MAX_NAME, "a..b", "x.blob.gz", "ünï 1", "-"])
-def test_odd_but_safe_names_work(store, name):
-    store.save(1, name)
-    assert store.names() == [name]
-    assert store.load(name) == 1
 
 
 def test_what_cannot_be_stored_leaves_the_previous_blob(store):
@@ -150,31 +134,29 @@ def test_stores_of_two_suffixes_share_a_folder(tmp_path):
     assert one.names() == two.names() == ["a"]
 
 
-def test_truncated_blobs_are_refused(store):
-    path = store.save(SAMPLE, "a")
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        with pytest.raises(ContainerError, match=r"a\.blob\.gz"):
-            store.load("a")
-
-
-def test_flipped_bits_never_give_a_wrong_value(store):
+def test_damage_never_gives_a_wrong_value(store):
     path = store.save(SAMPLE, "a")
     whole = path.read_bytes()
     rng = random.Random(0)
-    refused = 0
     for position in range(len(whole)):
+        path.write_bytes(whole[:position])
+        with pytest.raises(ContainerError, match=r"a\.blob\.gz"):
+            store.load("a")
         damaged = bytearray(whole)
         damaged[position] ^= 1 << rng.randrange(8)
         path.write_bytes(damaged)
         try:
             found = store.load("a")
         except ContainerError:
-            refused += 1
-        else:  # gzip's clock and the bits after its last code carry no data
-            assert equal(found, SAMPLE)
-    assert refused >= len(whole) - 8
+            continue
+        # gzip's clock and the bits after its last code carry no data
+        rest = [{k: v for k, v in x.items() if k != "grids"} for x in (found, SAMPLE)]
+        assert rest[0] == rest[1]
+        assert np.array_equal(found["grids"], SAMPLE["grids"])
+    for tail in (b"x", gzip.compress(b"x"), gzip.compress(bytes(10**6))):
+        path.write_bytes(whole + tail)
+        with pytest.raises(ContainerError):
+            store.load("a")
 
 
 def pack(meta, arrays):
@@ -197,15 +179,6 @@ def test_other_containers_are_refused(store, meta):
     (store.folder / "x.blob.gz").write_bytes(gzip.compress(pack(meta, {})))
     with pytest.raises(ContainerError, match=r"x\.blob\.gz"):
         store.load("x")
-
-
-def test_bytes_after_the_end_are_refused(store):
-    path = store.save(SAMPLE, "a")
-    whole = path.read_bytes()
-    for tail in (b"x", gzip.compress(b"x"), gzip.compress(bytes(10**6))):
-        path.write_bytes(whole + tail)
-        with pytest.raises(ContainerError):
-            store.load("a")
 
 
 def test_a_blob_over_the_limit_is_neither_saved_nor_loaded(tmp_path):
@@ -319,55 +292,19 @@ def test_the_cache_does_what_the_reference_does(tmp_path_factory, calls, items, 
         assert statistics.items == len(reference.used)
         assert statistics.bytes == sum(len(value) for _, value in reference.used)
         assert store is None or len(store.names()) == len(reference.disk)
+    for key, value in reference.disk.items():  # what was spilled outlives the cache
+        assert np.array_equal(ByteCache(100, store=store).get(key), value)
 
 
-def test_loaders_run_once_and_counts_are_kept():
+def test_loaders_run_once_and_an_error_in_one_changes_nothing():
     cache = ByteCache(100)
-    assert cache.get("a", lambda: 1) == 1
-    assert cache.get("a", lambda: 2) == 1
-    with pytest.raises(KeyError, match="missing"):
-        cache.get("missing")
-    assert cache.get("none", lambda: None) is None
-    assert cache.get("none") is None
-    statistics = cache.statistics()
-    assert (statistics.hits, statistics.misses, statistics.items) == (2, 3, 2)
-    assert statistics.max_bytes == 100
-
-
-def test_an_error_in_a_loader_changes_nothing():
-    cache = ByteCache(100)
-    cache.put("a", block(100))
+    cache.put("a", block(80))
     with pytest.raises(ZeroDivisionError):
         cache.get("b", lambda: 1 / 0)
     assert cache.statistics().items == 1
-    assert cache.statistics().evictions == 0
-    assert cache.get("a").size == 100
-
-
-def test_an_item_larger_than_the_cache_pushes_nothing_out(tmp_path):
-    for store in (None, BlobStore(tmp_path)):
-        cache = ByteCache(100, store=store)
-        cache.put("a", block(60))
-        cache.put("b", block(30))
-        assert cache.get("huge", lambda: block(101)).size == 101
-        statistics = cache.statistics()
-        assert (statistics.items, statistics.evictions) == (2, 0)
-        assert statistics.spilled == (store is not None)
-        assert cache.get("huge", lambda: block(500)).size == (500, 101)[bool(store)]
-
-
-def test_spilled_values_return_and_outlive_the_cache(tmp_path):
-    store = BlobStore(tmp_path)
-    keys = ["a/b", "..", "a b", "a_b", "x" * 500, "\ud800", "Ä"]
-    cache = ByteCache(10, store=store)
-    for i, key in enumerate(keys):
-        cache.put(key, block(10, i))
-    assert cache.statistics().spilled == len(keys) - 1
-    for i, key in enumerate(keys):
-        assert (cache.get(key) == i).all()
-    assert cache.statistics().spilled == len(keys)  # what is stored is not stored again
-    later = ByteCache(10, store=store)
-    assert (later.get("..") == 1).all()
+    assert cache.get("a").size == 80
+    assert cache.get("none", lambda: None) is None
+    assert cache.get("none", lambda: 2) is None
 
 
 def test_clear_forgets_memory_and_its_own_blobs(tmp_path):
@@ -445,7 +382,6 @@ def test_the_cache_holds_together_under_threads(tmp_path):
     statistics = cache.statistics()
     assert statistics.bytes <= 300
     assert statistics.items <= 5
-    assert statistics.hits + statistics.misses == 240
 
 
 class Clock:
@@ -480,6 +416,28 @@ def test_lazy_loader_loads_once_and_reloads_when_idle():
     assert cleaned == [1, 2]
 
 
+def test_an_error_of_loading_or_cleaning_up_leaves_nothing_loaded():
+    answers = iter([ZeroDivisionError(), 5])
+
+    def load():
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def fail(value):
+        raise OSError(f"cannot close {value}")
+
+    lazy = LazyLoader(load, fail)
+    with pytest.raises(ZeroDivisionError):
+        lazy.get()
+    assert not lazy.is_loaded()
+    assert lazy.get() == 5
+    with pytest.raises(OSError, match="cannot close 5"):
+        lazy.force_cleanup()
+    assert not lazy.is_loaded()
+
+
 def test_none_counts_as_loaded():
     loads, cleaned = [], []
     lazy = LazyLoader(lambda: loads.append(1), cleaned.append)
@@ -490,34 +448,6 @@ def test_none_counts_as_loaded():
     lazy.force_cleanup()
     assert loads == [1]
     assert cleaned == [None]
-
-
-def test_errors_of_the_loader_leave_it_unloaded():
-    answers = iter([ZeroDivisionError(), 5])
-
-    def load():
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    lazy = LazyLoader(load)
-    with pytest.raises(ZeroDivisionError):
-        lazy.get()
-    assert not lazy.is_loaded()
-    assert lazy.get() == 5
-
-
-def test_an_error_of_the_cleanup_reaches_the_caller_and_lets_go():
-    def fail(value):
-        raise OSError(f"cannot close {value}")
-
-    lazy = LazyLoader(lambda: 1, fail)
-    lazy.get()
-    with pytest.raises(OSError, match="cannot close 1"):
-        lazy.force_cleanup()
-    assert not lazy.is_loaded()
-    assert lazy.get() == 1
 
 
 def test_concurrent_gets_load_once():
@@ -542,18 +472,3 @@ def test_a_negative_idle_time_is_refused():
     for value in (-1.0, float("nan")):
         with pytest.raises(ValueError, match="max_idle_time"):
             LazyLoader(lambda: 1, max_idle_time=value)
-
-
-def test_released_values_are_garbage_and_loaders_can_be_held_weakly():
-    class Value:
-        pass
-
-    with small_heap():
-        lazy = LazyLoader(Value)
-        value, loader = weakref.ref(lazy.get()), weakref.ref(lazy)
-        lazy.force_cleanup()
-        gc.collect()
-        assert value() is None
-        del lazy
-        gc.collect()
-        assert loader() is None
