@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxrig.report.text import escape, format_number, linear_ticks, tick_labels
+from jaxrig.report.text import escape, linear_ticks, tick_labels
 
 # At least 3:1 against the light and the dark page, and apart for eyes without red or
 # green cones; that leaves room for five, further curves differ by their dashes.
@@ -22,20 +22,18 @@ NARROW, WIDE = 0.64, 1.0
 
 @dataclass(frozen=True)
 class Scale:
-    """A range of data laid over a range of pixels, straight or by powers of ten."""
+    """A range of data laid over a range of pixels."""
 
     low: float
     high: float
     start: float
     stop: float
-    log: bool = False
 
     def __call__(self, values: np.ndarray | float) -> np.ndarray:
         """Return pixels of the values."""
-        warp = np.log10 if self.log else np.asarray
-        low, high, at = warp(self.low), warp(self.high), warp(values)
         # Halved, so that a range near the largest float does not overflow.
-        share = (at / 2 - low / 2) / (high / 2 - low / 2)
+        half = self.low / 2
+        share = (np.asarray(values) / 2 - half) / (self.high / 2 - half)
         return np.asarray(self.start + share * (self.stop - self.start))
 
 
@@ -94,11 +92,6 @@ def fit_ticks(low: float, high: float, room: float, whole: bool) -> tuple[float,
     return linear_ticks(low, high, 1, whole)
 
 
-def y_tick_labels(ticks: Sequence[float], log: bool) -> tuple[str, ...]:
-    """Return labels of equal precision, or each by itself on a log axis."""
-    return tuple(map(format_number, ticks)) if log else tick_labels(ticks)
-
-
 def x_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[str]:
     """Return tick labels below the plot and a title below them."""
     drawn = [line(box.left, box.bottom, box.right, box.bottom, 0.6)]
@@ -117,7 +110,7 @@ def x_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[s
 def y_axis(box: Box, scale: Scale, ticks: Sequence[float], title: str) -> list[str]:
     """Return grid lines, tick labels left of them, and an upright title."""
     drawn = []
-    for tick, words in zip(ticks, y_tick_labels(ticks, scale.log), strict=True):
+    for tick, words in zip(ticks, tick_labels(ticks), strict=True):
         at = float(scale(tick))
         drawn.append(line(box.left, at, box.right, at))
         drawn.append(label(box.left - 8, at, words, "end", ' data-axis="y"'))

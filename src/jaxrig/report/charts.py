@@ -21,9 +21,8 @@ from jaxrig.report.axes import (
     text_width,
     x_axis,
     y_axis,
-    y_tick_labels,
 )
-from jaxrig.report.text import Number, escape, format_number, linear_ticks, log_ticks
+from jaxrig.report.text import Number, escape, format_number, linear_ticks, tick_labels
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class Curve:
 def read_curves(
     series: Mapping[str, tuple[ArrayLike, ArrayLike]],
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    log_y: bool,
 ) -> list[Curve]:
     """Return the curves in order; ValueError names the series at fault."""
     if not series:
@@ -63,7 +61,7 @@ def read_curves(
         color = PALETTE[index % len(PALETTE)]
         dash = DASHES[index // len(PALETTE) % len(DASHES)]
         curve = Curve(name, xs, ys, lows, highs, color, dash)
-        _check_curve(curve, log_y)
+        _check_curve(curve)
         curves.append(curve)
     return curves
 
@@ -80,7 +78,7 @@ def _numbers(values: ArrayLike, field: str) -> np.ndarray:
     return array
 
 
-def _check_curve(curve: Curve, log_y: bool) -> None:
+def _check_curve(curve: Curve) -> None:
     sizes = {array.size for array in (curve.x, curve.y, curve.low, curve.high)}
     if len(sizes) > 1:
         raise ValueError(
@@ -91,11 +89,6 @@ def _check_curve(curve: Curve, log_y: bool) -> None:
         raise ValueError(f"series {curve.name!r} has no point that is not NaN")
     if np.any(curve.low > curve.high):
         raise ValueError(f"bands[{curve.name!r}] has a low above its high: swap them")
-    if log_y and np.any(curve.y[curve.seen] <= 0):
-        raise ValueError(
-            f"series {curve.name!r} reaches {curve.y[curve.seen].min()}: log_y needs "
-            "values above zero; use NaN to leave points out, or log_y=False"
-        )
 
 
 # A telephone shows this shrunk to about 0.64, with letters of ten pixels.
@@ -112,7 +105,6 @@ def line_chart(
     x_label: str = "",
     y_label: str = "",
     bands: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
-    log_y: bool = False,
     width: Number = WIDTH,
     height: Number = HEIGHT,
 ) -> str:
@@ -120,19 +112,23 @@ def line_chart(
 
     Arguments:
         series: (x, y) by name; NaN breaks the curve, a lone point becomes a dot.
-        bands: (low, high) by the name of a series, shaded over the x of that series;
-            with log_y a low end at or below zero is drawn down to the axis.
+        bands: (low, high) by the name of a series, shaded over the x of that series.
 
-    >>> svg = line_chart({"regret": ([1, 2, 3], [0.9, 0.4, 0.1])}, log_y=True)
+    >>> svg = line_chart({"regret": ([1, 2, 3], [0.9, 0.4, 0.1])})
     """
-    _check_size(width, height)
-    curves = read_curves(series, bands or {}, log_y)
+    for name, size, least in (
+        ("width", width, MIN_WIDTH),
+        ("height", height, MIN_HEIGHT),
+    ):
+        if not least <= size < math.inf:
+            raise ValueError(f"{name} is {size}: it must be at least {least} pixels")
+    curves = read_curves(series, bands or {})
     xs = np.concatenate([curve.x[curve.seen] for curve in curves])
-    y_ticks = _y_ticks(curves, log_y)
+    drawn = np.concatenate([np.r_[c.y[c.seen], c.low, c.high] for c in curves])
+    y_ticks = linear_ticks(np.nanmin(drawn), np.nanmax(drawn))
     names = {c.name: shorten(c.name, float(width) * LEGEND_SHARE) for c in curves}
     box = Box(
-        left=max(map(text_width, y_tick_labels(y_ticks, log_y)))
-        + (40 if y_label else 18),
+        left=max(map(text_width, tick_labels(y_ticks))) + (40 if y_label else 18),
         right=float(width) - max(map(text_width, names.values())) - 32,
         top=44 if title else 16,
         bottom=float(height) - (56 if x_label else 32),
@@ -142,7 +138,7 @@ def line_chart(
     # The axis ends at the data; a lone x has no extent and takes the ticks' range.
     ends = (xs.min(), xs.max()) if xs.min() < xs.max() else (x_ticks[0], x_ticks[-1])
     across = Scale(float(ends[0]), float(ends[1]), box.left, box.right)
-    up = Scale(y_ticks[0], y_ticks[-1], box.bottom, box.top, log_y)
+    up = Scale(y_ticks[0], y_ticks[-1], box.bottom, box.top)
     body = [*y_axis(box, up, y_ticks, y_label), *x_axis(box, across, x_ticks, x_label)]
     body += [
         _band(curve, across, up) for curve in curves if curve.name in (bands or {})
@@ -153,25 +149,19 @@ def line_chart(
     return document(float(width), float(height), name, title, body)
 
 
-def bar_chart(
-    values: Mapping[str, Number],
-    title: str = "",
-    x_label: str = "",
-    width: Number = WIDTH,
-) -> str:
+def bar_chart(values: Mapping[str, Number], title: str = "", x_label: str = "") -> str:
     """Draw horizontal bars from zero, each with its name and value, as SVG."""
-    _check_size(width, MIN_HEIGHT)
     if not values:
         raise ValueError("values is empty: a bar chart needs at least one bar")
     for name, value in values.items():
         if not math.isfinite(value):
             raise ValueError(f"values[{name!r}] is {value}: bars must be finite")
-    names = [shorten(name, float(width) * LEGEND_SHARE) for name in values]
+    names = [shorten(name, WIDTH * LEGEND_SHARE) for name in values]
     amounts = [format_number(value) for value in values.values()]
     top = 40 if title else 8
     box = Box(
         left=max(map(text_width, names)) + 18,
-        right=float(width) - max(map(text_width, amounts)) - 14,
+        right=WIDTH - max(map(text_width, amounts)) - 14,
         top=top,
         bottom=top + BAR_PITCH * len(values),
     )
@@ -189,20 +179,7 @@ def bar_chart(
         body.append(label(middle, box.bottom + 16, x_label, "middle"))
     height = box.bottom + (34 if x_label else 8)
     name = title or f"Bars: {', '.join(values)}"
-    return document(float(width), height, name, title, body)
-
-
-def _check_size(width: Number, height: Number) -> None:
-    if not MIN_WIDTH <= width < math.inf:
-        raise ValueError(f"width is {width}: it must be at least {MIN_WIDTH} pixels")
-    if not MIN_HEIGHT <= height < math.inf:
-        raise ValueError(f"height is {height}: it must be at least {MIN_HEIGHT} pixels")
-
-
-def _y_ticks(curves: Sequence[Curve], log_y: bool) -> tuple[float, ...]:
-    drawn = np.concatenate([np.r_[c.y[c.seen], c.low, c.high] for c in curves])
-    drawn = drawn[np.isfinite(drawn) & ((drawn > 0) | (not log_y))]
-    return (log_ticks if log_y else linear_ticks)(drawn.min(), drawn.max())
+    return document(WIDTH, height, name, title, body)
 
 
 def _runs(mask: np.ndarray) -> list[np.ndarray]:
@@ -218,11 +195,10 @@ def _band(curve: Curve, across: Scale, up: Scale) -> str:
     seen = np.isfinite(curve.x + curve.low + curve.high)
     if not seen.any():
         return ""
-    low, high = (np.clip(side, up.low, up.high) for side in (curve.low, curve.high))
     outline = "".join(
         _path(
             across(np.r_[curve.x[run], curve.x[run][::-1]]),
-            up(np.r_[low[run], high[run][::-1]]),
+            up(np.r_[curve.low[run], curve.high[run][::-1]]),
         )
         + "Z"
         for run in _runs(seen)

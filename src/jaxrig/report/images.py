@@ -8,7 +8,7 @@ import re
 import struct
 import xml.etree.ElementTree as ElementTree
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 from xml.etree.ElementTree import Element
@@ -53,20 +53,17 @@ def png_from_array(pixels: np.ndarray) -> bytes:
 
 
 def png_size(png: bytes, field: str = "png") -> tuple[int, int]:
-    """Return width and height of a PNG; ValueError where it is not one."""
+    """Return width and height of a PNG; ValueError where it is not a whole one."""
     if not png.startswith(SIGNATURE):
         raise ValueError(
             f"{field} starts with {png[:8]!r}: bytes must be a PNG image; "
             "png_from_array encodes an array"
         )
-    chunks = list(_chunks(png, field))
-    kinds = [kind for kind, _ in chunks]
-    complete = kinds[:1] == [b"IHDR"] and kinds[-1:] == [b"IEND"] and b"IDAT" in kinds
-    if not complete or len(chunks[0][1]) != 13:
+    if png[12:16] != b"IHDR" or not png.endswith(_chunk(b"IEND", b"")):
         raise ValueError(
-            f"{field} has PNG chunks {kinds}: it must run from IHDR over IDAT to IEND"
+            f"{field} is {len(png)} bytes: a whole PNG runs from IHDR to IEND"
         )
-    width, height = struct.unpack(">II", chunks[0][1][:8])
+    width, height = struct.unpack(">II", png[16:24])
     if width == 0 or height == 0:
         raise ValueError(f"{field} is {width} x {height} pixels: both must be positive")
     return width, height
@@ -82,21 +79,6 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return (
         struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
     )
-
-
-def _chunks(png: bytes, field: str) -> Iterator[tuple[bytes, bytes]]:
-    start = len(SIGNATURE)
-    while start < len(png):
-        length = int.from_bytes(png[start : start + 4], "big")
-        kind, content = png[start + 4 : start + 8], png[start + 8 : start + 8 + length]
-        end = start + 12 + length
-        if end > len(png) or _chunk(kind, content) != png[start:end]:
-            raise ValueError(
-                f"{field} is damaged in PNG chunk {kind!r} at byte {start}: "
-                "its length and checksum must hold"
-            )
-        yield kind, content
-        start = end
 
 
 SVG = "http://www.w3.org/2000/svg"

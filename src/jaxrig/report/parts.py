@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from jaxrig.report.images import Image, image_size, picture
-from jaxrig.report.players import Points, check_playback, player_element
+from jaxrig.report.players import Player, Points
 from jaxrig.report.text import (
     Number,
     check_string,
@@ -21,41 +21,33 @@ Cell: TypeAlias = str | bool | Number | np.bool_ | None
 
 
 @dataclass(frozen=True)
-class Text:
-    """Paragraphs, split at blank lines; words in `backticks` are set as code."""
-
+class _Words:
     text: str
 
     def __post_init__(self):
-        _check_words(self.text)
+        check_string(self.text, "text")
+        if not self.text.strip():
+            raise ValueError(f"text is {self.text!r}: it must not be empty")
+
+
+class Text(_Words):
+    """Paragraphs, split at blank lines; words in `backticks` are set as code."""
 
     def html(self, scope: str) -> str:
         """Return the markup; the scope is a prefix for ids unique on the page."""
         return paragraphs(self.text)
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(_Words):
     """A line that names what follows, below the title of the section."""
-
-    text: str
-
-    def __post_init__(self):
-        _check_words(self.text)
 
     def html(self, scope: str) -> str:
         """Return the markup; the scope is a prefix for ids unique on the page."""
         return f"<h3>{escape(self.text)}</h3>"
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(_Words):
     """Lines set as they are: a message, a command, a program."""
-
-    text: str
-
-    def __post_init__(self):
-        _check_words(self.text)
 
     def html(self, scope: str) -> str:
         """Return the markup; the scope is a prefix for ids unique on the page."""
@@ -87,9 +79,7 @@ class Table:
             f'<th scope="col"{_align(self._is_numeric(index))}>{escape(column)}</th>'
             for index, column in enumerate(self.columns)
         )
-        rows = "\n".join(
-            f"<tr>{''.join(_cell(value) for value in row)}</tr>" for row in self.rows
-        )
+        rows = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)
         caption = f"<caption>{inline(self.caption)}</caption>" if self.caption else ""
         name = escape(self.caption or "Table")
         return (
@@ -140,69 +130,22 @@ class Figure:
         return f"<figure>{shown}{caption}</figure>"
 
 
-@dataclass(frozen=True)
-class Player:
-    """Frames of one kind, SVG texts or PNG bytes, to play, step and scrub through."""
-
-    frames: Sequence[Image]
-    captions: Sequence[str] = ()
-    frames_per_second: Number = 8
-    title: str = ""
-    alt: str = ""
-
-    def __post_init__(self):
-        object.__setattr__(self, "frames", tuple(self.frames))
-        object.__setattr__(self, "captions", tuple(self.captions))
-        if not self.frames:
-            raise ValueError("frames is empty: a player needs at least one frame")
-        for index, frame in enumerate(self.frames):
-            image_size(frame, f"frames[{index}]")
-            if isinstance(frame, str) != isinstance(self.frames[0], str):
-                raise TypeError(
-                    f"frames[{index}] is of type {type(frame).__name__}, frames[0] of "
-                    f"type {type(self.frames[0]).__name__}: all must be of one kind"
-                )
-        check_playback(
-            len(self.frames),
-            self.captions,
-            self.frames_per_second,
-            self.title,
-            self.alt,
-        )
-
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
-        return player_element(
-            self.frames, self.captions, self.frames_per_second, self.title, self.alt
-        )
-
-
 Part: TypeAlias = Text | Heading | Code | Table | Figure | Player | Points
 
 
-def _check_words(text: str) -> None:
-    check_string(text, "text")
-    if not text.strip():
-        raise ValueError(f"text is {text!r}: it must not be empty")
-
-
-def _is_number(value: Cell) -> bool:
+def _is_number(value: Cell) -> TypeGuard[Number]:
     return isinstance(value, Number) and not isinstance(value, bool)
-
-
-def _cell(value: Cell) -> str:
-    return f"<td{_align(_is_number(value))}>{_words(value)}</td>"
 
 
 def _align(numeric: bool) -> str:
     return ' class="number"' if numeric else ""
 
 
-def _words(value: Cell) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return escape(value)
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    return format_number(value)
+def _cell(value: Cell) -> str:
+    if _is_number(value):
+        words = format_number(value)
+    elif isinstance(value, bool | np.bool_):
+        words = "yes" if value else "no"
+    else:
+        words = escape(value or "")
+    return f"<td{_align(_is_number(value))}>{words}</td>"

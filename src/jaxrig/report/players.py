@@ -23,93 +23,90 @@ ICONS = {
 }
 
 
-def player_element(
-    frames: Sequence[Image],
-    captions: Sequence[str],
-    frames_per_second: Number,
-    title: str,
-    alt: str,
-) -> str:
-    """Return the player; without JavaScript it shows the first frame."""
-    name = title or alt or "Player"
-    sizes = shown_sizes(frames)
-    stage = _stage(frames, sizes, captions, alt or name)
-    size = _largest(sizes)
-    return player_box(
-        stage, size, len(frames), captions, frames_per_second, name, title
-    )
+class _Playback:
+    """What players share: captions, a rate, names, and the controls below a stage."""
 
+    captions: Sequence[str]
+    frames_per_second: Number
+    title: str
+    alt: str
 
-def player_box(
-    stage: str,
-    size: tuple[float, float],
-    count: int,
-    captions: Sequence[str],
-    frames_per_second: Number,
-    name: str,
-    title: str = "",
-) -> str:
-    """Return a stage with a title above, controls and first caption below."""
-    width, height = size
-    room = f"--stage:min({width:.0f}px,{STAGE_HEIGHT * width / height:.2f}vh)"
-    heading = f'<p class="player-title">{escape(title)}</p>' if title else ""
-    words = "".join(
-        f'<figcaption class="player-caption">{escape(caption)}</figcaption>'
-        for caption in captions[:1]
-    )
-    return (
-        f'<figure class="player" role="group" aria-label="{escape(name)}" tabindex="0" '
-        f'aria-keyshortcuts="{KEYS}" style="{room}" '
-        f'data-frames-per-second="{float(frames_per_second):g}">'
-        f"{heading}\n{stage}\n{_controls(count)}\n{words}</figure>"
-    )
+    def _check_playback(self, count: int) -> None:
+        """Raise unless so many frames can be played with these words at this rate."""
+        object.__setattr__(self, "captions", tuple(self.captions))
+        if len(self.captions) not in (0, count):
+            raise ValueError(
+                f"captions has {len(self.captions)} entries: it must be empty or have "
+                f"one for each of the {count} frames"
+            )
+        for index, caption in enumerate(self.captions):
+            check_string(caption, f"captions[{index}]")
+        if not 0 < self.frames_per_second <= MAX_FRAMES_PER_SECOND:
+            raise ValueError(
+                f"frames_per_second is {self.frames_per_second}: it must be above 0 "
+                f"and at most {MAX_FRAMES_PER_SECOND}"
+            )
+        check_string(self.title, "title")
+        check_string(self.alt, "alt")
 
-
-def check_playback(
-    count: int,
-    captions: Sequence[str],
-    frames_per_second: Number,
-    title: str,
-    alt: str,
-) -> None:
-    """Raise unless so many frames can be played with these words at this rate."""
-    if len(captions) not in (0, count):
-        raise ValueError(
-            f"captions has {len(captions)} entries: it must be empty or have "
-            f"one for each of the {count} frames"
+    def _box(self, stage: str, size: tuple[float, float], count: int, name: str) -> str:
+        """Return a stage with a title above, controls and first caption below."""
+        width, height = size
+        room = f"--stage:min({width:.0f}px,{STAGE_HEIGHT * width / height:.2f}vh)"
+        title = escape(self.title)
+        heading = f'<p class="player-title">{title}</p>' if title else ""
+        words = "".join(
+            f'<figcaption class="player-caption">{escape(caption)}</figcaption>'
+            for caption in self.captions[:1]
         )
-    for index, caption in enumerate(captions):
-        check_string(caption, f"captions[{index}]")
-    if not 0 < frames_per_second <= MAX_FRAMES_PER_SECOND:
-        raise ValueError(
-            f"frames_per_second is {frames_per_second}: it must be above 0 "
-            f"and at most {MAX_FRAMES_PER_SECOND}"
+        return (
+            f'<figure class="player" role="group" aria-label="{escape(name)}" '
+            f'tabindex="0" aria-keyshortcuts="{KEYS}" style="{room}" '
+            f'data-frames-per-second="{float(self.frames_per_second):g}">'
+            f"{heading}\n{stage}\n{_controls(count)}\n{words}</figure>"
         )
-    check_string(title, "title")
-    check_string(alt, "alt")
 
 
-def _stage(
-    frames: Sequence[Image],
-    sizes: Sequence[tuple[float, float]],
-    captions: Sequence[str],
-    alt: str,
-) -> str:
-    width, height = _largest(sizes)
-    elements = []
-    for index, frame in enumerate(frames):
-        share = f' style="width:{100 * sizes[index][0] / width:.2f}%"'
-        words = f' data-caption="{escape(captions[index])}"' if captions else ""
-        hidden = " hidden" if index else ""
-        attributes = f"{share}{words}{hidden}"
-        elements.append(image_element(frame, alt, sizes[index], attributes))
-    inside = "\n".join(elements)
-    shape = f"aspect-ratio:{width:.0f}/{height:.0f}"
-    return f'<div class="stage{backdrop(frames[0])}" style="{shape}">{inside}</div>'
+@dataclass(frozen=True)
+class Player(_Playback):
+    """Frames of one kind, SVG texts or PNG bytes, to play, step and scrub through."""
 
+    frames: Sequence[Image]
+    captions: Sequence[str] = ()
+    frames_per_second: Number = 8
+    title: str = ""
+    alt: str = ""
 
-def _largest(sizes: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return max(width for width, _ in sizes), max(height for _, height in sizes)
+    def __post_init__(self):
+        object.__setattr__(self, "frames", tuple(self.frames))
+        if not self.frames:
+            raise ValueError("frames is empty: a player needs at least one frame")
+        for index, frame in enumerate(self.frames):
+            image_size(frame, f"frames[{index}]")
+            if isinstance(frame, str) != isinstance(self.frames[0], str):
+                raise TypeError(
+                    f"frames[{index}] is of type {type(frame).__name__}, frames[0] of "
+                    f"type {type(self.frames[0]).__name__}: all must be of one kind"
+                )
+        self._check_playback(len(self.frames))
+
+    def html(self, scope: str) -> str:
+        """Return the markup; without JavaScript it shows the first frame."""
+        name = self.title or self.alt or "Player"
+        sizes = shown_sizes(self.frames)
+        width, height = (max(side) for side in zip(*sizes, strict=True))
+        elements = []
+        for index, (frame, size) in enumerate(zip(self.frames, sizes, strict=True)):
+            attributes = f' style="width:{100 * size[0] / width:.2f}%"'
+            if self.captions:
+                attributes += f' data-caption="{escape(self.captions[index])}"'
+            attributes += " hidden" if index else ""
+            elements.append(image_element(frame, self.alt or name, size, attributes))
+        inside = "\n".join(elements)
+        shape = f"aspect-ratio:{width:.0f}/{height:.0f}"
+        paper = backdrop(self.frames[0])
+        stage = f'<div class="stage{paper}" style="{shape}">{inside}</div>'
+        return self._box(stage, (width, height), len(self.frames), name)
 
 
 def _controls(count: int) -> str:
@@ -164,7 +161,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class Points(_Playback):
     """Points that move over a picture, to play, step and scrub through.
 
     Arguments:
@@ -203,7 +200,6 @@ class Points:
             if given is not None:
                 object.__setattr__(self, name, np.array(given))
         object.__setattr__(self, "colors", tuple(self.colors))
-        object.__setattr__(self, "captions", tuple(self.captions))
         shape = self.positions.shape
         if len(shape) != 3 or shape[2] != 2 or 0 in shape:
             raise ValueError(
@@ -222,9 +218,7 @@ class Points:
             raise ValueError(f"trail is {self.trail}: it must be 0 or more frames")
         if self.background is not None:
             image_size(self.background, "background")
-        check_playback(
-            shape[0], self.captions, self.frames_per_second, self.title, self.alt
-        )
+        self._check_playback(shape[0])
 
     def _check_shades(self) -> None:
         for color in self.colors:
@@ -255,23 +249,15 @@ class Points:
         """Return the markup; the scope is a prefix for ids unique on the page."""
         name = self.title or self.alt or "Moving points"
         size = STAGE_WIDTH, STAGE_WIDTH * float(self.height)
-        ends = [_ends(axis) for axis in (self.y_axis, self.x_axis)]
+        picture = self.background and image_element(self.background, "", size)
         stage = (
-            f'<div class="plot"><div class="y-ends">{ends[0]}</div>'
+            f'<div class="plot"><div class="y-ends">{_ends(self.y_axis)}</div>'
             f'<div class="stage field" style="aspect-ratio:{size[0]}/{size[1]:.0f}">'
-            f"{self._picture(size)}{self._canvas(self.alt or name)}</div>"
-            f'<div class="x-ends">{ends[1]}</div></div>'
+            f"{picture or ''}{self._canvas(self.alt or name)}</div>"
+            f'<div class="x-ends">{_ends(self.x_axis)}</div></div>'
             "<noscript><p>The points are drawn by JavaScript.</p></noscript>"
         )
-        count = len(self.positions)
-        return player_box(
-            stage, size, count, self.captions, self.frames_per_second, name, self.title
-        )
-
-    def _picture(self, size: tuple[float, float]) -> str:
-        if self.background is None:
-            return ""
-        return image_element(self.background, "", size)
+        return self._box(stage, size, len(self.positions), name)
 
     def _canvas(self, name: str) -> str:
         frames, points, _ = self.positions.shape

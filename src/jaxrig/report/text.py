@@ -54,20 +54,6 @@ def linear_ticks(
     return tuple(_snap(index, step) for index in range(first, last + 1))
 
 
-def log_ticks(low: Number, high: Number, count: int = 7) -> tuple[float, ...]:
-    """Return powers of ten, or 1-2-5 steps on a short range, that enclose it."""
-    first = math.floor(math.log10(low) + NOISE)
-    last = math.ceil(math.log10(high) - NOISE)
-    if last - first <= 2:
-        fine = [m * 10.0**p for p in range(first, last + 1) for m in (1, 2, 5)]
-        lower = max(i for i, tick in enumerate(fine) if tick <= low * (1 + NOISE))
-        upper = min(i for i, tick in enumerate(fine) if tick >= high * (1 - NOISE))
-        return tuple(fine[lower : max(upper, lower + 1) + 1])
-    stride = math.ceil((last - first) / count)
-    steps = math.ceil((last - first) / stride)
-    return tuple(10.0 ** (first + stride * i) for i in range(steps + 1))
-
-
 def tick_labels(ticks: Sequence[float]) -> tuple[str, ...]:
     """Return labels with equal decimals, precise enough to tell neighbors apart."""
     step = min(abs(b - a) for a, b in pairwise(ticks))

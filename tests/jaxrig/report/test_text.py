@@ -15,13 +15,11 @@ from jaxrig.report.text import (
     format_number,
     inline,
     linear_ticks,
-    log_ticks,
     paragraphs,
     tick_labels,
 )
 
 FINITE = st.floats(-1e300, 1e300)
-POSITIVE = st.floats(1e-300, 1e300)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +75,6 @@ def test_linear_ticks_are_even_and_enclose_the_range(a, b, count, whole):
 )
 def test_ticks_are_the_decimal_numbers_one_would_write(low, high, ticks):
     assert linear_ticks(low, high) == ticks
-
-
-@given(POSITIVE, POSITIVE)
-def test_log_ticks_rise_and_enclose_the_range(a, b):
-    low, high = min(a, b), max(a, b)
-    ticks = log_ticks(low, high)
-    assert ticks[0] <= low * (1 + 1e-9)
-    assert ticks[-1] >= high * (1 - 1e-9)
-    assert all(before < after for before, after in pairwise(ticks))
-    assert 2 <= len(ticks) <= 9
-
-
-def test_log_ticks_examples():
-    assert log_ticks(0.003, 40) == (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-    assert log_ticks(3, 12) == (2.0, 5.0, 10.0, 20.0)
 
 
 @given(FINITE, FINITE)
