@@ -133,8 +133,8 @@ class Group(eqx.Module):
 class Losses(NamedTuple):
     """The terms of the loss, and what they were computed from."""
 
-    total: Float[Array, ""]
-    policy: Float[Array, ""]
+    total_loss: Float[Array, ""]
+    policy_loss: Float[Array, ""]
     entropy_loss: Float[Array, ""]
     kl_penalty: Float[Array, ""]
     mean_entropy: Float[Array, ""]
@@ -150,30 +150,6 @@ def grpo_advantages(
     return standardize(rewards, axis=-1, scale=scale)
 
 
-def grpo_terms(
-    new_logp: Float[Array, "*n"],
-    old_logp: Float[Array, "*n"],
-    advantages: Float[Array, "*n"],
-    entropy: Float[Array, "*n"],
-    *,
-    clip: float = 0.2,
-    entropy_coeff: float = 0.01,
-    kl_coeff: float = 0.0,
-    counts: Bool[Array, "*n"] | None = None,
-) -> Losses:
-    """Return the terms of `grpo_loss`, as means over what `counts` (default: all)."""
-    counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
-    mean = lambda x: x.mean(where=counted)
-    ratio = jnp.exp(new_logp - old_logp)
-    policy_loss = -mean(clipped_surrogate(ratio, advantages, clip))
-    mean_entropy = mean(entropy)
-    entropy_loss = -entropy_coeff * mean_entropy
-    approx_kl = mean(old_logp - new_logp)
-    penalty = kl_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
-    total = policy_loss + entropy_loss + penalty
-    return Losses(total, policy_loss, entropy_loss, penalty, mean_entropy, approx_kl)
-
-
 def grpo_loss(
     new_logp: Float[Array, "*n"],
     old_logp: Float[Array, "*n"],
@@ -184,15 +160,23 @@ def grpo_loss(
     entropy_coeff: float = 0.01,
     kl_coeff: float = 0.0,
     counts: Bool[Array, "*n"] | None = None,
-) -> Float[Array, ""]:
-    """Return the loss of GRPO, after Shao et al. 2024 (arXiv:2402.03300):
+) -> Losses:
+    """Return the loss of GRPO and its terms, after Shao et al. 2024 (arXiv:2402.03300):
 
     L = -mean(min(rA, clip(r, 1-e, 1+e)A)) - c_H mean(H) + b max(0, KL - 0.01),
-    with r = exp(new_logp - old_logp) and KL = mean(old_logp - new_logp).
+    with r = exp(new_logp - old_logp) and KL = mean(old_logp - new_logp), as means over
+    what `counts` (default: all).
     """
-    coefficients = {"clip": clip, "entropy_coeff": entropy_coeff, "kl_coeff": kl_coeff}
-    given = (new_logp, old_logp, advantages, entropy)
-    return grpo_terms(*given, **coefficients, counts=counts).total
+    counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
+    mean = lambda x: x.mean(where=counted)
+    ratio = jnp.exp(new_logp - old_logp)
+    policy_loss = -mean(clipped_surrogate(ratio, advantages, clip))
+    mean_entropy = mean(entropy)
+    entropy_loss = -entropy_coeff * mean_entropy
+    approx_kl = mean(old_logp - new_logp)
+    penalty = kl_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
+    total = policy_loss + entropy_loss + penalty
+    return Losses(total, policy_loss, entropy_loss, penalty, mean_entropy, approx_kl)
 
 
 def grpo_init(
@@ -299,24 +283,17 @@ def grpo_update(
     )
     last = jax.tree.map(lambda x: x[-1], losses)
     update = GRPOUpdate(
-        last.policy,
-        last.entropy_loss,
-        last.kl_penalty,
-        last.total,
-        norms[-1],
+        **last._asdict(),
+        grad_norm=norms[-1],
         group_baseline=scaled.mean(axis=-1).mean(),
         mean_reward=reward.mean(),
         reward_std=reward.std(),
         mean_advantage=advantage.mean(),
         advantage_std=advantage.std(),
-        mean_entropy=last.mean_entropy,
-        approx_kl=last.approx_kl,
     )
     following = _advance(named_key(key, "reset"), environment, reward, ends, config)
-    return (
-        GRPOState(policy, optimizer, *following, state.key, state.updates + 1),
-        update,
-    )
+    after = GRPOState(policy, optimizer, *following, state.key, state.updates + 1)
+    return after, update
 
 
 def _loss(
@@ -339,14 +316,14 @@ def _loss(
         new, old = join(new, then.log_prob), join(old, drawn.log_prob)
         entropy, counts = join(entropy, then.entropy), join(counts, later.counts)
         advantage = jnp.broadcast_to(advantage[..., None], new.shape)
-    losses = grpo_terms(
+    losses = grpo_loss(
         *(new, old, advantage, entropy),
         clip=config.clip_ratio,
         entropy_coeff=config.entropy_coeff,
         kl_coeff=config.kl_penalty_coeff,
         counts=counts,
     )
-    return losses.total, losses
+    return losses.total_loss, losses
 
 
 def _advance(

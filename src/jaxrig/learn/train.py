@@ -155,7 +155,7 @@ class _Saver:
 
 
 def train(
-    update: Callable[[S], tuple[S, Any]],
+    update: Callable[[S], tuple[S, eqx.Module | Mapping[str, Any]]],
     state: S,
     updates: int,
     *,
@@ -164,7 +164,7 @@ def train(
     manager: CheckpointManager | None = None,
     save_every: int = 100,
     save_seconds: float = 60.0,
-    config: Any = None,
+    config: object = None,
     label: str = "updates",
 ) -> tuple[S, list[Metrics]]:
     """Call `update` until `updates` are done; return the state and every metrics.

@@ -129,11 +129,6 @@ def test_no_finished_episode_gives_nan_not_zero(key):
     assert np.isnan(episodes.mean_return)
 
 
-def test_the_protocols_describe_these_two():
-    assert isinstance(ENVIRONMENT, Environment)
-    assert isinstance(POLICY, Policy)
-
-
 PROBLEM = corridor()
 POLICY_PROTOCOL = uniform_policy(PROBLEM)
 
