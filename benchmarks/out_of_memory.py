@@ -14,8 +14,9 @@ os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] = "0.02"
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrig import device_memory, map_chunked
+from jaxrig import map_chunked
 from jaxrig.machine import describe_machine, package_versions
+from jaxrig.memory import device_memory
 
 ITEMS, NUMBERS = 64, 16 * 2**20
 

@@ -11,33 +11,13 @@ from jaxrig.machine import __version__
 
 if TYPE_CHECKING:
     from jaxrig.batching import largest_batch, map_chunked
-    from jaxrig.callbacks import (
-        SlowCalls,
-        callback_statistics,
-        host_callback,
-        reset_callback_statistics,
-    )
-    from jaxrig.checkpoint import (
-        CheckpointManager,
-        CheckpointMismatch,
-        load_tree,
-        read_header,
-        save_tree,
-    )
-    from jaxrig.checks import (
-        CheckError,
-        check,
-        error_mode,
-    )
-    from jaxrig.compilation import keep_compilations, record_compilations
+    from jaxrig.callbacks import callback_statistics, host_callback
+    from jaxrig.checkpoint import CheckpointManager, load_tree, save_tree
+    from jaxrig.checks import CheckError, check, error_mode
+    from jaxrig.compilation import record_compilations
     from jaxrig.compile_guard import RetraceError, adaptive, compile_once
-    from jaxrig.keys import batch_keys, named_key
-    from jaxrig.memory import (
-        compiled_memory,
-        device_memory,
-        host_memory,
-        tree_bytes,
-    )
+    from jaxrig.keys import batch_keys
+    from jaxrig.memory import compiled_memory, host_memory, tree_bytes
     from jaxrig.progress import Meter, make_meter, scan_with_progress
     from jaxrig.sharding import (
         gather,
@@ -50,17 +30,14 @@ if TYPE_CHECKING:
         wait_for_all,
     )
     from jaxrig.storage import BlobStore
-    from jaxrig.timing import Timing, compare, measure
+    from jaxrig.timing import compare, measure
 
 __all__ = [
     "BlobStore",
     "CheckError",
     "CheckpointManager",
-    "CheckpointMismatch",
     "Meter",
     "RetraceError",
-    "SlowCalls",
-    "Timing",
     "__version__",
     "adaptive",
     "batch_keys",
@@ -69,24 +46,19 @@ __all__ = [
     "compare",
     "compile_once",
     "compiled_memory",
-    "device_memory",
     "error_mode",
     "gather",
     "host_callback",
     "host_memory",
     "is_main",
-    "keep_compilations",
     "largest_batch",
     "load_tree",
     "make_mesh",
     "make_meter",
     "map_chunked",
     "measure",
-    "named_key",
-    "read_header",
     "record_compilations",
     "replicate",
-    "reset_callback_statistics",
     "save_tree",
     "scan_with_progress",
     "shard_batch",

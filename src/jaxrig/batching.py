@@ -8,7 +8,7 @@ import functools
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,14 +16,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, Int, PyTree
 
 from jaxrig.compile_guard import compile_once
 from jaxrig.dtypes import is_key
-from jaxrig.memory import (
-    CompiledMemory,
-    compiled_memory,
-)
+from jaxrig.memory import CompiledMemory, compiled_memory
 from jaxrig.progress import Meter
 
 logger = logging.getLogger(__name__)
@@ -65,7 +62,7 @@ def pad_axis(tree: PyTree, length: int) -> PyTree:
 
 
 @functools.partial(jax.jit, static_argnums=2)
-def _slice_device(items: PyTree, start: Any, size: int) -> PyTree:
+def _slice_device(items: PyTree, start: int | Int[Array, ""], size: int) -> PyTree:
     """Compile one program for all arrays and every start."""
     return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, size), items)
 
@@ -82,11 +79,6 @@ def to_host(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda x: x if is_key(x.dtype) else jax.device_get(x), tree)
 
 
-def _join(parts: Sequence[Any]) -> Any:
-    array = np if isinstance(parts[0], np.ndarray) else jnp
-    return array.concatenate(parts)
-
-
 class _Chunk(NamedTuple):
     start: int
     stop: int
@@ -100,18 +92,13 @@ class ChunkedMap:
         self,
         function: Callable[..., Any],
         chunk_size: int,
-        min_chunk_size: int,
         to_host: bool,
         meter: Meter,
         label: str,
     ):
-        if not 1 <= min_chunk_size <= chunk_size:
-            raise ValueError(
-                f"chunk_size={chunk_size}, min_chunk_size={min_chunk_size}: need "
-                "1 <= min_chunk_size <= chunk_size"
-            )
+        if chunk_size < 1:
+            raise ValueError(f"chunk_size={chunk_size} must be at least 1")
         self.chunk_size = chunk_size
-        self._min_chunk_size = min_chunk_size
         self._to_host = to_host
         self._meter = meter
         self._label = label
@@ -137,7 +124,12 @@ class ChunkedMap:
             finished = self._run(items, total, shared)
         finally:
             self._meter.stop()
-        return jax.tree.map(lambda *parts: _join(parts), *finished)
+
+        def join(*parts: Any) -> Any:  # keys stay on the device, see `to_host`
+            array = np if isinstance(parts[0], np.ndarray) else jnp
+            return array.concatenate(parts)
+
+        return jax.tree.map(join, *finished)
 
     def _empty(self, items: PyTree, shared: tuple[Any, ...]) -> PyTree:
         """Return what a real call would, with no rows; traced like one."""
@@ -200,11 +192,8 @@ class ChunkedMap:
 
     def _halve(self, error: BaseException) -> None:
         half = self.chunk_size // 2
-        if half < self._min_chunk_size:
-            raise MemoryError(
-                f"{self._label}: out of memory at chunk_size={self.chunk_size}; "
-                f"min_chunk_size={self._min_chunk_size} does not allow a smaller chunk"
-            ) from error
+        if half == 0:
+            raise MemoryError(f"{self._label}: one item needs too much") from error
         logger.warning(
             "%s: out of memory with %d items per chunk; continuing with %d",
             self._label,
@@ -219,7 +208,6 @@ def map_chunked(
     function: Callable[..., Any],
     *,
     chunk_size: int,
-    min_chunk_size: int = 1,
     to_host: bool = False,
     meter: Meter | None = None,
     label: str = "items",
@@ -229,16 +217,14 @@ def map_chunked(
     One compilation serves every chunk and every later call: the last chunk is filled
     up and what is not its own dropped. With `to_host` results are NumPy arrays and at
     most two chunks are on the device at a time. When a chunk does not fit in memory its
-    size is halved, down to `min_chunk_size`, and the work goes on where it was.
+    size is halved and the work goes on where it was.
     Callbacks inside the function run again for rows that fill up the last chunk.
 
     >>> squares = map_chunked(lambda x: x**2, chunk_size=4)
     >>> squares(jnp.arange(6)).tolist(), squares.trace_count
     ([0, 1, 4, 9, 16, 25], 1)
     """
-    return ChunkedMap(
-        function, chunk_size, min_chunk_size, to_host, meter or Meter(), label
-    )
+    return ChunkedMap(function, chunk_size, to_host, meter or Meter(), label)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,18 @@ from jaxrig.learn.ppo import PPOConfig, ppo_init, ppo_update
 from jaxrig.learn.tabular import corridor, uniform_policy
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter, TextMeter, scan_with_progress
-from jaxrig.timing import compare, measure
+from jaxrig.timing import Timing, compare, measure
 
 CALLS = 1_000
+
+
+def _cases(
+    timings: dict[str, Timing], items: int, unit: str, shapes: dict[str, Any], tree: Any
+) -> list[Measurement]:
+    return [
+        Measurement(case, timing, items, unit, shapes, tree_bytes(tree))
+        for case, timing in timings.items()
+    ]
 
 
 def dispatch() -> list[Measurement]:
@@ -48,17 +57,8 @@ def dispatch() -> list[Measurement]:
         "compile_once": calls(compile_once(step)),
         "equinox.filter_jit": calls(eqx.filter_jit(step)),
     }
-    return [
-        Measurement(
-            case,
-            timing,
-            CALLS,
-            "calls",
-            {"state": "8 x int8[30,30]"},
-            tree_bytes(state),
-        )
-        for case, timing in compare(ways).items()
-    ]
+    shapes = {"state": "8 x int8[30,30]"}
+    return _cases(compare(ways), CALLS, "calls", shapes, state)
 
 
 def chunks() -> list[Measurement]:
@@ -71,17 +71,7 @@ def chunks() -> list[Measurement]:
     for size in (2_000, 20_000):
         run = map_chunked(function, chunk_size=size)
         ways[f"chunks of {size:,}"] = functools.partial(run, items)
-    return [
-        Measurement(
-            case,
-            timing,
-            count,
-            "items",
-            {"items": list(items.shape)},
-            tree_bytes(items),
-        )
-        for case, timing in compare(ways).items()
-    ]
+    return _cases(compare(ways), count, "items", {"items": list(items.shape)}, items)
 
 
 def progress() -> list[Measurement]:
@@ -101,10 +91,7 @@ def progress() -> list[Measurement]:
         return timed
 
     ways = {"silent": run(Meter()), "text": run(TextMeter(io.StringIO()))}
-    return [
-        Measurement(case, timing, steps, "steps", {"carry": [8192]})
-        for case, timing in compare(ways).items()
-    ]
+    return _cases(compare(ways), steps, "steps", {"carry": [8192]}, None)
 
 
 def checkpoints() -> list[Measurement]:
@@ -118,17 +105,7 @@ def checkpoints() -> list[Measurement]:
             "load": lambda: load_tree(path, tree),
         }
         timings = compare(ways, repeats=5)
-    return [
-        Measurement(
-            case,
-            timing,
-            megabytes,
-            "MB",
-            {"tree": "16 x float32[1024,1024]"},
-            tree_bytes(tree),
-        )
-        for case, timing in timings.items()
-    ]
+    return _cases(timings, megabytes, "MB", {"tree": "16 x float32[1024,1024]"}, tree)
 
 
 def learners() -> list[Measurement]:
@@ -141,19 +118,12 @@ def learners() -> list[Measurement]:
         "PPO": (ppo_update, ppo_init(key, problem, policy, ppo), ppo),
         "GRPO": (grpo_update, grpo_init(key, problem, policy, grpo), grpo),
     }
+    shapes = {"states": 18, "actions": 2}
     measured = []
     for case, (update, state, config) in states.items():
         timing = measure(compile_once(update), state, problem, config)
-        measured.append(
-            Measurement(
-                case,
-                timing,
-                config.steps_per_update,
-                "steps",
-                {"states": 18, "actions": 2},
-                tree_bytes(state),
-            )
-        )
+        steps = config.steps_per_update
+        measured += _cases({case: timing}, steps, "steps", shapes, state)
     return measured
 
 

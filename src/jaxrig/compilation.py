@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_EVENTS = {
-    "/jax/core/compile/jaxpr_trace_duration": "trace",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
-    "/jax/core/compile/backend_compile_duration": "compile",
-}
+_COMPILED = "/jax/core/compile/backend_compile_duration"
+_EVENTS = (
+    "/jax/core/compile/jaxpr_trace_duration",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    _COMPILED,
+)
 
 
 @dataclass(frozen=True)
@@ -24,22 +25,10 @@ class Compilation:
 
 @dataclass(eq=False)  # an open log is itself, not one with equal counts
 class CompilationLog:
-    """Every compilation in a block, and the seconds spent on each stage."""
+    """Every compilation in a block, and the seconds of tracing, lowering, compiling."""
 
     compilations: list[Compilation] = field(default_factory=list)
-    trace_seconds: float = 0.0
-    lower_seconds: float = 0.0
-    compile_seconds: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from Python function to executable: tracing, lowering, compiling."""
-        return self.trace_seconds + self.lower_seconds + self.compile_seconds
-
-    def _record(self, stage: str, name: str, seconds: float) -> None:
-        setattr(self, f"{stage}_seconds", getattr(self, f"{stage}_seconds") + seconds)
-        if stage == "compile":
-            self.compilations.append(Compilation(name, seconds))
+    seconds: float = 0.0
 
 
 _open_logs: list[CompilationLog] = []
@@ -47,10 +36,11 @@ _listening = False
 
 
 def _on_duration(event: str, duration_secs: float, **details: object) -> None:
-    stage = _EVENTS.get(event)
-    if stage:
-        for log in _open_logs:
-            log._record(stage, str(details.get("fun_name", "?")), duration_secs)
+    for log in _open_logs if event in _EVENTS else ():
+        log.seconds += duration_secs
+        if event == _COMPILED:
+            name = str(details.get("fun_name", "?"))
+            log.compilations.append(Compilation(name, duration_secs))
 
 
 @contextlib.contextmanager

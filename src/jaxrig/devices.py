@@ -1,12 +1,11 @@
-"""Choosing devices, placing pytrees on them, and settings made before JAX starts."""
+"""Choosing devices, and settings made before JAX starts."""
 
 import os
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import jax
-from jaxtyping import PyTree
 
-Device: TypeAlias = Any  # what jax.devices() gives; its class has no public type
+Device: TypeAlias = jax.Device
 KINDS = ("auto", "cpu", "gpu", "tpu")
 
 
@@ -28,14 +27,6 @@ def pick_devices(kind: str = "auto", count: int | None = None) -> list[Device]:
             f"{devices[0].platform} devices available"
         )
     return devices[:count]
-
-
-def place(tree: PyTree, device: Device | None = None) -> PyTree:
-    """Copy the arrays of a tree to a device and leave everything else as it is."""
-    device = jax.local_devices()[0] if device is None else device
-    return jax.tree.map(
-        lambda x: jax.device_put(x, device) if hasattr(x, "dtype") else x, tree
-    )
 
 
 def set_accelerator_memory(

@@ -1,7 +1,6 @@
 """A truthful page about this installation: what is there, what works, what to do."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import jax
@@ -25,17 +24,8 @@ from jaxrig.systems import load_systems
 GIB = 1024**3
 
 
-@dataclass(frozen=True)
-class CompileCheck:
-    """Whether a small program compiles and gives the right numbers here."""
-
-    right: bool
-    seconds: float
-    device: str
-
-
-def compile_check() -> CompileCheck:
-    """Compile and run a matrix product, and compare it with NumPy."""
+def compile_check() -> tuple[bool, float, str]:
+    """Compile and run a matrix product: is it right, the seconds, and the device."""
     rows = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
     with record_compilations() as log:
         result = jax.jit(lambda x: jnp.tanh(x @ x.T / 8))(rows)
@@ -43,7 +33,7 @@ def compile_check() -> CompileCheck:
     # TF32 on recent cards keeps about three digits of a product's inputs.
     right = np.allclose(found, np.tanh(rows @ rows.T / 8), atol=5e-3)
     (device,) = result.devices()
-    return CompileCheck(bool(right), log.seconds, f"{device.platform}:{device.id}")
+    return bool(right), log.seconds, f"{device.platform}:{device.id}"
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> Table:
@@ -53,19 +43,9 @@ def _table(title: str, rows: list[tuple[str, str]]) -> Table:
     return table
 
 
-def _extras() -> list[tuple[str, str]]:
-    rows = []
-    for extra in EXTRAS:
-        missing = missing_modules(extra)
-        remedy = f"missing {', '.join(missing)}: {install_command(extra)}"
-        rows.append((extra, remedy if missing else "installed"))
-    return rows
-
-
-def _systems() -> list[tuple[str, str]]:
-    systems, problems = load_systems()
-    rows = [(system.name, system.title) for system in systems]
-    return [*rows, *problems.items()]
+def _extra(name: str) -> str:
+    missing = ", ".join(missing_modules(name))
+    return f"missing {missing}: {install_command(name)}" if missing else "installed"
 
 
 def _cache() -> tuple[str, str]:
@@ -97,8 +77,10 @@ def _machine() -> list[tuple[str, str]]:
 def examine(console: Console) -> bool:
     """Print the page; whether jaxrig can work here."""
     console.print(_table("Versions", list(package_versions().items())))
-    console.print(_table("Extras", _extras()))
-    console.print(_table("Systems", _systems()))
+    console.print(_table("Extras", [(extra, _extra(extra)) for extra in EXTRAS]))
+    systems, problems = load_systems()
+    found = [(system.name, system.title) for system in systems]
+    console.print(_table("Systems", [*found, *problems.items()]))
     try:
         jax.devices()
     except (RuntimeError, AssertionError) as error:  # what JAX raises without a device
@@ -110,14 +92,12 @@ def examine(console: Console) -> bool:
         )
         return False
     console.print(_table("Machine", _machine()))
-    check = compile_check()
-    verdict = "right" if check.right else "FAILED: results on this device are wrong"
-    console.print(
-        f"Compile check on {check.device}: {verdict}, compiled in {check.seconds:.2f} s"
-    )
-    if check.device.startswith("cpu"):
+    right, seconds, device = compile_check()
+    verdict = "right" if right else "FAILED: results on this device are wrong"
+    console.print(f"Compile check on {device}: {verdict}, compiled in {seconds:.2f} s")
+    if device.startswith("cpu"):
         console.print(
             f"JAX uses the CPU. For an NVIDIA GPU: {install_command('cuda')}",
             markup=False,
         )
-    return check.right
+    return right

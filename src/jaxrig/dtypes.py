@@ -25,8 +25,6 @@ DTYPES = {
     if hasattr(ml_dtypes, name)  # the narrow ones came with later releases
 }
 
-_SIGNS = ("int", "uint")  # at equal width the signed one is preferred
-_INTEGERS = [np.dtype(f"{sign}{bits}") for bits in (8, 16, 32) for sign in _SIGNS]
 _RELATIVE_TOLERANCE = 1e-6
 
 
@@ -36,34 +34,26 @@ def is_key(dtype: Any) -> bool:
 
 
 def smallest_dtype(array: np.ndarray) -> np.dtype:
-    """Return the narrowest dtype that holds all values.
+    """Return the narrowest dtype of the same kind that holds all values.
 
-    float32 is chosen when every value stays within a relative 1e-6 and none overflows
-    to infinity or falls to zero. All other dtypes, and empty arrays, keep theirs.
+    Signed integers stay signed, since unsigned ones would wrap where differences are
+    taken later. float32 is chosen when every value stays within a relative 1e-6 and
+    none overflows to infinity or falls to zero. All other dtypes, and empty arrays,
+    keep theirs.
 
         smallest_dtype(np.array([1000, 2000]))  # int16
     """
     if array.size == 0:
         return array.dtype
-    if array.dtype.kind in "iu":
-        low, high = int(array.min()), int(array.max())
-        for dtype in _INTEGERS:
-            if dtype.itemsize < array.itemsize and _holds(dtype, low, high):
-                return dtype
+    if array.dtype.kind == "u":
+        return np.min_scalar_type(int(array.max()))
+    if array.dtype.kind == "i":
+        # Of a number above 0 the mirror image, to which NumPy gives a signed dtype.
+        ends = min(int(array.min()), -1), -1 - max(int(array.max()), 0)
+        return np.promote_types(*map(np.min_scalar_type, ends))
     if array.dtype.type is np.float64 and _survives_float32(array):
         return np.dtype(np.float32)
     return array.dtype
-
-
-def shrink(array: np.ndarray) -> np.ndarray:
-    """Return the array in its smallest dtype; the same object when that is its own."""
-    with np.errstate(all="ignore"):
-        return array.astype(smallest_dtype(array), copy=False)
-
-
-def _holds(dtype: np.dtype, low: int, high: int) -> bool:
-    bounds = np.iinfo(dtype)
-    return int(bounds.min) <= low and high <= int(bounds.max)
 
 
 def _survives_float32(array: np.ndarray) -> bool:

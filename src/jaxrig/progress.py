@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PyTree
 from rich.console import Console
 from rich.progress import (
@@ -188,7 +189,7 @@ def _teller(
     """Show in compiled code, once `carry` is computed, that `done` steps are."""
     shown = [total]
 
-    def report(value: Any) -> None:
+    def report(value: np.ndarray) -> None:
         done = int(value)
         # Calls are not ordered, as ordered ones cannot run on several devices: one
         # that comes late is no news. A run that broke off is followed by a fresh one.

@@ -192,7 +192,7 @@ NotNegative = Annotated[float, number(at_least=0)]
 Fraction = Annotated[float, number(at_least=0, up_to=1)]
 
 
-def require(config: Any, low: float, high: float, *names: str) -> None:
+def require(config: object, low: float, high: float, *names: str) -> None:
     """Check that fields are finite and within [low, high]; `high` may be infinite."""
     for name in names:
         value = getattr(config, name)
@@ -201,7 +201,7 @@ def require(config: Any, low: float, high: float, *names: str) -> None:
             raise ValueError(f"{name}={value} must be {bound}")
 
 
-def require_positive(config: Any, *names: str) -> None:
+def require_positive(config: object, *names: str) -> None:
     """Check that fields are finite and above 0."""
     for name in names:
         value = getattr(config, name)

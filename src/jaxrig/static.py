@@ -6,7 +6,7 @@ and `changes` how a later call differs from it.
 
 import dataclasses
 import inspect
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,7 +73,7 @@ def thaw(value: Any) -> Any:
     return make(thaw(x) for x in items)
 
 
-def _ordered(items: Any) -> list[Any]:
+def _ordered(items: Iterable[Any]) -> list[Any]:
     """Return a stable order for items that need not be comparable with each other."""
     return sorted(items, key=lambda item: (type(item).__name__, repr(item)))
 

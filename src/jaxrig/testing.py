@@ -1,4 +1,4 @@
-"""Assertions for compiled code: one trace, vmap equals loop, trees close, pure.
+"""Assertions for compiled code: one trace, vmap equals loop, trees close.
 
 These are what jaxrig's own tests use; they raise AssertionError naming the leaf.
 """
@@ -89,20 +89,3 @@ def assert_vmap_equals_loop(
         row = lambda x, i=i: x[i]
         expected = single(jax.tree.map(row, arrays))
         assert_trees_close(jax.tree.map(row, whole), expected, rtol=rtol, atol=atol)
-
-
-def assert_pure(function: Callable[..., PyTree], *args: PyTree) -> None:
-    """Assert equal results for equal arguments, nothing mutated or leaked.
-
-    The traced program must hold no side effect, such as a callback.
-    """
-    before = jax.tree.map(
-        lambda x: np.array(x) if isinstance(x, np.ndarray) else x, args
-    )
-    first = function(*args)
-    assert_trees_close(function(*args), first)
-    assert_trees_close(args, before)
-    arrays, rest = eqx.partition(args, eqx.is_array)
-    with jax.checking_leaks():
-        traced = jax.make_jaxpr(lambda a: function(*eqx.combine(a, rest)))(arrays)
-    _require(not traced.effects, f"the program has side effects: {traced.effects}")

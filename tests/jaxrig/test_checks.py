@@ -12,7 +12,6 @@ from jaxrig.checks import (
     check,
     error_mode,
     get_error_mode,
-    message_of,
     set_error_mode,
 )
 from jaxrig.compile_guard import compile_once
@@ -71,7 +70,7 @@ def test_off_leaves_nothing_in_the_program():
 
 def test_one_bad_row_of_a_batch_is_found():
     rows = jnp.asarray([1.0, -1.0, 2.0])
-    with pytest.raises(CheckError, match="positive"):
+    with pytest.raises(CheckError, match=r"^x must be positive$"):
         compile_once(jax.vmap(positive))(rows)
 
 
@@ -151,15 +150,6 @@ def test_gradients_pass_through_a_check():
 def test_wrong_mode_is_refused():
     with pytest.raises(ValueError, match="'loud' is not one of: raise, nan"):
         set_error_mode("loud")
-    assert get_error_mode() == "raise"
-
-
-def test_mode_is_restored_after_an_error():
     with pytest.raises(KeyError), error_mode("off"):
         raise KeyError
-    assert get_error_mode() == "raise"
-
-
-def test_message_of_other_errors_is_none():
-    assert message_of(RuntimeError("RESOURCE_EXHAUSTED")) is None
-    assert message_of(CheckError("why")) == "why"
+    assert get_error_mode() == "raise"  # also after an error inside the block

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 
 import jax
-import numpy as np
 from rich.console import Console
 
 from jaxrig import doctor
@@ -43,16 +42,10 @@ def test_the_page_is_true_and_says_how_to_get_what_is_missing(monkeypatch):
 
 def test_a_device_that_computes_wrongly_is_found(monkeypatch):
     monkeypatch.setattr(doctor.jnp, "tanh", lambda x: x)
-    assert not compile_check().right
+    assert not compile_check()[0]
     verdict, text = page()
     assert not verdict
     assert "are wrong" in text
-
-
-def test_the_check_reports_its_compile_seconds():
-    check = compile_check()
-    assert check.right
-    assert np.isfinite(check.seconds)
 
 
 def test_versions_are_those_installed():

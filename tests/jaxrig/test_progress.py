@@ -69,10 +69,11 @@ def test_silent_leaves_nothing_in_the_program():
     assert "custom-call" not in program(Meter())
 
 
-def test_vmapped_scan_reports_once_not_per_row():
+@pytest.mark.parametrize("transform", [jax.vmap, lambda f: f], ids=["rows", "devices"])
+def test_a_scan_reports_once_not_per_row_or_device(transform):
     meter = Recorder()
     run = lambda x: scan_with_progress(body, x, jnp.ones(4), meter=meter)[0]
-    jax.jit(jax.vmap(run))(jnp.arange(5.0))
+    jax.jit(transform(run))(shard_batch(jnp.arange(16.0), make_mesh()))
     jax.effects_barrier()
     assert meter.events == [("steps", 4), 1, 2, 3, 4, "stop"]
 
@@ -80,14 +81,6 @@ def test_vmapped_scan_reports_once_not_per_row():
 def test_gradients_pass_through_the_scan():
     run = lambda x: scan_with_progress(body, x, jnp.ones(4), meter=Recorder())[0]
     assert float(jax.jit(jax.grad(run))(1.0)) == pytest.approx(0.9**4)
-
-
-def test_a_scan_over_eight_devices_reports_once():
-    meter, mesh = Recorder(), make_mesh()
-    run = jax.jit(lambda x: scan_with_progress(body, x, jnp.ones(4), meter=meter)[0])
-    run(shard_batch(jnp.arange(16.0), mesh))
-    jax.effects_barrier()
-    assert meter.events == [("steps", 4), 1, 2, 3, 4, "stop"]
 
 
 def test_a_broken_meter_does_not_break_the_scan(caplog):

@@ -13,7 +13,7 @@ import pytest
 
 from helpers import TABLE, make_batch, walk
 from jaxrig.compile_guard import compile_once
-from jaxrig.devices import pick_devices, place, set_accelerator_memory
+from jaxrig.devices import pick_devices, set_accelerator_memory
 from jaxrig.sharding import (
     gather,
     is_main,
@@ -126,25 +126,15 @@ def test_wrong_arguments_are_refused(arguments, message):
         start_hosts(*arguments)
 
 
-def test_pick_counts_and_kinds():
+def test_devices_are_picked_and_what_is_not_there_is_said():
     assert pick_devices("cpu", 3) == jax.devices("cpu")[:3]
     assert pick_devices() == jax.devices()
-
-
-def test_what_is_not_there_is_said():
     with pytest.raises(ValueError, match="no tpu device: JAX found only cpu"):
         pick_devices("tpu")
     with pytest.raises(ValueError, match="9 devices requested, but only 8 cpu"):
         pick_devices("cpu", 9)
     with pytest.raises(ValueError, match="'quantum' is not one of"):
         pick_devices("quantum")
-
-
-def test_place_moves_arrays_and_nothing_else():
-    device = jax.devices()[5]
-    tree = place({"a": np.arange(3), "b": jnp.ones(2), "name": "x"}, device)
-    assert tree["a"].devices() == tree["b"].devices() == {device}
-    assert tree["name"] == "x"
 
 
 def test_memory_settings_are_refused_once_devices_are_open():

@@ -7,7 +7,6 @@ import pytest
 
 from jaxrig.testing import (
     assert_one_trace,
-    assert_pure,
     assert_trees_close,
     assert_vmap_equals_loop,
 )
@@ -69,29 +68,3 @@ def test_vmap_equals_loop_passes_and_fails():
 
     with pytest.raises(AssertionError):
         assert_vmap_equals_loop(depends_on_the_trace, jnp.arange(3.0))
-
-
-def test_pure_passes_and_fails():
-    assert_pure(lambda x, mode: jnp.sin(x), jnp.ones(3), "static")
-    count = []
-
-    def remembers(x):
-        count.append(0)
-        return x + len(count)
-
-    with pytest.raises(AssertionError):
-        assert_pure(remembers, jnp.ones(3))
-
-    def mutates(x):
-        x += 1
-        return jnp.zeros(())
-
-    with pytest.raises(AssertionError):
-        assert_pure(mutates, np.ones(3))
-
-    def prints(x):
-        jax.debug.callback(lambda v: None, x)
-        return x
-
-    with pytest.raises(AssertionError, match="side effects"):
-        assert_pure(prints, jnp.ones(3))

@@ -87,8 +87,7 @@ def test_records_each_compilation_by_name_with_seconds():
     assert compilation.name.removeprefix("jit(").rstrip(")") == (
         "a_rare_name" if known else "?"
     )
-    assert first.compilations[0].seconds > 0
-    assert first.seconds >= first.compile_seconds > 0
+    assert first.seconds > compilation.seconds > 0
     assert second.compilations == []
     assert second.seconds == 0
 
@@ -99,16 +98,12 @@ def test_blocks_nest():
         jax.jit(lambda x: x * 5 + 1)(x)
         with record_compilations() as inner:
             jax.jit(lambda x: x * 7 + 1)(x)
-    assert (len(outer.compilations), len(inner.compilations)) == (2, 1)
-
-
-def test_an_empty_block_inside_an_empty_block_closes_itself_only():
-    x = jnp.arange(3.0)
-    with record_compilations() as outer:
-        with record_compilations() as inner:
+    with record_compilations() as first:  # equal logs are still two
+        with record_compilations() as empty:
             pass
         jax.jit(lambda x: x * 11 + 1)(x)
-    assert (len(outer.compilations), len(inner.compilations)) == (1, 0)
+    found = [len(log.compilations) for log in (outer, inner, first, empty)]
+    assert found == [2, 1, 1, 0]
 
 
 def test_cache_folder_follows_the_environment(monkeypatch):

@@ -186,11 +186,5 @@ def optimize_array_memory(arr: np.ndarray) -> np.ndarray:
     >>> optimize_array_memory(np.array([1000, 2000, 3000])).dtype
     dtype('int16')
     """
-    dtype = smallest_dtype(arr)
-    if arr.dtype.kind == "i":
-        # Unsigned results would wrap around where differences are taken later.
-        dtype = np.promote_types(dtype, np.int8)
-    elif arr.dtype.kind == "u":
-        dtype = np.dtype(f"uint{8 * dtype.itemsize}")
     with np.errstate(all="ignore"):
-        return arr.astype(dtype, copy=False)
+        return arr.astype(smallest_dtype(arr), copy=False)
