@@ -196,29 +196,6 @@ IMPORTED: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-# Names that the reader defines.
-READERS: dict[str, tuple[str, ...]] = {
-    "000": ("create_test_config",),
-    "001": (
-        *("bbox_action", "config", "mask_action", "parser", "point_action", "state"),
-        "task",
-    ),
-    "002": ("grid_data", "processed_data"),
-    "003": (
-        *("args", "batch", "batch_expert_probs", "batch_logits", "condition"),
-        *("create_adaptive_train_step", "data", "device_batches", "device_params"),
-        *("experience", "false_branch", "forward_args", "grad_norm", "jax_loss"),
-        *("jax_train_step", "key", "logger", "loss", "lr", "model", "new_opt_state"),
-        *("new_params", "opt_state", "params", "parent_sets", "regular_step"),
-        *("static_parent_sets", "surrogate_model", "test_data", "test_logits"),
-        *("test_params", "test_probs", "true_branch", "variable_orders", "x", "y"),
-    ),
-    "004": (
-        *("bounds", "bounds_max", "bounds_min", "numpy_data", "pattern", "positions"),
-        *("seeds", "times"),
-    ),
-}
-
 # Where the names in a document's sentences are looked up, in this order.
 HOMES = {
     "000": (

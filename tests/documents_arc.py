@@ -319,22 +319,17 @@ GUIDE_002 = Guide(
 )
 
 
-@contextlib.contextmanager
-def optimization_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    with reading(monkeypatch):
-        yield GUIDE_000
+def reader(make):
+    @contextlib.contextmanager
+    def guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
+        with reading(monkeypatch):
+            yield make(folder)
+
+    return guide
 
 
-@contextlib.contextmanager
-def performance_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    with reading(monkeypatch):
-        yield Guide(names_of_001(folder), CHECKS_001, SAID_001)
-
-
-@contextlib.contextmanager
-def callback_guide(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    with reading(monkeypatch):
-        yield GUIDE_002
-
-
-GUIDES = {"000": optimization_guide, "001": performance_guide, "002": callback_guide}
+GUIDES = {
+    "000": reader(lambda _: GUIDE_000),
+    "001": reader(lambda folder: Guide(names_of_001(folder), CHECKS_001, SAID_001)),
+    "002": reader(lambda _: GUIDE_002),
+}

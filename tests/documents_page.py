@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from document_accounts import CORRECTIONS, OTHERS, OUTLINES, READERS, Correction
-from documents import coverage, import_lines, present, title
+from document_accounts import CORRECTIONS, OTHERS, OUTLINES, Correction
+from documents import coverage, free_names, import_lines, imported, present, title
 
 PAGE = Path(__file__).parent.parent / "docs" / "documents.md"
 START = "## Coverage\n"
@@ -52,7 +52,8 @@ def parts() -> Iterator[str]:
     rows = [[n, f"`{line}`"] for n in present() for line in import_lines(n)]
     yield table(["document", "import"], rows)
     yield "## Names that the reader defines\n"
-    yield table(["document", "names"], [[n, listed(READERS[n])] for n in present()])
+    given = {n: sorted(free_names(n) - set(imported(n))) for n in present()}
+    yield table(["document", "names"], [[n, listed(given[n])] for n in given])
 
 
 def tables() -> str:

@@ -1,7 +1,10 @@
 """What is built and installed: whole, typed, and usable with the core alone."""
 
 import email
+import importlib.metadata
 import json
+import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -10,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from core_alone import link_required, run_alone
 from jaxrig.machine import EXTRAS
 
 ROOT = Path(__file__).parent.parent
@@ -33,6 +35,46 @@ for package in sys.argv[1:]:
 assert not devices_are_open()
 json.dump([sorted(sys.modules), refused], sys.stdout)
 """
+
+
+def add_required(name: str, found: dict[str, importlib.metadata.Distribution]) -> None:
+    """Add a distribution and all that it cannot do without, by name."""
+    if name in found:
+        return
+    try:
+        found[name] = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return  # a marker keeps it for other machines
+    for line in found[name].requires or []:
+        if "extra ==" not in line and (wanted := re.match(r"[\w.-]+", line)):
+            add_required(wanted[0].lower().replace("_", "-"), found)
+
+
+def link_required(folder: Path) -> None:
+    """Fill a folder with links to what a plain installation would bring."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    add_required("jaxrig", found)
+    for distribution in found.values():
+        tops = {Path(file).parts[0] for file in distribution.files or []}
+        for top in tops - {"..", "__pycache__"}:
+            place = Path(str(distribution.locate_file(top)))
+            if place.suffix != ".pth" and not (folder / top).exists():
+                (folder / top).symlink_to(place)
+
+
+def run_alone(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where only the linked packages and the sources are found."""
+    return subprocess.run(
+        [sys.executable, "-S", *words],  # -S: the real site-packages stay unseen
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ
+        | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(folder)]),
+            "JAX_PLATFORMS": "cpu",
+        },
+    )
 
 
 @pytest.fixture

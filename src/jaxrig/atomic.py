@@ -33,6 +33,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[io.BufferedIOBase]:
     try:
         with open(temporary, "xb") as file:
             yield file
+            # The bytes before the name: after a power cut the new name could otherwise
+            # belong to an empty file. The name itself is stored in the folder.
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -97,6 +97,8 @@ def check(value: T, ok: Bool[Array, "..."] | bool, message: str) -> T:
         return jax.tree.map(lambda leaf: _poison(leaf, failed), value)
     if _mode == "raise" and _is_recording():
         with jax.named_scope(_SCOPE):
+            # One condition for the whole batch: under vmap a condition per row becomes
+            # a select, which runs both branches and so the callback for every row.
             note = lambda: jax.debug.callback(lambda: _record(message))
             jax.lax.cond(eqxi.unvmap_any(failed), note, lambda: None)
         return value

@@ -340,25 +340,9 @@ class LazyLoader(Generic[T]):
 
 
 def size_of(value: Any) -> int:
-    """Return the bytes of a value: of its arrays and the Python objects around them.
-
-    Looks into dicts, lists, tuples, sets and registered pytrees; any other object
-    counts with its own size, without what it refers to.
-    """
-    total, seen, waiting = 0, set(), [value]
-    while waiting:
-        item = waiting.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        total += int(item.nbytes) if is_array(item) else sys.getsizeof(item)
-        if isinstance(item, dict):
-            waiting += [*item.keys(), *item.values()]
-        elif isinstance(item, list | tuple | set | frozenset):
-            waiting += item
-        elif not jax.tree_util.all_leaves([item]):
-            waiting += jax.tree_util.tree_leaves(item)
-    return total
+    """Return the bytes of the leaves of a value, without the containers around them."""
+    leaves = jax.tree.leaves(value)
+    return sum(int(x.nbytes) if is_array(x) else sys.getsizeof(x) for x in leaves)
 
 
 def _blob_name(key: str) -> str:

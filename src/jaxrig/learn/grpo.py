@@ -173,6 +173,8 @@ def grpo_loss(
     policy_loss = -mean(clipped_surrogate(ratio, advantages, clip))
     mean_entropy = mean(entropy)
     entropy_loss = -entropy_coeff * mean_entropy
+    # Unbiased, but of a sample it may be negative (k1 in Schulman 2020, "Approximating
+    # KL divergence"): only drift beyond the allowance is penalized.
     approx_kl = mean(old_logp - new_logp)
     penalty = kl_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
     total = policy_loss + entropy_loss + penalty

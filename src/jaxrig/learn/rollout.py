@@ -227,6 +227,8 @@ def _step_all(
     after: Step = jax.vmap(environment.step)(go, runner.state, choice.action)
     reward = after.reward.astype(choice.value.dtype)
     done = after.terminated | after.truncated
+    # Only where nothing more could be earned is the value 0: to treat a time limit
+    # like that biases the values (Pardo et al. 2018, arXiv:1712.00378).
     cut = after.truncated & ~after.terminated
     # Truncation and endings are rare in most steps: without a whole batch of them the
     # conditions save a forward pass of the network and a reset of every environment.

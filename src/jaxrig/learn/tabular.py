@@ -111,6 +111,8 @@ def optimal_values(problem: TabularProblem, discount: float) -> np.ndarray:
     """Return the value of each state under the best policy, by value iteration."""
     transition, reward = _live_tables(problem)
     values = np.zeros(reward.shape[0])
+    # Bellman's optimality operator (Sutton & Barto 2018, eq. 4.10) contracts by the
+    # discount in the maximum norm, so the loop ends.
     while True:
         improved = (reward + discount * transition @ values).max(axis=1)
         if np.abs(improved - values).max() < 1e-12:
@@ -126,6 +128,7 @@ def policy_values(
     chances = np.asarray(probabilities, np.float64)
     step = np.einsum("sa,sat->st", chances, transition)
     earned = (chances * reward).sum(axis=1)
+    # (I - discount P) v = r, the Bellman equations of a policy (ibid., eq. 4.4).
     return np.linalg.solve(np.eye(len(earned)) - discount * step, earned)
 
 

@@ -249,6 +249,8 @@ def _spread(ends: Sequence[float], box: Box) -> list[float]:
     """Return heights near the ends, in order, a line of text apart."""
     gap = min(LEGEND_GAP, (box.bottom - box.top) / max(1, len(ends) - 1))
     order = sorted(range(len(ends)), key=lambda index: ends[index])
+    # Down the page each name makes room for the next, then up again from the bottom
+    # edge: the gaps and the order hold after both passes.
     places, floor = list(ends), -math.inf
     for index in order:
         floor = places[index] = max(places[index], floor)
