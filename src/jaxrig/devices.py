@@ -1,11 +1,11 @@
 """Choosing devices, and settings made before JAX starts."""
 
 import os
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 
-Device: TypeAlias = jax.Device
+Device: TypeAlias = Any  # jax.Device, which is a variable to type checkers
 KINDS = ("auto", "cpu", "gpu", "tpu")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 import numpy as np
 
@@ -133,7 +133,7 @@ class Figure:
 Part: TypeAlias = Text | Heading | Code | Table | Figure | Player | Points
 
 
-def _is_number(value: Cell) -> TypeGuard[Number]:
+def _is_number(value: Cell) -> bool:
     return isinstance(value, Number) and not isinstance(value, bool)
 
 
@@ -142,10 +142,10 @@ def _align(numeric: bool) -> str:
 
 
 def _cell(value: Cell) -> str:
-    if _is_number(value):
-        words = format_number(value)
+    if value is None or isinstance(value, str):
+        words = escape(value or "")
     elif isinstance(value, bool | np.bool_):
         words = "yes" if value else "no"
     else:
-        words = escape(value or "")
+        words = format_number(value)
     return f"<td{_align(_is_number(value))}>{words}</td>"
