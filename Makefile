@@ -28,8 +28,10 @@ $(STAMP): pyproject.toml
 demo: setup
 	$(BIN)/jaxrig demo --out out
 
+# What is equal bit for bit is so with the compiler's usual settings: see tests/conftest.py.
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not bitwise"
+	$(BIN)/python -m pytest -m "bitwise and not slow" $$(grep -rl mark.bitwise tests)
 
 slow: setup
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

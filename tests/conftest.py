@@ -13,13 +13,6 @@ from jaxrig.memory import host_memory
 MAX_RESIDENT = 6 * 2**30  # bytes of a test process
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
-# Tests compile much and compute little: half the compile time is LLVM's optimizing.
-# (Without the fusion emitters another third would go, and with it that results do not
-# depend on the batch, bit for bit.)
-os.environ["XLA_FLAGS"] = " ".join(
-    [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
-).strip()
-
 jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -29,6 +22,19 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 # The same examples every time, and no deadline: compiling takes what it takes.
 hypothesis.settings.register_profile("jaxrig", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("jaxrig")
+
+
+def pytest_configure(config):
+    """Choose how XLA compiles, which is most of what the tests spend time on.
+
+    Half of a compilation is LLVM's optimizing, which tests do not need. Half of the
+    rest are the fusion emitters. Without them the last bit of a result may depend on
+    the number of rows beside it, so tests marked `bitwise` run apart, with them.
+    """
+    flags = [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
+    if "not bitwise" in config.option.markexpr:
+        flags.append("--xla_cpu_use_fusion_emitters=false")
+    os.environ["XLA_FLAGS"] = " ".join(flags).strip()
 
 
 @pytest.fixture(scope="module", autouse=True)

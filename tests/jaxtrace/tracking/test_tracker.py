@@ -49,6 +49,7 @@ def test_recorded_velocities_are_those_at_the_recorded_places(reference):
         )
 
 
+@pytest.mark.bitwise
 @pytest.mark.parametrize("batch", [7, 500])
 def test_results_do_not_depend_on_the_batch(reference, batch, monkeypatch):
     monkeypatch.setattr(tracker_module, "SMALLEST_TILE", 1)
@@ -58,6 +59,7 @@ def test_results_do_not_depend_on_the_batch(reference, batch, monkeypatch):
     assert got.metadata["batch_size"] == min(batch, 60)
 
 
+@pytest.mark.bitwise
 @pytest.mark.parametrize(("devices", "batch"), [(4, 5)])
 def test_results_do_not_depend_on_devices(reference, devices, batch, monkeypatch):
     monkeypatch.setattr(tracker_module, "SMALLEST_TILE", 1)
@@ -65,12 +67,14 @@ def test_results_do_not_depend_on_devices(reference, devices, batch, monkeypatch
     np.testing.assert_array_equal(got.positions, reference.positions)
 
 
+@pytest.mark.bitwise
 @pytest.mark.parametrize("count", [1, 4])
 def test_results_do_not_depend_on_who_else_is_tracked(reference, count):
     some = track(start=seeds()[:count])
     np.testing.assert_array_equal(some.positions, reference.positions[:, :count])
 
 
+@pytest.mark.bitwise
 def test_results_do_not_depend_on_chunks_and_progress_is_told(reference):
     told: list[float] = []
     got = track(
@@ -90,6 +94,7 @@ def test_a_callback_of_steps_and_total_is_told_both():
     assert told[-1] == (30, 30)
 
 
+@pytest.mark.bitwise
 def test_every_kth_frame_is_kept_and_the_last(reference):
     got = track(recording_interval=7)
     kept = [0, 7, 14, 21, 28, 30]

@@ -80,6 +80,7 @@ def test_nothing_but_the_store_where_nothing_else_is_asked_for(case):
     )
 
 
+@pytest.mark.bitwise
 @pytest.mark.parametrize("store", ["zarr", "h5"])
 def test_a_run_that_was_stopped_continues_bit_for_bit(case, store):
     case = plain(case)
