@@ -11,7 +11,7 @@ PIP = if command -v uv >/dev/null 2>&1; \
   then uv pip install --quiet --python $(BIN)/python -e ".[$(1)]"; \
   else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(1)]"; fi
 
-.PHONY: setup demo test slow check bench docs clean
+.PHONY: setup demo test slow lint check bench docs clean
 
 setup: $(STAMP)
 
@@ -36,12 +36,14 @@ test: setup
 slow: setup
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
-check: setup
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(MAKE) test
+	$(BIN)/pyright
+
+check: setup
+	$(MAKE) -j2 lint test
 
 bench: setup
 	$(BIN)/jaxrig bench --json out/bench.json
