@@ -101,63 +101,14 @@ class _Record:
     shortest: float = float("inf")
 
 
-class CallbackMonitor:
-    """Counts and seconds of calls by name, in memory that does not grow with calls."""
-
-    def __init__(self) -> None:
-        self._records: dict[str, _Record] = {}
-        self._lock = threading.Lock()
-
-    def record_call(self, name: str, seconds: float, had_error: bool = False) -> None:
-        """Note one call that ran."""
-        with self._lock:
-            record = self._record(name)
-            record.calls += 1
-            record.errors += had_error
-            record.total += seconds
-            record.longest = max(record.longest, seconds)
-            record.shortest = min(record.shortest, seconds)
-
-    def record_skip(self, name: str) -> None:
-        """Note one call that a throttle skipped."""
-        with self._lock:
-            self._record(name).skipped += 1
-
-    def get_stats(self, name: str) -> dict[str, float]:
-        """Return statistics of one name; empty when it was never called."""
-        with self._lock:
-            record = self._records.get(name)
-            return {} if record is None else _summary(record)
-
-    def get_all_stats(self) -> dict[str, dict[str, float]]:
-        """Return statistics of every name."""
-        with self._lock:
-            return {name: _summary(record) for name, record in self._records.items()}
-
-    def reset(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._records.clear()
-
-    def _record(self, name: str) -> _Record:
-        full = name not in self._records and len(self._records) >= MAX_NAMES
-        return self._records.setdefault(OTHER if full else name, _Record())
+_records: dict[str, _Record] = {}
+_lock = threading.Lock()  # callbacks run in threads of JAX
 
 
-def _summary(record: _Record) -> dict[str, float]:
-    calls = record.calls
-    return {
-        "total_calls": calls,
-        "error_count": record.errors,
-        "skipped_calls": record.skipped,
-        "avg_time_ms": 1e3 * record.total / calls if calls else 0.0,
-        "max_time_ms": 1e3 * record.longest,
-        "min_time_ms": 1e3 * record.shortest if calls else 0.0,
-        "total_time_ms": 1e3 * record.total,
-    }
-
-
-_monitor = CallbackMonitor()
+def _record(name: str) -> _Record:
+    # Bounded: memory must not grow with calls, whatever names they are given.
+    full = name not in _records and len(_records) >= MAX_NAMES
+    return _records.setdefault(OTHER if full else name, _Record())
 
 
 def host_callback(
@@ -206,7 +157,8 @@ def run_guarded(
     start, failed = time.perf_counter(), False
     try:
         if throttle is not None and not throttle.admit():
-            _monitor.record_skip(name)
+            with _lock:
+                _record(name).skipped += 1
             return
         start = time.perf_counter()
         function()
@@ -214,18 +166,38 @@ def run_guarded(
             throttle.observe(time.perf_counter() - start)
     except (Exception, SystemExit):
         failed = True
-        if _monitor.get_stats(name).get("error_count", 0) < LOGGED_ERRORS:
+        if _record(name).errors < LOGGED_ERRORS:
             logger.exception("callback %r failed; the computation goes on", name)
-    _monitor.record_call(name, time.perf_counter() - start, failed)
+    seconds = time.perf_counter() - start
+    with _lock:
+        record = _record(name)
+        record.calls += 1
+        record.errors += failed
+        record.total += seconds
+        record.longest = max(record.longest, seconds)
+        record.shortest = min(record.shortest, seconds)
 
 
 def callback_statistics() -> dict[str, dict[str, float]]:
     """Return statistics of every callback by name, after waiting for pending calls."""
     jax.effects_barrier()
-    return _monitor.get_all_stats()
+    with _lock:
+        return {
+            name: {
+                "total_calls": record.calls,
+                "error_count": record.errors,
+                "skipped_calls": record.skipped,
+                "avg_time_ms": 1e3 * record.total / max(record.calls, 1),
+                "max_time_ms": 1e3 * record.longest,
+                "min_time_ms": 1e3 * record.shortest if record.calls else 0.0,
+                "total_time_ms": 1e3 * record.total,
+            }
+            for name, record in _records.items()
+        }
 
 
 def reset_callback_statistics() -> None:
     """Forget the statistics, after waiting for pending calls."""
     jax.effects_barrier()
-    _monitor.reset()
+    with _lock:
+        _records.clear()

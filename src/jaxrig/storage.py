@@ -31,6 +31,7 @@ from jaxrig.settings import nearest
 SCHEMA = "jaxrig.blob"
 MAX_NAME = 150  # bytes, and letters of a suffix: file systems allow 255 bytes
 MAX_SUFFIX = 25
+MAX_BYTES = 4 * 2**30  # of one blob
 MAX_RATIO = 1032  # deflate codes at most 258 bytes in two bits
 
 
@@ -38,10 +39,10 @@ class BlobStore:
     """A folder of named blobs: nested data and arrays, compressed, written atomically.
 
     Data comes back equal, with the same container and scalar types; JAX arrays come
-    back as NumPy arrays, typed PRNG keys as keys. `max_bytes` bounds one blob before
-    compression: a larger one is neither saved nor loaded. A file may in addition
-    declare no more than 1032 times its own size, deflate's best ratio, so that a small
-    file cannot claim much memory.
+    back as NumPy arrays, typed PRNG keys as keys. A blob of more than `MAX_BYTES`
+    before compression is neither saved nor loaded. A file may in addition declare no
+    more than 1032 times its own size, deflate's best ratio, so that a small file cannot
+    claim much memory.
 
         store = BlobStore("cache")
         store.save({"grids": [np.zeros((30, 30), np.int8)], "id": "a"}, "episode_001")
@@ -53,7 +54,6 @@ class BlobStore:
         folder: str | os.PathLike[str],
         compression_level: int = 6,
         suffix: str = ".blob.gz",
-        max_bytes: int = 4 * 2**30,
     ):
         if not 0 <= compression_level <= 9:
             raise ValueError(
@@ -66,7 +66,6 @@ class BlobStore:
         self.folder = Path(folder)
         self.compression_level = compression_level
         self.suffix = suffix
-        self.max_bytes = max_bytes
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_leftovers(self.folder)
 
@@ -80,7 +79,7 @@ class BlobStore:
             # No file name and no time inside: equal data gives equal bytes.
             gzip.GzipFile("", "wb", self.compression_level, file, mtime=0) as packed,
         ):
-            write_container(packed, meta, arrays, limit=self.max_bytes)
+            write_container(packed, meta, arrays, limit=MAX_BYTES)
         return path
 
     def load(self, name: str) -> Any:
@@ -93,7 +92,7 @@ class BlobStore:
         with open(path, "rb") as file, gzip.GzipFile("", "rb", fileobj=file) as packed:
             bound = MAX_RATIO * os.fstat(file.fileno()).st_size
             try:
-                return _read_data(packed, str(path), min(bound, self.max_bytes))
+                return _read_data(packed, str(path), min(bound, MAX_BYTES))
             except (gzip.BadGzipFile, EOFError, zlib.error) as error:
                 raise ContainerError(f"{path}: not sound gzip: {error}") from error
 
@@ -173,12 +172,10 @@ class ByteCache:
     """The most recently used values, at most `max_bytes` of them in memory.
 
     What does not fit goes to `store` if there is one, else it is forgotten. Values are
-    handed out uncopied: treat them as read-only. All methods are safe from any thread;
-    a loader runs outside the lock, so two threads that miss the same key at once may
-    both load it.
+    handed out uncopied: treat them as read-only. All methods are safe from any thread.
 
         cache = ByteCache(100 * 2**20)
-        grid = cache.get("task 17", lambda: read_grid(17))
+        cache.put("task 17", grid)
     """
 
     def __init__(
@@ -199,8 +196,8 @@ class ByteCache:
         self._bytes = 0
         self._spilled = 0
 
-    def get(self, key: str, loader: Callable[[], Any] | None = None) -> Any:
-        """Return a value from memory, the store, or `loader`; else KeyError."""
+    def get(self, key: str) -> Any:
+        """Return a value from memory or the store; else KeyError."""
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
@@ -208,14 +205,7 @@ class ByteCache:
             if found := self._read_store(key):
                 self._keep(key, found[0], is_stored=True)
                 return found[0]
-        if loader is None:
-            raise KeyError(key)
-        value = loader()
-        with self._lock:
-            if key in self._items:  # another thread was faster: all get its value
-                return self._items[key].value
-            self.put(key, value)
-        return value
+        raise KeyError(key)
 
     def put(self, key: str, value: Any) -> None:
         """Set the value of a key, as the most recently used one."""
@@ -283,7 +273,7 @@ class ByteCache:
 
 
 class LazyLoader(Generic[T]):
-    """A value loaded on first use and let go after `max_idle_time` seconds unused.
+    """A value loaded on first use, and again after `max_idle_time` seconds unused.
 
     `cleanup_func` is called with the value when it is let go. Concurrent calls load
     once; an error in `loader_func` reaches the caller and leaves nothing loaded.
@@ -312,7 +302,8 @@ class LazyLoader(Generic[T]):
     def get(self) -> T:
         """Return the value; load it if needed, again if it was idle too long."""
         with self._lock:
-            self.release_if_idle()
+            if self._clock() - self._last_use > self._max_idle_time:
+                self.force_cleanup()
             if self._loaded is None:
                 self._loaded = (self._loader_func(),)
             self._last_use = self._clock()
@@ -328,15 +319,6 @@ class LazyLoader(Generic[T]):
             loaded, self._loaded = self._loaded, None
             if loaded is not None and self._cleanup_func is not None:
                 self._cleanup_func(loaded[0])
-
-    def release_if_idle(self) -> bool:
-        """Let the value go if it lay idle for too long; say whether it did."""
-        with self._lock:
-            idle = self._clock() - self._last_use
-            if self._loaded is None or idle <= self._max_idle_time:
-                return False
-            self.force_cleanup()
-            return True
 
 
 def size_of(value: Any) -> int:

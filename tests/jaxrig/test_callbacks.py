@@ -10,12 +10,12 @@ import pytest
 from helpers import compiled_text
 from jaxrig import callbacks
 from jaxrig.callbacks import (
-    CallbackMonitor,
     Interval,
     SlowCalls,
     callback_statistics,
     host_callback,
     reset_callback_statistics,
+    run_guarded,
 )
 from jaxrig.compile_guard import compile_once
 
@@ -160,13 +160,24 @@ def test_throttling_starts_and_stops_at_run_time_without_compiling_again():
     assert step.trace_count == 1
 
 
-def test_statistics_of_known_calls():
-    monitor = CallbackMonitor()
+def test_statistics_of_known_calls_and_memory_bounded_in_names(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(callbacks, "MAX_NAMES", 3)
+
+    def take(seconds):
+        now[0] += seconds
+        if seconds > 0.002:
+            raise RuntimeError
+
+    logging.disable()
     for seconds in (0.001, 0.003):
-        monitor.record_call("a", seconds, had_error=seconds > 0.002)
-    monitor.record_skip("a")
-    found = monitor.get_stats("a")
-    assert found == pytest.approx(
+        run_guarded(lambda s=seconds: take(s), "a")
+    logging.disable(logging.NOTSET)
+    used_up = Interval(1.0, clock=lambda: 0.0)
+    used_up.admit()
+    run_guarded(lambda: None, "a", used_up)
+    assert callback_statistics()["a"] == pytest.approx(
         {
             "total_calls": 2,
             "error_count": 1,
@@ -177,17 +188,11 @@ def test_statistics_of_known_calls():
             "total_time_ms": 4.0,
         }
     )
-    assert monitor.get_stats("unknown") == {}
-
-
-def test_memory_does_not_grow_with_names(monkeypatch):
-    monkeypatch.setattr(callbacks, "MAX_NAMES", 3)
-    monitor = CallbackMonitor()
     for i in range(10):
-        monitor.record_call(f"name {i}", 0.0)
-    found = monitor.get_all_stats()
+        run_guarded(lambda: None, f"name {i}")
+    found = callback_statistics()
     assert len(found) == 4
-    assert found[callbacks.OTHER]["total_calls"] == 7
+    assert found[callbacks.OTHER]["total_calls"] == 8
 
 
 def replay(throttle, seconds):

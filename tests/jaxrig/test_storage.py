@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxrig import storage
 from jaxrig.container import ContainerError, write_container
 from jaxrig.storage import MAX_NAME, BlobStore, ByteCache, LazyLoader, size_of
 
@@ -180,17 +181,16 @@ def test_other_containers_are_refused(store, meta):
         store.load("x")
 
 
-def test_a_blob_over_the_limit_is_neither_saved_nor_loaded(tmp_path):
-    large = BlobStore(tmp_path)
-    small = BlobStore(tmp_path, max_bytes=10**6)
+def test_a_blob_over_the_limit_is_neither_saved_nor_loaded(store, monkeypatch):
     data = np.zeros(2 * 10**6, np.uint8)
+    store.save(data, "a")
+    monkeypatch.setattr(storage, "MAX_BYTES", 10**6)
     with pytest.raises(ValueError, match="the limit is 1000000"):
-        small.save(data, "a")
-    assert small.names() == []
-    large.save(data, "a")
+        store.save(data, "b")
+    assert store.names() == ["a"]
     tracemalloc.start()
     with pytest.raises(ContainerError, match="declares"):
-        small.load("a")
+        store.load("a")
     assert tracemalloc.get_traced_memory()[1] < 10**6
     tracemalloc.stop()
 
@@ -295,17 +295,6 @@ def test_the_cache_does_what_the_reference_does(tmp_path_factory, calls, items, 
         assert np.array_equal(ByteCache(100, store=store).get(key), value)
 
 
-def test_loaders_run_once_and_an_error_in_one_changes_nothing():
-    cache = ByteCache(100)
-    cache.put("a", block(80))
-    with pytest.raises(ZeroDivisionError):
-        cache.get("b", lambda: 1 / 0)
-    assert cache.statistics().items == 1
-    assert cache.get("a").size == 80
-    assert cache.get("none", lambda: None) is None
-    assert cache.get("none", lambda: 2) is None
-
-
 def test_clear_forgets_memory_and_its_own_blobs(tmp_path):
     store = BlobStore(tmp_path)
     store.save(1, "of somebody else")
@@ -327,8 +316,11 @@ def test_a_damaged_blob_is_a_miss_with_a_warning(tmp_path):
     cache.put("b", block(10))
     [name] = store.names()
     (tmp_path / f"{name}.blob.gz").write_bytes(b"damaged")
-    with pytest.warns(UserWarning, match="cached value dropped"):
-        assert cache.get("a", lambda: block(10, 9))[0] == 9
+    with (
+        pytest.warns(UserWarning, match="cached value dropped"),
+        pytest.raises(KeyError),
+    ):
+        cache.get("a")
 
 
 def test_what_cannot_be_spilled_is_refused_by_the_put_that_gives_it(tmp_path):
@@ -361,10 +353,8 @@ def test_the_cache_holds_together_under_threads(tmp_path):
         barrier.wait()
         for _ in range(60):
             number = int(rng.integers(12))
-            value = cache.get(str(number), lambda n=number: block(50, n))
-            assert (value == number).all()
-            if rng.random() < 0.1:
-                cache.put(str(number), block(80, number))
+            cache.put(str(number), block(rng.integers(50, 80), number))
+            assert (cache.get(str(number)) == number).all()
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
@@ -389,20 +379,12 @@ def test_lazy_loader_loads_once_and_reloads_when_idle():
 
     lazy = LazyLoader(load, cleaned.append, max_idle_time=10.0, clock=clock)
     assert not lazy.is_loaded()
-    assert not lazy.release_if_idle()
     assert lazy.get() == 1
     for clock.now in (10.0, 20.0, 30.0):  # every use starts the waiting anew
         assert lazy.get() == 1
-    clock.now = 40.0
-    assert not lazy.release_if_idle()
     clock.now = 40.5
     assert lazy.get() == 2
     assert cleaned == [1]
-    clock.now = 51.0
-    assert lazy.release_if_idle()
-    assert not lazy.release_if_idle()
-    assert not lazy.is_loaded()
-    assert cleaned == [1, 2]
 
 
 def test_an_error_of_loading_or_cleaning_up_leaves_nothing_loaded():

@@ -8,14 +8,7 @@ import numpy as np
 
 from jaxrig.report.images import Image, image_size, picture
 from jaxrig.report.players import Player, Points
-from jaxrig.report.text import (
-    Number,
-    check_string,
-    escape,
-    format_number,
-    inline,
-    paragraphs,
-)
+from jaxrig.report.text import Number, escape, format_number, inline, paragraphs
 
 Cell: TypeAlias = str | bool | Number | np.bool_ | None
 
@@ -25,7 +18,6 @@ class _Words:
     text: str
 
     def __post_init__(self):
-        check_string(self.text, "text")
         if not self.text.strip():
             raise ValueError(f"text is {self.text!r}: it must not be empty")
 
@@ -65,11 +57,8 @@ class Table:
     def __post_init__(self):
         object.__setattr__(self, "columns", tuple(self.columns))
         object.__setattr__(self, "rows", tuple(tuple(row) for row in self.rows))
-        check_string(self.caption, "caption")
         if not self.columns:
             raise ValueError("columns is empty: a table needs at least one column")
-        for index, column in enumerate(self.columns):
-            check_string(column, f"columns[{index}]")
         for index, row in enumerate(self.rows):
             self._check_row(index, row)
 
@@ -120,8 +109,6 @@ class Figure:
 
     def __post_init__(self):
         image_size(self.image, "image")
-        check_string(self.caption, "caption")
-        check_string(self.alt, "alt")
 
     def html(self, scope: str) -> str:
         """Return the markup; the scope is a prefix for ids unique on the page."""

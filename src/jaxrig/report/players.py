@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxrig.report.images import Image, backdrop, image_element, image_size, shown_sizes
-from jaxrig.report.text import Number, check_string, escape, format_number
+from jaxrig.report.text import Number, escape, format_number
 
 MAX_FRAMES_PER_SECOND = 60
 STAGE_HEIGHT = 75  # at most, in percent of the window, to keep the controls in view
@@ -39,15 +39,11 @@ class _Playback:
                 f"captions has {len(self.captions)} entries: it must be empty or have "
                 f"one for each of the {count} frames"
             )
-        for index, caption in enumerate(self.captions):
-            check_string(caption, f"captions[{index}]")
         if not 0 < self.frames_per_second <= MAX_FRAMES_PER_SECOND:
             raise ValueError(
                 f"frames_per_second is {self.frames_per_second}: it must be above 0 "
                 f"and at most {MAX_FRAMES_PER_SECOND}"
             )
-        check_string(self.title, "title")
-        check_string(self.alt, "alt")
 
     def _box(self, stage: str, size: tuple[float, float], count: int, name: str) -> str:
         """Return a stage with a title above, controls and first caption below."""

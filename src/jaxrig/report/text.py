@@ -122,9 +122,3 @@ def paragraphs(text: str) -> str:
     """Return escaped text as paragraphs, split where a line is blank."""
     lines = text.replace("\r\n", "\n").strip()
     return "\n".join(f"<p>{inline(part)}</p>" for part in _BLANK_LINES.split(lines))
-
-
-def check_string(value: object, field: str) -> None:
-    """Raise TypeError unless the value is a string."""
-    if not isinstance(value, str):
-        raise TypeError(f"{field} is {value!r}: it must be a string")

@@ -81,7 +81,6 @@ def test_table_words_stay_words(parse, part):
         ([], [], ValueError, "columns is empty"),
         (["a", "b"], [[1, 2], [3]], ValueError, r"rows\[1\] has 1 cells.*2 columns"),
         (["a"], [[[1]]], TypeError, "rows"),
-        ([1], [], TypeError, "columns"),
     ],
 )
 def test_table_refusals(columns, rows, error, message):
@@ -131,7 +130,6 @@ def test_images_are_checked_where_they_are_given(image, error):
         ({"frames": []}, ValueError, "frames is empty"),
         ({"frames": [PNG, SVG]}, TypeError, r"frames\[1\] is of type str"),
         ({"frames": [PNG], "captions": ["a", "b"]}, ValueError, "captions has 2"),
-        ({"frames": [PNG], "captions": [1]}, TypeError, "captions"),
         ({"frames": [PNG], "frames_per_second": 0}, ValueError, "per_second is 0"),
         ({"frames": [PNG], "frames_per_second": 61.5}, ValueError, "is 61.5"),
         (
@@ -139,7 +137,6 @@ def test_images_are_checked_where_they_are_given(image, error):
             ValueError,
             "per_second is nan",
         ),
-        ({"frames": [PNG], "title": 3}, TypeError, "title"),
     ],
 )
 def test_player_refusals(arguments, error, message):
