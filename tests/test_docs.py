@@ -61,13 +61,3 @@ def test_the_citation_is_of_this_version():
     assert {"cff-version: 1.2.0", "type: software"} <= set(lines)
     assert f"version: {__version__}" in lines
     assert f"license: {project['license']}" in lines
-
-
-def test_troubleshooting_starts_with_the_doctor():
-    trouble = "## Troubleshooting\n\n"
-    pages = [page for page in PAGES if trouble in page.read_text()]
-    assert {"jaxarc", "jaxtrace", "acbo", "core"} <= {page.stem for page in pages}
-    for page in pages:
-        first = page.read_text().split(trouble)[1].splitlines()[0]
-        assert first.startswith("Start with `"), page.name
-        assert "jaxrig doctor`" in first, page.name

@@ -67,13 +67,6 @@ def _slice_device(items: PyTree, start: int | Int[Array, ""], size: int) -> PyTr
     return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, size), items)
 
 
-def take_rows(items: PyTree, start: int, size: int) -> PyTree:
-    """Return rows start to start + size of every array, on host or device."""
-    on_host, on_device = eqx.partition(items, lambda x: isinstance(x, np.ndarray))
-    rows = jax.tree.map(lambda x: x[start : start + size], on_host)
-    return eqx.combine(rows, _slice_device(on_device, start, size))
-
-
 def to_host(tree: PyTree) -> PyTree:
     """Return NumPy copies; typed keys stay keys, which NumPy cannot hold."""
     return jax.tree.map(lambda x: x if is_key(x.dtype) else jax.device_get(x), tree)
@@ -177,7 +170,10 @@ class ChunkedMap:
         size = self.chunk_size
         if total < size:
             items = pad_axis(items, size)
-        rows = take_rows(items, max(0, min(start, total - size)), size)
+        first = max(0, min(start, total - size))
+        on_host, on_device = eqx.partition(items, lambda x: isinstance(x, np.ndarray))
+        rows = jax.tree.map(lambda x: x[first : first + size], on_host)
+        rows = eqx.combine(rows, _slice_device(on_device, first, size))
         result = self._run_chunk(rows, shared)
         return _Chunk(start, min(start + size, total), result)
 

@@ -60,28 +60,26 @@ def _matches(name: str, wanted: str) -> bool:
 
 def run_benchmark(benchmark: Benchmark) -> list[dict[str, Any]]:
     """Run one benchmark and give a flat record for each of its cases."""
-    return [_record(benchmark.name, m) for m in benchmark.run()]
-
-
-def _record(benchmark: str, measured: Measurement) -> dict[str, Any]:
-    timing = measured.timing
-    return {
-        "benchmark": benchmark,
-        "case": measured.case,
-        "unit": measured.unit,
-        "items": measured.items,
-        "shapes": measured.shapes,
-        "repeats": len(timing.seconds),
-        "median_seconds": timing.median,
-        "p95_seconds": timing.p95,
-        "spread": timing.spread,
-        "per_second": timing.per_second(measured.items),
-        "per_cpu_second": timing.per_cpu_second(measured.items),
-        "compile_seconds": timing.compile_seconds,
-        "state_bytes": measured.state_bytes,
-        "peak_host_bytes": host_memory().peak,
-        "peak_device_bytes": device_memory().peak,
-    }
+    return [
+        {
+            "benchmark": benchmark.name,
+            "case": measured.case,
+            "unit": measured.unit,
+            "items": measured.items,
+            "shapes": measured.shapes,
+            "repeats": len(measured.timing.seconds),
+            "median_seconds": measured.timing.median,
+            "p95_seconds": measured.timing.p95,
+            "spread": measured.timing.spread,
+            "per_second": measured.timing.per_second(measured.items),
+            "per_cpu_second": measured.timing.per_cpu_second(measured.items),
+            "compile_seconds": measured.timing.compile_seconds,
+            "state_bytes": measured.state_bytes,
+            "peak_host_bytes": host_memory().peak,
+            "peak_device_bytes": device_memory().peak,
+        }
+        for measured in benchmark.run()
+    ]
 
 
 def document(results: Iterable[dict[str, Any]]) -> dict[str, Any]:

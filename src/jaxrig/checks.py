@@ -95,7 +95,7 @@ def check(value: T, ok: Bool[Array, "..."] | bool, message: str) -> T:
     failed = jnp.logical_not(jnp.all(jnp.asarray(ok)))
     if _mode == "nan":
         return jax.tree.map(lambda leaf: _poison(leaf, failed), value)
-    if _mode == "raise" and _is_recording():
+    if _mode == "raise" and getattr(_jit_key, "value", None) == _RECORD:
         with jax.named_scope(_SCOPE):
             # One condition for the whole batch: under vmap a condition per row becomes
             # a select, which runs both branches and so the callback for every row.
@@ -117,10 +117,6 @@ def _poison(leaf: Any, failed: Array) -> Any:
     whole = jnp.issubdtype(leaf.dtype, jnp.integer)
     bad = jnp.nan if inexact else jnp.iinfo(leaf.dtype).max if whole else True
     return jnp.where(failed, jnp.asarray(bad, leaf.dtype), leaf)
-
-
-def _is_recording() -> bool:
-    return _jit_key is not None and _jit_key.value == _RECORD
 
 
 def recording() -> contextlib.AbstractContextManager[Any]:

@@ -46,13 +46,6 @@ def test_a_batch_that_does_not_divide_is_refused_with_the_remedy():
         shard_batch(make_batch(20), make_mesh())
 
 
-def test_gather_gives_numpy_whole():
-    mesh = make_mesh()
-    found = gather(shard_batch({"x": jnp.arange(8)}, mesh))
-    assert isinstance(found["x"], np.ndarray)
-    np.testing.assert_array_equal(found["x"], np.arange(8))
-
-
 PROGRAM = """
 import json, sys
 from pathlib import Path

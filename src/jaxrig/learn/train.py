@@ -135,17 +135,13 @@ class _Saver:
         # Clocks of several hosts differ, and a save that only some of them start would
         # wait forever for the others: there the count alone decides.
         self._seconds = seconds if jax.process_count() == 1 else math.inf
-        self._step, self._time = -1, time.monotonic()
-
-    def resumed(self, step: int) -> None:
-        """Note that this step is already on disk."""
-        self._step = step
+        self.step, self._time = -1, time.monotonic()  # the step that is on disk
 
     def save(self, step: int, state: PyTree) -> None:
         """Save, unless this step is on disk already."""
-        if self._manager is not None and step != self._step:
+        if self._manager is not None and step != self.step:
             self._manager.save(step, state, self._metadata)
-            self._step, self._time = step, time.monotonic()
+            self.step, self._time = step, time.monotonic()
 
     def save_if_due(self, step: int, state: PyTree) -> None:
         """Save if the count or the clock says so."""
@@ -232,7 +228,7 @@ def _begin(
         saver.save(0, state)
         return 0, state
     done, state = _restore(state, updates, manager, config)
-    saver.resumed(done)
+    saver.step = done
     for file in files:
         file.rewind(done)
     return done, state

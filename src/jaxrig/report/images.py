@@ -86,7 +86,7 @@ XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 MAX_DEPTH = 100
 DEFAULT_SIZE = (300.0, 150.0)  # what browsers give a drawing without a size
-POINT = 4 / 3  # CSS pixels per point
+UNITS = {None: 1.0, "px": 1.0, "pt": 4 / 3}  # in CSS pixels
 
 WORDS = frozenset({"title", "desc"})
 # Their reach is the whole page, so a drawing with one of them is never inlined.
@@ -137,9 +137,9 @@ class Drawing:
     def size(self) -> tuple[float, float]:
         """Return width and height in CSS pixels, from its lengths or its view box."""
         width, height = self.root.get("width", ""), self.root.get("height", "")
-        lengths = _LENGTH.fullmatch(width), _LENGTH.fullmatch(height)
-        if lengths[0] and lengths[1]:
-            return _pixels(lengths[0]), _pixels(lengths[1])
+        x, y = _LENGTH.fullmatch(width), _LENGTH.fullmatch(height)
+        if x and y:
+            return float(x[1]) * UNITS[x[2]], float(y[1]) * UNITS[y[2]]
         box = re.split(r"[\s,]+", self.root.get("viewBox", "").strip())
         if len(box) == 4 and all(_LENGTH.fullmatch(side) for side in box[2:]):
             return float(box[2]), float(box[3])
@@ -173,10 +173,6 @@ def _local(tag: str) -> str:
 
 def _is_svg(tag: str) -> bool:
     return not tag.startswith("{") or tag.startswith(f"{{{SVG}}}")
-
-
-def _is_kept(node: Element) -> bool:
-    return _is_svg(node.tag) and _local(node.tag) != "metadata"
 
 
 def _check(node: Element, field: str, names: set[str], depth: int) -> None:
@@ -231,10 +227,6 @@ def _check_style(style: str, where: str) -> None:
         )
 
 
-def _pixels(length: re.Match[str]) -> float:
-    return float(length[1]) * (POINT if length[2] == "pt" else 1)
-
-
 def _serialize(root: Element, scope: str | None, first: str = "") -> str:
     """Return markup valid as XML and HTML; a scope keeps ids apart on a page."""
 
@@ -249,11 +241,11 @@ def _serialize(root: Element, scope: str | None, first: str = "") -> str:
         )
 
     def write(node: Element, extra: str = "") -> str:
-        kept = [
-            (write(child) if _is_kept(child) else "") + escape(child.tail or "")
-            for child in node
-        ]
-        inside = extra + escape(node.text or "") + "".join(kept)
+        inside = extra + escape(node.text or "")
+        for child in node:
+            if _is_svg(child.tag) and _local(child.tag) != "metadata":
+                inside += write(child)
+            inside += escape(child.tail or "")
         return f"<{open_tag(node)}>{inside}</{_local(node.tag)}>"
 
     return write(root, first)

@@ -4,6 +4,7 @@ import os
 import re
 import unicodedata
 from importlib.resources import files
+from itertools import chain, count
 from pathlib import Path
 
 from jaxrig.atomic import atomic_write
@@ -143,7 +144,9 @@ def _anchors(sections: list[Section]) -> list[str]:
     taken = {section.id for section in sections if section.id}
     anchors = []
     for section in sections:
-        anchor = section.id or _free(_slug(section.title), taken)
+        slug = _slug(section.title)
+        numbered = chain([slug], (f"{slug}-{number}" for number in count(2)))
+        anchor = section.id or next(name for name in numbered if name not in taken)
         taken.add(anchor)
         anchors.append(anchor)
     return anchors
@@ -154,10 +157,3 @@ def _slug(title: str) -> str:
     words = re.findall(r"[a-z0-9]+", plain.lower())
     slug = "-".join(words)
     return slug if _ID.fullmatch(slug) else f"section-{slug}".rstrip("-")
-
-
-def _free(wanted: str, taken: set[str]) -> str:
-    anchor, number = wanted, 2
-    while anchor in taken:
-        anchor, number = f"{wanted}-{number}", number + 1
-    return anchor

@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import signal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -128,22 +127,6 @@ def test_a_finished_run_does_nothing_more(update, start, tmp_path):
     again, history = train(update, start, 3, manager=manager)
     assert history == []
     assert_trees_close(again, done)
-
-
-def test_metrics_are_python_numbers_by_name():
-    class Metrics(eqx.Module):
-        loss: jax.Array
-
-    seen = []
-    state, history = train(
-        lambda s: (s + 1, Metrics(jnp.asarray(0.5))),
-        jnp.asarray(0),
-        2,
-        sinks=(lambda step, metrics: seen.append((step, metrics)),),
-    )
-    assert history == [{"loss": 0.5}] * 2
-    assert seen == [(1, {"loss": 0.5}), (2, {"loss": 0.5})]
-    assert int(state) == 2
 
 
 def test_an_interrupt_while_waiting_saves_a_state_that_fits_its_number(tmp_path):

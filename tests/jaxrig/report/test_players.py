@@ -143,12 +143,6 @@ def test_the_stage_has_its_picture_axes_captions_and_controls(parse):
     assert root.one("input").attributes["max"] == "1"
 
 
-def test_a_page_of_many_points_stays_small():
-    positions = np.random.default_rng(0).random((150, 300, 2))
-    part = Points(positions, Axis("x", 0, 1), Axis("y", 0, 1))
-    assert len(part.html("s--")) < 260_000
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
