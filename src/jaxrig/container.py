@@ -122,8 +122,8 @@ def _write_array(file: io.BufferedIOBase, array: np.ndarray, entry: Entry) -> in
     data = np.ascontiguousarray(array, DTYPES[entry.dtype]).reshape(-1).view(np.uint8)
     if data.nbytes != entry.nbytes:
         raise ValueError(f"{entry.name!r} changed size while it was written")
-    # crc32 finds damage, not forgery, and keeps up with the disk: a file that was
-    # forged is as harmless, since reading one runs no code and allocates what it holds.
+    # crc32 finds damage, not forgery, and keeps up with the disk. A forged file needs
+    # no hash: reading one runs no code and allocates no more than the file holds.
     checksum = 0
     for begin in range(0, entry.nbytes, CHUNK):
         part = data[begin : begin + CHUNK].data

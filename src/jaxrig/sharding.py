@@ -53,6 +53,7 @@ def gather(tree: PyTree) -> PyTree:
         if is_key(x.dtype):
             data = fetch(jax.random.key_data(x))
             return jax.random.wrap_key_data(data, impl=jax.random.key_impl(x))
+        # What is replicated is whole in every process: nothing has to be sent.
         if x.is_fully_addressable or x.is_fully_replicated:
             return jax.device_get(x)
         return multihost_utils.process_allgather(x, tiled=True)

@@ -20,6 +20,8 @@ def make_optimizer(
     """Return Adam with the global gradient norm clipped first."""
     import optax
 
+    # Clipped before Adam sees it: its second moment would remember one exploding
+    # gradient for about 1 / (1 - 0.999) = 1,000 steps and all but stop the learning.
     return optax.chain(
         optax.clip_by_global_norm(max_grad_norm), optax.adam(learning_rate)
     )
