@@ -9,6 +9,7 @@ import functools
 import logging
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -105,13 +106,13 @@ def learns_from_experience(names):
     seen = []
     for name in ("update_surrogate_jax", "update_policy_grpo", "collect_experience"):
         names[name] = _counting(names[name], name, seen)
-    config = causal_experience.SURROGATE
-    names["grpo_with_jax_surrogate"](causal_experience.TRAINING, config)
+    config = training.SurrogateTrainingConfig(learning_rate=1e-2)
+    names["grpo_with_jax_surrogate"](SimpleNamespace(total_steps=2), config)
     assert [name for name, _ in seen] == 2 * [
         *("update_surrogate_jax", "update_policy_grpo", "collect_experience")
     ]
     collected = [found for name, found in seen if name == "collect_experience"]
-    assert [int(each.state.updates) for each in collected] == [1, 2]
+    assert [int(each.policy.state.updates) for each in collected] == [1, 2]
     assert names["data"].updates == 2
     every = [names["experience"], *collected]
     assert len({float(each.outcomes.sum()) for each in every}) == 3

@@ -1,34 +1,29 @@
-"""Rewards of experiments and exploration bonuses, from data and model alone.
+"""Rewards of experiments, from data and model alone.
 
 Everything is pure and on arrays, so it can be compiled and mapped over episodes.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from acbo.types import lower_is_better
+from jaxrig.settings import Checked, NotNegative
 
 
 @dataclass(frozen=True)
-class RewardWeights:
+class RewardWeights(Checked):
     """How much each component counts; `exploration_bonus` is the height of the last."""
 
-    optimization: float = 1.0
-    structure: float = 0.5
-    parent: float = 0.3
-    exploration: float = 0.1
-    exploration_bonus: float = 0.1
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name}={value} must be finite and at least 0")
+    optimization: NotNegative = 1.0
+    structure: NotNegative = 0.5
+    parent: NotNegative = 0.3
+    exploration: NotNegative = 0.1
+    exploration_bonus: NotNegative = 0.1
 
 
 DEFAULT_WEIGHTS = RewardWeights()
@@ -116,76 +111,3 @@ def compute_rewards(
         + weights.exploration * explored
     )
     return RewardComponents(gain, learned, cause, explored, total)
-
-
-STRATEGIES = ("adaptive", "fixed")
-
-
-@dataclass(frozen=True)
-class ExplorationTrainingConfig:
-    """Weights of the bonuses and the temperature of the choice.
-
-    "adaptive" cools linearly from the first temperature to the last within
-    `temperature_steps`; "fixed" stays at the first.
-    """
-
-    strategy: str = "adaptive"
-    uncertainty_weight: float = 1.0
-    count_weight: float = 0.1
-    variable_weight: float = 0.5
-    initial_temperature: float = 2.0
-    final_temperature: float = 0.1
-    temperature_steps: int = 1000
-
-    def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            allowed = ", ".join(STRATEGIES)
-            raise ValueError(f"strategy={self.strategy!r} is not one of: {allowed}")
-        for name in ("uncertainty_weight", "count_weight", "variable_weight"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 0")
-        for name in ("initial_temperature", "final_temperature", "temperature_steps"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name)} must be above 0")
-
-
-def variable_uncertainty(
-    parent_probs: Float[Array, "*batch d"],
-) -> Float[Array, "*batch d"]:
-    """Return 1 - 2|p - 1/2|: 1 where a variable may or may not be a cause."""
-    return 1.0 - 2.0 * jnp.abs(parent_probs - 0.5)
-
-
-def epistemic_bonus(
-    parent_probs: Float[Array, "*batch d"], entropy: Float[Array, "*batch"]
-) -> Float[Array, "*batch d"]:
-    """Uncertainty of each variable times the entropy (nats) in bits."""
-    bits = jnp.expand_dims(entropy, -1) / math.log(2.0)
-    return variable_uncertainty(parent_probs) * bits
-
-
-def count_bonus(counts: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-    """Return 1 minus each variable's share of the interventions; 1 before the first."""
-    return 1.0 - counts / jnp.maximum(counts.sum(-1, keepdims=True), 1.0)
-
-
-def exploration_bonus(
-    state: AcquisitionState, config: ExplorationTrainingConfig
-) -> Float[Array, "*batch d"]:
-    """Weighted sum of the three bonuses for every variable."""
-    return (
-        config.uncertainty_weight * epistemic_bonus(state.parent_probs, state.entropy)
-        + config.count_weight * count_bonus(state.counts)
-        + config.variable_weight * variable_uncertainty(state.parent_probs)
-    )
-
-
-def exploration_temperature(
-    step: int | Int[Array, ""], config: ExplorationTrainingConfig
-) -> Float[Array, ""]:
-    """Return the temperature that logits are divided by at a training step."""
-    if config.strategy == "fixed":
-        return jnp.asarray(config.initial_temperature)
-    share = jnp.clip(jnp.asarray(step, jnp.float32) / config.temperature_steps, 0, 1)
-    first, last = config.initial_temperature, config.final_temperature
-    return first + share * (last - first)

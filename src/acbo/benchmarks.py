@@ -19,9 +19,9 @@ from acbo.random_models import DataConfig
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateConfig
 from acbo.surrogate.predictor import Surrogate, load_surrogate
+from acbo.training.difficulty import create_test_batch, create_test_model, test_config
 from acbo.training.examples import TrainingBatch, TrainingExample, convert_to_jax_batch
 from acbo.training.policy import PolicyRecipe, start_policy, update_policy
-from acbo.training.progressive import create_test_batch, create_test_model, test_config
 from acbo.training.steps import (
     TrainStep,
     create_jax_surrogate_train_step,

@@ -339,6 +339,11 @@ class Adaptive(Generic[P, R]):
                 return result
         return self._function(*args, **kwargs)
 
+    @property
+    def trace_count(self) -> int:
+        """Return how often it was traced, to compile it."""
+        return self._compiled.trace_count
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 

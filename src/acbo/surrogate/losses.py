@@ -6,14 +6,13 @@ probabilities with the candidate sets and hand over to the array forms (`_jax`).
 """
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 ParentSets = Sequence[frozenset[str]]
 
@@ -75,27 +74,6 @@ def uncertainty_weighted_loss_jax(
     return jnp.exp(-weight_scale * distribution_entropy(p)) * _divergence(p, logits)
 
 
-def calibrated_loss_jax(
-    predicted_logits: Float[Array, " K"],
-    expert_probs: Float[Array, " K"],
-    parent_sets: Any = None,
-    true_index: int | Int[Array, ""] = 0,
-    calibration_weight: float = 0.1,
-    set_mask: Bool[Array, " K"] | None = None,
-) -> Float[Array, ""]:
-    """Return KL(p || q) + calibration_weight * Brier score of q at the true set.
-
-    The Brier score sum_k (q_k - [k is true])^2 is a proper scoring rule: in
-    expectation it is least when q is the true distribution.
-    """
-    logits = masked_logits(predicted_logits, set_mask)
-    p = _normalized(expert_probs, set_mask, logits.dtype)
-    q = jax.nn.softmax(logits)
-    truth = jnp.arange(len(q)) == true_index
-    brier = jnp.square(q - truth.astype(q.dtype)).sum()
-    return _divergence(p, logits) + calibration_weight * brier
-
-
 def expert_vector(
     expert_posterior: Any, parent_sets: ParentSets
 ) -> Float[np.ndarray, " K"]:
@@ -138,29 +116,9 @@ def uncertainty_weighted_loss(
     )
 
 
-def calibrated_loss(
-    predicted_logits: Float[Array, " K"],
-    expert_posterior: Any,
-    parent_sets: ParentSets,
-    true_parent_set: frozenset[str],
-    calibration_weight: float = 0.1,
-) -> Float[Array, ""]:
-    """Return KL(expert || predicted) plus the weighted Brier score at the true set."""
-    sets = list(parent_sets)
-    if true_parent_set not in sets:
-        raise ValueError(
-            f"the true set {sorted(true_parent_set)} is not a candidate; enumerate "
-            "candidates up to its size"
-        )
-    probs = jnp.asarray(expert_vector(expert_posterior, sets))
-    place = sets.index(true_parent_set)
-    return calibrated_loss_jax(predicted_logits, probs, sets, place, calibration_weight)
-
-
 _ARRAY_FORMS: dict[Any, Callable[..., Any]] = {
     kl_divergence_loss: kl_divergence_loss_jax,
     uncertainty_weighted_loss: uncertainty_weighted_loss_jax,
-    calibrated_loss: calibrated_loss_jax,
 }
 
 
@@ -174,8 +132,3 @@ def array_form(loss_fn: Callable[..., Any]) -> Callable[..., Any]:
         inner = array_form(loss_fn.func)
         return functools.partial(inner, *loss_fn.args, **loss_fn.keywords)
     return _ARRAY_FORMS.get(loss_fn, loss_fn)
-
-
-def takes_truth(loss: Callable[..., Any]) -> bool:
-    """Return whether a loss asks for the place of the true set, as `true_index`."""
-    return "true_index" in inspect.signature(loss).parameters

@@ -23,10 +23,7 @@ from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE
 
 @dataclass(frozen=True, eq=False)
 class TrainingExample:
-    """A data tensor [rows, variables, 3] and the expert's posterior for it.
-
-    `scm_info` may hold `true_parents`, which calibration and accuracy compare with.
-    """
+    """A data tensor [rows, variables, 3] and the expert's posterior for it."""
 
     observational_data: Any
     target_variable: str
@@ -35,12 +32,6 @@ class TrainingExample:
     expert_accuracy: float
     scm_info: Mapping[str, Any] = field(default_factory=dict)
     problem_difficulty: str = "medium"
-
-    @property
-    def true_parents(self) -> frozenset[str] | None:
-        """Return the true parents of the target, where they are known."""
-        known = self.scm_info.get("true_parents")
-        return None if known is None else frozenset(known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +50,6 @@ class TrainingBatch:
 
 
 FLAG = 0.5  # what parts a set flag from an unset one in a data tensor
-UNKNOWN = -1  # index of a true set that nobody told
 USUAL_PARENTS = 3  # buckets hold the sets of so many parents, or more where given
 
 ParentSets = Sequence[frozenset[str]]
@@ -94,7 +84,6 @@ class BatchArrays(eqx.Module):
     example: Example
     expert_probs: Float[Array, "*batch k"]
     expert_accuracies: Float[Array, "*batch"]
-    true_index: Int[Array, "*batch"]
 
 
 class NamedBatch(BatchArrays):
@@ -110,14 +99,23 @@ def set_bucket(columns: int, largest: int) -> int:
     return count_parent_sets(columns, max(largest, USUAL_PARENTS))
 
 
-def pad_data(
-    data: np.ndarray, rows: int, columns: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a data tensor with room for so many rows and columns, and which rows are
-    data.
-    """
+def flag_target(data: Any, names: Sequence[str], target: str) -> np.ndarray:
+    """Return a data tensor with its target flagged, which tells data from padding."""
+    found = np.array(data, np.float32)
+    if found.ndim != 3 or found.shape[1:] != (len(names), CHANNELS):
+        raise ValueError(
+            f"the data has shape {found.shape}; for {len(names)} variables it is "
+            f"[rows, {len(names)}, {CHANNELS}]"
+        )
+    found[..., TARGET] = 0.0
+    found[:, list(names).index(target), TARGET] = 1.0
+    return found
+
+
+def pad_data(data: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """Return a data tensor with room for so many rows and columns."""
     missing = [(0, rows - data.shape[0]), (0, columns - data.shape[1]), (0, 0)]
-    return np.pad(data, missing), np.arange(rows) < len(data)
+    return np.pad(data, missing)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -173,7 +171,6 @@ def encode_batch(
     observational_data: Any,
     expert_probs: Any,
     expert_accuracies: Any,
-    true_sets: Sequence[frozenset[str] | None] | None = None,
 ) -> BatchArrays:
     """Return arrays and masks of a batch, padded to its bucket of sizes.
 
@@ -197,7 +194,7 @@ def encode_batch(
         )
     ]
     padded = np.stack(
-        [pad_data(one, row_bucket(data.shape[1]), columns)[0] for one in data]
+        [pad_data(one, row_bucket(data.shape[1]), columns) for one in data]
     )
     columns_of_targets = np.array([target for _, target, _, _ in coded])
     targets = padded[np.arange(len(padded)), :, columns_of_targets, TARGET]
@@ -220,8 +217,7 @@ def encode_batch(
     probs = np.pad(probs, ((0, 0), (0, room - probs.shape[1])))
     probs = np.where(set_mask, probs, 0.0)
     accuracies = jnp.asarray(expert_accuracies, jnp.float32)
-    places = true_places(parent_sets, true_sets)
-    return BatchArrays(example, jnp.asarray(probs), accuracies, jnp.asarray(places))
+    return BatchArrays(example, jnp.asarray(probs), accuracies)
 
 
 def encode_named(
@@ -230,14 +226,13 @@ def encode_named(
     target_variables: Sequence[str],
     observational_data: Any,
     *rest: Any,
-    true_sets: Sequence[frozenset[str] | None] | None = None,
 ) -> tuple[NamedBatch, ...]:
     """Return the examples of a batch without padding, those of the same names together.
 
     Takes what `encode_batch` takes.
     """
     names = parent_sets, variable_orders, target_variables
-    padded = encode_batch(*names, observational_data, *rest, true_sets=true_sets)
+    padded = encode_batch(*names, observational_data, *rest)
     data, masks = np.asarray(observational_data, np.float32), padded.example
     groups: dict[Any, list[int]] = {}
     for i, (sets, order, target) in enumerate(zip(*names, strict=True)):
@@ -256,24 +251,8 @@ def encode_named(
             *(order, target, sets),
         )
         accuracies = padded.expert_accuracies[chosen]
-        probs, places = padded.expert_probs[chosen, :k], padded.true_index[chosen]
-        found.append(NamedBatch(example, probs, accuracies, places))
+        found.append(NamedBatch(example, padded.expert_probs[chosen, :k], accuracies))
     return tuple(found)
-
-
-def true_places(
-    parent_sets: Sequence[ParentSets],
-    true_sets: Sequence[frozenset[str] | None] | None,
-) -> np.ndarray:
-    """Return where each example's true set is in its list; -1 where it is unknown or
-    not.
-    """
-    known = [None] * len(parent_sets) if true_sets is None else true_sets
-    found = [
-        UNKNOWN if truth is None or truth not in sets else list(sets).index(truth)
-        for sets, truth in zip(parent_sets, known, strict=True)
-    ]
-    return np.asarray(found, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +268,6 @@ class TrainingBatchJAX:
     parent_sets: Sequence[Sequence[frozenset[str]]]
     variable_orders: Sequence[Sequence[str]]
     target_variables: Sequence[str]
-    true_sets: Sequence[frozenset[str] | None] | None = None
 
     @property
     def batch_size(self) -> int:
@@ -305,32 +283,7 @@ class TrainingBatchJAX:
     @functools.cached_property
     def arrays(self) -> BatchArrays:
         """Return arrays and masks of the batch: all that compiled code sees of it."""
-        return encode_batch(*self.as_args(), true_sets=self.true_sets)
-
-    @property
-    def row_mask(self) -> Bool[Array, "B N"]:
-        """Return which rows are data."""
-        return self.arrays.example.row_mask
-
-    @property
-    def var_mask(self) -> Bool[Array, "B d"]:
-        """Return which columns are variables."""
-        return self.arrays.example.var_mask
-
-    @property
-    def set_mask(self) -> Bool[Array, "B K"]:
-        """Return which sets are candidates."""
-        return self.arrays.example.set_mask
-
-    @property
-    def target_idx(self) -> Int[Array, " B"]:
-        """Return the column of each target."""
-        return self.arrays.example.target_idx
-
-    @property
-    def membership(self) -> Bool[Array, "B K d"]:
-        """Return which variables each candidate set holds."""
-        return self.arrays.example.membership
+        return encode_batch(*self.as_args())
 
 
 def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
@@ -352,15 +305,17 @@ def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
     for row, (example, candidates) in enumerate(zip(examples, sets, strict=True)):
         found = expert_vector(example.expert_posterior, candidates)
         probs[row, : len(candidates)] = found
-    data = [pad_data(_tensor(e), rows, columns)[0] for e in examples]
+    data = [
+        flag_target(e.observational_data, e.variable_order, e.target_variable)
+        for e in examples
+    ]
     return TrainingBatchJAX(
-        jnp.asarray(np.stack(data)),
+        jnp.asarray(np.stack([pad_data(each, rows, columns) for each in data])),
         jnp.asarray(probs),
         jnp.asarray([float(e.expert_accuracy) for e in examples]),
         sets,
         [list(e.variable_order) for e in examples],
         [e.target_variable for e in examples],
-        [e.true_parents for e in examples],
     )
 
 
@@ -371,17 +326,3 @@ def _largest_set(batch: TrainingBatch) -> int:
         for members in example.expert_posterior.parent_set_probs
     ]
     return max(batch.max_parent_size, *sizes)
-
-
-def _tensor(example: TrainingExample) -> np.ndarray:
-    """Return the data tensor with its target flagged, which tells data from padding."""
-    data = np.array(example.observational_data, np.float32)
-    d = len(example.variable_order)
-    if data.ndim != 3 or data.shape[1] != d:
-        raise ValueError(
-            f"observational_data has shape {data.shape}; for {d} variables it is "
-            f"[rows, {d}, 3]"
-        )
-    data[..., TARGET] = 0.0
-    data[:, list(example.variable_order).index(example.target_variable), TARGET] = 1.0
-    return data

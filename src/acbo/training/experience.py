@@ -1,11 +1,10 @@
-"""Experience of a learning policy: episodes on fresh models, labeled by the truth.
+"""The guide's loop of experience: episodes on fresh models teach the surrogate by their
+histories, labeled by the true causes, and the policy by groups from their starts.
 
-The guide's three functions collect it and improve surrogate and policy on it;
-`grpo_with_jax_surrogate` is the loop around them. While it learns, a policy has a
-temperature on its choice and earns an exploration bonus.
+`acbo.training.policy.update_joint` trains both in one compiled program.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
@@ -13,178 +12,40 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from acbo.acquisition import (
-    ExplorationTrainingConfig,
-    exploration_bonus,
-    exploration_temperature,
-)
-from acbo.environment import Action
 from acbo.graphs import bucket_parent_sets
 from acbo.policy.environment import Episode, ExperimentEnvironment
-from acbo.policy.features import PolicyObservation
-from acbo.policy.model import PolicyAction, PolicyNetwork, Scores, draw, judge
-from acbo.scm import SCM
+from acbo.policy.model import PolicyNetwork
 from acbo.surrogate.model import SurrogateNetwork
-from acbo.training.examples import UNKNOWN, BatchArrays, Example
+from acbo.training.examples import BatchArrays, Example
 from acbo.training.parent_set_model import SetReader
-from acbo.training.policy import PolicyRecipe
+from acbo.training.policy import PolicyRecipe, start_policy, update_policy
 from acbo.training.steps import TrainStep
 from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn import Choice, Evaluation, GRPOState, GRPOUpdate, Step, grpo_update
-from jaxrig.learn.optimizer import make_optimizer, start_optimizer
-from jaxrig.learn.rollout import reset_all, strong
-
-
-class Explorer(eqx.Module):
-    """A policy whose logits are divided by a temperature that is not learned."""
-
-    network: PolicyNetwork
-    temperature: Float[Array, ""]
-
-    def __call__(self, observation: PolicyObservation) -> Scores:
-        """Return the scores of every cell, flatter at a higher temperature."""
-        scores = self.network(observation)
-        heat = jax.lax.stop_gradient(self.temperature)
-        return eqx.tree_at(lambda each: each.logits, scores, scores.logits / heat)
-
-    def sample(self, key: PRNGKeyArray, observation: PolicyObservation) -> Choice:
-        """Draw an experiment, and how likely it was."""
-        return draw(key, self(observation), observation)
-
-    def evaluate(
-        self, observation: PolicyObservation, action: PolicyAction
-    ) -> Evaluation:
-        """Return how likely an experiment is now, and how open the choice."""
-        return judge(self(observation), action)
-
-
-class ExploringEnvironment(eqx.Module):
-    """Episodes in which the variable that is set earns its exploration bonus, weighed
-    by the `exploration` of the reward's weights.
-    """
-
-    inner: ExperimentEnvironment
-    exploration: ExplorationTrainingConfig = eqx.field(static=True)
-
-    def reset(self, key: PRNGKeyArray) -> tuple[Episode, PolicyObservation]:
-        """Return a fresh model with rows already seen."""
-        return self.inner.reset(key)
-
-    def step(self, key: PRNGKeyArray, state: Episode, action: PolicyAction) -> Step:
-        """Do the experiment; the bonus is by what was known before it."""
-        after = self.inner.step(key, state, action)
-        bonus = exploration_bonus(state.summary, self.exploration)[action.variable]
-        weight = self.inner.config.weights.exploration
-        return replace(after, reward=after.reward + weight * bonus)
-
-
-CALLED = 0.5  # probability from which a variable counts as a cause
-
-
-class EpisodeScores(eqx.Module):
-    """How an episode went: share of the interventions on true causes, F1 and share of
-    right calls of the causes at its end, and how much the best expected outcome
-    improved, in deviations of the target.
-    """
-
-    parent_rate: Float[Array, "*batch"]
-    f1: Float[Array, "*batch"]
-    accuracy: Float[Array, "*batch"]
-    improvement: Float[Array, "*batch"]
-
-
-def label_history(episode: Episode, max_parents: int) -> BatchArrays:
-    """Return the rows of an episode with the true causes of its target as the expert.
-
-    A true set above `max_parents` is shared out among its largest subsets.
-    """
-    scm, history = episode.scm, episode.history
-    set_mask, held = bucket_parent_sets(scm.mask, scm.target, max_parents)
-    causes = scm.adjacency[:, scm.target]
-    inside = set_mask & ~(held & ~causes[None]).any(axis=1)
-    size = jnp.where(inside, held.sum(axis=1), -1)
-    largest = (size == size.max()).astype(jnp.float32)
-    same = set_mask & (held == causes[None]).all(axis=1)
-    example = Example(
-        *(history.values, history.intervened, history.row_mask),
-        *(scm.mask, scm.target, held, set_mask),
-    )
-    return BatchArrays(
-        example,
-        largest / largest.sum(),
-        jnp.asarray(1.0),
-        jnp.where(same.any(), same.argmax(), UNKNOWN),
-    )
-
-
-def parent_scores(
-    chance: Float[Array, " d"], scm: SCM
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """F1 of the causes called by their probabilities, and the share called right."""
-    others = scm.mask & (jnp.arange(scm.size) != scm.target)
-    truth, called = scm.adjacency[:, scm.target], (chance > CALLED) & others
-    count = lambda flags: flags.sum().astype(jnp.float32)
-    total = count(called) + count(truth)
-    f1 = 2 * count(called & truth) / jnp.maximum(total, 1.0)
-    return f1, count((called == truth) & others) / jnp.maximum(count(others), 1.0)
-
-
-def episode_scores(start: Episode, end: Episode, actions: Action) -> EpisodeScores:
-    """Return how an episode went, from its start, its end and what was done."""
-    rate = start.scm.adjacency[actions.variable, start.scm.target].mean()
-    gain = start.summary.best_value - end.summary.best_value
-    scores = parent_scores(end.summary.parent_probs, start.scm)
-    return EpisodeScores(rate, *scores, gain / end.scale)
-
-
-@dataclass(frozen=True)
-class ExperienceRecipe:
-    """The episodes and their learner, how to explore, and the largest set of causes
-    that the surrogate considers.
-    """
-
-    policy: PolicyRecipe = field(default_factory=PolicyRecipe)
-    exploration: ExplorationTrainingConfig = field(
-        default_factory=ExplorationTrainingConfig
-    )
-    max_parents: int = 3
-
-    def environment(self, network: SurrogateNetwork) -> ExploringEnvironment:
-        """Return episodes read by a surrogate with these parameters."""
-        reader = SetReader(network, self.max_parents)
-        inner = ExperimentEnvironment(reader, self.policy.episodes)
-        return ExploringEnvironment(inner, self.exploration)
+from jaxrig.learn import GRPOState
+from jaxrig.learn.rollout import strong
 
 
 class PolicyParams(eqx.Module):
-    """A policy in training: its network, the optimizer's memory, and its recipe."""
+    """A policy in training, its recipe, and the largest set of causes considered."""
 
-    policy: Explorer
-    optimizer: PyTree
-    key: PRNGKeyArray
-    updates: Int[Array, ""]
-    recipe: ExperienceRecipe = eqx.field(static=True)
+    state: GRPOState
+    recipe: PolicyRecipe = eqx.field(static=True)
+    max_parents: int = eqx.field(static=True, default=3)
 
     @property
     def network(self) -> PolicyNetwork:
         """Return the policy itself, as it is used after training."""
-        return self.policy.network
+        return self.state.policy
 
 
 class Trajectories(eqx.Module):
-    """Episodes on fresh models, and the state of the learner they start from.
+    """Episodes from the starts of a policy's next update, and their histories."""
 
-    `data` are the histories at the end, each labeled by the true causes.
-    """
-
-    state: GRPOState
+    policy: PolicyParams
     data: BatchArrays
-    actions: Action
     rewards: Float[Array, "*batch steps"]
     outcomes: Float[Array, "*batch steps"]
-    scores: EpisodeScores  # means over the episodes
-    recipe: ExperienceRecipe = eqx.field(static=True)
 
 
 @dataclass
@@ -200,41 +61,26 @@ class SurrogateData:
     updates: int = 0
     metrics: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, trajectories: Trajectories) -> None:
-        """Learn from these histories from now on."""
-        self.batch = trajectories.data
-
 
 def start_policy_params(
-    key: PRNGKeyArray, recipe: ExperienceRecipe, network: PolicyNetwork | None = None
+    key: PRNGKeyArray,
+    recipe: PolicyRecipe,
+    surrogate_params: PyTree,
+    network: PolicyNetwork | None = None,
+    max_parents: int = 3,
 ) -> PolicyParams:
     """Return a policy at its start, or a network trained before."""
-    if network is None:
-        network = PolicyNetwork(recipe.policy.model, named_key(key, "network"))
-    heat = jnp.asarray(recipe.exploration.initial_temperature)
-    policy, learner = Explorer(network, heat), recipe.policy.learner
-    optimizer = make_optimizer(learner.learning_rate, learner.max_grad_norm)
-    memory = start_optimizer(optimizer, policy)
-    return PolicyParams(
-        policy, memory, named_key(key, "updates"), jnp.asarray(0), recipe
-    )
+    reader = SetReader(_network(surrogate_params), max_parents)
+    return PolicyParams(start_policy(key, recipe, reader, network), recipe, max_parents)
 
 
 def collect_experience(
-    policy_params: PolicyParams,
-    surrogate_params: PyTree,
-    *,
-    key: PRNGKeyArray | None = None,
+    policy_params: PolicyParams, surrogate_params: PyTree
 ) -> Trajectories:
-    """Play one episode on each of the learner's number of fresh random models.
-
-    Without a key the models follow from the policy's own key and its updates.
-    """
-    if key is None:
-        own = named_key(policy_params.key, "experience")
-        key = jax.random.fold_in(own, policy_params.updates)
-    network = _network(surrogate_params)
-    return _compiled_collect(jax.tree.map(strong, policy_params), network, key)
+    """Play one episode from each start of the policy's next update."""
+    return _compiled_collect(
+        jax.tree.map(strong, policy_params), _network(surrogate_params)
+    )
 
 
 def update_surrogate_jax(jax_step: TrainStep, data: SurrogateData) -> PyTree:
@@ -257,15 +103,26 @@ def update_policy_grpo(
     """Take one update by GRPO: a group of episodes from the start of each
     trajectory.
     """
-    return improve_policy(surrogate_params, trajectories)[0]
+    policy = jax.tree.map(strong, trajectories.policy)
+    return _compiled_improve(_network(surrogate_params), policy)
 
 
-def improve_policy(
-    surrogate_params: PyTree, trajectories: Trajectories
-) -> tuple[PolicyParams, GRPOUpdate]:
-    """Return the result of `update_policy_grpo` and the metrics of the update."""
-    network, state = _network(surrogate_params), trajectories.state
-    return _compiled_improve(network, jax.tree.map(strong, state), trajectories.recipe)
+def label_history(episode: Episode, max_parents: int) -> BatchArrays:
+    """Return the rows of an episode with the true causes of its target as the expert.
+
+    A true set above `max_parents` is shared out among its largest subsets.
+    """
+    scm, history = episode.scm, episode.history
+    set_mask, held = bucket_parent_sets(scm.mask, scm.target, max_parents)
+    causes = scm.adjacency[:, scm.target]
+    inside = set_mask & ~(held & ~causes[None]).any(axis=1)
+    size = jnp.where(inside, held.sum(axis=1), -1)
+    largest = (size == size.max()).astype(jnp.float32)
+    example = Example(
+        *(history.values, history.intervened, history.row_mask),
+        *(scm.mask, scm.target, held, set_mask),
+    )
+    return BatchArrays(example, largest / largest.sum(), jnp.asarray(1.0))
 
 
 def _network(params: PyTree) -> SurrogateNetwork:
@@ -280,46 +137,36 @@ def _network(params: PyTree) -> SurrogateNetwork:
     return jax.tree.map(strong, params)
 
 
-def _improve(
-    network: SurrogateNetwork, state: GRPOState, recipe: ExperienceRecipe
-) -> tuple[PolicyParams, GRPOUpdate]:
-    environment = recipe.environment(network)
-    after, update = grpo_update(state, environment, recipe.policy.learner)
-    kept = after.policy, after.optimizer, after.key, after.updates
-    return PolicyParams(*kept, recipe), update
+def _improve(network: SurrogateNetwork, policy: PolicyParams) -> PolicyParams:
+    reader = SetReader(network, policy.max_parents)
+    state, _ = update_policy(policy.state, policy.recipe, reader)
+    return PolicyParams(state, policy.recipe, policy.max_parents)
 
 
-def _collect(
-    params: PolicyParams, network: SurrogateNetwork, key: PRNGKeyArray
-) -> Trajectories:
-    recipe, count = params.recipe, params.recipe.policy.learner.states
-    environment = recipe.environment(network)
-    heat = exploration_temperature(params.updates, recipe.exploration)
-    policy = replace(params.policy, temperature=heat)
-    start = reset_all(named_key(key, "start"), environment, count)
-    keys = batch_keys(named_key(key, "play"), count)
+def _collect(policy: PolicyParams, network: SurrogateNetwork) -> Trajectories:
+    state, recipe = policy.state, policy.recipe
+    reader = SetReader(network, policy.max_parents)
+    environment = ExperimentEnvironment(reader, recipe.episodes)
+    key = named_key(jax.random.fold_in(state.key, state.updates), "experience")
 
     def play(key: PRNGKeyArray, episode: Episode, observation: Any) -> Any:
         def go(carry: tuple[Episode, Any], index: Int[Array, ""]) -> Any:
             act, draw = jax.random.split(jax.random.fold_in(key, index))
-            choice = policy.sample(act, carry[1])
+            choice = state.policy.sample(act, carry[1])
             after = environment.step(draw, carry[0], choice.action)
             seen = after.state.history
             outcome = seen.values[seen.count - 1, after.state.scm.target]
-            following = after.state, after.observation
-            return following, (choice.action.action, after.reward, outcome)
+            return (after.state, after.observation), (after.reward, outcome)
 
-        steps = jnp.arange(recipe.policy.episodes.steps)
+        steps = jnp.arange(recipe.episodes.steps)
         (end, _), taken = jax.lax.scan(go, (episode, observation), steps)
-        label = label_history(end, recipe.max_parents)
-        return label, taken, episode_scores(episode, end, taken[0])
+        return label_history(end, policy.max_parents), *taken
 
-    data, (actions, rewards, outcomes), scores = jax.vmap(play)(keys, *start)
-    state = GRPOState(policy, params.optimizer, *start, params.key, params.updates)
-    scores = jax.tree.map(jnp.mean, scores)
-    return Trajectories(state, data, actions, rewards, outcomes, scores, recipe)
+    keys = batch_keys(key, recipe.learner.states)
+    found = jax.vmap(play)(keys, state.state, state.observation)
+    return Trajectories(policy, *found)
 
 
-# One trace per recipe: five levels of the curriculum, for a few sizes of networks.
+# One trace per recipe and size of networks.
 _compiled_collect = compile_once(_collect, max_traces=32)
 _compiled_improve = compile_once(_improve, max_traces=32)

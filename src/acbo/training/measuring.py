@@ -1,31 +1,12 @@
-"""The guide's tools: what a step costs (compiling, running, memory), and names as
-hashable static arguments.
-"""
+"""The guide's tools: memory of a step, and names as hashable static arguments."""
 
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
 
 from jaxrig.memory import device_memory
-from jaxrig.timing import compare
-
-
-class _Speedup(NamedTuple):
-    ratio: float
-    first_result: Any
-    second_result: Any
-
-
-class CompilationCost(_Speedup):
-    """First call over second call, with both results. The ratio says what compiling
-    costs in runs; it is no speed-up over anything that does the same work.
-    """
-
-    compile_seconds: float
-    run_seconds: float
 
 
 class _MemoryUse(NamedTuple):
@@ -39,36 +20,6 @@ class MemoryUse(_MemoryUse):
 
     device_increase: int
     device_peak: int | None
-
-
-def measure_compilation_speedup(
-    jax_train_step: Callable[..., Any], *args: Any
-) -> CompilationCost:
-    """Call twice with the same arguments and compare the seconds."""
-    results, seconds = [], []
-    for _ in range(2):
-        start = perf_counter()
-        results.append(jax.block_until_ready(jax_train_step(*args)))
-        seconds.append(perf_counter() - start)
-    first, second = seconds
-    cost = CompilationCost(first / max(second, 1e-9), *results)
-    cost.compile_seconds, cost.run_seconds = max(first - second, 0.0), second
-    return cost
-
-
-def benchmark_sustained_performance(
-    jax_step: Callable[..., Any],
-    regular_step: Callable[..., Any],
-    args: Sequence[Any],
-    n_runs: int = 10,
-) -> float:
-    """Return seconds of the regular step over those of the compiled one, both warm.
-
-    Medians over runs in turns, so that a busy moment hits both alike.
-    """
-    both = {"jax": lambda: jax_step(*args), "regular": lambda: regular_step(*args)}
-    times = compare(both, repeats=n_runs)
-    return times["regular"].median / times["jax"].median
 
 
 def monitor_memory_usage(

@@ -5,10 +5,11 @@ masks, and no parameter depends on the number of rows, variables or sets. `UserM
 takes any other pair, and `SetReader` reads a trained one as a surrogate of edges.
 """
 
-import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -23,7 +24,7 @@ from acbo.graphs import (
     parent_set_membership,
 )
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
-from acbo.surrogate.encode import row_bucket, standardize, variable_bucket
+from acbo.surrogate.encode import standardize
 from acbo.surrogate.model import (
     Prediction,
     SurrogateConfig,
@@ -35,11 +36,12 @@ from acbo.training.examples import (
     FLAG,
     Example,
     NamedExample,
-    encode_names,
-    pad_data,
+    encode_batch,
+    flag_target,
 )
-from acbo.types import CHANNELS, INTERVENED, VALUE
+from acbo.types import INTERVENED, VALUE, check_known
 from jaxrig.compile_guard import compile_once
+from jaxrig.settings import require, require_positive
 
 
 @jax.tree_util.register_pytree_node_class
@@ -80,7 +82,8 @@ class ParentSetModel(_Pair):
         cls, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
     ) -> "ParentSetModel":
         """Return a model over the networks that `build` makes."""
-        fresh = compile_once(lambda key: parameters_of(build(key)), max_traces=2)
+        trainable = lambda key: eqx.filter(build(key), eqx.is_inexact_array)
+        fresh = compile_once(trainable, max_traces=2)
         init = functools.partial(_init, fresh)
         restore = _restorer(build)
         apply = functools.partial(_apply, restore, max_parent_size)
@@ -159,11 +162,6 @@ class UserModel:
         return logits if place is None else logits[np.array(place)]
 
 
-def parameters_of(network: Any) -> PyTree:
-    """Return the trainable half of a network: its floating-point arrays."""
-    return eqx.filter(network, eqx.is_inexact_array)
-
-
 def _init(
     fresh: Callable[[PRNGKeyArray], PyTree],
     key: PRNGKeyArray,
@@ -179,23 +177,16 @@ def _init(
 def _restorer(build: Callable[[PRNGKeyArray], Any]) -> Callable[[PyTree], Any]:
     """Return the function from parameters to their network, without building it."""
 
-    @functools.cache
-    def skeleton() -> tuple[list[Any], Any]:
-        shapes = eqx.filter_eval_shape(build, jax.random.key(0))
-        return jax.tree.flatten(shapes)
+    shapes = functools.cache(lambda: eqx.filter_eval_shape(build, jax.random.key(0)))
+    trained = lambda x: (
+        isinstance(x, jax.ShapeDtypeStruct) and jnp.issubdtype(x.dtype, jnp.inexact)
+    )
 
+    # Leaf by leaf: static parts, such as the precision, may differ from those of the
+    # network that the parameters came from.
     def restore(params: PyTree) -> Any:
-        places, structure = skeleton()
-        is_parameter = [
-            isinstance(x, jax.ShapeDtypeStruct) and jnp.issubdtype(x.dtype, jnp.inexact)
-            for x in places
-        ]
         given = iter(jax.tree.leaves(params))
-        leaves = [
-            next(given) if trained else place
-            for trained, place in zip(is_parameter, places, strict=True)
-        ]
-        return jax.tree.unflatten(structure, leaves)
+        return jax.tree.map(lambda x: next(given) if trained(x) else x, shapes())
 
     return restore
 
@@ -268,19 +259,50 @@ def create_parent_set_model(
     A `max_parent_size` among them goes before the argument of that name. Unless told
     otherwise, pairs are no wider than cells.
     """
-    fields = dict(model_kwargs or {})
-    largest = fields.pop("max_parent_size", max_parent_size)
-    known = {field.name for field in dataclasses.fields(SurrogateConfig)}
-    if unknown := sorted(set(fields) - known):
-        raise ValueError(
-            f"model_kwargs has {unknown[0]!r}, which is not one of: "
-            f"{', '.join(sorted(known | {'max_parent_size'}))}"
-        )
-    config = SurrogateConfig(**fields)
-    if "pair_dim" not in fields:
-        narrow = min(config.pair_dim, config.dim)
-        config = dataclasses.replace(config, pair_dim=narrow)
+    given = dict(model_kwargs or {})
+    largest = given.pop("max_parent_size", max_parent_size)
+    known = [*(field.name for field in fields(SurrogateConfig)), "max_parent_size"]
+    for name in given:
+        check_known(name, known, "model_kwargs: name")
+    config = SurrogateConfig(**given)
+    if "pair_dim" not in given:
+        config = replace(config, pair_dim=min(config.pair_dim, config.dim))
     return ParentSetModel(functools.partial(SurrogateNetwork, config), largest)
+
+
+@dataclass(frozen=True)
+class SurrogateTrainingConfig:
+    """How a surrogate is trained on examples with expert posteriors.
+
+    Widths from 16 are allowed: small models for tests and first looks train too.
+    """
+
+    model_hidden_dim: int = 128
+    model_n_layers: int = 6
+    learning_rate: float = 1e-3
+    max_epochs: int = 100
+    weight_decay: float = 1e-4
+    max_parent_size: int = 5
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        require(self, 16, 512, "model_hidden_dim")
+        require(self, 1, 16, "model_n_layers")
+        require_positive(self, "learning_rate")
+        require(self, 0, 0.1, "learning_rate")
+        require(self, 1, math.inf, "max_epochs")
+        require(self, 0, math.inf, "weight_decay")
+        require(self, 1, 10, "max_parent_size")
+        require(self, 0, 0.5, "dropout")
+
+    def get_model_kwargs(self) -> dict[str, Any]:
+        """Return what `create_parent_set_model` takes."""
+        return {
+            "layers": self.model_n_layers,
+            "dim": self.model_hidden_dim,
+            "dropout": self.dropout,
+            "max_parent_size": self.max_parent_size,
+        }
 
 
 def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:
@@ -292,7 +314,7 @@ def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:
             "network is built"
         )
     name = np.dtype(compute_dtype).name
-    config = dataclasses.replace(build.args[0], compute_dtype=name)
+    config = replace(build.args[0], compute_dtype=name)
     other = functools.partial(SurrogateNetwork, config)
     return ParentSetModel(other, model.max_parent_size)
 
@@ -310,37 +332,15 @@ def predict_parent_posterior(
     """
     names = list(variable_order)
     sets = enumerate_possible_parent_sets(names, target_variable, net.max_parent_size)
-    data = np.asarray(x, np.float32)
-    if data.ndim != 3 or data.shape[1:] != (len(names), CHANNELS):
-        raise ValueError(
-            f"x has shape {data.shape}; for {len(names)} variables it is "
-            f"[rows, {len(names)}, {CHANNELS}]"
-        )
-    size = variable_bucket(len(names))
-    coded = encode_names(tuple(sets), tuple(names), target_variable, size, None)
-    padded, row_mask = pad_data(data, row_bucket(len(data)), size)
-    example = Example(
-        jnp.asarray(padded[..., VALUE]),
-        jnp.asarray(padded[..., INTERVENED] > FLAG),
-        jnp.asarray(row_mask),
-        *map(jnp.asarray, coded),
-    )
-    (logits,) = np.asarray(net.scores(params, jax.tree.map(lambda a: a[None], example)))
+    data = flag_target(x, names, target_variable)[None]
+    nothing = np.zeros((1, len(sets))), [1.0]
+    coded = encode_batch([sets], [names], [target_variable], data, *nothing)
+    (logits,) = np.asarray(net.scores(params, coded.example), np.float64)
+    weights = np.exp(logits[: len(sets)] - logits[: len(sets)].max())
     notes = {"all_variables": tuple(names), **(metadata or {})}
-    return posterior_from_logits(target_variable, sets, logits, notes)
-
-
-def posterior_from_logits(
-    target_variable: str,
-    sets: Sequence[frozenset[str]],
-    logits: np.ndarray,
-    metadata: Mapping[str, Any],
-) -> ParentSetPosterior:
-    """Return softmax over the first logits, one for each set, in double precision."""
-    known = np.asarray(logits, np.float64)[: len(sets)]
-    weights = np.exp(known - known.max())
-    chances = weights / weights.sum()
-    return create_parent_set_posterior(target_variable, sets, chances, metadata)
+    return create_parent_set_posterior(
+        target_variable, sets, weights / weights.sum(), notes
+    )
 
 
 class SetReader(Surrogate):

@@ -10,13 +10,10 @@ import pytest
 
 from acbo.surrogate.losses import (
     array_form,
-    calibrated_loss,
-    calibrated_loss_jax,
     distribution_entropy,
     expert_vector,
     kl_divergence_loss,
     kl_divergence_loss_jax,
-    takes_truth,
     uncertainty_weighted_loss,
     uncertainty_weighted_loss_jax,
 )
@@ -52,11 +49,7 @@ def test_padding_changes_nothing(filler):
     logits = np.append(LOGITS, np.full(2, filler, np.float32))
     probs = np.append(PROBS, np.zeros(2, np.float32))
     mask = np.arange(6) < 4
-    for loss in (
-        kl_divergence_loss_jax,
-        uncertainty_weighted_loss_jax,
-        calibrated_loss_jax,
-    ):
+    for loss in (kl_divergence_loss_jax, uncertainty_weighted_loss_jax):
         value, gradient = jax.device_get(graded(loss, logits, probs, mask))
         alone, expected = graded(loss, LOGITS, PROBS)
         np.testing.assert_allclose(value, alone, rtol=1e-6)
@@ -71,38 +64,10 @@ def test_extreme_logits_keep_value_and_gradient():
     np.testing.assert_allclose(gradient, [0.9, -0.6, -0.2, -0.1], rtol=1e-6)
 
 
-def test_the_guide_maps_the_loss_over_examples():
-    """The guide's own call: sets are shared and not mapped."""
-    vmapped = jax.vmap(kl_divergence_loss_jax, in_axes=(0, 0, None))
-    found = vmapped(jnp.stack([LOGITS, -LOGITS]), jnp.stack([PROBS, PROBS]), SETS)
-    each = [kl_divergence_loss_jax(sign * LOGITS, PROBS, SETS) for sign in (1, -1)]
-    np.testing.assert_allclose(found, jnp.stack(each), rtol=1e-6)
-
-
 def test_half_precision_logits_are_widened():
     found = kl_divergence_loss_jax(LOGITS.astype(jnp.bfloat16), PROBS)
     assert found.dtype == jnp.float32
     np.testing.assert_allclose(found, 0.0553174, atol=1e-3)
-
-
-def test_calibration_is_a_brier_score_and_rewards_the_truth():
-    q = np.exp(LOGITS) / np.exp(LOGITS).sum()
-    for place, truth in enumerate(SETS):
-        brier = np.square(q - np.eye(4)[place]).sum()
-        found = calibrated_loss(LOGITS, EXPERT, SETS, truth, calibration_weight=0.3)
-        np.testing.assert_allclose(found, 0.0553174 + 0.3 * brier, atol=1e-6)
-    right, wrong = (calibrated_loss(LOGITS, EXPERT, SETS, SETS[i]) for i in (1, 3))
-    assert right < wrong
-
-
-def test_calibration_is_proper():
-    """Expected over p, the score is least at q = p."""
-
-    def expected(logits):
-        loss = lambda i: calibrated_loss_jax(logits, PROBS, None, i, 1.0)
-        return sum(PROBS[i] * loss(i) for i in range(4))
-
-    np.testing.assert_allclose(jax.grad(expected)(jnp.log(PROBS)), 0.0, atol=1e-6)
 
 
 def test_experts_are_aligned_and_renormalized():
@@ -110,8 +75,6 @@ def test_experts_are_aligned_and_renormalized():
     np.testing.assert_allclose(expert_vector(half, SETS), [0, 0.75, 0, 0.25])
     with pytest.raises(ValueError, match="none of the 1 candidate sets"):
         expert_vector(half, [frozenset("Q")])
-    with pytest.raises(ValueError, match="not a candidate"):
-        calibrated_loss(LOGITS, EXPERT, SETS, frozenset("W"))
 
 
 def test_array_forms():
@@ -120,5 +83,3 @@ def test_array_forms():
     assert array_form(own) is own
     warm = array_form(functools.partial(kl_divergence_loss, temperature=2.0))
     np.testing.assert_allclose(warm(LOGITS, PROBS, SETS), 0.1085507, atol=1e-6)
-    assert takes_truth(calibrated_loss_jax)
-    assert not takes_truth(kl_divergence_loss_jax)

@@ -1,6 +1,5 @@
-"""Oracle: the model's symmetries, and the padded form against the plain one.
-
-Oracle: the posterior over sets that the model itself gives, summed in NumPy.
+"""Oracle: the model's symmetries, the padded form against the plain one, and the
+posterior over sets that the model itself gives, summed in NumPy.
 """
 
 import functools
@@ -15,6 +14,7 @@ import causal_experience
 from acbo.graphs import enumerate_possible_parent_sets
 from acbo.training.parent_set_model import (
     SetReader,
+    SurrogateTrainingConfig,
     at_precision,
     create_parent_set_model,
     predict_parent_posterior,
@@ -117,12 +117,12 @@ def test_precision_changes_the_network_and_not_the_parameters():
 
 
 def test_wrong_use_is_refused(params):
-    with pytest.raises(ValueError, match="'depth', which is not one of"):
+    with pytest.raises(ValueError, match="name 'depth' is not known"):
         create_parent_set_model({"depth": 3})
     assert create_parent_set_model({"max_parent_size": 2}, 5).max_parent_size == 2
     with pytest.raises(ValueError, match="give one name for each column"):
         MODEL.apply(params, None, tensor(), ["X", "Y"], "Y", False)
-    with pytest.raises(ValueError, match="x has shape"):
+    with pytest.raises(ValueError, match="the data has shape"):
         predict_parent_posterior(MODEL, params, tensor(), ["X", "Y"], "Y")
 
 
@@ -160,3 +160,25 @@ def test_what_is_not_there_is_no_edge():
     there = ~np.eye(4, dtype=bool)
     there[3] = there[:, 3] = False
     np.testing.assert_array_equal(np.isfinite(edges), there)
+
+
+def test_the_model_of_the_guide_is_allowed():
+    config = SurrogateTrainingConfig(16, 2, dropout=0.0, max_parent_size=2)
+    wanted = {"layers": 2, "dim": 16, "dropout": 0.0, "max_parent_size": 2}
+    assert config.get_model_kwargs() == wanted
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"model_hidden_dim": 8}, r"must be in \[16, 512\]"),
+        ({"learning_rate": 0.0}, "must be above 0"),
+        ({"learning_rate": 0.2}, r"must be in \[0, 0.1\]"),
+        ({"dropout": 0.6}, r"must be in \[0, 0.5\]"),
+        ({"max_parent_size": 11}, r"must be in \[1, 10\]"),
+        ({"max_epochs": 0}, "must be at least 1"),
+    ],
+)
+def test_bad_settings_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        SurrogateTrainingConfig(**values)

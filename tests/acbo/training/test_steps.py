@@ -1,11 +1,7 @@
-"""Oracle: the uncompiled step, optax by hand, and the count of compilations.
-
-Oracle: NumPy, optax, and a loop over the examples.
-
-Oracle: the fields.
+"""Oracle: the uncompiled step, optax by hand, a loop over the examples, and the count
+of compilations.
 """
 
-import dataclasses
 import functools
 from types import SimpleNamespace
 
@@ -19,15 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acbo.graphs import enumerate_possible_parent_sets
-from acbo.surrogate.losses import (
-    calibrated_loss,
-    kl_divergence_loss,
-    kl_divergence_loss_jax,
-)
+from acbo.surrogate.losses import kl_divergence_loss, kl_divergence_loss_jax
+from acbo.training.difficulty import create_test_batch, create_test_model, test_config
 from acbo.training.examples import TrainingBatch, convert_to_jax_batch
-from acbo.training.progressive import create_test_batch, create_test_model, test_config
 from acbo.training.steps import (
-    STEP_KEYS,
     Objective,
     TrainingMetrics,
     clip_first,
@@ -36,7 +27,6 @@ from acbo.training.steps import (
     create_surrogate_train_step,
     learning_rate_of,
     map_examples,
-    to_floats,
 )
 from acbo.types import TARGET
 from causal_examples import make_example
@@ -123,7 +113,7 @@ def test_one_step_by_hand(params):
         change, _ = ADAM.update(scaled, ADAM.init(params))
     step = create_jax_surrogate_train_step(MODEL, ADAM, kl_divergence_loss, CONFIG)
     after, _, metrics = step(params, ADAM.init(params), *data.as_args(), KEY)
-    assert set(metrics) == {
+    assert set(metrics) >= {
         *("total_loss", "kl_loss", "regularization_loss", "mean_expert_accuracy"),
         *("gradient_norm", "learning_rate"),
     }
@@ -196,11 +186,10 @@ def test_the_adaptive_step_compiles_where_it_can(params):
     _, _, metrics = step(params, ADAM.init(params), BATCH, KEY)
     step(params, ADAM.init(params), BATCH, KEY)
     assert (step.path, step.compilations) == ("compiled", 1)
-    assert metrics.step_time > 0
     eager = create_adaptive_train_step(*given, use_jax_compilation=False)
     assert eager.path == "eager"
     found = eager(params, ADAM.init(params), BATCH, KEY)[2]
-    for name in set(metrics) - {"step_time"}:
+    for name in metrics:
         assert metrics[name] == pytest.approx(found[name], rel=1e-5), name
 
 
@@ -223,17 +212,6 @@ def test_losses_of_ones_own_see_finite_padding(params):
     entropy = np.mean([e.expert_posterior.uncertainty for e in BATCH.examples])
     expected = found["kl_loss"] + entropy
     assert found["total_loss"] == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_calibrated_loss_knows_the_truth(params):
-    step = create_jax_surrogate_train_step(
-        MODEL, ADAM, calibrated_loss, CONFIG, l2_in_loss=False
-    )
-    _, _, found = step(params, ADAM.init(params), BATCH, KEY)
-    assert found["total_loss"] > found["kl_loss"]
-    args = convert_to_jax_batch(BATCH).as_args()
-    with pytest.raises(ValueError, match=r"scm_info\['true_parents'\]"):
-        step(params, ADAM.init(params), *args, KEY)
 
 
 def test_reports_the_injected_learning_rate(params):
@@ -375,13 +353,14 @@ def test_what_stands_in_the_padding_never_matters(seed, filler):
     plain = convert_to_jax_batch(batch)
     random = np.random.default_rng(seed)
     data, probs = np.array(plain.observational_data), np.array(plain.expert_probs)
-    there = np.asarray(plain.row_mask)[:, :, None] & np.asarray(plain.var_mask)[:, None]
+    masks = plain.arrays.example
+    there = np.asarray(masks.row_mask)[:, :, None] & np.asarray(masks.var_mask)[:, None]
     hit = ~there[..., None] & (random.random(data.shape) < 0.5)
     # A row is data where its target is flagged: that flag is what says so.
     flagged = np.zeros(data.shape, bool)
-    flagged[np.arange(2), :, np.asarray(plain.target_idx), TARGET] = True
+    flagged[np.arange(2), :, np.asarray(masks.target_idx), TARGET] = True
     data[hit & ~flagged] = filler
-    probs[~np.asarray(plain.set_mask)] = abs(np.nan_to_num(filler))
+    probs[~np.asarray(masks.set_mask)] = abs(np.nan_to_num(filler))
     sets, orders, targets, *_ = plain.as_args()
     params = MODEL.init(KEY)
     changed = sets, orders, targets, data, probs, plain.expert_accuracies
@@ -449,25 +428,9 @@ def test_learning_rates():
     assert float(learning_rate_of(held, 0.1)) == pytest.approx(0.3)
 
 
-def test_fields_by_attribute_and_by_name():
-    kind = TrainingMetrics
-    names = [field.name for field in dataclasses.fields(kind)]
-    record = kind(*(float(i) for i in range(len(names))))
-    assert list(record) == names
-    assert len(record) == len(names)
-    for place, name in enumerate(names):
-        assert record[name] == getattr(record, name) == place
-        assert name in record
-    assert "loss" not in record
-    with pytest.raises(KeyError, match="'loss' is not one of"):
-        record["loss"]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(record, names[0], 1.0)
-
-
-def test_arrays_become_numbers():
-    found = to_floats({"a": jnp.asarray(1.5), "b": 2})
-    assert found == {"a": 1.5, "b": 2.0}
-    assert all(type(value) is float for value in found.values())
-    fields = {field.name for field in dataclasses.fields(TrainingMetrics)}
-    assert set(STEP_KEYS) < fields
+def test_metrics_by_attribute_and_by_name():
+    metrics = TrainingMetrics(total_loss=1.5)
+    assert metrics["total_loss"] == metrics.total_loss == 1.5
+    assert "total_loss" in metrics
+    with pytest.raises(AttributeError, match="'loss' is not one of: total_loss"):
+        _ = metrics.loss

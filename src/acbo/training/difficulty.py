@@ -1,0 +1,177 @@
+"""Problems by difficulty: random models, and their samples as examples labeled by the
+exact expert; with the small model and batch that the guide tests its step on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from acbo.named.model import NamedSCM, create_linear_scm, get_parents
+from acbo.named.names import FrozenMap
+from acbo.named.samples import Sample, sample_from_scm
+from acbo.named.tables import samples_to_avici_format
+from acbo.posterior.distribution import create_parent_set_posterior
+from acbo.posterior.exact import MAX_VARIABLES, exact_parent_posterior
+from acbo.training.examples import FLAG, TrainingBatch, TrainingExample
+from acbo.training.parent_set_model import (
+    ParentSetModel,
+    SurrogateTrainingConfig,
+    create_parent_set_model,
+)
+from acbo.types import INTERVENED, TARGET, VALUE, check_known
+
+
+class Difficulty(NamedTuple):
+    """Bounds of the sizes, edges and noise of a problem."""
+
+    variables: tuple[int, int]
+    edges: tuple[int, int]
+    noise: tuple[float, float]
+
+
+DIFFICULTIES = {
+    "easy": Difficulty((3, 5), (2, 4), (0.1, 0.3)),
+    "medium": Difficulty((5, 8), (4, 8), (0.3, 0.6)),
+    "hard": Difficulty((8, 12), (8, 15), (0.6, 1.0)),
+}
+MAX_PARENTS = 3
+COEFFICIENTS = (0.5, 2.0)  # magnitudes; either sign
+RANGE = (-3.0, 3.0)
+
+
+def classify_difficulty(n_nodes: int, expert_accuracy: float = 1.0) -> str:
+    """Return "easy" for at most 5 nodes and an expert above 0.9, "medium" for at most 8
+    and above 0.7, else "hard".
+    """
+    if n_nodes <= 5 and expert_accuracy > 0.9:
+        return "easy"
+    return "medium" if n_nodes <= 8 and expert_accuracy > 0.7 else "hard"
+
+
+def generate_scm_for_difficulty(difficulty: str, seed: int = 0) -> NamedSCM:
+    """Return a random linear model: easy 3-5 variables, medium 5-8, hard 8-12.
+
+    Harder models have more edges and noise too; no variable has more than three
+    parents, and the target has at least one.
+    """
+    check_known(difficulty, DIFFICULTIES, "difficulty")
+    level = DIFFICULTIES[difficulty]
+    random = np.random.default_rng([seed, list(DIFFICULTIES).index(difficulty)])
+    names = tuple(
+        f"X{i}" for i in range(random.integers(*level.variables, endpoint=True))
+    )
+    order = random.permutation(len(names))
+    pairs = [(a, b) for at, b in enumerate(order) for a in order[:at]]
+    wanted = int(random.integers(*level.edges, endpoint=True))
+    chosen: list[tuple[int, int]] = []
+    for place in random.permutation(len(pairs)):
+        cause, effect = pairs[place]
+        if len(chosen) < wanted and sum(e == effect for _, e in chosen) < MAX_PARENTS:
+            chosen.append((cause, effect))
+    size = random.uniform(*COEFFICIENTS, len(chosen)) * random.choice(
+        [-1, 1], len(chosen)
+    )
+    weights = {
+        (names[a], names[b]): float(w) for (a, b), w in zip(chosen, size, strict=True)
+    }
+    target = names[int(random.choice(sorted({effect for _, effect in chosen})))]
+    noise = {name: float(random.uniform(*level.noise)) for name in names}
+    ranges = {name: RANGE for name in names if name != target}
+    return create_linear_scm(names, weights, target, ranges, noise_scales=noise)
+
+
+def collect_observational_data(
+    scm: NamedSCM, n_samples: int = 50, seed: int = 0
+) -> list[Sample]:
+    """Return observational samples whose metadata name target and true parents."""
+    target = scm.target_name
+    if target is None:
+        raise ValueError("the model has no target: create_scm(..., target=name)")
+    parents = tuple(sorted(get_parents(scm, target)))
+    notes = FrozenMap({"target": target, "true_parents": parents})
+    drawn = sample_from_scm(scm, n_samples, seed)
+    return [replace(sample, metadata=notes) for sample in drawn]
+
+
+def create_training_batch(
+    samples: Sequence[Sample], target_variable: str | None = None
+) -> TrainingBatch:
+    """Return a batch of one example: the samples, labeled by the exact posterior of a
+    linear-Gaussian model, which averages over all graphs.
+
+    The target defaults to the `target` in the metadata of the samples. The accuracy of
+    the expert is its probability of the `true_parents` there, or of its likeliest set
+    where the truth is unknown.
+    """
+    notes = samples[0].metadata if samples else {}
+    target = target_variable or notes.get("target")
+    if target is None:
+        raise ValueError(
+            "the target is unknown: pass target_variable, or create the samples "
+            "with collect_observational_data"
+        )
+    names = sorted(samples[0].values)
+    x = samples_to_avici_format(samples, names, target)
+    data = np.asarray(x)
+    expert = exact_parent_posterior(
+        *(data[..., VALUE], data[..., INTERVENED] > FLAG, target),
+        max_parents=MAX_PARENTS,
+        # Each graph counts once where so many variables allow it, else once per order.
+        prior="dag" if len(names) <= MAX_VARIABLES["dag"] else "order",
+        names=names,
+    )
+    info = {"n_nodes": len(names), "target": target}
+    accuracy = expert.top_k_sets[0][1]
+    if "true_parents" in notes:
+        info["true_parents"] = notes["true_parents"]
+        accuracy = expert.parent_set_probs.get(frozenset(notes["true_parents"]), 0.0)
+    difficulty = classify_difficulty(len(names), accuracy)
+    example = TrainingExample(x, target, names, expert, accuracy, info, difficulty)
+    return TrainingBatch([example])
+
+
+test_config = SurrogateTrainingConfig(
+    model_hidden_dim=16, model_n_layers=2, dropout=0.0
+)
+
+
+def create_test_model(
+    config: SurrogateTrainingConfig = test_config, seed: int = 0
+) -> tuple[ParentSetModel, PyTree]:
+    """Return a small model and its first parameters."""
+    model = create_parent_set_model(config.get_model_kwargs())
+    return model, model.init(jax.random.key(seed))
+
+
+def create_test_batch(
+    n_examples: int = 3, n_samples: int = 20, seed: int = 0
+) -> TrainingBatch:
+    """Return examples of three variables: Y = X + noise, Z apart, and a made-up
+    expert.
+    """
+    random = np.random.default_rng(seed)
+    names = ["X", "Y", "Z"]
+    sets = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]
+    examples = []
+    for _ in range(n_examples):
+        data = np.zeros((n_samples, 3, 3), np.float32)
+        data[..., VALUE] = random.normal(size=(n_samples, 3))
+        data[:, 1, VALUE] += data[:, 0, VALUE]
+        data[:, 1, TARGET] = 1.0
+        chances = random.dirichlet([1.0, 6.0, 1.0, 2.0])
+        examples.append(
+            TrainingExample(
+                observational_data=data,
+                target_variable="Y",
+                variable_order=names,
+                expert_posterior=create_parent_set_posterior("Y", sets, chances),
+                expert_accuracy=float(chances[1]),
+                scm_info={"n_nodes": 3, "true_parents": ("X",)},
+                problem_difficulty="easy",
+            )
+        )
+    return TrainingBatch(examples)

@@ -1,0 +1,93 @@
+"""Oracle: the table of difficulties, the model of the samples, and the guide's sizes."""
+
+import jax
+import pytest
+
+from acbo.named.model import create_linear_scm, get_parents
+from acbo.named.samples import sample_from_scm
+from acbo.training.difficulty import (
+    DIFFICULTIES,
+    classify_difficulty,
+    collect_observational_data,
+    create_test_batch,
+    create_test_model,
+    create_training_batch,
+    generate_scm_for_difficulty,
+    test_config,
+)
+from acbo.training.examples import convert_to_jax_batch
+from acbo.training.parent_set_model import create_parent_set_model
+
+
+@pytest.mark.parametrize("difficulty", DIFFICULTIES)
+def test_models_follow_their_difficulty(difficulty):
+    level = DIFFICULTIES[difficulty]
+    models = [generate_scm_for_difficulty(difficulty, seed) for seed in range(5)]
+    for scm in models:
+        assert level.variables[0] <= len(scm.names) <= level.variables[1]
+        assert len(scm.edges) <= level.edges[1]
+        assert scm.target_name is not None
+        parents = [len(get_parents(scm, name)) for name in scm.names]
+        assert max(parents) <= 3
+        assert len(get_parents(scm, scm.target_name)) >= 1
+    again = generate_scm_for_difficulty(difficulty, 4)
+    assert again.edges == models[4].edges
+    with pytest.raises(ValueError, match="difficulty 'odd' is not known"):
+        generate_scm_for_difficulty("odd")
+
+
+SCM = create_linear_scm(
+    ("A", "B", "Y"), {("A", "Y"): 2.0, ("Y", "B"): 1.5}, "Y", noise_scales=0.7
+)
+
+
+def test_samples_say_what_they_are_of():
+    samples = collect_observational_data(SCM, 3, seed=1)
+    assert len(samples) == 3
+    assert samples[0].metadata == {"target": "Y", "true_parents": ("A",)}
+    untargeted = create_linear_scm(("A", "B"), {("A", "B"): 1.0})
+    with pytest.raises(ValueError, match="the model has no target"):
+        collect_observational_data(untargeted)
+
+
+def test_samples_are_labeled_by_the_exact_expert():
+    batch = create_training_batch(collect_observational_data(SCM, 30, seed=1))
+    (example,) = batch.examples
+    assert example.target_variable == "Y"
+    assert example.scm_info["true_parents"] == ("A",)
+    assert convert_to_jax_batch(batch).observational_data.shape == (1, 32, 4, 3)
+    chances = example.expert_posterior.parent_set_probs
+    assert len(chances) == 4
+    assert example.expert_accuracy == pytest.approx(chances[frozenset("A")])
+    # Observed only, A -> Y -> B, A <- Y <- B and A <- Y -> B cannot be told apart.
+    for members in ("", "A", "B"):
+        assert 0.1 < chances[frozenset(members)] < 0.6
+    plain = sample_from_scm(SCM, 30, seed=1)
+    (unknown,) = create_training_batch(plain, "Y").examples
+    assert unknown.expert_accuracy == unknown.expert_posterior.top_k_sets[0][1]
+    with pytest.raises(ValueError, match="the target is unknown"):
+        create_training_batch(plain)
+
+
+def test_sizes_of_the_guide():
+    assert (test_config.model_hidden_dim, test_config.model_n_layers) == (16, 2)
+    assert test_config.dropout == 0.0
+    batch = create_test_batch()
+    assert batch.batch_size == 3
+    assert batch.examples[0].observational_data.shape == (20, 3, 3)
+    assert [len(sets) for sets in convert_to_jax_batch(batch).parent_sets] == [4, 4, 4]
+
+
+def test_the_model_is_the_one_of_its_settings():
+    model = create_parent_set_model(test_config.get_model_kwargs())
+    shapes = jax.eval_shape(model.init, jax.random.key(0))
+    made = jax.eval_shape(lambda: create_test_model()[1])
+    assert jax.tree.leaves(made) == jax.tree.leaves(shapes)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "accuracy", "wanted"),
+    [(5, 0.91, "easy"), (5, 0.9, "medium"), (6, 1.0, "medium"), (8, 0.7, "hard")],
+)
+def test_difficulty_of_an_example(nodes, accuracy, wanted):
+    assert classify_difficulty(nodes, accuracy) == wanted
