@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         is_linear,
     )
     from acbo.named.samples import (
-        InterventionSpec,
         Sample,
         apply_intervention,
         create_perfect_intervention,
@@ -50,29 +49,22 @@ if TYPE_CHECKING:
         table_to_frame,
         write_csv,
     )
-    from acbo.policy.advisor import Policy, load_policy
+    from acbo.policy.advisor import load_policy
     from acbo.posterior.distribution import (
         ParentSetPosterior,
         create_parent_set_posterior,
     )
     from acbo.posterior.exact import exact_edge_posterior, exact_parent_posterior
-    from acbo.random_models import SCMConfig, random_scm, random_scms
-    from acbo.scm import SCM
-    from acbo.surrogate.predictor import Surrogate, load_surrogate
+    from acbo.surrogate.predictor import load_surrogate
 
 __getattr__ = lazy_attributes(__name__, __file__)
 
 __all__ = [
-    "SCM",
     "DataTable",
     "Experiments",
-    "InterventionSpec",
     "NamedSCM",
     "ParentSetPosterior",
-    "Policy",
-    "SCMConfig",
     "Sample",
-    "Surrogate",
     "acquisition",
     "apply_intervention",
     "baselines",
@@ -96,8 +88,6 @@ __all__ = [
     "load_policy",
     "load_surrogate",
     "problems",
-    "random_scm",
-    "random_scms",
     "read_csv",
     "read_json",
     "read_pgmpy_json",

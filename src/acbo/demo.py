@@ -125,16 +125,11 @@ def regret_parts(report: Report) -> list[Part]:
     for row in report.rows():
         if row["metric"] != "simple_regret":
             continue
-        test = row["tests"].get("random")
+        chance = row["tests"].get("random", {}).get("p_value", np.nan)
+        words = "below 0.0001" if chance < 1e-4 else f"{chance:.4f}"
         interval = f"{row['low']:.3f} to {row['high']:.3f}"
-        rows.append(
-            (
-                row["system"],
-                row["mean"],
-                interval,
-                "" if test is None else _chance(test),
-            )
-        )
+        shown = "" if np.isnan(chance) else words
+        rows.append((row["system"], row["mean"], interval, shown))
     columns = ("proposer", "regret", "95 % interval", "p against random")
     return [
         Heading("Held-out models"),
@@ -152,13 +147,6 @@ def regret_parts(report: Report) -> list[Part]:
         ),
         Table(columns, rows, caption=f"After {INTERVENTIONS} interventions."),
     ]
-
-
-def _chance(test: dict[str, Any] | None) -> str:
-    if test is None:
-        return ""
-    value = test["p_value"]
-    return "below 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def rate_parts() -> list[Part]:

@@ -9,10 +9,9 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from acbo.scm import SCM, AbstractSCM, Intervention, set_variable
-from acbo.types import lower_is_better
 from jaxrig.keys import batch_keys
 
 GRID = 33  # values of each variable, both ends of its range among them
@@ -39,62 +38,12 @@ def common_noise(key: PRNGKeyArray, scm: AbstractSCM, draws: int = DRAWS) -> Any
     return jnp.concatenate([half, -half])
 
 
-def mean_outcome(
-    scm: AbstractSCM,
-    noise: Any,
-    variable: Int[Array, ""],
-    value: Float[Array, ""],
-    clip_to_range: bool = True,
-) -> Float[Array, ""]:
-    """Return the mean of the target over rows of given noise under do(X_variable =
-    value).
-    """
-    done = set_variable(variable, value, scm.size)
-    return mean_under(scm, noise, done, clip_to_range)
-
-
 def mean_under(
     scm: AbstractSCM, noise: Any, done: Intervention, clip_to_range: bool = True
 ) -> Float[Array, ""]:
     """Return the mean of the target over rows of given noise under any intervention."""
     respond = lambda each: scm.respond(each, done, clip_to_range)[scm.target]
     return jax.vmap(respond)(noise).mean()
-
-
-def outcome_of(
-    key: PRNGKeyArray,
-    scm: AbstractSCM,
-    action: Any,
-    draws: int = DRAWS,
-    clip_to_range: bool = True,
-) -> Float[Array, "*actions"]:
-    """Return E[Y | do] of an action or a row of actions (`variable` and `value`
-    arrays), on the noise that `best_single` uses with the same key.
-    """
-    noise = common_noise(key, scm, draws)
-    each = lambda i, v: mean_outcome(scm, noise, i, v, clip_to_range)
-    return (
-        each(action.variable, action.value)
-        if action.value.ndim == 0
-        else (jax.vmap(each)(action.variable, action.value))
-    )
-
-
-def best_single(
-    key: PRNGKeyArray,
-    scm: AbstractSCM,
-    direction: str = "MINIMIZE",
-    *,
-    grid: int = GRID,
-    draws: int = DRAWS,
-    clip_to_range: bool = True,
-) -> Best:
-    """Return the best intervention on one variable, over a grid of values with both
-    ends of the range and a finer grid around the best of them.
-    """
-    sign = jnp.asarray(lower_is_better(direction))
-    noise = common_noise(key, scm, draws)
-    return best_on_noise(scm, noise, sign, grid=grid, clip_to_range=clip_to_range)
 
 
 def best_on_noise(
@@ -105,16 +54,22 @@ def best_on_noise(
     grid: int = GRID,
     clip_to_range: bool = True,
 ) -> Best:
-    """Return `best_single` on given noise; `sign` is 1 if lower is better, else -1."""
+    """Return the best intervention on one variable, over a grid of values with both
+    ends of the range and a finer grid around the best of them.
+
+    `sign` is 1 if lower outcomes are better, else -1; the noise is of `common_noise`.
+    """
     if grid < 2:
         raise ValueError(f"grid={grid}: the two ends of a range need at least 2")
     share = jnp.linspace(0.0, 1.0, grid)
-    allowed = _allowed(scm)
+    bounded = jnp.isfinite(scm.low) & jnp.isfinite(scm.high)
+    allowed = scm.mask & bounded & (jnp.arange(scm.size) != scm.target)
 
     def at(variable: Int[Array, ""], shares: Float[Array, " grid"]):
         low, high = scm.low[variable], scm.high[variable]
         values = jnp.clip(low + shares * (high - low), low, high)
-        each = lambda v: mean_outcome(scm, noise, variable, v, clip_to_range)
+        done = lambda v: set_variable(variable, v, scm.size)
+        each = lambda v: mean_under(scm, noise, done(v), clip_to_range)
         scores = sign * jax.vmap(each)(values)
         place = jnp.argmin(scores)
         return scores[place], values[place], shares[place]
@@ -127,9 +82,3 @@ def best_on_noise(
     fine = jnp.append(jnp.clip(nearby, 0.0, 1.0), shares[variable])
     score, value, _ = at(variable, fine)
     return Best(sign * score, variable, value)
-
-
-def _allowed(scm: AbstractSCM) -> Bool[Array, " d"]:
-    """Variables with a range to choose from, never the target."""
-    bounded = jnp.isfinite(scm.low) & jnp.isfinite(scm.high)
-    return scm.mask & bounded & (jnp.arange(scm.size) != scm.target)

@@ -45,11 +45,6 @@ def set_variables(
     return Intervention(mask, jnp.where(mask, values, 0.0), jnp.zeros_like(values))
 
 
-def shift_variables(shift: Float[Array, "*batch d"]) -> Intervention:
-    """Return soft interventions: mechanisms keep their causes and move by `shift`."""
-    return Intervention(jnp.zeros(shift.shape, bool), jnp.zeros_like(shift), shift)
-
-
 class AbstractSCM(eqx.Module):
     """What samplers, environments and experts ask of a structural causal model."""
 
@@ -154,15 +149,3 @@ def sample_each(
     count = interventions.mask.shape[0]
     noise = jax.vmap(scm.draw)(batch_keys(key, count))
     return jax.vmap(lambda e, i: scm.respond(e, i, clip_to_range))(noise, interventions)
-
-
-def expected_outcome(
-    key: PRNGKeyArray,
-    scm: AbstractSCM,
-    intervention: Intervention,
-    draws: int,
-    clip_to_range: bool = False,
-) -> Float[Array, ""]:
-    """Return E[Y | do], the mean of the target over `draws` rows of common noise."""
-    rows = sample_rows(key, scm, draws, intervention, clip_to_range)
-    return rows[:, scm.target].mean()

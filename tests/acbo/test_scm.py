@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from acbo.scm import (
-    expected_outcome,
+    Intervention,
     no_intervention,
     sample_each,
     sample_rows,
     set_variable,
     set_variables,
-    shift_variables,
 )
 from causal_linear import edges, linear_scm, stack
 
@@ -79,7 +78,8 @@ def test_effects_on_common_noise_are_exact():
 
 def test_soft_interventions_move_and_keep_the_causes():
     shift = np.array([0.0, 0.6, 0.0, 0.0])
-    moved = sample(shift_variables(jnp.asarray(shift, jnp.float32))) - sample()
+    soft = Intervention(NOTHING.mask, NOTHING.values, jnp.asarray(shift, jnp.float32))
+    moved = sample(soft) - sample()
     expected = shift @ np.linalg.inv(np.eye(D) - WEIGHT)
     np.testing.assert_allclose(moved, np.broadcast_to(expected, moved.shape), atol=1e-4)
 
@@ -119,13 +119,6 @@ def test_a_stack_of_interventions_meets_the_noise_of_its_rows():
     np.testing.assert_allclose(rows, same, atol=1e-5)
 
 
-def test_expected_outcome_is_the_mean_of_the_target():
-    mean = jax.jit(expected_outcome, static_argnums=3)
-    found = float(mean(KEY, SCM, setting(1, 2.0), ROWS))
-    (*_, drawn, _), _ = closed_form([False, True, False, False], 2.0)
-    assert abs(found - drawn) < 4 * np.hypot(1, 1.2) * NOISE / np.sqrt(ROWS)
-
-
 def test_a_stack_of_models_knows_what_may_be_set():
     models = stack([SCM, linear_scm(WEIGHT, 0)])
     expected = [[True, True, False, True], [False, True, True, True]]
@@ -151,8 +144,3 @@ def test_values_outside_the_mask_are_forgotten():
     mask = np.array([[True, False], [False, True]])
     done = set_variables(jnp.asarray(mask), jnp.asarray([[1.0, jnp.nan], [2.0, 3.0]]))
     assert_parts(done, mask, [[1, 0], [0, 3]], np.zeros((2, 2)))
-
-
-def test_soft_interventions_set_nothing():
-    shift = np.array([[0.5, 0.0], [0.0, -1.0]], np.float32)
-    assert_parts(shift_variables(jnp.asarray(shift)), shift > 9, 0 * shift, shift)

@@ -36,6 +36,7 @@ from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.predictor import load_surrogate
+from acbo.types import check_known
 from jaxrig.atomic import atomic_write
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.progress import make_meter
@@ -55,9 +56,8 @@ def find_systems(names: Sequence[str]) -> dict[str, Any]:
         **{name: lambda p=p: p for name, p in predictors().items()},
         **{name: lambda p=p: p for name, p in proposers().items()},
     }
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ValueError(f"system {unknown[0]!r} is not one of: {', '.join(known)}")
+    for name in names:
+        check_known(name, known, "system")
     return {name: known[name]() for name in names or known}
 
 
@@ -196,18 +196,12 @@ def _rows(word: str) -> tuple[int, int]:
     return first, second
 
 
-POLICY = "policy"
-
-
 def find_proposer(name: str) -> Any:
-    """Return a proposer by name: the shipped policy or a baseline."""
-    known = proposers()
-    if name == POLICY:
-        return load_policy().proposer()
-    if name not in known:
-        listed = ", ".join((POLICY, *known))
-        raise ValueError(f"--with {name!r} is not one of: {listed}")
-    return known[name]
+    """Return a system by name that proposes interventions."""
+    found = find_systems((name,))[name]
+    if not hasattr(found, "propose"):
+        raise ValueError(f"--with {name!r} finds causes and proposes nothing")
+    return found
 
 
 def optimize(
@@ -226,7 +220,7 @@ def optimize(
         typer.Option(
             "--with", help="Method: policy, or a baseline such as gp or gp_pairs."
         ),
-    ] = POLICY,
+    ] = "policy",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Output folder for pictures.")

@@ -121,16 +121,14 @@ class Report:
             }
         return {"tests": tests}
 
-    def to_json(self, arrays: bool = False) -> str:
-        """Return everything as JSON text; with `arrays` also the numbers of every
-        problem.
-        """
+    def to_json(self) -> str:
+        """Return rows and mean curves as JSON text; `results` has every problem."""
         curves = [
             {
                 "cell": result.cell.name,
                 "system": result.system,
                 "metric": name,
-                "mean": _plain(np.asarray(curve, np.float64).mean(0)),
+                "mean": [_finite(x) for x in np.mean(curve, 0, np.float64).tolist()],
             }
             for result in self.results
             for name, curve in result.curves.items()
@@ -143,14 +141,10 @@ class Report:
             "rows": self.rows(),
             "curves": curves,
         }
-        if arrays:
-            content["problems"] = [_problems(result) for result in self.results]
         return json.dumps(content, indent=1, allow_nan=False)
 
-    def table_rows(
-        self, metrics: Sequence[str] | None = None
-    ) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of a table as text, for any printer of tables."""
+    def table(self, metrics: Sequence[str] | None = None) -> str:
+        """Return a plain text table of all measures, or of those named."""
         header = ["cell", "system", "metric", "mean", "95 % interval", "problems"]
         header += [f"p vs {name}" for name in self.references]
         lines = []
@@ -170,11 +164,6 @@ class Report:
                     *("" if t is None else f"{t['p_value']:.2g}" for t in tests),
                 ]
             )
-        return header, lines
-
-    def table(self, metrics: Sequence[str] | None = None) -> str:
-        """Return a plain text table of all measures, or of those named."""
-        header, lines = self.table_rows(metrics)
         every = [header, *lines]
         widths = [max(len(line[i]) for line in every) for i in range(len(header))]
         pad = lambda line: "  ".join(map(str.ljust, line, widths)).rstrip()
@@ -195,20 +184,3 @@ def _number(value: float | None) -> str:
 def _finite(value: float) -> float | None:
     """Return the value, or None if it is infinite or NaN, which JSON cannot express."""
     return value if math.isfinite(value) else None
-
-
-def _plain(numbers: np.ndarray) -> list[Any]:
-    """Nested lists of finite numbers and None."""
-    if numbers.ndim > 1:
-        return [_plain(each) for each in numbers]
-    return [_finite(float(each)) for each in numbers]
-
-
-def _problems(result: Result) -> dict[str, Any]:
-    return {
-        "cell": result.cell.name,
-        "kind": result.kind,
-        "system": result.system,
-        "scores": {name: _plain(each) for name, each in result.scores.items()},
-        "curves": {name: _plain(each) for name, each in result.curves.items()},
-    }

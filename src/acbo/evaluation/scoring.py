@@ -178,16 +178,6 @@ class Reliability(eqx.Module):
     happened: Float[Array, "*batch bins"]  # number of true labels
 
     @property
-    def confidence(self) -> Float[Array, "*batch bins"]:
-        """Return the mean probability of each bin; 0 where it is empty."""
-        return self.predicted / jnp.maximum(self.count, 1.0)
-
-    @property
-    def accuracy(self) -> Float[Array, "*batch bins"]:
-        """Return the share of true labels in each bin; 0 where it is empty."""
-        return self.happened / jnp.maximum(self.count, 1.0)
-
-    @property
     def error(self) -> Float[Array, "*batch"]:
         """Return the expected calibration error: the mean gap of the bins, weighted by
         count.

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Bool
 
 from acbo.types import check_known
 from jaxrig.static import freeze
@@ -124,10 +123,3 @@ class Codec:
     def members(self, mask: Iterable[Any]) -> frozenset[str]:
         """Return the names of the columns where the mask is True."""
         return frozenset(n for n, m in zip(self.names, mask, strict=True) if m)
-
-    def adjacency(self, edges: Iterable[Edge]) -> Bool[Array, "d d"]:
-        """Return a matrix that is True at [i, j] where name i causes name j."""
-        found = np.zeros((len(self.names), len(self.names)), bool)
-        for cause, effect in check_edges(self.names, edges):
-            found[self.index(cause), self.index(effect)] = True
-        return jnp.asarray(found)

@@ -23,21 +23,24 @@ from jaxrig.static import freeze
 PERFECT, SHIFT = "perfect", "shift"
 
 
+class _Parts:
+    """Fields that can also be looked up by name, as in `sample["values"]`."""
+
+    def __getitem__(self, key: str) -> Any:
+        parts = vars(self)
+        if key not in parts:
+            raise KeyError(f"{key!r}: a {type(self).__name__} has {', '.join(parts)}")
+        return parts[key]
+
+
 @dataclass(frozen=True)
-class Sample:
+class Sample(_Parts):
     """Values by name; observational rows have no intervention type and no targets."""
 
     values: FrozenMap[float]
     intervention_type: str | None = None
     intervention_targets: frozenset[str] = frozenset()
     metadata: FrozenMap[Any] = field(default_factory=FrozenMap)
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a documented part: values, intervention_type, ..."""
-        if key not in self.__dataclass_fields__:
-            parts = ", ".join(self.__dataclass_fields__)
-            raise KeyError(f"{key!r}: a sample has {parts}")
-        return getattr(self, key)
 
 
 def create_sample(
@@ -63,19 +66,13 @@ def create_sample(
 
 
 @dataclass(frozen=True)
-class InterventionSpec:
+class InterventionSpec(_Parts):
     """What is done: `type`, the `targets` and one value for each."""
 
     type: str
     targets: frozenset[str]
     values: FrozenMap[float]
     metadata: FrozenMap[Any] = field(default_factory=FrozenMap)
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a documented part: type, targets, values, metadata."""
-        if key not in ("type", "targets", "values", "metadata"):
-            raise KeyError(f"{key!r}: a spec has type, targets, values, metadata")
-        return getattr(self, key)
 
 
 def create_perfect_intervention(

@@ -156,7 +156,7 @@ LABELED = 0.2  # fainter ones say their number only when pointed at
 NODE_HEIGHT, NODE_WIDTH, WIDEST_NODE = 36.0, 54.0, 160.0
 GAP_ACROSS, PITCH_DOWN = 96.0, 84.0
 MANY, WIDER = 8, 1.5  # more variables than this get more room
-MARGIN, HEADING = 12.0, 36.0
+MARGIN = 12.0
 ARROW = 11.0
 PLACES = np.array([0.5, 0.4, 0.6, 0.32, 0.68])  # along an edge, for its label
 LABEL_SIZE = 13
@@ -180,7 +180,6 @@ def draw_graph(
     *,
     truth: Bool[np.ndarray, "d d"] | None = None,
     least: float = LEAST,
-    title: str = "",
 ) -> str:
     """Draw P(i causes j) as SVG, causes left of effects.
 
@@ -206,10 +205,10 @@ def draw_graph(
             body.append(_edge_label(spot, float(given[pair])))
     for place, name in enumerate(names):
         body.append(_node(placement, place, name, name == target))
-    corner, size = _extent(placement, arcs.values(), taken, HEADING if title else 0.0)
+    corner, size = _extent(placement, arcs.values(), taken)
     shift = f'<g transform="translate({pixel(corner[0])} {pixel(corner[1])})">'
-    words = title or f"Causal graph over {', '.join(names)}"
-    return document(*size, words, title, [shift, *body, "</g>"])
+    words = f"Causal graph over {', '.join(names)}"
+    return document(*size, words, "", [shift, *body, "</g>"])
 
 
 def check_probs(
@@ -249,7 +248,6 @@ def _extent(
     placement: Placement,
     arcs: Iterable[Arc],
     labels: Sequence[Float[np.ndarray, " two"]],
-    heading: float,
 ) -> tuple[Float[np.ndarray, " two"], tuple[float, float]]:
     """Return how far to shift everything to the right and down, and its size."""
     half = np.stack(
@@ -259,9 +257,8 @@ def _extent(
     inside += [arc.at(SAMPLES) for arc in arcs]
     points = np.concatenate([*inside, np.stack(labels) + 9])
     low, high = points.min(axis=0) - MARGIN, points.max(axis=0) + MARGIN
-    width, height = high - low
-    shift = np.array([-low[0], heading - low[1]])
-    return shift, (float(width), float(height + heading))
+    width, height = (high - low).tolist()
+    return -low, (width, height)
 
 
 def edge_arc(

@@ -4,7 +4,7 @@ They average over every graph of bounded in-degree, so that a child of the targe
 taken for a cause, and use interventional rows node by node.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -184,19 +184,11 @@ def exact_parent_posterior(
     which under "dag" is absolute: rarer sets may show as 0.
     """
     table = check_data(values, intervened, target, names)
-    constraints = _constraints(table, required, forbidden, tiers, max_parents)
-    check_structure_prior(prior, len(table.names))
-    # Inclusion-exclusion cancels: see the error bound of `layer_weights`.
-    with jax.enable_x64(True):
-        logs = _compiled_parents(
-            *pad_rows(table),
-            jnp.asarray(table.target),
-            *(jnp.asarray(each) for each in constraints),
-            max_parents=max_parents,
-            prior=prior,
-            score_prior=score_prior,
-        )
-    return make_posterior(table, np.asarray(logs), max_parents, f"exact-{prior}")
+    edges = required, forbidden, tiers
+    column = jnp.asarray(table.target)
+    options = {"max_parents": max_parents, "prior": prior, "score_prior": score_prior}
+    logs = _solve(_compiled_parents, table, (column,), edges, options)
+    return make_posterior(table, logs, max_parents, f"exact-{prior}")
 
 
 def exact_edge_posterior(
@@ -216,28 +208,25 @@ def exact_edge_posterior(
     The arguments are those of `exact_parent_posterior`.
     """
     table = check_data(values, intervened, None, names)
-    constraints = _constraints(table, required, forbidden, tiers, max_parents)
-    check_structure_prior(prior, len(table.names))
-    with jax.enable_x64(True):
-        found = _compiled_edges(
-            *pad_rows(table),
-            *(jnp.asarray(each) for each in constraints),
-            max_parents=max_parents,
-            prior=prior,
-            score_prior=score_prior,
-        )
-    return np.asarray(found)
+    edges = required, forbidden, tiers
+    options = {"max_parents": max_parents, "prior": prior, "score_prior": score_prior}
+    return _solve(_compiled_edges, table, (), edges, options)
 
 
-def _constraints(
+def _solve(
+    compiled: Callable[..., Array],
     table: CheckedData,
-    required: Iterable[Any],
-    forbidden: Iterable[Any],
-    tiers: Iterable[Any] | None,
-    max_parents: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return required and forbidden edges as matrices that some graph satisfies."""
-    wanted = edge_matrix(required, table.names)
-    banned = edge_matrix(forbidden, table.names) | tier_matrix(tiers, table.names)
-    check_constraints(wanted, banned, table.names, max_parents)
-    return wanted, banned
+    target: tuple[Array, ...],
+    edges: tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None],
+    options: dict[str, Any],
+) -> np.ndarray:
+    """Check required and forbidden edges and tiers, then run in double precision."""
+    names = table.names
+    wanted = edge_matrix(edges[0], names)
+    banned = edge_matrix(edges[1], names) | tier_matrix(edges[2], names)
+    check_constraints(wanted, banned, names, options["max_parents"])
+    check_structure_prior(options["prior"], len(names))
+    # Inclusion-exclusion cancels: see the error bound of `layer_weights`.
+    with jax.enable_x64(True):
+        both = jnp.asarray(wanted), jnp.asarray(banned)
+        return np.asarray(compiled(*pad_rows(table), *target, *both, **options))

@@ -42,10 +42,6 @@ class TargetLines(eqx.Module):
     intercept: Float[Array, "*batch d"]
     slope: Float[Array, "*batch d"]
 
-    def at(self, values: Float[Array, "*batch d"]) -> Float[Array, "*batch d"]:
-        """Return the expected target after setting each variable alone to its value."""
-        return self.intercept + self.slope * values
-
 
 class _Regression(NamedTuple):
     intercept: Float[Array, ""]

@@ -4,12 +4,14 @@ Each target is a sum of terms that depend on few variables, so that expected out
 are exact but for quadrature over one or two of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.nn import sigmoid
+from jax.random import normal
 from jaxtyping import Array, PRNGKeyArray
 from scipy.special import expit
 
@@ -24,7 +26,71 @@ from acbo.problems.problem import (
     uniform_rule,
 )
 
-Values = dict[str, Array]
+Equations = dict[str, Callable[[dict[str, Array], PRNGKeyArray], Array]]
+
+# The equations of each problem, from the values of the causes `v` and a key. They are
+# made once: a compiled program is found again by the very functions it was made of.
+_TOY: Equations = {
+    "Z": lambda v, key: jnp.exp(-v["X"]) + normal(key),
+    "Y": lambda v, key: jnp.cos(v["Z"]) - jnp.exp(-v["Z"] / 20) + normal(key),
+}
+_BUMPS: Equations = {
+    "Y": lambda v, key: (
+        -2 * jnp.exp(-jnp.square(v["X"] - 1) - jnp.square(v["Z"] - 1))
+        - jnp.exp(-jnp.square(v["X"] + 1) - jnp.square(v["Z"]))
+        + normal(key)
+    ),
+}
+
+
+def _decay(v: dict[str, Array], key: PRNGKeyArray) -> Array:
+    return jnp.exp(-v["C"]) / 10 + normal(key)
+
+
+def _wave(v: dict[str, Array], key: PRNGKeyArray) -> Array:
+    d, e = v["D"], v["E"]
+    return jnp.cos(d) - d / 5 + jnp.sin(e) - e / 4 + normal(key)
+
+
+_COMPLETE: Equations = {
+    "A": lambda v, key: jnp.square(v["F"]) + v["U1"] + normal(key),
+    "B": lambda v, key: v["U2"] + normal(key),
+    "C": lambda v, key: jnp.exp(-v["B"]) + normal(key),
+    "D": _decay,
+    "E": lambda v, key: jnp.cos(v["A"]) + v["C"] / 10 + normal(key),
+    "Y": lambda v, key: _wave(v, key) + v["U1"] + jnp.exp(-v["U2"]),
+}
+_SECOND: Equations = {
+    "C": lambda v, key: jnp.exp(-v["A"]) / 5 + normal(key),
+    "D": lambda v, key: jnp.cos(v["B"]) + v["C"] / 10 + normal(key),
+    "E": _decay,
+    "Y": _wave,
+}
+YOUNGEST, OLDEST = 55.0, 75.0  # years
+_PSA: Equations = {
+    "age": lambda v, key: jax.random.uniform(key, minval=YOUNGEST, maxval=OLDEST),
+    "bmi": lambda v, key: 27.0 - 0.01 * v["age"] + 0.7 * normal(key),
+    "A": lambda v, key: sigmoid(-8.0 + 0.10 * v["age"] + 0.03 * v["bmi"]),
+    "S": lambda v, key: sigmoid(-13.0 + 0.10 * v["age"] + 0.20 * v["bmi"]),
+    "cancer": lambda v, key: sigmoid(
+        2.2 - 0.05 * v["age"] + 0.01 * v["bmi"] - 0.04 * v["S"] + 0.02 * v["A"]
+    ),
+    "Y": lambda v, key: (
+        6.8
+        + 0.04 * v["age"]
+        - 0.15 * v["bmi"]
+        + (-0.60 * v["S"] + 0.55 * v["A"])
+        + v["cancer"]
+        + 0.4 * normal(key)
+    ),
+}
+_EPIDEMIC: Equations = {
+    "cost": lambda v, key: (
+        jnp.exp(v["growth"] / 2)
+        + (0.3 * jnp.square(v["distance"]) + 0.1 * jnp.square(v["vaccines"]))
+        + 0.2 * normal(key)
+    ),
+}
 
 
 def toy_graph() -> Problem:
@@ -35,20 +101,11 @@ def toy_graph() -> Problem:
     scm = create_scm(
         ("X", "Z", "Y"),
         [("X", "Z"), ("Z", "Y")],
-        {"X": create_root_mechanism(), "Z": _toy_z, "Y": _toy_y},
+        {"X": create_root_mechanism(), **_TOY},
         target="Y",
         ranges={"X": (-5.0, 5.0), "Z": (-5.0, 20.0)},
     )
     return make_problem("toy_graph", scm, _toy_mean, {"Z": -3.2003028})
-
-
-def _toy_z(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.exp(-values["X"]) + jax.random.normal(key)
-
-
-def _toy_y(values: Values, key: PRNGKeyArray) -> Array:
-    z = values["Z"]
-    return jnp.cos(z) - jnp.exp(-z / 20) + jax.random.normal(key)
 
 
 def _toy_mean(do: Mapping[str, float]) -> float:
@@ -68,19 +125,12 @@ def two_bumps() -> Problem:
     scm = create_scm(
         ("X", "Z", "Y"),
         [("X", "Y"), ("Z", "Y")],
-        {"X": create_root_mechanism(), "Z": create_root_mechanism(), "Y": _bumps_y},
+        {"X": create_root_mechanism(), "Z": create_root_mechanism(), **_BUMPS},
         target="Y",
         ranges={"X": (-3.0, 3.0), "Z": (-3.0, 3.0)},
     )
     pair = {"X": 0.993048, "Z": 0.996524}
     return make_problem("two_bumps", scm, _bumps_mean, {"Z": 0.7767024}, pair)
-
-
-def _bumps_y(values: Values, key: PRNGKeyArray) -> Array:
-    x, z = values["X"], values["Z"]
-    deep = 2 * jnp.exp(-jnp.square(x - 1) - jnp.square(z - 1))
-    flat = jnp.exp(-jnp.square(x + 1) - jnp.square(z))
-    return -deep - flat + jax.random.normal(key)
 
 
 def _bumps_mean(do: Mapping[str, float]) -> float:
@@ -111,8 +161,7 @@ def complete_graph() -> Problem:
             *(("F", "A"), ("U1", "A"), ("U2", "B"), ("B", "C"), ("C", "D")),
             *(("A", "E"), ("C", "E"), ("D", "Y"), ("E", "Y"), ("U1", "Y"), ("U2", "Y")),
         ],
-        {"F": root, "U1": root, "U2": root, "A": _complete_a, "B": _complete_b}
-        | {"C": _complete_c, "D": _decay, "E": _complete_e, "Y": _complete_y},
+        {"F": root, "U1": root, "U2": root, **_COMPLETE},
         target="Y",
         ranges={"B": (-5.0, 4.0), "D": (-5.0, 5.0), "E": (-6.0, 3.0), "F": (-4.0, 4.0)},
         hidden=("U1", "U2"),
@@ -131,50 +180,12 @@ def synthetic2() -> Problem:
     scm = create_scm(
         ("A", "B", "C", "D", "E", "Y"),
         [("A", "C"), ("B", "D"), ("C", "D"), ("C", "E"), ("D", "Y"), ("E", "Y")],
-        {"A": root, "B": root, "C": _second_c, "D": _second_d, "E": _decay, "Y": _wave},
+        {"A": root, "B": root, **_SECOND},
         target="Y",
         ranges={"A": (-5.0, 5.0), "D": (-1.0, 1.0), "E": (-1.0, 1.0)},
     )
     pair = {"A": -5.0, "E": -1.0}
     return make_problem("synthetic2", scm, _second_mean, {"A": -5.0}, pair)
-
-
-def _complete_a(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.square(values["F"]) + values["U1"] + jax.random.normal(key)
-
-
-def _complete_b(values: Values, key: PRNGKeyArray) -> Array:
-    return values["U2"] + jax.random.normal(key)
-
-
-def _complete_c(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.exp(-values["B"]) + jax.random.normal(key)
-
-
-def _complete_e(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.cos(values["A"]) + values["C"] / 10 + jax.random.normal(key)
-
-
-def _complete_y(values: Values, key: PRNGKeyArray) -> Array:
-    return _wave(values, key) + values["U1"] + jnp.exp(-values["U2"])
-
-
-def _second_c(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.exp(-values["A"]) / 5 + jax.random.normal(key)
-
-
-def _second_d(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.cos(values["B"]) + values["C"] / 10 + jax.random.normal(key)
-
-
-def _decay(values: Values, key: PRNGKeyArray) -> Array:
-    return jnp.exp(-values["C"]) / 10 + jax.random.normal(key)
-
-
-def _wave(values: Values, key: PRNGKeyArray) -> Array:
-    d, e = values["D"], values["E"]
-    smooth = jnp.cos(d) - d / 5 + jnp.sin(e) - e / 4
-    return smooth + jax.random.normal(key)
 
 
 def _complete_mean(do: Mapping[str, float]) -> float:
@@ -241,9 +252,6 @@ def _moments_of_c(middle: Rule) -> tuple[complex, float, complex, float]:
     return wave, mean_decay, tenth_wave, float(weights @ nodes) / 10
 
 
-YOUNGEST, OLDEST = 55.0, 75.0  # years
-
-
 def psa() -> Problem:
     """Minimize prostate antigen Y by aspirin A and statin S, each within 0 and 1.
 
@@ -260,39 +268,11 @@ def psa() -> Problem:
     scm = create_scm(
         ("age", "bmi", "A", "S", "cancer", "Y"),
         edges,
-        {"age": _age, "bmi": _bmi, "A": _aspirin, "S": _statin}
-        | {"cancer": _cancer, "Y": _antigen},
+        _PSA,
         target="Y",
         ranges={"A": (0.0, 1.0), "S": (0.0, 1.0)},
     )
     return make_problem("psa", scm, _psa_mean, {"S": 1.0}, {"A": 0.0, "S": 1.0})
-
-
-def _age(values: Values, key: PRNGKeyArray) -> Array:
-    return jax.random.uniform(key, minval=YOUNGEST, maxval=OLDEST)
-
-
-def _bmi(values: Values, key: PRNGKeyArray) -> Array:
-    return 27.0 - 0.01 * values["age"] + 0.7 * jax.random.normal(key)
-
-
-def _aspirin(values: Values, key: PRNGKeyArray) -> Array:
-    return jax.nn.sigmoid(-8.0 + 0.10 * values["age"] + 0.03 * values["bmi"])
-
-
-def _statin(values: Values, key: PRNGKeyArray) -> Array:
-    return jax.nn.sigmoid(-13.0 + 0.10 * values["age"] + 0.20 * values["bmi"])
-
-
-def _cancer(values: Values, key: PRNGKeyArray) -> Array:
-    body = 2.2 - 0.05 * values["age"] + 0.01 * values["bmi"]
-    return jax.nn.sigmoid(body - 0.04 * values["S"] + 0.02 * values["A"])
-
-
-def _antigen(values: Values, key: PRNGKeyArray) -> Array:
-    body = 6.8 + 0.04 * values["age"] - 0.15 * values["bmi"]
-    drugs = -0.60 * values["S"] + 0.55 * values["A"]
-    return body + drugs + values["cancer"] + 0.4 * jax.random.normal(key)
 
 
 def _psa_mean(do: Mapping[str, float]) -> float:
@@ -341,18 +321,12 @@ def epidemic_static() -> Problem:
     scm = create_scm(
         (*_SCALES, "cost"),
         [*_SPREAD, *causes],
-        mechanisms | {"cost": _cost},
+        mechanisms | _EPIDEMIC,
         target="cost",
         ranges={"vaccines": (-2.0, 2.0), "distance": (-2.0, 2.0)},
     )
     best, pair = {"distance": 0.4932466}, {"vaccines": 1.0068738, "distance": 0.4027495}
     return make_problem("epidemic_static", scm, _cost_mean, best, pair)
-
-
-def _cost(values: Values, key: PRNGKeyArray) -> Array:
-    measures = 0.3 * jnp.square(values["distance"])
-    measures = measures + 0.1 * jnp.square(values["vaccines"])
-    return jnp.exp(values["growth"] / 2) + measures + 0.2 * jax.random.normal(key)
 
 
 def _cost_mean(do: Mapping[str, float]) -> float:

@@ -25,19 +25,12 @@ class TurnBlock(eqx.Module):
     perceptron: Perceptron
     rate: float = eqx.field(static=True)
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        key_size: int,
-        factor: int,
-        rate: float,
-        key: PRNGKeyArray,
-    ):
+    def __init__(self, config: "SurrogateConfig", key: PRNGKeyArray):
         first, last = jax.random.split(key)
-        self.attention = Attention(dim, heads, key_size, first)
-        self.perceptron = Perceptron(dim, factor, last)
-        self.rate = rate
+        dim, heads = config.dim, config.heads
+        self.attention = Attention(dim, heads, config.key_size, first)
+        self.perceptron = Perceptron(dim, config.widening_factor, last)
+        self.rate = config.dropout
 
     def __call__(
         self,
@@ -59,18 +52,10 @@ class Round(eqx.Module):
     variables: TurnBlock
     rows: TurnBlock
 
-    def __init__(
-        self,
-        dim: int,
-        heads: int,
-        key_size: int,
-        factor: int,
-        rate: float,
-        key: PRNGKeyArray,
-    ):
+    def __init__(self, config: "SurrogateConfig", key: PRNGKeyArray):
         first, last = jax.random.split(key)
-        self.variables = TurnBlock(dim, heads, key_size, factor, rate, first)
-        self.rows = TurnBlock(dim, heads, key_size, factor, rate, last)
+        self.variables = TurnBlock(config, first)
+        self.rows = TurnBlock(config, last)
 
     def __call__(
         self,
@@ -229,10 +214,7 @@ class SurrogateNetwork(eqx.Module):
         keys = iter(jax.random.split(key, 10))
         dim, pair, rank = config.dim, config.pair_dim, 16
         self.embed = Linear(CELL_FEATURES, dim, next(keys))
-        sizes = (dim, config.heads, config.key_size, config.widening_factor)
-        self.rounds = stack(
-            lambda k: Round(*sizes, config.dropout, k), next(keys), config.layers
-        )
+        self.rounds = stack(lambda k: Round(config, k), next(keys), config.layers)
         self.norm = Norm(dim)
         self.left = Linear(dim, rank, next(keys))
         self.right = Linear(dim, rank, next(keys))

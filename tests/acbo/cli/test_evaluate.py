@@ -93,7 +93,7 @@ def test_options_and_files(call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--systems", "luck"), "system 'luck' is not one of"),
+        (("--systems", "luck"), "system 'luck' is not known"),
         (("--systems", "random", "--sizes", "four"), "--sizes has 'four'"),
         (("--systems", "random", "--rows", "20"), "--rows has '20'"),
     ],
@@ -144,7 +144,8 @@ def test_a_run_with_the_policy_and_pictures(call_optimize, tmp_path):
     ("words", "message"),
     [
         (("nowhere",), "problem 'nowhere' is not known; no name is similar"),
-        (("simple", "--with", "luck"), "--with 'luck' is not one of: policy, random"),
+        (("simple", "--with", "exact"), "--with 'exact' finds causes and proposes"),
+        (("simple", "--with", "luck"), "system 'luck' is not known"),
     ],
 )
 def test_wrong_names(call_optimize, words, message):

@@ -68,12 +68,6 @@ def test_names_and_columns():
     assert codec.index("a") == 1
     assert codec.mask({"c", "b"}).tolist() == [True, False, True]
     assert codec.members(codec.mask({"c", "b"})) == {"b", "c"}
-    adjacency = codec.adjacency({("a", "b"), ("b", "c")})
-    assert adjacency.tolist() == [
-        [False, False, True],
-        [True, False, False],
-        [False] * 3,
-    ]
     with pytest.raises(ValueError, match=r"'q' is not known; .* There are: b, a, c"):
         codec.index("q")
 

@@ -30,7 +30,7 @@ def numbers(svg):
 
 
 def test_all_likely_edges_and_all_names_are_there():
-    svg = draw_graph(NAMES, PROBS, "Y", title="Three")
+    svg = draw_graph(NAMES, PROBS, "Y")
     drawing = parse_drawing(svg)
     assert drawing.themed
     assert numbers(svg) == [0.15, 0.3, 0.8, 0.95]

@@ -176,6 +176,7 @@ def test_bad_configurations_are_refused(change, message):
 
 
 N_BLOCKS, D_BLOCKS, DIM = 3, 4, 4
+BLOCKS = SurrogateConfig(dim=DIM, heads=2, key_size=2, widening_factor=2, dropout=0.5)
 KEY = jax.random.key(0)
 ROW_MASK = np.array([True, False, True])
 VAR_MASK = np.array([True, True, False, True])
@@ -203,7 +204,7 @@ def results():
             "round": (block(x, row_mask, var_mask, None), along),
         }
 
-    block = fill(Round, DIM, 2, 2, 2, 0.5, KEY, scale=0.5)
+    block = fill(Round, BLOCKS, KEY, scale=0.5)
     return jax.jit(run)(block, CELLS, ROW_MASK, VAR_MASK)
 
 
@@ -214,7 +215,7 @@ def test_blocks_are_their_parts_one_after_the_other(results, name):
 
 
 def test_a_key_drops_and_keys_differ():
-    block = fill(TurnBlock, DIM, 2, 2, 2, 0.5, KEY, scale=0.5)
+    block = fill(TurnBlock, BLOCKS, KEY, scale=0.5)
     run = jax.jit(
         lambda key: block(jnp.asarray(CELLS), TABLE, jnp.asarray(VAR_MASK), 1, key)
     )

@@ -1,4 +1,4 @@
-"""Oracle: the table of difficulties, the model of the samples, and the guide's sizes."""
+"""Oracle: the table of difficulties, the model of the samples, the guide's sizes."""
 
 import jax
 import pytest

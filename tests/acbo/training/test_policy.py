@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.baselines import Oracle, RandomPairs
+from acbo.baselines import Oracle
+from acbo.baselines.gaussian import RandomPairs
 from acbo.environment import Action
 from acbo.policy.advisor import load_policy
 from acbo.policy.features import CANDIDATES, FEATURES, PolicyObservation
