@@ -9,7 +9,6 @@ import pytest
 
 from acbo.graphs import (
     GRAPHS,
-    RandomGraph,
     bucket_parent_sets,
     count_parent_sets,
     enumerate_possible_parent_sets,
@@ -181,24 +180,10 @@ def test_two_layer(drawn):
     )
 
 
-@pytest.mark.parametrize(("name", "same"), [("ER-1", "er1"), ("Star", "star")])
-def test_names_in_any_case(name, same):
-    assert family_named(name) is GRAPHS[same]
-
-
-def test_unknown_families_are_refused():
-    with pytest.raises(
-        ValueError, match=r"'tree' is not known; .* There are: chain, fork"
-    ):
+def test_names_in_any_case():
+    assert family_named("ER-1") is GRAPHS["er1"]
+    with pytest.raises(ValueError, match=r"'tree' is not known; .* There are: chain"):
         family_named("tree")
-
-
-def test_a_family_gives_a_graph_and_its_targets():
-    shapes = jax.eval_shape(
-        lambda key: family_named("er2")(key, jnp.asarray(3), D), jax.random.key(0)
-    )
-    assert isinstance(shapes, RandomGraph)
-    assert (shapes.adjacency.shape, shapes.targets.shape) == ((D, D), (D,))
 
 
 COUNTS = {

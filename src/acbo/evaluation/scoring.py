@@ -22,7 +22,7 @@ from acbo.history import History
 from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.random_models import SCMConfig, random_scm
 from acbo.scm import SCM
-from acbo.surrogate.encode import VARIABLE_BUCKETS
+from acbo.surrogate.encode import VARIABLE_BUCKETS, variable_bucket
 from acbo.types import check_direction, lower_is_better
 from jaxrig.keys import Keys, batch_keys, named_key
 
@@ -273,12 +273,7 @@ class Protocol:
 
     def bucket(self, size: int) -> int:
         """Return the number of columns to which models of this size are padded."""
-        room = [d for d in self.buckets if d >= size]
-        if not room:
-            raise ValueError(
-                f"size={size} does not fit into buckets={self.buckets}: add one"
-            )
-        return min(room)
+        return variable_bucket(size, self.buckets)
 
 
 class Task(eqx.Module):

@@ -17,17 +17,14 @@ from acbo.environment import Action
 from acbo.policy.features import CANDIDATES, FEATURES, LEAST_GAIN, PolicyObservation
 from acbo.surrogate.layers import Linear, Norm
 from jaxrig.learn import Choice, Evaluation
+from jaxrig.settings import Checked, Count
 
 
 @dataclass(frozen=True)
-class PolicyConfig:
+class PolicyConfig(Checked):
     """Width of the network."""
 
-    dim: int = 64
-
-    def __post_init__(self) -> None:
-        if self.dim < 1:
-            raise ValueError(f"dim={self.dim} must be at least 1")
+    dim: Count = 64
 
 
 class PolicyAction(eqx.Module):

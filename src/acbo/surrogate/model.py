@@ -7,7 +7,7 @@ and variables, so one set of parameters serves every size.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.surrogate.encode import PAIR_FEATURES, pair_statistics, squash
 from acbo.surrogate.layers import Attention, Linear, Norm, Perceptron, drop
+from jaxrig.settings import Checked, Count, flag, number, one_of, whole
 
 
 class TurnBlock(eqx.Module):
@@ -147,35 +148,21 @@ PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 
 @dataclass(frozen=True)
-class SurrogateConfig:
+class SurrogateConfig(Checked):
     """Sizes of the network; `layers` rounds are two blocks each, along the variables
     and along the rows.
     """
 
-    dim: int = 128
-    layers: int = 8
-    heads: int = 8
-    key_size: int = 32
-    widening_factor: int = 4
-    dropout: float = 0.1
-    pair_dim: int = 64
-    pair_layers: int = 4
-    compute_dtype: str = "float32"
-    remat: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("dim", "heads", "key_size", "widening_factor", "pair_dim"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
-        if self.layers < 0 or self.pair_layers < 0:
-            raise ValueError("layers and pair_layers must not be negative")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout={self.dropout} must be between 0 and 1")
-        if self.compute_dtype not in PRECISIONS:
-            raise ValueError(
-                f"compute_dtype={self.compute_dtype!r} is not one of: "
-                f"{', '.join(PRECISIONS)}"
-            )
+    dim: Count = 128
+    layers: Annotated[int, whole(at_least=0)] = 8
+    heads: Count = 8
+    key_size: Count = 32
+    widening_factor: Count = 4
+    dropout: Annotated[float, number(at_least=0, up_to=0.99)] = 0.1
+    pair_dim: Count = 64
+    pair_layers: Annotated[int, whole(at_least=0)] = 4
+    compute_dtype: Annotated[str, one_of(*PRECISIONS)] = "float32"
+    remat: Annotated[bool, flag] = False
 
 
 class Prediction(eqx.Module):

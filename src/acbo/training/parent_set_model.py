@@ -8,9 +8,9 @@ takes any other pair, and `SetReader` reads a trained one as a surrogate of edge
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -63,52 +63,88 @@ class SetPrediction(dict):
         )
 
 
-class _Pair(NamedTuple):
-    init: Callable[..., PyTree]
-    apply: Callable[..., SetPrediction]
-
-
-class ParentSetModel(_Pair):
+class ParentSetModel:
     """`init` makes parameters, `apply` scores candidate parent sets; it unpacks into
     the two. `build(key)` gives the network; its floating-point arrays are the
     parameters.
     """
 
-    build: Callable[[PRNGKeyArray], Any]
-    max_parent_size: int
-    network: Callable[[PyTree], Any]
-
-    def __new__(
-        cls, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
-    ) -> "ParentSetModel":
-        """Return a model over the networks that `build` makes."""
+    def __init__(
+        self, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
+    ) -> None:
+        self.build, self.max_parent_size = build, max_parent_size
         trainable = lambda key: eqx.filter(build(key), eqx.is_inexact_array)
-        fresh = compile_once(trainable, max_traces=2)
-        init = functools.partial(_init, fresh)
-        restore = _restorer(build)
-        apply = functools.partial(_apply, restore, max_parent_size)
-        model = super().__new__(cls, init, apply)
-        model.build, model.max_parent_size = build, max_parent_size
-        model.network = restore
-        return model
+        self._fresh = compile_once(trainable, max_traces=2)
+        one = lambda params: lambda example: self.logits(params, example)
+        batched = lambda params, examples: jax.vmap(one(params))(examples)
+        # Six buckets of variables, three of rows, a single example and a batch.
+        self.scores = compile_once(batched, max_traces=36)
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter((self.init, self.apply))
+
+    def init(self, key: PRNGKeyArray, *data: Any) -> PyTree:
+        """Return new parameters; they depend only on the key and fit data of any
+        size.
+        """
+        return self._fresh(key)
+
+    def apply(
+        self,
+        params: PyTree,
+        key: PRNGKeyArray | None,
+        x: Float[Array, "N d 3"],
+        variable_order: Sequence[str],
+        target_variable: str,
+        is_training: bool = False,
+    ) -> SetPrediction:
+        """Return logits of every candidate parent set of the target, in enumeration
+        order.
+        """
+        names, (rows, d, _) = list(variable_order), x.shape
+        if d != len(names):
+            raise ValueError(
+                f"x has {d} columns and variable_order names {len(names)}: give one "
+                "name for each column"
+            )
+        most, target = self.max_parent_size, names.index(target_variable)
+        sets = enumerate_possible_parent_sets(names, target_variable, most)
+        example = Example(  # as it is: no padding, every mask full
+            x[..., VALUE],
+            x[..., INTERVENED] > FLAG,
+            jnp.ones(rows, bool),
+            jnp.ones(d, bool),
+            jnp.asarray(target),
+            jnp.asarray(parent_set_membership(d, most, target)),
+            jnp.ones(len(sets), bool),
+        )
+        logits = self.logits(params, example, key if is_training else None)
+        return SetPrediction.tree_unflatten(tuple(sets), (logits,))
 
     def logits(
         self, params: PyTree, example: Example, key: PRNGKeyArray | None = None
     ) -> Float[Array, " k"]:
-        """Return logits of the candidate sets of one example; a key turns dropout
-        on.
+        """Return logits of the candidate sets of one example, from its values in any
+        unit; a key turns dropout on.
         """
-        return score_sets(self.network(params), example, key)
+        data = (example.intervened, example.row_mask, example.var_mask)
+        z = standardize(example.values, *data)
+        found = self._network(params)(z, *data, example.target_idx, key=key)
+        return set_logits(found, example.membership, example.set_mask)
 
     @functools.cached_property
-    def scores(self) -> Callable[[PyTree, Example], Float[Array, "batch k"]]:
-        """Return logits of a batch of examples, without dropout; one compilation a
-        bucket.
-        """
-        one = lambda params: lambda example: self.logits(params, example)
-        batched = lambda params, examples: jax.vmap(one(params))(examples)
-        # Six buckets of variables, three of rows, a single example and a batch.
-        return compile_once(batched, max_traces=36)
+    def _shapes(self) -> Any:
+        return eqx.filter_eval_shape(self.build, jax.random.key(0))
+
+    def _network(self, params: PyTree) -> Any:
+        """Return the network of some parameters, without building it."""
+        given = iter(jax.tree.leaves(params))
+        trained = lambda x: (
+            isinstance(x, jax.ShapeDtypeStruct) and jnp.issubdtype(x.dtype, jnp.inexact)
+        )
+        # Leaf by leaf: static parts, such as the precision, may differ from those of
+        # the network that the parameters came from.
+        return jax.tree.map(lambda x: next(given) if trained(x) else x, self._shapes)
 
 
 KEY_NAMES = ("key", "rng", "rng_key", "prng_key")
@@ -160,94 +196,6 @@ class UserModel:
             )
         place = [order.index(each) for each in example.parent_sets] if order else None
         return logits if place is None else logits[np.array(place)]
-
-
-def _init(
-    fresh: Callable[[PRNGKeyArray], PyTree],
-    key: PRNGKeyArray,
-    x: Any = None,
-    variable_order: Sequence[str] = (),
-    target_variable: str | None = None,
-    is_training: bool = True,
-) -> PyTree:
-    """Return new parameters; they depend only on the key and fit data of any size."""
-    return fresh(key)
-
-
-def _restorer(build: Callable[[PRNGKeyArray], Any]) -> Callable[[PyTree], Any]:
-    """Return the function from parameters to their network, without building it."""
-
-    shapes = functools.cache(lambda: eqx.filter_eval_shape(build, jax.random.key(0)))
-    trained = lambda x: (
-        isinstance(x, jax.ShapeDtypeStruct) and jnp.issubdtype(x.dtype, jnp.inexact)
-    )
-
-    # Leaf by leaf: static parts, such as the precision, may differ from those of the
-    # network that the parameters came from.
-    def restore(params: PyTree) -> Any:
-        given = iter(jax.tree.leaves(params))
-        return jax.tree.map(lambda x: next(given) if trained(x) else x, shapes())
-
-    return restore
-
-
-def score_sets(
-    network: Any, example: Example, key: PRNGKeyArray | None = None
-) -> Float[Array, " k"]:
-    """Return logits of the candidate sets of one example, from its values in any
-    unit.
-    """
-    data = (example.intervened, example.row_mask, example.var_mask)
-    z = standardize(example.values, *data)
-    prediction = network(z, *data, example.target_idx, key=key)
-    return set_logits(prediction, example.membership, example.set_mask)
-
-
-def _apply(
-    restore: Callable[[PyTree], Any],
-    max_parent_size: int,
-    params: PyTree,
-    key: PRNGKeyArray | None,
-    x: Float[Array, "N d 3"],
-    variable_order: Sequence[str],
-    target_variable: str,
-    is_training: bool = False,
-) -> SetPrediction:
-    """Return logits of every candidate parent set of the target, in enumeration
-    order.
-    """
-    sets = enumerate_possible_parent_sets(
-        list(variable_order), target_variable, max_parent_size
-    )
-    example = _example(x, variable_order, target_variable, max_parent_size)
-    logits = score_sets(restore(params), example, key if is_training else None)
-    return SetPrediction.tree_unflatten(tuple(sets), (logits,))
-
-
-def _example(
-    x: Float[Array, "N d 3"],
-    variable_order: Sequence[str],
-    target_variable: str,
-    max_parent_size: int,
-) -> Example:
-    """Return the data as it is: no padding, every mask full."""
-    rows, d, _ = x.shape
-    if d != len(variable_order):
-        raise ValueError(
-            f"x has {d} columns and variable_order names {len(variable_order)}: give "
-            "one name for each column"
-        )
-    target = list(variable_order).index(target_variable)
-    membership = parent_set_membership(d, max_parent_size, target)
-    return Example(
-        x[..., VALUE],
-        x[..., INTERVENED] > FLAG,
-        jnp.ones(rows, bool),
-        jnp.ones(d, bool),
-        jnp.asarray(target),
-        jnp.asarray(membership),
-        jnp.ones(len(membership), bool),
-    )
 
 
 def create_parent_set_model(

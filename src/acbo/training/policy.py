@@ -2,6 +2,7 @@
 with the surrogate. The recipes of the shipped surrogate and policy are here too.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from acbo.training.surrogate import (
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn import GRPOConfig, GRPOState, GRPOUpdate, grpo_init, grpo_update
 from jaxrig.learn.optimizer import improve, make_optimizer, start_optimizer
+from jaxrig.settings import require
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,7 @@ class CloningRecipe:
     max_grad_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size} must be at least 1")
+        require(self, 1, math.inf, "batch_size")
 
 
 class CloningState(eqx.Module):
@@ -161,8 +162,7 @@ class JointRecipe:
     policy_updates: int = 1
 
     def __post_init__(self) -> None:
-        if self.policy_updates < 1:
-            raise ValueError(f"policy_updates={self.policy_updates} must be at least 1")
+        require(self, 1, math.inf, "policy_updates")
 
 
 class JointState(eqx.Module):

@@ -227,10 +227,3 @@ def test_too_little_data_is_named():
     same["c"] = [0.0, 1.0, 0.0, 2.0, 5.0]
     with pytest.raises(ValueError, match="causes of 'c' \\(a, b\\) depend linearly"):
         fit_scm(same, [("a", "c"), ("b", "c")])
-
-
-def test_a_cycle_and_an_unknown_name_are_named():
-    with pytest.raises(ValueError, match="cycle"):
-        fit_scm(data(), [("A", "B"), ("B", "A")])
-    with pytest.raises(ValueError, match="'Q' is not known"):
-        fit_scm(data(), [("A", "Q")])

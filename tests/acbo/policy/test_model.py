@@ -192,5 +192,5 @@ def test_gradients_are_finite(network, choices):
 
 
 def test_a_policy_needs_a_width():
-    with pytest.raises(ValueError, match="dim=0 must be at least 1"):
+    with pytest.raises(ValueError, match="dim is 0: give a whole number from 1"):
         PolicyConfig(dim=0)

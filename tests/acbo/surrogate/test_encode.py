@@ -12,7 +12,6 @@ from acbo.surrogate.encode import (
     PAIR_FEATURES,
     READING_BUCKETS,
     ROW_BUCKETS,
-    VARIABLE_BUCKETS,
     column_scale,
     moments_by_effect,
     pad_rows,
@@ -29,18 +28,10 @@ SCALE = jax.jit(column_scale)
 STANDARD = jax.jit(standardize)
 
 
-@pytest.mark.parametrize(("d", "bucket"), [(1, 4), (4, 4), (5, 8), (128, 128)])
-def test_variables_go_to_the_smallest_bucket_that_holds_them(d, bucket):
-    assert variable_bucket(d) == bucket
-
-
-@pytest.mark.parametrize(("d", "bucket"), [(8, 8), (10, 12), (13, 16), (17, 32)])
-def test_one_data_set_has_a_closer_bucket(d, bucket):
-    assert variable_bucket(d, READING_BUCKETS) == bucket
-
-
-def test_too_many_variables_are_refused():
-    assert VARIABLE_BUCKETS[-1] == 128
+def test_variables_go_to_the_smallest_bucket_that_holds_them():
+    assert [variable_bucket(d) for d in (1, 4, 5, 10, 128)] == [4, 4, 8, 16, 128]
+    reading = [variable_bucket(d, READING_BUCKETS) for d in (8, 10, 13, 17)]
+    assert reading == [8, 12, 16, 32]
     with pytest.raises(ValueError, match=r"129 variables .* largest bucket of 128"):
         variable_bucket(129)
 

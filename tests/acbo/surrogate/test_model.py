@@ -163,11 +163,11 @@ def test_sets_by_loops():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"dim": 0}, "dim=0 must be at least 1"),
-        ({"pair_dim": -1}, "pair_dim=-1 must be at least 1"),
-        ({"layers": -1}, "layers and pair_layers must not be negative"),
-        ({"dropout": 1.0}, "dropout=1.0 must be between 0 and 1"),
-        ({"compute_dtype": "half"}, "'half' is not one of: float32, bfloat16"),
+        ({"dim": 0}, "dim is 0: give a whole number from 1"),
+        ({"pair_dim": -1}, "pair_dim is -1"),
+        ({"layers": -1}, "layers is -1: give a whole number from 0"),
+        ({"dropout": 1.0}, "dropout is 1.0: give a number from 0 to 0.99"),
+        ({"compute_dtype": "half"}, "'half': give one of float32, bfloat16"),
     ],
 )
 def test_bad_configurations_are_refused(change, message):
