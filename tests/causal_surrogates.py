@@ -5,10 +5,10 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from acbo.surrogate.model import Prediction
 from acbo.training.parent_set_model import ParentSetModel, create_parent_set_model
+from causal_parameters import fill
 
 SMALL = {
     **{"layers": 1, "dim": 8, "dropout": 0.0, "heads": 2, "key_size": 4},
@@ -22,10 +22,7 @@ def small_model(**changes) -> ParentSetModel:
 
 def draw_parameters(model, seed=0):
     """Parameters from NumPy: nothing to compile."""
-    random = np.random.default_rng(seed)
-    shapes = jax.eval_shape(model.init, jax.random.key(0))
-    fill = lambda x: jnp.asarray(0.3 * random.normal(size=x.shape), jnp.float32)
-    return jax.tree.map(fill, shapes)
+    return fill(model.init, jax.random.key(0), seed=seed, scale=0.3)
 
 
 class Moments(eqx.Module):

@@ -22,11 +22,11 @@ from acbo.baselines.structure import (
 )
 
 
-def proposers(exact: bool = True) -> dict[str, Any]:
-    """Return proposers by name; those on exact posteriors are for a dozen variables at
-    most and can be left out.
+def proposers() -> dict[str, Any]:
+    """Return proposers by name; those on exact posteriors (`exact_...`) are for a dozen
+    variables at most.
     """
-    found: dict[str, Any] = {
+    return {
         "random": Random(),
         "oracle": Oracle(),
         "parent_oracle": ParentOracle(),
@@ -35,22 +35,18 @@ def proposers(exact: bool = True) -> dict[str, Any]:
         "gp_pairs": GaussianPairs(),
         "random_pairs": RandomPairs(),
         "parent_scale": ParentScale(),
+        "exact_thompson": ExactThompson(),
+        "exact_ei": ExactImprovement(),
     }
-    if exact:
-        found |= {
-            "exact_thompson": ExactThompson(),
-            "exact_ei": ExactImprovement(),
-        }
-    return found
 
 
-def predictors(exact: bool = True) -> dict[str, Any]:
-    """Return parent predictors by name; the exact one can be left out."""
-    found: dict[str, Any] = {
+def predictors() -> dict[str, Any]:
+    """Return parent predictors by name."""
+    return {
         "all": Everything(),
         "none": Nothing(),
         "correlation": Correlation(),
         "regression": Regression(),
         "local": local_predictor(),
+        "exact": exact_predictor(),
     }
-    return {**found, "exact": exact_predictor()} if exact else found

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 RESAMPLES = 1000
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -81,40 +80,27 @@ def cohens_d(first: Any, second: Any) -> float:
     return float(difference.mean() / spread)
 
 
-def resampling_counts(
-    items: int, seed: int = 0, resamples: int = RESAMPLES
-) -> np.ndarray:
+def resampling_counts(items: int, seed: int = 0) -> np.ndarray:
     """Return how often each item is drawn with replacement [resamples, items]."""
     random = np.random.default_rng(seed)
-    return random.multinomial(items, np.full(items, 1 / items), size=resamples)
+    return random.multinomial(items, np.full(items, 1 / items), size=RESAMPLES)
 
 
-def bootstrap_interval(
-    values: Any,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
-) -> Interval:
-    """Return the mean and the percentile interval of its bootstrap distribution."""
+def bootstrap_interval(values: Any, *, seed: int = 0) -> Interval:
+    """Return the mean and the percentile interval of its bootstrap distribution
+    (Efron and Tibshirani, 1993, chapter 13).
+    """
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1 or numbers.size == 0 or not np.isfinite(numbers).all():
         raise ValueError(
             f"values of shape {numbers.shape} are not a list of finite numbers: "
             "give at least one and drop NaN"
         )
-    counts = resampling_counts(numbers.size, seed, resamples)
-    return percentile_interval(
-        float(numbers.mean()), counts @ numbers / numbers.size, confidence
-    )
+    counts = resampling_counts(numbers.size, seed)
+    return percentile_interval(float(numbers.mean()), counts @ numbers / numbers.size)
 
 
-def percentile_interval(
-    mean: float, resampled: np.ndarray, confidence: float = CONFIDENCE
-) -> Interval:
-    """Return the middle share of resampled estimates around an estimate."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence} is not between 0 and 1")
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(resampled, [tail, 1 - tail])
-    return Interval(mean, float(low), float(high))
+def percentile_interval(mean: float, resampled: np.ndarray) -> Interval:
+    """Return the middle 95 % of resampled estimates around an estimate."""
+    low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
+    return Interval(mean, low, high)

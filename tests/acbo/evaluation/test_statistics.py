@@ -39,17 +39,12 @@ def test_cohens_d_is_t_over_the_root_of_n():
 
 
 def test_bootstrap_interval_covers_as_often_as_it_says():
-    found = [
-        bootstrap_interval(RANDOM.normal(size=40), seed=s, resamples=300)
-        for s in range(200)
-    ]
+    found = [bootstrap_interval(RANDOM.normal(size=40), seed=s) for s in range(200)]
     inside = np.mean([each.low <= 0 <= each.high for each in found])
     assert 0.88 < inside < 0.99
     again = bootstrap_interval(FIRST)
     assert again == bootstrap_interval(FIRST)
     assert again.low < again.mean < again.high
-    wider = bootstrap_interval(FIRST, confidence=0.99)
-    assert wider.low < again.low
 
 
 @pytest.mark.parametrize(
@@ -59,7 +54,6 @@ def test_bootstrap_interval_covers_as_often_as_it_says():
         (lambda: paired_t_test([1.0, 2.0], [1.0]), "equally long lists"),
         (lambda: wilcoxon_test([1.0, np.nan], [1.0, 2.0]), "drop pairs with NaN"),
         (lambda: bootstrap_interval([]), "at least one"),
-        (lambda: bootstrap_interval([1.0, 2.0], confidence=95), "confidence=95"),
     ],
 )
 def test_wrong_use_is_refused(call, reason):
