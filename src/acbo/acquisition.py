@@ -59,6 +59,8 @@ def information_gain(
     entropy_before: Float[Array, "*batch"], entropy_after: Float[Array, "*batch"]
 ) -> Float[Array, "*batch"]:
     """Return the share of the entropy that was removed, in [0, 1]; 0 if none."""
+    # A safe denominator inside as well: the gradient of a division by 0 is NaN even
+    # where `where` does not choose it.
     there = entropy_before > 0
     share = (entropy_before - entropy_after) / jnp.where(there, entropy_before, 1.0)
     return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)

@@ -42,6 +42,7 @@ def append(
     place = jnp.minimum(history.count, capacity - 1)
 
     def put(old: Array, new: Array) -> Array:
+        # Rolled, not a ring: readers expect the rows in order of time.
         moved = jnp.where(full, jnp.roll(old, -1, axis=0), old)
         return jax.lax.dynamic_update_index_in_dim(moved, new, place, 0)
 

@@ -34,6 +34,7 @@ def common_noise(key: PRNGKeyArray, scm: AbstractSCM, draws: int = DRAWS) -> Any
         return jax.vmap(scm.draw)(batch_keys(key, draws))
     if draws % 2:
         raise ValueError(f"draws={draws} is odd: antithetic samples come in pairs")
+    # All kinds of noise are symmetric around 0, so the mirrored half is as likely.
     half = jax.vmap(scm.draw)(batch_keys(key, draws // 2))
     return jnp.concatenate([half, -half])
 

@@ -286,6 +286,8 @@ def draw_rows(
     Where `bounded` holds, every variable but the target stays within its range.
     """
     watch, act, which, taste, value, many, more = jax.random.split(key, 7)
+    # Whether values are clipped is random, and the program always clips: far ranges
+    # stand for none.
     wide = lambda bound, limit: jnp.where(bounded, bound, limit)
     sampled = eqx.tree_at(
         lambda m: (m.low, m.high), scm, (wide(scm.low, -FAR), wide(scm.high, FAR))

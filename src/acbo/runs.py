@@ -96,6 +96,7 @@ def shares_of_the_way(
     optimum over single variables; the sign of the direction cancels, so higher is
     better.
     """
+    # By expected outcomes: the best of noisy ones would be the luckiest.
     rest, best = problem.observational_mean, problem.optimum.outcome
     return np.maximum.accumulate((rest - expected) / (rest - best), axis=-1)
 

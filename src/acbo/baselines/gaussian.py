@@ -25,6 +25,7 @@ def matern(amplitude: Float[Array, ""] | float, length: float) -> Kernel:
     """Matern covariance of smoothness 5/2; the amplitude is a variance."""
 
     def covariance(a: Float[Array, " n"], b: Float[Array, " m"]) -> Array:
+        # Rasmussen and Williams (2006), equation 4.17.
         distance = jnp.abs(a[:, None] - b[None, :]) * (5.0**0.5 / length)
         shape = 1.0 + distance + jnp.square(distance) / 3.0
         return amplitude * shape * jnp.exp(-distance)
@@ -43,6 +44,8 @@ def condition(
     count.
     """
     x, y, mask = seen
+    # A row that does not count has variance 1 and no covariance: shapes stay fixed,
+    # and it moves no prediction.
     both = mask[:, None] & mask[None, :]
     covariance = jnp.where(both, kernel(x, x), 0.0)
     covariance = covariance + jnp.diag(jnp.where(mask, noise, 1.0))
@@ -59,6 +62,7 @@ def expected_improvement(
     mean: Float[Array, "*n"], variance: Float[Array, "*n"], best: Float[Array, ""]
 ) -> Float[Array, "*n"]:
     """Return E[max(best - Y, 0)] for a normal Y: lower outcomes are better."""
+    # Jones, Schonlau and Welch (1998), equation 15, for minimization.
     spread = jnp.sqrt(variance)
     z = (best - mean) / spread
     return spread * (z * norm.cdf(z) + norm.pdf(z))

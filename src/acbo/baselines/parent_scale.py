@@ -192,6 +192,7 @@ def _bootstrap(
         gram, cross, total = _moments(design, weight, columns)
         solve = lambda g, c: c @ cho_solve(cho_factor(g + ridge), c)
         left = jnp.maximum(total - jax.vmap(solve)(gram, cross), 1e-6)
+        # n log(RSS / n) + k log n (Schwarz, 1978), up to what all sets share.
         bic = rows * jnp.log(left / rows) + sizes * jnp.log(rows)
         return jnp.argmin(jnp.where(candidates, bic, jnp.inf))
 

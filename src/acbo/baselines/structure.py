@@ -116,6 +116,7 @@ class Correlation(Predictor):
         size = jnp.sqrt(jnp.square(off).sum(0) * jnp.square(outcome).sum())
         strength = jnp.abs(off.T @ outcome) / jnp.where(size > 0, size, 1.0)
         strength = jnp.where(allowed, jnp.clip(strength, 0.0, 1.0), -1.0)
+        # The rank of each entry: sorting twice inverts the permutation.
         rank = jnp.argsort(jnp.argsort(-strength))
         chosen = (rank < self.count) & allowed
         score = jnp.where(chosen, 0.5 + 0.5 * strength, 0.5 * strength)

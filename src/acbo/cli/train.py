@@ -95,6 +95,8 @@ def surrogate_recipe(sizes: Sizes) -> SurrogateRecipe:
         bounds = (3, sizes.variables)
         data = (DataConfig(variables=sizes.variables, sizes=bounds),)
     steps = recipe.steps if sizes.steps is None else sizes.steps
+    # The most steps in one program that leave no remainder, which would be a second
+    # program to compile.
     fused = next(n for n in range(recipe.steps_per_update, 0, -1) if steps % n == 0)
     return replace(
         recipe,

@@ -168,6 +168,7 @@ class _Harness:
         """
         d = self._protocol.bucket(cell.size)
         given = (cell.observational, cell.interventional) if rows else ()
+        # What a program depends on: families share it, since models are arrays.
         place = (name, *what, d, *given)
         if place not in self._maps:
             self._maps[place] = map_chunked(

@@ -68,6 +68,7 @@ def parent_f1(
 
 def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
     """Return at [.., i, j] whether j exists and scores at least as high as i."""
+    # Comparisons instead of a sort: equal scores share one threshold by themselves.
     return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
 
 
@@ -88,6 +89,7 @@ def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
     half. NaN unless both kinds exist.
     """
     true, false = parents & mask, ~parents & mask
+    # The Mann-Whitney statistic over all pairs: no sort to compile, and ties are easy.
     mine, other = probs[..., :, None], probs[..., None, :]
     above = jnp.where(mine > other, 1.0, jnp.where(mine == other, 0.5, 0.0))
     pairs = true[..., :, None] & false[..., None, :]
@@ -371,10 +373,13 @@ def score_episode(
     """
     (task, optimum), direction = task_and_optimum, protocol.direction
     scm, clip = task.scm, protocol.clip_episodes
+    # The noise of the optimum is that of `task.key` itself: actions are compared with
+    # it on the very same draws, the episode on others.
     play = jax.random.fold_in(task.key, 1)
     record = run_episode(play, scm, proposer, task.history, steps, direction, clip)
     noise = common_noise(task.key, scm, protocol.draws)
     done = jax.vmap(lambda each: as_intervention(each, scm.size))(record.action)
+    # One action at a time: all at once would hold steps times draws rows in memory.
     made = jax.lax.map(lambda each: mean_under(scm, noise, each, clip), done)
     sign = lower_is_better(direction)
     optimum = sign * jnp.minimum(sign * optimum, (sign * made).min())

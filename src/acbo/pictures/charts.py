@@ -47,6 +47,8 @@ def wilson(
     share: Float[np.ndarray, " bins"], count: Float[np.ndarray, " bins"]
 ) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " bins"]]:
     """Return Wilson's 95 % interval of a share of `count` cases."""
+    # Wilson (1927): unlike the normal interval it stays within 0 and 1 and is not empty
+    # at a share of 0 or 1.
     scale = 1 + Z**2 / count
     middle = (share + Z**2 / (2 * count)) / scale
     half = Z * np.sqrt(share * (1 - share) / count + (Z / (2 * count)) ** 2) / scale

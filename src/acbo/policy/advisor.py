@@ -125,6 +125,7 @@ class Policy(eqx.Module):
         """Return every variable that may be set, the likeliest first, with reasons."""
         advice = jax.device_get(self._advise(history, posterior))
         logits = advice.scores.logits
+        # On the host: a softmax of a few hundred cells is no program worth compiling.
         flat = np.exp(logits - logits.max())
         chosen = flat.sum(axis=1) / flat.sum()
         found = []

@@ -77,6 +77,8 @@ class PolicyNetwork(eqx.Module):
         self.norm = Norm(2 * dim)
         self.mix = Linear(2 * dim, dim, next(keys), 2.0)
         self.head = Linear(dim, 3, next(keys), 0.01)
+        # Before anything is learned the policy is greedy in log expected improvement:
+        # softplus(3) times it, plus a head that starts near 0.
         self.trust = jnp.full((), 3.0)
         self.config = config
 
@@ -147,6 +149,8 @@ def place(
 
 
 def _log_prob(scores: Scores, action: PolicyAction) -> Float[Array, ""]:
+    # The density is that of the offset before it is cut at the ends of the range, so
+    # that an end has a density and not a point mass.
     chosen = jax.nn.log_softmax(scores.logits.reshape(-1))[action.cell]
     center = scores.center.reshape(-1)[action.cell]
     log_width = scores.log_width.reshape(-1)[action.cell]

@@ -102,6 +102,7 @@ class ParentSetPosterior:
 
     def sample(self, key: jax.Array) -> ParentSet:
         """Draw a parent set from the posterior with a JAX random key."""
+        # On the host, by inversion: the sets have names, and there are few draws.
         bounds = np.cumsum(self.probabilities)
         point = float(jax.random.uniform(key)) * bounds[-1]
         place = int(np.searchsorted(bounds, point, side="right"))

@@ -97,6 +97,7 @@ def _check_rows(values: np.ndarray, flags: np.ndarray, names: Sequence[str]) -> 
             f"row {row} holds {values[row, column]} in column {names[column]!r}: drop "
             "such rows or fill them"
         )
+    # Scales are those of observational rows, as in `location_and_scale`.
     observed = ~flags.any(axis=1)
     some = values[observed] if observed.sum() >= 2 else values
     constant = np.flatnonzero(np.ptp(some, axis=0) == 0)
@@ -161,6 +162,8 @@ def check_constraints(
             f"{names[crowded[0]]!r} has {required[:, crowded[0]].sum()} required "
             f"parents: raise max_parents={max_parents}"
         )
+    # Peel off variables that no remaining required edge leads to; what is left after d
+    # rounds is on a cycle, or behind one.
     left = np.ones(len(names), bool)
     for _ in names:
         left &= (required & left[:, None]).any(axis=0)

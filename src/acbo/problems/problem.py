@@ -90,6 +90,8 @@ def linear_problem(
     mean = lambda do: form.mean(str(target), do)
     worth = lambda do: sign * mean(do)
     _check_ranges(name, scm)
+    # E[Y | do] of a linear model is linear in each value that is set, so no inner
+    # point beats the ends of a range.
     single = min(_corners(scm, 1), key=worth)
     pair = min(_corners(scm, 2), key=worth, default=single)
     better = worth(pair) < worth(single)

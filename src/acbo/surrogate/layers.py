@@ -53,6 +53,8 @@ def attend_in_full(
     scale = float(1.0 / np.sqrt(query.shape[-1]))
     q, k = ("aqhc", "akhc") if axis == 1 else ("qahc", "kahc")
     scores = jnp.einsum(f"{q},{k}->ahqk", query, key).astype(jnp.float32)
+    # Not -inf: a table without rows has no place to look at, and a softmax over
+    # nothing but -inf is NaN.
     hidden = jnp.broadcast_to(~mask, scores.shape)
     weights = jax.nn.softmax(jnp.where(hidden, -1e9, scale * scores), axis=-1)
     seen = jnp.einsum(f"ahqk,{k}->{q}", weights.astype(qkv.dtype), value)
@@ -91,6 +93,7 @@ class Norm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
         """Normalize the last axis, with statistics in single precision."""
+        # bfloat16 keeps eight bits, too few for a sum of squares.
         wide = x.astype(jnp.float32)
         centered = wide - wide.mean(axis=-1, keepdims=True)
         variance = jnp.square(centered).mean(axis=-1, keepdims=True)
@@ -109,6 +112,8 @@ class Perceptron(eqx.Module):
         first, last = jax.random.split(key)
         self.norm = Norm(dim)
         self.widen = Linear(dim, factor * dim, first, 2.0)
+        # Residual branches that start small leave a deep stack near the identity, where
+        # gradients neither vanish nor explode (Zhang, Dauphin and Ma, 2019).
         self.narrow = Linear(factor * dim, dim, last, 0.1)
 
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
@@ -152,6 +157,7 @@ def drop(
     """Dropout while training: None for the key leaves all as it is."""
     if key is None or rate == 0.0:
         return x
+    # Compared as integers: no word is converted to a number between 0 and 1.
     level = np.uint32(round(2**32 * rate))
     left = scramble(key, x.shape) >= level
     return jnp.where(left, x * float(1 / (1 - rate)), 0.0).astype(x.dtype)

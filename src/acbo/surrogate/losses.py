@@ -21,6 +21,7 @@ def masked_logits(
     logits: Float[Array, " K"], set_mask: Bool[Array, " K"] | None = None
 ) -> Float[Array, " K"]:
     """Return logits in float32 or wider, minus infinity where there is no set."""
+    # bfloat16 keeps two to three digits, too few for differences of logs.
     coarse = logits.dtype.itemsize < 4
     wide = logits.astype(jnp.float32) if coarse else logits
     return wide if set_mask is None else jnp.where(set_mask, wide, -jnp.inf)
@@ -40,6 +41,8 @@ def _normalized(
 
 def _divergence(p: Float[Array, " K"], logits: Float[Array, " K"]) -> Float[Array, ""]:
     """Return KL(p || softmax(logits)); terms without expert probability are 0."""
+    # Both logs are made safe before they are chosen: 0 * log 0 is NaN, and so is its
+    # gradient behind a `where`.
     there = p > 0
     log_q = jnp.where(there, jax.nn.log_softmax(logits), 0.0)
     log_p = jnp.log(jnp.where(there, p, 1.0))

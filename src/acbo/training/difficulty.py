@@ -4,7 +4,7 @@ exact expert; with the small model and batch that the guide tests its step on.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 import jax
 import numpy as np
@@ -97,16 +97,54 @@ def collect_observational_data(
     return [replace(sample, metadata=notes) for sample in drawn]
 
 
+@overload
 def create_training_batch(
-    samples: Sequence[Sample], target_variable: str | None = None
-) -> TrainingBatch:
+    samples: Sequence[Sample], target_variable: str | None = None, /
+) -> TrainingBatch: ...
+@overload
+def create_training_batch(
+    scm: NamedSCM,
+    samples: Sequence[Sample],
+    target_variable: str | None = None,
+    standardize: bool = True,
+    is_count_data: bool = False,
+) -> dict[str, Any]: ...
+def create_training_batch(
+    scm: Any,
+    samples: Any = None,
+    target_variable: str | None = None,
+    standardize: bool = True,
+    is_count_data: bool = False,
+) -> TrainingBatch | dict[str, Any]:
     """Return a batch of one example: the samples, labeled by the exact posterior of a
     linear-Gaussian model, which averages over all graphs.
 
     The target defaults to the `target` in the metadata of the samples. The accuracy of
     the expert is its probability of the `true_parents` there, or of its likeliest set
-    where the truth is unknown.
+    where the truth is unknown. Given a model and its samples, return a dictionary with
+    the data tensor `x`, the true adjacency `g` and a description of them.
     """
+    if not isinstance(scm, NamedSCM):
+        return TrainingBatch([_example_of(scm, target_variable or samples)])
+    names, target = list(scm.names), target_variable or scm.target_name
+    kind = "count" if is_count_data else "default"
+    return {
+        "x": samples_to_avici_format(samples, names, target, standardize, kind),
+        "g": np.array([[(a, b) in scm.edges for b in names] for a in names]),
+        "is_count_data": is_count_data,
+        "target_variable": target,
+        "variable_order": names,
+        "metadata": {
+            "n_samples": len(samples),
+            "n_variables": len(names),
+            "standardization_type": kind if standardize else "none",
+        },
+    }
+
+
+def _example_of(
+    samples: Sequence[Sample], target_variable: str | None
+) -> TrainingExample:
     notes = samples[0].metadata if samples else {}
     target = target_variable or notes.get("target")
     if target is None:
@@ -130,8 +168,7 @@ def create_training_batch(
         info["true_parents"] = notes["true_parents"]
         accuracy = expert.parent_set_probs.get(frozenset(notes["true_parents"]), 0.0)
     difficulty = classify_difficulty(len(names), accuracy)
-    example = TrainingExample(x, target, names, expert, accuracy, info, difficulty)
-    return TrainingBatch([example])
+    return TrainingExample(x, target, names, expert, accuracy, info, difficulty)
 
 
 test_config = SurrogateTrainingConfig(

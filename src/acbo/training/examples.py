@@ -198,6 +198,7 @@ def encode_batch(
     )
     columns_of_targets = np.array([target for _, target, _, _ in coded])
     targets = padded[np.arange(len(padded)), :, columns_of_targets, TARGET]
+    # The target flag of a row tells data from padding: the six parts carry no mask.
     row_mask = targets > FLAG
     if not row_mask.any(axis=-1).all():
         raise ValueError(

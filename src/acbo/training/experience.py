@@ -147,6 +147,8 @@ def _collect(policy: PolicyParams, network: SurrogateNetwork) -> Trajectories:
     state, recipe = policy.state, policy.recipe
     reader = SetReader(network, policy.max_parents)
     environment = ExperimentEnvironment(reader, recipe.episodes)
+    # From the key and count of the learner alone: a run that was stopped plays the
+    # same episodes when it goes on.
     key = named_key(jax.random.fold_in(state.key, state.updates), "experience")
 
     def play(key: PRNGKeyArray, episode: Episode, observation: Any) -> Any:

@@ -196,6 +196,7 @@ def update_joint(
     """Run one round of both."""
     surrogate, seen = update_surrogate(state.surrogate, recipe.surrogate)
     reader = Surrogate(surrogate.network)
+    # A scan carries arrays alone; activation functions and sizes stay outside of it.
     arrays, rest = eqx.partition(state.policy, eqx.is_array)
 
     def improve(arrays: GRPOState, _: None):

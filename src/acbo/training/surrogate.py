@@ -155,6 +155,7 @@ def cross_entropy(
     """Return -E[log p] in nats; 0 where the logit is masked (-inf)."""
     there = jnp.isfinite(logits)
     safe = jnp.where(there, logits, 0.0)
+    # -log sigmoid(x) is softplus(-x), which neither overflows nor loses its gradient.
     lost = chance * jax.nn.softplus(-safe) + (1 - chance) * jax.nn.softplus(safe)
     return jnp.where(there, lost, 0.0)
 
@@ -213,6 +214,7 @@ def _bucket_losses(
     def one(data_key: PRNGKeyArray, key: PRNGKeyArray) -> Losses:
         data = draw_dataset(data_key, config)
         targets = exact_targets if config.exact else true_targets
+        # Without a key no block derives two keys of its own in vain.
         own = key if recipe.model.dropout > 0 else None
         wanted = targets(data, recipe.max_parents)
         return losses_of(network, data, wanted, own, recipe.max_parents)

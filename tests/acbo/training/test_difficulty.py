@@ -1,10 +1,12 @@
 """Oracle: the table of difficulties, the model of the samples, the guide's sizes."""
 
 import jax
+import numpy as np
 import pytest
 
 from acbo.named.model import create_linear_scm, get_parents
 from acbo.named.samples import sample_from_scm
+from acbo.named.tables import samples_to_avici_data
 from acbo.training.difficulty import (
     DIFFICULTIES,
     classify_difficulty,
@@ -67,6 +69,19 @@ def test_samples_are_labeled_by_the_exact_expert():
     assert unknown.expert_accuracy == unknown.expert_posterior.top_k_sets[0][1]
     with pytest.raises(ValueError, match="the target is unknown"):
         create_training_batch(plain)
+
+
+def test_a_model_and_its_samples_become_a_dictionary():
+    samples = sample_from_scm(SCM, 30, seed=1)
+    batch = create_training_batch(SCM, samples, is_count_data=False)
+    names, target = batch["variable_order"], batch["target_variable"]
+    assert (list(SCM.names), SCM.target_name) == (names, target)
+    expected = samples_to_avici_data(samples, names, target)
+    np.testing.assert_array_equal(batch["x"], expected)
+    pairs = {(names[i], names[j]) for i, j in zip(*np.nonzero(batch["g"]), strict=True)}
+    assert pairs == set(SCM.edges)
+    notes = {"n_samples": len(samples), "n_variables": len(names)}
+    assert batch["metadata"] == {**notes, "standardization_type": "default"}
 
 
 def test_sizes_of_the_guide():
