@@ -1,10 +1,9 @@
 """Benchmarks measure what they say: sizes, items, and the same work on both sides."""
 
-import numpy as np
 import pytest
 
 from acbo import benchmarks
-from acbo.benchmarks import Training, graph_batch, linear_rows
+from acbo.benchmarks import Training
 from causal_policies import SIZES, small_surrogate
 
 
@@ -16,21 +15,6 @@ def test_the_recipe_trains_on_full_data_of_one_size():
     assert data.observational[0] + data.interventional[0] == data.rows == 10
     assert (recipe.steps, recipe.steps_per_update, recipe.batches) == (4, 4, (3,))
     assert (recipe.model.dim, recipe.model.layers) == (8, 1)
-
-
-def test_batches_of_graphs_differ_in_names_and_sizes():
-    batches = [graph_batch(seed, (2, 4)) for seed in range(4)]
-    orders = {tuple(e.variable_order) for b in batches for e in b.examples}
-    assert len(orders) == 12
-    assert {len(order) for order in orders} == {2, 3, 4}
-
-
-def test_rows_of_a_linear_model_set_all_but_the_last():
-    values, intervened = linear_rows(6, 50)
-    assert values.shape == intervened.shape == (50, 6)
-    assert intervened.sum(axis=1).tolist() == [0] * 40 + [1] * 10
-    assert not intervened[:, -1].any()
-    assert set(np.abs(values[intervened])) == {2.0}
 
 
 @pytest.mark.slow

@@ -87,11 +87,6 @@ def test_first_rows_follow_the_model(begin):
     assert noise.std() == pytest.approx(0.5, rel=0.15)
 
 
-def test_too_many_first_rows_are_refused():
-    with pytest.raises(ValueError, match="5 rows do not fit into a capacity of 4"):
-        jax.eval_shape(lambda key: first_history(key, SCM, 3, 2, 4), KEY)
-
-
 def test_an_episode_adds_its_rows_to_the_history(episode):
     """Three steps after five rows, with room for seven: the oldest is dropped."""
     history, record = episode(KEY, "MINIMIZE")

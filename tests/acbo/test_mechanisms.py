@@ -22,7 +22,6 @@ from acbo.mechanisms import (
     Features,
     Formula,
     ShiftedMechanism,
-    activate,
     as_mechanism,
     create_linear_mechanism,
     create_root_mechanism,
@@ -40,13 +39,6 @@ ALL = jax.jit(
         jnp.arange(row.shape[0]), row
     )
 )
-
-
-def test_units_by_number():
-    x = np.linspace(-2, 2, 5).astype(np.float32)
-    for kind, function in FUNCTIONS.items():
-        found = activate(jnp.full(5, kind), jnp.asarray(x))
-        np.testing.assert_allclose(found, function(x), atol=1e-6)
 
 
 def test_a_mechanism_is_the_weighted_sum_of_its_units():

@@ -15,22 +15,11 @@ def test_channels_are_numbered_in_the_documented_order():
     assert tuple(range(CHANNELS)) == (VALUE, INTERVENED, TARGET)
 
 
-@pytest.mark.parametrize("given", ["MINIMIZE", "minimize", "Minimize"])
-def test_directions_in_any_case(given):
-    assert check_direction(given) == "MINIMIZE"
-
-
-@pytest.mark.parametrize(("direction", "sign"), [("MINIMIZE", 1), ("maximize", -1)])
-def test_the_better_of_two_outcomes_is_lower_after_the_sign(direction, sign):
-    assert lower_is_better(direction) == sign
-
-
-@pytest.mark.parametrize("given", ["", "MIN", "down"])
-def test_other_words_are_refused_by_name(given):
-    with pytest.raises(
-        ValueError, match=f"'{given.upper()}' is not known; .* There are: MINIMIZE, MAX"
-    ):
-        check_direction(given)
+def test_directions_in_any_case():
+    assert check_direction("Minimize") == "MINIMIZE"
+    assert (lower_is_better("MINIMIZE"), lower_is_better("maximize")) == (1, -1)
+    with pytest.raises(ValueError, match="'DOWN' is not known"):
+        check_direction("down")
 
 
 @pytest.mark.parametrize("bad", ["high", None, float("nan"), float("inf")])

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from acbo.cli import suggest as command
 from acbo.cli.app import app
 from acbo.policy.advisor import Suggestion
-from causal_policies import small_policy
 from causal_tables import chain_lines, write_table
 
 
@@ -58,16 +57,6 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     chances = [each["probability"] for each in record["variables"]]
     assert sum(chances) == pytest.approx(1.0, abs=1e-5)
     assert chances == sorted(chances, reverse=True)
-
-
-@pytest.mark.slow
-def test_a_real_policy(call, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "load_policy", small_policy)
-    path = write_table(tmp_path)
-    record = json.loads(call(path, "--target", "Y", "--json").output)
-    (name,) = record["suggestion"]
-    assert name in ("X", "Z")
-    assert sum(e["probability"] for e in record["variables"]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Oracle: Gaussian processes over rows and candidates together (causal_curves).
-
-Oracle: many draws of the curves' Gaussian processes in NumPy (causal_curves).
+"""Oracle: Gaussian processes over rows and candidates together, and many draws of them,
+in NumPy (causal_curves).
 """
 
 import itertools
@@ -136,9 +135,8 @@ def test_to_do_the_same_again_gains_nothing():
     assert (np.delete(found[2], 2) > 1e-2).all()
 
 
-@pytest.mark.parametrize("columns", [[3, 1, 0, 2]])
-def test_the_order_of_rows_and_variables_changes_nothing(columns):
-    rows = RANDOM.permutation(len(MADE))
+def test_the_order_of_rows_and_variables_changes_nothing():
+    columns, rows = [3, 1, 0, 2], RANDOM.permutation(len(MADE))
     turn = lambda x: x[rows][:, columns]
     moved = DATA._replace(
         place=turn(DATA.place),

@@ -129,13 +129,6 @@ def test_a_drawn_move_is_as_likely_as_its_evaluation(choices, evaluate):
     np.testing.assert_allclose(again.log_prob, choices.log_prob, rtol=1e-4, atol=1e-4)
 
 
-def test_entropy_is_the_mean_of_minus_the_log_probability(choices, evaluate):
-    found = float(evaluate(OUTLOOK, choices.action).entropy[0])
-    log_prob = np.asarray(choices.log_prob)
-    error = 4 * log_prob.std() / np.sqrt(DRAWS)
-    assert abs(found + log_prob.mean()) < error
-
-
 def test_entropy_by_hand(scores, choices, evaluate):
     logits = np.asarray(scores.logits, float).reshape(-1)
     probs = np.exp(logits - logits.max())

@@ -102,28 +102,28 @@ def test_scores_forget_units_and_places():
     )
 
 
-N_STATISTICS, D_STATISTICS = 10, 4
+ROWS = 10
 PAIRS = jax.jit(pair_statistics)
 
 
-def make_statistics(seed=0, filled=N_STATISTICS, observed=6):
+def make_statistics(seed=0, filled=ROWS, observed=6):
     """Scores with interventions in the last rows; the target, 3, is never set."""
     random = np.random.default_rng(seed)
-    z = random.normal(size=(N_STATISTICS, D_STATISTICS)).astype(np.float32)
+    z = random.normal(size=(ROWS, D)).astype(np.float32)
     z[:, 1] += 0.8 * z[:, 0]
     z[:, 3] -= 1.5 * z[:, 1]
-    intervened = np.zeros((N_STATISTICS, D_STATISTICS), bool)
+    intervened = np.zeros((ROWS, D), bool)
     intervened[
-        np.arange(observed, N_STATISTICS),
-        random.integers(0, D_STATISTICS - 1, N_STATISTICS - observed),
+        np.arange(observed, ROWS),
+        random.integers(0, D - 1, ROWS - observed),
     ] = True
-    row_mask = np.arange(N_STATISTICS) < filled
+    row_mask = np.arange(ROWS) < filled
     intervened &= row_mask[:, None]
     return (
         np.where(row_mask[:, None], z, 0),
         intervened,
         row_mask,
-        np.ones(D_STATISTICS, bool),
+        np.ones(D, bool),
     )
 
 
@@ -196,30 +196,30 @@ def test_moments_leave_out_the_rows_where_the_effect_was_set():
     z, intervened, row_mask, _ = make_statistics()
     free = (row_mask[:, None] & ~intervened).astype(np.float32)
     found = moments_by_effect(jnp.asarray(z), jnp.asarray(free))
-    for j in range(D_STATISTICS):
-        rows = np.column_stack([z, np.ones(N_STATISTICS)])[free[:, j] > 0]
+    for j in range(D):
+        rows = np.column_stack([z, np.ones(ROWS)])[free[:, j] > 0]
         np.testing.assert_allclose(found[j], rows.T @ rows, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("filled", "observed"),
-    [(N_STATISTICS, N_STATISTICS), (N_STATISTICS, 6), (7, 4), (5, 0)],
+    [(ROWS, ROWS), (ROWS, 6), (7, 4), (5, 0)],
 )
 def test_every_feature_of_every_pair(filled, observed):
     z, intervened, row_mask, there = make_statistics(filled, filled, observed)
     found = np.asarray(PAIRS(z, intervened, row_mask, there))
-    assert found.shape == (D_STATISTICS, D_STATISTICS, PAIR_FEATURES)
+    assert found.shape == (D, D, PAIR_FEATURES)
     double = z.astype(float)
-    fits = [ridge(double[row_mask & ~intervened[:, j]], j) for j in range(D_STATISTICS)]
+    fits = [ridge(double[row_mask & ~intervened[:, j]], j) for j in range(D)]
     slope, t = (np.stack(part, axis=1) for part in zip(*fits, strict=True))
-    for i in range(D_STATISTICS):
-        for j in range(D_STATISTICS):
+    for i in range(D):
+        for j in range(D):
             if observed == 0 or i == j:  # correlations of nothing or of oneself
                 continue
             expected = expected_features(double, intervened, row_mask, i, j, slope, t)
             np.testing.assert_allclose(found[i, j], expected, rtol=2e-3, atol=2e-3)
     assert np.isfinite(found).all()
-    np.testing.assert_array_equal(found[..., -1], np.eye(D_STATISTICS))
+    np.testing.assert_array_equal(found[..., -1], np.eye(D))
 
 
 def test_rows_and_padding_change_nothing():
@@ -231,7 +231,7 @@ def test_rows_and_padding_change_nothing():
     assert not np.asarray(plain)[2].any()
     assert not np.asarray(plain)[:, 2].any()
     filled = np.where(row_mask[:, None] | ~there, z, 9.0).astype(np.float32)
-    order = np.random.default_rng(1).permutation(N_STATISTICS)
+    order = np.random.default_rng(1).permutation(ROWS)
     shuffled = PAIRS(filled[order], intervened[order], row_mask[order], there)
     np.testing.assert_allclose(shuffled, plain, atol=1e-5)
 

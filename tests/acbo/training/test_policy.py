@@ -101,12 +101,6 @@ def test_the_policy_comes_to_choose_as_the_expert(key):
 
 
 @pytest.mark.slow
-def test_an_empty_batch_is_refused():
-    with pytest.raises(ValueError, match="batch_size=0"):
-        dataclasses.replace(RECIPE, batch_size=0)
-
-
-@pytest.mark.slow
 def test_an_expert_of_pairs_is_refused(key):
     state = start_cloning(key, RECIPE)
     with pytest.raises(TypeError, match="RandomPairs sets several"):
@@ -131,9 +125,11 @@ def test_both_learners_move_in_every_round(key):
         assert not np.allclose(before, after, atol=0)
 
 
-def test_rounds_without_the_policy_are_refused():
-    with pytest.raises(ValueError, match="policy_updates=0"):
+def test_empty_batches_and_rounds_are_refused():
+    with pytest.raises(ValueError, match="policy_updates=0 must be at least 1"):
         JointRecipe(policy_updates=0)
+    with pytest.raises(ValueError, match="batch_size=0 must be at least 1"):
+        dataclasses.replace(RECIPE, batch_size=0)
 
 
 def test_the_shipped_models_are_those_of_the_recipes():
