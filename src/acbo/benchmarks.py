@@ -155,8 +155,7 @@ class Training:
 
     def shapes(self) -> dict[str, int]:
         """Return the sizes for a record."""
-        names = ("dim", "layers", "variables", "rows", "batch", "steps")
-        return {name: getattr(self, name) for name in names}
+        return {name: size for name, size in vars(self).items() if name != "model"}
 
 
 def surrogate_benchmark(

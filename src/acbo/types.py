@@ -1,10 +1,12 @@
 """Words of the domain: channels of a data tensor, directions, checks of values."""
 
+import importlib
 from collections.abc import Collection, Set
 from typing import Any, Literal
 
 from jaxtyping import Array, Float, Int
 
+from jaxrig.machine import missing_extra
 from jaxrig.settings import nearest
 
 # Channels of the data tensor [rows, variables, 3].
@@ -45,3 +47,11 @@ def as_float(value: Any, what: str) -> float:
     if number - number != 0.0:
         raise ValueError(f"{what} is {number}: give a finite number")
     return number
+
+
+def import_extra(name: str, what: str) -> Any:
+    """Return a library of the extra `causal`; ImportError says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise missing_extra(f"{what} need {name}", "causal") from error

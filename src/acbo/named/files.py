@@ -21,9 +21,8 @@ from acbo.named.names import (
     sort_names,
 )
 from acbo.named.tables import DataTable, frame_to_table
-from acbo.types import as_float
+from acbo.types import as_float, import_extra
 from jaxrig.atomic import atomic_write
-from jaxrig.machine import missing_extra
 
 FORMAT = "acbo linear model"
 INTERCEPT = "(Intercept)"  # pgmpy's name for the constant of a regression
@@ -172,7 +171,7 @@ def to_networkx(scm: NamedSCM) -> Any:
     Nodes carry `hidden` and `target` flags. Linear models also have `intercept` and
     `noise` on nodes, and `coefficient` on edges.
     """
-    graph = _import_networkx().DiGraph()
+    graph = import_extra("networkx", "digraphs").DiGraph()
     for name in (*scm.names, *scm.hidden):
         is_target = name == scm.target_name
         graph.add_node(name, hidden=name in scm.hidden, target=is_target)
@@ -239,14 +238,6 @@ def read_graph(
     edges = check_edges(known, pairs)
     sort_names(known, edges)
     return known, edges
-
-
-def _import_networkx() -> Any:
-    try:
-        import networkx
-    except ImportError as error:
-        raise missing_extra("graphs as digraphs need networkx", "causal") from error
-    return networkx
 
 
 def _as_pairs(graph: Any) -> Iterable[Any]:

@@ -1,13 +1,7 @@
-"""Names outside compiled code: what a name may be, directed graphs over names, and the
-columns that names stand for.
-"""
+"""Names outside compiled code: what a name may be, and directed graphs over names."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
-
-import numpy as np
-from jaxtyping import Bool
 
 from acbo.types import check_known
 from jaxrig.static import freeze
@@ -98,28 +92,3 @@ class FrozenMap(Mapping[str, V]):
 
     def __repr__(self) -> str:
         return repr(self._items)
-
-
-@dataclass(frozen=True)
-class Codec:
-    """Maps names to columns and back."""
-
-    names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        check_names(self.names)
-
-    def index(self, name: str) -> int:
-        """Return the column of a name; ValueError listing the names if unknown."""
-        check_known(name, self.names)
-        return self.names.index(name)
-
-    def mask(self, names: Iterable[str]) -> Bool[np.ndarray, " d"]:
-        """Return True at the columns of these names."""
-        found = np.zeros(len(self.names), bool)
-        found[[self.index(name) for name in names]] = True
-        return found
-
-    def members(self, mask: Iterable[Any]) -> frozenset[str]:
-        """Return the names of the columns where the mask is True."""
-        return frozenset(n for n, m in zip(self.names, mask, strict=True) if m)

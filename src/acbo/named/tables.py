@@ -17,11 +17,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from acbo.mechanisms import plain_numbers
-from acbo.named.names import Codec, check_known, check_names
+from acbo.named.names import check_known, check_names
 from acbo.named.samples import Sample
-from acbo.types import CHANNELS, INTERVENED, TARGET, VALUE, check_direction
+from acbo.types import (
+    CHANNELS,
+    INTERVENED,
+    TARGET,
+    VALUE,
+    check_direction,
+    import_extra,
+)
 from jaxrig.atomic import atomic_write
-from jaxrig.machine import missing_extra
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -39,7 +45,8 @@ class DataTable:
 
     def index(self, name: str) -> int:
         """Return the column of a name; ValueError listing the names if unknown."""
-        return Codec(self.names).index(name)
+        check_known(name, self.names)
+        return self.names.index(name)
 
 
 def frame_to_table(
@@ -66,17 +73,17 @@ def frame_to_table(
         cells = frame[TARGETS_COLUMN].tolist()
         sets = [_parse(cell, order, row) for row, cell in enumerate(cells, 1)]
         _check_target(sets, target)
-        flags = np.stack([Codec(order).mask(found) for found in sets])
+        flags = np.array([[name in found for name in order] for found in sets])
     return DataTable(order, values, flags)
 
 
 def table_to_frame(table: DataTable) -> Any:
     """Return a pandas frame of the values and the names that were set in each row."""
-    pandas = import_pandas()
-    codec = Codec(table.names)
+    pandas = import_extra("pandas", "tables")
     values = plain_numbers(table.values)
     frame = pandas.DataFrame(values, columns=list(table.names))
-    sets = [sorted(codec.members(row)) for row in table.intervened]
+    names = np.array(table.names)
+    sets = [sorted(names[row].tolist()) for row in table.intervened]
     for found in sets:
         split = [name for name in found if re.search("[,;]", name)]
         if split and len(found) > 1:
@@ -94,7 +101,7 @@ def read_csv(
     target: str | None = None,
 ) -> DataTable:
     """Read a CSV file with a header line, checked as by `frame_to_table`."""
-    pandas = import_pandas()
+    pandas = import_extra("pandas", "tables")
     try:
         frame = pandas.read_csv(path, skipinitialspace=True)
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
@@ -118,17 +125,8 @@ def observed_ranges(table: DataTable) -> dict[str, tuple[float, float]]:
     return {name: (float(low[i]), float(high[i])) for i, name in enumerate(table.names)}
 
 
-def import_pandas() -> Any:
-    """Return the library, or raise an ImportError that says how to get it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise missing_extra("tables need pandas", "causal") from error
-    return pandas
-
-
 def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
-    pandas = import_pandas()
+    pandas = import_extra("pandas", "tables")
     if isinstance(column, pandas.DataFrame):
         raise ValueError(f"column {name!r} is a duplicate: names must be unique")
     found = pandas.to_numeric(column, errors="coerce")
@@ -156,7 +154,7 @@ def _check_varies(values: np.ndarray, names: Sequence[str]) -> None:
 
 def _parse(cell: Any, names: Sequence[str], row: int) -> frozenset[str]:
     """Return the names in one cell: text, a list or set, or nothing (None, NaN, "")."""
-    empty = cell is None or cell is import_pandas().NA
+    empty = cell is None or cell is import_extra("pandas", "tables").NA
     if empty or (isinstance(cell, float) and np.isnan(cell)):
         return frozenset()
     if isinstance(cell, str):
@@ -211,7 +209,8 @@ def samples_to_avici_format(
     tensor[..., VALUE] = _standardize(values, kind)
     tensor[..., INTERVENED] = flags
     if target_variable is not None:
-        tensor[:, Codec(names).index(target_variable), TARGET] = 1.0
+        check_known(target_variable, names)
+        tensor[:, names.index(target_variable), TARGET] = 1.0
     return jnp.asarray(tensor, dtype=float)
 
 
@@ -231,14 +230,18 @@ def _stack_samples(
     if not samples:
         raise ValueError("no samples: give at least one")
     order = sorted(samples[0].values) if variable_order is None else variable_order
-    codec = Codec(tuple(order))
+    names = check_names(tuple(order))
     for number, sample in enumerate(samples, 1):
-        missing = [name for name in codec.names if name not in sample.values]
+        missing = [name for name in names if name not in sample.values]
         if missing:
             raise ValueError(f"sample {number} has no value of {missing[0]!r}")
-    values = [[sample.values[name] for name in codec.names] for sample in samples]
-    flags = [codec.mask(sample.intervention_targets) for sample in samples]
-    return codec.names, np.asarray(values, dtype=np.float64), np.stack(flags)
+        for target in sample.intervention_targets:
+            check_known(target, names)
+    values = [[sample.values[name] for name in names] for sample in samples]
+    flags = [
+        [name in sample.intervention_targets for name in names] for sample in samples
+    ]
+    return names, np.asarray(values, dtype=np.float64), np.array(flags)
 
 
 def _standardize(values: Float[np.ndarray, "n d"], kind: str) -> np.ndarray:

@@ -134,10 +134,7 @@ def _clearance(
     arc: Arc, others: Float[np.ndarray, "n two"], room: Float[np.ndarray, " two"]
 ) -> float:
     """Return the smallest distance to the other places, in units of the room needed."""
-    if not len(others):
-        return np.inf
-    gaps = np.abs(arc.at(SAMPLES)[:, None] - others[None]) / room
-    return float(gaps.max(axis=-1).min())
+    return float(_room(arc.at(SAMPLES), others, room).min()) if len(others) else np.inf
 
 
 def shown_edges(
@@ -227,15 +224,10 @@ def check_probs(
     return given
 
 
-def node_widths(names: Sequence[str]) -> Float[np.ndarray, " d"]:
-    """Return the width of each name, within limits."""
-    wanted = [text_width(name) + 22 for name in names]
-    return np.clip(wanted, NODE_WIDTH, WIDEST_NODE)
-
-
 def place_nodes(names: Sequence[str], probs: Float[np.ndarray, "d d"]) -> Placement:
     """Return places and sizes of the variables."""
-    layout, widths = lay_out(probs), node_widths(names)
+    layout, wanted = lay_out(probs), [text_width(name) + 22 for name in names]
+    widths = np.clip(wanted, NODE_WIDTH, WIDEST_NODE)
     columns = range(layout.column.max() + 1)
     wide = np.array([widths[layout.column == c].max() for c in columns])
     gap = GAP_ACROSS * (WIDER if len(names) > MANY else 1.0)

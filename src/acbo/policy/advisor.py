@@ -220,12 +220,6 @@ def _advice(
     )
 
 
-def _sample(
-    network: PolicyNetwork, key: PRNGKeyArray, observation: PolicyObservation
-) -> Any:
-    return network.sample(key, observation)
-
-
 @functools.cache
 def _compiled_advice() -> Any:
     """Compile for one trace per bucket of variables and rows; beyond 512 rows, one per
@@ -239,7 +233,9 @@ def _compiled_advice() -> Any:
     return compile_once(_advice, max_traces=64, compiler_options=options)
 
 
-_compiled_sample = compile_once(_sample, max_traces=64)  # see `_compiled_advice`
+_compiled_sample = compile_once(
+    PolicyNetwork.sample, max_traces=64
+)  # see `_compiled_advice`
 
 
 def save_policy(path: Path | str, network: PolicyNetwork) -> Path:

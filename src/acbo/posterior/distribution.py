@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrig.machine import missing_extra
+from acbo.types import import_extra
 
 ParentSet = frozenset[str]
 
@@ -113,11 +113,7 @@ class ParentSetPosterior:
 
         Edges carry their probability as attribute `probability`.
         """
-        try:
-            import networkx as nx
-        except ImportError as error:
-            raise missing_extra("graphs need networkx", "causal") from error
-        graph = nx.DiGraph()
+        graph = import_extra("networkx", "digraphs").DiGraph()
         chances = self.parent_probs()
         graph.add_nodes_from([*chances, self.target_variable])
         for name, chance in chances.items():

@@ -117,14 +117,9 @@ def parent_posterior(
     be have -inf. `prior` is "order" (graphs count once for each order they fit; fit for
     single precision) or "dag" (each graph counts once; rounding grows with d).
     """
-    scores = constrained_scores(
-        gather_statistics(values, intervened, row_mask, var_mask),
-        var_mask,
-        required,
-        forbidden,
-        max_parents=max_parents,
-        score_prior=score_prior,
-    )
+    statistics = gather_statistics(values, intervened, row_mask, var_mask)
+    options = {"max_parents": max_parents, "score_prior": score_prior}
+    scores = constrained_scores(statistics, var_mask, required, forbidden, **options)
     return parent_set_log_probs(scores, target, max_parents, prior)
 
 
@@ -141,14 +136,9 @@ def edge_posterior(
     score_prior: ScorePrior | None = None,
 ) -> Float[Array, "d d"]:
     """Return P(i causes j | data) for all pairs [i, j]; see `parent_posterior`."""
-    scores = constrained_scores(
-        gather_statistics(values, intervened, row_mask, var_mask),
-        var_mask,
-        required,
-        forbidden,
-        max_parents=max_parents,
-        score_prior=score_prior,
-    )
+    statistics = gather_statistics(values, intervened, row_mask, var_mask)
+    options = {"max_parents": max_parents, "score_prior": score_prior}
+    scores = constrained_scores(statistics, var_mask, required, forbidden, **options)
     return edge_probs(scores, max_parents, prior)
 
 

@@ -292,7 +292,9 @@ def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
     examples = list(batch.examples)
     if not examples:
         raise ValueError("Cannot convert empty batch: it has no examples")
-    largest = _largest_set(batch)
+    experts = [e.expert_posterior.parent_set_probs for e in examples]
+    sizes = [len(members) for expert in experts for members in expert]
+    largest = max(batch.max_parent_size, *sizes)
     columns = variable_bucket(max(len(e.variable_order) for e in examples))
     rows = row_bucket(max(len(e.observational_data) for e in examples))
     room = set_bucket(columns, largest)
@@ -318,12 +320,3 @@ def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
         [list(e.variable_order) for e in examples],
         [e.target_variable for e in examples],
     )
-
-
-def _largest_set(batch: TrainingBatch) -> int:
-    sizes = [
-        len(members)
-        for example in batch.examples
-        for members in example.expert_posterior.parent_set_probs
-    ]
-    return max(batch.max_parent_size, *sizes)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acbo.named.names import (
-    Codec,
     FrozenMap,
     check_edges,
     check_known,
@@ -61,15 +60,6 @@ def test_without_edges_the_given_order_stays():
 def test_wrong_names_and_edges_are_named(call, words):
     with pytest.raises(ValueError, match=words):
         call()
-
-
-def test_names_and_columns():
-    codec = Codec(("b", "a", "c"))
-    assert codec.index("a") == 1
-    assert codec.mask({"c", "b"}).tolist() == [True, False, True]
-    assert codec.members(codec.mask({"c", "b"})) == {"b", "c"}
-    with pytest.raises(ValueError, match=r"'q' is not known; .* There are: b, a, c"):
-        codec.index("q")
 
 
 def test_a_frozen_map_is_a_read_only_copy_that_hashes_by_value():
