@@ -128,7 +128,7 @@ class Report:
                 "cell": result.cell.name,
                 "system": result.system,
                 "metric": name,
-                "mean": [_finite(x) for x in np.mean(curve, 0, np.float64).tolist()],
+                "mean": [_finite(float(x)) for x in curve.astype(np.float64).mean(0)],
             }
             for result in self.results
             for name, curve in result.curves.items()
