@@ -67,9 +67,7 @@ def information_gain(
 
 
 def chosen_variables(action: Any, d: int) -> Bool[Array, " d"]:
-    """Return which variables an action sets: one with a `variable`, or several in a
-    `mask`.
-    """
+    """Return which variables an action sets: its `variable`, or those of its `mask`."""
     if hasattr(action, "mask"):
         return action.mask
     return jnp.arange(d) == action.variable

@@ -87,9 +87,7 @@ class Steps:
 
 
 def document_steps() -> Steps:
-    """Return one model, loss, optimizer and batch, of the size that users were
-    told of.
-    """
+    """Return the model, loss, optimizer and batch of the users' guide."""
     model, params = create_test_model()
     given = model, optax.adam(LEARNING_RATE), kl_divergence_loss, test_config
     compiled = create_jax_surrogate_train_step(*given)
@@ -102,9 +100,7 @@ def document_steps() -> Steps:
 def step_benchmark(
     repeats: int = 20, eager: bool = False, steps: Steps | None = None
 ) -> list[Measurement]:
-    """Return the compiled step; with `eager`, in turns with the one that is not
-    compiled.
-    """
+    """Time the compiled step; with `eager`, in turns with the uncompiled one."""
     steps = steps or document_steps()
     runs = steps.timed()
     if not eager:  # its first call takes a minute, for hundreds of small programs
@@ -181,9 +177,7 @@ def surrogate_benchmark(
 
 
 def linear_rows(d: int, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of a random linear model, and which cells were set (in the last
-    fifth).
-    """
+    """Return rows of a random linear model, and which cells were set."""
     random = np.random.default_rng(seed)
     weights = np.triu(random.normal(size=(d, d)) * (random.random((d, d)) < 0.3), 1)
     intervened = np.zeros((rows, d), bool)
@@ -246,9 +240,7 @@ def grpo_benchmark(
 
 
 def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
-    """Return as many examples as in the guide, with random names, sizes, targets and
-    experts.
-    """
+    """Return a batch of the guide's size with random names, sizes and experts."""
     random = np.random.default_rng(seed)
     rows, examples = DOCUMENT["rows"], []
     for _ in range(DOCUMENT["examples"]):
@@ -268,9 +260,7 @@ def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
 def count_compilations(
     graphs: int = 20, sizes: tuple[int, int] = (2, 4), steps: Steps | None = None
 ) -> dict[str, int]:
-    """Return how often the compiled step compiles over batches of graphs of one
-    bucket.
-    """
+    """Count the compilations of one step over batches of different graphs."""
     steps = steps or document_steps()
     params, memory, _, key = steps.args
     for seed in range(graphs):

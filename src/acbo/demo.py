@@ -98,9 +98,7 @@ def problem_parts(run: Run, policy: Policy) -> list[Part]:
 
 
 def held_out(policy: Any) -> Report:
-    """Evaluate the policy, chance and exact Thompson sampling on the same held-out
-    models.
-    """
+    """Evaluate the policy, chance and exact Thompson sampling on held-out models."""
     systems = {
         "policy": policy,
         "exact Thompson": ExactThompson(),

@@ -84,9 +84,7 @@ def first_history(
     capacity: int,
     clip_to_range: bool = False,
 ) -> History:
-    """Return observational rows, then rows with one random allowed variable set at
-    random.
-    """
+    """Return observational rows, then rows with one random variable set at random."""
     draw, act = jax.random.split(key)
     nothing = no_intervention(scm.size)
     rows = observational + interventional

@@ -124,9 +124,7 @@ def collider(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
 
 
 def mixed(key: PRNGKeyArray, size: Size, d: int) -> RandomGraph:
-    """Draw one or two causes and a chain of two or three into the target; the rest
-    attach at random.
-    """
+    """Draw one or two causes and a chain into the target; the rest attach anywhere."""
     _, ordered = _order_masks(size, d)
     place, many, causes, length, rest = jax.random.split(key, 5)
     target = jax.random.randint(place, (), jnp.minimum(2, size - 1), size)

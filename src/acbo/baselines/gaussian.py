@@ -40,9 +40,7 @@ def condition(
     points: Float[Array, "m ..."],
     noise: Float[Array, ""],
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    """Return mean and variance at points, given places, outcomes and which of them
-    count.
-    """
+    """Return mean and variance at points, given places, outcomes and a mask."""
     x, y, mask = seen
     # A row that does not count has variance 1 and no covariance: shapes stay fixed,
     # and it moves no prediction.

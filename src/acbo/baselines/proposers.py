@@ -36,9 +36,7 @@ def value_at(spec: ProblemSpec, share: Float[Array, ""]) -> Float[Array, " d"]:
 
 
 def value_grid(spec: ProblemSpec, count: int) -> Float[Array, "d count"]:
-    """Return evenly spaced values of each variable, both ends of its range among
-    them.
-    """
+    """Return evenly spaced values of each variable, from end to end of its range."""
     shares = jnp.linspace(0.0, 1.0, count)
     return jax.vmap(lambda share: value_at(spec, share), out_axes=1)(shares)
 

@@ -104,9 +104,7 @@ class Correlation(Predictor):
     count: int = eqx.field(static=True, default=1)
 
     def read(self, seen: Evidence) -> Prediction:
-        """Return parent probabilities: above one half for the chosen, below for the
-        rest.
-        """
+        """Return parent probabilities: above one half for the chosen alone."""
         values, target, allowed = seen.values, seen.target, seen.candidates
         free = seen.row_mask & ~seen.intervened[:, target]
         free = free.astype(values.dtype)
@@ -146,7 +144,5 @@ def exact_predictor(max_parents: int = 3) -> SetPosterior:
 
 
 def local_predictor(max_parents: int = 3) -> SetPosterior:
-    """Return scores of the target's own regressions only, which take children for
-    parents.
-    """
+    """Return scores of the target's own regressions: children look like parents."""
     return SetPosterior(local_posterior, max_parents)

@@ -83,9 +83,7 @@ def read_experiments(
     ranges: Sequence[str],
     settable: str,
 ) -> Given:
-    """Return the table as experiments with a range for every variable that may be
-    set.
-    """
+    """Return the table as experiments, with a range for each settable variable."""
     given = parse_ranges(ranges)
     table = read_csv(path, target=target)
     wanted = split_names(settable)

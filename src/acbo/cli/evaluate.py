@@ -47,9 +47,7 @@ DRAWN = ("surrogate", "exact", "regression"), ("policy", "exact_thompson", "rand
 
 
 def find_systems(names: Sequence[str]) -> dict[str, Any]:
-    """Return systems by name, all of them if none is named; models load only when
-    needed.
-    """
+    """Return systems by name, all if none is named; only these are loaded."""
     known = {
         "surrogate": load_surrogate,
         "policy": lambda: load_policy().proposer(),
@@ -132,9 +130,7 @@ def report_table(
     metrics: Sequence[str],
     title: str,
 ) -> Table:
-    """Return a line for each cell and system: means with intervals, tests of the
-    first.
-    """
+    """Return a line for each cell and system: means, intervals and tests."""
     lines: dict[tuple[str, str], dict[str, str]] = {}
     tested = [name for name in references if any(name == row["system"] for row in rows)]
     for row in rows:

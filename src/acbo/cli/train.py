@@ -61,9 +61,7 @@ class Sizes:
     shipped: bool = False
 
     def changes(self, **names: str) -> dict[str, Any]:
-        """Return what was chosen among these fields, under the recipe's names for
-        them.
-        """
+        """Return what was chosen of these fields, under the recipe's names."""
         found = {new: getattr(self, own) for new, own in names.items()}
         return {name: value for name, value in found.items() if value is not None}
 

@@ -163,9 +163,7 @@ class _Harness:
         *what: Any,
         rows: bool = True,
     ) -> ChunkedMap:
-        """Return the function over chunks of problems, made once for shapes of one
-        kind.
-        """
+        """Return the function over chunks of problems, made once for each shape."""
         d = self._protocol.bucket(cell.size)
         given = (cell.observational, cell.interventional) if rows else ()
         # What a program depends on: families share it, since models are arrays.

@@ -74,9 +74,7 @@ class Report:
         return found[0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one record per cell, system and measure, with interval and paired
-        tests.
-        """
+        """Return a record per cell, system and measure, with interval and tests."""
         return [row for result in self.results for row in self._rows_of(result)]
 
     def _rows_of(self, result: Result) -> Iterator[dict[str, Any]]:

@@ -58,9 +58,7 @@ def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) ->
 def parent_f1(
     probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
 ) -> Score:
-    """Return the harmonic mean of precision and recall of {i : P(i is a parent) >
-    threshold}.
-    """
+    """Return the harmonic mean of precision and recall at the threshold."""
     called = (probs > threshold) & mask
     total = _count(called) + _count(parents & mask)
     return _ratio(2.0 * _count(called & parents), total)
@@ -73,9 +71,7 @@ def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
 
 
 def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return the average precision; variables of equal score share one threshold. NaN
-    without parents.
-    """
+    """Return the average precision, ties at one threshold; NaN without parents."""
     true = parents & mask
     reached = _at_least(probs, mask)
     hits = _count(reached & true[..., None, :])
@@ -123,9 +119,7 @@ def exact_set(
 
 
 def log_loss(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return the mean negative log probability of each variable being a parent or not,
-    in nats.
-    """
+    """Return the mean negative log probability of each variable's truth, in nats."""
     each = -jnp.log(jnp.maximum(jnp.where(parents, probs, 1.0 - probs), SMALLEST))
     return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
 
@@ -149,9 +143,7 @@ def simple_regret(
     optimum: Float[Array, "*batch"],
     direction: str = "MINIMIZE",
 ) -> Float[Array, "*batch steps"]:
-    """Return how far the best outcome up to each step is from the optimum, 0 at
-    best.
-    """
+    """Return how far the best outcome up to each step is from the optimum."""
     gap = best_so_far(outcomes, direction) - optimum[..., None]
     return lower_is_better(direction) * gap
 
@@ -181,9 +173,7 @@ class Reliability(eqx.Module):
 
     @property
     def error(self) -> Float[Array, "*batch"]:
-        """Return the expected calibration error: the mean gap of the bins, weighted by
-        count.
-        """
+        """Return the expected calibration error: the mean gap, weighted by count."""
         gap = jnp.abs(self.predicted - self.happened).sum(-1)
         return gap / jnp.maximum(self.count.sum(-1), 1.0)
 
@@ -323,9 +313,7 @@ def _parents(task: Task) -> tuple[Bool[Array, " d"], Bool[Array, " d"]]:
 
 
 def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> Scores:
-    """Return how well a predictor tells the parents of the target from the `rows`
-    given.
-    """
+    """Return how well a predictor tells the target's parents from `rows` rows."""
     seen, scm = task.history, task.scm
     values, intervened = seen.values[:rows], seen.intervened[:rows]
     probs, sets = predictor.predict(
@@ -344,9 +332,7 @@ def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> 
 
 
 def find_optimum(task: Task, protocol: Protocol) -> Float[Array, ""]:
-    """Return the best mean outcome over single interventions, on the problem's own
-    noise.
-    """
+    """Return the best mean outcome over single interventions, on the task's noise."""
     sign = jnp.asarray(lower_is_better(protocol.direction))
     noise = common_noise(task.key, task.scm, protocol.draws)
     found = best_on_noise(

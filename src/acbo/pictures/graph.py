@@ -311,9 +311,7 @@ def label_spot(
     taken: list[Float[np.ndarray, " two"]],
     lines: Float[np.ndarray, "n two"],
 ) -> Float[np.ndarray, " two"]:
-    """Find a place beside an edge, clear of labels and other edges if possible, and add
-    it to `taken`.
-    """
+    """Find a free place beside an edge for its label, and add it to `taken`."""
     along = arc.stop - arc.start
     side = np.array([along[1], -along[0]]) / max(np.hypot(*along), 1e-9)
     pulled = float(side @ (arc.control - arc.start))

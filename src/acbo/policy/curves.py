@@ -49,9 +49,7 @@ class Curve(NamedTuple):
 
 
 class RegressionRows(NamedTuple):
-    """Rows as regressions of each variable see them; `place` runs from 0 to 1 over its
-    range.
-    """
+    """Rows as each variable's regression sees them; `place` is 0 to 1 in its range."""
 
     place: Float[Array, "n d"]
     outcome: Float[Array, " n"]

@@ -140,9 +140,7 @@ def _summary(
     spec: ProblemSpec,
     counts: Array,
 ) -> AcquisitionState:
-    """Return what rewards look at; the entropy is that of independent edges to the
-    target.
-    """
+    """Return what rewards look at; the entropy takes edges as independent."""
     chance = edges[:, spec.target]
     inside = jnp.clip(chance, 1e-6, 1 - 1e-6)
     entropy = -(inside * jnp.log(inside) + (1 - inside) * jnp.log1p(-inside))

@@ -151,9 +151,7 @@ def sum_orders_into(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]
 
 
 def sum_orders_out(sums: Float[Array, "d subsets"]) -> Float[Array, " subsets"]:
-    """Return log weight of all orders of the rest, with their graphs, after W came
-    first.
-    """
+    """Return log weight of all orders of the rest, with their graphs, after W."""
     return _sum_levels(sums, outward=True)
 
 

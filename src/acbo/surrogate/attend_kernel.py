@@ -59,9 +59,7 @@ class Shape:
         return min(self.wide, max(LOOKED_BACK // self.wide, FEWEST))
 
     def spec(self, *rest: int) -> pallas.BlockSpec:
-        """Return the block of a line number and a head, in an array of cells and
-        heads.
-        """
+        """Return the block of a line and a head in an array of cells and heads."""
         zeros = (0,) * (len(rest) - 1)
         if self.axis == 1:
             block, at = (self.together, self.long), lambda a: (a, 0)
@@ -78,9 +76,7 @@ class Shape:
 
 
 def fits(places: int, size: int) -> bool:
-    """Return whether the kernel takes lines of so many places, and heads of such a
-    size.
-    """
+    """Return whether the kernel takes lines and heads of these sizes."""
     return places <= LONGEST and size >= FEWEST and size.bit_count() == 1
 
 
@@ -199,9 +195,7 @@ def _left(shape: Shape) -> Array:
 
 
 def _hidden(mask_ref: Any, shape: Shape) -> Array:
-    """Return what keeps each cell from being looked at: its place is hidden, or not
-    there.
-    """
+    """Return what is added to the scores of each cell: hidden, or not there."""
     number = jnp.arange(shape.long)
     mask = triton.load(mask_ref, mask=number < shape.places, other=0)
     hidden = jnp.where(mask != 0, 0.0, -1e9)

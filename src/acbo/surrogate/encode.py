@@ -31,9 +31,7 @@ def variable_bucket(d: int, buckets: tuple[int, ...] = VARIABLE_BUCKETS) -> int:
 
 
 def row_bucket(rows: int) -> int:
-    """Return the smallest bucket that holds so many rows; past the last, a multiple of
-    it.
-    """
+    """Return the smallest bucket of so many rows; past the last, a multiple of it."""
     for bucket in ROW_BUCKETS:
         if rows <= bucket:
             return bucket
@@ -149,9 +147,7 @@ def _regressions(
 def _correlations(
     z: Float[Array, "n d"], free: Float[Array, "n d"]
 ) -> tuple[Float[Array, "d d"], Float[Array, " d"]]:
-    """Return correlation of i and j over the rows where j was free [i, j], and their
-    count.
-    """
+    """Return correlations [i, j] over the rows where j was free, and their count."""
     count = jnp.maximum(free.sum(axis=0), 1.0)
     mean = jnp.einsum("ni,nj->ij", z, free) / count[None]
     square = jnp.einsum("ni,nj->ij", jnp.square(z), free) / count[None]
@@ -197,9 +193,7 @@ def pair_statistics(
     row_mask: Bool[Array, " n"],
     var_mask: Bool[Array, " d"],
 ) -> Float[Array, "d d f"]:
-    """Return features [i, j, :] of the question whether i causes j; 0 in the
-    padding.
-    """
+    """Return features [i, j, :] of whether i causes j; 0 in the padding."""
     d = z.shape[1]
     rows = row_mask[:, None]
     observed = row_mask & ~intervened.any(axis=1)

@@ -149,9 +149,7 @@ PRECISIONS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 @dataclass(frozen=True)
 class SurrogateConfig(Checked):
-    """Sizes of the network; `layers` rounds are two blocks each, along the variables
-    and along the rows.
-    """
+    """Sizes of the network; each of its `layers` has a block along both axes."""
 
     dim: Count = 128
     layers: Annotated[int, whole(at_least=0)] = 8
@@ -259,9 +257,7 @@ class SurrogateNetwork(eqx.Module):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> Prediction:
-        """Return the heads: edges of the whole graph, and sets of causes of the
-        target.
-        """
+        """Return what the heads say: all edges, and sets of causes of the target."""
         d = var_mask.shape[0]
         read = self.head(pairs)
         other = ~jnp.eye(d, dtype=bool) & var_mask[:, None] & var_mask[None, :]

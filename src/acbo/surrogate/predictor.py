@@ -47,9 +47,7 @@ class Surrogate(eqx.Module):
         var_mask: Bool[Array, " d"],
         target: Int[Array, ""],
     ) -> tuple[Float[Array, " d"], None]:
-        """Return P(i causes the target) for one data set in its own units; map it for
-        many.
-        """
+        """Return P(i causes the target) for one data set in its own units."""
         found = self.read(values, intervened, row_mask, var_mask, target)
         return found.parent_probs, None
 
@@ -145,9 +143,7 @@ def save_surrogate(path: Path | str, network: SurrogateNetwork) -> Path:
 
 @functools.lru_cache(maxsize=4)
 def load_surrogate(path: Path | str | None = None) -> Surrogate:
-    """Return the surrogate of a file; without one, that which comes with the
-    package.
-    """
+    """Return the surrogate of a file, or the one that comes with the package."""
     found = Path(path) if path is not None else SHIPPED
     config = SurrogateConfig(**read_header(found)["metadata"]["config"])
     make = lambda: SurrogateNetwork(config, jax.random.key(0))

@@ -187,9 +187,7 @@ def create_test_model(
 def create_test_batch(
     n_examples: int = 3, n_samples: int = 20, seed: int = 0
 ) -> TrainingBatch:
-    """Return examples of three variables: Y = X + noise, Z apart, and a made-up
-    expert.
-    """
+    """Return examples of Y = X + noise with Z apart, and a made-up expert."""
     random = np.random.default_rng(seed)
     names = ["X", "Y", "Z"]
     sets = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]

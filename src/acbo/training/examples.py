@@ -93,9 +93,7 @@ class NamedBatch(BatchArrays):
 
 
 def set_bucket(columns: int, largest: int) -> int:
-    """Return the number of padded sets of a bucket: all of up to 3 parents, or of more
-    if needed.
-    """
+    """Return the sets of a bucket: all of up to 3 parents, or of more if needed."""
     return count_parent_sets(columns, max(largest, USUAL_PARENTS))
 
 

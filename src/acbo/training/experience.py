@@ -50,9 +50,7 @@ class Trajectories(eqx.Module):
 
 @dataclass
 class SurrogateData:
-    """What the surrogate learns from next, and where its learning stands; each update
-    moves it on.
-    """
+    """What the surrogate learns from next, and where its learning stands."""
 
     params: PyTree
     batch: BatchArrays
@@ -100,9 +98,7 @@ def update_surrogate_jax(jax_step: TrainStep, data: SurrogateData) -> PyTree:
 def update_policy_grpo(
     surrogate_params: PyTree, trajectories: Trajectories
 ) -> PolicyParams:
-    """Take one update by GRPO: a group of episodes from the start of each
-    trajectory.
-    """
+    """Take one GRPO update: a group of episodes from each trajectory's start."""
     policy = jax.tree.map(strong, trajectories.policy)
     return _compiled_improve(_network(surrogate_params), policy)
 
@@ -126,9 +122,7 @@ def label_history(episode: Episode, max_parents: int) -> BatchArrays:
 
 
 def _network(params: PyTree) -> SurrogateNetwork:
-    """Return the network of parameters: as all of its arrays are trained,
-    themselves.
-    """
+    """Return the parameters, which are the network: all its arrays are trained."""
     if not isinstance(params, SurrogateNetwork):
         raise TypeError(
             f"surrogate_params are of a {type(params).__name__}: experience is read by "

@@ -84,9 +84,7 @@ class ParentSetModel:
         return iter((self.init, self.apply))
 
     def init(self, key: PRNGKeyArray, *data: Any) -> PyTree:
-        """Return new parameters; they depend only on the key and fit data of any
-        size.
-        """
+        """Return new parameters, from the key alone; they fit data of any size."""
         return self._fresh(key)
 
     def apply(
@@ -98,9 +96,7 @@ class ParentSetModel:
         target_variable: str,
         is_training: bool = False,
     ) -> SetPrediction:
-        """Return logits of every candidate parent set of the target, in enumeration
-        order.
-        """
+        """Return logits of all candidate parent sets, in enumeration order."""
         names, (rows, d, _) = list(variable_order), x.shape
         if d != len(names):
             raise ValueError(
@@ -275,9 +271,7 @@ def predict_parent_posterior(
     target_variable: str,
     metadata: Mapping[str, Any] | None = None,
 ) -> ParentSetPosterior:
-    """Return the model's posterior over parent sets; compiled once per bucket of
-    sizes.
-    """
+    """Return the model's posterior over parent sets; one compilation a bucket."""
     names = list(variable_order)
     sets = enumerate_possible_parent_sets(names, target_variable, net.max_parent_size)
     data = flag_target(x, names, target_variable)[None]

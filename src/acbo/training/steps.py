@@ -73,9 +73,7 @@ class _OfExample(NamedTuple):
 
 
 def map_examples(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `jax.vmap` of the function; one that needs concrete values is called
-    example by example.
-    """
+    """Map over examples; a function that needs concrete values is called in a loop."""
 
     def mapped(*args: Any) -> Any:
         try:
@@ -143,9 +141,7 @@ class Objective:
 def clip_first(
     optimizer: optax.GradientTransformation,
 ) -> optax.GradientTransformation:
-    """Return the optimizer on gradients of global norm 1 at most; its state is
-    unchanged.
-    """
+    """Clip gradients to global norm 1 first; the optimizer's state is unchanged."""
     clip = optax.clip_by_global_norm(MAX_GRADIENT_NORM)
 
     def update(updates: Any, state: Any, params: Any = None) -> Any:
@@ -156,9 +152,7 @@ def clip_first(
 
 
 def learning_rate_of(opt_state: PyTree, otherwise: float) -> Float[Array, ""]:
-    """Return the rate that an optimizer with injected hyperparameters holds, else
-    another.
-    """
+    """Return the injected learning rate of an optimizer, or another if it has none."""
     held = optax.tree_utils.tree_get_all_with_path(opt_state, "learning_rate")
     return jnp.asarray(held[0][1] if held else otherwise, jnp.float32)
 

@@ -188,9 +188,7 @@ def losses_of(
     key: PRNGKeyArray | None,
     max_parents: int,
 ) -> Losses:
-    """Return log loss by variable of the target's causes, of all edges, and of
-    the set.
-    """
+    """Return log loss by variable of the target's causes, all edges and the set."""
     z = standardize(data.values, data.intervened, data.row_mask, data.var_mask)
     found = network(z, data.intervened, data.row_mask, data.var_mask, data.target, key)
     size = data.var_mask.sum().astype(z.dtype)
@@ -256,9 +254,7 @@ def _step_loss(
     recipe: SurrogateRecipe,
     mesh: Mesh | None,
 ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Losses]]:
-    """Return the mean loss over the batches of all buckets, weighted by size, and its
-    parts.
-    """
+    """Return the mean loss over all buckets' batches, and its parts."""
     parts = []
     for index, (config, count) in enumerate(
         zip(recipe.data, recipe.batches, strict=True)
