@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from jaxtrace.analysis import completed_residence_times
-from jaxtrace.fields import FEMTimeSeriesField
+from jaxtrace.fields import TimeSeriesField
 from jaxtrace.tracking import create_tracker, uniform_grid_seeds
 from jaxtrace.tracking.boundary import continuous_inlet_boundary_factory
 
@@ -30,7 +30,13 @@ pulse = 0.01 * (1 + 0.5 * np.sin(2 * np.pi * times))
 velocity = np.zeros((len(times), len(nodes), 3), np.float32)
 velocity[..., 0] = pulse[:, None] * profile
 
-field = FEMTimeSeriesField(velocity, times, nodes, tetrahedra)
+field = TimeSeriesField(
+    velocity,
+    times,
+    nodes,
+    connectivity=tetrahedra,
+    spatial_interpolation="elements",
+)
 lanes = {"x": 10, "y": 9, "z": 9}
 bounds = [np.zeros(3), size]
 inlet = continuous_inlet_boundary_factory(

@@ -24,20 +24,8 @@ if TYPE_CHECKING:
         TimeSeriesField,
         UnstructuredField,
     )
-    from jaxtrace.integrators import euler_step, rk2_step, rk4_step
     from jaxtrace.io import load_optimized_dataset, open_dataset
     from jaxtrace.memory import memory_report
-    from jaxtrace.plot import (
-        animate_trajectory,
-        encode_video_from_frames,
-        plot_particles_2d,
-        plot_particles_3d,
-        plot_trajectory_2d,
-        plot_trajectory_3d,
-        render_frames,
-        save_gif_from_frames,
-    )
-    from jaxtrace.reports import generate_summary_report
     from jaxtrace.tracking import (
         ParticleTracker,
         TrackerOptions,
@@ -66,15 +54,11 @@ __all__ = [
     "UnstructuredField",
     "__version__",
     "analyze_trajectory_results",
-    "animate_trajectory",
     "clamping_boundary",
     "configure",
     "continuous_inlet_boundary_factory",
     "create_tracker",
-    "encode_video_from_frames",
-    "euler_step",
     "ftle",
-    "generate_summary_report",
     "get_config",
     "inlet_outlet_boundary_factory",
     "load_optimized_dataset",
@@ -82,18 +66,10 @@ __all__ = [
     "memory_report",
     "open_dataset",
     "periodic_boundary",
-    "plot_particles_2d",
-    "plot_particles_3d",
-    "plot_trajectory_2d",
-    "plot_trajectory_3d",
     "random_seeds",
     "reflective_boundary",
-    "render_frames",
     "reset_config",
     "residence_times",
-    "rk2_step",
-    "rk4_step",
-    "save_gif_from_frames",
     "simulate",
     "uniform_grid_seeds",
 ]

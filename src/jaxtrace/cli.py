@@ -39,9 +39,6 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Overwrite a run in the same folder.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", hidden=True, help="Runs resume by themselves.")
-    ] = False,
 ) -> None:
     """Track the particles of a case, then draw, export and report.
 
@@ -52,8 +49,6 @@ def run(
     from jaxtrace.workflow.case import CASE_FILE, load_case
     from jaxtrace.workflow.run import run_case, stored_case
 
-    if resume and overwrite:
-        raise typer.BadParameter("--resume and --overwrite are both given: choose one")
     console = make_console()
     with warnings_as_lines(console):
         read = stored_case(case) if case.is_dir() else load_case(case)
@@ -78,14 +73,6 @@ def run(
         f"tracking {seconds['tracking']:.1f} s, {format_number(outcome.rate)} "
         f"particle-steps per second, compilation {seconds['compiling']:.1f} s",
     )
-
-
-@app.command("resume", hidden=True)
-def resume(
-    case: Annotated[Path, typer.Argument(help="Case file, or run folder.")],
-) -> None:
-    """Resume a run that was stopped; the same as `run`."""
-    run(case)
 
 
 @app.command("new")

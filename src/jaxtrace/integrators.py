@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxtrace.types import check_choice
+
 
 @dataclass(frozen=True)
 class Tableau:
@@ -86,8 +88,7 @@ def find_method(name: str, adaptive: bool = False) -> Tableau:
     >>> find_method("rk4", adaptive=True).name
     'rk45'
     """
-    if name not in METHODS:
-        raise ValueError(f"integrator {name!r}: choose one of {', '.join(METHODS)}")
+    check_choice("integrator", name, METHODS)
     if not adaptive or METHODS[name].lower is not None:
         return METHODS[name]
     return next(method for method in METHODS.values() if method.lower is not None)

@@ -4,18 +4,16 @@ Calls that track memory may stay in production code: until tracking starts they 
 nothing, and once it has they never wait for a device.
 """
 
-import json
-import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 from jaxtyping import PyTree
 
-from jaxrig.atomic import atomic_write
 from jaxrig.devices import Device, devices_are_open
 from jaxrig.memory import (
     MIB,
@@ -77,22 +75,12 @@ class MemorySnapshot:
     variable_bytes: int | None = None
 
 
-@dataclass
-class OperationTotals:
-    """All runs of one operation: how often, how long, what memory they added."""
-
-    calls: int = 0
-    seconds: float = 0.0
-    host_growth_bytes: int = 0
-    device_growth_bytes: int = 0
-
-
 class MemoryTracker:
     """A record of memory at events; made by `start_memory_tracking`."""
 
     def __init__(self) -> None:
         self.snapshots: list[MemorySnapshot] = []
-        self.operations: dict[str, OperationTotals] = {}
+        self.operations: dict[str, Counter[str]] = {}
         self._begin = time.perf_counter()
         self.snapshot("start")
 
@@ -123,13 +111,14 @@ class MemoryTracker:
             yield
         finally:
             after = self.snapshot(f"{name}: end")
-            totals = self.operations.setdefault(name, OperationTotals())
-            totals.calls += 1
-            totals.seconds += after.seconds - before.seconds
-            totals.host_growth_bytes += after.host_bytes - before.host_bytes
-            totals.device_growth_bytes += sum(after.device_bytes.values()) - sum(
-                before.device_bytes.values()
-            )
+            used = [sum(taken.device_bytes.values()) for taken in (before, after)]
+            growth: dict[str, Any] = {
+                "calls": 1,
+                "seconds": after.seconds - before.seconds,
+                "host_growth_bytes": after.host_bytes - before.host_bytes,
+                "device_growth_bytes": used[1] - used[0],
+            }
+            self.operations.setdefault(name, Counter()).update(growth)
 
     def summary(self) -> dict[str, Any]:
         """Return peak bytes, and the totals of each operation and variable."""
@@ -140,20 +129,13 @@ class MemoryTracker:
         return {
             "peak_host_bytes": host_memory().peak,
             "peak_device_bytes": devices,
-            "operations": {name: asdict(o) for name, o in self.operations.items()},
+            "operations": {name: dict(o) for name, o in self.operations.items()},
             "variables": {
                 taken.variable: taken.variable_bytes
                 for taken in self.snapshots
                 if taken.variable is not None
             },
         }
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the summary and every snapshot as one JSON file."""
-        kept = [asdict(taken) for taken in self.snapshots]
-        with atomic_write(path) as file:
-            content = {"summary": self.summary(), "snapshots": kept}
-            file.write(json.dumps(content, indent=1).encode())
 
 
 _running: list[MemoryTracker] = []  # the tracker in use, if any

@@ -232,27 +232,6 @@ def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
     return rates
 
 
-def frame_velocities(
-    record: PathRecord, columns: Columns = slice(None)
-) -> Float[np.ndarray, "frames columns 3"]:
-    """Return recorded velocities, else the mean of the steps that meet at a frame.
-
-    Where only one of the steps lies within the life it is taken alone; a life of one
-    frame has velocity 0.
-    """
-    if record.velocities is not None:
-        return record.velocities[:, columns]
-    rates = step_vectors(record, columns) / _durations(record)[..., None]
-    known = np.isfinite(rates)
-    rates = np.where(known, rates, 0)
-    shape = (len(record.times), *rates.shape[1:])
-    total, count = np.zeros(shape, record.positions.dtype), np.zeros(shape, np.int8)
-    for frames in (slice(None, -1), slice(1, None)):
-        total[frames] += rates
-        count[frames] += known
-    return total / np.maximum(count, 1).astype(total.dtype)
-
-
 def step_vectors(
     record: PathRecord, columns: Columns = slice(None)
 ) -> Float[np.ndarray, "steps columns 3"]:

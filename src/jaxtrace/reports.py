@@ -17,8 +17,6 @@ from jaxtrace.types import PathRecord
 
 WIDTH = 28  # of the column of names
 LISTED = 6  # longer arrays are given by their shape and extremes
-# The entries of timing_info that are the time the particle steps took.
-TRACKING_TIMES = ("tracking", "tracking_time", "tracking_seconds")
 
 
 def generate_summary_report(
@@ -54,15 +52,12 @@ def generate_performance_report(
     trajectory: PathRecord,
     field: Any,
     timing_info: Mapping[str, Any] | None = None,
-    memory_info: Mapping[str, Any] | None = None,
     output_dir: Any = "output",
     filename: str = "performance_report.txt",
 ) -> Path:
-    """Write how much was computed, how long it took and what memory it holds.
+    """Write how much was computed, how long it took and what memory it holds now.
 
-    `timing_info` holds seconds by name; from one named `tracking_time` (or `tracking`,
-    `tracking_seconds`) the rate is computed. Without `memory_info` the memory in use
-    now is given.
+    `timing_info` holds seconds by name; the rate is that of `tracking`.
     """
     frames, particles = trajectory.alive.shape
     work: dict[str, Any] = {
@@ -70,11 +65,8 @@ def generate_performance_report(
         "frames": frames,
         "particle-steps": particles * max(frames - 1, 0),
     }
-    for name in TRACKING_TIMES:
-        seconds = (timing_info or {}).get(name)
-        if seconds:
-            work["particle-steps per second"] = work["particle-steps"] / seconds
-            break
+    if seconds := (timing_info or {}).get("tracking"):
+        work["particle-steps per second"] = work["particle-steps"] / seconds
     sections = {
         "Work": work,
         "Seconds": timing_info or {},
@@ -82,7 +74,7 @@ def generate_performance_report(
         "Memory": {
             "trajectory (MiB)": memory_mb(trajectory),
             "field (MiB)": _memory(field),
-            **(memory_info or {"now": str(memory_report()).splitlines()}),
+            "now": str(memory_report()).splitlines(),
         },
         "Field": field_facts(field),
     }

@@ -1,10 +1,17 @@
-"""The domain's words shared by every layer: particle states and recorded paths."""
+"""The domain's words shared by every layer: particle states, recorded paths, names."""
 
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+
+
+def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Raise ValueError unless a value is one of the names allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name} {value!r}: choose one of {', '.join(allowed)}")
 
 
 class ParticleStatus(IntEnum):

@@ -45,10 +45,9 @@ def test_run_and_run_again(call):
     assert done.exit_code == 0, done.output
     assert "12 particles, 41 frames" in done.output
     assert "particle-steps per second" in done.output
-    for words in (("run", "case.toml"), ("run", "result"), ("resume", "case.toml")):
+    for words in (("run", "case.toml"), ("run", "result")):
         assert "all frames already existed" in call(*words).output
     assert "compilation" in call("run", "case.toml", "--overwrite").output
-    assert call("run", "case.toml", "--resume", "--overwrite").exit_code == 2
 
 
 def test_an_interrupt_says_how_to_continue(call, monkeypatch):

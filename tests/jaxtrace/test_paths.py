@@ -214,19 +214,9 @@ def test_recorded_velocities_give_the_speed_at_the_start_of_an_interval():
     np.testing.assert_array_equal(paths.speeds(record), [[1, 2], [3, np.nan]])
 
 
-def test_backward_tracking_has_positive_speeds_and_true_velocities():
+def test_backward_tracking_has_positive_speeds():
     record = uniform([2, 0, 0], SEEDS, np.linspace(1, 0, 11))
     np.testing.assert_allclose(paths.speeds(record), 2)
-    velocities = paths.frame_velocities(record)
-    np.testing.assert_allclose(velocities[..., 0], 2)
-    np.testing.assert_allclose(velocities[..., 1:], 0)
-
-
-def test_frame_velocities_stay_within_a_life():
-    record = recycling_channel(1.0, 2.0, [0.05, 1.55], np.linspace(0, 5, 51))
-    np.testing.assert_allclose(paths.frame_velocities(record)[..., 0], 1.0)
-    alone = record[0]
-    np.testing.assert_array_equal(paths.frame_velocities(alone), np.zeros((1, 2, 3)))
 
 
 def test_a_repeated_time_gives_no_speed():
@@ -248,12 +238,7 @@ def test_blocks_do_not_change_the_figures(monkeypatch):
 def test_figures_keep_the_dtype_of_the_positions(dtype):
     seeds = np.random.default_rng(0).random((20, 4, 3)).astype(dtype)
     record = Trajectory(seeds, np.arange(20.0), metadata={"period": (1, 1, 1)})
-    for figures in (
-        paths.displacements,
-        paths.path_lengths,
-        paths.speeds,
-        paths.frame_velocities,
-    ):
+    for figures in (paths.displacements, paths.path_lengths, paths.speeds):
         assert figures(record).dtype == dtype
 
 

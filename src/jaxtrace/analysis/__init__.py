@@ -3,11 +3,9 @@
 from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient, ftle
 from jaxtrace.analysis.kde import KDEEstimator
 from jaxtrace.analysis.mixing import (
-    cluster_points,
     completed_residence_times,
     compute_mixing_metrics,
     dispersion,
-    exit_times,
     mean_squared_displacement,
     residence_times,
 )
@@ -21,12 +19,10 @@ __all__ = [
     "KDEEstimator",
     "SPHDensityEstimator",
     "analyze_trajectory_results",
-    "cluster_points",
     "completed_residence_times",
     "compute_mixing_metrics",
     "compute_trajectory_statistics",
     "dispersion",
-    "exit_times",
     "flow_map",
     "flow_map_gradient",
     "ftle",

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxtrace.bounds import AXES, PLANES, box_bounds
+from jaxtrace.types import check_choice
 
 NORMALIZATIONS = ("pdf", "relative", "count")
 
@@ -73,8 +74,7 @@ def finite_particles(positions: Any) -> ParticleSample:
 
 def plane_axes(plane: str, dims: int) -> tuple[int, int]:
     """Return the two axes of a plane; particles with two coordinates have only "xy"."""
-    if plane not in PLANES:
-        raise ValueError(f"plane {plane!r} is unknown: choose one of {list(PLANES)}")
+    check_choice("plane", plane, PLANES)
     if max(PLANES[plane]) >= dims:
         raise ValueError(f"plane {plane!r} needs 3-D positions; these have {dims} axes")
     return PLANES[plane]
@@ -229,16 +229,6 @@ class Kernel:
             raise ValueError(f"dimensions is {dimensions!r}: kernels are 2-D or 3-D")
         return self.constants[dimensions - 2]
 
-    def inside(self, q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """1 within the support and 0 beyond: summed, it counts neighbors."""
-        return (q < self.support).astype(q.dtype)
-
-    def __call__(
-        self, r: Float[Array, "*shape"], h: float, dimensions: int
-    ) -> Float[Array, "*shape"]:
-        """Return the kernel of smoothing length `h` at distances `r`."""
-        return self.constant(dimensions) / h**dimensions * self.profile(r / h)
-
 
 KERNELS = {
     kernel.name: kernel
@@ -249,10 +239,3 @@ KERNELS = {
     )
 }
 NORMAL = Kernel("normal", normal, (1 / (2 * math.pi), (2 * math.pi) ** -1.5), math.inf)
-
-
-def get_kernel(name: str) -> Kernel:
-    """Return the registered kernel of this name."""
-    if name not in KERNELS:
-        raise ValueError(f"kernel {name!r} is unknown: choose one of {list(KERNELS)}")
-    return KERNELS[name]

@@ -22,13 +22,13 @@ from jaxtrace.analysis.density import (
     slice_particles,
 )
 from jaxtrace.analysis.kernel_sums import (
-    DEFAULT_MEMORY_LIMIT_GB,
     DirectSum,
     Sources,
-    check_memory_limit,
     rescale,
     separable_sum,
 )
+from jaxtrace.config import memory_budget_bytes
+from jaxtrace.types import check_choice
 
 BANDWIDTH_RULES = ("scott", "silverman")
 
@@ -41,10 +41,7 @@ def rule_bandwidth(
     s is the mean over the axes of the standard deviation (ddof = 1).
     """
     count, dims = positions.shape
-    if rule not in BANDWIDTH_RULES:
-        raise ValueError(
-            f"bandwidth_rule {rule!r} is unknown: choose one of {list(BANDWIDTH_RULES)}"
-        )
+    check_choice("bandwidth_rule", rule, BANDWIDTH_RULES)
     if count < 2:
         raise ValueError(
             "one particle has no spread: give a bandwidth, or a slab_thickness that "
@@ -82,8 +79,6 @@ class KDEEstimator:
         slab_thickness: float = 0.1,
         resolution: int | Sequence[int] = 100,
         bounds: Any = None,
-        *,
-        memory_limit_gb: float = DEFAULT_MEMORY_LIMIT_GB,
     ):
         if bandwidth is not None and not 0 < bandwidth < math.inf:
             raise ValueError(f"bandwidth is {bandwidth}: it must be positive")
@@ -95,7 +90,6 @@ class KDEEstimator:
         self._slab = (plane, slab_position, slab_thickness)
         self._resolution = resolution
         self._bounds = bounds
-        self._limit = check_memory_limit(memory_limit_gb)
         self.h = self._bandwidth_of(self._particles)
 
     @property
@@ -129,7 +123,7 @@ class KDEEstimator:
         h = self._bandwidth_of(sample)
         center, sources = _scaled(sample, h)
         places = ((queries - center) / h).astype(sample.dtype)
-        sums = DirectSum(sources)(NORMAL.profile, places, self._limit)
+        sums = DirectSum(sources)(NORMAL.profile, places, memory_budget_bytes())
         return rescale(sums, _pdf_scale(sample, h))
 
     def evaluate_2d(self) -> PlaneGrid:
@@ -156,7 +150,7 @@ class KDEEstimator:
             ((axis - c) / h).astype(sample.dtype)
             for axis, c in zip(axes, center, strict=True)
         ]
-        sums = separable_sum(sources, scaled, self._limit)
+        sums = separable_sum(sources, scaled, memory_budget_bytes())
         density = rescale(sums, self._grid_scale(sample, h, domain))
         return axes, density, sample.dtype
 

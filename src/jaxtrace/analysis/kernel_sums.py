@@ -71,7 +71,6 @@ class CellGrid:
         )
 
 
-DEFAULT_MEMORY_LIMIT_GB = 1.0
 _DIRECT_BLOCK = 256  # particles looked at together, in a sum over all
 _RANGE_BLOCK = 64  # and in a sum over ranges, which are shorter
 _RANGE_BYTES = 128  # of one range of one query while it is looked up on the host
@@ -88,13 +87,6 @@ class Sources(NamedTuple):
     lengths: Float[np.ndarray, " particles"]
 
 
-def check_memory_limit(memory_limit_gb: float) -> float:
-    """Return the limit in bytes."""
-    if not memory_limit_gb > 0:
-        raise ValueError(f"memory_limit_gb is {memory_limit_gb}: it must be positive")
-    return memory_limit_gb * 1e9
-
-
 def bucket(count: int) -> int:
     """Round up to one of eight sizes per octave: few shapes to compile."""
     step = 2 ** max(0, count.bit_length() - 4)
@@ -106,8 +98,8 @@ def chunk_size(count: int, item_bytes: int, limit_bytes: float) -> int:
     fits = int(limit_bytes / (_CHUNKS_ALIVE * item_bytes))
     if fits < 1:
         raise ValueError(
-            f"memory_limit_gb is {limit_bytes / 1e9:.3g}, and the smallest chunk takes "
-            f"{_CHUNKS_ALIVE * item_bytes / 1e9:.3g}: allow at least that"
+            f"memory_limit_gb allows {limit_bytes:.3g} bytes, and the smallest chunk "
+            f"takes {_CHUNKS_ALIVE * item_bytes:.3g}: configure at least that"
         )
     return min(fits, _LARGEST_CHUNK, bucket(max(count, 1)))
 

@@ -1,6 +1,4 @@
-"""Mixing and transport: variance growth, pairs, residence times and clusters."""
-
-from typing import Any
+"""Mixing and transport: variance growth, pairs and residence times."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -135,37 +133,6 @@ def _parting_rates(
     return np.log(after[apart] / before[apart]) / elapsed
 
 
-RESTARTS = 10  # of k-means, which finds a local optimum
-
-
-def cluster_points(
-    points: Float[np.ndarray, "points 3"], n_clusters: int, seed: int = 0
-) -> tuple[Float[np.ndarray, "clusters 3"], Int[np.ndarray, " points"]]:
-    """Return centers and labels of the best of several k-means runs (k-means++).
-
-    There are fewer clusters than asked for where there are fewer distinct points.
-    """
-    from scipy.cluster.vq import kmeans2
-
-    points = np.asarray(points, dtype=np.float64)
-    if n_clusters < 1 or not len(points):
-        raise ValueError(
-            f"n_clusters={n_clusters} for {len(points)} points: need at least one each"
-        )
-    count = min(n_clusters, len(np.unique(points, axis=0)))
-    rng = np.random.default_rng(seed)
-    best, least = None, np.inf
-    for _ in range(RESTARTS):
-        # `rng` in place of `seed` needs SciPy 1.15.
-        how: Any = {"iter": 100, "minit": "++", "seed": rng}
-        centers, labels = kmeans2(points, count, **how)
-        total = float(np.sum((points - centers[labels]) ** 2))
-        if best is None or total < least:
-            best, least = (centers, labels), total
-    assert best is not None
-    return best
-
-
 def mean_squared_displacement(
     trajectory: PathRecord,
 ) -> Float[np.ndarray, " frames"]:
@@ -211,11 +178,6 @@ def dispersion(
         total += squares.sum(axis=1, where=present)
         count += present.sum(axis=1)
     return total / np.where(count > 0, count, np.nan)
-
-
-def exit_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """Return when the first particle of each slot left, NaN while it is inside."""
-    return paths.first_stays(trajectory)[1]
 
 
 def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.spatial import KDTree
 
 from jaxtrace.analysis.density import (
+    KERNELS,
     Domain,
     ParticleSample,
     PlaneGrid,
@@ -16,19 +17,18 @@ from jaxtrace.analysis.density import (
     as_points,
     check_normalization,
     finite_particles,
-    get_kernel,
     make_domain,
     pdf_factor,
     plane_axes,
     slice_particles,
 )
 from jaxtrace.analysis.kernel_sums import (
-    DEFAULT_MEMORY_LIMIT_GB,
     NeighborSum,
     Sources,
-    check_memory_limit,
     rescale,
 )
+from jaxtrace.config import memory_budget_bytes
+from jaxtrace.types import check_choice
 
 _ADAPTIVE_FACTOR = 1.2  # of the distance to the n-th neighbor
 _LARGEST_SHARE = 0.1  # of the mean extent, for the default smoothing length
@@ -106,65 +106,43 @@ class SPHDensityEstimator:
         normalize: Any = True,
         resolution: int | Sequence[int] = 100,
         bounds: Any = None,
-        *,
-        memory_limit_gb: float = DEFAULT_MEMORY_LIMIT_GB,
     ):
-        if dimensions not in DIMENSIONS:
-            known = list(DIMENSIONS)
-            raise ValueError(f"dimensions {dimensions!r}: choose one of {known}")
+        check_choice("dimensions", dimensions, DIMENSIONS)
+        check_choice("kernel_type", kernel_type, KERNELS)
         self._dims = DIMENSIONS[dimensions]
-        self._kernel = get_kernel(kernel_type)
+        self._kernel = KERNELS[kernel_type]
         self._mode = check_normalization(normalize)
-        self._slab = (plane, position, slab_thickness)
-        self._masses = masses
         self._resolution, self._bounds = resolution, bounds
-        self._limit = check_memory_limit(memory_limit_gb)
-        self.smoothing_length = smoothing_length
-        self.adaptive, self.n_neighbors = adaptive, n_neighbors
-        self.positions = positions
-
-    @property
-    def positions(self) -> Float[np.ndarray, "particles dims"]:
-        """Return the particles; assigning new ones computes their lengths too."""
-        return self._sample.positions
-
-    @positions.setter
-    def positions(self, positions: Any) -> None:
         given = finite_particles(positions)
         own = given.positions.shape[1]
         if self._dims > own:
             raise ValueError(
                 f'positions have {own} columns: use dimensions="2d" for these'
             )
-        plane = self._slab[0]
-        self._axes = plane_axes(plane, own) if self._dims == 2 else (0, 1, 2)
-        sample = given if self._dims == 3 else slice_particles(given, *self._slab)
-        if len(sample.positions) < 2:
+        self._axes, self._sample = (0, 1, 2), given
+        if self._dims == 2:
+            self._axes = plane_axes(plane, own)
+            self._sample = slice_particles(given, plane, position, slab_thickness)
+        if len(self.positions) < 2:
             raise ValueError(
                 "the slab holds one particle and a density needs at least 2: choose a "
                 "larger slab_thickness"
             )
-        self._sample = sample
-        self._mass = _used_masses(self._masses, np.shape(positions)[0], sample)
-        self.refresh_smoothing_lengths()
-
-    def refresh_smoothing_lengths(self) -> None:
-        """Compute `h` again, after a change to how it is chosen.
-
-        That is `adaptive`, `n_neighbors` or `smoothing_length`.
-        """
-        self.h = self._smoothing_lengths()
-        places = self._sample.positions
+        self._mass = _used_masses(masses, np.shape(positions)[0], self._sample)
+        self.h: float | Float[np.ndarray, " particles"] = (
+            adaptive_lengths(self.positions, n_neighbors)
+            if adaptive
+            else fixed_length(smoothing_length, self.positions)
+        )
+        places = self.positions
         self._center = (places.min(axis=0) + places.max(axis=0)) / 2
         self._unit = float(np.median(self.h))
-        self._sources = self._scaled_sources()
-        self._sum = NeighborSum(self._sources, self._kernel.support)
+        self._sum = NeighborSum(self._scaled_sources(), self._kernel.support)
 
-    def _smoothing_lengths(self) -> float | Float[np.ndarray, " particles"]:
-        positions = self._sample.positions
-        if not self.adaptive:
-            return fixed_length(self.smoothing_length, positions)
-        return adaptive_lengths(positions, self.n_neighbors)
+    @property
+    def positions(self) -> Float[np.ndarray, "particles dims"]:
+        """Return the particles in use."""
+        return self._sample.positions
 
     def _scaled_sources(self) -> Sources:
         """Center the particles; lengths in units of their median."""
@@ -191,7 +169,7 @@ class SPHDensityEstimator:
         if queries.shape[1] > self._dims:
             queries = queries[:, list(self._axes)]
         places = ((queries - self._center) / self._unit).astype(self._sample.dtype)
-        sums = self._sum(self._kernel.profile, places, self._limit)
+        sums = self._sum(self._kernel.profile, places, memory_budget_bytes())
         sums[np.isnan(places).any(axis=1)] = np.nan
         return rescale(sums, self._scale())
 

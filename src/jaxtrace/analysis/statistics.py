@@ -1,6 +1,5 @@
 """Statistics of a run: distances, lengths, speeds, bounds, spread, and faults."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,16 +10,14 @@ from jaxtrace import paths
 from jaxtrace.types import PathRecord
 
 
-def validate_trajectory_data(
-    trajectory: PathRecord, strict: bool = False
-) -> dict[str, Any]:
+def validate_trajectory_data(trajectory: PathRecord) -> dict[str, Any]:
     """Return faults of a record: `valid`, and sentences in `warnings`, `errors`.
 
-    Absorbed particles are no fault; with `strict` a warning makes the record invalid.
+    Absorbed particles are no fault.
     """
-    errors, warnings = _find_errors(trajectory), _find_warnings(trajectory)
-    valid = not errors and not (strict and warnings)
-    return {"valid": valid, "warnings": warnings, "errors": errors}
+    errors = _find_errors(trajectory)
+    warnings = _find_warnings(trajectory)
+    return {"valid": not errors, "warnings": warnings, "errors": errors}
 
 
 def _find_errors(trajectory: PathRecord) -> list[str]:
@@ -66,9 +63,6 @@ def _unbounded(vectors: np.ndarray, alive: np.ndarray) -> bool:
     return not np.isfinite(vectors).all(where=alive[..., None])
 
 
-logger = logging.getLogger(__name__)
-
-
 def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
     """Return size of the record, and mean, deviation and extremes of what was traveled.
 
@@ -104,22 +98,18 @@ def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
 def analyze_trajectory_results(
     trajectory: PathRecord,
     strategy_info: Mapping[str, Any] | None = None,
-    verbose: bool = True,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return statistics with a `spatial` section, and the validation of the record.
 
     `spatial` holds the standard deviation of the alive cloud per axis at its first and
     last frame, the change in percent and `mixing_efficiency`. `strategy_info` is kept
-    under `strategy`; with `verbose` the main figures are logged.
+    under `strategy`.
     """
     statistics = compute_trajectory_statistics(trajectory)
     statistics["spatial"] = _spatial_figures(trajectory)
     if strategy_info is not None:
         statistics["strategy"] = dict(strategy_info)
-    validation = validate_trajectory_data(trajectory)
-    if verbose:
-        _log_figures(statistics, validation)
-    return statistics, validation
+    return statistics, validate_trajectory_data(trajectory)
 
 
 def mixing_efficiency(trajectory: PathRecord) -> float:
@@ -158,25 +148,3 @@ def _spatial_figures(trajectory: PathRecord) -> dict[str, Any]:
 def _duration(trajectory: PathRecord) -> float:
     times = trajectory.times
     return float(times[-1] - times[0]) if len(times) > 1 else 0.0
-
-
-def _log_figures(statistics: dict[str, Any], validation: dict[str, Any]) -> None:
-    basic = statistics["basic"]
-    logger.info(
-        "%d particles, %d frames over %g time units, %d alive at the end",
-        basic["num_particles"],
-        basic["num_timesteps"],
-        basic["duration"],
-        basic["num_alive"],
-    )
-    for name in ("displacement", "path_length", "speed"):
-        figures = statistics[name]
-        logger.info("%s: mean %g, deviation %g, from %g to %g", name, *figures.values())
-    spatial = statistics["spatial"]
-    logger.info(
-        "spread: %s at first, %s at last",
-        spatial["initial_spread"],
-        spatial["final_spread"],
-    )
-    for sentence in validation["errors"] + validation["warnings"]:
-        logger.warning("%s", sentence)

@@ -14,14 +14,13 @@ from jaxtrace.fields.analytic import (
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.changing_mesh import MeshSlice, make_changing_field
 from jaxtrace.fields.grid import StructuredGridSampler
-from jaxtrace.fields.time_series import FEMTimeSeriesField, TimeSeriesField
+from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.fields.unstructured import UnstructuredField, UnstructuredMesh
 
 __all__ = [
     "ABCFlow",
     "AbstractField",
     "DoubleGyre",
-    "FEMTimeSeriesField",
     "MeshSlice",
     "MovingEddy",
     "Rotation",

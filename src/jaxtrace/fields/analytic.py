@@ -16,6 +16,7 @@ from jaxrig.compile_guard import TRACING_ERRORS
 from jaxrig.settings import known_only
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
 from jaxtrace.fields.clock import Instant, Numbers
+from jaxtrace.types import check_choice
 
 Number = Float[Array | np.ndarray, ""] | float
 
@@ -219,8 +220,7 @@ def make_flow(type: str, **parameters: Any) -> Any:
     >>> make_flow("uniform", u=2.0).get_time_bounds()
     (-inf, inf)
     """
-    if type not in FLOWS:
-        raise ValueError(f"flow {type!r}: choose one of {', '.join(FLOWS)}")
+    check_choice("flow", type, FLOWS)
     names = [field.name for field in dataclasses.fields(FLOWS[type])]
     return FLOWS[type](**known_only(parameters, names, f"parameter of {type}"))
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxrig import compile_once
-from jaxtrace.fields.clock import Instant, Numbers
+from jaxtrace.fields.clock import Clock, Instant, Numbers
 
 CellHint = Any  # a pytree of arrays with one row per particle; () where none is needed
 Corner = Float[np.ndarray, " 3"]
@@ -104,6 +104,20 @@ class AbstractField(eqx.Module, Field):
     def time_bounds(self) -> tuple[float, float]:
         """Return the first and last instant; a steady field has no ends."""
         return -np.inf, np.inf
+
+
+class RecordField(AbstractField):
+    """A field of slices in time; its `clock` says when they are."""
+
+    clock: eqx.AbstractVar[Clock]
+
+    def instant(self, time: Numbers) -> Instant:
+        """Return an instant as slices of the record and their weights."""
+        return self.clock.instant(time)
+
+    def time_bounds(self) -> tuple[float, float]:
+        """Return the first and the last instant of the record."""
+        return self.clock.bounds()
 
 
 # No budget for these two: any field may be sampled at any number of positions.

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.base import Corner, RecordField
 from jaxtrace.fields.box_tree import rows
-from jaxtrace.fields.clock import Clock, Instant, Numbers, steady_clock
+from jaxtrace.fields.clock import Clock, Instant, steady_clock
 from jaxtrace.fields.locate import (
     NOWHERE,
     Crossing,
@@ -27,18 +27,19 @@ from jaxtrace.fields.locate import (
     no_hint,
 )
 from jaxtrace.fields.mesh import (
+    OUTSIDE,
     MeshField,
     Outside,
     blend,
     box_around,
     check_clock,
-    check_outside,
     check_values,
     interpolate,
     unit_scale,
     whole_slice,
 )
 from jaxtrace.fields.topology import Mesh, check_points, coincident, flatten, make_mesh
+from jaxtrace.types import check_choice
 
 Positions = Float[Array, "n 3"]
 CellHint = Int[Array, "n blended"]
@@ -71,7 +72,7 @@ class Parts(eqx.Module):
     of_wall: Int[Array | np.ndarray, "*batch walls"]
 
 
-class ChangingMeshField(AbstractField):
+class ChangingMeshField(RecordField):
     """Velocities at the nodes of one mesh per slice; equal meshes are kept once.
 
     Particles remember a cell for every slice blended. The `meshes` hold all values of
@@ -81,10 +82,6 @@ class ChangingMeshField(AbstractField):
     meshes: MeshField
     parts: Parts
     clock: Clock
-
-    def instant(self, time: Numbers) -> Instant:
-        """Return an instant as slices of the record and their weights."""
-        return self.clock.instant(time)
 
     def start(self, positions: Positions) -> CellHint:
         """Return that no cell is known yet: particles are looked for everywhere."""
@@ -117,10 +114,6 @@ class ChangingMeshField(AbstractField):
     def bounds(self) -> tuple[Corner, Corner]:
         """Return the corners of the box around all meshes."""
         return self.meshes.bounds()
-
-    def time_bounds(self) -> tuple[float, float]:
-        """Return the first and the last instant of the record."""
-        return self.clock.bounds()
 
     def first_exit(
         self, start: Positions, end: Positions, cell_hint: CellHint
@@ -170,7 +163,7 @@ def make_changing_field(
     dtype: Any = None,
 ) -> ChangingMeshField:
     """Return a field of slices that are each on a mesh of their own."""
-    check_outside(outside)
+    check_choice("outside", outside, OUTSIDE)
     if not slices:
         raise ValueError("a record needs at least one slice")
     values = [check_values(s.values, len(s.points), dtype)[:1] for s in slices]

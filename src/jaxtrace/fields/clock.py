@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from jaxtrace.types import check_choice
+
 TimeInterpolation = Literal["linear", "nearest", "cubic"]
 TimeExtrapolation = Literal["constant", "linear", "periodic", "zero", "nan"]
 INTERPOLATIONS = get_args(TimeInterpolation)
@@ -147,8 +149,8 @@ class Clock(eqx.Module):
 def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
     """Return a clock of checked times and rules."""
     extrapolation = ALIASES.get(extrapolation, extrapolation)
-    _one_of("interpolation", interpolation, INTERPOLATIONS)
-    _one_of("extrapolation", extrapolation, EXTRAPOLATIONS)
+    check_choice("interpolation", interpolation, INTERPOLATIONS)
+    check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
     times = np.asarray(times, np.float64)
     if times.ndim != 1 or times.size == 0:
         raise ValueError(f"times of shape {times.shape}: give one number per slice")
@@ -185,11 +187,6 @@ def blend_slices(
     one = jnp.ones(1, instant.weights.dtype)
     instant = Instant(instant.time, jnp.zeros(1, np.int32), one)
     return sum(parts[1:], start=parts[0])[None], steady_clock(), instant
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} {value!r}: choose one of {', '.join(allowed)}")
 
 
 def _bracket(xp: Any, when: Any, times: Any) -> tuple[Any, Any]:

@@ -15,15 +15,15 @@ import numpy as np
 from jax import dtypes
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
+from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field, RecordField
 from jaxtrace.fields.clock import (
     Clock,
     Instant,
-    Numbers,
     blend_slices,
     make_clock,
     steady_clock,
 )
+from jaxtrace.types import check_choice
 
 Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
 OUTSIDE = get_args(Outside)
@@ -80,7 +80,7 @@ class Axis(eqx.Module):
         )
 
 
-class GridField(AbstractField):
+class GridField(RecordField):
     """Velocities at the nodes of a grid, trilinear between them."""
 
     values: Float[Array, "slices 3 nodes"]
@@ -93,14 +93,6 @@ class GridField(AbstractField):
         """Return the node counts; periodic axes hold their first node twice."""
         x, y, z = (axis.nodes.shape[0] for axis in self.axes)
         return x, y, z
-
-    def instant(self, time: Numbers) -> Instant:
-        """Return an instant as slices of the record and their weights."""
-        return self.clock.instant(time)
-
-    def time_bounds(self) -> tuple[float, float]:
-        """Return the first and the last instant of the record."""
-        return self.clock.bounds()
 
     def bounds(self) -> tuple[Corner, Corner]:
         """Return the corners of the grid; along a repeating axis, one period."""
@@ -211,8 +203,7 @@ def make_grid_field(
     dtype: Any = None,
 ) -> GridField:
     """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times."""
-    if outside not in OUTSIDE:
-        raise ValueError(f"outside {outside!r}: choose one of {', '.join(OUTSIDE)}")
+    check_choice("outside", outside, OUTSIDE)
     made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
     values = np.asarray(values) if not hasattr(values, "devices") else values
     if times is None:

@@ -10,12 +10,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.base import Corner, RecordField
 from jaxtrace.fields.box_tree import rows, select
 from jaxtrace.fields.clock import (
     Clock,
     Instant,
-    Numbers,
     blend_slices,
     make_clock,
     steady_clock,
@@ -34,6 +33,7 @@ from jaxtrace.fields.locate import (
 from jaxtrace.fields.reference import clamp, open_records, refine, weights
 from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
 from jaxtrace.fields.walls import Patches, boundary_patches, closest_point
+from jaxtrace.types import check_choice
 
 BLEND_UP_TO = 8  # nodes per particle up to which slices are blended beforehand
 
@@ -139,12 +139,6 @@ OUTSIDE = get_args(Outside)
 Reader = Callable[[Array, list[Array]], Array]
 
 
-def check_outside(outside: str) -> None:
-    """Refuse a rule for places outside that is not known."""
-    if outside not in OUTSIDE:
-        raise ValueError(f"outside {outside!r}: choose one of {', '.join(OUTSIDE)}")
-
-
 def interpolate(
     locator: Locator,
     outside: Outside,
@@ -196,7 +190,7 @@ Positions = Float[Array, "n 3"]
 CellHint = Int[Array, " n"]
 
 
-class MeshField(AbstractField):
+class MeshField(RecordField):
     """Velocities at the nodes of a mesh, interpolated by its cells' shape functions."""
 
     values: Float[Array | np.ndarray, "*batch slices points 3"]
@@ -207,10 +201,6 @@ class MeshField(AbstractField):
     clock: Clock
     axes: tuple[int, ...] = eqx.field(static=True)
     outside: Outside = eqx.field(static=True)
-
-    def instant(self, time: Numbers) -> Instant:
-        """Return an instant as slices of the record and their weights."""
-        return self.clock.instant(time)
 
     def start(self, positions: Positions) -> CellHint:
         """Return that no cell is known yet: particles are looked for everywhere."""
@@ -249,10 +239,6 @@ class MeshField(AbstractField):
         """Return the corners of the box around all nodes."""
         corners = np.asarray(self.corners, np.float64)
         return corners[0], corners[1]
-
-    def time_bounds(self) -> tuple[float, float]:
-        """Return the first and the last instant of the record."""
-        return self.clock.bounds()
 
     def first_exit(
         self,
@@ -309,7 +295,7 @@ def make_mesh_field(
     `offsets` and `types`. Nodes at one place are one, unless `thin_walls` says that
     those which differ in value bound the mesh.
     """
-    check_outside(outside)
+    check_choice("outside", outside, OUTSIDE)
     points = check_points(points)
     values = check_values(values, len(points), dtype)
     kept = values.dtype

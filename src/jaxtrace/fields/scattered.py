@@ -3,7 +3,7 @@
 Linear interpolation is exact for linear fields within the hull of the points.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 from scipy.spatial import Delaunay, QhullError
 
-from jaxtrace.fields.base import AbstractField, Corner
+from jaxtrace.fields.base import Corner, RecordField
 from jaxtrace.fields.box_tree import (
     Tree,
     build_tree,
@@ -23,7 +23,7 @@ from jaxtrace.fields.box_tree import (
     traverse,
 )
 from jaxtrace.fields.cells import KINDS
-from jaxtrace.fields.clock import Clock, Instant, Numbers
+from jaxtrace.fields.clock import Clock, Instant
 from jaxtrace.fields.mesh import (
     MeshField,
     blend,
@@ -34,25 +34,21 @@ from jaxtrace.fields.mesh import (
 )
 from jaxtrace.fields.topology import check_points, relative_volumes
 from jaxtrace.fields.walls import dot
+from jaxtrace.types import check_choice
 
-SpatialInterpolation = Literal["linear", "nearest"]
 SLIVER = 64  # roundings of its longest edge's cube that a cell's volume must exceed
 
 Positions = Float[Array, "n 3"]
 CellHint = Int[Array, " n"]
 
 
-class NearestField(AbstractField):
+class NearestField(RecordField):
     """The velocity of the nearest point, exactly; particles remember that point."""
 
     values: Float[Array | np.ndarray, "*batch slices points 3"]
     points: Float[Array | np.ndarray, "*batch points 3"]
     tree: Tree
     clock: Clock
-
-    def instant(self, time: Numbers) -> Instant:
-        """Return an instant as slices of the record and their weights."""
-        return self.clock.instant(time)
 
     def start(self, positions: Positions) -> CellHint:
         """Return a point that is near, to begin with."""
@@ -76,10 +72,6 @@ class NearestField(AbstractField):
         """Return the corners of the box around all points."""
         points = np.asarray(self.points, np.float64)
         return points.min(0), points.max(0)
-
-    def time_bounds(self) -> tuple[float, float]:
-        """Return the first and the last instant of the record."""
-        return self.clock.bounds()
 
     def _nearest(self, x: Positions, guess: CellHint) -> CellHint:
         def touches(lanes: tuple, boxes: Array) -> Array:
@@ -112,11 +104,7 @@ def make_scattered_field(
 
     Points in a plane of constant x, y or z make a field of that plane.
     """
-    if spatial_interpolation not in get_args(SpatialInterpolation):
-        raise ValueError(
-            f"spatial_interpolation {spatial_interpolation!r}: choose one of "
-            f"{', '.join(get_args(SpatialInterpolation))}"
-        )
+    check_choice("spatial_interpolation", spatial_interpolation, ("linear", "nearest"))
     points = check_points(points)
     values = check_values(values, len(points), dtype)
     if spatial_interpolation == "nearest":

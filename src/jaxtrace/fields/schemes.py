@@ -33,6 +33,7 @@ from jaxtrace.fields.mesh import OUTSIDE as MESH_OUTSIDE
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.fields.scattered import make_scattered_field
 from jaxtrace.fields.topology import flatten, read_blocks
+from jaxtrace.types import check_choice
 
 ROUNDINGS = 8  # how many roundings two equal coordinates may be apart
 
@@ -364,10 +365,7 @@ def choose_scheme(
     By itself a grid comes first (where there are cells, if they fill it), then cells,
     then Delaunay's simplices of the points.
     """
-    if choice not in CHOICES:
-        raise ValueError(
-            f"spatial_interpolation {choice!r}: choose one of {', '.join(CHOICES)}"
-        )
+    check_choice("spatial_interpolation", choice, CHOICES)
     if isinstance(points, TensorGrid):
         if choice == "auto" and elements is None:
             return OnGrid(points, _policy(outside, GRID_OUTSIDE))

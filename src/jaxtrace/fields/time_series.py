@@ -19,7 +19,6 @@ from jaxrig.memory import tree_bytes
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.clock import Clock, Instant, blend_slices, make_clock
 from jaxtrace.fields.schemes import (
-    Elements,
     Points,
     Scheme,
     TensorGrid,
@@ -32,13 +31,28 @@ from jaxtrace.fields.topology import check_points
 MIB = 2**20
 
 
-class NodalRecord(Field):
-    """Arrays data (T, N, 3), times (T,) and positions (N, 3), and the field they make.
+ROUNDINGS = 16 * np.finfo(np.float64).eps  # of a duration over a period
 
-    Each may be assigned, and is checked then. While one has been assigned that does not
-    fit the others - as between a new `data` with more slices and its new `times` - the
-    field waits for the rest: using it is an error that names the shapes. An array equal
-    to the one that is there changes nothing.
+
+class TimeSeriesField(Field):
+    """Velocities `data` (T, N, 3) at `positions` (N, 3) and instants `times` (T,).
+
+    Between nodes the best is done that they allow, chosen once and told by
+    `interpolation_scheme`: trilinear if they form a grid (in any order, evenly spaced
+    or not; where there are cells, if these fill it), the shape functions of cells if
+    there is connectivity, else linear on Delaunay's simplices.
+    `spatial_interpolation="nearest"` asks for the nearest node, "elements" for cells.
+
+    Between slices `interpolation` is "linear", "nearest" or "cubic"; before the first
+    and after the last `extrapolation` is "constant", "linear", "periodic", "zero" or
+    "nan". Beyond the nodes `outside` is "clamp" (the closest point that is known),
+    "zero", "nan" or "extrapolate"; "periodic" on a grid. Cells are rows (M, k) in
+    `connectivity`, or VTK's flat list with `cell_types` and `cell_offsets`.
+
+    `data`, `times` and `positions` may be assigned, and are checked then. While one has
+    been assigned that does not fit the others - as between a new `data` with more
+    slices and its new `times` - the field waits for the rest: using it is an error that
+    names the shapes. An array equal to the one that is there changes nothing.
     """
 
     _scheme: Scheme
@@ -50,22 +64,53 @@ class NodalRecord(Field):
         data: Any,
         times: Any,
         positions: Any,
-        rules: tuple[str, str],
-        elements: Elements | None = None,
+        interpolation: str = "linear",
+        extrapolation: str = "constant",
+        _source_info: dict[str, Any] | None = None,
+        *,
+        connectivity: Any = None,
+        cell_types: Any = None,
+        cell_offsets: Any = None,
         spatial_interpolation: str = "auto",
         outside: str | None = None,
     ) -> None:
-        self.elements = elements
+        self._source_info = dict(_source_info or {})
+        self._repeats = 1
+        cells = (connectivity, cell_types, cell_offsets)
+        if connectivity is None:  # what `open_dataset` gives names its cells
+            names = ("connectivity", "cell_types", "cell_offsets")
+            cells = tuple(self._source_info.get(name) for name in names)
+        self.elements = make_elements(*cells)
         self._choice, self._outside = spatial_interpolation, outside
+        if not isinstance(positions, TensorGrid):
+            positions = check_points(positions)
         self._waiting: dict[str, Any] = {
             "data": check_data(data),
-            "times": make_clock(np.asarray(times, np.float64), *rules),
-            "positions": positions
-            if isinstance(positions, TensorGrid)
-            else check_points(positions),
+            "times": make_clock(times, interpolation, extrapolation),
+            "positions": positions,
         }
         self._require_fit()
         self._settle()
+
+    @classmethod
+    def on_grid(
+        cls, values: Any, times: Any, axes: tuple[Any, Any, Any], **options: Any
+    ) -> "TimeSeriesField":
+        """Return the field of velocities (T, Nx, Ny, Nz, 3) on a grid of three axes.
+
+        The nodes are not listed and not searched for a grid; `options` are those of
+        the field.
+        """
+        x, y, z = (np.atleast_1d(np.asarray(axis, np.float64)) for axis in axes)
+        shape = (np.size(times), x.size, y.size, z.size)
+        if np.shape(values)[:-1] != shape:
+            raise ValueError(
+                f"velocities of shape {np.shape(values)} do not fit {shape[0]} times "
+                f"and axes of {shape[1:]} nodes: give {(*shape, 3)}"
+            )
+        # A view of the same values: the scheme reshapes it back.
+        rows = values.reshape(shape[0], -1, np.shape(values)[-1])
+        return cls(rows, times, TensorGrid((x, y, z)), **options)
 
     @property
     def frozen(self) -> AbstractField:
@@ -148,6 +193,88 @@ class NodalRecord(Field):
         nodes = self._points
         parts = nodes.axes if isinstance(nodes, TensorGrid) else (nodes,)
         return (tree_bytes(self.frozen) + sum(part.nbytes for part in parts)) / MIB
+
+    @property
+    def connectivity(self) -> Any:
+        """Return the nodes of the cells as they were given; None without cells."""
+        return None if self.elements is None else self.elements.connectivity
+
+    @property
+    def t_min(self) -> float:
+        """Return the first instant."""
+        return float(self._clock.times[0])
+
+    @property
+    def t_max(self) -> float:
+        """Return the last instant, or the end of the last period."""
+        first, last = float(self._clock.times[0]), float(self._clock.times[-1])
+        return first + self._repeats * (last - first)
+
+    def get_time_bounds(self) -> tuple[float, float]:
+        """Return the first and the last instant."""
+        return self.t_min, self.t_max
+
+    def __call__(self, positions: Any, t: Any) -> Array:
+        """Return the velocities at positions and a time."""
+        return self.sample_at_positions(positions, t)
+
+    def sample_at_time(self, t: float) -> Float[Array, "nodes 3"]:
+        """Return velocities at all nodes and a time."""
+        self._require_fit()
+        return self._at_nodes(self._clock.instant(float(t)))
+
+    def get_time_derivative(self, t: float) -> Float[Array, "nodes 3"]:
+        """Return the exact time derivative of the interpolant at all nodes.
+
+        Where two intervals meet it is the slope of the later one.
+        """
+        self._require_fit()
+        return self._at_nodes(self._clock.slope(float(t)))
+
+    def create_time_periodic_field(
+        self,
+        n_periods: int = 5,
+        time_slice: tuple[float, float] | None = None,
+        transition_smoothing: float = 0.0,
+        target_duration: float | None = None,
+    ) -> "TimeSeriesField":
+        """Return a field that repeats this record, or a time slice of it.
+
+        Times restart at 0, and the period is the time from the first slice to the last.
+        Time wraps around: nothing is stored twice, and the field goes on repeating
+        after its `n_periods`, or as many as `target_duration` needs. Where the last
+        slice differs from the first, a share `transition_smoothing` of all slices in
+        [0, 1] blends each period's beginning with the mirrored end of the one before.
+        """
+        clock, times = self._clock, np.asarray(self._clock.times)
+        first, last = _chosen(times, time_slice)
+        kept = times[first:last] - times[first]
+        period = float(kept[-1])
+        count = _periods(n_periods, target_duration, period)
+        values = self.frozen.values  # type: ignore[attr-defined]
+        if last - first < len(times):
+            values = values[first:last]
+        smoothed = _smoothed(values, transition_smoothing)
+        rules = clock.interpolation, "periodic"
+        new = copy.copy(self)
+        new._field = eqx.tree_at(
+            lambda f: (f.values, f.clock),
+            self._field,
+            (smoothed, make_clock(kept, *rules)),
+        )
+        new._waiting, new._repeats = {}, count
+        new._source_info = self._source_info | {
+            "periodic_field": True,
+            "original_period": period,
+            "n_periods": count,
+            "time_slice": time_slice,
+            "transition_smoothing": transition_smoothing,
+            "total_duration": count * period,
+        }
+        return new
+
+    def _at_nodes(self, instant: Instant) -> Float[Array, "nodes 3"]:
+        return self._scheme.unpack(_weighted(self._field.values, instant))[0]
 
     @property
     def _clock(self) -> Clock:
@@ -237,160 +364,6 @@ def _same(value: Any, there: Array) -> bool:
     return given.shape == there.shape and np.array_equal(given, np.asarray(there))
 
 
-ROUNDINGS = 16 * np.finfo(np.float64).eps  # of a duration over a period
-
-
-class TimeSeriesField(NodalRecord):
-    """Velocities `data` (T, N, 3) at `positions` (N, 3) and instants `times` (T,).
-
-    Between nodes the best is done that they allow, chosen once and told by
-    `interpolation_scheme`: trilinear if they form a grid (in any order, evenly spaced
-    or not; where there are cells, if these fill it), the shape functions of cells if
-    there is connectivity, else linear on Delaunay's simplices.
-    `spatial_interpolation="nearest"` asks for the nearest node, "elements" for cells.
-
-    Between slices `interpolation` is "linear", "nearest" or "cubic"; before the first
-    and after the last `extrapolation` is "constant", "linear", "periodic", "zero" or
-    "nan". Beyond the nodes `outside` is "clamp" (the closest point that is known),
-    "zero", "nan" or "extrapolate"; "periodic" on a grid. Cells are rows (M, k) in
-    `connectivity`, or VTK's flat list with `cell_types` and `cell_offsets`.
-    """
-
-    def __init__(
-        self,
-        data: Any,
-        times: Any,
-        positions: Any,
-        interpolation: str = "linear",
-        extrapolation: str = "constant",
-        _source_info: dict[str, Any] | None = None,
-        *,
-        connectivity: Any = None,
-        cell_types: Any = None,
-        cell_offsets: Any = None,
-        spatial_interpolation: str = "auto",
-        outside: str | None = None,
-    ) -> None:
-        self._source_info = dict(_source_info or {})
-        self._repeats = 1
-        if connectivity is None:  # what `open_dataset` gives names its cells
-            connectivity, cell_types, cell_offsets = (
-                self._source_info.get(name)
-                for name in ("connectivity", "cell_types", "cell_offsets")
-            )
-        super().__init__(
-            data,
-            times,
-            positions,
-            (interpolation, extrapolation),
-            make_elements(connectivity, cell_types, cell_offsets),
-            spatial_interpolation,
-            outside,
-        )
-
-    @classmethod
-    def on_grid(
-        cls, values: Any, times: Any, axes: tuple[Any, Any, Any], **options: Any
-    ) -> "TimeSeriesField":
-        """Return the field of velocities (T, Nx, Ny, Nz, 3) on a grid of three axes.
-
-        The nodes are not listed and not searched for a grid; `options` are those of
-        the field.
-        """
-        x, y, z = (np.atleast_1d(np.asarray(axis, np.float64)) for axis in axes)
-        shape = (np.size(times), x.size, y.size, z.size)
-        if np.shape(values)[:-1] != shape:
-            raise ValueError(
-                f"velocities of shape {np.shape(values)} do not fit {shape[0]} times "
-                f"and axes of {shape[1:]} nodes: give {(*shape, 3)}"
-            )
-        # A view of the same values: the scheme reshapes it back.
-        rows = values.reshape(shape[0], -1, np.shape(values)[-1])
-        return cls(rows, times, TensorGrid((x, y, z)), **options)
-
-    @property
-    def connectivity(self) -> Any:
-        """Return the nodes of the cells as they were given; None without cells."""
-        return None if self.elements is None else self.elements.connectivity
-
-    @property
-    def t_min(self) -> float:
-        """Return the first instant."""
-        return float(self._clock.times[0])
-
-    @property
-    def t_max(self) -> float:
-        """Return the last instant, or the end of the last period."""
-        first, last = float(self._clock.times[0]), float(self._clock.times[-1])
-        return first + self._repeats * (last - first)
-
-    def get_time_bounds(self) -> tuple[float, float]:
-        """Return the first and the last instant."""
-        return self.t_min, self.t_max
-
-    def __call__(self, positions: Any, t: Any) -> Array:
-        """Return the velocities at positions and a time."""
-        return self.sample_at_positions(positions, t)
-
-    def sample_at_time(self, t: float) -> Float[Array, "nodes 3"]:
-        """Return velocities at all nodes and a time."""
-        self._require_fit()
-        return self._at_nodes(self._clock.instant(float(t)))
-
-    def get_time_derivative(self, t: float) -> Float[Array, "nodes 3"]:
-        """Return the exact time derivative of the interpolant at all nodes.
-
-        Where two intervals meet it is the slope of the later one.
-        """
-        self._require_fit()
-        return self._at_nodes(self._clock.slope(float(t)))
-
-    def create_time_periodic_field(
-        self,
-        n_periods: int = 5,
-        time_slice: tuple[float, float] | None = None,
-        transition_smoothing: float = 0.0,
-        target_duration: float | None = None,
-    ) -> "TimeSeriesField":
-        """Return a field that repeats this record, or a time slice of it.
-
-        Times restart at 0, and the period is the time from the first slice to the last.
-        Time wraps around: nothing is stored twice, and the field goes on repeating
-        after its `n_periods`, or as many as `target_duration` needs. Where the last
-        slice differs from the first, a share `transition_smoothing` of all slices in
-        [0, 1] blends each period's beginning with the mirrored end of the one before.
-        """
-        clock, times = self._clock, np.asarray(self._clock.times)
-        first, last = _chosen(times, time_slice)
-        kept = times[first:last] - times[first]
-        period = float(kept[-1])
-        count = _periods(n_periods, target_duration, period)
-        values = self.frozen.values  # type: ignore[attr-defined]
-        if last - first < len(times):
-            values = values[first:last]
-        smoothed = _smoothed(values, transition_smoothing)
-        rules = clock.interpolation, "periodic"
-        new = copy.copy(self)
-        new._field = eqx.tree_at(
-            lambda f: (f.values, f.clock),
-            self._field,
-            (smoothed, make_clock(kept, *rules)),
-        )
-        new._waiting, new._repeats = {}, count
-        new._source_info = self._source_info | {
-            "periodic_field": True,
-            "original_period": period,
-            "n_periods": count,
-            "time_slice": time_slice,
-            "transition_smoothing": transition_smoothing,
-            "total_duration": count * period,
-        }
-        return new
-
-    def _at_nodes(self, instant: Instant) -> Float[Array, "nodes 3"]:
-        return self._scheme.unpack(_weighted(self._field.values, instant))[0]
-
-
 # No budget: every shape of record is a program of its own.
 @compile_once(max_traces=None)
 def _weighted(values: Array, instant: Instant) -> Array:
@@ -434,40 +407,3 @@ def _smoothed(values: Array, share: float) -> Array:
     own = own.reshape(-1, *[1] * (values.ndim - 1))
     blended = own * values[:count] + (1 - own) * values[::-1][:count]
     return values.at[:count].set(blended)
-
-
-class FEMTimeSeriesField(TimeSeriesField):
-    """A time series interpolated by the shape functions of its elements, always.
-
-    `connectivity` is rows (M, 4) of tetrahedra, rows of another kind, or VTK's flat
-    list with `cell_types` and `cell_offsets`. `contains` says which positions are
-    outside every element.
-    """
-
-    def __init__(
-        self,
-        data: Any,
-        times: Any,
-        positions: Any,
-        connectivity: Any,
-        interpolation: str = "linear",
-        extrapolation: str = "constant",
-        _source_info: dict[str, Any] | None = None,
-        *,
-        cell_types: Any = None,
-        cell_offsets: Any = None,
-        outside: str = "nearest_element",
-    ) -> None:
-        super().__init__(
-            data,
-            times,
-            positions,
-            interpolation,
-            extrapolation,
-            _source_info,
-            connectivity=connectivity,
-            cell_types=cell_types,
-            cell_offsets=cell_offsets,
-            spatial_interpolation="elements",
-            outside=outside,
-        )

@@ -15,6 +15,7 @@ from jaxtrace.fields.cells import (
     Kind,
     middle_edges,
 )
+from jaxtrace.types import check_choice
 
 Nodes = Int[np.ndarray, "_ _"]
 WIDTHS = {3: "triangle", 8: "hexahedron", 10: "quadratic_tetra"}  # of known meaning
@@ -64,8 +65,7 @@ def flatten(
     connectivity = np.asarray(connectivity)
     if connectivity.ndim == 2:
         name = kind or _kind_of_width(points, connectivity)
-        if name not in VTK_CODES:
-            raise ValueError(f"kind {name!r}: choose one of {', '.join(VTK_CODES)}")
+        check_choice("kind", name, VTK_CODES)
         count, width = connectivity.shape
         types = np.full(count, VTK_CODES[name])
         return connectivity.ravel(), width * np.arange(count + 1), types

@@ -1,69 +1,35 @@
 """Fields on unstructured meshes as users make them: a mesh, and values at its nodes."""
 
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Integer
+from jaxtyping import Array, Bool, Float
 
-from jaxtrace.fields.base import AbstractField, Corner, Field
-from jaxtrace.fields.cells import VTK_CODES, VTK_KINDS
+from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.clock import steady_clock
 from jaxtrace.fields.mesh import check_values, make_mesh_field
 from jaxtrace.fields.scattered import make_scattered_field
-from jaxtrace.fields.topology import check_points
 
 
-class ElementType(StrEnum):
-    """Types of elements."""
-
-    TRIANGLE = "triangle"
-    QUAD = "quad"
-    TETRA = "tetra"
-    HEXAHEDRON = "hexahedron"
-    WEDGE = "wedge"
-    PYRAMID = "pyramid"
-
-
+@dataclass(frozen=True, eq=False)
 class UnstructuredMesh:
     """Nodes (N, 2 or 3) and elements (M, k) of one type, linear or of order 2.
 
-    Elements of several types are VTK's flat list of nodes with `cell_types` and
-    `cell_offsets` in place of `etype`. Without elements it is a cloud of points.
+    `etype` is "triangle", "quad", "tetra", "hexahedron", "wedge" or "pyramid". Elements
+    of several types are VTK's flat list of nodes with `cell_types` and `cell_offsets`
+    in place of `etype`. Without elements it is a cloud of points.
     """
 
-    def __init__(
-        self,
-        nodes: Any,
-        elements: Any = None,
-        etype: Any = None,
-        order: int = 1,
-        *,
-        cell_types: Any = None,
-        cell_offsets: Any = None,
-    ) -> None:
-        self.nodes: Float[np.ndarray, "nodes 3"] = check_points(nodes)
-        self.elements = _whole("elements", elements)
-        self.etype = None if etype is None else ElementType(etype)
-        self.order = order
-        self.cell_types = _whole("cell_types", cell_types)
-        self.cell_offsets = _whole("cell_offsets", cell_offsets)
-        if self.elements is not None:
-            self._check(self.elements)
-
-    @property
-    def num_nodes(self) -> int:
-        """Return how many nodes there are."""
-        return len(self.nodes)
-
-    @property
-    def num_elements(self) -> int:
-        """Return how many elements there are."""
-        listed = self.elements if self.cell_types is None else self.cell_types
-        return 0 if listed is None else len(listed)
+    nodes: Any
+    elements: Any = None
+    etype: str | None = None
+    order: int = 1
+    cell_types: Any = None
+    cell_offsets: Any = None
 
     @property
     def kind(self) -> str | None:
@@ -71,45 +37,7 @@ class UnstructuredMesh:
         if self.elements is None or self.etype is None:
             return None
         prefix = {1: "", 2: "quadratic_"}.get(self.order, f"order-{self.order} ")
-        return prefix + self.etype.value
-
-    @property
-    def expected_nodes_per_element(self) -> int:
-        """Return how many nodes an element of this type and order has."""
-        if self.kind not in VTK_CODES:
-            raise ValueError(
-                f"etype {self.etype} of order {self.order}: a triangle or tetra has "
-                "order 1 or 2, the other types order 1; mixed types have no order"
-            )
-        return VTK_KINDS[VTK_CODES[self.kind]][0].nodes
-
-    def get_spatial_bounds(self) -> tuple[Corner, Corner]:
-        """Return the corners of the box around all nodes."""
-        return self.nodes.min(0), self.nodes.max(0)
-
-    def _check(self, elements: Integer[np.ndarray, "..."]) -> None:
-        bad = elements[(elements < 0) | (elements >= self.num_nodes)]
-        if bad.size:
-            raise ValueError(
-                f"elements name node {bad[0]}, but there are {self.num_nodes} nodes, "
-                "numbered from 0"
-            )
-        if self.cell_types is not None:
-            return
-        count = self.expected_nodes_per_element
-        if elements.ndim != 2 or elements.shape[1] != count:
-            raise ValueError(
-                f"elements of shape {elements.shape}: a {self.kind} has {count} nodes"
-            )
-
-
-def _whole(name: str, numbers: Any) -> Integer[np.ndarray, "..."] | None:
-    if numbers is None:
-        return None
-    array = np.asarray(numbers)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{name} of {array.dtype}: give whole numbers")
-    return array
+        return f"{prefix}{self.etype}"
 
 
 class UnstructuredField(Field):
@@ -140,7 +68,7 @@ class UnstructuredField(Field):
         self.has_values = values is not None
         self._frozen = _build(
             mesh,
-            values if self.has_values else np.zeros((mesh.num_nodes, 3)),
+            values if self.has_values else np.zeros((len(mesh.nodes), 3)),
             spatial_interpolation,
             times=times if self.has_values else None,
             outside=outside,

@@ -3,8 +3,11 @@
 from jaxtrace.io.convert import convert
 from jaxtrace.io.loader import Dataset, load_optimized_dataset, open_dataset
 from jaxtrace.io.store import open_store
-from jaxtrace.io.vtk_export import export_trajectory_to_vtk
-from jaxtrace.io.vtk_fields import write_grid, write_points
+from jaxtrace.io.vtk_export import (
+    export_trajectory_to_vtk,
+    write_grid,
+    write_points,
+)
 from jaxtrace.io.vtk_write import write_collection
 
 __all__ = [

@@ -15,10 +15,14 @@ from jaxtrace.io.formats import open_slices
 from jaxtrace.io.geometry import Cells, GridAxes, storage_order
 from jaxtrace.io.hdf5 import EXTENSIONS as HDF5_EXTENSIONS
 from jaxtrace.io.hdf5 import open_hdf5
-from jaxtrace.io.polylines import Recorded, shown_points
 from jaxtrace.io.series import Slices
 from jaxtrace.io.store import FORMAT_VERSION, SUFFIX, Frames, FrameStore, open_store
-from jaxtrace.io.vtk_export import export_points_vtu, export_trajectory_to_vtk
+from jaxtrace.io.vtk_export import (
+    Recorded,
+    export_trajectory_to_vtk,
+    shown_points,
+    write_frame,
+)
 from jaxtrace.io.vtk_write import (
     CellColumns,
     column,
@@ -104,7 +108,7 @@ def _recorded(
     if generation is None:
         generation = np.zeros(positions.shape[:2], np.int32)
     velocities = arrays.get("velocities")
-    shown = shown_points(positions, None)
+    shown = shown_points(positions)
     return Recorded(positions, times, velocities, generation, shown, dict(metadata))
 
 
@@ -212,13 +216,8 @@ def _to_collection(store: FrameStore, target: Path, progress: Progress) -> None:
         for index, time in enumerate(times.tolist()):
             name = f"frame_{first + index:06d}.vtu"
             frame = {n: v[index] for n, v in arrays.items()}
-            export_points_vtu(
-                frame.pop("positions"),
-                folder / name,
-                time=time,
-                velocities=frame.pop("velocities", None),
-                arrays=frame,
-            )
+            moving = frame.pop("positions"), frame.pop("velocities", None)
+            write_frame(folder / name, time, *moving, None, frame)
             steps.append((time, f"{folder.name}/{name}"))
     write_collection(target, steps)
 
@@ -243,7 +242,7 @@ def _to_csv(store: FrameStore, target: Path, progress: Progress) -> None:
         names = "frame,time,particle,x,y,z" + (",u,v,w" if moving else "")
         file.write(f"{names}\n".encode())
         for first, times, arrays in _in_parts(store, progress):
-            shown = shown_points(arrays["positions"], None)
+            shown = shown_points(arrays["positions"])
             frames, particles = np.nonzero(shown)
             columns = [first + frames, times[frames], particles]
             columns += list(arrays["positions"][shown].T)

@@ -14,6 +14,7 @@ from jaxrig.settings import known_only
 from jaxtrace.io import hdf5, netcdf, vtk_slices
 from jaxtrace.io.series import FileFormat, Slices, select
 from jaxtrace.io.steps import PathSpec
+from jaxtrace.types import check_choice
 
 FORMATS: dict[str, FileFormat] = {
     "vtk": vtk_slices.FORMAT,
@@ -47,8 +48,7 @@ def find_format(spec: Any, format_type: str | None = None) -> FileFormat:
     """Return the format to read a source by; ImportError says what to install."""
     if format_type is None:
         format_type = "grid" if hasattr(spec, "data_vars") else detect_format(spec)
-    if format_type not in FORMATS:
-        raise ValueError(f"format {format_type!r} is not one of: {', '.join(FORMATS)}")
+    check_choice("format", format_type, FORMATS)
     format = FORMATS[format_type]
     if missing := format.missing():
         packages = ", ".join(missing)
@@ -85,23 +85,20 @@ def source_name(spec: Any) -> str:
 
 
 def _names(spec: PathSpec) -> list[str]:
+    """Return the files named, or those inside a folder or matched by an open glob."""
     if not isinstance(spec, str | os.PathLike):
-        if not len(spec):
-            raise FileNotFoundError("no files: the list is empty")
-        return [str(name) for name in spec]
-    path = Path(spec).expanduser()
-    known = _by_extension(path.suffix.lower()) is not None
-    if path.is_dir() and not known:
-        inside = [str(file) for file in path.iterdir() if file.is_file()]
-        if not inside:
-            raise FileNotFoundError(f"no files found in folder {path}")
-        return inside
-    if glob.has_magic(str(path)) and not known:
-        matches = glob.glob(str(path), recursive=True)
-        if not matches:
-            raise FileNotFoundError(f"no files found for {path}")
-        return matches
-    return [str(path)]
+        names = [str(name) for name in spec]
+    else:
+        path = Path(spec).expanduser()
+        names = [str(path)]
+        if _by_extension(path.suffix.lower()) is None:
+            if path.is_dir():
+                names = [str(file) for file in path.iterdir() if file.is_file()]
+            elif glob.has_magic(str(path)):
+                names = glob.glob(str(path), recursive=True)
+    if not names:
+        raise FileNotFoundError(f"no files found for {spec}")
+    return names
 
 
 def _by_extension(extension: str) -> str | None:

@@ -5,7 +5,7 @@ and cell values averaged to nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num, Shaped
@@ -268,15 +268,11 @@ def as_mesh(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with its grid, if it has one, turned into cells."""
     if isinstance(snapshot.geometry, Cells):
         return snapshot
-    return Snapshot(
-        grid_to_cells(snapshot.geometry),
-        {name: storage_order(v) for name, v in snapshot.arrays.items()},
-        {name: storage_order(v) for name, v in snapshot.cell_arrays.items()},
-        snapshot.time,
-        snapshot.source,
-        snapshot.assembled,
-        snapshot.available,
-        snapshot.field_data,
+    return replace(
+        snapshot,
+        geometry=grid_to_cells(snapshot.geometry),
+        arrays={name: storage_order(v) for name, v in snapshot.arrays.items()},
+        cell_arrays={n: storage_order(v) for n, v in snapshot.cell_arrays.items()},
     )
 
 

@@ -4,6 +4,7 @@ A grid stays a grid and a mesh a mesh from the file to the device; a series larg
 the memory limit is streamed.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,16 +14,13 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtrace.config import memory_budget_bytes
-from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.changing_mesh import (
     ChangingMeshField,
     MeshSlice,
     make_changing_field,
 )
-from jaxtrace.fields.clock import make_clock
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.fields.schemes import choose_scheme, make_elements
 from jaxtrace.fields.streamed import StreamedField, stream_slices
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io.formats import find_format, open_slices, source_name
@@ -31,17 +29,12 @@ from jaxtrace.io.series import (
     PickedSlices,
     Series,
     Slices,
-    ThinSlices,
+    check_slice,
     discard_still_nodes,
     load,
 )
 
 COPIES = 2  # of a series in memory while its field is made: on the host, on the device
-TRILINEAR = "trilinear"
-UNKNOWN_STILL = (
-    "nodes without motion are known only once all slices are read, and these do not "
-    "fit the memory limit"
-)
 CHANGING = "elements of a mesh per slice"
 # The same policy has one name on grids and another on elements.
 _ON_GRIDS = {"nearest_element": "clamp"}
@@ -52,9 +45,9 @@ _ON_ELEMENTS = {"clamp": "nearest_element"}
 class LoadedField:
     """A field read from files, how it interpolates, and where it comes from."""
 
-    field: AbstractField | StreamedField
+    field: TimeSeriesField | StreamedField | ChangingMeshField
     scheme: str
-    files: tuple[str, ...]
+    slices: Slices
     notes: tuple[str, ...]
 
     @property
@@ -66,21 +59,41 @@ class LoadedField:
 def load_field(
     spec: Any,
     *,
+    dtype: str = "float32",
+    max_memory_per_timestep_mb: float = math.inf,
+    discard_boundary_layers: bool = False,
     interpolation: str = "linear",
     extrapolation: str = "constant",
+    spatial_interpolation: str = "auto",
     outside: str | None = None,
-    dtype: str = "float32",
     **options: Any,
 ) -> LoadedField:
-    """Read a series into a field for compiled code; see `open_slices` for options."""
-    _check_precision(dtype)
+    """Read a series into a field; `load_optimized_dataset` says what the options do."""
+    if jax.dtypes.canonicalize_dtype(np.dtype(dtype)) != np.dtype(dtype):
+        raise ValueError(
+            f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
+        )
     slices = open_slices(spec, dtype=dtype, **options)
-    rules = (interpolation, extrapolation, outside)
-    if _exceeds_memory(slices):
+    first = slices.read_slice(0)[1]
+    size = check_slice(first, slices.labels[0], max_memory_per_timestep_mb)
+    rules = (spatial_interpolation, interpolation, extrapolation, outside)
+    if size * len(slices) * COPIES > memory_budget_bytes():
+        if discard_boundary_layers:
+            raise ValueError(
+                "nodes without motion are known only once all slices are read, and "
+                "these do not fit the memory limit: leave out discard_boundary_layers"
+            )
         field, scheme = _stream(slices, *rules)
+        return LoadedField(field, scheme, slices, slices.describe())
+    series = load(slices, max_memory_per_timestep_mb)
+    if discard_boundary_layers:
+        series = discard_still_nodes(series)
+    if isinstance(series.geometry, tuple):
+        field, scheme = _make_changing(series, *rules), CHANGING
     else:
-        field, scheme = _make_field(load(slices), *rules)
-    return LoadedField(field, scheme, slices.labels, slices.describe())
+        field = _make_series(series, *rules)
+        scheme = field.interpolation_scheme
+    return LoadedField(field, scheme, slices, series.notes)
 
 
 def load_optimized_dataset(
@@ -89,133 +102,61 @@ def load_optimized_dataset(
     max_time_steps: int | None = None,
     time_range: tuple[float, float] | None = None,
     dtype: str = "float32",
-    *,
-    subsample_factor: int | None = None,
-    discard_boundary_layers: bool = False,
-    interpolation: str = "linear",
-    extrapolation: str = "constant",
-    spatial_interpolation: str = "auto",
-    outside: str | None = None,
     **options: Any,
 ) -> TimeSeriesField | StreamedField | ChangingMeshField:
     """Return the field of a series in files: times, cells and walls as they are there.
 
     A series above the configured memory limit is streamed, and a mesh that changes
     between slices is kept for each. A slice above `max_memory_per_timestep_mb` is a
-    ValueError. `subsample_factor` keeps every n-th node (along each axis of a grid; a
-    mesh loses its cells), `discard_boundary_layers` leaves out nodes at which the
-    velocity is always zero. Other options are those of `open_slices`.
+    ValueError. Options are `interpolation`, `extrapolation`, `spatial_interpolation`
+    and `outside` of `TimeSeriesField`, `discard_boundary_layers` to leave out nodes at
+    which the velocity is always zero, and those of `open_slices`.
     """
-    _check_precision(dtype)
-    opened = open_slices(
+    loaded = load_field(
         data_pattern,
-        dtype=dtype,
+        max_memory_per_timestep_mb=max_memory_per_timestep_mb,
         max_time_steps=max_time_steps,
         time_range=time_range,
+        dtype=dtype,
         **options,
     )
-    slices = ThinSlices(opened, max_memory_per_timestep_mb, subsample_factor)
-    info = {
-        "source": find_format(data_pattern, options.get("format_type")).name,
-        "file_pattern": source_name(data_pattern),
-        "files": slices.labels,
-    }
-    rules = (interpolation, extrapolation, outside)
-    if _exceeds_memory(slices):
-        if discard_boundary_layers:
-            raise ValueError(f"{UNKNOWN_STILL}: leave out discard_boundary_layers")
-        streamed, _ = _stream(slices, *rules, spatial_interpolation)
-        streamed._source_info = info | _facts(slices) | {"streamed": True}
-        return streamed
-    series = load(slices)
-    if discard_boundary_layers:
-        series = discard_still_nodes(series)
-    info |= _facts(slices) | {"notes": series.notes}
-    if isinstance(series.geometry, tuple):
-        return _make_changing(series, *rules, spatial_interpolation)
-    return _make_series(series, info, *rules, spatial_interpolation)
+    field = loaded.field
+    if not isinstance(field, ChangingMeshField):
+        field._source_info = {
+            "source": find_format(data_pattern, options.get("format_type")).name,
+            "file_pattern": source_name(data_pattern),
+            "files": loaded.slices.labels,
+            "velocity_field_name": loaded.slices.velocity_name,
+            "time_source": loaded.slices.time_source,
+            "notes": loaded.notes,
+            "streamed": loaded.streamed,
+        }
+    return field
 
 
 def _make_series(
-    series: Series,
-    info: dict[str, Any],
-    interpolation: str,
-    extrapolation: str,
-    outside: str | None,
-    spatial_interpolation: str,
+    series: Series, choice: str, interpolation: str, extrapolation: str, outside: Any
 ) -> TimeSeriesField:
     """Return the time series of a loaded series; a grid is handed over by its axes."""
-    options: dict[str, Any] = {
+    rules: dict[str, Any] = {
         "interpolation": interpolation,
         "extrapolation": extrapolation,
-        "_source_info": info,
-        "spatial_interpolation": spatial_interpolation,
+        "spatial_interpolation": choice,
         "outside": outside,
     }
-    if isinstance(series.geometry, GridAxes):
-        axes = (series.geometry.x, series.geometry.y, series.geometry.z)
-        values = np.asarray(series.velocities)
-        return TimeSeriesField.on_grid(values, series.times, axes, **options)
-    arrays = series_arrays(series)
+    geometry: Any = series.geometry
+    values = np.asarray(series.velocities)
+    if isinstance(geometry, GridAxes):
+        axes = (geometry.x, geometry.y, geometry.z)
+        return TimeSeriesField.on_grid(values, series.times, axes, **rules)
+    nodes = _node_arrays(geometry)
     return TimeSeriesField(
-        *(arrays[name] for name in ("velocity_data", "times", "positions")),
-        **{name: arrays[name] for name in _CELLS},
-        **options,
+        values, series.times, nodes.pop("positions"), **nodes, **rules
     )
 
 
-def _facts(slices: Slices) -> dict[str, Any]:
-    return {
-        "velocity_field_name": slices.velocity_name,
-        "time_source": slices.time_source,
-        "notes": slices.describe(),
-    }
-
-
-def _exceeds_memory(slices: Slices) -> bool:
-    whole = slices.read_slice(0)[1].nbytes * len(slices)
-    return whole * COPIES > memory_budget_bytes()
-
-
-def _check_precision(dtype: str) -> None:
-    if jax.dtypes.canonicalize_dtype(np.dtype(dtype)) != np.dtype(dtype):
-        raise ValueError(
-            f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
-        )
-
-
-def _make_field(
-    series: Series, interpolation: str, extrapolation: str, outside: str | None
-) -> tuple[AbstractField, str]:
-    """Return the field of a series in memory, and how it interpolates."""
-    geometry = series.geometry
-    if isinstance(geometry, tuple):
-        rules = (interpolation, extrapolation, outside)
-        return _make_changing(series, *rules), CHANGING
-    values = np.asarray(series.velocities)
-    if isinstance(geometry, GridAxes):
-        field = make_grid_field(
-            values,
-            (geometry.x, geometry.y, geometry.z),
-            times=series.times,
-            interpolation=interpolation,
-            extrapolation=extrapolation,
-            outside=_ON_GRIDS.get(outside or "clamp", outside or "clamp"),
-        )
-        return field, TRILINEAR
-    cells = geometry.connectivity if geometry.has_elements else None
-    elements = make_elements(cells, geometry.types, geometry.offsets)
-    scheme = choose_scheme(geometry.points, elements, "auto", outside)
-    clock = make_clock(series.times, interpolation, extrapolation)
-    return scheme.build(values, clock), scheme.name
-
-
 def _make_changing(
-    series: Series,
-    interpolation: str,
-    extrapolation: str,
-    outside: str | None,
-    choice: str = "auto",
+    series: Series, choice: str, interpolation: str, extrapolation: str, outside: Any
 ) -> ChangingMeshField:
     if choice == "nearest":
         raise ValueError(
@@ -262,11 +203,7 @@ class _FixedSlices:
 
 
 def _stream(
-    slices: Slices,
-    interpolation: str,
-    extrapolation: str,
-    outside: str | None,
-    choice: str = "auto",
+    slices: Slices, choice: str, interpolation: str, extrapolation: str, outside: Any
 ) -> tuple[StreamedField, str]:
     """Return a field that keeps only some slices in memory."""
     geometry, first = slices.read_slice(0)
@@ -286,7 +223,7 @@ def _stream(
         policy = _ON_GRIDS.get(outside or "clamp", outside or "clamp")
         make = lambda v: make_grid_field(v, axes, outside=policy)
         pack = lambda v: np.asarray(make(v).values[0])
-        still, scheme = make(first), TRILINEAR
+        still, scheme = make(first), "trilinear"
     else:
         policy = outside or "nearest_element"
         still = make_mesh_field(
@@ -370,7 +307,13 @@ class Dataset(Mapping[str, Any]):
             slices = PickedSlices(slices, picked)
         elif "velocity_data" in self._known:
             return dict(self._known)
-        return series_arrays(load(slices)) | _facts(slices) | self._facts
+        return {
+            **series_arrays(load(slices)),
+            "velocity_field_name": slices.velocity_name,
+            "time_source": slices.time_source,
+            "notes": slices.describe(),
+            **self._facts,
+        }
 
 
 def open_dataset(
@@ -389,7 +332,7 @@ def open_dataset(
 
 def series_arrays(series: Series) -> dict[str, Any]:
     """Return a loaded series as arrays by their names."""
-    facts = {"times": series.times, "notes": series.notes}
+    facts = {"times": series.times}
     geometry = series.geometry
     if isinstance(geometry, tuple):
         each = [_node_arrays(mesh) for mesh in geometry]

@@ -12,6 +12,7 @@ from jaxrig.machine import missing_extra
 from jaxtrace.io.geometry import GridAxes, ascending, same_geometry
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
 from jaxtrace.io.steps import PathSpec, find_files
+from jaxtrace.types import check_choice
 
 #: Variables that together are a velocity, in the order tried; the third may be absent.
 GRID_VELOCITIES = (
@@ -102,7 +103,6 @@ def _role(variable: Any, dimension: str) -> str | None:
 
 NETCDF_EXTENSIONS = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 ZARR_EXTENSION = ".zarr"
-_LAND = ("zero", "nan", "error")
 
 
 class GridSlices(Slices):
@@ -120,8 +120,7 @@ class GridSlices(Slices):
         dtype: str = "float32",
         land: str = "zero",
     ) -> None:
-        if land not in _LAND:
-            raise ValueError(f"land must be one of {', '.join(_LAND)}, got {land!r}")
+        check_choice("land", land, ("zero", "nan", "error"))
         self._land, self._dtype = land, float_dtype(dtype)
         self._parts = [
             _Part(data, label, velocity_name)

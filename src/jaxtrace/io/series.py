@@ -4,6 +4,7 @@ The reader of a format opens a `Slices`; all that follows is the same for every 
 """
 
 import importlib.util
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -84,29 +85,7 @@ class FileFormat:
         return [name for name in self.packages if not importlib.util.find_spec(name)]
 
 
-class _Part(Slices):
-    """Slices made from other slices."""
-
-    def __init__(self, slices: Slices) -> None:
-        self.slices = slices
-        self.times, self.labels = slices.times, slices.labels
-        self.time_source = slices.time_source
-
-    @property
-    def velocity_name(self) -> str:
-        """The arrays that the velocity is read from."""
-        return self.slices.velocity_name
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what was done to the data, in words."""
-        return self.slices.notes()
-
-    def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
-        """Return geometry and velocity of a slice."""
-        return self.slices.read_slice(index)
-
-
-class PickedSlices(_Part):
+class PickedSlices(Slices):
     """Some slices of a series, in its order."""
 
     def __init__(
@@ -115,10 +94,15 @@ class PickedSlices(_Part):
         picked: Integer[np.ndarray, " picked"],
         dropped: Sequence[str] = (),
     ) -> None:
-        super().__init__(slices)
-        self._picked, self._dropped = picked, dropped
-        self.times = slices.times[picked]
+        self.slices, self._picked, self._dropped = slices, picked, dropped
+        self.times: Float[np.ndarray, " steps"] = slices.times[picked]
         self.labels = tuple(slices.labels[i] for i in picked)
+        self.time_source = slices.time_source
+
+    @property
+    def velocity_name(self) -> str:
+        """The arrays that the velocity is read from."""
+        return self.slices.velocity_name
 
     def notes(self) -> tuple[str, ...]:
         """Return what was done to the data, in words."""
@@ -182,45 +166,18 @@ def pick_evenly(n: int, most: int | None) -> Integer[np.ndarray, " picked"]:
     return (2 * np.arange(most) * (n - 1) + gaps) // (2 * gaps)
 
 
-class ThinSlices(_Part):
-    """Slices with every `factor`-th node, none of which may be larger than a limit.
-
-    A grid keeps its last nodes too, so that it does not shrink; a mesh loses its cells.
-    """
-
-    def __init__(self, slices: Slices, limit_mb: float, factor: int | None) -> None:
-        if not limit_mb > 0:
-            raise ValueError(f"max_memory_per_timestep_mb={limit_mb} must be above 0")
-        if factor is not None and factor < 1:
-            raise ValueError(f"subsample_factor={factor} must be at least 1, or None")
-        super().__init__(slices)
-        self._limit, self._factor = limit_mb, factor or 1
-        self._made: tuple[Any, Any] = (None, None)
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what was done to the data, in words."""
-        notes = self.slices.notes()
-        if self._factor == 1:
-            return notes
-        cells = "" if isinstance(self._made[0], GridAxes) else ", without cells"
-        return (*notes, f"every {self._factor}th node{cells}")
-
-    def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
-        """Return geometry and velocity of a slice."""
-        geometry, values = self.slices.read_slice(index)
-        if self._factor > 1:
-            if self._made[0] is not geometry:
-                self._made = geometry, _thin_geometry(geometry, self._factor)
-            values = _thin_values(geometry, values, self._factor)
-            geometry = self._made[1]
-        size = values.nbytes / MIB
-        if size > self._limit:
-            raise ValueError(
-                f"{self.labels[index]}: a slice of {size:.4g} MB is above "
-                f"max_memory_per_timestep_mb={self._limit:g}; raise it, or give "
-                'subsample_factor=2 or dtype="float32"'
-            )
-        return geometry, values
+def check_slice(values: np.ndarray, label: str, limit_mb: float) -> int:
+    """Return the bytes of a slice; ValueError if that is above a limit."""
+    if not limit_mb > 0:
+        raise ValueError(f"max_memory_per_timestep_mb={limit_mb} must be above 0")
+    size = values.nbytes / MIB
+    if size > limit_mb:
+        raise ValueError(
+            f"{label}: a slice of {size:.4g} MB is above "
+            f"max_memory_per_timestep_mb={limit_mb:g}; raise it, or give "
+            'dtype="float32"'
+        )
+    return values.nbytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +191,16 @@ class Series:
     notes: tuple[str, ...]
 
 
-def load(slices: Slices) -> Series:
-    """Read every slice; a mesh that changes is kept for each."""
+def load(slices: Slices, limit_mb: float = math.inf) -> Series:
+    """Read every slice, none of which may be too large; a mesh that changes is kept
+    for each.
+    """
     geometries: list[Geometry] = []
     rows: list[np.ndarray] = []
     whole = np.zeros(0)
     for index in range(len(slices)):
         geometry, values = slices.read_slice(index)
+        check_slice(values, slices.labels[index], limit_mb)
         if index == 0:
             whole = np.empty((len(slices), *values.shape), values.dtype)
         geometries.append(geometry)
@@ -266,29 +226,6 @@ def float_dtype(dtype: Any) -> np.dtype:
     if kind not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     return kind
-
-
-def _every(count: int, factor: int) -> np.ndarray:
-    """Return every `factor`-th index along an axis, and the last."""
-    picked = np.arange(0, count, factor)
-    return picked if picked[-1] == count - 1 else np.append(picked, count - 1)
-
-
-def _thin_geometry(geometry: Geometry, factor: int) -> Geometry:
-    """Return the nodes that are kept."""
-    if isinstance(geometry, GridAxes):
-        axes = (geometry.x, geometry.y, geometry.z)
-        return GridAxes(*(axis[_every(axis.size, factor)] for axis in axes))
-    none = np.zeros(0, np.int64)
-    return Cells(geometry.points[::factor], none, np.zeros(1, np.int64), none)
-
-
-def _thin_values(geometry: Geometry, values: np.ndarray, factor: int) -> np.ndarray:
-    """Return the values at the nodes that are kept."""
-    if not isinstance(geometry, GridAxes):
-        return values[::factor]
-    x, y, z = (_every(count, factor) for count in geometry.shape)
-    return values[np.ix_(x, y, z)]
 
 
 def discard_still_nodes(series: Series) -> Series:

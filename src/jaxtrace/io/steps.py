@@ -28,6 +28,7 @@ from jaxtrace.io.vtk_read import (
     peek_time,
     read_snapshot,
 )
+from jaxtrace.types import check_choice
 
 #: Extensions of files that list the files of a series.
 LIST_EXTENSIONS = (".pvd", ".series")
@@ -230,10 +231,7 @@ def choose_clock(
 
     Numbers in names count only if no two files share one.
     """
-    if source is not None and source not in TIME_SOURCES:
-        raise ValueError(
-            f"time_source must be one of {', '.join(TIME_SOURCES)}, got {source!r}"
-        )
+    check_choice("time_source", source or "index", TIME_SOURCES)
     candidates = {**stated, "index": [float(i) for i in range(len(labels))]}
     for name in TIME_SOURCES if source is None else (source,):
         values = candidates.get(name, [None])

@@ -1,36 +1,160 @@
-"""Trajectories to VTK: one file of polylines, or one file of points per frame."""
+"""Trajectories and fields to VTK: polylines, points per frame, grids and meshes."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float, Shaped
 
-from jaxtrace.io.polylines import (
-    Recorded,
-    by_particle,
-    line_starts,
-    recording,
-    repeat_frames,
-    repeat_particles,
-    shown_points,
-    split_lines,
-)
 from jaxtrace.io.vtk_write import (
+    CellColumns,
+    Column,
+    as_kind,
     as_points,
+    column,
+    index_kind,
+    integers,
+    rows_per_block,
     vertices,
     write_collection,
+    write_vti,
     write_vtp,
+    write_vtr,
     write_vtu,
 )
+from jaxtrace.paths import column_blocks, joined_steps, read_period
 from jaxtrace.types import PathRecord
 
 Filename = str | os.PathLike[str]
+Marks = Bool[np.ndarray, "frames particles"]
 PATTERN = "trajectory_{:04d}.vtu"
 WRITERS = 8  # files at once: the time of a small file is waiting for the disk
+# Nodes of a cell -> VTK type number: vertex, line, triangle, tetra, pyramid, wedge,
+# hexahedron, quadratic tetra.
+CELL_TYPES = {1: 1, 2: 3, 3: 5, 4: 10, 5: 14, 6: 13, 8: 12, 10: 24}
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Recorded paths as files hold them; `alive` marks the points that are drawn."""
+
+    positions: Float[np.ndarray, "frames particles 3"]
+    times: Shaped[np.ndarray, " frames"]
+    velocities: Float[np.ndarray, "frames particles 3"] | None
+    generation: Shaped[np.ndarray, "frames particles"]
+    alive: Marks
+    metadata: dict[str, Any]
+
+
+def recording(trajectory: Any, include_velocities: bool = True) -> Recorded:
+    """Take the arrays of a trajectory and check that they belong together.
+
+    Needs `positions` (T,N,3) and `times` (T,); takes `velocities` (T,N,3), `alive`
+    (T,N), `generation` (T,N) and `metadata["period"]` where they are not None.
+    """
+    positions = as_points(trajectory.positions)
+    velocities, alive, generation = (
+        _optional(trajectory, name, positions)
+        for name in ("velocities", "alive", "generation")
+    )
+    if not include_velocities:
+        velocities = None
+    times = np.asarray(trajectory.times)
+    if positions.ndim != 3 or times.shape != positions.shape[:1]:
+        raise ValueError(
+            f"positions {positions.shape} and times {times.shape} do not belong "
+            f"together: they are (T,N,3) and (T,)"
+        )
+    metadata = dict(getattr(trajectory, "metadata", None) or {})
+    read_period(metadata)  # refuses a wrong one before anything is written
+    return Recorded(
+        positions,
+        times,
+        None if velocities is None else as_points(velocities, "velocities"),
+        np.zeros(positions.shape[:2], np.int8) if generation is None else generation,
+        shown_points(positions, alive),
+        metadata,
+    )
+
+
+def _optional(trajectory: Any, name: str, positions: np.ndarray) -> np.ndarray | None:
+    value = getattr(trajectory, name, None)
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.shape[:2] != positions.shape[:2]:
+        raise ValueError(
+            f"{name} has shape {array.shape} beside positions {positions.shape}: "
+            f"the first two lengths must agree"
+        )
+    return array
+
+
+def shown_points(
+    positions: np.ndarray, alive: np.ndarray | None = None
+) -> Bool[np.ndarray, "*points"]:
+    """Return which points (...,3) are drawn: finite in every axis and alive."""
+    shown = np.isfinite(positions[..., 0])
+    for axis in (1, 2):
+        shown &= np.isfinite(positions[..., axis])
+    if alive is not None:
+        shown &= np.asarray(alive, bool)
+    return shown
+
+
+def line_starts(record: Recorded) -> Marks:
+    """Return which drawn points begin a line: the first of a life, or after a wrap."""
+    starts = record.alive.copy()
+    for block in column_blocks(*starts.shape):
+        starts[1:, block] &= ~joined_steps(record, block)
+    return starts
+
+
+def split_lines(
+    starts: Bool[np.ndarray, " points"],
+) -> tuple[CellColumns | None, CellColumns]:
+    """Return vertices for lines of one point, None if there are none, and the real
+    lines.
+    """
+    first = np.flatnonzero(starts)
+    counts = np.diff(first, append=len(starts))
+    kind = index_kind(len(starts))
+    ends = column("offsets", np.cumsum(counts[counts > 1]).astype(kind))
+    lonely = first[counts == 1].astype(kind)
+    if not len(lonely):
+        return None, CellColumns(
+            integers("connectivity", len(starts), len(starts)), ends
+        )
+    joined = np.ones(len(starts), bool)
+    joined[lonely] = False
+    connectivity = column("connectivity", np.flatnonzero(joined).astype(kind))
+    verts = CellColumns(
+        column("connectivity", lonely),
+        integers("offsets", len(lonely), len(lonely), start=1),
+    )
+    return verts, CellColumns(connectivity, ends)
+
+
+def by_particle(
+    name: str, values: Shaped[np.ndarray, "frames particles *rest"], shown: Marks
+) -> Column:
+    """Return a column of the drawn points of (T,N,...), particle after particle."""
+    frames = len(values)
+    components = int(np.prod(values.shape[2:]))
+    dtype = as_kind(values.dtype, name)
+    step = rows_per_block(frames * components * dtype.itemsize)
+
+    def blocks() -> Iterator[np.ndarray]:
+        for begin in range(0, values.shape[1], step):
+            part = slice(begin, begin + step)
+            block, marks = np.swapaxes(values[:, part], 0, 1), shown[:, part].T
+            yield block if marks.all() else block[marks]
+
+    return Column(name, dtype, int(shown.sum()), components, blocks)
 
 
 def export_trajectory_to_vtk(
@@ -52,7 +176,7 @@ def export_trajectory_to_vtk(
     initial = _initial(record, initial_positions) if include_metadata else {}
     if time_series:
         folder = Path(filename).with_name(f"{Path(filename).stem}_series")
-        collection = write_frames(record, folder, initial)
+        collection = _write_frames(record, folder, initial)
         return {
             "mode": "series",
             "directory": str(folder),
@@ -60,25 +184,24 @@ def export_trajectory_to_vtk(
             "collection": str(collection),
         }
     path = with_suffix(filename, ".vtp")
-    write_lines(record, path, initial if include_metadata else None)
+    _write_lines(record, path, initial if include_metadata else None)
     return {"mode": "single", "file": str(path)}
 
 
 def with_suffix(filename: Filename, suffix: str) -> Path:
     """Return the name with this suffix, in place of another VTK suffix."""
     path = Path(filename)
-    if path.suffix.lower() in (".vtp", ".vtu", ".vti", ".vtr", ".vts", ".vtk"):
+    if path.suffix.lower() in (".vtp", ".vtu", ".vti", ".vtr", ".vtk"):
         return path.with_suffix(suffix)
     return path.with_name(path.name + suffix)
 
 
 def _initial(record: Recorded, given: Any) -> dict[str, np.ndarray]:
-    if given is None:
-        first = record.positions[:1]
-        return {
-            f"Initial{a}": first[0, :, i] for i, a in enumerate("XYZ") if len(first)
-        }
-    initial = as_points(given, "initial_positions")
+    if given is None and not len(record.positions):
+        return {}
+    initial = as_points(
+        record.positions[0] if given is None else given, "initial_positions"
+    )
     if initial.shape != record.positions.shape[1:]:
         raise ValueError(
             f"initial_positions has shape {initial.shape}, the trajectory needs "
@@ -87,9 +210,9 @@ def _initial(record: Recorded, given: Any) -> dict[str, np.ndarray]:
     return {f"Initial{axis}": initial[:, i] for i, axis in enumerate("XYZ")}
 
 
-def write_lines(
+def _write_lines(
     record: Recorded, path: Path, arrays: Mapping[str, np.ndarray] | None
-) -> Path:
+) -> None:
     """Write polylines, points particle after particle.
 
     `arrays` (N,) are repeated along each line, beside `ParticleID`, `TimeStep` and
@@ -98,33 +221,42 @@ def write_lines(
     shown, data = record.alive, {}
     if arrays is not None:
         frames, count = shown.shape
-        numbers = {"ParticleID": np.arange(count, dtype=np.int32), **arrays}
-        clock = {"TimeStep": np.arange(frames, dtype=np.int32), "Time": record.times}
-        data = {n: repeat_particles(n, v, shown) for n, v in numbers.items()}
-        data |= {n: repeat_frames(n, v, shown) for n, v in clock.items()}
+        whole = {"ParticleID": np.arange(count, dtype=np.int32), **arrays}
+        whole["TimeStep"] = np.arange(frames, dtype=np.int32)[:, np.newaxis]
+        whole["Time"] = record.times[:, np.newaxis]
+        data = {n: np.broadcast_to(v, shown.shape) for n, v in whole.items()}
     if record.velocities is not None:
-        data["Velocity"] = by_particle("Velocity", record.velocities, shown)
+        data["Velocity"] = record.velocities
+    columns = {n: by_particle(n, values, shown) for n, values in data.items()}
     verts, lines = split_lines(line_starts(record).T[shown.T])
     points = by_particle("Points", record.positions, shown)
-    return write_vtp(path, points, verts=verts, lines=lines, point_data=data)
+    write_vtp(path, points, verts=verts, lines=lines, point_data=columns)
 
 
-def write_frames(
-    record: Recorded, folder: Filename, arrays: Mapping[str, Any] | None = None
+def _write_frames(
+    record: Recorded, folder: Path, arrays: Mapping[str, np.ndarray]
 ) -> Path:
     """Write one file per frame and the collection of their times; return the latter.
 
-    `arrays` (N,...) go into every file. What an earlier, longer series left behind is
+    `arrays` (N,) go into every file. What an earlier, longer series left behind is
     removed.
     """
-    folder = Path(folder)
     paths = [folder / PATTERN.format(i) for i in range(len(record.times))]
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(
-            pool.map(
-                partial(_write_frame, record, arrays or {}), paths, range(len(paths))
-            )
+
+    def write(index: int) -> None:
+        velocities = None if record.velocities is None else record.velocities[index]
+        step = np.full(record.alive.shape[1], index, np.int32)
+        write_frame(
+            paths[index],
+            record.times[index],
+            record.positions[index],
+            velocities,
+            record.alive[index],
+            {"TimeStep": step, **arrays},
         )
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write, range(len(paths))))
     steps = zip(record.times.tolist(), (path.name for path in paths), strict=True)
     collection = write_collection(folder / "trajectory.pvd", steps)
     count = len(paths)
@@ -134,68 +266,121 @@ def write_frames(
     return collection
 
 
-def _write_frame(
-    record: Recorded, arrays: Mapping[str, Any], path: Path, index: int
-) -> None:
-    velocities = record.velocities
-    export_points_vtu(
-        record.positions[index],
-        path,
-        time=record.times[index],
-        velocities=None if velocities is None else velocities[index],
-        alive=record.alive[index],
-        arrays={
-            "TimeStep": np.full(record.alive.shape[1], index, np.int32),
-            **arrays,
-        },
-    )
-
-
-def export_points_vtu(
-    positions: Any,
-    filename: Filename,
-    *,
-    time: Any = 0.0,
-    velocities: Any = None,
-    alive: Any = None,
-    particle_ids: Any = None,
-    arrays: Mapping[str, Any] | None = None,
+def write_frame(
+    path: Filename,
+    time: float,
+    positions: Float[np.ndarray, "particles 3"],
+    velocities: np.ndarray | None,
+    alive: np.ndarray | None,
+    arrays: Mapping[str, np.ndarray],
 ) -> Path:
-    """Write particles as vertex cells, with `ParticleID`, `Time` and `arrays`.
+    """Write the particles of one instant as vertices; the absent ones are left out.
 
-    Positions are (N,3) at one time, or (K,N,3) at K times, one frame after the other;
-    velocities of the same shape add `Velocity` and `Speed`, and every other array
-    begins like them, (N,...) or (K,N,...). Particles that are not alive are left out.
+    Beside `arrays` (N,...) there are `ParticleID` and `Time`, and with velocities
+    `Velocity` and `Speed`.
     """
-    place = as_points(positions)
-    shape = place.shape[:-1]
-    if place.ndim not in (2, 3) or np.shape(time) != shape[:-1]:
-        raise ValueError(
-            f"positions {place.shape} do not belong to time {np.shape(time)}: "
-            f"they are (N,3) and one number, or (K,N,3) and (K,)"
-        )
-    when = np.broadcast_to(np.asarray(time)[..., np.newaxis], shape)
-    identities = np.arange(shape[-1]) if particle_ids is None else particle_ids
-    members: dict[str, Any] = {"ParticleID": identities, "Time": when}
+    count, shown = len(positions), shown_points(positions, alive)
+    data = {"ParticleID": np.arange(count), "Time": np.full(count, time), **arrays}
     if velocities is not None:
-        flow = as_points(velocities, "velocities")
-        members |= {"Velocity": flow, "Speed": np.linalg.norm(flow, axis=-1)}
-    members |= arrays or {}
-    shown = shown_points(place, None if alive is None else _like(alive, shape, "alive"))
+        speeds = np.linalg.norm(velocities, axis=-1)
+        data |= {"Velocity": velocities, "Speed": speeds}
     return write_vtu(
-        with_suffix(filename, ".vtu"),
-        place[shown],
+        path,
+        positions[shown],
         vertices(int(shown.sum())),
-        point_data={n: _like(v, shape, n)[shown] for n, v in members.items()},
-        field_data={"TimeValue": np.float64(time)} if np.ndim(time) == 0 else None,
+        point_data={name: values[shown] for name, values in data.items()},
+        field_data={"TimeValue": np.float64(time)},
     )
 
 
-def _like(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """Return the array with leading axes `shape`; (N,...) serves every frame."""
-    array = np.asarray(values)
-    if array.shape[: len(shape)] != shape and array.shape[:1] == shape[-1:]:
-        array = np.broadcast_to(array, (*shape[:-1], *array.shape))
-    if array.shape[: len(shape)] != shape:
-        raise ValueError(f"{name!r} has shape {array.shape}, it needs {shape} first")
-    return array
+def write_grid(
+    path: Filename,
+    axes: Sequence[Any],
+    values: Any,
+    name: str = "velocity",
+    time: float | None = None,
+) -> Path:
+    """Write values (Nx, Ny[, Nz]) or (Nx, Ny[, Nz], C) on a grid of two or three axes.
+
+    The file is a .vti where the axes are even to rounding and rise, and else a .vtr;
+    a .vtr may be asked for by its suffix.
+    """
+    lines = [np.asarray(axis) for axis in axes]
+    data = np.asarray(values)
+    if len(lines) == 2:
+        lines, data = [*lines, np.zeros(1)], data[:, :, np.newaxis]
+    shape = tuple(axis.size for axis in lines)
+    if data.shape[:3] != shape or data.ndim not in (3, 4):
+        raise ValueError(f"{name!r} has shape {data.shape}, these axes need {shape}")
+    facts = {} if time is None else {"TimeValue": np.float64(time)}
+    rows = data.transpose(2, 1, 0, *range(3, data.ndim)).reshape(-1, *data.shape[3:])
+    even, suffix = all(map(_is_even, lines)), Path(path).suffix.lower()
+    if suffix == ".vti" and not even:
+        raise ValueError("the axes are not even, which a .vti file needs: use .vtr")
+    if suffix == ".vtr" or not even:
+        path = with_suffix(path, ".vtr")
+        return write_vtr(path, lines, point_data={name: rows}, field_data=facts)
+    path, origin = with_suffix(path, ".vti"), [float(axis[0]) for axis in lines]
+    spacing = [_spacing(axis) for axis in lines]
+    return write_vti(
+        path, shape, origin, spacing, point_data={name: rows}, field_data=facts
+    )
+
+
+def write_points(
+    path: Filename,
+    positions: Any,
+    values: Any,
+    name: str = "velocity",
+    cells: Any = None,
+    time: float | None = None,
+) -> Path:
+    """Write values (N,) or (N, C) at positions as a .vtu file and return it.
+
+    Rows of `cells` are node numbers: 3 of a triangle, 4 of a tetrahedron, 8 of a
+    hexahedron, and so on; without them every point is a vertex.
+    """
+    place, data = as_points(positions), np.asarray(values)
+    if data.shape[:1] != place.shape[:1] or data.ndim not in (1, 2):
+        raise ValueError(
+            f"{name!r} has shape {data.shape}, {len(place)} positions need (N,) or "
+            "(N, C): write one file per instant, and write_collection for their times"
+        )
+    shapes = vertices(len(place)) if cells is None else _cells(cells, len(place))
+    facts = {} if time is None else {"TimeValue": np.float64(time)}
+    path = with_suffix(path, ".vtu")
+    return write_vtu(path, place, shapes, point_data={name: data}, field_data=facts)
+
+
+def _cells(connectivity: Any, nodes: int) -> CellColumns:
+    array = np.asarray(connectivity)
+    if array.ndim != 2 or array.shape[1] not in CELL_TYPES:
+        raise ValueError(
+            f"cells have shape {array.shape}: give one row per cell of "
+            f"{', '.join(map(str, CELL_TYPES))} nodes"
+        )
+    if array.size and not 0 <= array.min() <= array.max() < nodes:
+        raise ValueError(
+            f"cells name node {array.max()}, there are {nodes}: nodes are numbered "
+            "from 0"
+        )
+    count, size = array.shape
+    return CellColumns(
+        column("connectivity", array.reshape(-1)),
+        integers("offsets", count, count * size, start=size, step=size),
+        column("types", np.full(count, CELL_TYPES[size], np.uint8)),
+    )
+
+
+def _spacing(axis: np.ndarray) -> float:
+    if len(axis) < 2:
+        return 1.0
+    return (float(axis[-1]) - float(axis[0])) / (len(axis) - 1)
+
+
+def _is_even(axis: np.ndarray) -> bool:
+    if len(axis) < 2:
+        return True
+    exact = np.linspace(float(axis[0]), float(axis[-1]), len(axis))
+    rounding = 4 * np.finfo(np.result_type(axis, np.float32)).eps * np.abs(exact).max()
+    return bool(_spacing(axis) > 0 and np.all(np.abs(axis - exact) <= rounding))

@@ -1,4 +1,4 @@
-"""VTK XML files (.vtp, .vtu, .vti, .vtr, .vts) and .pvd collections, without VTK.
+"""VTK XML files (.vtp, .vtu, .vti, .vtr) and .pvd collections, without VTK.
 
 Arrays are columns that are taken block by block, never whole, and written as raw
 appended bytes to a temporary that is renamed: there is never half a file.
@@ -317,22 +317,6 @@ def write_vtr(
         spans = zip("xyz", axes, strict=True)
         document.section("Coordinates", [column(name, axis) for name, axis in spans])
     return _finish(document, path, "RectilinearGrid")
-
-
-def write_vts(
-    path: Filename,
-    shape: Sequence[int],
-    positions: Any,
-    *,
-    point_data: Arrays = None,
-    field_data: Arrays = None,
-) -> Path:
-    """Write a curved grid of `shape` nodes; positions and data run x fastest."""
-    document = _Document()
-    place = points("Points", positions)
-    with _grid(document, "StructuredGrid", shape, point_data, field_data):
-        document.section("Points", [place])
-    return _finish(document, path, "StructuredGrid")
 
 
 @contextmanager

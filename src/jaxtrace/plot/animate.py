@@ -1,13 +1,11 @@
 """Interactive pages, made with Plotly: play, zoom and turn in a browser."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from jaxrig.atomic import atomic_write
 from jaxtrace.plot.figures import load_package
 from jaxtrace.plot.inputs import (
     axis_names,
@@ -36,7 +34,8 @@ def animate_trajectory(
 ) -> Any:
     """Return a Plotly figure that plays particles.
 
-    `plane` is "xy", "xz", "yz", or "xyz" for a view in space that can be turned.
+    `plane` is "xy", "xz", "yz", or "xyz" for a view in space that can be turned. The
+    figure's own `write_html` saves it as a page.
     """
     plotly = load_package("plotly.graph_objects", "Interactive pages")
     axes = view_axes(plane)
@@ -76,16 +75,6 @@ def animate_trajectory(
         template="plotly_white",
     )
     return figure
-
-
-def save_html(figure: Any, path: Any) -> Path:
-    """Write a Plotly figure as one page that needs no network access."""
-    path = Path(path)
-    page = figure.to_html(include_plotlyjs=True, full_html=True, auto_play=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(page.encode())
-    return path
 
 
 _Frame = tuple[str, Float[np.ndarray, "chosen axes"]]

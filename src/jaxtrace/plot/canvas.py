@@ -18,6 +18,7 @@ from jaxtrace.plot.inputs import (
     path_limits,
     read_paths,
 )
+from jaxtrace.types import check_choice
 
 MAX_PARTICLES, MAX_FRAMES = 300, 150  # about 240 kB of page
 FLATTEST, TALLEST = 0.25, 1.25  # heights of a stage per unit of its width
@@ -186,8 +187,7 @@ def _starts(view: _View) -> Bool[np.ndarray, "frames particles"]:
 def _shades(
     view: _View, color: str
 ) -> Int[np.ndarray, " particles"] | Int[np.ndarray, "frames particles"]:
-    if color not in COLORS:
-        raise ValueError(f"color is {color!r}: choose one of {', '.join(COLORS)}")
+    check_choice("color", color, COLORS)
     paths, most = view.paths, (len(SPECTRUM) - 1) * BLENDS
     begun = life_starts(paths, view.particles)
     frames = np.arange(len(begun))[:, None]

@@ -28,13 +28,20 @@ FILE_BACKENDS = frozenset({"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"
 
 
 def open_axes(
-    ax: Any, figsize: tuple[float, float] | None, show: bool, projection: str = ""
+    ax: Any,
+    figsize: tuple[float, float] | None,
+    show: bool,
+    dimensions: int = 2,
+    elev: float = 20,
+    azim: float = 45,
 ) -> Any:
     """Return the axes given, or those of a new figure that can be shown if asked."""
-    if ax is not None:
-        return ax
-    options = {"projection": projection} if projection else {}
-    return new_figure(figsize, show).add_subplot(**options)
+    if ax is None:
+        options = {"projection": "3d"} if dimensions == 3 else {}
+        ax = new_figure(figsize, show).add_subplot(**options)
+    if dimensions == 3:
+        ax.view_init(elev=elev, azim=azim)
+    return ax
 
 
 def new_figure(figsize: tuple[float, float] | None, show: bool) -> Any:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -13,16 +13,15 @@ import numpy as np
 from jaxtyping import UInt8
 
 from jaxrig.atomic import atomic_write
-from jaxtrace.plot.figures import load_package, new_figure, save_figure
+from jaxtrace.plot.figures import load_package, open_axes, save_figure
 from jaxtrace.plot.inputs import (
-    Paths,
     choose,
     choose_frames,
     path_limits,
     read_paths,
     view_axes,
 )
-from jaxtrace.plot.static import label_axes
+from jaxtrace.plot.pictures import label_axes
 
 MARKER = "tab:blue"
 FEWEST_DIGITS = 4  # of the number in a file's name
@@ -56,15 +55,13 @@ def render_frames(
     axes = view_axes(plane)
     paths = read_paths(positions_over_time, times)
     chosen = choose(paths.positions.shape[1], every_kth, max_points)
-    figure = new_figure(figsize, show=False)
+    drawn = open_axes(None, figsize, False, len(axes), elev, azim)
+    figure = drawn.figure
     style = {"alpha": alpha, "color": marker_color or MARKER}
     if len(axes) == 2:
-        drawn = figure.add_subplot()
         dots = drawn.scatter([], [], s=s, linewidths=0, **style)
         place = lambda points: dots.set_offsets(points)
     else:
-        drawn = figure.add_subplot(projection="3d")
-        drawn.view_init(elev=elev, azim=azim)
         # Markers of a line: a 3-D scatter cannot be given another number of points.
         (line,) = drawn.plot(
             *np.empty((3, 0)), linestyle="none", marker=".", ms=2 * s**0.5, **style
@@ -80,19 +77,6 @@ def render_frames(
         clock = paths.clock(frame)
         drawn.set_title(f"{title}, {clock}" if title else clock)
 
-    return _write_frames(figure, paths, frame_stride, move, out_dir, file_prefix, dpi)
-
-
-def _write_frames(
-    figure: Any,
-    paths: Paths,
-    frame_stride: int,
-    move: Callable[[int], None],
-    out_dir: Any,
-    prefix: str,
-    dpi: float,
-) -> list[Path]:
-    folder = Path(out_dir)
     frames = choose_frames(len(paths.positions), frame_stride)
     digits = max(FEWEST_DIGITS, len(str(len(frames) - 1)))
     files = []
@@ -102,7 +86,7 @@ def _write_frames(
     figure.set_layout_engine("none")
     for number, frame in enumerate(frames):
         move(frame)
-        path = folder / f"{prefix}_{number:0{digits}d}.png"
+        path = Path(out_dir) / f"{file_prefix}_{number:0{digits}d}.png"
         files.append(save_figure(figure, path, dpi))
     return files
 
@@ -119,21 +103,31 @@ def encode_video_from_frames(
     fps: float = 24,
     quality: float = 7,
     pix_fmt: str = "yuv420p",
+    loop: int = 0,
 ) -> Path:
-    """Write an H.264 video, such as `.mp4`, of picture files of one size.
+    """Write a film of picture files of one size: H.264, such as `.mp4`, or a `.gif`.
 
-    `quality` goes from 0 to 10; a picture of odd width or height gains one pixel.
+    `quality` of a video goes from 0 to 10; a picture of odd width or height gains one
+    pixel. A GIF plays `loop` times, 0 being for ever.
     """
-    load_package("imageio", "Videos")
-    ffmpeg = load_package("imageio_ffmpeg", "Videos").get_ffmpeg_exe()
     _check(files, fps)
-    if not 0 <= quality <= 10:
-        raise ValueError(f"quality is {quality}: give a number from 0 to 10")
     path = Path(out)
+    if path.suffix.lower() == ".gif":
+        imageio = load_package("imageio.v3", "Films")
+        options = {"extension": ".gif", "duration": 1000 / fps, "loop": loop}
+        content = imageio.imwrite("<bytes>", list(_read(files)), **options)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(content)
+        return path
     if path.suffix.lower() not in VIDEOS:
         raise ValueError(
-            f"{path.name!r} is not a supported video: use {', '.join(VIDEOS)}"
+            f"{path.name!r} is not a supported film: use {', '.join(VIDEOS)} or .gif"
         )
+    load_package("imageio", "Films")
+    ffmpeg = load_package("imageio_ffmpeg", "Films").get_ffmpeg_exe()
+    if not 0 <= quality <= 10:
+        raise ValueError(f"quality is {quality}: give a number from 0 to 10")
     path.parent.mkdir(parents=True, exist_ok=True)
     # The encoder writes by name, so the whole file is made aside and moved.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".writing-") as folder:
@@ -150,23 +144,6 @@ def encode_video_from_frames(
         ]
         _feed(command, chain([first], pictures), Path(folder) / "said")
         os.replace(made, path)
-    return path
-
-
-def save_gif_from_frames(
-    files: Sequence[Any], out: Any, *, fps: float = 24, loop: int = 0
-) -> Path:
-    """Write an animated GIF of picture files of one size; `loop=0` is for ever."""
-    imageio = load_package("imageio.v3", "Animated GIFs")
-    _check(files, fps)
-    pictures = list(_read(files))
-    content = imageio.imwrite(
-        "<bytes>", pictures, extension=".gif", duration=1000 / fps, loop=loop
-    )
-    path = Path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(content)
     return path
 
 

@@ -28,7 +28,6 @@ from jaxtrace.tracking.seeding import (
     line_seeds,
     random_seeds,
     sphere_seeds,
-    stratified_seeds,
     uniform_grid_seeds,
 )
 from jaxtrace.tracking.simulate import Paths, simulate
@@ -67,7 +66,6 @@ __all__ = [
     "simulate",
     "sphere_seeds",
     "spherical_boundary",
-    "stratified_seeds",
     "uniform_grid_seeds",
     "wall_boundary",
 ]

@@ -16,6 +16,7 @@ from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.integrators import Tableau
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.particles import Draw, Particles, move
+from jaxtrace.types import check_choice
 
 Scheme = Literal["euler-maruyama", "milstein"]
 SCHEMES = get_args(Scheme)
@@ -49,8 +50,7 @@ class Diffusion(AbstractMotion):
         scheme: str = "euler-maruyama",
         motion: AbstractMotion | None = None,
     ):
-        if scheme not in SCHEMES:
-            raise ValueError(f"scheme {scheme!r}: choose one of {', '.join(SCHEMES)}")
+        check_choice("scheme", scheme, SCHEMES)
         self.diffusivity = as_diffusivity(diffusivity)
         self.motion = motion or PassiveTracer()
         self.scheme = cast(Scheme, scheme)

@@ -4,19 +4,24 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from jaxrig import Meter, make_meter
+from jaxrig.settings import Checked, flag, maybe, number, one_of, whole
 from jaxtrace.config import get_config
-from jaxtrace.settings import GIB
+from jaxtrace.settings import DTYPES, GIB
+from jaxtrace.tracking.motion import AbstractMotion
 
-STYLES = ("auto", "tqdm", "simple", "none")
 COORDINATE_BYTES = 12
-STATE_BYTES = 48  # of a particle between two steps, with its stages
+
+
+def _as_given(value: Any, name: str) -> Any:
+    del name
+    return value
 
 
 @dataclass(frozen=True)
-class TrackerOptions:
+class TrackerOptions(Checked):
     """How a tracker works; every field may be given to `create_tracker` by name.
 
     `batch_size` particles are advanced at a time (None: all of them); after an
@@ -26,53 +31,32 @@ class TrackerOptions:
     `device_put_inputs` are accepted from scripts that set them: runs always do this.
     """
 
-    batch_size: int | None = None
-    record_velocities: bool = False
-    use_jax_jit: bool = field(default_factory=lambda: get_config().use_jax_jit)
-    static_compilation: bool = True
-    use_scan_jit: bool = True
-    device_put_inputs: bool = True
-    progress_callback: Callable[..., Any] | None = None
-    max_memory_gb: float = field(default_factory=lambda: get_config().memory_limit_gb)
-    min_batch_size: int = 100
-    oom_recovery: bool = field(default_factory=lambda: get_config().oom_recovery)
-    recording_interval: int = 1
-    progress_style: str = "auto"
-    progress_desc: str = "Tracking"
-    progress_update_every: float = 0.05
-    adaptive_dt: bool = False
-    error_tolerance: float = 1e-6
-    seed: int = 0
-    motion: Any = None
-    position_dtype: str | None = None
-    devices: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("batch_size", "min_batch_size", "devices"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name}={value} must be a whole number of at least 1")
-        if not self.max_memory_gb > 0:
-            raise ValueError(f"max_memory_gb={self.max_memory_gb} must be positive")
-        if self.recording_interval < 1:
-            raise ValueError(
-                f"recording_interval={self.recording_interval} must be at least 1"
-            )
-        if self.progress_style not in STYLES:
-            raise ValueError(
-                f"progress_style={self.progress_style!r}: choose {', '.join(STYLES)}"
-            )
-        if not 0 < self.progress_update_every <= 1:
-            raise ValueError(
-                f"progress_update_every={self.progress_update_every} must be a "
-                "fraction of the run, above 0 and at most 1"
-            )
-        if not self.error_tolerance > 0:
-            raise ValueError(f"error_tolerance={self.error_tolerance}: must be above 0")
-        if self.position_dtype not in (None, "float32", "float64"):
-            raise ValueError(
-                f"position_dtype={self.position_dtype!r}: float32 or float64"
-            )
+    batch_size: Annotated[int | None, maybe(whole())] = None
+    record_velocities: Annotated[bool, flag] = False
+    use_jax_jit: Annotated[bool, flag] = field(
+        default_factory=lambda: get_config().use_jax_jit
+    )
+    static_compilation: Annotated[bool, flag] = True
+    use_scan_jit: Annotated[bool, flag] = True
+    device_put_inputs: Annotated[bool, flag] = True
+    progress_callback: Annotated[Callable[..., Any] | None, _as_given] = None
+    max_memory_gb: Annotated[float, number(0)] = field(
+        default_factory=lambda: get_config().memory_limit_gb
+    )
+    min_batch_size: Annotated[int, whole()] = 100
+    oom_recovery: Annotated[bool, flag] = field(
+        default_factory=lambda: get_config().oom_recovery
+    )
+    recording_interval: Annotated[int, whole()] = 1
+    progress_style: Annotated[str, one_of("auto", "tqdm", "simple", "none")] = "auto"
+    progress_desc: Annotated[str, _as_given] = "Tracking"
+    progress_update_every: Annotated[float, number(0, 1)] = 0.05
+    adaptive_dt: Annotated[bool, flag] = False
+    error_tolerance: Annotated[float, number(0)] = 1e-6
+    seed: Annotated[int, whole(0)] = 0
+    motion: Annotated[AbstractMotion | None, _as_given] = None
+    position_dtype: Annotated[str | None, maybe(one_of(*DTYPES))] = None
+    devices: Annotated[int | None, maybe(whole())] = None
 
     @property
     def budget_bytes(self) -> int:

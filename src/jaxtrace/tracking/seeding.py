@@ -1,4 +1,4 @@
-"""Seeds: grids, lines, circles, spheres, clusters, strata and given densities.
+"""Seeds: grids, lines, circles, spheres, clusters and given densities.
 
 Every function returns NumPy rows of three coordinates in the working dtype, unless
 another is given; no row where the count is zero or less.
@@ -13,6 +13,7 @@ from jaxtyping import Float, Float64
 
 from jaxtrace.bounds import AXES, PLANES, Box, box_bounds
 from jaxtrace.config import working_dtype
+from jaxtrace.types import check_choice
 
 Seeds = Float[np.ndarray, "seeds 3"]
 
@@ -109,8 +110,7 @@ def circle_seeds(
     dtype: Any = None,
 ) -> Seeds:
     """Return seeds at equal angles on a circle in the plane "xy", "xz" or "yz"."""
-    if plane not in PLANES:
-        raise ValueError(f"plane={plane!r} is not one of: {', '.join(PLANES)}")
+    check_choice("plane", plane, PLANES)
     _check_radius(radius)
     count = max(n, 0)
     angles = start_angle + 2 * np.pi * np.arange(count) / max(count, 1)
@@ -130,10 +130,7 @@ def sphere_seeds(
     dtype: Any = None,
 ) -> Seeds:
     """Return random seeds in a ball ("uniform") or on it ("surface")."""
-    if distribution not in ("uniform", "surface"):
-        raise ValueError(
-            f"distribution={distribution!r} is not one of: uniform, surface"
-        )
+    check_choice("distribution", distribution, ("uniform", "surface"))
     _check_radius(radius)
     generator = np.random.default_rng(rng_seed)
     directions = generator.normal(size=(max(n, 0), 3))
@@ -223,28 +220,6 @@ PROBES = 1000  # points at which the highest density is looked for first
 HEADROOM = 1.1  # over the highest density seen
 
 
-def stratified_seeds(
-    bounds: Any,
-    n: int,
-    n_strata: int | Sequence[int] = 4,
-    rng_seed: int = 0,
-    dtype: Any = None,
-) -> Seeds:
-    """Return seeds at random in each of equal cells, `n_strata` along every axis.
-
-    The cells get the same count each; what is left over goes to the first ones.
-    """
-    box = box_bounds(bounds)
-    counts = np.array(axis_counts(n_strata, box))
-    if (counts < 1).any():
-        raise ValueError(f"n_strata={n_strata} must be at least 1 along every axis")
-    cells = int(np.prod(counts))
-    shares = np.full(cells, max(n, 0) // cells) + (np.arange(cells) < max(n, 0) % cells)
-    which = np.repeat(np.arange(cells), shares)
-    generator = np.random.default_rng(rng_seed)
-    return as_seeds(_within_cells(generator, which, counts, box), dtype)
-
-
 def custom_distribution_seeds(
     bounds: Any,
     n: int,
@@ -290,11 +265,3 @@ def _density(pdf_func: Callable[[Any], Any], positions: np.ndarray) -> np.ndarra
     if not (np.isfinite(density) & (density >= 0)).all():
         raise ValueError("pdf_func must give finite densities that are not negative")
     return density
-
-
-def _within_cells(
-    generator: np.random.Generator, which: np.ndarray, counts: Any, box: Box
-) -> Float64[np.ndarray, "rows 3"]:
-    """Return a random point of each of the cells; z counts fastest."""
-    corner = np.stack(np.unravel_index(which, tuple(counts)), axis=1)
-    return box.lo + (corner + generator.random(corner.shape)) / counts * box.size

@@ -1,7 +1,6 @@
 """The tracker: seeds, a span of time and options in, a trajectory out."""
 
 import contextlib
-import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,17 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrig import make_mesh, shard_batch
-from jaxrig.settings import known_only
-from jaxrig.timing import measure
-from jaxtrace.bounds import box_bounds
+from jaxrig.settings import known_only, readers
 from jaxtrace.config import working_device, working_dtype
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import find_method
-from jaxtrace.settings import GIB
 from jaxtrace.tracking.boundaries.base import as_boundary
-from jaxtrace.tracking.options import STATE_BYTES, Progress, TrackerOptions
+from jaxtrace.tracking.options import Progress, TrackerOptions
 from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.run import (
     ChunkPlan,
@@ -40,7 +36,6 @@ from jaxtrace.tracking.schedule import (
     make_schedule,
     plan_times,
 )
-from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.tracking.simulate import check_steps, first_instant, make_dynamics
 from jaxtrace.tracking.step import Dynamics, Method, single_step
 from jaxtrace.tracking.trajectory import Trajectory
@@ -48,8 +43,6 @@ from jaxtrace.tracking.trajectory import Trajectory
 # Smaller batches are worked on together: they need little memory, and apart they would
 # leave a device idle. Results do not depend on it.
 SMALLEST_TILE = 65_536
-UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
-CALIBRATION_REPEATS = 3
 
 
 class ParticleTracker:
@@ -122,45 +115,6 @@ class ParticleTracker:
                 stack.enter_context(jax.disable_jit())
             stack.enter_context(jax.default_device(working_device()))
             return self._run(seeds, timing, output, resume)
-
-    def estimate_runtime(
-        self,
-        n_particles: int,
-        n_timesteps: int,
-        calibration_particles: int = 1000,
-        calibration_steps: int = 10,
-    ) -> dict[str, Any]:
-        """Estimate seconds and GiB of a run from a small one with the same tracker.
-
-        Compilation is reported apart, in `compile_seconds`. The trial particles lie in
-        the bounds of the field, or in the unit box where it has none.
-        """
-        if n_particles < 1 or n_timesteps < 2:
-            raise ValueError(
-                f"n_particles={n_particles}, n_timesteps={n_timesteps}: need >= 1 "
-                "and >= 2"
-            )
-        some, steps = min(calibration_particles, n_particles), max(calibration_steps, 1)
-        trial = self._trial_run(some, steps + 1)
-        timing = measure(trial, repeats=CALIBRATION_REPEATS)
-        each = timing.median / (some * steps)
-        wide = self._dtype.itemsize // 4
-        frames = n_timesteps * self.options.frame_bytes(n_particles)
-        return {
-            "estimated_runtime_seconds": each * n_particles * (n_timesteps - 1),
-            "estimated_memory_gb": wide * (frames + n_particles * STATE_BYTES) / GIB,
-            "time_per_particle_step": each,
-            "calibration_time": timing.median,
-            "compile_seconds": timing.compile_seconds,
-        }
-
-    def _trial_run(self, particles: int, frames: int) -> Callable[[], Any]:
-        corners = np.stack(self.field.get_spatial_bounds())
-        box = box_bounds(corners if np.isfinite(corners).all() else UNIT_BOX)
-        first, last = self.field.get_time_bounds()
-        span = (first, last) if math.isfinite(last - first) else (0.0, 1.0)
-        seeds = random_seeds(particles, box)
-        return lambda: self.track_particles(seeds, span, frames).positions
 
     def _run(
         self, seeds: jax.Array, timing: Timing, output: Any, resume: bool
@@ -294,7 +248,7 @@ def create_tracker(
 
     The options are the fields of `TrackerOptions`.
     """
-    names = [option.name for option in dataclasses.fields(TrackerOptions)]
+    names = list(readers(TrackerOptions))
     known = known_only(options, names, "option of create_tracker")
     return ParticleTracker(
         integrator_name, field, boundary_condition, TrackerOptions(**known)

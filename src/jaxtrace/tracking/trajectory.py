@@ -1,6 +1,5 @@
 """Recorded paths of a run as host arrays, and several trajectories merged into one."""
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Int8, Shaped
 from numpy.typing import ArrayLike, DTypeLike
 
 from jaxtrace import paths
-from jaxtrace.types import ParticleStatus
+from jaxtrace.types import ParticleStatus, check_choice
 
 
 def as_floats(values: ArrayLike, name: str) -> Float[np.ndarray, "*shape"]:
@@ -57,26 +56,15 @@ def require_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
         )
 
 
-def as_index(index: Any, size: int, name: str) -> int:
-    """Return a whole number from `-size` to `size - 1`, counted from the front."""
-    number = operator.index(index)
-    if not -size <= number < size:
-        raise IndexError(
-            f"{name} {number} is out of range: the trajectory has {size} {name}s"
-        )
-    return number % size
-
-
-def as_axis_index(key: Any, size: int, name: str) -> slice | np.ndarray:
-    """Return an index that keeps the axis: a number becomes a slice of one."""
+def as_axis_index(key: Any, size: int) -> slice | np.ndarray:
+    """Return an index that keeps the axis: a number picks a part of one."""
     if isinstance(key, slice):
         return key
-    if np.ndim(key) == 1:
-        return np.asarray(key, dtype=None if len(key) else int)
-    if np.ndim(key):
-        raise IndexError(f"{name}s are picked along one axis, not by {np.ndim(key)}-D")
-    start = as_index(key, size, name)
-    return slice(start, start + 1)
+    # An empty list would be an array of floats, which picks nothing.
+    picked = np.arange(size)[np.asarray(key, None if np.size(key) else int)]
+    if picked.ndim > 1:
+        raise IndexError(f"parts are picked along one axis, not by {picked.ndim}-D")
+    return np.atleast_1d(picked)
 
 
 FORMAT_VERSION = "1.0"
@@ -206,8 +194,8 @@ class Trajectory:
         keys = key if isinstance(key, tuple) else (key, slice(None))
         if len(keys) != 2:
             raise IndexError(f"{len(keys)} indices given: give frames and particles")
-        frames = as_axis_index(keys[0], self.T, "frame")
-        particles = as_axis_index(keys[1], self.N, "particle")
+        frames = as_axis_index(keys[0], self.T)
+        particles = as_axis_index(keys[1], self.N)
         pick = lambda array: array[frames][:, particles]
         times, exit_time = self.times[frames], self.exit_time[particles].copy()
         status = self.status[particles].copy()
@@ -246,7 +234,6 @@ class Trajectory:
         return paths.bounds(self)
 
 
-MERGE_AXES = ("time", "particles")
 # Clocks agree when they differ by less than this part of a frame interval.
 CLOCK_AGREEMENT = 1e-3
 
@@ -260,8 +247,7 @@ def merge_trajectories(
     (a restarted run) contributes that frame once. Velocities are kept when every part
     has them; metadata is the first part's.
     """
-    if axis not in MERGE_AXES:
-        raise ValueError(f"axis is {axis!r}: choose one of {', '.join(MERGE_AXES)}")
+    check_choice("axis", axis, ("time", "particles"))
     if not trajectories:
         raise ValueError("there is nothing to merge: give at least one trajectory")
     for other in trajectories[1:]:

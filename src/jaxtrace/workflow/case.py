@@ -29,21 +29,6 @@ from jaxtrace.workflow.tables import (
 )
 
 CASE_FILE = "case_as_run.toml"
-NEEDS_NONE = "the search needs no tuning and cannot change a result: leave it out"
-RENAMED = {  # keys of flat configurations that are called otherwise here
-    "data_pattern": "[data] pattern",
-    "particle_concentrations": "[particles] concentrations",
-    "particle_distribution": "[particles] distribution",
-    "particle_bounds": "[particles] bounds",
-    "particle_bounds_fraction": "[particles] bounds_fraction",
-    "boundary_inlet": "[boundary] inlet",
-    "boundary_outlet": "[boundary] outlet",
-    "flow_axis": "[boundary] flow_axis",
-    "inlet_distribution": "[boundary] inlet_distribution",
-    "density_methods": "[density] methods",
-    "perform_density_analysis": "[density] methods = [] for no density",
-}
-DROPPED = ("max_elements_per_leaf", "max_octree_depth")
 
 
 @dataclass(frozen=True)
@@ -97,10 +82,6 @@ def read_case(content: Mapping[str, Any]) -> Case:
 
 def _unknown(name: str, table: bool) -> str:
     """Return what to write in place of a table or a key that does not exist."""
-    if name in DROPPED:
-        return f"no key {name!r}: {NEEDS_NONE}"
-    if name in RENAMED:
-        return f"no key {name!r} outside tables; write it as {RENAMED[name]}"
     owners = [kind.section for kind in TABLES.values() if name in readers(kind)]
     if owners and not table:
         return f"no key {name!r} outside tables; it belongs to [{owners[0]}]"

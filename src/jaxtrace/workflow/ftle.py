@@ -9,7 +9,7 @@ from jaxtyping import Float
 from jaxrig.atomic import atomic_write
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.bounds import Box, box_bounds
-from jaxtrace.plot.maps import plot_field_2d
+from jaxtrace.plot.pictures import plot_field_2d
 from jaxtrace.workflow.case import Case
 from jaxtrace.workflow.prepare import find_domain, find_span, make_field, working
 

@@ -96,7 +96,7 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
         skip_initial_timesteps=table.skip_initial_timesteps,
         use_stable_mesh_only=table.use_stable_mesh_only,
     )
-    count = len(loaded.files)
+    count = len(loaded.slices)
     notes = [f"{count} {'slice' if count == 1 else 'slices'} of {table.pattern}"]
     notes += [*loaded.notes, f"interpolation: {loaded.scheme}"]
     if loaded.streamed:

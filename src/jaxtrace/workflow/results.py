@@ -15,8 +15,7 @@ from jaxtrace.analysis.kde import KDEEstimator
 from jaxtrace.analysis.sph import SPHDensityEstimator
 from jaxtrace.bounds import Box
 from jaxtrace.plot.canvas import trajectory_section
-from jaxtrace.plot.maps import plot_density_2d, plot_slice_yz
-from jaxtrace.plot.static import plot_particles_2d, plot_trajectory_2d
+from jaxtrace.plot.pictures import plot_density_2d, plot_particles, plot_trajectory
 from jaxtrace.tracking.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 from jaxtrace.workflow.tables import Density, Pictures
@@ -174,11 +173,11 @@ def draw(
     if "particles" in table.which:
         options = {"plane": table.plane, "bounds": corners, "title": _when(trajectory)}
         options["s"] = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
-        jobs.append(("final_particles", plot_particles_2d, (trajectory,), options))
+        jobs.append(("final_particles", plot_particles, (trajectory,), options))
     if "trajectories" in table.which:
         options = {"plane": table.plane, "bounds": corners, "s": 3.0}
         options["max_points"] = table.max_paths
-        jobs.append(("trajectories", plot_trajectory_2d, (trajectory,), options))
+        jobs.append(("trajectories", plot_trajectory, (trajectory,), options))
     if "density" in table.which:
         for one in maps:
             options = {
@@ -189,11 +188,11 @@ def draw(
             jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
     if "slice" in table.which:
         for one in cuts:
-            options = {"x0": place, "levels": table.slice_levels}
-            options["cutoff_min"] = table.slice_cutoff_min
-            options["cutoff_max"] = table.slice_cutoff_max
+            options = {"plane": "yz", "title": f"x = {place:.4g}"}
+            options["levels"] = table.slice_levels
+            options["cutoff"] = (table.slice_cutoff_min, table.slice_cutoff_max)
             grid = (one.x, one.y, one.values)
-            jobs.append((f"slice_yz_{one.method}", plot_slice_yz, grid, options))
+            jobs.append((f"slice_yz_{one.method}", plot_density_2d, grid, options))
     files = []
     for name, plot, arguments, options in jobs:
         path = folder / f"{name}.png"

@@ -255,9 +255,7 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
     if not (case.output.reports or case.output.page):
         return
     seeding = describe_seeding(case)
-    statistics, validation = analyze_trajectory_results(
-        trajectory, seeding, verbose=False
-    )
+    statistics, validation = analyze_trajectory_results(trajectory, seeding)
     outcome.notes += validation["errors"] + validation["warnings"]
     if case.output.reports:
         density = {one.method: one.facts() for one in maps}

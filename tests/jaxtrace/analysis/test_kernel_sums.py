@@ -13,7 +13,6 @@ from jaxtrace.analysis.kernel_sums import (
     DirectSum,
     NeighborSum,
     Sources,
-    check_memory_limit,
     chunk_size,
     rescale,
     separable_sum,
@@ -118,11 +117,8 @@ def test_chunks_follow_the_limit():
     assert chunk_size(10, 1000, 1e9) == 10
     assert chunk_size(10**6, 1000, 1e9) == 4096
     assert chunk_size(10**6, 1000, 1e5) == 50
-    with pytest.raises(ValueError, match="smallest chunk takes 2e-06"):
+    with pytest.raises(ValueError, match=r"smallest chunk takes 2e\+03"):
         chunk_size(10, 1000, 1e3)
-    for wrong in (0.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="memory_limit_gb"):
-            check_memory_limit(wrong)
 
 
 @pytest.mark.slow  # compiles a program of its own

@@ -3,11 +3,9 @@ import pytest
 
 from jaxtrace import paths
 from jaxtrace.analysis import (
-    cluster_points,
     completed_residence_times,
     compute_mixing_metrics,
     dispersion,
-    exit_times,
     mean_squared_displacement,
     residence_times,
 )
@@ -109,54 +107,6 @@ def test_single_precision_paths_are_measured_in_double():
     assert other["lyapunov_approximation"] == pytest.approx(
         one["lyapunov_approximation"], rel=1e-4
     )
-
-
-CENTERS = np.array([[0, 0, 0], [5, 0, 0], [0, 5, 0], [0, 0, 5], [5, 5, 5]], float)
-
-
-def blobs(seed=0, size=40, scale=1.0):
-    rng = np.random.default_rng(seed)
-    owner = np.repeat(np.arange(5), size)
-    return scale * (CENTERS[owner] + rng.normal(size=(5 * size, 3)) * 0.2), owner
-
-
-@pytest.mark.parametrize("scale", [1e-7, 1.0, 1e5])
-def test_separated_blobs_are_found(scale):
-    points, owner = blobs(scale=scale)
-    centers, labels = cluster_points(points, 5)
-    means = np.stack([points[owner == i].mean(axis=0) for i in range(5)])
-    for i in range(5):
-        (label,) = np.unique(labels[owner == i])
-        np.testing.assert_allclose(centers[label], means[i])
-
-
-def test_the_same_seed_gives_the_same_clusters():
-    points = np.random.default_rng(1).random((200, 3))
-    first, second = cluster_points(points, 7), cluster_points(points, 7)
-    np.testing.assert_array_equal(first[0], second[0])
-    np.testing.assert_array_equal(first[1], second[1])
-
-
-def test_every_point_is_with_its_nearest_center_and_centers_are_means():
-    points = np.random.default_rng(2).random((300, 3))
-    centers, labels = cluster_points(points, 6)
-    distance = np.linalg.norm(points[:, None] - centers, axis=-1)
-    np.testing.assert_array_equal(labels, distance.argmin(axis=1))
-    for i in range(6):
-        np.testing.assert_allclose(centers[i], points[labels == i].mean(axis=0))
-
-
-def test_fewer_places_than_clusters():
-    points = np.repeat(np.eye(3), 4, axis=0)
-    centers, labels = cluster_points(points, 5)
-    assert len(centers) == 3
-    np.testing.assert_allclose(centers[labels], points)
-
-
-@pytest.mark.parametrize(("count", "n_clusters"), [(9, 0), (0, 3)])
-def test_nothing_to_cluster_is_refused(count, n_clusters):
-    with pytest.raises(ValueError, match="at least one each"):
-        cluster_points(np.zeros((count, 3)), n_clusters)
 
 
 PAIR_SEEDS = np.random.default_rng(5).random((60, 3))
@@ -269,13 +219,11 @@ def test_residence_in_a_uniform_channel():
     wanted = (1.0 - starts) / 0.5
     wanted[-1] = np.nan
     np.testing.assert_allclose(residence_times(trajectory), wanted)
-    np.testing.assert_allclose(exit_times(trajectory), wanted)
 
 
 def test_residence_counts_from_the_first_frame_seen():
     trajectory = absorbing_channel(0.5, 1.0, [0.0], LONG_TIMES)
     np.testing.assert_allclose(residence_times(trajectory[20:]), 1.0)
-    np.testing.assert_allclose(exit_times(trajectory[20:]), 2.0)
     assert np.isnan(residence_times(trajectory[:20])).all()
 
 
@@ -285,7 +233,6 @@ def test_backward_residence_is_positive():
         trajectory.positions, -LONG_TIMES, exit_time=-trajectory.exit_time
     )
     np.testing.assert_allclose(residence_times(backward), [2, 1])
-    np.testing.assert_allclose(exit_times(backward), [-2, -1])
 
 
 def test_without_exit_times_the_frames_decide():
@@ -312,7 +259,6 @@ def test_a_slot_filled_late_counts_from_its_filling():
         np.zeros((7, 3)), np.arange(7.0), alive=alive, generation=generation
     )
     np.testing.assert_array_equal(residence_times(trajectory), [2.0])
-    np.testing.assert_array_equal(exit_times(trajectory), [4.0])
     np.testing.assert_array_equal(completed_residence_times(trajectory), [2.0])
     np.testing.assert_array_equal(
         mean_squared_displacement(trajectory), np.full(7, np.nan)

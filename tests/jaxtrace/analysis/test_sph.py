@@ -203,28 +203,6 @@ def test_absorbed_particles_and_points():
 
 
 @pytest.mark.slow  # compiles a program of its own
-def test_lengths_are_refreshed():
-    positions = clustered(60, 2)
-    estimator = SPHDensityEstimator(positions, smoothing_length=0.2)
-    first = estimator.evaluate(positions)
-    estimator.adaptive, estimator.n_neighbors = True, 5
-    estimator.refresh_smoothing_lengths()
-    np.testing.assert_allclose(estimator.h, naive_adaptive_lengths(positions, 5))
-    wanted = SPHDensityEstimator(positions, adaptive=True, n_neighbors=5)
-    np.testing.assert_array_equal(
-        estimator.evaluate(positions), wanted.evaluate(positions)
-    )
-    estimator.adaptive = False
-    estimator.refresh_smoothing_lengths()
-    np.testing.assert_array_equal(estimator.evaluate(positions), first)
-    estimator.positions = positions * 2
-    wanted = SPHDensityEstimator(positions * 2, smoothing_length=0.2)
-    np.testing.assert_array_equal(
-        estimator.evaluate(positions), wanted.evaluate(positions)
-    )
-
-
-@pytest.mark.slow  # compiles a program of its own
 def test_frames_of_one_size_share_a_program():
     SPHDensityEstimator(clustered(70, 2), resolution=9).evaluate_2d()
     with record_compilations() as log:
@@ -233,19 +211,6 @@ def test_frames_of_one_size_share_a_program():
             clustered(70, 2, 9), adaptive=True, resolution=9
         ).evaluate_2d()
     assert log.compilations == []
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_the_memory_limit_does_not_change_the_answer():
-    positions = clustered(500, 3)
-    for adaptive in (False, True):
-        roomy, cramped = (
-            SPHDensityEstimator(
-                positions, "3d", adaptive=adaptive, memory_limit_gb=limit
-            ).evaluate(positions)
-            for limit in (1.0, 1e-4)
-        )
-        np.testing.assert_allclose(cramped, roomy, rtol=1e-5)
 
 
 @pytest.mark.slow  # compiles a program of its own

@@ -5,16 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.schemes import Elements
-from jaxtrace.fields.time_series import NodalRecord
+from jaxtrace.fields.time_series import TimeSeriesField
 from trace_series import TIMES, cloud, grid_points, growing, places, tetra_mesh
-
-RULES = ("linear", "constant")
 
 
 def record(points, cells=None, times=TIMES, **options):
-    elements = None if cells is None else Elements(np.asarray(cells))
-    return NodalRecord(growing(points), times, points, RULES, elements, **options)
+    return TimeSeriesField(
+        growing(points), times, points, connectivity=cells, **options
+    )
 
 
 CASES = {
@@ -154,7 +152,7 @@ def test_rules_in_time_may_be_assigned():
 def test_two_columns_and_whole_numbers_become_velocities():
     points = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     data = np.arange(16).reshape(2, 4, 2)
-    field = NodalRecord(data, [0, 1], points, RULES)
+    field = TimeSeriesField(data, [0, 1], points)
     assert field.data.shape == (2, 4, 3)
     assert field.data.dtype == np.float32
     assert np.array_equal(field.data[..., :2], data.astype(np.float32))
@@ -167,9 +165,9 @@ def test_two_columns_and_whole_numbers_become_velocities():
 def test_shapes_that_do_not_fit_are_refused_with_both_named():
     points = grid_points()
     with pytest.raises(ValueError, match=r"\(4, 60, 3\), times of shape \(3,\)"):
-        NodalRecord(growing(points), TIMES[:3], points, RULES)
+        TimeSeriesField(growing(points), TIMES[:3], points)
     with pytest.raises(ValueError, match=r"positions of shape \(59, 3\)"):
-        NodalRecord(growing(points), TIMES, points[1:], RULES)
+        TimeSeriesField(growing(points), TIMES, points[1:])
 
 
 @pytest.mark.slow  # compiles a program of its own

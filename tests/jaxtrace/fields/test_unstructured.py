@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import as_field
-from jaxtrace.fields.unstructured import (
-    ElementType,
-    UnstructuredField,
-    UnstructuredMesh,
-)
+from jaxtrace.fields.unstructured import UnstructuredField, UnstructuredMesh
 from trace_meshes import SIX, lattice, plane_lattice, quadratic, split
 from trace_series import TIMES, cloud, growing, linear, places, tetra_mesh
 
@@ -120,51 +116,27 @@ def test_nodes_alone_are_enough():
     assert np.allclose(nearest.sample(points), linear(points), atol=1e-5)
 
 
-def test_a_mesh_describes_itself():
-    points, tets = tetra_mesh()
-    mesh = UnstructuredMesh(points, tets, ElementType.TETRA)
-    assert (mesh.num_nodes, mesh.num_elements) == (48, 108)
-    assert mesh.expected_nodes_per_element == 4
-    assert mesh.get_spatial_bounds()[1].tolist() == [2, 1, 0.5]
-    assert mesh.kind == "tetra"
-    cloud = UnstructuredMesh(points)
-    assert cloud.num_elements == 0
-    assert cloud.kind is None
-
-
 @pytest.mark.parametrize(
-    ("etype", "order", "nodes"),
-    [("triangle", 1, 3), ("triangle", 2, 6), ("tetra", 1, 4), ("tetra", 2, 10)],
-)
-def test_nodes_per_element_follow_from_type_and_order(etype, order, nodes):
-    points = np.random.default_rng(0).uniform(size=(12, 3))
-    good = np.arange(nodes)[None]
-    assert UnstructuredMesh(points, good, etype, order).num_elements == 1
-    with pytest.raises(ValueError, match=f"has {nodes} nodes"):
-        UnstructuredMesh(points, np.arange(nodes + 1)[None], etype, order)
-
-
-@pytest.mark.parametrize(
-    ("elements", "etype", "order", "error", "message"),
+    ("elements", "options", "error", "message"),
     [
-        ([[0, 1, 2, 8]], "tetra", 1, ValueError, "name node 8, but there are 8"),
-        ([[0, 1, 2, -1]], "tetra", 1, ValueError, "name node -1"),
-        ([[0.0, 1, 2, 3]], "tetra", 1, TypeError, "give whole numbers"),
-        ([[0, 1, 2, 3]], "tetra", 3, ValueError, "order 1 or 2"),
-        ([[0, 1, 2, 3]], "quad", 2, ValueError, "order 1 or 2"),
-        ([[0, 1, 2, 3]], None, 1, ValueError, "etype None"),
-        ([[0, 1, 2, 3]], "blob", 1, ValueError, "blob"),
+        ([[0, 1, 2, 8]], {}, ValueError, "names node 8, but there are 8"),
+        ([[0, 1, 2, -1]], {}, ValueError, "names node -1"),
+        ([[0.0, 1, 2, 3]], {}, TypeError, "give node numbers"),
+        ([[0, 1, 2, 3, 4]], {}, ValueError, "has 5 nodes, but a tetra"),
+        ([[0, 1, 2, 3]], {"order": 3}, ValueError, "'order-3 tetra': choose one of"),
+        ([[0, 1, 2, 3]], {"etype": "blob"}, ValueError, "'blob': choose one of"),
+        ([0, 1, 2, 3], {"etype": None}, ValueError, "needs the offsets and types"),
     ],
 )
-def test_wrong_meshes_are_refused(elements, etype, order, error, message):
+def test_wrong_meshes_are_refused(elements, options, error, message):
     points, _ = lattice((2, 2, 2))
     with pytest.raises(error, match=message):
-        UnstructuredMesh(points, elements, etype, order)
+        UnstructuredField(
+            UnstructuredMesh(points, elements, **{"etype": "tetra", **options})
+        )
 
 
 def test_mixed_elements_come_with_their_types():
     points, cells = lattice((2, 2, 2))
     mesh = UnstructuredMesh(points, cells.ravel(), cell_types=[12], cell_offsets=[0, 8])
-    assert mesh.num_elements == 1
-    with pytest.raises(ValueError, match="mixed types"):
-        _ = mesh.expected_nodes_per_element
+    assert UnstructuredField(mesh).contains([[0.5, 0.5, 0.5]]).all()

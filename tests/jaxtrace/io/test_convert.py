@@ -12,7 +12,7 @@ from jaxtrace.io.geometry import GridAxes, same_geometry
 from jaxtrace.io.series import load
 from jaxtrace.io.steps import listed_steps
 from jaxtrace.io.store import open_store
-from jaxtrace.io.vtk_fields import write_points
+from jaxtrace.io.vtk_export import write_points
 from trace_cases import write_slices
 
 TIMES = np.linspace(0, 1, 70)

@@ -60,7 +60,7 @@ def test_every_format_is_described():
         assert entry.name == name
         assert entry.extensions
         assert entry.description
-    with pytest.raises(ValueError, match="'csv' is not one of: vtk, hdf5, grid"):
+    with pytest.raises(ValueError, match="'csv': choose one of vtk, hdf5, grid"):
         open_slices("a.csv", "csv")
 
 

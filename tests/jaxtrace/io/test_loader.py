@@ -16,7 +16,7 @@ from jaxtrace.io.loader import (
     load_field,
     load_optimized_dataset,
 )
-from jaxtrace.io.vtk_fields import write_points
+from jaxtrace.io.vtk_export import write_points
 from jaxtrace.tracking.simulate import simulate
 from jaxtrace.tracking.tracker import create_tracker
 
@@ -72,7 +72,7 @@ def test_a_field_for_compiled_code_is_that_of_the_documented_call(pattern):
     found = loaded.field.sample_at_positions(PLACES, 0.25)
     np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-5)
     assert (loaded.scheme, loaded.streamed) == ("trilinear", False)
-    assert len(loaded.files) == 3
+    assert len(loaded.slices) == 3
     assert loaded.notes[0] == "velocity: velocity"
 
 
@@ -86,7 +86,7 @@ def test_a_grid_stays_a_grid(tmp_path, monkeypatch):
     places = np.random.default_rng(0).uniform([1, 2, 3], [3, 2.75, 7], (20, 3))
     found = loaded.field.sample_at_positions(places, 0.0)
     np.testing.assert_allclose(found, files.linear(places), rtol=1e-4, atol=1e-3)
-    assert isinstance(loaded.field, GridField)
+    assert isinstance(loaded.field.frozen, GridField)
 
 
 def test_points_without_cells_are_interpolated_between(tmp_path):
@@ -137,21 +137,9 @@ def test_walls_stay(tmp_path):
 def test_a_slice_above_its_limit_is_refused(pattern):
     size = 60 * 3 * 4 / 2**20
     whole(pattern, max_memory_per_timestep_mb=1.01 * size)
-    message = r"flow_0\.vtu: a slice of .* subsample_factor=2"
+    message = r"flow_0\.vtu: a slice of .* dtype=.float32"
     with pytest.raises(ValueError, match=message):
         load_optimized_dataset(pattern, max_memory_per_timestep_mb=0.99 * size)
-
-
-def test_fewer_nodes_on_request(tmp_path):
-    image = files.image((9, 9, 9))
-    file = files.write_xml(image, tmp_path / "a.vti")
-    field = whole(file, subsample_factor=4)
-    assert field.N == 27
-    assert field.interpolation_scheme == "trilinear"
-    places = np.random.default_rng(0).uniform([1, 2, 3], [5, 4, 19], (20, 3))
-    found = field.sample_at_positions(places, 0.0)
-    np.testing.assert_allclose(found, files.linear(places), rtol=1e-4, atol=1e-3)
-    assert field._source_info["notes"][-1] == "every 4th node"
 
 
 @pytest.mark.parametrize("kind", ["mesh", "grid"])
@@ -228,9 +216,11 @@ def test_what_cannot_be_streamed_says_so(tmp_path, limit):
         load_optimized_dataset(pattern, discard_boundary_layers=True)
     with pytest.raises(ValueError, match="spatial_interpolation='nearest'"):
         load_optimized_dataset(pattern, spatial_interpolation="nearest")
+    points = np.random.default_rng(0).uniform(size=(60, 3))
+    cloud = write_points(tmp_path / "cloud.vtu", points, points)
     limit(60 * 12 * 2)
     with pytest.raises(ValueError, match="points without cells are not streamed"):
-        load_optimized_dataset(pattern, subsample_factor=2)
+        load_optimized_dataset(cloud)
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -276,7 +266,6 @@ def test_double_precision_is_double_or_refused(pattern):
     [
         ({"dtype": "float16"}, "float32 or float64"),
         ({"max_memory_per_timestep_mb": 0}, "must be above 0"),
-        ({"subsample_factor": 0}, "must be at least 1"),
     ],
 )
 def test_options_are_checked(pattern, options, message):

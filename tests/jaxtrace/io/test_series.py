@@ -8,7 +8,6 @@ from jaxtrace.io.geometry import Cells, GridAxes, grid_to_cells
 from jaxtrace.io.series import (
     Series,
     Slices,
-    ThinSlices,
     discard_still_nodes,
     load,
     select,
@@ -295,48 +294,6 @@ def test_ranges_include_their_ends_and_must_be_in_order():
     assert select(slices, time_range=(1.0, 2.0)).times.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match=r"\(first, last\), got \(2\.0, 1\.0\)"):
         select(slices, time_range=(2.0, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("count", "kept"), [(7, [0, 3, 6]), (8, [0, 3, 6, 7]), (1, [0])]
-)
-def test_every_nth_node_keeps_both_ends(count, kept):
-    axes = GridAxes(np.arange(float(count)), np.zeros(1), np.zeros(1))
-    thin = ThinSlices(Numbered([axes], (count, 1, 1, 3)), 1.0, 3)
-    geometry = thin.read_slice(0)[0]
-    assert isinstance(geometry, GridAxes)
-    assert geometry.x.tolist() == kept
-
-
-def test_a_grid_keeps_its_corners():
-    thin = ThinSlices(Numbered([AXES, AXES], (4, 3, 2, 3)), 1.0, 2)
-    geometry, values = thin.read_slice(1)
-    assert isinstance(geometry, GridAxes)
-    np.testing.assert_array_equal(geometry.x, [0.0, 2.0, 3.0])
-    whole = Numbered([AXES, AXES], (4, 3, 2, 3)).read_slice(1)[1]
-    np.testing.assert_array_equal(values, whole[[0, 2, 3]][:, [0, 2]])
-    assert thin.read_slice(0)[0] is geometry, "one grid stays one"
-    assert thin.describe()[-1] == "every 2th node"
-
-
-def test_a_mesh_keeps_nodes_and_loses_cells():
-    mesh = grid_to_cells(AXES)
-    thin = ThinSlices(Numbered([mesh], (24, 3)), 1.0, 5)
-    geometry, values = thin.read_slice(0)
-    assert isinstance(geometry, Cells)
-    assert (geometry.n_points, geometry.n_cells) == (5, 0)
-    np.testing.assert_array_equal(values[:, 0], np.arange(0, 24, 5) * 3)
-    np.testing.assert_array_equal(geometry.points, mesh.points[::5])
-    assert thin.describe()[-1] == "every 5th node, without cells"
-
-
-def test_a_slice_above_the_limit_is_refused():
-    slices = Numbered([AXES], (4, 3, 2, 3))
-    size = 24 * 3 * 4 / 2**20
-    assert ThinSlices(slices, size, None).read(0).shape == (4, 3, 2, 3)
-    message = "step 0: a slice of .* MB is above max_memory_per_timestep_mb=.*raise it"
-    with pytest.raises(ValueError, match=message):
-        ThinSlices(slices, 0.99 * size, None).read(0)
 
 
 def test_cells_go_with_their_nodes():

@@ -9,11 +9,16 @@ import pytest
 
 import trace_vtk
 from jaxtrace import paths
-from jaxtrace.io import polylines, vtk_write
+from jaxtrace.io import vtk_write
 from jaxtrace.io.steps import listed_steps
 from jaxtrace.io.vtk_export import (
-    export_points_vtu,
+    by_particle,
     export_trajectory_to_vtk,
+    line_starts,
+    recording,
+    split_lines,
+    write_grid,
+    write_points,
 )
 
 
@@ -61,7 +66,7 @@ def records(draw):
     trajectory = trace_vtk.trajectory(
         positions, alive=alive, generation=generation, metadata=metadata
     )
-    return polylines.recording(trajectory)
+    return recording(trajectory)
 
 
 def stream(column):
@@ -71,9 +76,9 @@ def stream(column):
 @hypothesis.given(records())
 @hypothesis.settings(max_examples=60)
 def test_lines_are_those_of_the_definition(record):
-    starts = polylines.line_starts(record)
+    starts = line_starts(record)
     in_order = starts.T[record.alive.T]
-    verts, lines = polylines.split_lines(in_order)
+    verts, lines = split_lines(in_order)
     drawn = [p for line in naive_lines(record) for p in line]
     ids = stream(lines.connectivity).astype(int)
     ends = stream(lines.ends).astype(int)
@@ -91,16 +96,10 @@ def test_columns_follow_the_particles_for_any_block(monkeypatch, block):
     positions, _ = trace_vtk.random_walks(5, 4)
     shown = np.random.default_rng(0).random((5, 4)) < 0.7
     shown[:, 0] = True
-    points = polylines.by_particle("p", positions, shown)
+    points = by_particle("p", positions, shown)
     expected = [positions[t, p] for p in range(4) for t in range(5) if shown[t, p]]
     np.testing.assert_array_equal(stream(points).reshape(-1, 3), expected)
     assert points.rows == shown.sum()
-    frames = polylines.repeat_frames("t", np.arange(5), shown)
-    expected = [t for p in range(4) for t in range(5) if shown[t, p]]
-    np.testing.assert_array_equal(stream(frames), expected)
-    names = polylines.repeat_particles("n", np.arange(4), shown)
-    expected = [p for p in range(4) for t in range(5) if shown[t, p]]
-    np.testing.assert_array_equal(stream(names), expected)
 
 
 @pytest.mark.parametrize("block", [1, 64, 10**6])
@@ -109,22 +108,20 @@ def test_wraps_are_found_for_any_block(monkeypatch, block):
     times = np.linspace(0.0, 3.0, 31)
     positions = np.zeros((31, 2, 3))
     positions[..., 0] = np.mod(np.array([0.05, 0.55]) + times[:, np.newaxis], 1.0)
-    record = polylines.recording(
+    record = recording(
         trace_vtk.trajectory(positions, times, metadata={"period": (1.0, 0.0, np.inf)})
     )
-    assert polylines.line_starts(record).sum(axis=0).tolist() == [4, 4]
+    assert line_starts(record).sum(axis=0).tolist() == [4, 4]
 
 
 def test_arrays_that_do_not_belong_together_are_refused():
     positions, _ = trace_vtk.random_walks(4, 3)
     with pytest.raises(ValueError, match="do not belong together"):
-        polylines.recording(trace_vtk.trajectory(positions, np.arange(3.0)))
+        recording(trace_vtk.trajectory(positions, np.arange(3.0)))
     with pytest.raises(ValueError, match=r"alive has shape \(4, 2\)"):
-        polylines.recording(
-            trace_vtk.trajectory(positions, alive=np.ones((4, 2), bool))
-        )
+        recording(trace_vtk.trajectory(positions, alive=np.ones((4, 2), bool)))
     with pytest.raises(ValueError, match="give three lengths"):
-        polylines.recording(trace_vtk.trajectory(positions, metadata={"period": 1.0}))
+        recording(trace_vtk.trajectory(positions, metadata={"period": 1.0}))
 
 
 def channel(frames=12, particles=3):
@@ -275,31 +272,87 @@ def test_times_keep_their_precision(tmp_path):
     np.testing.assert_array_equal(data["Time"], np.tile(times, 2))
 
 
-def test_points_of_one_or_many_instants(tmp_path):
-    positions, velocities = trace_vtk.random_walks(3, 4)
-    positions[1, 2] = np.nan
-    path = export_points_vtu(
-        positions, tmp_path / "a", time=np.arange(3.0), velocities=velocities
-    )
-    assert path == tmp_path / "a.vtu"
+AXES = [np.linspace(0.0, 1.0, 3), np.linspace(-1.0, 1.0, 4), np.linspace(0.0, 3e-6, 5)]
+
+
+def ramp(x, y, z):
+    return x + 10 * y + 1e5 * z
+
+
+def check(path, name="velocity"):
+    """The values in a file are those of the ramp at its points."""
     found = trace_vtk.load(path)
-    keep = np.isfinite(positions).all(axis=-1)
-    np.testing.assert_array_equal(trace_vtk.points(found), positions[keep])
-    data = trace_vtk.arrays(found.GetPointData())
-    assert set(data) == {"ParticleID", "Time", "Velocity", "Speed"}
-    np.testing.assert_array_equal(
-        data["Speed"], np.linalg.norm(velocities[keep], axis=-1)
-    )
-    np.testing.assert_array_equal(data["Time"], np.nonzero(keep)[0])
-    np.testing.assert_array_equal(data["ParticleID"], np.nonzero(keep)[1])
-    path = export_points_vtu(
-        positions[0, :, :2], tmp_path / "b", particle_ids=[7, 8, 9, 10], time=2.0
-    )
-    data = trace_vtk.arrays(trace_vtk.load(path).GetPointData())
-    np.testing.assert_array_equal(data["ParticleID"], [7, 8, 9, 10])
-    with pytest.raises(ValueError, match="do not belong to time"):
-        export_points_vtu(positions, tmp_path / "c", time=1.0)
-    with pytest.raises(ValueError, match="'mass' has shape"):
-        export_points_vtu(
-            positions, tmp_path / "c", time=np.arange(3.0), arrays={"mass": np.zeros(5)}
-        )
+    count = found.GetNumberOfPoints()
+    points = np.array([found.GetPoint(i) for i in range(count)]).T
+    data = trace_vtk.arrays(found.GetPointData())[name]
+    np.testing.assert_allclose(data, ramp(*points), rtol=1e-5, atol=1e-6)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("suffix", "power", "kind"),
+    [("", 1, ".vti"), (".vti", 1, ".vti"), (".vtr", 1, ".vtr"), ("", 2, ".vtr")],
+)
+def test_grids_are_written_as_plainly_as_they_can_be(tmp_path, suffix, power, kind):
+    axes = [AXES[0] ** power, *AXES[1:]]
+    values = ramp(*np.meshgrid(*axes, indexing="ij"))
+    path = write_grid(tmp_path / f"a{suffix}", axes, values, "heat", time=0.5)
+    assert path == tmp_path / f"a{kind}"
+    found = check(path, "heat")
+    assert trace_vtk.dimensions(found) == (3, 4, 5)
+    assert trace_vtk.arrays(found.GetFieldData())["TimeValue"] == 0.5
+
+
+def test_planar_grids_and_axes_of_one_node(tmp_path):
+    X, Y = np.meshgrid(*AXES[:2], indexing="ij")
+    found = check(write_grid(tmp_path / "a.vti", AXES[:2], ramp(X, Y, 0)))
+    assert trace_vtk.dimensions(found) == (3, 4, 1)
+    thin = [AXES[0], np.array([2.0]), AXES[2]]
+    values = ramp(*np.meshgrid(*thin, indexing="ij"))
+    assert trace_vtk.dimensions(check(write_grid(tmp_path / "b", thin, values)))[1] == 1
+
+
+def test_grids_that_a_file_cannot_hold_are_refused(tmp_path):
+    values = np.zeros((3, 4, 5))
+    with pytest.raises(ValueError, match=r"use \.vtr"):
+        write_grid(tmp_path / "a.vti", [AXES[0] ** 2, *AXES[1:]], values)
+    with pytest.raises(ValueError, match=r"these axes need \(3, 4, 5\)"):
+        write_grid(tmp_path / "a.vti", AXES, values[:2])
+
+
+def test_points_with_scalars_and_vectors(tmp_path):
+    positions = np.random.default_rng(0).normal(size=(8, 3))
+    found = check(write_points(tmp_path / "a", positions, ramp(*positions.T)))
+    assert trace_vtk.cells(found) == [(i,) for i in range(8)]
+    path = write_points(tmp_path / "b.vtu", positions, 2 * positions, "U", time=1.5)
+    found = trace_vtk.load(path)
+    data = trace_vtk.arrays(found.GetPointData())["U"]
+    np.testing.assert_array_equal(data, 2 * positions)
+    assert trace_vtk.arrays(found.GetFieldData())["TimeValue"] == 1.5
+    with pytest.raises(ValueError, match="write_collection"):
+        write_points(tmp_path / "c", positions, positions[np.newaxis])
+
+
+@pytest.mark.parametrize(("nodes", "kind"), [(3, 5), (4, 10), (8, 12)])
+def test_cells_have_the_type_of_their_nodes(tmp_path, nodes, kind):
+    rng = np.random.default_rng(nodes)
+    positions = rng.normal(size=(9, 3))
+    cells = np.array([rng.permutation(9)[:nodes] for _ in range(5)])
+    path = write_points(tmp_path / "a.vtu", positions, positions, cells=cells)
+    found = trace_vtk.load(path)
+    assert trace_vtk.cells(found) == [tuple(cell) for cell in cells.tolist()]
+    assert {found.GetCellType(i) for i in range(5)} == {kind}
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        (np.zeros((2, 7), int), "one row per cell"),
+        (np.zeros(4, int), "one row per cell"),
+        ([[0, 1, 3]], "name node 3, there are 3"),
+        ([[0, 1, -1]], "numbered from 0"),
+    ],
+)
+def test_wrong_cells_are_refused(tmp_path, cells, problem):
+    with pytest.raises(ValueError, match=problem):
+        write_points(tmp_path / "a", np.zeros((3, 3)), np.zeros(3), cells=cells)

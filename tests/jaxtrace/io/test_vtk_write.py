@@ -150,13 +150,6 @@ def test_grids_run_x_fastest(tmp_path):
     np.testing.assert_array_equal(trace_vtk.as_numpy(grid.GetYCoordinates()), axes[1])
     assert_same(trace_vtk.arrays(grid.GetPointData()), data)
 
-    place = np.random.default_rng(0).normal(size=(60, 3))
-    path = vtk_write.write_vts(tmp_path / "a.vts", shape, place, point_data=data)
-    curved = trace_vtk.load(path)
-    assert trace_vtk.dimensions(curved) == shape
-    np.testing.assert_array_equal(trace_vtk.points(curved), place)
-    assert_same(trace_vtk.arrays(curved.GetPointData()), data)
-
 
 def test_nothing_is_a_valid_file(tmp_path):
     empty = np.zeros((0, 3), np.float32)

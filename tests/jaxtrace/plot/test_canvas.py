@@ -146,7 +146,7 @@ def test_axes_hold_the_particles_at_any_scale(scale):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"color": "mood"}, "color is 'mood'"),
+        ({"color": "mood"}, "color 'mood'"),
         ({"background": np.zeros(3)}, "background has shape"),
         ({"background": np.full((2, 2), np.nan)}, "finite"),
         ({"plane": "zz"}, "plane"),

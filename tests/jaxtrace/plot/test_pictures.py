@@ -10,12 +10,11 @@ from matplotlib.image import imread
 from jaxtrace.analysis import KDEEstimator
 from jaxtrace.plot import figures
 from jaxtrace.plot.figures import DPI, new_figure
-from jaxtrace.plot.maps import plot_density_2d, plot_field_2d, plot_slice_yz
-from jaxtrace.plot.static import (
-    plot_particles_2d,
-    plot_particles_3d,
-    plot_trajectory_2d,
-    plot_trajectory_3d,
+from jaxtrace.plot.pictures import (
+    plot_density_2d,
+    plot_field_2d,
+    plot_particles,
+    plot_trajectory,
 )
 from trace_records import absorbing_channel, recycling_channel, uniform
 
@@ -39,9 +38,7 @@ def is_red(axes, path, points):
 def test_dots_are_drawn_where_the_particles_are(tmp_path, plane, axes):
     path = tmp_path / "dots.png"
     bounds = [0, 1, 0, 1, 0, 1]
-    drawn = plot_particles_2d(
-        POINTS, plane, bounds, "red", s=60, alpha=1, save_path=path
-    )
+    drawn = plot_particles(POINTS, plane, bounds, "red", s=60, alpha=1, save_path=path)
     assert is_red(drawn, path, POINTS[:, axes]).all()
     assert not is_red(drawn, path, POINTS[:, axes] + [0.1, 0.05]).any()
     assert (drawn.get_xlabel(), drawn.get_ylabel()) == tuple(plane)
@@ -51,8 +48,8 @@ def test_dots_are_drawn_where_the_particles_are(tmp_path, plane, axes):
 
 def test_dots_in_space_fill_the_picture(tmp_path):
     path = tmp_path / "space.png"
-    drawn = plot_particles_3d(
-        POINTS, color="red", s=80, alpha=1, elev=10, azim=30, save_path=path
+    drawn = plot_particles(
+        POINTS, "xyz", color="red", s=80, alpha=1, elev=10, azim=30, save_path=path
     )
     assert (drawn.elev, drawn.azim, drawn.get_zlabel()) == (10, 30, "z")
     red = (np.abs(imread(path)[..., :3] - RED) < 0.05).all(axis=-1)
@@ -63,27 +60,27 @@ def test_dots_in_space_fill_the_picture(tmp_path):
 
 def test_absent_particles_are_skipped():
     record = absorbing_channel(1.0, 1.0, [0.0, 0.9, 0.3], [0.0, 0.5])
-    (dots,) = plot_particles_2d(record).collections
+    (dots,) = plot_particles(record).collections
     np.testing.assert_allclose(dots.get_offsets(), [[0.5, 0.0], [0.8, 0.0]])
 
 
 def test_values_color_their_particles_and_get_a_bar():
     points = POINTS.copy()
     points[1] = np.nan
-    drawn = plot_particles_2d(points, color=np.array([1.0, 2.0, 4.0]))
+    drawn = plot_particles(points, color=np.array([1.0, 2.0, 4.0]))
     np.testing.assert_allclose(drawn.collections[0].get_array(), [1.0, 4.0])
     assert len(drawn.figure.axes) == 2
 
 
 def test_thinning_keeps_what_it_says():
     points = np.arange(30.0).reshape(10, 3)
-    (dots,) = plot_particles_2d(points, every_kth=3, max_points=2).collections
+    (dots,) = plot_particles(points, every_kth=3, max_points=2).collections
     np.testing.assert_allclose(dots.get_offsets(), points[[0, 9], :2])
 
 
 @pytest.mark.parametrize("frame", [-1, 4, 0])
 def test_paths_lead_to_the_dots(frame):
-    drawn = plot_trajectory_2d(FLOW, frame_index=frame, plane="xz")
+    drawn = plot_trajectory(FLOW, frame_index=frame, plane="xz")
     *lines, dots = drawn.collections
     np.testing.assert_allclose(dots.get_offsets(), FLOW.positions[frame][:, [0, 2]])
     steps = [np.diff(part, axis=0) for line in lines for part in line.get_segments()]
@@ -96,56 +93,42 @@ def test_paths_lead_to_the_dots(frame):
 
 def test_no_line_crosses_the_domain_when_particles_are_recycled():
     record = recycling_channel(0.5, 1.0, [0.0, 0.3], np.linspace(0, 4, 41))
-    lines = plot_trajectory_2d(record).collections[0]
+    lines = plot_trajectory(record).collections[0]
     assert max(np.diff(part[:, 0]).max() for part in lines.get_segments()) < 0.06
     assert min(np.diff(part[:, 0]).min() for part in lines.get_segments()) > 0
 
 
 def test_a_line_has_the_color_of_its_dot():
-    drawn = plot_trajectory_2d(FLOW[:4], particle_indices=[2, 0], alpha=0.7)
+    drawn = plot_trajectory(FLOW[:4], particle_indices=[2, 0], alpha=0.7)
     lines, dots = drawn.collections
     np.testing.assert_allclose(lines.get_colors(), dots.get_facecolors())
 
 
 @pytest.mark.parametrize("color", ["red", RED, [RED] * 3, np.array([0.0, 1.0, 2.0])])
 def test_colors_of_paths(color):
-    drawn = plot_trajectory_2d(FLOW[:4], color=color, particle_indices=[0, 1])
+    drawn = plot_trajectory(FLOW[:4], color=color, particle_indices=[0, 1])
     lines, _ = drawn.collections
     assert len(lines.get_colors()) == 2
     if not isinstance(color, np.ndarray):
         np.testing.assert_allclose(lines.get_colors()[:, :3], [RED] * 2)
 
 
-def test_arrows_point_along_the_paths():
-    drawn = plot_trajectory_2d(FLOW[:4], show_arrows=True, show_paths=False)
-    arrows, _ = drawn.collections
-    np.testing.assert_allclose(arrows.V / arrows.U, 1 / 3)
-    assert len(arrows.U) == 3
-    still = np.zeros((3, 2, 3))
-    assert len(plot_trajectory_2d(still, show_arrows=True).collections) == 2
-
-
 def test_paths_in_space(tmp_path):
     path = tmp_path / "paths.png"
-    drawn = plot_trajectory_3d(FLOW, color="red", save_path=path, elev=5)
+    drawn = plot_trajectory(FLOW, plane="xyz", color="red", save_path=path, elev=5)
     assert drawn.elev == 5
     red = (imread(path)[..., 0] > imread(path)[..., 1] + 0.2).sum()
     assert red > 500
     assert pyplot.get_fignums() == []
 
 
-@pytest.mark.parametrize("plot", [plot_trajectory_2d, plot_trajectory_3d])
-def test_given_axes_and_arrays_are_used(plot):
-    projection = "3d" if plot is plot_trajectory_3d else None
+@pytest.mark.parametrize("plane", ["xy", "xyz"])
+def test_given_axes_and_arrays_are_used(plane):
+    projection = "3d" if plane == "xyz" else None
     axes = new_figure((3, 3), show=False).add_subplot(projection=projection)
-    drawn = plot(FLOW.positions, FLOW.times, ax=axes, title="mine", every_kth=2)
-    assert drawn is axes
+    options = {"plane": plane, "title": "mine", "every_kth": 2}
+    assert plot_trajectory(FLOW.positions, FLOW.times, ax=axes, **options) is axes
     assert axes.get_title() == "mine"
-
-
-def test_figure_size_is_kept():
-    drawn = plot_trajectory_2d(FLOW, figsize=(7, 3))
-    assert tuple(drawn.figure.get_size_inches()) == (7, 3)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +143,12 @@ def test_figure_size_is_kept():
 )
 def test_refusals(options, error, message):
     with pytest.raises(error, match=message):
-        plot_trajectory_2d(FLOW, **options)
+        plot_trajectory(FLOW, **options)
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for plot in (plot_particles_2d, plot_trajectory_2d):
+    for plot in (plot_particles, plot_trajectory):
         with pytest.raises(RuntimeError, match=r"matplotlib.*pip install"):
             plot(POINTS[None])
 
@@ -205,13 +188,13 @@ def test_values_that_are_not_finite_are_left_blank():
     assert mesh.norm.vmin < 1 < mesh.norm.vmax
 
 
-def test_a_slice_cuts_the_colors_at_its_percentiles():
+def test_contours_end_at_the_percentiles():
     density = np.arange(X.size, dtype=float).reshape(X.shape)
-    axes = plot_slice_yz(X, Y, density, x0=0.7, levels=10, cutoff_max=50)
+    axes = plot_density_2d(X, Y, density, "yz", levels=10, cutoff=(0, 50))
     (contours,) = axes.collections
     np.testing.assert_allclose(contours.levels, np.linspace(0, 115, 11))
     assert contours.extend == "max"
-    assert (axes.get_title(), axes.get_xlabel()) == ("x = 0.7", "y")
+    assert axes.get_xlabel() == "y"
 
 
 @pytest.mark.parametrize(
@@ -247,16 +230,11 @@ def test_without_a_window_pyplot_knows_of_no_figure():
     assert pyplot.get_fignums() == []
 
 
-def test_with_a_window_the_figure_is_shown(shown):
-    figure = figures.new_figure((2, 2), show=True)
+@pytest.mark.parametrize("show", [True, False])
+def test_with_a_window_the_figure_is_shown_if_asked(shown, show):
+    figure = figures.new_figure((2, 2), show=show)
     figures.finish(figure.add_subplot(), None, show=True)
-    assert shown == [[figure.number]]
-
-
-def test_what_is_not_to_be_shown_is_not(shown):
-    figure = figures.new_figure((2, 2), show=False)
-    figures.finish(figure.add_subplot(), None, show=True)
-    assert shown == []
+    assert shown == ([[figure.number]] if show else [])
 
 
 @pytest.mark.parametrize(

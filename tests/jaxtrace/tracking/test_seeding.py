@@ -15,7 +15,6 @@ from jaxtrace.tracking.seeding import (
     line_seeds,
     random_seeds,
     sphere_seeds,
-    stratified_seeds,
     uniform_grid_seeds,
 )
 
@@ -218,30 +217,6 @@ def test_rows_become_seeds():
 
 
 UNIT = [[0, 0, 0], [1, 1, 1]]
-STRATA_SCALES = [1e-6, 1.0, 1e6]
-
-
-@pytest.mark.parametrize("scale", STRATA_SCALES)
-def test_strata_share_the_seeds(scale):
-    bounds = np.array([[0.0, 1.0, 2.0], [2.0, 2.0, 5.0]]) * scale
-    seeds = stratified_seeds(bounds, 150, 4, dtype=np.float64)
-    cells = np.floor((seeds - bounds[0]) / (bounds[1] - bounds[0]) * 4).astype(int)
-    numbers = np.ravel_multi_index(tuple(cells.T), (4, 4, 4))
-    counts = np.bincount(numbers, minlength=64)
-    np.testing.assert_array_equal(counts, [3] * 22 + [2] * 42)
-
-
-def test_strata_per_axis_and_in_the_plane():
-    flat = stratified_seeds([0, 1, 0, 1], 16, 4)
-    assert len(np.unique(np.floor(flat[:, :2] * 4), axis=0)) == 16
-    layers = stratified_seeds(UNIT, 5, (1, 1, 5))
-    np.testing.assert_array_equal(np.floor(layers[:, 2] * 5), range(5))
-    assert stratified_seeds(UNIT, 0).shape == (0, 3)
-    np.testing.assert_array_equal(
-        stratified_seeds(UNIT, 9, rng_seed=2), stratified_seeds(UNIT, 9, rng_seed=2)
-    )
-    with pytest.raises(ValueError, match="at least 1"):
-        stratified_seeds(UNIT, 5, 0)
 
 
 def test_a_density_is_followed():

@@ -13,8 +13,6 @@ import pytest
 from jaxrig.settings import readers
 from jaxrig.static import thaw
 from jaxtrace.workflow.case import (
-    DROPPED,
-    RENAMED,
     TABLES,
     Case,
     case_text,
@@ -84,20 +82,11 @@ def test_one_source_of_velocity():
 
 
 @pytest.mark.parametrize(
-    "name", [*RENAMED, *DROPPED, "integrator", "dt", "kde_bandwidth"]
-)
-def test_keys_of_a_flat_configuration_hear_where_they_belong(name):
-    with pytest.raises(TypeError, match=f"no key '{name}'") as error:
-        read_case({name: 1})
-    said = str(error.value)
-    assert "leave it out" in said or any(f"[{table}]" in said for table in TABLES)
-
-
-@pytest.mark.parametrize(
     ("content", "words"),
     [
         ({"dat": {}}, r"no table \[dat\]; did you mean 'data'"),
         ({"data": 3}, r"written \[data\]"),
+        ({"integrator": "rk4"}, r"no key 'integrator' .* belongs to \[tracking\]"),
     ],
 )
 def test_what_is_no_table(content, words):

@@ -156,14 +156,14 @@ def test_particles_play_over_the_density_of_their_plane():
 
 def test_figures_count_what_became_of_particles():
     paths = absorbing_channel(1.0, 1.0, STARTS, np.linspace(0, 0.5, 6))
-    statistics, _ = analyze_trajectory_results(paths, verbose=False)
+    statistics, _ = analyze_trajectory_results(paths)
     lengths, fates = figure_parts(paths, statistics)
     assert isinstance(lengths, Table)
     assert isinstance(fates, Table)
     left = int((STARTS + 0.5 >= 1).sum())
     assert fates.rows == (("active", 5 - left), ("exited", left))
     again = recycling_channel(1.0, 1.0, STARTS, TIMES)
-    statistics, _ = analyze_trajectory_results(again, verbose=False)
+    statistics, _ = analyze_trajectory_results(again)
     _, fates = figure_parts(again, statistics)
     assert isinstance(fates, Table)
     assert "entered later" in [row[0] for row in fates.rows]
@@ -171,7 +171,7 @@ def test_figures_count_what_became_of_particles():
 
 def test_a_whole_page(tmp_path):
     paths = recycling_channel(1.0, 1.0, STARTS, TIMES)
-    statistics, _ = analyze_trajectory_results(paths, verbose=False)
+    statistics, _ = analyze_trajectory_results(paths)
     path = write_page(
         tmp_path / "report.html",
         "A channel",

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from jaxtrace.bounds import AXES, box_bounds
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
 from jaxtrace.tracking.particles import Particles, move, retire
-from jaxtrace.types import ParticleStatus
+from jaxtrace.types import ParticleStatus, check_choice
 
 Rule = Literal["periodic", "reflective", "clamping", "absorbing", "open"]
 RULES = get_args(Rule)
@@ -128,8 +128,7 @@ def box_boundary(
     box = box_bounds(bounds)
     chosen = [rules] * 3 if isinstance(rules, str) else list(rules)
     for rule in chosen:
-        if rule not in RULES:
-            raise ValueError(f"boundary {rule!r}: choose one of {', '.join(RULES)}")
+        check_choice("boundary", rule, RULES)
     x, y, z = (
         rule if active else "open"
         for rule, active in zip(chosen, box.active, strict=True)
@@ -168,7 +167,6 @@ def mixed_boundary(bounds: Any, boundary_types: Mapping[str, str]) -> BoxBoundar
 
     The rules are periodic, reflective, clamping, absorbing and open.
     """
-    unknown = [axis for axis in boundary_types if axis not in tuple(AXES)]
-    if unknown:
-        raise ValueError(f"axis {unknown[0]!r}: choose one of {', '.join(AXES)}")
+    for axis in boundary_types:
+        check_choice("axis", axis, tuple(AXES))
     return box_boundary(bounds, [boundary_types.get(a, "periodic") for a in AXES])

@@ -15,6 +15,7 @@ from jaxtrace.tracking.boundaries.channel import (
     generated_entry,
     make_salt,
 )
+from jaxtrace.types import check_choice
 
 DISTRIBUTIONS = ("uniform", "random", "gaussian", "grid")
 INLETS = {
@@ -54,8 +55,7 @@ def make_channel(
 ) -> ChannelBoundary:
     """Return a channel of this box with these rules at its ends."""
     for rule in (inlet, outlet):
-        if rule not in get_args(Rule):
-            raise ValueError(f"end {rule!r}: choose one of {', '.join(get_args(Rule))}")
+        check_choice("end", rule, get_args(Rule))
     mirrors = tuple(a for a in range(3) if a != axis and box.active[a])
     ends = cast(Rule, inlet), cast(Rule, outlet)
     return ChannelBoundary(box.lo, box.hi, entry, axis, forward, *ends, mirrors)
@@ -70,9 +70,7 @@ def face_entry(
     seed: int,
 ) -> AbstractEntry:
     """Return entry on the inlet face of a channel, by lattice or by chance."""
-    if distribution not in DISTRIBUTIONS:
-        known = ", ".join(DISTRIBUTIONS)
-        raise ValueError(f"inlet_distribution {distribution!r}: choose one of {known}")
+    check_choice("inlet_distribution", distribution, DISTRIBUTIONS)
     plane = np.asarray(box.lo[axis] if forward else box.hi[axis])
     face = tuple(a for a in range(3) if a != axis and box.active[a])
     if distribution == "grid":
@@ -104,10 +102,7 @@ def lattice_counts(concentrations: Any, face: tuple[int, ...]) -> dict[int, int]
 def direction(flow_direction: str) -> tuple[str, str]:
     """Return the ends of the box that are inlet and outlet."""
     ends = {"positive": ("min", "max"), "negative": ("max", "min")}
-    if flow_direction not in ends:
-        raise ValueError(
-            f"flow_direction {flow_direction!r}: choose one of {', '.join(ends)}"
-        )
+    check_choice("flow_direction", flow_direction, ends)
     return ends[flow_direction]
 
 
@@ -147,10 +142,8 @@ def channel_boundary(
     - either "reflective": a mirror
     - either "periodic": a particle beyond this end goes on from the other
     """
-    if inlet not in INLETS:
-        raise ValueError(f"inlet {inlet!r}: choose one of {', '.join(INLETS)}")
-    if outlet not in OUTLETS:
-        raise ValueError(f"outlet {outlet!r}: choose one of {', '.join(OUTLETS)}")
+    check_choice("inlet", inlet, INLETS)
+    check_choice("outlet", outlet, OUTLETS)
     planes = direction(flow_direction)
     if (inlet, outlet) == ("continuous", "absorbing"):
         return recycling_channel(

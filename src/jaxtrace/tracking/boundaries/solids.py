@@ -18,7 +18,7 @@ from jaxtrace.tracking.boundaries.base import (
 )
 from jaxtrace.tracking.boundaries.box import BoxBoundary, box_boundary, mirror_axis
 from jaxtrace.tracking.particles import Particles, move, retire
-from jaxtrace.types import ParticleStatus
+from jaxtrace.types import ParticleStatus, check_choice
 
 Condition = Literal["reflective", "absorbing", "clamping"]
 ROUNDINGS = 4  # how many roundings of a coordinate a point on the surface may be off
@@ -134,14 +134,6 @@ def _inner(first: list[Array], second: list[Array]) -> Array:
     return sum(products[1:], start=products[0])
 
 
-def _check_condition(condition: str) -> Condition:
-    """Return a rule of a surface by its name."""
-    if condition not in get_args(Condition):
-        known = ", ".join(get_args(Condition))
-        raise ValueError(f"condition {condition!r}: choose one of {known}")
-    return cast(Condition, condition)
-
-
 def _positive(name: str, value: Any) -> Float[np.ndarray, ""]:
     """Return a length as an array, if it is one."""
     length = np.asarray(value, np.float64)
@@ -162,8 +154,9 @@ def spherical_boundary(
         raise ValueError(f"center of shape {given.shape}: give 2 or 3 coordinates")
     place = np.zeros(3)
     place[: given.size] = given
-    rule = _check_condition(condition)
-    return RoundBoundary(place, _positive("radius", radius), None, (0, 1, 2), rule)
+    check_choice("condition", condition, get_args(Condition))
+    size, rule = _positive("radius", radius), cast(Condition, condition)
+    return RoundBoundary(place, size, None, (0, 1, 2), rule)
 
 
 def cylindrical_boundary(
@@ -192,8 +185,9 @@ def cylindrical_boundary(
             f"{AXES[along]}, or three"
         )
     half = None if height is None else np.asarray(_positive("height", height) / 2)
-    rule = _check_condition(condition)
-    return RoundBoundary(place, _positive("radius", radius), half, across, rule)
+    check_choice("condition", condition, get_args(Condition))
+    size, rule = _positive("radius", radius), cast(Condition, condition)
+    return RoundBoundary(place, size, half, across, rule)
 
 
 Outside = Literal["absorbing", "reflective", "clamping", "periodic", "open"]
@@ -305,11 +299,7 @@ def distance_based_boundary(
     reflective or clamping, or periodic, which wraps the particle into the box.
     """
     box = box_boundary(bounds, inside_condition)
-    if outside_condition not in get_args(Outside):
-        known = ", ".join(get_args(Outside))
-        raise ValueError(
-            f"outside_condition {outside_condition!r}: choose one of {known}"
-        )
+    check_choice("outside_condition", outside_condition, get_args(Outside))
     on_host, shape = probe(distance_func)
     if shape not in ((2,), (2, 1)):
         raise ValueError(

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 from jaxtrace.fields.locate import Crossing
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
 from jaxtrace.tracking.particles import Particles, move, retire
-from jaxtrace.types import ParticleStatus
+from jaxtrace.types import ParticleStatus, check_choice
 
 Condition = Literal["reflect", "slide", "stick", "absorb"]
 BOUNCES = 8  # walls a particle may meet in one step before it stays at the last
@@ -127,7 +127,5 @@ def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]
 
 def wall_boundary(condition: str = "reflect") -> WallBoundary:
     """Return the walls of the field's own mesh: reflect, slide, stick or absorb."""
-    if condition not in get_args(Condition):
-        known = ", ".join(get_args(Condition))
-        raise ValueError(f"condition {condition!r}: choose one of {known}")
+    check_choice("condition", condition, get_args(Condition))
     return WallBoundary(cast(Condition, condition))
