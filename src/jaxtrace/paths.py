@@ -225,7 +225,8 @@ def speeds(record: PathRecord) -> Float[np.ndarray, "steps particles"]:
         known = np.linalg.norm(record.velocities[:-1], axis=-1)
         return np.where(record.alive[:-1], known, np.nan).astype(known.dtype)
     rates = np.empty(moving_steps(record).shape, record.positions.dtype)
-    durations = _durations(record)
+    durations = np.diff(record.times)[:, None]
+    durations = np.where(durations != 0, durations, np.nan)
     for block in column_blocks(*record.alive.shape):
         steps = np.linalg.norm(step_vectors(record, block), axis=-1)
         rates[:, block] = steps / np.abs(durations)
@@ -274,8 +275,3 @@ def summarize(values: Float[np.ndarray, "*shape"]) -> dict[str, float]:
         "min": float(finite.min()),
         "max": float(finite.max()),
     }
-
-
-def _durations(record: PathRecord) -> Float[np.ndarray, "steps 1"]:
-    durations = np.diff(record.times)[:, None]
-    return np.where(durations != 0, durations, np.nan)

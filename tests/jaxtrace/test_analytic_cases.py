@@ -247,9 +247,3 @@ def test_abc_flow():
     found = end(ABCFlow(), [[1.0, 2.0, 3.0]], [0.0, 5.0], substeps=1000)
     expected = [[-0.1753854765, 1.3434368178, 13.3032383754]]
     np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def test_time_interpolation_trap():
-    ramp = lambda p, t: t * np.array([[1.0, 0.0, 0.0]]) + 0 * p
-    field = grid_of(ramp, [np.zeros(1)] * 3, np.linspace(0, 2, 5))
-    assert end(field, [[1.0, 0.0, 0.0]], np.linspace(0, 2, 5))[0, 0] == 3.0

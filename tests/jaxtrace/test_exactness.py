@@ -17,6 +17,8 @@ from trace_meshes import (
     warp,
 )
 
+pytestmark = pytest.mark.slow  # compiles programs of its own
+
 SIZE = np.array([2.0, 1.0, 0.5])
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 SCALES = [1e-6, 1e-3, 1.0, 1e3, 1e6]
@@ -115,19 +117,16 @@ def check(name, scale, count, dtype, tolerance):
 
 
 @pytest.mark.parametrize("name", ["graded", "slivers", "mixed", "refined"])
-@pytest.mark.slow  # compiles a program of its own
 def test_single_precision_at_every_scale(name):
     for scale in (1e-6, 1.0, 1e6):
         check(name, scale, 2_000, np.float32, 1e-5)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_double_precision_at_every_scale(double):
     for scale in (1e-6, 1.0, 1e6):
         check("mixed", scale, 2_000, np.float64, 1e-12)
 
 
-@pytest.mark.slow  # a million places on every mesh
 @pytest.mark.parametrize("name", NAMES)
 def test_nobody_of_a_million_is_missed(name):
     check(name, 1.0, 1_000_000, np.float32, 1e-5)
@@ -166,7 +165,6 @@ def on_faces(points, rows, codes, count):
 
 
 @pytest.mark.parametrize("name", ["slivers", "mixed"])
-@pytest.mark.slow  # compiles a program of its own
 def test_nothing_jumps_across_a_face(double, name):
     """Rough values: whatever the cell on either side, the face has one value."""
     points, rows, codes = mesh(name)

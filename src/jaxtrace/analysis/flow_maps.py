@@ -133,7 +133,8 @@ def count_steps(
     probes = known[picked]
     # One step of the fourth order errs by (shear times its length)^5 / 5!.
     turns = _largest_shear(dynamics, options, span, probes) * length
-    steps = _power_of_two(turns / (120 * options.error) ** 0.2)
+    least = turns / (120 * options.error) ** 0.2
+    steps = 2 ** math.ceil(math.log2(max(least, 1.0)))
     before, change = follow(probes, steps), np.inf
     while True:
         after = follow(probes, 2 * steps)
@@ -141,10 +142,6 @@ def count_steps(
         if change <= options.error or not change * STALLED < last:
             return steps
         steps, before = 2 * steps, after
-
-
-def _power_of_two(number: float) -> int:
-    return 2 ** max(0, math.ceil(math.log2(max(number, 1.0))))
 
 
 def _difference(
@@ -304,14 +301,11 @@ class FlowMap:
         padded = bool(steps % length) or windows.streams
         first = 0
         while first < steps:
-            last = windows.reach(schedule, first, min(first + length, steps))
-            dynamics, offset = windows.cover(*schedule.slices(first, last))
-            part = schedule.part(first, last, length).rebased(offset)
+            dynamics, part, first = windows.piece(schedule, first, length)
             particles, tangents = push(
                 dynamics, particles, tangents, part, method, padded
             )
-            windows.prefetch(schedule, last)
-            first = last
+            windows.prefetch(schedule, first)
         return _ends(particles, tangents)
 
 

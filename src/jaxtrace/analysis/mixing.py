@@ -78,7 +78,8 @@ def compute_mixing_metrics(
     }
     if not trajectory.alive[:1].any():
         return metrics
-    last = _last_seeded_frames(trajectory)
+    # The last frame of each particle seen at frame 0; -1 for others.
+    last = paths.seeded_frames(trajectory).sum(axis=0) - 1
     size = float(cloud_spread(trajectory, 0).mean())
     metrics |= _variance_growth(trajectory, last)
     metrics["poincare_return_ratio"] = _return_ratio(trajectory, last, size)
@@ -86,11 +87,6 @@ def compute_mixing_metrics(
     if rates.size:
         metrics["lyapunov_approximation"] = float(rates.mean())
     return metrics
-
-
-def _last_seeded_frames(trajectory: PathRecord) -> np.ndarray:
-    """Return the last frame of each particle seen at frame 0; -1 for others."""
-    return paths.seeded_frames(trajectory).sum(axis=0) - 1
 
 
 def _variance_growth(trajectory: PathRecord, last: np.ndarray) -> dict[str, float]:

@@ -34,6 +34,10 @@ class Instant(eqx.Module):
     slices: Int[Array | np.ndarray, "*when blended"]
     weights: Float[Array | np.ndarray, "*when blended"]
 
+    def astype(self, dtype: Any) -> "Instant":
+        """Return the same with time and weights in another precision."""
+        return Instant(self.time.astype(dtype), self.slices, self.weights.astype(dtype))
+
 
 class Clock(eqx.Module):
     """The instants of a field's slices, and the rule between and beyond them."""

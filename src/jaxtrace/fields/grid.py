@@ -299,7 +299,8 @@ class StructuredGridSampler(Field):
         extrapolation: str = "constant",
         dtype: Any = None,
     ) -> None:
-        axes = tuple(_axis(a) for a in (grid_x, grid_y, grid_z))
+        given = (grid_x, grid_y, grid_z)
+        axes = [np.atleast_1d(np.asarray(axis, np.float64)) for axis in given]
         self.grid_x, self.grid_y, self.grid_z = axes
         self._frozen = make_grid_field(
             velocity_data,
@@ -344,7 +345,3 @@ class StructuredGridSampler(Field):
     def __call__(self, positions: Any, t: Any = 0.0) -> Array:
         """Return velocities at positions and a time."""
         return self.sample_at_positions(positions, t)
-
-
-def _axis(nodes: Any) -> Float[np.ndarray, " nodes"]:
-    return np.atleast_1d(np.asarray(nodes, np.float64))

@@ -66,15 +66,22 @@ class UnstructuredField(Field):
     ) -> None:
         self.mesh = mesh
         self.has_values = values is not None
-        self._frozen = _build(
-            mesh,
-            values if self.has_values else np.zeros((len(mesh.nodes), 3)),
-            spatial_interpolation,
-            times=times if self.has_values else None,
-            outside=outside,
-            interpolation=interpolation,
-            extrapolation=extrapolation,
-            dtype=dtype,
+        if values is None:
+            values, times = np.zeros((len(mesh.nodes), 3)), None
+        rules: dict[str, Any] = {
+            "times": times,
+            "outside": outside,
+            "interpolation": interpolation,
+            "extrapolation": extrapolation,
+            "dtype": dtype,
+        }
+        if mesh.elements is None:
+            rules["spatial_interpolation"] = spatial_interpolation
+            self._frozen = make_scattered_field(mesh.nodes, values, **rules)
+            return
+        cells = {"types": mesh.cell_types, "offsets": mesh.cell_offsets}
+        self._frozen = make_mesh_field(
+            mesh.nodes, mesh.elements, values, kind=mesh.kind, **cells, **rules
         )
 
     @property
@@ -100,22 +107,6 @@ class UnstructuredField(Field):
         if nodal_values is None:
             return self.sample_at_positions(positions, 0.0)
         return interpolate_nodal(self._frozen, positions, nodal_values)
-
-
-def _build(mesh: UnstructuredMesh, values: Any, scheme: str, **options: Any) -> Any:
-    if mesh.elements is None:
-        return make_scattered_field(
-            mesh.nodes, values, spatial_interpolation=scheme, **options
-        )
-    return make_mesh_field(
-        mesh.nodes,
-        mesh.elements,
-        values,
-        types=mesh.cell_types,
-        offsets=mesh.cell_offsets,
-        kind=mesh.kind,
-        **options,
-    )
 
 
 def interpolate_nodal(field: Any, positions: Any, nodal: Any) -> Float[Array, "n 3"]:

@@ -108,11 +108,6 @@ def columns(arrays: Mapping[str, Any] | None, rows: int) -> list[Column]:
     return made
 
 
-def whole_columns(arrays: Mapping[str, Any]) -> list[Column]:
-    """Return columns of named values that belong to the file, each as long as it is."""
-    return [column(n, np.atleast_1d(np.asarray(v))) for n, v in arrays.items()]
-
-
 def numbers(values: Any) -> str:
     """Return numbers as text that reads back as the same ones."""
     return " ".join(repr(float(value)) for value in values)
@@ -220,7 +215,8 @@ class _Document:
         if not arrays:
             return
         with self.element("FieldData"):
-            for whole in whole_columns(arrays):
+            for name, values in arrays.items():
+                whole = column(name, np.atleast_1d(np.asarray(values)))
                 self.array(whole, NumberOfTuples=whole.rows)
 
     def write(self, file: io.BufferedIOBase) -> None:

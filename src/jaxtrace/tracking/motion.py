@@ -117,10 +117,6 @@ def _sum_terms(
 Unknowns = tuple[Float[Array, "n 3"], Float[Array, "n 3"]]
 
 
-def _resting() -> Float[np.ndarray, "3"]:
-    return np.zeros(3)
-
-
 class Inertial(AbstractMotion):
     """Heavy particles: x' = v, v' = (u - v) / response_time + gravity + terms.
 
@@ -135,7 +131,7 @@ class Inertial(AbstractMotion):
 
     response_time: Float[Array | np.ndarray, ""] = eqx.field(converter=number)
     gravity: Float[Array | np.ndarray, "3"] = eqx.field(
-        converter=number, default_factory=_resting
+        converter=number, default_factory=lambda: np.zeros(3)
     )
     terms: tuple[Term, ...] = ()
 

@@ -107,6 +107,17 @@ class SliceWindows:
             last -= 1
         return last
 
+    def piece(
+        self, schedule: Schedule, first: int, length: int
+    ) -> tuple[Dynamics, Schedule, int]:
+        """Return the world and the schedule of some frames, and where they end.
+
+        There are at most `length`, to which the schedule is padded.
+        """
+        last = self.reach(schedule, first, min(first + length, schedule.frames))
+        dynamics, offset = self.cover(*schedule.slices(first, last))
+        return dynamics, schedule.part(first, last, length).rebased(offset), last
+
     def prefetch(self, schedule: Schedule, first: int) -> None:
         """Begin to read what the frames from this one on need."""
         if self._streamed is None or first >= schedule.frames:
@@ -197,9 +208,7 @@ def _start(
     mesh: Mesh | None,
 ) -> Chunk:
     """Have the frames from this one on worked out, and fetched when they are there."""
-    last = windows.reach(schedule, first, min(first + plan.frames, schedule.frames))
-    dynamics, offset = windows.cover(*schedule.slices(first, last))
-    part = schedule.part(first, last, plan.frames).rebased(offset)
+    dynamics, part, last = windows.piece(schedule, first, plan.frames)
     after, record = _call(dynamics, particles, part, method, padded, mesh)
     windows.prefetch(schedule, last)
     if last - first < plan.frames:

@@ -175,8 +175,8 @@ def make_schedule(
         dt.astype(dtype),
         np.arange(count * substeps, dtype=np.int32).reshape(count, substeps),
         np.ones((count, substeps), bool),
-        _typed(field.instant(instants), dtype),
-        _typed(field.instant(frames[1:]), dtype),
+        field.instant(instants).astype(dtype),
+        field.instant(frames[1:]).astype(dtype),
     )
 
 
@@ -194,7 +194,7 @@ def every(schedule: Schedule, interval: int) -> Schedule:
         return x.reshape(joined, interval * x.shape[1], *x.shape[2:])
 
     kept = np.minimum(np.arange(interval - 1, count + missing, interval), count - 1)
-    steps = Schedule(
+    return Schedule(
         join(whole.start),
         join(whole.dt),
         join(whole.step),
@@ -202,7 +202,6 @@ def every(schedule: Schedule, interval: int) -> Schedule:
         jax.tree.map(join, whole.stages),
         jax.tree.map(lambda x: x[kept], schedule.frame),
     )
-    return steps
 
 
 def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:
@@ -211,9 +210,3 @@ def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:
         raise ValueError(f"recording_interval={interval} must be at least 1")
     kept = np.arange(0, count, interval)
     return kept if kept[-1] == count - 1 else np.append(kept, count - 1)
-
-
-def _typed(instant: Instant, dtype: Any) -> Instant:
-    return Instant(
-        instant.time.astype(dtype), instant.slices, instant.weights.astype(dtype)
-    )

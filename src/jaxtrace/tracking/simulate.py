@@ -21,7 +21,6 @@ from jaxtrace.tracking.step import (
     Method,
     TimeStep,
     initialize,
-    take_adaptive_step,
     take_step,
 )
 
@@ -78,15 +77,17 @@ def advance(
     A padded schedule may hold substeps to skip. Without `remember` a reverse-mode
     gradient keeps the particles of each step only, and works out the rest again.
     """
-    step = take_step if method.tolerance is None else take_adaptive_step
 
     def substep(state: Particles, now: tuple[TimeStep, Any]) -> tuple[Particles, None]:
         time_step, active = now
         if not padded:
-            return step(dynamics, state, time_step, method), None
+            return take_step(dynamics, state, time_step, method), None
         # A branch, not a select: a skipped substep costs nothing.
         after = jax.lax.cond(
-            active, lambda s: step(dynamics, s, time_step, method), lambda s: s, state
+            active,
+            lambda s: take_step(dynamics, s, time_step, method),
+            lambda s: s,
+            state,
         )
         return after, None
 
@@ -174,9 +175,4 @@ def make_dynamics(
 
 def first_instant(field: AbstractField, times: Any, dtype: Any) -> Instant:
     """Return the instant of the first frame as the field sees it."""
-    instant = field.instant(times[0])
-    return Instant(
-        jnp.asarray(instant.time, dtype),
-        jnp.asarray(instant.slices),
-        jnp.asarray(instant.weights, dtype),
-    )
+    return jax.tree.map(jnp.asarray, field.instant(times[0]).astype(dtype))

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxrig import compile_once
 from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import Tableau, explicit_step, find_method
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
@@ -97,31 +98,27 @@ def initialize(
 def take_step(
     dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
 ) -> Particles:
-    """Advance every living particle by one step."""
-    stage_fields = _stage_fields(dynamics.field, time_step.stages, method)
-    if method.tile is None or method.tile >= particles.positions.shape[0]:
-        return _advance(dynamics, stage_fields, particles, time_step, method)
-    return tiled(
-        lambda some: _advance(dynamics, stage_fields, some, time_step, method),
-        particles,
-        method.tile,
-    )
+    """Advance every living particle by one step, or over an adaptive interval.
 
-
-def tiled(function, particles: Particles, tile: int):
-    """Apply to so many particles at a time; the count must be a multiple."""
+    With tiles so many particles are worked on at a time; the count is a multiple.
+    """
+    if method.tolerance is None:
+        # The field at each distinct instant of the step, made once for all tiles.
+        stage_fields = [
+            dynamics.field.at_instant(
+                jax.tree.map(lambda x, i=i: x[i], time_step.stages), method.particles
+            )
+            for i in range(len(method.tableau.instants))
+        ]
+        work = lambda some: _advance(dynamics, stage_fields, some, time_step, method)
+    else:
+        work = lambda some: _cover(dynamics, some, time_step, method)
+    tile = method.tile
+    if tile is None or tile >= particles.positions.shape[0]:
+        return work(particles)
     split = jax.tree.map(lambda x: x.reshape(-1, tile, *x.shape[1:]), particles)
-    done = jax.lax.map(function, split)
+    done = jax.lax.map(work, split)
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), done)
-
-
-def _stage_fields(field: AbstractField, stages: Instant, method: Method):
-    """Return the field at each distinct instant of the step."""
-    instants = [
-        jax.tree.map(lambda x, i=i: x[i], stages)
-        for i in range(len(method.tableau.instants))
-    ]
-    return [field.at_instant(instant, method.particles) for instant in instants]
 
 
 def _advance(
@@ -237,10 +234,7 @@ def single_step(
     """Return positions after one compiled step from time t."""
     dtype = positions.dtype
     nodes = np.asarray(method.tableau.instants)
-    instant = dynamics.field.instant(t + dt * nodes)
-    stages = Instant(
-        instant.time.astype(dtype), instant.slices, instant.weights.astype(dtype)
-    )
+    stages = dynamics.field.instant(t + dt * nodes).astype(dtype)
     time_step = TimeStep(
         jnp.asarray(t, dtype), jnp.asarray(dt, dtype), jnp.zeros((), np.int32), stages
     )
@@ -256,17 +250,6 @@ class _Cursor(NamedTuple):
     cell_hint: Any
     done: Float[Array, " n"]
     next_dt: Float[Array, " n"]
-
-
-def take_adaptive_step(
-    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
-) -> Particles:
-    """Advance every living particle over one interval of the clock."""
-    if method.tile is None or method.tile >= particles.positions.shape[0]:
-        return _cover(dynamics, particles, time_step, method)
-    return tiled(
-        lambda p: _cover(dynamics, p, time_step, method), particles, method.tile
-    )
 
 
 def _cover(
@@ -297,7 +280,8 @@ def _try(
     dynamics: Dynamics, cursor: _Cursor, time_step: TimeStep, method: Method
 ) -> _Cursor:
     """Try one step for every particle that is not there yet."""
-    tableau, motion = method.tableau, dynamics.motion
+    tableau, motion, tolerance = method.tableau, dynamics.motion, method.tolerance
+    assert tolerance is not None
     left = 1 - cursor.done
     length = jnp.minimum(cursor.next_dt, left)
     fastest: list[Array] = []
@@ -318,7 +302,7 @@ def _try(
         tableau, rate, cursor.unknowns, cursor.cell_hint, length * time_step.dt
     )
     speed = jnp.max(jnp.stack(fastest), 0)
-    allowed = _tolerance(method) * speed * jnp.abs(time_step.dt)
+    allowed = tolerance * speed * jnp.abs(time_step.dt)
     error = jnp.max(jnp.abs(motion.positions(step.error)), 1)
     # The step length is a choice, not part of the solution: it has no derivative.
     error, allowed = jax.lax.stop_gradient((error, allowed))
@@ -330,16 +314,11 @@ def _try(
     # A step cut short by the end of the interval says little about the next.
     cut = moving & arrives & (verdict.next_dt < cursor.next_dt)
     return _Cursor(
-        _choose(moving, step.unknowns, cursor.unknowns),
-        _choose(waiting, step.cell_hint, cursor.cell_hint),
+        select(moving, step.unknowns, cursor.unknowns),
+        select(waiting, step.cell_hint, cursor.cell_hint),
         jnp.where(moving, done, cursor.done),
         jnp.where(waiting & ~cut, verdict.next_dt, cursor.next_dt),
     )
-
-
-def _tolerance(method: Method) -> float:
-    assert method.tolerance is not None
-    return method.tolerance
 
 
 class _Verdict(NamedTuple):
@@ -366,10 +345,3 @@ def _control(error: Array, allowed: Array, length: Array, order: int) -> _Verdic
     factor = jnp.where(nowhere, SHRINK, factor)
     next_dt = jnp.clip(length * factor, SHORTEST, 1.0)
     return _Verdict(accepted, next_dt, nowhere & shortest)
-
-
-def _choose(chosen: Bool[Array, " n"], first: Any, second: Any) -> Any:
-    def pick(a: Array, b: Array) -> Array:
-        return jnp.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, b)
-
-    return jax.tree.map(pick, first, second)

@@ -250,20 +250,17 @@ def merge_trajectories(
     check_choice("axis", axis, ("time", "particles"))
     if not trajectories:
         raise ValueError("there is nothing to merge: give at least one trajectory")
-    for other in trajectories[1:]:
-        _require_same_period(trajectories[0], other)
+    one, *others = (paths.read_period(part.metadata) for part in trajectories)
+    for two in others:
+        if not np.array_equal(one, two):
+            raise ValueError(
+                f"periods {one} and {two} differ: paths of different domains do not "
+                "merge"
+            )
     join = _join_frames if axis == "time" else _join_particles
     merged = join(trajectories)
     merged.metadata |= {"merged_axis": axis, "merged_count": len(trajectories)}
     return merged
-
-
-def _require_same_period(first: Trajectory, other: Trajectory) -> None:
-    one, two = (paths.read_period(part.metadata) for part in (first, other))
-    if not np.array_equal(one, two):
-        raise ValueError(
-            f"periods {one} and {two} differ: paths of different domains do not merge"
-        )
 
 
 def _join_frames(parts: Sequence[Trajectory]) -> Trajectory:
@@ -311,11 +308,6 @@ def _continued_count(
     return after + np.maximum(before[-1] - after[0], 0)
 
 
-def _same_clock(one: Trajectory, other: Trajectory) -> bool:
-    allowed = CLOCK_AGREEMENT * abs(one.dt_mean)
-    return bool(np.all(np.abs(one.times - other.times) <= allowed))
-
-
 def _joined_velocities(
     parts: Sequence[Trajectory], axis: int
 ) -> Float[np.ndarray, "frames particles 3"] | None:
@@ -326,7 +318,11 @@ def _joined_velocities(
 def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
     first = parts[0]
     for part in parts[1:]:
-        if part.T != first.T or not _same_clock(first, part):
+        allowed = CLOCK_AGREEMENT * abs(first.dt_mean)
+        if (
+            part.T != first.T
+            or np.abs(part.times - first.times).max(initial=0) > allowed
+        ):
             raise ValueError(
                 f"the parts have {first.T} and {part.T} frames or different times: "
                 "parts merged along particles must share their frames"

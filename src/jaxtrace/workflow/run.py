@@ -82,7 +82,11 @@ def run_case(
             plan = make_plan(case)
         for note in plan.notes:
             tell(note)
-        tell(_intent(plan))
+        first, last = plan.time_span
+        tell(
+            f"{len(plan.seeds):,} particles, {plan.n_timesteps:,} frames from t = "
+            f"{first:.6g} to {last:.6g}"
+        )
         write_case(case, case.folder / CASE_FILE)
         found = _frames_there(store_path(case))
         if found:
@@ -150,14 +154,6 @@ def _frames_there(store: Path) -> int:
         return 0
     with open_store(store, "r") as frames:
         return frames.frames
-
-
-def _intent(plan: Plan) -> str:
-    first, last = plan.time_span
-    return (
-        f"{len(plan.seeds):,} particles, {plan.n_timesteps:,} frames from t = "
-        f"{first:.6g} to {last:.6g}"
-    )
 
 
 def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import gaussian_kde
 
-from jaxrig.compilation import record_compilations
 from jaxtrace.analysis import KDEEstimator
 from jaxtrace.analysis.kde import rule_bandwidth
 from jaxtrace.config import configure, reset_config
@@ -201,14 +200,6 @@ def test_the_memory_limit_is_kept():
             KDEEstimator(CLOUD).evaluate(CLOUD)
     finally:
         reset_config()
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_frames_of_one_size_share_a_program():
-    KDEEstimator(CLOUD, resolution=8).evaluate_3d()
-    with record_compilations() as log:
-        KDEEstimator(CLOUD * 2 + 1, resolution=8).evaluate_3d()
-    assert log.compilations == []
 
 
 @pytest.mark.slow  # compiles a program of its own

@@ -20,6 +20,8 @@ from jaxtrace.analysis.kernel_sums import (
 )
 from trace_densities import clustered
 
+pytestmark = pytest.mark.slow  # compiles programs of its own
+
 LIMIT = 1e9
 
 
@@ -42,7 +44,6 @@ def expected(profile, given, points):
 @pytest.mark.parametrize("kind", ["direct", "neighbors"])
 @pytest.mark.parametrize("dims", [2, 3])
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.slow  # compiles a program of its own
 def test_sums_equal_the_table_of_all_pairs(name, dims, kind):
     kernel = KERNELS[name]
     with jax.enable_x64(True):
@@ -57,7 +58,6 @@ def test_sums_equal_the_table_of_all_pairs(name, dims, kind):
 
 
 @pytest.mark.parametrize("dims", [2, 3])
-@pytest.mark.slow  # compiles a program of its own
 def test_separable_sums_equal_direct_ones(dims):
     given = sources(700, dims)
     given = given._replace(lengths=np.ones_like(given.lengths))
@@ -72,7 +72,6 @@ def test_separable_sums_equal_direct_ones(dims):
 
 
 @pytest.mark.parametrize("make", [DirectSum, lambda s: NeighborSum(s, 2.0)])
-@pytest.mark.slow  # compiles a program of its own
 def test_the_memory_limit_does_not_change_the_answer(make):
     given = sources(600, 3)
     points = given.positions[:100]
@@ -84,7 +83,6 @@ def test_the_memory_limit_does_not_change_the_answer(make):
 
 
 @pytest.mark.parametrize("make", [DirectSum, lambda s: NeighborSum(s, 2.0)])
-@pytest.mark.slow  # compiles a program of its own
 def test_one_compilation_serves_all_data_of_a_shape(make):
     profile = KERNELS["cubic_spline"].profile
     first, second = (sources(500, 2, seed=seed) for seed in (3, 4))
@@ -96,7 +94,6 @@ def test_one_compilation_serves_all_data_of_a_shape(make):
     assert log.compilations == []
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_no_table_of_all_pairs_is_made():
     """What the compiled sum holds does not grow with the number of particles."""
     queries, block = 512, 256
@@ -112,7 +109,6 @@ def test_no_table_of_all_pairs_is_made():
     assert many < queries * block * 4 * 6
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_chunks_follow_the_limit():
     assert chunk_size(10, 1000, 1e9) == 10
     assert chunk_size(10**6, 1000, 1e9) == 4096
@@ -121,14 +117,12 @@ def test_chunks_follow_the_limit():
         chunk_size(10, 1000, 1e3)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_factors_beyond_float32_are_no_matter():
     sums = np.array([1e-30], np.float32)
     assert rescale(sums, 1e50).tolist() == pytest.approx([1e20], rel=1e-6)
     assert rescale(sums, 1e50).dtype == np.float32
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_no_points_no_sums():
     given = sources(10, 2)
     none = np.zeros((0, 2), np.float32)

@@ -4,7 +4,6 @@ import jax
 import numpy as np
 import pytest
 
-from jaxrig.compilation import record_compilations
 from jaxtrace.analysis import SPHDensityEstimator
 from jaxtrace.analysis.density import KERNELS
 from jaxtrace.analysis.sph import (
@@ -200,17 +199,6 @@ def test_absorbed_particles_and_points():
         assert density[:3].tolist() == [0, 0, 0]
         assert np.isnan(density[3])
         assert density[4] > 0
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_frames_of_one_size_share_a_program():
-    SPHDensityEstimator(clustered(70, 2), resolution=9).evaluate_2d()
-    with record_compilations() as log:
-        SPHDensityEstimator(clustered(70, 2, 8), resolution=9).evaluate_2d()
-        SPHDensityEstimator(
-            clustered(70, 2, 9), adaptive=True, resolution=9
-        ).evaluate_2d()
-    assert log.compilations == []
 
 
 @pytest.mark.slow  # compiles a program of its own

@@ -10,6 +10,8 @@ import pytest
 from jaxtrace.fields.changing_mesh import MeshSlice, make_changing_field
 from trace_meshes import SIX, lattice, split, warp
 
+pytestmark = pytest.mark.slow  # compiles programs of its own
+
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 COUNT = 800
 
@@ -41,7 +43,6 @@ def places(seed=0):
     return np.random.default_rng(seed).random((COUNT, 3)).astype(np.float32)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_each_slice_answers_on_its_own_mesh():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()
@@ -52,7 +53,6 @@ def test_each_slice_answers_on_its_own_mesh():
         np.testing.assert_allclose(velocity, factor * x @ SLOPE, atol=1e-5)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_every_particle_may_be_at_its_own_slices():
     field = make_changing_field(record(), [0.0, 1.0, 2.0], dtype=np.float32)
     x = places()
@@ -62,7 +62,6 @@ def test_every_particle_may_be_at_its_own_slices():
     np.testing.assert_allclose(velocity, factor[:, None] * (x @ SLOPE), atol=1e-5)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_equal_meshes_are_kept_once():
     first, second = at((3, 3, 3), 1.0), at((4, 3, 4), 4.0)
     again = first._replace(values=2 * first.values)
@@ -75,7 +74,6 @@ def test_equal_meshes_are_kept_once():
     np.testing.assert_allclose(ask(field, x, 1.5)[0], 3.0 * x @ SLOPE, atol=1e-5)
 
 
-@pytest.mark.slow  # many programs
 def test_meshes_of_different_kinds_follow_each_other():
     points, cells = lattice((3, 3, 3))
     hexes = MeshSlice(points, cells, 3 * points @ SLOPE)
@@ -84,7 +82,6 @@ def test_meshes_of_different_kinds_follow_each_other():
     np.testing.assert_allclose(ask(field, x, 0.5)[0], 2 * x @ SLOPE, atol=1e-5)
 
 
-@pytest.mark.slow  # many programs
 def test_a_mesh_that_ends_earlier_answers_with_its_edge():
     near = at((3, 3, 3), 1.0)
     far = near._replace(points=near.points * [2, 1, 1])
@@ -103,7 +100,6 @@ def test_a_mesh_that_ends_earlier_answers_with_its_edge():
     assert field.get_time_bounds() == (0.0, 1.0)
 
 
-@pytest.mark.slow  # many programs
 def test_paths_leave_the_mesh_of_the_moment():
     near = at((3, 3, 3), 1.0)
     far = near._replace(points=near.points * [2, 1, 1])
@@ -115,7 +111,6 @@ def test_paths_leave_the_mesh_of_the_moment():
     np.testing.assert_allclose(found.point[:, 0], 1, atol=1e-6)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_records_need_slices_and_times():
     with pytest.raises(ValueError, match="at least one slice"):
         make_changing_field([], [])

@@ -8,6 +8,8 @@ import pytest
 from jaxtrace.fields.time_series import TimeSeriesField
 from trace_series import TIMES, cloud, grid_points, growing, places, tetra_mesh
 
+pytestmark = pytest.mark.slow  # compiles programs of its own
+
 
 def record(points, cells=None, times=TIMES, **options):
     return TimeSeriesField(
@@ -28,7 +30,6 @@ def field(request):
     return CASES[request.param]()
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_arrays_are_on_the_device(field):
     for array in (field.data, field.times, field.positions):
         assert isinstance(array, jax.Array)
@@ -38,7 +39,6 @@ def test_arrays_are_on_the_device(field):
     assert field.positions.shape == (field.N, 3)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_the_documented_ritual_changes_nothing(field):
     before, x = field.frozen, places()
     answer = np.asarray(field.sample_at_positions(x, 1.0))
@@ -53,7 +53,6 @@ def test_the_documented_ritual_changes_nothing(field):
 
 
 @pytest.mark.parametrize("name", ["data", "_data_dev"])
-@pytest.mark.slow  # compiles a program of its own
 def test_new_data_take_effect_after_sampling_too(field, name):
     x = places()
     answer = np.asarray(field.sample_at_positions(x, 1.0))
@@ -63,7 +62,6 @@ def test_new_data_take_effect_after_sampling_too(field, name):
 
 
 @pytest.mark.parametrize("name", ["times", "_times_dev"])
-@pytest.mark.slow  # compiles a program of its own
 def test_new_times_take_effect(field, name):
     x = places()
     answer = np.asarray(field.sample_at_positions(x, 1.0))
@@ -73,7 +71,6 @@ def test_new_times_take_effect(field, name):
 
 
 @pytest.mark.parametrize("name", ["positions", "_pos_dev"])
-@pytest.mark.slow  # compiles a program of its own
 def test_new_positions_take_effect(field, name):
     x = places()
     answer = np.asarray(field.sample_at_positions(x, 1.0))
@@ -82,7 +79,6 @@ def test_new_positions_take_effect(field, name):
     assert field.get_spatial_bounds()[0].min() >= 7.9
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_new_number_of_slices_waits_for_its_times(field):
     field.data = np.asarray(field.data)[[0, 1, 2, 3, 3]]
     assert field.T == 5
@@ -93,7 +89,6 @@ def test_a_new_number_of_slices_waits_for_its_times(field):
     assert field.sample_at_positions(places(), 6.5).shape == (30, 3)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_new_number_of_nodes_waits_for_its_positions():
     field = record(grid_points())
     other = grid_points(shape=(3, 4, 3))
@@ -107,7 +102,6 @@ def test_a_new_number_of_nodes_waits_for_its_positions():
     assert np.allclose(field.data, growing(other), atol=1e-5)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_refused_assignment_leaves_all_as_it_was(field):
     frozen, shape = field.frozen, (field.T, field.N)
     wrong = {
@@ -125,7 +119,6 @@ def test_a_refused_assignment_leaves_all_as_it_was(field):
     assert shape == (field.T, field.N)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_times_keep_their_precision_through_the_ritual():
     points = grid_points()
     times = 1e9 + np.arange(4.0)
@@ -134,7 +127,6 @@ def test_times_keep_their_precision_through_the_ritual():
     assert np.array_equal(np.asarray(field._clock.times), times)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_rules_in_time_may_be_assigned():
     field = record(grid_points())
     x = places()
@@ -148,7 +140,6 @@ def test_rules_in_time_may_be_assigned():
     assert (field.interpolation, field.extrapolation) == ("nearest", "zero")
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_two_columns_and_whole_numbers_become_velocities():
     points = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     data = np.arange(16).reshape(2, 4, 2)
@@ -161,7 +152,6 @@ def test_two_columns_and_whole_numbers_become_velocities():
     assert field.sample_at_positions([0.5, 0.5], 0.0).tolist() == [[4, 5, 0]]
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_shapes_that_do_not_fit_are_refused_with_both_named():
     points = grid_points()
     with pytest.raises(ValueError, match=r"\(4, 60, 3\), times of shape \(3,\)"):
@@ -170,7 +160,6 @@ def test_shapes_that_do_not_fit_are_refused_with_both_named():
         TimeSeriesField(growing(points), TIMES, points[1:])
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_memory_counts_what_is_held():
     field = record(grid_points())
     least = 4 * 60 * 3 * 4 / 2**20

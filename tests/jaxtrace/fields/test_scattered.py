@@ -10,6 +10,8 @@ from scipy.spatial import ConvexHull, KDTree
 from jaxtrace.fields.mesh import MeshField
 from jaxtrace.fields.scattered import NearestField, make_scattered_field, triangulate
 
+pytestmark = pytest.mark.slow  # compiles programs of its own
+
 SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 
 
@@ -30,7 +32,6 @@ def cloud(count=150, seed=0):
     return np.random.default_rng(seed).random((count, 3)).astype(np.float32)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_linear_fields_are_exact_in_the_hull():
     points = cloud()
     field = make_scattered_field(points, points @ SLOPE + 1, dtype=np.float32)
@@ -43,7 +44,6 @@ def test_linear_fields_are_exact_in_the_hull():
     np.testing.assert_allclose(velocity[inside], (x @ SLOPE + 1)[inside], atol=1e-4)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_points_in_a_plane_make_triangles():
     points = cloud() * [1, 0, 1] + [0, 3, 0]
     values = np.random.default_rng(2).standard_normal(points.shape)
@@ -57,7 +57,6 @@ def test_points_in_a_plane_make_triangles():
     np.testing.assert_allclose(velocity[known], expected[known], atol=1e-3)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_points_on_a_lattice_leave_no_holes():
     axes = [np.linspace(0, 1, n) for n in (5, 6, 4)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
@@ -70,7 +69,6 @@ def test_points_on_a_lattice_leave_no_holes():
     assert field.boundary_faces.areas.sum() == pytest.approx(6, rel=1e-5)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_the_nearest_point_is_the_nearest():
     points = cloud(500)
     values = np.arange(1500.0).reshape(500, 3)
@@ -87,7 +85,6 @@ def test_the_nearest_point_is_the_nearest():
     np.testing.assert_array_equal(again, velocity)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_nearest_points_in_time():
     points = cloud(500)
     values = np.stack([points, 3 * points])
@@ -106,7 +103,6 @@ def test_nearest_points_in_time():
     np.testing.assert_allclose(field.get_spatial_bounds()[0], points.min(0))
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_places_that_are_no_numbers_do_not_hold_the_others_up():
     points = cloud(500)
     field = make_scattered_field(points, points, spatial_interpolation="nearest")
@@ -115,7 +111,6 @@ def test_places_that_are_no_numbers_do_not_hold_the_others_up():
     np.testing.assert_array_equal(velocity[0], points[0])
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_points_that_span_nothing_are_refused():
     line = np.linspace(0, 1, 9)[:, None] * [[1.0, 0.0, 0.0]]
     with pytest.raises(ValueError, match="lie on a line"):
@@ -127,7 +122,6 @@ def test_points_that_span_nothing_are_refused():
         make_scattered_field(line, line, spatial_interpolation="cubic")
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_cells_fill_the_hull():
     points = cloud().astype(float)
     cells = triangulate(points, np.float64)

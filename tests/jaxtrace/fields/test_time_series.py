@@ -43,17 +43,6 @@ def test_fields_linear_in_space_and_time_are_exact(name):
         assert np.allclose(field.sample_at_positions(x, t), expected, atol=3e-5)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.slow  # compiles a program of its own
-def test_fields_are_exact_to_double_rounding(name):
-    with jax.enable_x64(True):
-        field = CASES[name]()
-        x = within(field)
-        found = field.sample_at_positions(x, 1.7)
-    assert found.dtype == np.float64
-    assert np.allclose(found, 2.7 * linear(x), rtol=0, atol=1e-12)
-
-
 def test_random_slices_are_interpolated_as_scipy_does():
     axes = [np.array([0, 0.2, 1.0]), np.linspace(0, 1, 4), np.array([0.0, 3, 4, 9])]
     values = np.random.default_rng(0).standard_normal((4, 3, 4, 4, 3))
@@ -77,16 +66,6 @@ def test_two_dimensional_input_is_padded():
     found = np.asarray(field([[0.3, 0.4]], 0.0))
     assert np.allclose(found[0, :2], linear([0.3, 0.4, 0.0])[:2], atol=1e-5)
     assert found[0, 2] == 0
-
-
-@pytest.mark.parametrize("name", ["permuted", "mesh"])
-@pytest.mark.slow  # compiles a program of its own
-def test_an_instant_of_each_particle_equals_one_for_all(name):
-    field = CASES[name]()
-    x, instants = within(field), np.linspace(-0.5, 3.5, 30)
-    each = np.asarray(field.sample_at_positions(x, instants))
-    expected = (1 + np.clip(instants, 0, 3))[:, None] * linear(x)
-    assert np.allclose(each, expected, atol=5e-5)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -141,22 +120,6 @@ def test_unsorted_times_are_refused():
     points = grid_points()
     with pytest.raises(ValueError, match="sort the slices by time"):
         TimeSeriesField(growing(points), TIMES[::-1], points)
-
-
-@pytest.mark.parametrize("make", [(grid_points(),), tetra_mesh()], ids=["grid", "mesh"])
-@pytest.mark.slow  # compiles a program of its own
-def test_beyond_the_nodes_the_policy_holds(make):
-    x = places(9) + np.array([2.5, 0, 0])
-    near = np.minimum(x, [2.0, 1, 0.5])
-    clamped = series(*make).sample_at_positions(x, 0.0)
-    assert np.allclose(clamped, linear(near), atol=1e-4)
-    for rule, fill in (("zero", 0.0), ("nan", np.nan)):
-        field = series(*make, outside=rule)
-        found = field.sample_at_positions(x, 0.0)
-        assert np.array_equal(found, np.full((9, 3), fill), True)
-        assert not field.contains(x).any()
-    far = series(*make, outside="extrapolate").sample_at_positions(x, 0.0)
-    assert np.allclose(far, linear(x), atol=1e-3)
 
 
 def test_the_nearest_node_on_request():

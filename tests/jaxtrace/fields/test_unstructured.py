@@ -7,7 +7,7 @@ import pytest
 
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.unstructured import UnstructuredField, UnstructuredMesh
-from trace_meshes import SIX, lattice, plane_lattice, quadratic, split
+from trace_meshes import lattice
 from trace_series import TIMES, cloud, growing, linear, places, tetra_mesh
 
 POINTS, TETS = tetra_mesh()
@@ -59,50 +59,6 @@ def test_values_make_a_field_that_trackers_take():
     assert moving.get_time_bounds() == (0.0, 3.0)
     other = moving.sample(x, linear(POINTS))
     assert np.allclose(other, linear(x), atol=1e-5)
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_outside_is_the_closest_point_or_what_is_asked_for():
-    values = linear(POINTS)
-    x = places(9) + np.array([2.5, 0, 0])
-    near = np.minimum(x, [2.0, 1, 0.5])
-    assert np.allclose(
-        UnstructuredField(MESH, values).sample(x), linear(near), atol=1e-4
-    )
-    strict = UnstructuredField(MESH, values, outside="zero")
-    assert np.all(np.asarray(strict.sample(x)) == 0)
-    lost = UnstructuredField(MESH, values, outside="nan")
-    assert np.isnan(lost.sample(x)).all()
-    assert not lost.contains(x).any()
-    assert UnstructuredField(MESH).contains(places()).all()
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_planes_of_triangles_linear_and_quadratic():
-    points, quads = plane_lattice((5, 4))
-    triangles = split(quads, [[0, 1, 2], [0, 2, 3]])
-    field = UnstructuredField(UnstructuredMesh(points[:, :2], triangles, "triangle"))
-    x = np.random.default_rng(0).uniform(size=(20, 2))
-    in_space = np.pad(x, ((0, 0), (0, 1)))
-    assert np.allclose(field.sample(x, linear(points)), linear(in_space), atol=1e-5)
-    points, cells = quadratic(points, triangles)
-    squares = lambda p: np.stack([p[:, 0] ** 2, p[:, 0] * p[:, 1], p[:, 1] ** 2], 1)
-    field = UnstructuredField(
-        UnstructuredMesh(points, cells, "triangle", 2), squares(points)
-    )
-    assert np.allclose(field.sample(x), squares(x), atol=1e-5)
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_quadratic_tetrahedra():
-    points, cells = lattice((3, 3, 3))
-    points, cells = quadratic(points, split(cells, SIX))
-    squares = lambda p: p * p[:, [1, 2, 0]]
-    field = UnstructuredField(
-        UnstructuredMesh(points, cells, "tetra", 2), squares(points)
-    )
-    x = np.random.default_rng(0).uniform(size=(20, 3))
-    assert np.allclose(field.sample(x), squares(x), atol=1e-5)
 
 
 @pytest.mark.slow  # compiles a program of its own

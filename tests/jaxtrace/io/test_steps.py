@@ -232,7 +232,7 @@ def test_a_source_can_be_asked_for():
     assert choose_clock(LABELS, stated, "index").order.tolist() == [0, 1]
     with pytest.raises(ValueError, match="not every file has the timestep"):
         choose_clock(LABELS, stated, "collection")
-    with pytest.raises(ValueError, match=r"one of field, collection.*'guess'"):
+    with pytest.raises(ValueError, match=r"'guess': choose one of field, collection"):
         choose_clock(LABELS, stated, "guess")
 
 

@@ -103,24 +103,6 @@ GRIDS = {
 }
 
 
-@pytest.mark.parametrize("kind", GRIDS)
-@pytest.mark.parametrize("mode", MODES)
-def test_whole_files_pass_of_vtk_whole(tmp_path, kind, mode):
-    check_whole(write_xml(GRIDS[kind](), tmp_path / f"w.{kind}", mode))
-
-
-@pytest.mark.parametrize("kind", GRIDS)
-@pytest.mark.parametrize("mode", ["appended", "appended compressed"])
-def test_a_cut_file_is_refused_by_name(tmp_path, kind, mode, capfd):
-    whole = write_xml(GRIDS[kind](), tmp_path / f"w.{kind}", mode).read_bytes()
-    path = tmp_path / f"cut.{kind}"
-    for share in (0.2, 0.4, 0.55, 0.7, 0.85, 0.95, 0.995):
-        path.write_bytes(whole[: int(share * len(whole))])
-        with pytest.raises(ValueError, match=rf"cut\.{kind}: "):
-            read_snapshot(path)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_a_cut_piece_is_named(tmp_path):
     path = unpack_vessels(tmp_path)
     check_whole(path)

@@ -158,13 +158,6 @@ def test_every_kind_in_the_legacy_format(tmp_path, kind, text):
     assert peek_time(path) == StatedTime(field=0.75)
 
 
-def test_curvilinear_cells_are_hexahedra(tmp_path):
-    geometry = read_snapshot(write_xml(curvilinear(), tmp_path / "a.vts")).geometry
-    assert isinstance(geometry, Cells)
-    assert set(geometry.types.tolist()) == {12}
-    assert geometry.n_cells == 2 * 1 * 3
-
-
 def test_rectilinear_axes_are_kept(tmp_path):
     axes = read_snapshot(write_xml(rectilinear(), tmp_path / "a.vtr")).geometry
     assert isinstance(axes, GridAxes)

@@ -10,7 +10,6 @@ from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, Rotation, UniformFlow
 from jaxtrace.integrators import METHODS
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.inlet import recycling_channel
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.simulate import simulate
 from jaxtrace.types import ParticleStatus
@@ -247,22 +246,6 @@ def test_only_empty_slots():
     assert not found.final.alive.any()
 
 
-@pytest.mark.parametrize("tolerance", [None, 1e-3])
-@pytest.mark.slow  # compiles a program of its own
-def test_no_particles(tolerance):
-    field = grid_of(waves, AXES, [0.0, 1.0])
-    found = run(
-        field,
-        np.zeros((0, 3), np.float32),
-        np.linspace(0, 1, 4),
-        boundary=box_boundary(UNIT_BOX, "periodic"),
-        record_velocities=True,
-        tolerance=tolerance,
-    )
-    assert found.positions.shape == (4, 0, 3)
-    assert found.velocities.shape == (4, 0, 3)
-
-
 def test_one_frame_is_the_seeds():
     found = run(spiral, single(cloud(3)), [2.0], record_velocities=True)
     assert np.array_equal(found.positions, single(cloud(3))[None])
@@ -275,38 +258,6 @@ def test_frame_0_is_not_moved_by_the_boundary():
     found = run(still, seeds, [0.0, 1.0], boundary=box).positions
     assert np.array_equal(found[0], seeds)
     np.testing.assert_allclose(found[1], [[0.5, 0.2, 0.5]], rtol=1e-6)
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_recorded_velocities_are_those_at_the_recorded_places_and_times():
-    field = grid_of(waves, AXES, [0.0, 0.5, 1.0])
-    times = np.linspace(0, 1, 4)
-    box = box_boundary(UNIT_BOX, "reflective")
-    found = run(field, single(cloud(5)), times, boundary=box, record_velocities=True)
-    for k, t in enumerate(times):
-        expected = field.sample_at_positions(found.positions[k], float(t))
-        np.testing.assert_allclose(found.velocities[k], expected, atol=1e-6)
-    assert run(field, single(cloud(5)), times).velocities is None
-
-
-def test_the_absorbed_are_nan_from_then_on():
-    box = box_boundary(UNIT_BOX, "absorbing")
-    times = np.linspace(0, 1, 5)
-    found = run(UniformFlow(), single([[0.4, 0.5, 0.5]]), times, boundary=box)
-    assert np.isnan(found.positions[:, 0, 0]).tolist() == [False] * 3 + [True] * 2
-    assert found.final.exit_time[0] == pytest.approx(0.6, rel=1e-5)
-    assert found.generation is None
-
-
-def test_recycling_is_recorded():
-    channel = recycling_channel(
-        UNIT_BOX, "x", ("min", "max"), "returning", "uniform", None, 0
-    )
-    times = np.linspace(0, 2.2, 12)
-    found = run(UniformFlow(), single([[0.5, 0.5, 0.5]]), times, boundary=channel)
-    assert found.generation[0, 0] == 0
-    assert found.generation[-1, 0] == 2
-    assert np.all(np.diff(found.generation[:, 0]) >= 0)
 
 
 def test_the_seed_of_a_run_decides_its_chance():

@@ -60,14 +60,6 @@ def test_results_do_not_depend_on_the_batch(reference, batch, monkeypatch):
 
 
 @pytest.mark.bitwise
-@pytest.mark.parametrize(("devices", "batch"), [(4, 5)])
-def test_results_do_not_depend_on_devices(reference, devices, batch, monkeypatch):
-    monkeypatch.setattr(tracker_module, "SMALLEST_TILE", 1)
-    got = track(record_velocities=True, devices=devices, batch_size=batch)
-    np.testing.assert_array_equal(got.positions, reference.positions)
-
-
-@pytest.mark.bitwise
 @pytest.mark.parametrize("count", [1, 4])
 def test_results_do_not_depend_on_who_else_is_tracked(reference, count):
     some = track(start=seeds()[:count])

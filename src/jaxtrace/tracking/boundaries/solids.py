@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxtrace.bounds import AXES, axis_number
+from jaxtrace.fields.box_tree import select
 from jaxtrace.tracking.boundaries.base import (
     AbstractBoundary,
     StepContext,
@@ -210,9 +211,7 @@ class DistanceBoundary(AbstractBoundary):
         """Return the inside rule for those inside, the outside rule for the others."""
         out = self.distance(particles.positions) > 0
         bounded = self.box.apply(particles, context)
-        inner = jax.tree.map(
-            lambda new, old: jnp.where(_column(out, new), old, new), bounded, particles
-        )
+        inner = select(out, particles, bounded)
         if self.outside == "open":
             return inner
         if self.outside == "periodic":
@@ -280,10 +279,6 @@ class DistanceBoundary(AbstractBoundary):
         moved = positions - times * share[:, None] * gradient
         inside = self.distance(moved) <= 0
         return jnp.where(inside[:, None], moved, there)
-
-
-def _column(mask: Array, like: Array) -> Array:
-    return mask.reshape(-1, *[1] * (like.ndim - 1))
 
 
 def distance_based_boundary(
