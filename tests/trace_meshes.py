@@ -1,8 +1,11 @@
 """Meshes to test with, and a naive account of what their cells say."""
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
+
+from jaxtrace.fields.topology import wall_normals
 
 # Six tetrahedra of a hexahedron around its diagonal from corner 0 to corner 6.
 SIX = [
@@ -170,3 +173,30 @@ def holding_simplices(points, cells, place):
     edges = np.swapaxes(points[cells[:, 1:]] - origin[:, None], 1, 2)
     later = np.linalg.solve(edges, (place - origin)[..., None])[..., 0]
     return np.minimum(later.min(1), 1 - later.sum(1))
+
+
+class Patches(NamedTuple):
+    """Pieces of wall: corners (n, d, 3), normals into the mesh, areas or lengths."""
+
+    corners: np.ndarray
+    normals: np.ndarray
+    areas: np.ndarray
+
+
+def boundary_patches(walls, scale, axes, level):
+    """The walls of a locator in its unit of length; `level` fills a plane's third."""
+    table = np.asarray(walls.table, np.float64)[~np.asarray(walls.gaps)]
+    d = walls.dimension
+    corners = np.tile(level, (len(table), d, 1))
+    corner, edges = table[:, None, :d], table[:, d : d * d].reshape(-1, d - 1, d)
+    corners[..., list(axes)] = np.concatenate([corner, corner + edges], 1) / scale
+    normals = np.zeros((len(table), 3))
+    normals[:, list(axes)] = table[:, -d:]
+    areas = np.linalg.norm(wall_normals(corners, axes), axis=1)
+    return Patches(corners, normals, areas)
+
+
+def boundary_faces(field):
+    """The boundary of a mesh field, seams left out."""
+    level = np.asarray(field.corners[0], np.float64)
+    return boundary_patches(field.locator.walls, float(field.scale), field.axes, level)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 
 

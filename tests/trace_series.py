@@ -1,5 +1,9 @@
 """Velocity records to test with: nodes in grids, meshes and clouds."""
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from trace_meshes import SIX, lattice, split
@@ -47,3 +51,22 @@ def growing(points, times=TIMES):
 def places(count=30, seed=0):
     """Places within the box."""
     return np.random.default_rng(seed).uniform(0, [2.0, 1.0, 0.5], (count, 3))
+
+
+TRACED = []  # shapes of the places that were asked for
+
+
+@jax.jit
+def answer(field, x, instant, cell_hint):
+    """What a field says at places, by one program for all fields of a shape."""
+    TRACED.append(x.shape)
+    return field.velocity(x, instant, cell_hint)
+
+
+def ask(field, x, t: Any = 0.0, cell_hint=None, dtype: Any = np.float32):
+    """Velocities at places and a time, or a time for each, and the cells found."""
+    x = jnp.asarray(x, dtype)
+    instant = jax.tree.map(jnp.asarray, field.instant(np.asarray(t, np.float64)))
+    cell_hint = field.start(x) if cell_hint is None else cell_hint
+    velocity, cell_hint = answer(field, x, instant, cell_hint)
+    return np.asarray(velocity), cell_hint

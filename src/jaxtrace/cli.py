@@ -233,7 +233,7 @@ def run_ftle(
     out: Annotated[Path | None, typer.Option("--out", help="Output folder.")] = None,
 ) -> None:
     """Write the finite-time Lyapunov exponent over a plane, as arrays and a picture."""
-    from jaxtrace.workflow.ftle import compute_ftle, save_ftle
+    from jaxtrace.workflow.results import compute_ftle, save_ftle
 
     console = make_console()
     with warnings_as_lines(console):

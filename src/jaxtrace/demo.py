@@ -19,8 +19,8 @@ from jaxrig.report import (
     png_from_array,
 )
 from jaxrig.timing import time_call
+from jaxtrace.analysis.estimators import KDEEstimator
 from jaxtrace.analysis.flow_maps import ftle
-from jaxtrace.analysis.kde import KDEEstimator
 from jaxtrace.benchmarks import gyre_slices
 from jaxtrace.fields.analytic import DoubleGyre
 from jaxtrace.fields.base import AbstractField
@@ -33,7 +33,7 @@ from jaxtrace.tracking.boundary import (
 )
 from jaxtrace.tracking.seeding import random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import create_tracker
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 
 GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
 GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500

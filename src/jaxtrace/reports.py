@@ -1,4 +1,4 @@
-"""Text reports of a run: the field, the seeding, the results and the performance."""
+"""The text report of a run: the field, the seeding, the results and the work."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,57 +28,44 @@ def generate_summary_report(
     metadata: Mapping[str, Any] | None = None,
     output_dir: Any = "output",
     filename: str = "analysis_summary.txt",
+    timing_info: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write what the field is, how it was tracked and what came of it.
+    """Write what the field is, how it was tracked, what came of it and what it took.
 
     Without `stats` they are computed. `strategy` says how particles were seeded;
-    densities and `metadata` are added where they are given.
-    """
-    seeding = {"strategy": strategy} if isinstance(strategy, str) else strategy
-    sections = {
-        "Field": field_facts(field),
-        "Seeding": seeding or {},
-        "Run": trajectory.metadata,
-        "Results": compute_trajectory_statistics(trajectory)
-        if stats is None
-        else stats,
-        "Density": density_results or {},
-        "Notes": metadata or {},
-    }
-    return _write("Particle tracking: summary", sections, output_dir, filename)
-
-
-def generate_performance_report(
-    trajectory: PathRecord,
-    field: Any,
-    timing_info: Mapping[str, Any] | None = None,
-    output_dir: Any = "output",
-    filename: str = "performance_report.txt",
-) -> Path:
-    """Write how much was computed, how long it took and what memory it holds now.
-
-    `timing_info` holds seconds by name; the rate is that of `tracking`.
+    densities, `metadata` and `timing_info`, seconds by name, are added where they are
+    given. The rate is that of the seconds named `tracking`.
     """
     frames, particles = trajectory.alive.shape
-    work: dict[str, Any] = {
-        "particles": particles,
-        "frames": frames,
-        "particle-steps": particles * max(frames - 1, 0),
-    }
+    work: dict[str, Any] = {"particle-steps": particles * max(frames - 1, 0)}
     if seconds := (timing_info or {}).get("tracking"):
         work["particle-steps per second"] = work["particle-steps"] / seconds
+    if stats is None:
+        stats = compute_trajectory_statistics(trajectory)
     sections = {
-        "Work": work,
-        "Seconds": timing_info or {},
+        "Field": field_facts(field),
+        "Seeding": {"strategy": strategy} if isinstance(strategy, str) else strategy,
         "Run": trajectory.metadata,
+        "Results": stats,
+        "Density": density_results,
+        "Work": work,
+        "Seconds": timing_info,
         "Memory": {
             "trajectory (MiB)": memory_mb(trajectory),
-            "field (MiB)": _memory(field),
             "now": str(memory_report()).splitlines(),
         },
-        "Field": field_facts(field),
+        "Notes": metadata,
     }
-    return _write("Particle tracking: performance", sections, output_dir, filename)
+    title = "Particle tracking: summary"
+    lines = [title, "=" * len(title), ""]
+    for name, entries in sections.items():
+        if entries:
+            lines += [name, "-" * len(name), *_lines(entries, ""), ""]
+    path = Path(output_dir) / filename
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write("\n".join(lines).encode())
+    return path
 
 
 def field_facts(field: Any) -> dict[str, Any]:
@@ -110,20 +97,6 @@ def _call(field: Any, method: str) -> Any:
     """Return what a method answers, None where there is none."""
     answer = getattr(field, method, None)
     return answer() if callable(answer) else None
-
-
-def _write(
-    title: str, sections: Mapping[str, Any], output_dir: Any, filename: str
-) -> Path:
-    lines = [title, "=" * len(title), ""]
-    for name, entries in sections.items():
-        if entries:
-            lines += [name, "-" * len(name), *_lines(entries, ""), ""]
-    path = Path(output_dir) / filename
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write("\n".join(lines).encode())
-    return path
 
 
 def _lines(entries: Mapping[Any, Any], indent: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The domain's words shared by every layer: particle states, recorded paths, names."""
 
-from collections.abc import Collection
+import inspect
+from collections.abc import Callable, Collection
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,6 +13,13 @@ def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
     """Raise ValueError unless a value is one of the names allowed."""
     if value not in allowed:
         raise ValueError(f"{name} {value!r}: choose one of {', '.join(allowed)}")
+
+
+def needed_arguments(function: Callable[..., Any]) -> int:
+    """Return how many positional arguments a function cannot do without."""
+    parameters = inspect.signature(function).parameters.values()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
 class ParticleStatus(IntEnum):
@@ -26,44 +34,23 @@ class ParticleStatus(IntEnum):
 
 @runtime_checkable
 class PathRecord(Protocol):
-    """Recorded paths as host arrays; what writers, pictures and analysis read."""
+    """Recorded paths as host arrays; what writers, pictures and analysis read.
 
-    @property
-    def positions(self) -> Float[np.ndarray, "frames particles 3"]:
-        """Return where each particle is at each recorded instant."""
-        ...
+    Times rise, or fall where particles were tracked backward. `alive` is False where a
+    slot holds no particle, and `generation` counts the particles that used it before.
+    `metadata["period"]` holds the lengths of wrapping axes.
+    """
 
-    @property
-    def times(self) -> Float[np.ndarray, " frames"]:
-        """Return the recorded instants, rising or (backward tracking) falling."""
-        ...
-
-    @property
-    def velocities(self) -> Float[np.ndarray, "frames particles 3"] | None:
-        """Return field velocity at each recorded position, if it was recorded."""
-        ...
-
-    @property
-    def alive(self) -> Bool[np.ndarray, "frames particles"]:
-        """Return False where the slot holds no particle."""
-        ...
-
-    @property
-    def generation(self) -> Int[np.ndarray, "frames particles"]:
-        """Return how many particles used the slot before this one."""
-        ...
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Return facts about the run; `period` holds the lengths of wrapping axes."""
-        ...
+    positions: Float[np.ndarray, "frames particles 3"]
+    times: Float[np.ndarray, " frames"]
+    velocities: Float[np.ndarray, "frames particles 3"] | None
+    alive: Bool[np.ndarray, "frames particles"]
+    generation: Int[np.ndarray, "frames particles"]
+    metadata: dict[str, Any]
 
 
 @runtime_checkable
 class ExitRecord(PathRecord, Protocol):
-    """Recorded paths that also know when each particle left."""
+    """Recorded paths that also know when each particle left, NaN while it is inside."""
 
-    @property
-    def exit_time(self) -> Float[np.ndarray, " particles"]:
-        """Return when the particle left, NaN while it is inside."""
-        ...
+    exit_time: Float[np.ndarray, " particles"]

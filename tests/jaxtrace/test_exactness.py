@@ -16,23 +16,12 @@ from trace_meshes import (
     split,
     warp,
 )
+from trace_series import linear
 
 pytestmark = pytest.mark.slow  # compiles programs of its own
 
 SIZE = np.array([2.0, 1.0, 0.5])
-SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 SCALES = [1e-6, 1e-3, 1.0, 1e3, 1e6]
-
-
-@pytest.fixture
-def double():
-    jt.configure(dtype="float64")
-    yield
-    jt.reset_config()
-
-
-def linear(x):
-    return x @ SLOPE + [1.0, -2.0, 0.5]
 
 
 def refined():

@@ -17,13 +17,6 @@ SLICES = np.linspace(0, 1, 3)
 FRAMES = np.linspace(0, 1, 6)
 
 
-@pytest.fixture
-def double():
-    jt.configure(dtype="float64")
-    yield
-    jt.reset_config()
-
-
 def waves(points):
     x, y, z = points.T
     rows = [

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtrace import paths
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 

@@ -14,13 +14,6 @@ from trace_files import data_folder, unpack_vessels
 pytestmark = pytest.mark.slow  # whole programs, many of them
 
 
-@pytest.fixture
-def double():
-    jt.configure(dtype="float64")
-    yield
-    jt.reset_config()
-
-
 def rk4(velocity, seeds, times, wrap=lambda x: x):
     """Classic Runge-Kutta in float64, one step per frame."""
     frames = [np.asarray(seeds, np.float64)]

@@ -2,11 +2,7 @@
 
 import numpy as np
 
-from jaxtrace.reports import (
-    field_facts,
-    generate_performance_report,
-    generate_summary_report,
-)
+from jaxtrace.reports import field_facts, generate_summary_report
 from trace_records import absorbing_channel, uniform
 
 RUN = uniform([3, 4, 0], np.zeros((7, 3)), np.linspace(0, 2, 11))
@@ -82,18 +78,13 @@ def test_the_summary_adds_densities_and_notes(tmp_path):
 
 
 def test_rates_are_particle_steps_over_tracking_time(tmp_path):
-    path = generate_performance_report(
-        RUN, Box(), {"tracking": 0.5, "load": 2.0}, output_dir=tmp_path
-    )
-    assert path.name == "performance_report.txt"
+    seconds = {"tracking": 0.5, "load": 2.0}
+    path = generate_summary_report(Box(), RUN, output_dir=tmp_path, timing_info=seconds)
     found = entries(path)
     assert found["particle-steps"] == "70"
     assert found["particle-steps per second"] == "140"
-    assert (found["load"], found["field (MiB)"]) == ("2", "35.25")
-
-
-def test_without_timing_there_is_no_rate_and_memory_is_that_of_now(tmp_path):
-    text = generate_performance_report(RUN, swirl, output_dir=tmp_path).read_text()
+    assert found["load"] == "2"
+    text = generate_summary_report(swirl, RUN, output_dir=tmp_path).read_text()
     assert "per second" not in text
     assert "host: " in text
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ExitRecord, ParticleStatus, PathRecord
 
 

@@ -1,7 +1,7 @@
 """Recorded paths in figures: statistics, mixing, transport, density and stretching."""
 
+from jaxtrace.analysis.estimators import KDEEstimator, SPHDensityEstimator
 from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient, ftle
-from jaxtrace.analysis.kde import KDEEstimator
 from jaxtrace.analysis.mixing import (
     completed_residence_times,
     compute_mixing_metrics,
@@ -9,7 +9,6 @@ from jaxtrace.analysis.mixing import (
     mean_squared_displacement,
     residence_times,
 )
-from jaxtrace.analysis.sph import SPHDensityEstimator
 from jaxtrace.analysis.statistics import (
     analyze_trajectory_results,
     compute_trajectory_statistics,

@@ -7,7 +7,7 @@ neighboring seeds are not needed and no distance has to be chosen.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -17,10 +17,13 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once
 from jaxrig.batching import is_out_of_memory
+from jaxrig.settings import Checked, maybe, number, one_of, whole
 from jaxtrace.config import WORKSPACE_FACTOR, memory_budget_bytes, working_dtype
 from jaxtrace.fields.analytic import HostField
 from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.clock import Instant
+from jaxtrace.integrators import METHODS
+from jaxtrace.settings import as_given
 from jaxtrace.tracking.particles import Particles
 from jaxtrace.tracking.run import SliceWindows, allow_one_program, begin
 from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
@@ -60,7 +63,7 @@ Follow = Callable[[Points, int], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
-class Advection:
+class Advection(Checked):
     """How particles are carried over a span of time.
 
     Give one of `n_steps` (equal steps), `dt` (the longest step) and `tolerance`: steps
@@ -69,27 +72,20 @@ class Advection:
     tolerance is `DEFAULT_TOLERANCE`. `dtype` is that of positions.
     """
 
-    integrator: str = "rk4"
-    n_steps: int | None = None
-    dt: float | None = None
-    tolerance: float | None = None
-    boundary: Any = None
-    batch_size: int | None = None
-    dtype: Any = None
+    integrator: Annotated[str, one_of(*METHODS)] = "rk4"
+    n_steps: Annotated[int | None, maybe(whole())] = None
+    dt: Annotated[float | None, maybe(number(0))] = None
+    tolerance: Annotated[float | None, maybe(number(0))] = None
+    boundary: Annotated[Any, as_given] = None
+    batch_size: Annotated[int | None, maybe(whole())] = None
+    dtype: Annotated[Any, as_given] = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         given = {"n_steps": self.n_steps, "dt": self.dt, "tolerance": self.tolerance}
         named = [f"{name}={v}" for name, v in given.items() if v is not None]
         if len(named) > 1:
             raise ValueError(f"{' and '.join(named)}: give one of them")
-        if self.n_steps is not None and self.n_steps < 1:
-            raise ValueError(f"n_steps={self.n_steps}: take at least one step")
-        for name in ("dt", "tolerance"):
-            value = given[name]
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name}={value} must be finite and above 0")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size}: need at least one")
         if jax.dtypes.canonicalize_dtype(self.kind) != self.kind:
             raise ValueError('float64 is off in JAX: configure(dtype="float64")')
 
@@ -195,18 +191,6 @@ STEPS_PER_CALL = 64  # of the compiled program, which serves any number of steps
 Tangents = Float[Array, "directions n 3"]
 
 
-class Advected(NamedTuple):
-    """Particles by their first and last row, where they end, and the gradient there.
-
-    `gradient[:, i, j]` is how the end moves along axis i with the seed's coordinate j.
-    """
-
-    start: int
-    stop: int
-    positions: Float[np.ndarray, "n 3"]
-    gradient: Float[np.ndarray, "n 3 directions"]
-
-
 def flow_map(
     field: Any, seeds: Any, t0: float, T: float, **options: Any
 ) -> Float[np.ndarray, "n 3"]:
@@ -214,24 +198,27 @@ def flow_map(
 
     `options` are those of `Advection`. NaN marks particles that left or were recycled.
     """
-    parts = list(advect(field, seeds, t0, T, 0, Advection(**options)))
-    return np.concatenate([part.positions for part in parts])
+    parts = advect(field, seeds, t0, T, 0, Advection(**options))
+    return np.concatenate([ends for ends, _ in parts])
 
 
 def flow_map_gradient(
     field: Any, seeds: Any, t0: float, T: float, *, dimensions: int = 3, **options: Any
 ) -> Float[np.ndarray, "n 3 dimensions"]:
-    """Return the gradient of path ends along `dimensions` of the seeds."""
+    """Return the gradient of path ends along `dimensions` of the seeds.
+
+    `gradient[:, i, j]` is how the end moves along axis i with the seed's coordinate j.
+    """
     if dimensions not in (1, 2, 3):
         raise ValueError(f"dimensions={dimensions}: seeds have 1, 2 or 3 to change")
-    parts = list(advect(field, seeds, t0, T, dimensions, Advection(**options)))
-    return np.concatenate([part.gradient for part in parts])
+    parts = advect(field, seeds, t0, T, dimensions, Advection(**options))
+    return np.concatenate([gradient for _, gradient in parts])
 
 
 def advect(
     field: Any, seeds: Any, t0: float, T: float, directions: int, options: Advection
-) -> Iterator[Advected]:
-    """Carry particles and their derivatives in batches that fit the memory limit."""
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield path ends and their gradients, in batches that fit the memory limit."""
     if not (math.isfinite(t0) and math.isfinite(T) and T != 0):
         raise ValueError(f"t0={t0}, T={T}: both must be finite, and T not 0")
     given = np.asarray(seeds, options.kind)
@@ -250,7 +237,7 @@ def advect(
             size //= 2
             continue
         own = slice(start - first, None)
-        yield Advected(start, first + len(ends), ends[own], gradient[own])
+        yield ends[own], gradient[own]
         start = first + size
 
 
@@ -375,10 +362,9 @@ def ftle(
     axes = _axes(grid)
     options = Advection(**how)
     seeds = _nodes(axes, level)
-    rates = np.empty(len(seeds), options.kind)
-    for part in advect(field, seeds, t0, T, len(axes), options):
-        rates[part.start : part.stop] = log_stretch(part.gradient) / abs(T)
-    return rates.reshape([axis.size for axis in axes])
+    parts = advect(field, seeds, t0, T, len(axes), options)
+    rates = np.concatenate([log_stretch(gradient) / abs(T) for _, gradient in parts])
+    return rates.astype(options.kind).reshape([axis.size for axis in axes])
 
 
 def _axes(grid: Sequence[Any]) -> list[Float[np.ndarray, " nodes"]]:

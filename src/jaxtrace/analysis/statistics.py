@@ -22,31 +22,20 @@ def validate_trajectory_data(trajectory: PathRecord) -> dict[str, Any]:
 
 def _find_errors(trajectory: PathRecord) -> list[str]:
     times, alive = trajectory.times, trajectory.alive
-    steps = np.diff(times) if np.isfinite(times).all() else np.zeros(0)
-    return [
-        sentence
-        for faulty, sentence in (
-            (
-                _unbounded(trajectory.positions, alive),
-                "alive particles have positions that are not finite",
-            ),
-            (
-                trajectory.velocities is not None
-                and _unbounded(trajectory.velocities, alive),
-                "alive particles have velocities that are not finite",
-            ),
-            (not np.isfinite(times).all(), "times are not finite"),
-            (
-                bool((steps < 0).any() and (steps > 0).any()),
-                "times run both forward and backward",
-            ),
-            (
-                bool((np.diff(trajectory.generation, axis=0) < 0).any()),
-                "generations go down",
-            ),
-        )
-        if faulty
-    ]
+    known = bool(np.isfinite(times).all())
+    steps = np.diff(times) if known else np.zeros(0)
+    velocities = trajectory.velocities
+    faults = {
+        "alive particles have positions that are not finite": _unbounded(
+            trajectory.positions, alive
+        ),
+        "alive particles have velocities that are not finite": velocities is not None
+        and _unbounded(velocities, alive),
+        "times are not finite": not known,
+        "times run both forward and backward": (steps < 0).any() and (steps > 0).any(),
+        "generations go down": (np.diff(trajectory.generation, axis=0) < 0).any(),
+    }
+    return [sentence for sentence, faulty in faults.items() if faulty]
 
 
 def _find_warnings(trajectory: PathRecord) -> list[str]:

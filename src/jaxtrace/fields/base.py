@@ -32,6 +32,10 @@ class Field(abc.ABC):
         field = self.frozen
         return sample(field, as_positions(positions), _moment(field, t))
 
+    def __call__(self, positions: Any, t: Numbers = 0.0) -> Array:
+        """Return velocities at positions and a time."""
+        return self.sample_at_positions(positions, t)
+
     def sample(self, positions: Any) -> Array:
         """Return velocities at positions and time zero: what a steady field answers."""
         return self.sample_at_positions(positions, 0.0)

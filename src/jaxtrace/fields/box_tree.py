@@ -15,7 +15,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 SMALLEST_GROUP, GROUPS = 256, 8  # rows worked on together, and in how many groups
-SEEKS = 8  # boxes looked at between visits
+# Boxes looked at between visits: a test whether any lane still moves reduces over all
+# lanes, so that several looks share one.
+SEEKS = 8
 
 Lanes = Any  # a pytree of arrays with one row per query
 

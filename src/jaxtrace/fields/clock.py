@@ -228,6 +228,7 @@ def _catmull_rom(
     uneven spacing is honored; at the ends of a record that does not repeat they are
     those of the end intervals.
     """
+    # Catmull and Rom (1974) on uneven knots: Hermite's basis with finite differences.
     count = times.shape[0]
     before, after = index - 1, index + 2
     if wraps:  # the last slice is the first again

@@ -32,7 +32,7 @@ from jaxtrace.fields.locate import (
 )
 from jaxtrace.fields.reference import clamp, open_records, refine, weights
 from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
-from jaxtrace.fields.walls import Patches, boundary_patches, closest_point
+from jaxtrace.fields.walls import closest_point
 from jaxtrace.types import check_choice
 
 BLEND_UP_TO = 8  # nodes per particle up to which slices are blended beforehand
@@ -260,13 +260,6 @@ class MeshField(RecordField):
         normal = jnp.zeros_like(point).at[:, axes].set(found.normal)
         both = (point, normal)
         return eqx.tree_at(lambda c: (c.point, c.normal), found, both)
-
-    @property
-    def boundary_faces(self) -> Patches:
-        """Return the boundary as triangles or edges, on the host."""
-        level = np.asarray(self.corners[0], np.float64)
-        walls = self.locator.walls
-        return boundary_patches(walls, float(self.scale), self.axes, level)
 
     def scaled(self, positions: Positions) -> Float[Array, "n dim"]:
         """Return positions in the mesh's own unit of length, along the axes it has."""

@@ -368,21 +368,21 @@ def choose_scheme(
     check_choice("spatial_interpolation", choice, CHOICES)
     if isinstance(points, TensorGrid):
         if choice == "auto" and elements is None:
-            return OnGrid(points, _policy(outside, GRID_OUTSIDE))
+            return OnGrid(points, outside_policy(outside, GRID_OUTSIDE))
         points = points.points()
     if choice == "elements" and elements is None:
         raise ValueError("interpolation by elements needs their connectivity")
     if choice == "nearest":
-        return AmongPoints(points, "nearest", _policy(outside, MESH_OUTSIDE[:1]))
+        return AmongPoints(points, "nearest", outside_policy(outside, MESH_OUTSIDE[:1]))
     lattice = find_tensor_grid(points) if choice == "auto" else None
     if lattice and (elements is None or elements.cover(lattice, points)):
-        return OnGrid(lattice, _policy(outside, GRID_OUTSIDE))
+        return OnGrid(lattice, outside_policy(outside, GRID_OUTSIDE))
     if elements is not None:
-        return OnElements(points, elements, _policy(outside, MESH_OUTSIDE))
-    return AmongPoints(points, "linear", _policy(outside, MESH_OUTSIDE))
+        return OnElements(points, elements, outside_policy(outside, MESH_OUTSIDE))
+    return AmongPoints(points, "linear", outside_policy(outside, MESH_OUTSIDE))
 
 
-def _policy(outside: str | None, allowed: tuple[str, ...]) -> str:
+def outside_policy(outside: str | None, allowed: tuple[str, ...]) -> str:
     """Return the policy by the name that the scheme has for it."""
     if outside is None:
         return allowed[0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,18 +18,8 @@ from jaxtrace.settings import GIB
 COPIES = 4  # of a window at the worst moment: two in use, one on its way, its slices
 
 
-@runtime_checkable
-class SliceReader(Protocol):
-    """Velocities of a series, one slice per call."""
-
-    @property
-    def times(self) -> np.ndarray:
-        """Return the instants of all slices."""
-        ...
-
-    def read(self, index: int) -> np.ndarray:
-        """Return the velocities of one slice."""
-        ...
+# Returns the velocities of one slice of a series.
+Read = Callable[[int], np.ndarray]
 
 
 class StreamedField(Field):
@@ -42,17 +32,18 @@ class StreamedField(Field):
 
     def __init__(
         self,
-        slices: SliceReader,
+        times: np.ndarray,
+        read: Read,
         field: Any,
         pack: Callable[[np.ndarray], np.ndarray],
         interpolation: str = "linear",
         extrapolation: str = "constant",
     ):
-        self.slices, self.window = slices, field.values.shape[0]
-        self._pack = pack
+        self.count, self.window = len(times), field.values.shape[0]
+        self._read, self._pack = read, pack
         self._source_info: dict[str, Any] = {}
         self._first = 0
-        clock = make_clock(slices.times, interpolation, extrapolation)
+        clock = make_clock(times, interpolation, extrapolation)
         self._field = eqx.tree_at(lambda f: f.clock, field, clock)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="slices")
         self._next: tuple[int, Future[np.ndarray]] | None = None
@@ -75,12 +66,12 @@ class StreamedField(Field):
                 "increase the memory limit, or record frames closer together"
             )
         if not self._first <= first <= last < self._first + self.window:
-            self._move(min(first, len(self.slices.times) - self.window))
+            self._move(min(first, self.count - self.window))
         return self._field
 
     def prefetch(self, first: int) -> None:
         """Begin to read the window that starts at a slice."""
-        first = max(0, min(first, len(self.slices.times) - self.window))
+        first = max(0, min(first, self.count - self.window))
         if first == self._first or (self._next and self._next[0] == first):
             return
         self._next = first, self._reader.submit(self._load, first)
@@ -115,7 +106,7 @@ class StreamedField(Field):
         wanted = np.arange(first, first + self.window)
         known = (wanted >= self._first) & (wanted < self._first + self.window)
         for place in np.flatnonzero(~known):
-            values[place] = self._pack(np.asarray(self.slices.read(int(wanted[place]))))
+            values[place] = self._pack(np.asarray(self._read(int(wanted[place]))))
         # Last, for a device gives them only when it is done with the frames at hand.
         for place in np.flatnonzero(known):
             values[place] = _slice(present, wanted[place] - self._first)
@@ -140,7 +131,8 @@ def window_size(slice_bytes: int, budget_bytes: int, count: int) -> int:
 
 
 def stream_slices(
-    slices: SliceReader,
+    times: np.ndarray,
+    read: Read,
     still: Any,
     pack: Callable[[np.ndarray], np.ndarray],
     *,
@@ -154,10 +146,10 @@ def stream_slices(
     At most `memory_limit_gb` (the configured limit) is used for slices.
     """
     budget = memory_budget_bytes() if memory_limit_gb is None else memory_limit_gb * GIB
-    window = window_size(slice_bytes, int(budget), len(slices.times))
+    window = window_size(slice_bytes, int(budget), len(times))
     values = np.empty((window, *still.values.shape[1:]), still.values.dtype)
     values[0] = still.values[0]
     for index in range(1, window):
-        values[index] = pack(np.asarray(slices.read(index)))
+        values[index] = pack(np.asarray(read(index)))
     field = eqx.tree_at(lambda f: f.values, still, jnp.asarray(values))
-    return StreamedField(slices, field, pack, interpolation, extrapolation)
+    return StreamedField(times, read, field, pack, interpolation, extrapolation)

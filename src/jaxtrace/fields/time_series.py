@@ -214,10 +214,6 @@ class TimeSeriesField(Field):
         """Return the first and the last instant."""
         return self.t_min, self.t_max
 
-    def __call__(self, positions: Any, t: Any) -> Array:
-        """Return the velocities at positions and a time."""
-        return self.sample_at_positions(positions, t)
-
     def sample_at_time(self, t: float) -> Float[Array, "nodes 3"]:
         """Return velocities at all nodes and a time."""
         self._require_fit()

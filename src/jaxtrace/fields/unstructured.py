@@ -94,10 +94,6 @@ class UnstructuredField(Field):
             )
         return self._frozen
 
-    def __call__(self, positions: Any, t: Any = 0.0) -> Array:
-        """Return velocities at positions and a time."""
-        return self.sample_at_positions(positions, t)
-
     def contains(self, positions: Any, t: Any = 0.0) -> Bool[Array, " n"]:
         """Return whether an element holds each position, with values or without."""
         return self._frozen.contains(positions, t)

@@ -241,29 +241,3 @@ def _meet(
 def inward_normals(walls: Walls, wall: Int[Array, " n"], dtype: np.dtype) -> Points:
     """Return inward unit normals of walls."""
     return _frame(walls, wall, dtype).normal
-
-
-class Patches(NamedTuple):
-    """The boundary on the host: pieces of wall, and what they are made of."""
-
-    corners: Float[np.ndarray, "walls corners 3"]
-    normals: Float[np.ndarray, "walls 3"]  # of length one, into the mesh
-    areas: Float[np.ndarray, " walls"]  # lengths in a plane
-    cells: Int[np.ndarray, " walls"]
-
-
-def boundary_patches(
-    walls: Walls, scale: float, axes: tuple[int, ...], level: Float[np.ndarray, " 3"]
-) -> Patches:
-    """Return walls in the mesh's unit of length; `level` fills a plane's third."""
-    real = ~np.asarray(walls.gaps)
-    table = np.asarray(walls.table, np.float64)[real]
-    d = walls.dimension
-    corners = np.tile(level, (len(table), d, 1))
-    corner, edges = table[:, None, :d], table[:, d : d * d].reshape(-1, d - 1, d)
-    whole = np.concatenate([corner, corner + edges], 1) / scale
-    corners[..., list(axes)] = whole
-    normals = np.zeros((len(table), 3))
-    normals[:, list(axes)] = table[:, -d:]
-    areas = np.linalg.norm(wall_normals(corners, axes), axis=1)
-    return Patches(corners, normals, areas, np.asarray(walls.cells)[real])

@@ -18,7 +18,6 @@ from jaxtrace.io.hdf5 import open_hdf5
 from jaxtrace.io.series import Slices
 from jaxtrace.io.store import FORMAT_VERSION, SUFFIX, Frames, FrameStore, open_store
 from jaxtrace.io.vtk_export import (
-    Recorded,
     export_trajectory_to_vtk,
     shown_points,
     write_frame,
@@ -30,6 +29,7 @@ from jaxtrace.io.vtk_write import (
     write_vtr,
     write_vtu,
 )
+from jaxtrace.trajectory import Trajectory
 
 Progress = Callable[[int, int], None]
 FRAMES_AT_ONCE = 64
@@ -84,7 +84,7 @@ def holds_trajectories(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def read_recorded(path: str | os.PathLike[str]) -> Recorded:
+def read_recorded(path: str | os.PathLike[str]) -> Trajectory:
     """Read a whole recorded run from a .zarr store or an exported .h5 file."""
     return _recorded(*_read_arrays(Path(path)))
 
@@ -102,14 +102,11 @@ def _read_arrays(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any]]:
 
 def _recorded(
     times: np.ndarray, arrays: Frames, metadata: Mapping[str, Any]
-) -> Recorded:
-    positions = arrays["positions"]
-    generation = arrays.get("generation")
-    if generation is None:
-        generation = np.zeros(positions.shape[:2], np.int32)
-    velocities = arrays.get("velocities")
-    shown = shown_points(positions)
-    return Recorded(positions, times, velocities, generation, shown, dict(metadata))
+) -> Trajectory:
+    velocities, generation = arrays.get("velocities"), arrays.get("generation")
+    return Trajectory(
+        arrays["positions"], times, velocities, metadata, generation=generation
+    )
 
 
 def streaming_path(output: str | os.PathLike[str]) -> Path:

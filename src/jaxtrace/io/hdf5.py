@@ -123,7 +123,7 @@ class H5Slices(Slices):
         there = ", ".join(root) or "nothing"
         return (
             f"{file}: no dataset or group of steps {self.dataset!r}; the file holds "
-            f"{there}: give one as dataset="
+            f"{there}: give one as velocity_field_name="
         )
 
     def _find_times(self) -> np.ndarray:
@@ -206,14 +206,12 @@ def _find_points(root: Any) -> Cells | None:
 def open_hdf5_slices(
     spec: PathSpec,
     *,
-    velocity_field_name: str | None = None,
-    dataset: str | None = None,
+    velocity_field_name: str = "velocity",
     dtype: str = "float32",
     allow_nan: bool = False,
 ) -> H5Slices:
-    """Open a series in HDF5; `dataset` and `velocity_field_name` mean the same."""
-    name = dataset or velocity_field_name or "velocity"
-    return H5Slices(spec, name, dtype, allow_nan)
+    """Open a series in HDF5; the velocity is a dataset or a group of steps."""
+    return H5Slices(spec, velocity_field_name, dtype, allow_nan)
 
 
 FORMAT = FileFormat(

@@ -19,12 +19,19 @@ from jaxtrace.fields.changing_mesh import (
     MeshSlice,
     make_changing_field,
 )
-from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.mesh import make_mesh_field
+from jaxtrace.fields.clock import make_clock
+from jaxtrace.fields.schemes import (
+    MESH_OUTSIDE,
+    OnGrid,
+    TensorGrid,
+    choose_scheme,
+    make_elements,
+    outside_policy,
+)
 from jaxtrace.fields.streamed import StreamedField, stream_slices
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io.formats import find_format, open_slices, source_name
-from jaxtrace.io.geometry import Cells, Geometry, GridAxes, same_geometry
+from jaxtrace.io.geometry import Geometry, GridAxes, same_geometry
 from jaxtrace.io.series import (
     PickedSlices,
     Series,
@@ -36,9 +43,6 @@ from jaxtrace.io.series import (
 
 COPIES = 2  # of a series in memory while its field is made: on the host, on the device
 CHANGING = "elements of a mesh per slice"
-# The same policy has one name on grids and another on elements.
-_ON_GRIDS = {"nearest_element": "clamp"}
-_ON_ELEMENTS = {"clamp": "nearest_element"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +174,6 @@ def _make_changing(
                 f"slice {index} has points without cells, which must not change: pass "
                 "use_stable_mesh_only=True"
             )
-    policy = outside or "nearest_element"
     return make_changing_field(
         [
             MeshSlice(m.points, m.connectivity, values, m.offsets, m.types)
@@ -179,71 +182,53 @@ def _make_changing(
         series.times,
         interpolation=interpolation,
         extrapolation=extrapolation,
-        outside=_ON_ELEMENTS.get(policy, policy),
+        outside=outside_policy(outside, MESH_OUTSIDE),
     )
 
 
-class _FixedSlices:
-    """Slices that must all lie on the mesh or grid of the first one."""
+def _stream(
+    slices: Slices, choice: str, interpolation: str, extrapolation: str, outside: Any
+) -> tuple[StreamedField, str]:
+    """Return a field that keeps only some slices in memory, and how it interpolates."""
+    geometry, first = slices.read_slice(0)
+    nodes: Any = None
+    elements = None
+    if isinstance(geometry, GridAxes):
+        nodes = TensorGrid((geometry.x, geometry.y, geometry.z))
+    else:
+        arrays = _node_arrays(geometry)
+        nodes, *cells = (arrays[n] for n in ("positions", *_CELLS))
+        elements = make_elements(*cells)
+    scheme = choose_scheme(nodes, elements, choice, outside)
+    one = make_clock(slices.times[:1], interpolation, extrapolation)
+    build = lambda values: scheme.build(values.reshape(1, -1, 3), one)
+    still = build(first)
+    # A grid has a layout of its own; elements and points store nodes as they come.
+    pack = lambda values: values
+    if isinstance(scheme, OnGrid):
+        pack = lambda values: np.asarray(build(values).values[0])
 
-    def __init__(self, slices: Slices, geometry: Geometry) -> None:
-        self._slices, self.times, self._first = slices, slices.times, geometry
-
-    def read(self, index: int) -> np.ndarray:
-        """Return the velocity of a slice."""
-        geometry, values = self._slices.read_slice(index)
-        if not same_geometry(geometry, self._first):
+    def read(index: int) -> np.ndarray:
+        there, values = slices.read_slice(index)
+        if not same_geometry(there, geometry):
             raise ValueError(
-                f"{self._slices.labels[index]}: its mesh differs from the first one, "
+                f"{slices.labels[index]}: its mesh differs from the first one, "
                 "and the series does not fit in memory with a mesh for each slice; "
                 "give use_stable_mesh_only=True or fewer slices (max_time_steps), or "
                 "raise jt.configure(memory_limit_gb=...)"
             )
         return values
 
-
-def _stream(
-    slices: Slices, choice: str, interpolation: str, extrapolation: str, outside: Any
-) -> tuple[StreamedField, str]:
-    """Return a field that keeps only some slices in memory."""
-    geometry, first = slices.read_slice(0)
-    gridded = isinstance(geometry, GridAxes)
-    if choice == "nearest" or (choice == "elements" and gridded):
-        raise ValueError(
-            f"spatial_interpolation={choice!r} is not for series larger than the "
-            "memory limit: leave it out, or raise jt.configure(memory_limit_gb=...)"
-        )
-    if isinstance(geometry, Cells) and not geometry.has_elements:
-        raise ValueError(
-            "points without cells are not streamed: give fewer slices "
-            "(max_time_steps), or raise jt.configure(memory_limit_gb=...)"
-        )
-    if isinstance(geometry, GridAxes):
-        axes = (geometry.x, geometry.y, geometry.z)
-        policy = _ON_GRIDS.get(outside or "clamp", outside or "clamp")
-        make = lambda v: make_grid_field(v, axes, outside=policy)
-        pack = lambda v: np.asarray(make(v).values[0])
-        still, scheme = make(first), "trilinear"
-    else:
-        policy = outside or "nearest_element"
-        still = make_mesh_field(
-            geometry.points,
-            geometry.connectivity,
-            first,
-            offsets=geometry.offsets,
-            types=geometry.types,
-            outside=_ON_ELEMENTS.get(policy, policy),
-        )
-        pack, scheme = (lambda v: v), "elements"
     field = stream_slices(
-        _FixedSlices(slices, geometry),
+        slices.times,
+        read,
         still,
         pack,
         slice_bytes=first.nbytes,
         interpolation=interpolation,
         extrapolation=extrapolation,
     )
-    return field, scheme
+    return field, scheme.name
 
 
 _CELLS = ("connectivity", "cell_types", "cell_offsets")

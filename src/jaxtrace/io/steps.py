@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Integer
@@ -270,19 +269,6 @@ def _others(source: str) -> str:
     return ", ".join(name for name in TIME_SOURCES if name != source)
 
 
-@runtime_checkable
-class Steps(Protocol):
-    """A source of snapshots: when they are, what to call them, and how to read one."""
-
-    times: Float[np.ndarray, " steps"]
-    time_source: str
-    labels: tuple[str, ...]
-
-    def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
-        """Read one instant; with `names`, only those arrays where possible."""
-        ...
-
-
 class FileSteps:
     """One file, or one set of part files, for each instant."""
 
@@ -298,6 +284,9 @@ class FileSteps:
         """Read one instant; with `names`, only those arrays where possible."""
         files = self._steps[index].files
         return join_snapshots([read_snapshot(file, names) for file in files])
+
+
+Steps = FileSteps | CaseSteps
 
 
 def open_steps(spec: PathSpec, time_source: str | None = None) -> Steps:

@@ -250,6 +250,7 @@ def _chunk_shape(layout: Layout) -> tuple[int, ...]:
 
     What is appended rarely ends with a chunk, and the last one is then written again.
     """
+    # A chunk of one frame is a file for each frame, which costs more than its data.
     rest = math.prod(layout.shape[1:]) * layout.dtype.itemsize
     rows = max(1, min(layout.shape[0], CHUNK // max(1, rest)))
     deep = max(1, min(DEEPEST, ENOUGH // max(1, rows * rest)))

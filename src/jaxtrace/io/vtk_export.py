@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,8 @@ from jaxtrace.io.vtk_write import (
     write_vtr,
     write_vtu,
 )
-from jaxtrace.paths import column_blocks, joined_steps, read_period
+from jaxtrace.paths import column_blocks, joined_steps
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import PathRecord
 
 Filename = str | os.PathLike[str]
@@ -38,60 +38,23 @@ WRITERS = 8  # files at once: the time of a small file is waiting for the disk
 CELL_TYPES = {1: 1, 2: 3, 3: 5, 4: 10, 5: 14, 6: 13, 8: 12, 10: 24}
 
 
-@dataclass(frozen=True, eq=False)
-class Recorded:
-    """Recorded paths as files hold them; `alive` marks the points that are drawn."""
-
-    positions: Float[np.ndarray, "frames particles 3"]
-    times: Shaped[np.ndarray, " frames"]
-    velocities: Float[np.ndarray, "frames particles 3"] | None
-    generation: Shaped[np.ndarray, "frames particles"]
-    alive: Marks
-    metadata: dict[str, Any]
-
-
-def recording(trajectory: Any, include_velocities: bool = True) -> Recorded:
-    """Take the arrays of a trajectory and check that they belong together.
+def recording(trajectory: Any, include_velocities: bool = True) -> Trajectory:
+    """Return a record with `alive` where points are drawn, checked and complete.
 
     Needs `positions` (T,N,3) and `times` (T,); takes `velocities` (T,N,3), `alive`
     (T,N), `generation` (T,N) and `metadata["period"]` where they are not None.
     """
-    positions = as_points(trajectory.positions)
-    velocities, alive, generation = (
-        _optional(trajectory, name, positions)
-        for name in ("velocities", "alive", "generation")
+    given = lambda name: getattr(trajectory, name, None)
+    record = Trajectory(
+        trajectory.positions,
+        trajectory.times,
+        given("velocities") if include_velocities else None,
+        given("metadata"),
+        alive=given("alive"),
+        generation=given("generation"),
     )
-    if not include_velocities:
-        velocities = None
-    times = np.asarray(trajectory.times)
-    if positions.ndim != 3 or times.shape != positions.shape[:1]:
-        raise ValueError(
-            f"positions {positions.shape} and times {times.shape} do not belong "
-            f"together: they are (T,N,3) and (T,)"
-        )
-    metadata = dict(getattr(trajectory, "metadata", None) or {})
-    read_period(metadata)  # refuses a wrong one before anything is written
-    return Recorded(
-        positions,
-        times,
-        None if velocities is None else as_points(velocities, "velocities"),
-        np.zeros(positions.shape[:2], np.int8) if generation is None else generation,
-        shown_points(positions, alive),
-        metadata,
-    )
-
-
-def _optional(trajectory: Any, name: str, positions: np.ndarray) -> np.ndarray | None:
-    value = getattr(trajectory, name, None)
-    if value is None:
-        return None
-    array = np.asarray(value)
-    if array.shape[:2] != positions.shape[:2]:
-        raise ValueError(
-            f"{name} has shape {array.shape} beside positions {positions.shape}: "
-            f"the first two lengths must agree"
-        )
-    return array
+    record.alive = shown_points(record.positions, record.alive)
+    return record
 
 
 def shown_points(
@@ -106,7 +69,7 @@ def shown_points(
     return shown
 
 
-def line_starts(record: Recorded) -> Marks:
+def line_starts(record: Trajectory) -> Marks:
     """Return which drawn points begin a line: the first of a life, or after a wrap."""
     starts = record.alive.copy()
     for block in column_blocks(*starts.shape):
@@ -196,7 +159,7 @@ def with_suffix(filename: Filename, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _initial(record: Recorded, given: Any) -> dict[str, np.ndarray]:
+def _initial(record: Trajectory, given: Any) -> dict[str, np.ndarray]:
     if given is None and not len(record.positions):
         return {}
     initial = as_points(
@@ -211,7 +174,7 @@ def _initial(record: Recorded, given: Any) -> dict[str, np.ndarray]:
 
 
 def _write_lines(
-    record: Recorded, path: Path, arrays: Mapping[str, np.ndarray] | None
+    record: Trajectory, path: Path, arrays: Mapping[str, np.ndarray] | None
 ) -> None:
     """Write polylines, points particle after particle.
 
@@ -234,7 +197,7 @@ def _write_lines(
 
 
 def _write_frames(
-    record: Recorded, folder: Path, arrays: Mapping[str, np.ndarray]
+    record: Trajectory, folder: Path, arrays: Mapping[str, np.ndarray]
 ) -> Path:
     """Write one file per frame and the collection of their times; return the latter.
 

@@ -1,8 +1,11 @@
 """Plots of particles, paths and densities: static, interactive, films, report parts."""
 
-from jaxtrace.plot.animate import animate_trajectory
 from jaxtrace.plot.canvas import particle_canvas, trajectory_section
-from jaxtrace.plot.films import encode_video_from_frames, render_frames
+from jaxtrace.plot.films import (
+    animate_trajectory,
+    encode_video_from_frames,
+    render_frames,
+)
 from jaxtrace.plot.pictures import (
     plot_density_2d,
     plot_field_2d,

@@ -1,7 +1,7 @@
 """Particles that move over a map, as a part of a report."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
@@ -28,21 +28,8 @@ MAP_GRAY, MAP_OPACITY = 128, 0.45
 # Colors between those of the spectrum.
 BLENDS = 4
 
-
-class _View(NamedTuple):
-    """What a stage shows: which particles and frames of which paths on which axes."""
-
-    paths: Paths
-    axes: tuple[int, int]
-    limits: list[tuple[float, float]]
-    particles: Int[np.ndarray, " particles"]
-    frames: list[int]
-
-    @property
-    def shape(self) -> float:
-        """Height over width where both axes have one scale."""
-        (left, right), (bottom, top) = self.limits
-        return (top - bottom) / (right - left)
+Slots = Int[np.ndarray, " particles"]
+Shown = Int[np.ndarray, " frames"]
 
 
 def particle_canvas(
@@ -70,20 +57,29 @@ def particle_canvas(
         max_particles, max_frames: at most so many, spread evenly.
         trail: how many of the frames shown a trail reaches back.
     """
-    view = _look(positions_over_time, times, plane, bounds, max_particles, max_frames)
-    names = axis_names(view.axes)
+    axes, paths = axes_of(plane), read_paths(positions_over_time, times)
+    if not paths.N:
+        raise ValueError("the paths have no particle: a canvas needs at least one")
+    asked = zip(axis_limits(bounds, axes), path_limits(paths, axes), strict=True)
+    ends = [given or _round_out(*found) for given, found in asked]
+    across, up = (
+        Axis(n, *pair) for n, pair in zip(axis_names(axes), ends, strict=True)
+    )
+    particles = choose(paths.N, max_points=max_particles)
+    frames = choose(paths.T, max_points=max_frames)
+    places = [paths.at(frame, particles)[:, list(axes)] for frame in frames.tolist()]
     return Points(
-        _positions(view),
-        Axis(names[0], *view.limits[0]),
-        Axis(names[1], *view.limits[1]),
+        np.stack(places),
+        across,
+        up,
         _background(background),
-        _shades(view, color),
+        _shades(paths, particles, frames, axes[0], ends[0], color),
         blend_colors(SPECTRUM, BLENDS),
-        _starts(view),
+        _starts(paths, particles, frames),
         trail,
         radius,
-        float(np.clip(view.shape, FLATTEST, TALLEST)),
-        [view.paths.clock(frame) for frame in view.frames],
+        float(np.clip(_shape(across, up), FLATTEST, TALLEST)),
+        [paths.clock(frame) for frame in frames.tolist()],
         frames_per_second,
         title,
         alt or f"Particles in the {plane} plane",
@@ -141,25 +137,9 @@ def blend_colors(stops: Sequence[str], between: int) -> list[str]:
     return [f"#{row.tobytes().hex()}" for row in rows]
 
 
-def _look(
-    given: Any,
-    times: Any,
-    plane: str,
-    bounds: Any,
-    max_particles: int,
-    max_frames: int,
-) -> _View:
-    axes = axes_of(plane)
-    paths = read_paths(given, times)
-    frames, particles = paths.alive.shape
-    if not particles:
-        raise ValueError("the paths have no particle: a canvas needs at least one")
-    asked = zip(axis_limits(bounds, axes), path_limits(paths, axes), strict=True)
-    limits = [given or _round_out(*found) for given, found in asked]
-    chosen = choose(particles, max_points=max_particles)
-    return _View(
-        paths, axes, limits, chosen, choose(frames, max_points=max_frames).tolist()
-    )
+def _shape(across: Axis, up: Axis) -> float:
+    """Return height over width where both axes have one scale."""
+    return (up.high - up.low) / (across.high - across.low)
 
 
 def _round_out(low: float, high: float) -> tuple[float, float]:
@@ -168,36 +148,35 @@ def _round_out(low: float, high: float) -> tuple[float, float]:
     return float(np.floor(low / step) * step), float(np.ceil(high / step) * step)
 
 
-def _positions(view: _View) -> Float[np.ndarray, "frames particles 2"]:
-    columns = list(view.axes)
-    return np.stack(
-        [view.paths.at(frame, view.particles)[:, columns] for frame in view.frames]
-    )
-
-
-def _starts(view: _View) -> Bool[np.ndarray, "frames particles"]:
+def _starts(
+    paths: Paths, particles: Slots, frames: Shown
+) -> Bool[np.ndarray, "frames particles"]:
     """Return True where a line from the frame shown before would lead over a jump."""
-    joined = joined_steps(view.paths, view.particles)
-    jumps = np.zeros((len(joined) + 1, len(view.particles)), int)
+    joined = joined_steps(paths, particles)
+    jumps = np.zeros((len(joined) + 1, len(particles)), int)
     np.cumsum(~joined, axis=0, out=jumps[1:])
-    shown = jumps[view.frames]
+    shown = jumps[frames]
     return np.diff(shown, axis=0, prepend=shown[:1]) > 0
 
 
 def _shades(
-    view: _View, color: str
+    paths: Paths,
+    particles: Slots,
+    frames: Shown,
+    axis: int,
+    ends: tuple[float, float],
+    color: str,
 ) -> Int[np.ndarray, " particles"] | Int[np.ndarray, "frames particles"]:
     check_choice("color", color, COLORS)
-    paths, most = view.paths, (len(SPECTRUM) - 1) * BLENDS
-    begun = life_starts(paths, view.particles)
-    frames = np.arange(len(begun))[:, None]
-    first = np.maximum.accumulate(np.where(begun, frames, 0), axis=0)[view.frames]
+    most = (len(SPECTRUM) - 1) * BLENDS
+    begun = life_starts(paths, particles)
+    every = np.arange(len(begun))[:, None]
+    first = np.maximum.accumulate(np.where(begun, every, 0), axis=0)[frames]
     if color == "age":
-        ages = np.abs(paths.times[view.frames, None] - paths.times[first])
+        ages = np.abs(paths.times[frames, None] - paths.times[first])
         return np.round(most * ages / (ages.max() or 1)).astype(int)
-    low, high = view.limits[0]
-    began = paths.positions[first, view.particles, view.axes[0]]
-    shares = np.nan_to_num((began - low) / (high - low))
+    began = paths.positions[first, particles, axis]
+    shares = np.nan_to_num((began - ends[0]) / (ends[1] - ends[0]))
     shades = np.round(most * np.clip(shares, 0, 1)).astype(int)
     return shades[0] if (shades == shades[0]).all() else shades
 
@@ -227,7 +206,6 @@ def _describe(part: Points, paths: Paths, plane: str, color: str) -> str:
         f"{some(count, particles)} particles at {some(shown, frames)} instants in the "
         f"{plane} plane; the color of each is {said}."
     )
-    shape = (up.high - up.low) / (across.high - across.low)
-    if not FLATTEST <= shape <= TALLEST:
+    if not FLATTEST <= _shape(across, up) <= TALLEST:
         words += " The two axes are not to one scale."
     return words

@@ -1,20 +1,21 @@
-"""Films of recorded paths: one picture per frame, and videos and GIFs of pictures."""
+"""Films of recorded paths: pictures, videos, GIFs, and pages that play in a browser."""
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 
 from jaxrig.atomic import atomic_write
 from jaxtrace.plot.figures import load_package, open_axes, save_figure
 from jaxtrace.plot.inputs import (
+    axis_names,
     choose,
     choose_frames,
     path_limits,
@@ -54,19 +55,11 @@ def render_frames(
     """
     axes = view_axes(plane)
     paths = read_paths(positions_over_time, times)
-    chosen = choose(paths.positions.shape[1], every_kth, max_points)
+    chosen = choose(paths.N, every_kth, max_points)
     drawn = open_axes(None, figsize, False, len(axes), elev, azim)
     figure = drawn.figure
     style = {"alpha": alpha, "color": marker_color or MARKER}
-    if len(axes) == 2:
-        dots = drawn.scatter([], [], s=s, linewidths=0, **style)
-        place = lambda points: dots.set_offsets(points)
-    else:
-        # Markers of a line: a 3-D scatter cannot be given another number of points.
-        (line,) = drawn.plot(
-            *np.empty((3, 0)), linestyle="none", marker=".", ms=2 * s**0.5, **style
-        )
-        place = lambda points: line.set_data_3d(*points.T)
+    place = _make_dots(drawn, len(axes) == 2, s, style)
     figure.set_facecolor(bg_color)
     drawn.set_facecolor(bg_color)
     label_axes(drawn, axes, path_limits(paths, axes), None, equal=True)
@@ -77,7 +70,7 @@ def render_frames(
         clock = paths.clock(frame)
         drawn.set_title(f"{title}, {clock}" if title else clock)
 
-    frames = choose_frames(len(paths.positions), frame_stride)
+    frames = choose_frames(paths.T, frame_stride)
     digits = max(FEWEST_DIGITS, len(str(len(frames) - 1)))
     files = []
     move(0)
@@ -89,6 +82,19 @@ def render_frames(
         path = Path(out_dir) / f"{file_prefix}_{number:0{digits}d}.png"
         files.append(save_figure(figure, path, dpi))
     return files
+
+
+def _make_dots(
+    drawn: Any, flat: bool, s: float, style: dict[str, Any]
+) -> Callable[[np.ndarray], None]:
+    """Return a function that moves the dots of a picture."""
+    if flat:
+        return drawn.scatter([], [], s=s, linewidths=0, **style).set_offsets
+    # Markers of a line: a 3-D scatter cannot be given another number of points.
+    (line,) = drawn.plot(
+        *np.empty((3, 0)), linestyle="none", marker=".", ms=2 * s**0.5, **style
+    )
+    return lambda points: line.set_data_3d(*points.T)
 
 
 VIDEOS = (".mp4", ".mov", ".mkv")
@@ -187,3 +193,118 @@ def _even(picture: Pixels) -> UInt8[np.ndarray, "even_height even_width 3"]:
     """Repeat the last row and column where a video needs an even size."""
     height, width = picture.shape[:2]
     return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+
+
+MILLISECONDS = 50  # a frame is shown for
+
+
+def animate_trajectory(
+    positions_over_time: Any,
+    times: Any = None,
+    plane: str = "xy",
+    every_kth: int = 1,
+    frame_stride: int = 1,
+    max_points: int | None = None,
+    marker_size: float = 3.0,
+    width: int = 900,
+    height: int = 700,
+    title: str | None = None,
+    marker_color: Any = None,
+) -> Any:
+    """Return a Plotly figure that plays particles.
+
+    `plane` is "xy", "xz", "yz", or "xyz" for a view in space that can be turned. The
+    figure's own `write_html` saves it as a page.
+    """
+    plotly = load_package("plotly.graph_objects", "Interactive pages")
+    axes = view_axes(plane)
+    flat = len(axes) == 2
+    paths = read_paths(positions_over_time, times)
+    chosen = choose(paths.N, every_kth, max_points)
+    frames = [
+        (paths.clock(index), paths.at(index, chosen)[:, list(axes)])
+        for index in choose_frames(paths.T, frame_stride)
+    ]
+    scatter = plotly.Scattergl if flat else plotly.Scatter3d
+    marker = {"size": marker_size, "color": marker_color}
+    make = lambda points: scatter(
+        **dict(zip("xyz", points.T, strict=False)), mode="markers", marker=marker
+    )
+    figure = _assemble(plotly, frames, make)
+    ends = path_limits(paths, axes)
+    named = [
+        {"title": name, "range": end}
+        for name, end in zip(axis_names(axes), ends, strict=True)
+    ]
+    if flat:
+        across, up = named
+        layout = {
+            "xaxis": {**across, "constrain": "domain"},
+            "yaxis": {**up, "scaleanchor": "x"},
+        }
+    else:
+        scene = {f"{a}axis": axis for a, axis in zip("xyz", named, strict=True)}
+        layout = {"scene": {**scene, "aspectmode": "data"}}
+    figure.update_layout(
+        **layout,
+        width=width,
+        height=height,
+        title=title,
+        showlegend=False,
+        template="plotly_white",
+    )
+    return figure
+
+
+_Frame = tuple[str, Float[np.ndarray, "chosen axes"]]
+
+
+def _assemble(
+    plotly: Any,
+    frames: Sequence[_Frame],
+    make: Callable[[Float[np.ndarray, "chosen axes"]], Any],
+) -> Any:
+    """Return the first frame as a figure, the others behind a slider and buttons."""
+    # Frames go by number: their words need not differ.
+    names = [str(number) for number in range(len(frames))]
+    figure = plotly.Figure(
+        data=[make(frames[0][1])],
+        frames=[
+            plotly.Frame(data=[make(points)], name=name)
+            for name, (_, points) in zip(names, frames, strict=True)
+        ],
+    )
+    now = {
+        "mode": "immediate",
+        "frame": {"duration": 0, "redraw": True},
+        "transition": {"duration": 0},
+    }
+    playing = {
+        "frame": {"duration": MILLISECONDS, "redraw": True},
+        "transition": {"duration": 0},
+        "fromcurrent": True,
+    }
+    buttons = [
+        {"label": "Play", "method": "animate", "args": [None, playing]},
+        {"label": "Pause", "method": "animate", "args": [[None], now]},
+    ]
+    steps = [
+        {"label": words, "method": "animate", "args": [[name], now]}
+        for name, (words, _) in zip(names, frames, strict=True)
+    ]
+    figure.update_layout(
+        updatemenus=[
+            {
+                "type": "buttons",
+                "direction": "left",
+                "buttons": buttons,
+                "x": 0,
+                "y": 0,
+                "xanchor": "left",
+                "yanchor": "top",
+                "pad": {"t": 60},
+            }
+        ],
+        sliders=[{"steps": steps, "x": 0.2, "len": 0.8, "pad": {"t": 40}}],
+    )
+    return figure

@@ -4,32 +4,25 @@ A line ends where its particle wraps around a period or its slot is used again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
 from jaxtrace.paths import joined_steps
+from jaxtrace.trajectory import Trajectory, as_paths
 from jaxtrace.types import PathRecord
 
 Limits = tuple[float, float] | None  # of one axis; None where the data decide
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Recorded paths with gaps where there is no particle; a `PathRecord`."""
+class Paths(Trajectory):
+    """Recorded paths to draw, without gaps in their numbers where particles are."""
 
-    positions: Float[np.ndarray, "frames particles 3"]
-    times: Float[np.ndarray, " frames"]
-    alive: Bool[np.ndarray, "frames particles"]
-    generation: Int[np.ndarray, "frames particles"]
-    metadata: dict[str, Any] = field(default_factory=dict)
     timed: bool = True
     """Whether the times are known; else they are frame numbers."""
-    velocities: None = None
 
     def at(
         self, frame: int, chosen: Int[np.ndarray, " chosen"]
@@ -50,41 +43,28 @@ def read_paths(given: Any, times: Any = None) -> Paths:
     A 2-D array is one particle over time. `times` replaces those of a record.
     """
     if isinstance(given, PathRecord):
-        positions = np.asarray(given.positions)
-        known = given.times if times is None else times
-        alive = given.alive & _finite(positions)
-        generation, metadata = given.generation, given.metadata
-    else:
-        positions = _as_floats(given)
-        if positions.ndim == 2:
-            positions = positions[:, None]
-        if positions.ndim != 3:
-            raise ValueError(
-                f"positions have shape {positions.shape}: give (T, N, 3), or recorded "
-                "paths"
-            )
-        known = times
-        alive = _finite(positions)
-        generation, metadata = np.broadcast_to(np.int32(0), alive.shape), {}
-    if not len(positions):
-        raise ValueError("the paths have no frame: a picture needs at least one")
-    clock = np.arange(len(positions)) if known is None else np.asarray(known)
-    if clock.shape != positions.shape[:1]:
-        raise ValueError(
-            f"times have shape {clock.shape}: {len(positions)} frames need as many"
+        paths = Paths(
+            given.positions,
+            given.times if times is None else times,
+            metadata=given.metadata,
+            alive=given.alive & np.isfinite(given.positions).all(axis=-1),
+            generation=given.generation,
         )
-    clock = clock.astype(np.float64)
-    return Paths(positions, clock, alive, generation, metadata, known is not None)
+    else:
+        positions = as_paths(given, "positions")
+        paths = Paths(positions, np.arange(len(positions)) if times is None else times)
+        paths.timed = times is not None
+    if not paths.T:
+        raise ValueError("the paths have no frame: a picture needs at least one")
+    return paths
 
 
 def read_points(given: Any) -> Float[np.ndarray, "particles 3"]:
     """Return points from (N, 3) or (N, 2); of paths those of the last frame."""
-    if not isinstance(given, PathRecord):
-        given = _as_floats(given)
-        if given.ndim < 3:
-            return given.reshape(-1, 3)
+    if not isinstance(given, PathRecord) and np.ndim(given) < 3:
+        return as_paths(given, "positions")[:, 0]
     paths = read_paths(given)
-    return paths.at(len(paths.positions) - 1, np.arange(paths.positions.shape[1]))
+    return paths.at(paths.T - 1, np.arange(paths.N))
 
 
 def choose(
@@ -163,31 +143,6 @@ def path_limits(paths: Paths, axes: Sequence[int]) -> list[tuple[float, float]]:
 def axis_names(axes: Sequence[int]) -> list[str]:
     """Return the letters of the axes."""
     return [AXES[axis] for axis in axes]
-
-
-def _as_floats(given: Any) -> Float[np.ndarray, "*shape"]:
-    array = np.asarray(given)
-    if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
-        raise ValueError(
-            f"positions are of type {array.dtype} and shape {array.shape}: give real "
-            "numbers of shape (N, 3) or (T, N, 3), or recorded paths"
-        )
-    if array.shape[-1] not in (2, 3):
-        raise ValueError(
-            f"positions have shape {array.shape}: the last axis holds 2 or 3 "
-            "coordinates"
-        )
-    if array.dtype.kind != "f":
-        array = array.astype(np.float64)
-    if array.shape[-1] == 2:
-        array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, 1)])
-    return array
-
-
-def _finite(
-    positions: Float[np.ndarray, "frames particles 3"],
-) -> Bool[np.ndarray, "frames particles"]:
-    return np.asarray(np.isfinite(positions).all(axis=-1))
 
 
 class Stretch(NamedTuple):

@@ -19,7 +19,6 @@ from jaxtrace.tracking.boundary import (
 )
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial, PassiveTracer
-from jaxtrace.tracking.options import TrackerOptions
 from jaxtrace.tracking.seeding import (
     boundary_seeds,
     circle_seeds,
@@ -31,8 +30,8 @@ from jaxtrace.tracking.seeding import (
     uniform_grid_seeds,
 )
 from jaxtrace.tracking.simulate import Paths, simulate
-from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
-from jaxtrace.tracking.trajectory import Trajectory, merge_trajectories
+from jaxtrace.tracking.tracker import ParticleTracker, TrackerOptions, create_tracker
+from jaxtrace.trajectory import Trajectory, merge_trajectories
 
 __all__ = [
     "Diffusion",

@@ -1,6 +1,5 @@
 """Random walks: the effect on particles of motion below the resolution of a field."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Literal, cast, get_args
 
@@ -16,7 +15,7 @@ from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.integrators import Tableau
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.particles import Draw, Particles, move
-from jaxtrace.types import check_choice
+from jaxtrace.types import check_choice, needed_arguments
 
 Scheme = Literal["euler-maruyama", "milstein"]
 SCHEMES = get_args(Scheme)
@@ -179,13 +178,7 @@ def _traceable(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _arguments(function: Callable[..., Any], points: Any, time: Any) -> tuple[Any, ...]:
     """Return positions, and the time for a function that takes it."""
-    needed = [
-        p
-        for p in inspect.signature(function).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        and p.default is p.empty
-    ]
-    return (points, time) if len(needed) > 1 else (points,)
+    return (points, time) if needed_arguments(function) > 1 else (points,)
 
 
 def _is_field(diffusivity: Any) -> bool:

@@ -186,7 +186,8 @@ class Inertial(AbstractMotion):
         """Return the velocities and accelerations of the particles."""
         positions, own = unknowns
         dtype = positions.dtype
-        # Stokes drag in the limit of particles much denser than the fluid.
+        # Maxey and Riley (1983) in the limit of particles much denser than the fluid:
+        # Stokes drag and weight are what is left.
         drag = (velocity - own) / jnp.asarray(self.response_time, dtype)
         weight = jnp.asarray(self.gravity, dtype)[None]
         terms = _sum_terms(self.terms, positions, time, velocity, own)

@@ -17,7 +17,7 @@ from jaxtrace.io.store import open_store
 from jaxtrace.tracking.particles import Particles
 from jaxtrace.tracking.run import Chunk
 from jaxtrace.tracking.simulate import Record
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 
 Arrays = dict[str, np.ndarray]

@@ -3,22 +3,33 @@
 import contextlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrig import make_mesh, shard_batch
-from jaxrig.settings import known_only, readers
-from jaxtrace.config import working_device, working_dtype
+from jaxrig import Meter, make_mesh, make_meter, shard_batch
+from jaxrig.settings import (
+    Checked,
+    flag,
+    known_only,
+    maybe,
+    number,
+    one_of,
+    readers,
+    whole,
+)
+from jaxtrace.config import get_config, working_device, working_dtype
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import find_method
+from jaxtrace.settings import DTYPES, GIB, as_given
 from jaxtrace.tracking.boundaries.base import as_boundary
-from jaxtrace.tracking.options import Progress, TrackerOptions
+from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.run import (
     ChunkPlan,
@@ -38,7 +49,124 @@ from jaxtrace.tracking.schedule import (
 )
 from jaxtrace.tracking.simulate import check_steps, first_instant, make_dynamics
 from jaxtrace.tracking.step import Dynamics, Method, single_step
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
+from jaxtrace.types import needed_arguments
+
+COORDINATE_BYTES = 12
+
+
+@dataclass(frozen=True)
+class TrackerOptions(Checked):
+    """How a tracker works; every field may be given to `create_tracker` by name.
+
+    `batch_size` particles are advanced at a time (None: all of them); after an
+    out-of-memory error batches are halved down to `min_batch_size`. `position_dtype`
+    "float64" integrates in double precision over a field of any precision. `devices`
+    spreads particles over that many devices. `static_compilation`, `use_scan_jit` and
+    `device_put_inputs` are accepted from scripts that set them: runs always do this.
+    """
+
+    batch_size: Annotated[int | None, maybe(whole())] = None
+    record_velocities: Annotated[bool, flag] = False
+    use_jax_jit: Annotated[bool, flag] = field(
+        default_factory=lambda: get_config().use_jax_jit
+    )
+    static_compilation: Annotated[bool, flag] = True
+    use_scan_jit: Annotated[bool, flag] = True
+    device_put_inputs: Annotated[bool, flag] = True
+    progress_callback: Annotated[Callable[..., Any] | None, as_given] = None
+    max_memory_gb: Annotated[float, number(0)] = field(
+        default_factory=lambda: get_config().memory_limit_gb
+    )
+    min_batch_size: Annotated[int, whole()] = 100
+    oom_recovery: Annotated[bool, flag] = field(
+        default_factory=lambda: get_config().oom_recovery
+    )
+    recording_interval: Annotated[int, whole()] = 1
+    progress_style: Annotated[str, one_of("auto", "tqdm", "simple", "none")] = "auto"
+    progress_desc: Annotated[str, as_given] = "Tracking"
+    progress_update_every: Annotated[float, number(0, 1)] = 0.05
+    adaptive_dt: Annotated[bool, flag] = False
+    error_tolerance: Annotated[float, number(0)] = 1e-6
+    seed: Annotated[int, whole(0)] = 0
+    motion: Annotated[AbstractMotion | None, as_given] = None
+    position_dtype: Annotated[str | None, maybe(one_of(*DTYPES))] = None
+    devices: Annotated[int | None, maybe(whole())] = None
+
+    @property
+    def budget_bytes(self) -> int:
+        """Return the memory a run may take."""
+        return int(self.max_memory_gb * GIB)
+
+    def frame_bytes(self, n_particles: int) -> int:
+        """Return what one recorded frame takes."""
+        return n_particles * COORDINATE_BYTES * (2 if self.record_velocities else 1)
+
+    def frames_per_call(self, n_particles: int, frames: int, watched: bool) -> int:
+        """Return frames of one compiled call: all, or fewer to fit or to show progress.
+
+        Two calls' records exist at a time: one being made, one being fetched.
+        """
+        if frames == 0:
+            return 1
+        frame = max(self.frame_bytes(n_particles), 1)
+        room = max(1, self.budget_bytes // (4 * frame))
+        if watched:
+            room = min(room, math.ceil(frames * self.progress_update_every))
+        return _even(frames, min(room, frames))
+
+
+def _even(frames: int, most: int) -> int:
+    """Return nearly the most frames that give calls of equal length."""
+    calls = math.ceil(frames / most)
+    for count in range(calls, calls + calls // 4 + 1):
+        if frames % count == 0:
+            return frames // count
+    return math.ceil(frames / calls)
+
+
+class Progress:
+    """Tells a user's function and a meter how far a run is."""
+
+    def __init__(self, options: TrackerOptions):
+        self.options = options
+        self.meter = _meter(options)
+
+    @property
+    def watched(self) -> bool:
+        """Return whether progress is shown anywhere."""
+        silent = type(self.meter) is Meter
+        return self.options.progress_callback is not None or not silent
+
+    def start(self, total: int) -> None:
+        """Begin."""
+        self.total = max(total, 1)
+        self.meter.start(self.options.progress_desc, self.total)
+
+    def show(self, done: int) -> None:
+        """Show how many of the frames are done."""
+        self.meter.show(done)
+        callback = self.options.progress_callback
+        if callback is None:
+            return
+        if needed_arguments(callback) > 1:  # f(step, total), else f(fraction)
+            callback(done, self.total)
+        else:
+            callback(done / self.total)
+
+    def stop(self) -> None:
+        """End."""
+        self.meter.stop()
+
+
+def _meter(options: TrackerOptions) -> Meter:
+    """Return a meter, silent unless a style or a verbose configuration asks for one."""
+    settings = get_config()
+    kinds = {"tqdm": "rich", "simple": "text", "none": "silent"}
+    quiet = not settings.show_progress
+    kinds["auto"] = "silent" if quiet else "auto"
+    return make_meter(kinds[options.progress_style])
+
 
 # Smaller batches are worked on together: they need little memory, and apart they would
 # leave a device idle. Results do not depend on it.

@@ -248,7 +248,7 @@ resolution = 200               # nodes along the longer axis
 folder = "out"                 # relative to this file
 store = "zarr"                 # or h5, pvd: exported from it when the run ends
 formats = ["vtp", "series"]    # exports after the run; also h5, npz, csv
-reports = true                 # text reports
+reports = true                 # analysis_summary.txt
 page = true                    # report.html
 """
 CHANNEL = """\

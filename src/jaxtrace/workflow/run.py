@@ -16,8 +16,8 @@ from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.io.convert import export_store
 from jaxtrace.io.store import open_store
 from jaxtrace.io.vtk_export import export_trajectory_to_vtk
-from jaxtrace.reports import generate_performance_report, generate_summary_report
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.reports import generate_summary_report
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.workflow.case import CASE_FILE, Case, load_case, write_case
 from jaxtrace.workflow.prepare import (
     Plan,
@@ -256,21 +256,17 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
     if case.output.reports:
         density = {one.method: one.facts() for one in maps}
         notes = {"notes": outcome.notes} if outcome.notes else {}
-        outcome.files += [
-            generate_summary_report(
-                plan.field,
-                trajectory,
-                statistics,
-                seeding,
-                density,
-                notes,
-                output_dir=case.folder,
-                filename="enhanced_analysis_summary.txt",
-            ),
-            generate_performance_report(
-                trajectory, plan.field, outcome.seconds, output_dir=case.folder
-            ),
-        ]
+        report = generate_summary_report(
+            plan.field,
+            trajectory,
+            statistics,
+            seeding,
+            density,
+            notes,
+            output_dir=case.folder,
+            timing_info=outcome.seconds,
+        )
+        outcome.files.append(report)
     if case.output.page:
         page = write_page(
             case.folder / PAGE_FILE,

@@ -22,7 +22,7 @@ from jaxrig.settings import (
 from jaxrig.static import freeze, thaw
 from jaxtrace import settings
 from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
-from jaxtrace.analysis.kde import BANDWIDTH_RULES
+from jaxtrace.analysis.estimators import BANDWIDTH_RULES
 from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
 from jaxtrace.integrators import METHODS

@@ -39,13 +39,6 @@ from jaxtrace.tracking.simulate import first_instant, make_dynamics
 GYRE = [[0.5, 0.5], [1.2, 0.3]]
 
 
-@pytest.fixture
-def double():
-    configure(dtype="float64")
-    yield
-    reset_config()
-
-
 @pytest.mark.usefixtures("double")
 @pytest.mark.slow  # compiles a program of its own
 def test_the_gradient_is_that_of_neighbors():
@@ -189,9 +182,6 @@ class Slices:
         values = np.stack([-rate * y, rate * x, 0 * x], -1)[:, :, None]
         return values.astype(np.float32)
 
-    def read_slice(self, index):
-        return self.geometry, self.read(index)
-
 
 @pytest.mark.slow  # many programs
 def test_a_streamed_field_gives_what_the_whole_one_does():
@@ -201,7 +191,8 @@ def test_a_streamed_field_gives_what_the_whole_one_does():
     whole = make_grid_field(values, axes, slices.times)
     limit = 4 * 4 * values[0].nbytes / 1024**3
     streamed = stream_slices(
-        slices,
+        slices.times,
+        slices.read,
         make_grid_field(values[0], axes),
         lambda v: np.asarray(make_grid_field(v, axes).values[0]),
         slice_bytes=values[0].nbytes,
@@ -243,10 +234,10 @@ def test_nothing_in_nothing_out():
     ("options", "message"),
     [
         ({"n_steps": 3, "dt": 0.1}, "n_steps=3 and dt=0.1: give one"),
-        ({"n_steps": 0}, "n_steps=0"),
-        ({"dt": 0.0}, "dt=0.0 must be finite and above 0"),
-        ({"tolerance": -1.0}, "tolerance=-1.0"),
-        ({"batch_size": 0}, "batch_size=0"),
+        ({"n_steps": 0}, "n_steps is 0"),
+        ({"dt": 0.0}, "dt is 0.0: give a number above 0"),
+        ({"tolerance": -1.0}, "tolerance is -1.0"),
+        ({"batch_size": 0}, "batch_size is 0"),
         ({"dtype": "float64"}, "float64 is off"),
     ],
 )
@@ -370,22 +361,6 @@ def test_a_plane_is_told_apart_in_the_plane_only():
     np.testing.assert_allclose(flat, np.zeros((2, 1)), atol=1e-6)
     deep = ftle(shear, (*axes, [0.5]), 0.0, 1.0, n_steps=100)
     np.testing.assert_allclose(deep, np.full((2, 1, 1), 2.0), rtol=1e-5)
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_gridded_data_come_close_to_the_formula():
-    x, y, t = np.linspace(0, 2, 81), np.linspace(0, 1, 41), np.linspace(0, 5, 51)
-    field = DoubleGyre()
-    nodes = np.stack([a.ravel() for a in np.meshgrid(x, y, indexing="ij")], 1)
-    values = [np.asarray(field.sample_at_positions(nodes, s)) for s in t]
-    gridded = make_grid_field(
-        np.stack(values).reshape(51, 81, 41, 1, 3), (x, y, np.zeros(1)), t
-    )
-    axes = np.linspace(0.11, 1.87, 9), np.linspace(0.13, 0.91, 6)
-    found = ftle(gridded, axes, 0.0, 5.0, n_steps=100)
-    exact = ftle(field, axes, 0.0, 5.0, n_steps=100)
-    assert np.sqrt(np.mean((found - exact) ** 2)) < 0.02
-    assert np.corrcoef(found.ravel(), exact.ravel())[0, 1] > 0.98
 
 
 @pytest.mark.usefixtures("double")

@@ -1,26 +1,15 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import gaussian_kde
 
 from jaxtrace.analysis import KDEEstimator
-from jaxtrace.analysis.kde import rule_bandwidth
+from jaxtrace.analysis.estimators import rule_bandwidth
 from jaxtrace.config import configure, reset_config
 from trace_densities import clustered, integral, naive_kde
 
 RNG = np.random.default_rng(2)
 CLOUD = RNG.standard_normal((200, 3)) * [1.0, 2.0, 0.5] + [3.0, -1.0, 0.0]
-
-
-@pytest.mark.parametrize("dims", [2, 3])
-@pytest.mark.parametrize("rule", ["scott", "silverman"])
-@pytest.mark.slow  # compiles a program of its own
-def test_bandwidth_rules(rule, dims):
-    spread = float(np.std(CLOUD[:, :dims], axis=0, ddof=1).mean())
-    factor = {"scott": 1.0, "silverman": (4 / (dims + 2)) ** (1 / (dims + 4))}[rule]
-    h = KDEEstimator(CLOUD[:, :dims], bandwidth_rule=rule).h
-    assert h == pytest.approx(spread * factor * 200 ** (-1 / (dims + 4)))
 
 
 @pytest.mark.parametrize("dims", [2, 3])
@@ -146,17 +135,6 @@ def test_grid_normalizations():
     np.testing.assert_allclose(grid(False)[0], 200 * h**2 * pdf, rtol=1e-6)
 
 
-@pytest.mark.slow  # compiles a program of its own
-def test_evenly_spread_particles_have_relative_density_one():
-    side = (np.arange(30) + 0.5) / 30
-    lattice = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    estimator = KDEEstimator(
-        lattice, 0.04, normalize="relative", bounds=((0, 1), (0, 1)), resolution=21
-    )
-    density = estimator.evaluate_2d()[2]
-    np.testing.assert_allclose(density[8:13, 8:13], 1, rtol=1e-3)
-
-
 def test_absorbed_particles_do_not_count():
     holes = np.concatenate([CLOUD, np.full((20, 3), np.nan)])[RNG.permutation(220)]
     points = CLOUD[:10] + 0.1
@@ -175,21 +153,6 @@ def test_a_far_origin_loses_nothing():
     wanted = KDEEstimator(CLOUD).evaluate(points)
     found = KDEEstimator(CLOUD + 5e6).evaluate(points + 5e6)
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_inputs_of_every_kind():
-    points = CLOUD[:4]
-    wanted = KDEEstimator(CLOUD).evaluate(points)
-    found = KDEEstimator(jnp.asarray(CLOUD)).evaluate(jnp.asarray(points))
-    np.testing.assert_allclose(found, wanted, rtol=1e-4)
-    np.testing.assert_allclose(
-        KDEEstimator(CLOUD.tolist()).evaluate(points[0].tolist()), wanted[:1], rtol=1e-4
-    )
-    whole = KDEEstimator(np.arange(12).reshape(6, 2))
-    assert whole.evaluate([[4, 5]]).dtype == np.float32
-    assert np.isnan(whole.evaluate([[np.nan, 0.0]])[0])
-    assert whole.evaluate(np.zeros((0, 2))).shape == (0,)
 
 
 @pytest.mark.slow  # compiles a program of its own

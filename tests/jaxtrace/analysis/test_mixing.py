@@ -10,7 +10,7 @@ from jaxtrace.analysis import (
     residence_times,
 )
 from jaxtrace.analysis.mixing import close_pairs, start_separations
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 RATE = 0.7

@@ -6,7 +6,7 @@ import pytest
 
 from jaxtrace.analysis import SPHDensityEstimator
 from jaxtrace.analysis.density import KERNELS
-from jaxtrace.analysis.sph import (
+from jaxtrace.analysis.estimators import (
     adaptive_lengths,
     default_smoothing_length,
     fixed_length,
@@ -247,15 +247,6 @@ def test_default_length_follows_the_extent(scale):
     many = np.concatenate([corners, np.full((1598, 2), scale)])
     assert default_smoothing_length(many) == pytest.approx(2 * 3 * scale / 40)
     assert default_smoothing_length(corners) == pytest.approx(0.1 * 3 * scale)
-
-
-@pytest.mark.parametrize("n", [7, 59])
-@pytest.mark.parametrize("dims", [2, 3])
-@pytest.mark.slow  # compiles a program of its own
-def test_adaptive_lengths_equal_the_naive_ones(dims, n):
-    positions = clustered(60, dims)
-    lengths = adaptive_lengths(positions, n)
-    np.testing.assert_allclose(lengths, naive_adaptive_lengths(positions, n))
 
 
 def test_wrong_lengths_are_refused():

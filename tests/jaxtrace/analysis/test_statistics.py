@@ -7,7 +7,7 @@ from jaxtrace.analysis.statistics import (
     mixing_efficiency,
     validate_trajectory_data,
 )
-from jaxtrace.tracking.trajectory import Trajectory
+from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 SEEDS = np.random.default_rng(3).random((50, 3))

@@ -1,31 +1,16 @@
 """Meshes that change: every slice on its own mesh, blended in time."""
 
-from typing import Any
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtrace.fields.changing_mesh import MeshSlice, make_changing_field
 from trace_meshes import SIX, lattice, split, warp
+from trace_series import SLOPE, ask
 
 pytestmark = pytest.mark.slow  # compiles programs of its own
 
-SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 COUNT = 800
-
-
-@jax.jit
-def answer(field, x, instant, cell_hint):
-    return field.velocity(x, instant, cell_hint)
-
-
-def ask(field, x, t: Any = 0.0, cell_hint=None):
-    x = jnp.asarray(x, np.float32)
-    instant = jax.tree.map(jnp.asarray, field.instant(np.asarray(t, np.float64)))
-    cell_hint = field.start(x) if cell_hint is None else cell_hint
-    return answer(field, x, instant, cell_hint)
 
 
 def at(shape, factor, seed=0):

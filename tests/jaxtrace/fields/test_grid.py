@@ -16,8 +16,8 @@ from jaxtrace.fields.grid import (
     StructuredGridSampler,
     make_grid_field,
 )
+from trace_series import linear
 
-SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
 EVEN = [np.linspace(-1, 1, 9), np.linspace(0, 3, 6), np.linspace(5, 6, 4)]
 UNEVEN = [np.array([-1, -0.9, 0, 0.3, 1.0]), np.array([0, 2.5, 3]), EVEN[2] ** 2]
 PLANE = [EVEN[0], UNEVEN[1], np.array([0.25])]
@@ -28,10 +28,6 @@ AXES = {"even": EVEN, "uneven": UNEVEN, "plane": PLANE, "line": LINE}
 @jax.jit
 def answer(field, x, instant):
     return field.velocity(x, instant, ())[0]
-
-
-def linear(x):
-    return x @ SLOPE + [1.0, -2.0, 0.5]
 
 
 def nodes(axes):
@@ -69,37 +65,12 @@ def test_linear_fields_are_exact(name):
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_linear_fields_are_exact_to_double_rounding(name):
-    axes = AXES[name]
-    x = places(axes)
-    with jax.enable_x64(True):
-        found = make_grid_field(linear(nodes(axes)), axes).sample(x)
-    assert found.dtype == np.float64
-    assert np.allclose(found, linear(x), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", AXES)
 def test_random_values_are_interpolated_as_scipy_does(name):
     axes = AXES[name]
     values, x = random_values(axes), places(axes, beyond=0.5)
     with jax.enable_x64(True):
         found = make_grid_field(values, axes).sample(x)
     assert np.allclose(found, oracle(axes, values, x), atol=1e-12)
-
-
-def test_slices_are_blended_between_their_instants():
-    times = np.array([0.0, 0.5, 2.0])
-    values, x = random_values(UNEVEN, 3), places(UNEVEN)
-    with jax.enable_x64(True):
-        field = make_grid_field(values, UNEVEN, times)
-        for t, (i, j, w) in {
-            0.2: (0, 1, 0.4),
-            1.25: (1, 2, 0.5),
-            9.0: (1, 2, 1),
-        }.items():
-            expected = oracle(UNEVEN, (1 - w) * values[i] + w * values[j], x)
-            assert np.allclose(field.sample_at_positions(x, t), expected, atol=1e-12)
-    assert field.time_bounds() == (0.0, 2.0)
 
 
 @pytest.mark.parametrize("interpolation", ["linear", "nearest", "cubic"])
@@ -312,16 +283,6 @@ def test_a_grid_in_time_is_sampled_as_scipy_does():
     assert field.get_time_bounds() == (0.0, 9.0)
     assert field.times is not None
     assert np.array_equal(field.times, TIMES)
-
-
-@pytest.mark.parametrize("outside", ["clamp", "periodic"])
-def test_the_velocities_come_back_as_they_were_given(outside):
-    field = StructuredGridSampler(MOVING, X, Y, Z, outside, times=TIMES)
-    assert np.array_equal(field.velocity_data, MOVING.astype(np.float32))
-    steady = StructuredGridSampler(STEADY[..., :2], X, Y, Z, outside)
-    assert steady.velocity_data.shape == (4, 5, 3, 3)
-    assert np.array_equal(steady.velocity_data[..., :2], STEADY[..., :2].astype("f4"))
-    assert np.all(np.asarray(steady.velocity_data)[..., 2] == 0)
 
 
 @pytest.mark.parametrize(

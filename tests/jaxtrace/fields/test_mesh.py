@@ -1,7 +1,5 @@
 """Mesh fields against shape functions written naively, at places inside and out."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -25,30 +23,9 @@ from trace_meshes import (
     split,
     warp,
 )
+from trace_series import TRACED, answer, ask, linear
 
 COUNT = 600  # places asked for at a time: one shape, one program
-SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
-
-
-def linear(x):
-    return x @ SLOPE + [1.0, -2.0, 0.5]
-
-
-TRACED = []
-
-
-@jax.jit
-def answer(field, x, instant, cell_hint):
-    TRACED.append(x.shape)
-    return field.velocity(x, instant, cell_hint)
-
-
-def ask(field, x, t: Any = 0.0, cell_hint=None, dtype: Any = np.float32):
-    x = jnp.asarray(x, dtype)
-    instant = jax.tree.map(jnp.asarray, field.instant(np.asarray(t, np.float64)))
-    cell_hint = field.start(x) if cell_hint is None else cell_hint
-    velocity, cell_hint = answer(field, x, instant, cell_hint)
-    return np.asarray(velocity), cell_hint
 
 
 def mesh(name, size=(4, 5, 4)):

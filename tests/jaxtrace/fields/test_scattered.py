@@ -9,23 +9,10 @@ from scipy.spatial import ConvexHull, KDTree
 
 from jaxtrace.fields.mesh import MeshField
 from jaxtrace.fields.scattered import NearestField, make_scattered_field, triangulate
+from trace_meshes import boundary_faces
+from trace_series import SLOPE, answer, ask
 
 pytestmark = pytest.mark.slow  # compiles programs of its own
-
-SLOPE = np.array([[1.0, 0.3, -0.2], [0.5, -1.0, 0.7], [-0.4, 0.2, 0.6]])
-
-
-@jax.jit
-def answer(field, x, instant, cell_hint):
-    return field.velocity(x, instant, cell_hint)
-
-
-def ask(field, x, t=0.0, cell_hint=None):
-    x = jnp.asarray(x, np.float32)
-    instant = jax.tree.map(jnp.asarray, field.instant(np.float64(t)))
-    cell_hint = field.start(x) if cell_hint is None else cell_hint
-    velocity, cell_hint = answer(field, x, instant, cell_hint)
-    return np.asarray(velocity), cell_hint
 
 
 def cloud(count=150, seed=0):
@@ -66,7 +53,7 @@ def test_points_on_a_lattice_leave_no_holes():
     velocity, cell_hint = ask(field, x)
     assert np.all(np.asarray(cell_hint) >= 0)
     np.testing.assert_allclose(velocity, x @ SLOPE, atol=3e-6)
-    assert field.boundary_faces.areas.sum() == pytest.approx(6, rel=1e-5)
+    assert boundary_faces(field).areas.sum() == pytest.approx(6, rel=1e-5)
 
 
 def test_the_nearest_point_is_the_nearest():

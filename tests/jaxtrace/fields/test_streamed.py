@@ -13,9 +13,6 @@ class SliceReader:
         self.values, self.times = noise_values(), TIMES
         self.read_slices: list[int] = []
 
-    def __len__(self) -> int:
-        return len(self.times)
-
     def read(self, index: int) -> np.ndarray:
         self.read_slices.append(index)
         return self.values[index]
@@ -29,7 +26,8 @@ def streamed(window: int) -> tuple[StreamedField, SliceReader]:
     slices = SliceReader()
     one = slices.values[0].nbytes
     field = stream_slices(
-        slices,
+        slices.times,
+        slices.read,
         make_grid_field(slices.values[0], AXES),
         pack,
         slice_bytes=one,
@@ -77,12 +75,11 @@ def test_a_window_that_is_too_small_is_refused():
 def test_a_failed_read_is_raised_where_it_is_needed():
     slices = SliceReader()
     first = make_grid_field(slices.values[:4], AXES, TIMES[:4])
-    field = StreamedField(slices, first, pack)
 
     def broken(index):
         raise OSError(f"slice {index} cannot be read")
 
-    slices.read = broken
+    field = StreamedField(slices.times, broken, first, pack)
     with pytest.raises(OSError, match="cannot be read"):
         track(field)
 

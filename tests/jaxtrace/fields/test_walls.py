@@ -9,14 +9,21 @@ from scipy.optimize import minimize
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.fields.topology import make_mesh
 from jaxtrace.fields.walls import (
-    boundary_patches,
     closest_point,
     closest_wall,
     first_wall,
     inward_normals,
     make_walls,
 )
-from trace_meshes import SIX, lattice, plane_lattice, split, warp
+from trace_meshes import (
+    SIX,
+    boundary_faces,
+    boundary_patches,
+    lattice,
+    plane_lattice,
+    split,
+    warp,
+)
 
 
 def box():
@@ -245,7 +252,7 @@ def test_paths_that_are_no_numbers_are_let_through():
 
 
 def test_boundary_faces_cover_the_box():
-    faces = warped_box("tetra").boundary_faces
+    faces = boundary_faces(warped_box("tetra"))
     assert faces.areas.sum() == pytest.approx(2 * (2 + 0.5 + 1), rel=1e-5)
     centers = faces.corners.mean(1)
     assert np.all(((SIZE / 2 - centers) * faces.normals).sum(1) > 0)

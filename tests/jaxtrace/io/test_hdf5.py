@@ -33,7 +33,7 @@ def test_one_array_of_all_steps(tmp_path):
     path = write(tmp_path / "a.h5", velocity=VALUES, times=[0.5, 1.5, 4.0], **AXES)
     check(open_hdf5_slices(path), (0.5, 1.5, 4.0))
     other = write(tmp_path / "b.h5", wind=VALUES, **AXES)
-    check(open_hdf5_slices(str(other), dataset="wind"))
+    check(open_hdf5_slices(str(other), velocity_field_name="wind"))
 
 
 @pytest.mark.parametrize("form", ["t{:04d}", "t{:03d}", "t{:05d}", "step_{}", "{}"])
@@ -80,7 +80,7 @@ def test_missing_arrays_list_what_there_is(tmp_path):
     with pytest.raises(ValueError, match=r"a\.h5: no .*'velocity'.* pressure, rho"):
         open_hdf5_slices(path)
     with pytest.raises(ValueError, match=r"must be \(T, Nx, Ny, Nz, C\).* \(1,\)"):
-        open_hdf5_slices(path, dataset="rho")
+        open_hdf5_slices(path, velocity_field_name="rho")
     steps = write(tmp_path / "b.h5", t0000__rho=[1.0])
     with pytest.raises(ValueError, match=r"b\.h5: no dataset or group"):
         open_hdf5_slices(steps)

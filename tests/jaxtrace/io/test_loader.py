@@ -67,15 +67,6 @@ def test_where_the_field_comes_from(pattern):
     assert len(info["files"]) == 5
 
 
-def test_a_field_for_compiled_code_is_that_of_the_documented_call(pattern):
-    loaded = load_field(pattern, max_time_steps=3)
-    found = loaded.field.sample_at_positions(PLACES, 0.25)
-    np.testing.assert_allclose(found, files.linear(PLACES) * 3.5, rtol=1e-5)
-    assert (loaded.scheme, loaded.streamed) == ("trilinear", False)
-    assert len(loaded.slices) == 3
-    assert loaded.notes[0] == "velocity: velocity"
-
-
 def test_a_grid_stays_a_grid(tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("the nodes of a grid are not listed")
@@ -97,15 +88,6 @@ def test_points_without_cells_are_interpolated_between(tmp_path):
     inside = points[:8].mean(0, keepdims=True)
     found = loaded.field.sample_at_positions(inside, 0.0)
     np.testing.assert_allclose(found, files.linear(inside), rtol=1e-4)
-
-
-def test_slices_are_chosen_by_time(pattern):
-    chosen = whole(pattern, time_range=(0.05, 0.45), max_time_steps=2)
-    np.testing.assert_allclose(chosen.times, [0.1, 0.4], rtol=1e-6)
-    late = whole(pattern, skip_initial_timesteps=3, velocity_field_name="velocity")
-    np.testing.assert_allclose(late.times, [0.3, 0.4], rtol=1e-6)
-    with pytest.raises(TypeError, match="did you mean 'time_source'"):
-        load_optimized_dataset(pattern, time_sources="name")
 
 
 def test_rules_are_passed_to_the_field(pattern):
@@ -214,13 +196,6 @@ def test_what_cannot_be_streamed_says_so(tmp_path, limit):
         load_optimized_dataset(pattern).sample_at_positions(PLACES, 0.4)
     with pytest.raises(ValueError, match="leave out discard_boundary_layers"):
         load_optimized_dataset(pattern, discard_boundary_layers=True)
-    with pytest.raises(ValueError, match="spatial_interpolation='nearest'"):
-        load_optimized_dataset(pattern, spatial_interpolation="nearest")
-    points = np.random.default_rng(0).uniform(size=(60, 3))
-    cloud = write_points(tmp_path / "cloud.vtu", points, points)
-    limit(60 * 12)
-    with pytest.raises(ValueError, match="points without cells are not streamed"):
-        load_optimized_dataset(cloud)
 
 
 @pytest.mark.slow  # compiles a program of its own

@@ -66,23 +66,6 @@ def test_cell_values_skip_cells_of_lower_dimension():
     )
 
 
-def test_slices_of_a_mesh(tmp_path):
-    for index in (1, 2):
-        data = hexahedra()
-        data["velocity"] = index * linear(data.points)
-        write_xml(data, tmp_path / f"a_{index}.vtu")
-    slices = open_slices(tmp_path)
-    assert len(slices) == 2
-    mesh = slices.read_slice(0)[0]
-    assert isinstance(mesh, Cells)
-    values = slices.read(1)
-    assert values.dtype == np.float32
-    np.testing.assert_allclose(values, 2 * linear(mesh.points), rtol=1e-6)
-    assert slices.read_slice(0)[0] is mesh
-    assert slices.describe()[0] == "velocity: velocity"
-    assert slices.describe()[1] == "times: the number in the file name"
-
-
 def test_slices_of_a_grid_with_values_on_cells(tmp_path):
     data = image((3, 4, 5))
     del data.point_data["velocity"]

@@ -77,17 +77,6 @@ def test_polygons_are_split_into_triangles_and_known_cells_are_not():
     assert split_exotic(grid) is grid
 
 
-def test_an_image_becomes_axes_with_x_as_the_first_index():
-    snapshot = snapshot_of(image((3, 4, 5)), "a")
-    grid = snapshot.geometry
-    assert isinstance(grid, GridAxes)
-    values = snapshot.arrays["velocity"]
-    assert values.shape == (3, 4, 5, 3)
-    for i, j, k in [(2, 0, 0), (0, 3, 0), (0, 0, 4), (1, 2, 3)]:
-        here = np.array([[grid.x[i], grid.y[j], grid.z[k]]])
-        np.testing.assert_allclose(values[i, j, k], linear(here)[0], rtol=1e-12)
-
-
 def test_descending_rectilinear_axes_are_turned_with_points_and_cells():
     x, y, z = np.array([5.0, 2, 1]), np.array([0.0, 1]), np.array([3.0, 4])
     grid = pyvista.RectilinearGrid(x, y, z)

@@ -198,14 +198,6 @@ def test_arrays_not_asked_for_are_known_but_not_read(tmp_path):
     assert set(snapshot.available) == {"velocity", "pressure"}
 
 
-def test_multiblock_files_are_one_mesh(tmp_path):
-    path = tmp_path / "a.vtm"
-    pyvista.MultiBlock([hexahedra((2, 2, 2)), hexahedra((3, 2, 2))]).save(path)
-    snapshot = read_snapshot(path)
-    assert isinstance(snapshot.geometry, Cells)
-    assert snapshot.geometry.n_cells == 3
-
-
 CUTS = [0.02, 0.2, 0.4, 0.55, 0.7, 0.85, 0.95]
 
 

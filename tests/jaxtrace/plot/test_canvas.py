@@ -7,7 +7,6 @@ import pytest
 
 from jaxrig.report import Points, Report, Text, png_from_array
 from jaxtrace.plot.canvas import (
-    blend_colors,
     particle_canvas,
     shade_map,
     trajectory_section,
@@ -105,11 +104,6 @@ def test_a_map_is_laid_over_the_axes_the_right_way_up():
 def test_backgrounds(background):
     part = particle_canvas(uniform([0, 0, 0], SEEDS, TIMES), background=background)
     assert "<img" in part.html("s--")
-
-
-def test_colors_are_blended_from_stop_to_stop():
-    colors = blend_colors(("#000000", "#804020", "#ffffff"), 2)
-    assert colors == ["#000000", "#402010", "#804020", "#c0a090", "#ffffff"]
 
 
 def test_the_page_keeps_within_its_size():

@@ -10,8 +10,11 @@ import pytest
 from matplotlib.image import imread
 
 from jaxrig.report import png_from_array
-from jaxtrace.plot.animate import animate_trajectory
-from jaxtrace.plot.films import encode_video_from_frames, render_frames
+from jaxtrace.plot.films import (
+    animate_trajectory,
+    encode_video_from_frames,
+    render_frames,
+)
 from trace_records import absorbing_channel, uniform
 
 FLOW = uniform([1, 0, 0], np.zeros((1, 3)), np.linspace(0, 1, 5))
@@ -175,20 +178,6 @@ def test_absent_particles_are_gaps():
     record = absorbing_channel(1.0, 1.0, [0.0, 0.9], [0.0, 0.5])
     figure = animate_trajectory(record, max_points=2)
     np.testing.assert_array_equal(figure.frames[1].data[0].x, [0.5, np.nan])
-
-
-def test_style_reaches_the_figure():
-    figure = animate_trajectory(
-        SLANTED,
-        marker_size=5,
-        marker_color="red",
-        width=300,
-        height=200,
-        title="A",
-    )
-    assert (figure.data[0].marker.size, figure.data[0].marker.color) == (5, "red")
-    layout = figure.layout
-    assert (layout.width, layout.height, layout.title.text) == (300, 200, "A")
 
 
 def test_a_missing_plotly_is_named(monkeypatch):

@@ -30,12 +30,6 @@ def end(*args, **options):
 AXES = [np.linspace(0, 1, 5)] * 3
 
 
-@pytest.fixture
-def double():
-    with jax.enable_x64(True):
-        yield
-
-
 def waves(positions, t):
     """A flow to put on a grid."""
     x, y, z = np.asarray(positions).T

@@ -154,12 +154,6 @@ def test_a_seed_that_is_nowhere_starts_an_empty_slot():
     assert np.isfinite(particles.velocity).all()
 
 
-@pytest.fixture
-def double():
-    with jax.enable_x64(True):
-        yield
-
-
 def gyre_seeds(count):
     seeds = cloud(count)
     seeds[:, 0] *= 2

@@ -13,8 +13,7 @@ from jaxtrace.tracking import run
 from jaxtrace.tracking import tracker as tracker_module
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.options import Progress, TrackerOptions
-from jaxtrace.tracking.tracker import create_tracker
+from jaxtrace.tracking.tracker import Progress, TrackerOptions, create_tracker
 from trace_flows import (
     AXES,
     TIMES,
@@ -112,13 +111,6 @@ def test_uncompiled_runs_give_the_same():
     assert not got.metadata["jax_compiled"]
 
 
-def test_backward_tracking_returns():
-    start = 0.3 + 0.4 * seeds()
-    forward = track(start=start, span=(0.0, 0.5), dt=None)
-    back = track(start=forward.positions[-1], span=(0.5, 0.0), dt=None)
-    np.testing.assert_allclose(back.positions[-1], start, atol=1e-4)
-
-
 def test_the_documents_call_ends_at_the_documented_time():
     tracker = create_tracker("rk4", UniformFlow(1.0), None)
     with pytest.warns(UserWarning, match=r"dt=0\.005 is larger .* 0\.00266"):
@@ -131,12 +123,6 @@ def test_the_documents_call_ends_at_the_documented_time():
     assert got.positions.shape == (1500, 1, 3)
     assert got.times[-1] == 4.0
     np.testing.assert_allclose(got.positions[-1, 0], [4.0, 0, 0], rtol=1e-5)
-
-
-def test_frames_follow_from_dt_alone():
-    tracker = create_tracker("rk4", UniformFlow(1.0), None)
-    got = tracker.track_particles(np.zeros((2, 3)), (0.0, 1.0), dt=0.1)
-    assert got.positions.shape == (11, 2, 3)
 
 
 def test_frames_follow_the_slices_when_nothing_is_said():

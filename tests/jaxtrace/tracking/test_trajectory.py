@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.analysis import residence_times
-from jaxtrace.tracking.trajectory import (
-    Trajectory,
-    as_floats,
-    as_paths,
-    merge_trajectories,
-)
+from jaxtrace.trajectory import Trajectory, as_floats, as_paths, merge_trajectories
 from jaxtrace.types import ParticleStatus
 from trace_records import absorbing_channel, recycling_channel, uniform
 

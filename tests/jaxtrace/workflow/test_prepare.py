@@ -141,18 +141,3 @@ def test_a_whole_plan_from_files(tmp_path):
     assert made.time_span == (0.0, 1.0)
     assert len(made.seeds) == 8
     np.testing.assert_array_equal(made.domain.hi, [2, 1, 1])
-
-
-def test_a_tracker_has_the_options_of_the_case():
-    table = {"integrator": "euler", "batch_size": 7, "error_tolerance": 1e-3, "seed": 5}
-    made = case(tracking=table, particles={"bounds": [0, 1, 0, 1]})
-    tracker = prepare.make_tracker(made, prepare.make_plan(made))
-    assert tracker.integrator == "euler"
-    assert tracker.options.adaptive_dt
-    assert (tracker.options.batch_size, tracker.options.seed) == (7, 5)
-
-
-def test_seeding_in_words_leaves_out_nothing_given():
-    words = prepare.describe_seeding(case(particles={"concentrations": [1, 2, 3]}))
-    assert words["concentrations"] == (1, 2, 3)
-    assert "bounds" not in words

@@ -8,16 +8,17 @@ from jaxrig.report.images import png_size
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import box_bounds
 from jaxtrace.workflow.case import read_case
-from jaxtrace.workflow.ftle import compute_ftle, plane_axes, save_ftle
 from jaxtrace.workflow.results import (
+    compute_ftle,
     draw,
     estimate,
     figure_parts,
     flow_slab,
     moving_section,
+    plane_axes,
     plane_slab,
     rate_rows,
-    save_maps,
+    save_ftle,
     write_page,
 )
 from jaxtrace.workflow.selftest import TRIALS
@@ -91,17 +92,6 @@ def test_slabs_scale_with_the_domain():
     assert flow_slab(Density(), None, box_bounds([0, 0, 0, 1])) is None
 
 
-def test_maps_are_saved_by_name(tmp_path):
-    maps, _ = estimate(Density(resolution=10), CLOUD, BOX, "xy")
-    with np.load(save_maps(maps, tmp_path / "density.npz")) as found:
-        assert set(found) == {
-            f"{method}_xy_{part}"
-            for method in ("kde", "sph")
-            for part in ("x", "y", "density")
-        }
-        np.testing.assert_array_equal(found["kde_xy_density"], maps[0].values)
-
-
 pytest.importorskip("matplotlib")
 BOX_PICTURES = box_bounds([[0, 0, 0], [1, 1, 1]])
 PATHS = recycling_channel(1.0, 1.0, np.linspace(0, 0.9, 5), np.linspace(0, 2, 9))
@@ -127,13 +117,6 @@ def test_all_of_them(tmp_path):
     ]
     for path in files:
         assert min(png_size(path.read_bytes())) > 100
-
-
-def test_none_and_one(tmp_path):
-    assert drawn(tmp_path, ()) == []
-    assert [path.name for path in drawn(tmp_path, ("particles",))] == [
-        "final_particles.png"
-    ]
 
 
 BOX_PAGE = box_bounds([[0, -1, -1], [1, 1, 1]])

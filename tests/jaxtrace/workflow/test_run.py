@@ -52,8 +52,7 @@ def test_everything_is_written(case):
         "density_sph.png",
         "trajectory.vtp",
         "trajectory.pvd",
-        "enhanced_analysis_summary.txt",
-        "performance_report.txt",
+        "analysis_summary.txt",
         "report.html",
     }
     assert all(path.exists() for path in outcome.files)

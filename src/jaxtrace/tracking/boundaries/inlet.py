@@ -51,14 +51,25 @@ def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, 
 
 
 def make_channel(
-    box: Box, axis: int, forward: bool, inlet: str, outlet: str, entry: Any = None
+    bounds: Any,
+    flow_axis: Any,
+    planes: tuple[Any, Any],
+    inlet: str,
+    outlet: str,
+    entry: Callable[[Box, int, bool], AbstractEntry] | None = None,
 ) -> ChannelBoundary:
-    """Return a channel of this box with these rules at its ends."""
+    """Return a channel between two planes with rules at its ends.
+
+    `entry(box, axis, forward)` makes what says where newcomers start.
+    """
+    axis = axis_number(flow_axis)
+    box, forward = channel_ends(bounds, axis, *planes)
     for rule in (inlet, outlet):
         check_choice("end", rule, get_args(Rule))
     mirrors = tuple(a for a in range(3) if a != axis and box.active[a])
     ends = cast(Rule, inlet), cast(Rule, outlet)
-    return ChannelBoundary(box.lo, box.hi, entry, axis, forward, *ends, mirrors)
+    newcomers = None if entry is None else entry(box, axis, forward)
+    return ChannelBoundary(box.lo, box.hi, newcomers, axis, forward, *ends, mirrors)
 
 
 def face_entry(
@@ -107,19 +118,14 @@ def direction(flow_direction: str) -> tuple[str, str]:
 
 
 def recycling_channel(
-    bounds: Any,
-    flow_axis: Any,
-    planes: tuple[Any, Any],
-    inlet: str,
-    distribution: str,
-    concentrations: Any,
-    seed: int,
+    bounds: Any, flow_axis: Any, planes: tuple[Any, Any], inlet: str, *lattice: Any
 ) -> ChannelBoundary:
-    """Return a channel whose outlet frees slots for newcomers."""
-    axis = axis_number(flow_axis)
-    box, forward = channel_ends(bounds, axis, *planes)
-    entry = face_entry(box, axis, forward, distribution, concentrations, seed)
-    return make_channel(box, axis, forward, inlet, "recycling", entry)
+    """Return a channel whose outlet frees slots for newcomers.
+
+    `lattice` is the distribution, the concentrations and the seed of `face_entry`.
+    """
+    entry = lambda *channel: face_entry(*channel, *lattice)
+    return make_channel(bounds, flow_axis, planes, inlet, "recycling", entry)
 
 
 def channel_boundary(
@@ -146,18 +152,9 @@ def channel_boundary(
     check_choice("outlet", outlet, OUTLETS)
     planes = direction(flow_direction)
     if (inlet, outlet) == ("continuous", "absorbing"):
-        return recycling_channel(
-            bounds,
-            flow_axis,
-            planes,
-            INLETS[inlet],
-            inlet_distribution,
-            concentrations,
-            seed,
-        )
-    axis = axis_number(flow_axis)
-    box, forward = channel_ends(bounds, axis, *planes)
-    return make_channel(box, axis, forward, INLETS[inlet], outlet)
+        lattice = (inlet_distribution, concentrations, seed)
+        return recycling_channel(bounds, flow_axis, planes, INLETS[inlet], *lattice)
+    return make_channel(bounds, flow_axis, planes, INLETS[inlet], outlet)
 
 
 def continuous_inlet_boundary_factory(
@@ -182,18 +179,12 @@ def continuous_inlet_boundary_factory(
     inlet, outlet = direction(flow_direction)
     if inlet_distribution is None:
         inlet_distribution = "uniform" if concentrations is None else "grid"
-    return recycling_channel(
-        bounds,
-        flow_axis,
-        (
-            inlet if inlet_position is None else inlet_position,
-            outlet if outlet_position is None else outlet_position,
-        ),
-        "returning",
-        inlet_distribution,
-        concentrations,
-        seed,
+    planes = (
+        inlet if inlet_position is None else inlet_position,
+        outlet if outlet_position is None else outlet_position,
     )
+    lattice = (inlet_distribution, concentrations, seed)
+    return recycling_channel(bounds, flow_axis, planes, "returning", *lattice)
 
 
 def inlet_outlet_boundary_factory(
@@ -210,11 +201,10 @@ def inlet_outlet_boundary_factory(
     With a generator every slot that gets free is used again: it is called with uniform
     numbers (N, 3) in [0, 1), one row per slot, and answers first positions (N, 3).
     """
-    axis = axis_number(inlet_axis)
-    box, forward = channel_ends(bounds, axis, inlet_position, outlet_position)
-    generator = inlet_particle_generator
+    generator, planes = inlet_particle_generator, (inlet_position, outlet_position)
     entry = None if generator is None else generated_entry(generator, seed)
-    return make_channel(box, axis, forward, "absorbing", "absorbing", entry)
+    ends = ("absorbing", "absorbing", entry and (lambda *_: entry))
+    return make_channel(bounds, inlet_axis, planes, *ends)
 
 
 def flow_through_boundary_factory(
