@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.clock import steady_clock
@@ -102,16 +102,13 @@ class UnstructuredField(Field):
         """Interpolate the given nodal values, or the field at time 0."""
         if nodal_values is None:
             return self.sample_at_positions(positions, 0.0)
-        return interpolate_nodal(self._frozen, positions, nodal_values)
-
-
-def interpolate_nodal(field: Any, positions: Any, nodal: Any) -> Float[Array, "n 3"]:
-    """Interpolate nodal values (N, 2 or 3) on the mesh of a given field."""
-    count = field.values.shape[-2]
-    if not isinstance(nodal, jax.Array):
-        nodal = check_values(nodal, count, None)[0]
-    if nodal.shape != (count, 3):
-        raise ValueError(f"nodal values of shape {nodal.shape}: give ({count}, 3)")
-    values = jnp.asarray(nodal).astype(field.values.dtype)[None]
-    fitted = eqx.tree_at(lambda f: (f.values, f.clock), field, (values, steady_clock()))
-    return fitted.sample_at_positions(positions, 0.0)
+        field, count = self._frozen, self._frozen.values.shape[-2]
+        if not isinstance(nodal_values, jax.Array):
+            nodal_values = check_values(nodal_values, count, None)[0]
+        if nodal_values.shape != (count, 3):
+            shape = nodal_values.shape
+            raise ValueError(f"nodal values of shape {shape}: give ({count}, 3)")
+        values = jnp.asarray(nodal_values).astype(field.values.dtype)[None]
+        parts = (values, steady_clock())
+        fitted = eqx.tree_at(lambda f: (f.values, f.clock), field, parts)
+        return fitted.sample_at_positions(positions, 0.0)

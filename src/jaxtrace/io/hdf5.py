@@ -26,17 +26,22 @@ _TIME_NAMES = ("times", "time")
 class H5Slices(Slices):
     """Slices of a series stored in HDF5, with the coordinates stored beside them.
 
-    `dataset` names one array (T, Nx, Ny, Nz, C) - or (T, N, C) on nodes - or a group
-    with an array per step named t0000, step_0 or 0; with several files it names the
-    array of each. Nodes are an array (N, 3) named positions, points or coordinates,
+    The velocity is one array (T, Nx, Ny, Nz, C) - or (T, N, C) on nodes - or a group
+    with an array per step named t0000, step_0 or 0; with several files, the array of
+    each. Nodes are an array (N, 3) named positions, points or coordinates,
     with cells in connectivity, cell_offsets and cell_types if there are any; a grid has
     the axes x, y and z, or grid_x, grid_y and grid_z. Nothing is kept open.
     """
 
     def __init__(
-        self, spec: PathSpec, dataset: str, dtype: str, allow_nan: bool
+        self,
+        spec: PathSpec,
+        *,
+        velocity_field_name: str = "velocity",
+        dtype: str = "float32",
+        allow_nan: bool = False,
     ) -> None:
-        self.dataset = dataset
+        self.dataset = velocity_field_name
         self._dtype, self._allow_nan = float_dtype(dtype), allow_nan
         self.files: tuple[Path, ...] = tuple(find_files(spec, EXTENSIONS))
         self._slices = self._find_slices()
@@ -203,21 +208,10 @@ def _find_points(root: Any) -> Cells | None:
     return None
 
 
-def open_hdf5_slices(
-    spec: PathSpec,
-    *,
-    velocity_field_name: str = "velocity",
-    dtype: str = "float32",
-    allow_nan: bool = False,
-) -> H5Slices:
-    """Open a series in HDF5; the velocity is a dataset or a group of steps."""
-    return H5Slices(spec, velocity_field_name, dtype, allow_nan)
-
-
 FORMAT = FileFormat(
     "hdf5",
     EXTENSIONS,
     ("h5py",),
     "one array of all steps, a group of steps, or a file per step",
-    open_hdf5_slices,
+    H5Slices,
 )

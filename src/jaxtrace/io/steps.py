@@ -286,10 +286,7 @@ class FileSteps:
         return join_snapshots([read_snapshot(file, names) for file in files])
 
 
-Steps = FileSteps | CaseSteps
-
-
-def open_steps(spec: PathSpec, time_source: str | None = None) -> Steps:
+def open_steps(spec: PathSpec, time_source: str | None = None) -> FileSteps | CaseSteps:
     """Return the steps of a file, glob, list, folder, collection or solver case."""
     steps = find_steps(spec)
     first = steps[0].files[0]

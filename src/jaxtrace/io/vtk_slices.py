@@ -19,7 +19,7 @@ from jaxtrace.io.geometry import (
     same_geometry,
 )
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
-from jaxtrace.io.steps import KNOWN_EXTENSIONS, PathSpec, Steps, open_steps
+from jaxtrace.io.steps import KNOWN_EXTENSIONS, PathSpec, open_steps
 from jaxtrace.io.velocity import (
     VelocityName,
     check_values,
@@ -79,17 +79,23 @@ def _disconnected(cells: Cells) -> bool:
 
 
 class VTKSlices(Slices):
-    """The velocity of a series of steps; an unchanged mesh is prepared once."""
+    """The velocity of a series of steps; an unchanged mesh is prepared once.
+
+    Opening finds the slices and their times; nothing else is read yet.
+    """
 
     def __init__(
         self,
-        steps: Steps,
-        velocity_name: VelocityName = None,
+        spec: PathSpec,
+        *,
+        velocity_field_name: VelocityName = None,
         dtype: str = "float32",
         allow_nan: bool = False,
         merge_points: bool | None = None,
+        time_source: str | None = None,
     ) -> None:
-        self._steps, self._name = steps, velocity_name
+        steps = open_steps(spec, time_source)
+        self._steps, self._name = steps, velocity_field_name
         self._choice: tuple[str, ...] | None = None
         self._dtype = float_dtype(dtype)
         self._allow_nan, self._merge = allow_nan, merge_points
@@ -149,24 +155,10 @@ class VTKSlices(Slices):
         return self._mesh
 
 
-def open_vtk(
-    spec: PathSpec,
-    *,
-    velocity_field_name: VelocityName = None,
-    dtype: str = "float32",
-    allow_nan: bool = False,
-    merge_points: bool | None = None,
-    time_source: str | None = None,
-) -> VTKSlices:
-    """Find the slices of a series and their times; nothing else is read yet."""
-    steps = open_steps(spec, time_source)
-    return VTKSlices(steps, velocity_field_name, dtype, allow_nan, merge_points)
-
-
 FORMAT = FileFormat(
     "vtk",
     KNOWN_EXTENSIONS,
     ("vtkmodules",),
     "VTK files, their collections, and cases of solvers that VTK reads",
-    open_vtk,
+    VTKSlices,
 )

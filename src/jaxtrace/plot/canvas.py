@@ -139,7 +139,7 @@ def blend_colors(stops: Sequence[str], between: int) -> list[str]:
 
 def _shape(across: Axis, up: Axis) -> float:
     """Return height over width where both axes have one scale."""
-    return (up.high - up.low) / (across.high - across.low)
+    return float((up.high - up.low) / (across.high - across.low))
 
 
 def _round_out(low: float, high: float) -> tuple[float, float]:

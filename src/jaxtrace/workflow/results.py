@@ -195,9 +195,12 @@ def draw(
             jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
     if "slice" in table.which:
         for one in cuts:
-            options = {"plane": "yz", "title": f"x = {place:.4g}"}
-            options["levels"] = table.slice_levels
-            options["cutoff"] = (table.slice_cutoff_min, table.slice_cutoff_max)
+            options = {
+                "plane": "yz",
+                "title": f"x = {place:.4g}",
+                "levels": table.slice_levels,
+                "cutoff": (table.slice_cutoff_min, table.slice_cutoff_max),
+            }
             grid = (one.x, one.y, one.values)
             jobs.append((f"slice_yz_{one.method}", plot_density_2d, grid, options))
     files = []
@@ -296,12 +299,6 @@ class FTLEMap:
     values: Float[np.ndarray, "across up"]
     t0: float
     T: float
-    level: float
-
-    @property
-    def title(self) -> str:
-        """What it shows, in words."""
-        return f"t = {self.t0:.4g} to {self.t0 + self.T:.4g}"
 
 
 def compute_ftle(case: Case) -> FTLEMap:
@@ -322,7 +319,7 @@ def compute_ftle(case: Case) -> FTLEMap:
         level = (box.lo[2] + box.hi[2]) / 2 if table.level is None else table.level
         x, y = plane_axes(box, table.resolution)
         values = ftle(field, (x, y), t0, T, level=float(level), dt=table.dt)
-    return FTLEMap(x, y, np.asarray(values), t0, T, float(level))
+    return FTLEMap(x, y, np.asarray(values), t0, T)
 
 
 def plane_axes(box: Box, resolution: int) -> tuple[np.ndarray, np.ndarray]:
@@ -353,7 +350,7 @@ def save_ftle(found: FTLEMap, folder: Path) -> list[Path]:
         found.values,
         (found.x, found.y),
         label="FTLE",
-        title=found.title,
+        title=f"t = {found.t0:.4g} to {found.t0 + found.T:.4g}",
         show=False,
         save_path=picture,
     )

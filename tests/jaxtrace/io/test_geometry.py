@@ -13,7 +13,6 @@ from jaxtrace.io.geometry import (
     cell_dimensions,
     cells_to_nodes,
     find_coincident,
-    gather,
     grid_cells_to_nodes,
     grid_order,
     grid_to_cells,
@@ -94,11 +93,6 @@ def test_only_the_cells_of_the_highest_dimension_stay():
     assert volume.points is mesh.points
 
 
-def test_keeping_every_cell_changes_nothing():
-    mesh = mixed()
-    assert keep_cells(mesh, np.ones(3, bool)) is mesh
-
-
 coordinates = hnp.arrays(
     np.float32, st.tuples(st.integers(1, 30), st.just(3)), elements=st.integers(-1, 1)
 )
@@ -134,11 +128,6 @@ def test_welded_cells_share_nodes():
     joined = find_coincident(points).join(lines)
     assert joined.connectivity.tolist() == [0, 1, 1, 2]
     assert joined.points[:, 0].tolist() == [0, 1, 2]
-
-
-def test_gather_is_the_mean_of_what_is_sent_and_zero_elsewhere():
-    means = gather(np.array([0, 2, 0]), np.array([[1.0, 2], [5, 6], [3, 4]]), 3)
-    assert means.tolist() == [[2, 3], [0, 0], [5, 6]]
 
 
 def naive_average(cells: Cells, values: np.ndarray) -> np.ndarray:
@@ -221,11 +210,6 @@ def test_joined_snapshots_keep_the_arrays_every_part_has():
 def test_arrays_of_different_width_are_not_the_same_array():
     whole = join_snapshots([part(0.0, u=np.ones((2, 3))), part(1.0, u=np.ones((2, 2)))])
     assert whole.arrays == {}
-
-
-def test_one_part_is_the_whole():
-    only = part(0.0)
-    assert join_snapshots([only]) is only
 
 
 def test_a_grid_becomes_a_mesh_with_its_values_in_place():

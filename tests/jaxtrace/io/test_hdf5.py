@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.io.geometry import Cells, GridAxes
-from jaxtrace.io.hdf5 import open_hdf5_slices
+from jaxtrace.io.hdf5 import H5Slices
 
 h5py = pytest.importorskip("h5py")
 VALUES = np.random.default_rng(0).normal(size=(3, 2, 4, 5, 3)).astype(np.float32)
@@ -31,9 +31,9 @@ def check(series, times=(0.0, 1.0, 2.0)):
 
 def test_one_array_of_all_steps(tmp_path):
     path = write(tmp_path / "a.h5", velocity=VALUES, times=[0.5, 1.5, 4.0], **AXES)
-    check(open_hdf5_slices(path), (0.5, 1.5, 4.0))
+    check(H5Slices(path), (0.5, 1.5, 4.0))
     other = write(tmp_path / "b.h5", wind=VALUES, **AXES)
-    check(open_hdf5_slices(str(other), velocity_field_name="wind"))
+    check(H5Slices(str(other), velocity_field_name="wind"))
 
 
 @pytest.mark.parametrize("form", ["t{:04d}", "t{:03d}", "t{:05d}", "step_{}", "{}"])
@@ -46,7 +46,7 @@ def test_one_array_per_step(tmp_path, form, inside):
             file[name] = values
         for name, values in AXES.items():
             file[name] = values
-    check(open_hdf5_slices(tmp_path / "a.h5"))
+    check(H5Slices(tmp_path / "a.h5"))
 
 
 @pytest.mark.parametrize("lead", [True, False])
@@ -54,14 +54,14 @@ def test_one_file_per_step(tmp_path, lead):
     for number, values in zip((2, 9, 10), VALUES, strict=True):
         data = values[None] if lead else values
         write(tmp_path / f"a_{number}.h5", velocity=data, time=float(number), **AXES)
-    check(open_hdf5_slices(tmp_path / "a_*.h5"), (2.0, 9.0, 10.0))
-    check(open_hdf5_slices(tmp_path), (2.0, 9.0, 10.0))
+    check(H5Slices(tmp_path / "a_*.h5"), (2.0, 9.0, 10.0))
+    check(H5Slices(tmp_path), (2.0, 9.0, 10.0))
 
 
 def test_values_on_nodes_and_single_steps(tmp_path):
     nodes = VALUES.reshape(3, -1, 3)
-    assert len(open_hdf5_slices(write(tmp_path / "n.h5", velocity=nodes))) == 3
-    single = open_hdf5_slices(write(tmp_path / "s.h5", velocity=VALUES[0], **AXES))
+    assert len(H5Slices(write(tmp_path / "n.h5", velocity=nodes))) == 3
+    single = H5Slices(write(tmp_path / "s.h5", velocity=VALUES[0], **AXES))
     assert len(single) == 1
     np.testing.assert_array_equal(single.read(0), VALUES[0])
 
@@ -72,45 +72,45 @@ def test_wrong_files_are_refused_by_name(tmp_path):
     for content in (b"", b"garbage" * 100, whole[:600], whole[: len(whole) // 2]):
         cut.write_bytes(content)
         with pytest.raises(ValueError, match=r"cut\.h5: HDF5 cannot read"):
-            open_hdf5_slices(cut)
+            H5Slices(cut)
 
 
 def test_missing_arrays_list_what_there_is(tmp_path):
     path = write(tmp_path / "a.h5", pressure=[1.0], rho=[1.0])
     with pytest.raises(ValueError, match=r"a\.h5: no .*'velocity'.* pressure, rho"):
-        open_hdf5_slices(path)
+        H5Slices(path)
     with pytest.raises(ValueError, match=r"must be \(T, Nx, Ny, Nz, C\).* \(1,\)"):
-        open_hdf5_slices(path, velocity_field_name="rho")
+        H5Slices(path, velocity_field_name="rho")
     steps = write(tmp_path / "b.h5", t0000__rho=[1.0])
     with pytest.raises(ValueError, match=r"b\.h5: no dataset or group"):
-        open_hdf5_slices(steps)
+        H5Slices(steps)
     write(tmp_path / "s_1.h5", velocity=VALUES)
     write(tmp_path / "s_2.h5", velocity=VALUES)
     with pytest.raises(ValueError, match=r"s_1\.h5: 'velocity' holds 3 steps"):
-        open_hdf5_slices(tmp_path / "s_*.h5")
+        H5Slices(tmp_path / "s_*.h5")
     write(tmp_path / "s_1.h5", velocity=VALUES[0])
     write(tmp_path / "s_2.h5", rho=VALUES[0])
     with pytest.raises(ValueError, match=r"s_2\.h5: no dataset"):
-        open_hdf5_slices(tmp_path / "s_*.h5")
+        H5Slices(tmp_path / "s_*.h5")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.h5"):
-        open_hdf5_slices(tmp_path / "none.h5")
+        H5Slices(tmp_path / "none.h5")
 
 
 def test_without_h5py_the_error_names_the_extra(tmp_path, monkeypatch):
     path = write(tmp_path / "a.h5", velocity=VALUES)
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match=r"pip install .*\[trace\]"):
-        open_hdf5_slices(path)
+        H5Slices(path)
 
 
 def test_a_grid_with_axes_down_and_up(tmp_path):
     values = np.random.default_rng(0).normal(size=(2, 3, 2, 1, 2))
     axes = {"x": [0.0, 1.0, 4.0], "y": [5.0, 3.0]}
     file = write(tmp_path / "a.h5", velocity=values, times=[1.0, 2.0], **axes)
-    slices = open_hdf5_slices(file, dtype="float64")
+    slices = H5Slices(file, dtype="float64")
     geometry, found = slices.read_slice(1)
     assert isinstance(geometry, GridAxes)
     np.testing.assert_array_equal(geometry.y, [3.0, 5.0])
@@ -123,7 +123,7 @@ def test_a_grid_with_axes_down_and_up(tmp_path):
 def test_nodes_with_and_without_cells(tmp_path):
     points = np.random.default_rng(0).uniform(size=(4, 3))
     arrays = {"velocity": np.ones((3, 4, 3)), "points": points}
-    cloud = open_hdf5_slices(write(tmp_path / "a.h5", **arrays)).read_slice(0)[0]
+    cloud = H5Slices(write(tmp_path / "a.h5", **arrays)).read_slice(0)[0]
     assert isinstance(cloud, Cells)
     assert cloud.n_cells == 0
     cells = {
@@ -132,7 +132,7 @@ def test_nodes_with_and_without_cells(tmp_path):
         "cell_types": np.array([10]),
     }
     file = write(tmp_path / "b.h5", **arrays, **cells)
-    mesh = open_hdf5_slices(file).read_slice(0)[0]
+    mesh = H5Slices(file).read_slice(0)[0]
     assert isinstance(mesh, Cells)
     assert (mesh.n_points, mesh.n_cells) == (4, 1)
 
@@ -141,7 +141,7 @@ def test_nodes_with_and_without_cells(tmp_path):
     ("shape", "names"), [((2, 3, 2, 2, 3), "x, y, z"), ((2, 5, 3), "positions")]
 )
 def test_missing_coordinates_are_named(tmp_path, shape, names):
-    slices = open_hdf5_slices(write(tmp_path / "a.h5", velocity=np.ones(shape)))
+    slices = H5Slices(write(tmp_path / "a.h5", velocity=np.ones(shape)))
     with pytest.raises(ValueError, match=f"no coordinates; store them .* as {names}"):
         slices.read_slice(0)
 
@@ -149,4 +149,4 @@ def test_missing_coordinates_are_named(tmp_path, shape, names):
 def test_coordinates_that_do_not_fit_are_named(tmp_path):
     file = write(tmp_path / "a.h5", velocity=np.ones((2, 5, 3)), points=np.ones((4, 3)))
     with pytest.raises(ValueError, match=r"shape \(5, 3\) at coordinates of \(4,\)"):
-        open_hdf5_slices(file).read(0)
+        H5Slices(file).read(0)

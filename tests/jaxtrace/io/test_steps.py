@@ -13,7 +13,6 @@ from jaxtrace.io.steps import (
     FileSteps,
     Step,
     choose_clock,
-    find_files,
     find_steps,
     listed_steps,
     name_number,
@@ -174,11 +173,6 @@ def test_mixed_and_unknown_kinds_are_refused(tmp_path):
     touch(tmp_path / "two", "a.case", "b.case")
     with pytest.raises(ValueError, match=r"whole series, found a\.case, b\.case"):
         find_steps(tmp_path / "two")
-
-
-def test_other_kinds_can_be_looked_for(tmp_path):
-    touch(tmp_path, "b.h5", "a.h5", "c.vtu")
-    assert [path.name for path in find_files(tmp_path, (".h5",))] == ["a.h5", "b.h5"]
 
 
 LABELS = ["a_20.vtu", "a_3.vtu"]

@@ -166,13 +166,6 @@ def test_one_frame_has_no_motion(trajectory):
     assert trajectory[0].compute_speeds().shape == (0, N)
 
 
-def test_bounds_and_memory(trajectory):
-    lowest, highest = trajectory.get_bounds()
-    np.testing.assert_array_equal(lowest, [0, 1, 2])
-    np.testing.assert_array_equal(highest, trajectory.positions[-1, -1])
-    assert trajectory.memory_usage_mb() > trajectory.positions.nbytes / 1024**2
-
-
 @pytest.mark.parametrize(
     ("given", "kept"),
     [

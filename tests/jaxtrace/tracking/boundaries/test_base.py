@@ -50,20 +50,7 @@ def test_an_open_boundary_changes_nothing():
     assert np.isnan(boundary.fill)
 
 
-def test_nobody_is_bounded_without_fuss():
-    assert Open()(np.zeros((0, 3), np.float32)).shape == (0, 3)
-
-
 POINTS = np.array([[-0.5, 0.5, 0.5], [0.5, 0.5, 0.5]], np.float32)
-
-
-def test_nothing_is_an_open_boundary():
-    assert isinstance(as_boundary(None), Open)
-
-
-def test_boundaries_stay_themselves():
-    boundary = box_boundary([0, 1, 0, 1], "periodic")
-    assert as_boundary(boundary) is boundary
 
 
 def test_functions_of_jax_are_compiled():

@@ -56,13 +56,6 @@ def test_what_comes_back_counts_as_inside(condition, axis):
     np.testing.assert_array_equal(apply(shape, once), once)
 
 
-def test_a_mirror_returns_what_went_beyond():
-    found = spherical_boundary((0, 0, 0), 1.0, "reflective")(
-        np.array([[1.25, 0, 0], [0, 0, -3.5]], "f4")
-    )
-    np.testing.assert_allclose(found, [[0.75, 0, 0], [0, 0, 0.5]], atol=1e-6)
-
-
 def test_the_center_stays_and_has_a_slope():
     shape = spherical_boundary((0, 0, 0), 1.0, "reflective")
     slope = jax.jacobian(lambda x: shape(x)[0])(jnp.zeros((1, 3)))[:, 0]
