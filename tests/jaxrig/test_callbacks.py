@@ -195,25 +195,6 @@ def test_statistics_of_known_calls_and_memory_bounded_in_names(monkeypatch):
     assert found[callbacks.OTHER]["total_calls"] == 8
 
 
-def replay(throttle, seconds):
-    """Which of the calls run, when call i would take seconds[i]."""
-    admitted = []
-    for taken in seconds:
-        admitted.append(throttle.admit())
-        if admitted[-1]:
-            throttle.observe(taken)
-    return admitted
-
-
-def test_throttling_starts_and_stops_as_times_change():
-    throttle = SlowCalls(max_mean_ms=10, every=4, window=2)
-    assert replay(throttle, [0.001] * 3) == [True] * 3
-    assert replay(throttle, [0.1] * 5) == [True, False, False, False, True]
-    quick = replay(throttle, [0.0001] * 20)
-    assert quick[:3] == [False] * 3
-    assert all(quick[8:])
-
-
 def test_interval_admits_after_the_interval():
     now = [0.0]
     interval = Interval(5.0, clock=lambda: now[0])

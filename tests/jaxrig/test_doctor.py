@@ -1,7 +1,6 @@
 """Oracle: the page must agree with JAX, Python and the installation."""
 
 import io
-import os
 import platform
 import tomllib
 from pathlib import Path
@@ -14,7 +13,6 @@ from jaxrig.doctor import compile_check, examine
 from jaxrig.machine import (
     CORE_PACKAGES,
     EXTRAS,
-    describe_machine,
     install_command,
     missing_modules,
     package_versions,
@@ -69,10 +67,3 @@ def test_extras_are_those_of_the_project():
     assert set(EXTRAS) == set(declared) - own
     for extra, modules in EXTRAS.items():
         assert len(modules) == len(declared[extra]), extra
-
-
-def test_machine_is_described():
-    found = describe_machine()
-    assert found["cores"] == len(os.sched_getaffinity(0))
-    assert len(found["devices"]) == len(jax.devices())
-    assert found["processor"]

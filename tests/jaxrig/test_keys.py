@@ -60,34 +60,6 @@ def test_mix_is_the_named_hash():
     assert found.tolist() == [murmur(n) for n in numbers.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("values", "dtype", "expected", "saved"),
-    [
-        ([1, 2, 3, 4, 5], "int64", "int8", 35),
-        ([1000, 2000, 3000], "int64", "int16", 18),
-        ([1.1, 2.2, 3.3], "float64", "float32", 12),
-        ([0, 200], "int64", "int16", 12),
-        ([-128, 127], "int64", "int8", 14),
-        ([-129, 127], "int64", "int16", 12),
-        ([0, 128], "int32", "int16", 4),
-        ([-5, -1], "int16", "int8", 2),
-        ([0, 2**63], "uint64", "uint64", 0),
-        ([0, 2**32 - 1], "uint64", "uint32", 8),
-        ([-(2**63), 2**63 - 1], "int64", "int64", 0),
-        ([1, 2], "uint8", "uint8", 0),
-        ([True, False], "bool", "bool", 0),
-        ([1e-3], "float32", "float32", 0),
-        ([1.0], "complex128", "complex128", 0),
-    ],
-)
-def test_documented_examples(values, dtype, expected, saved):
-    array = np.array(values, dtype)
-    small = array.astype(smallest_dtype(array))
-    assert small.dtype == expected
-    assert array.nbytes - small.nbytes == saved
-    assert small.tolist() == pytest.approx(array.tolist(), rel=1e-6)
-
-
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, min_side=0)))
 def test_floats_keep_specials_and_the_relative_tolerance(array):
     wide = array.astype(smallest_dtype(array)).astype(np.float64)

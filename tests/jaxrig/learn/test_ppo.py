@@ -64,7 +64,7 @@ CONFIG = PPOConfig(
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_reaches_the_optimum_of_a_corridor_with_a_lure(seed):
     problem = corridor(6, lure=0.3, slip=0.1)
-    update = compile_once(ppo_update)
+    update = compile_once(ppo_update, donate=["state"])
     state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
     state, metrics = update(state, problem, CONFIG)
     for _ in range(59):

@@ -11,15 +11,11 @@ from jaxrig.learn.grpo import GRPOConfig, grpo_init
 from jaxrig.learn.ppo import PPOConfig, ppo_init
 from jaxrig.learn.rollout import (
     Choice,
-    Environment,
     Evaluation,
-    Policy,
     Step,
-    check_protocol,
     rollout,
     start_runner,
 )
-from jaxrig.learn.tabular import corridor, uniform_policy
 from jaxrig.testing import assert_one_trace, assert_trees_close
 
 
@@ -127,17 +123,6 @@ def test_no_finished_episode_gives_nan_not_zero(key):
     episodes = run(key, 1, 0)[2]
     assert int(episodes.count) == 0
     assert np.isnan(episodes.mean_return)
-
-
-PROBLEM = corridor()
-POLICY_PROTOCOL = uniform_policy(PROBLEM)
-
-
-def test_shipped_problem_and_policy_follow_the_protocols():
-    assert isinstance(PROBLEM, Environment)
-    assert isinstance(POLICY_PROTOCOL, Policy)
-    assert not isinstance(PROBLEM, Policy)
-    check_protocol(PROBLEM, POLICY_PROTOCOL)
 
 
 class Env(eqx.Module):
