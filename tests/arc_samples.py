@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxarc.tasks.packing import Dimensions
+from jaxarc.config import DatasetConfig
 from jaxarc.tasks.task_json import RawTask
 
 DATA = Path(
@@ -83,14 +83,26 @@ def documented(task):
     return {name: getattr(task, name) for name in names}
 
 
-def assert_holds(task, raw, room: Dimensions):
+def sizes(height, width, train_pairs, test_pairs, **more):
+    """A data set padded to these sizes."""
+    return DatasetConfig(
+        max_grid_height=height,
+        max_grid_width=width,
+        max_train_pairs=train_pairs,
+        max_test_pairs=test_pairs,
+        **more,
+    )
+
+
+def assert_holds(task, raw, room: DatasetConfig):
     """A task on the device is this one on the host."""
     grids = [[pair[side] for pair in raw.train] for side in (0, 1)]
     grids += [[pair[side] for pair in raw.test] for side in (0, 1)]
-    slots = [room.train_pairs] * 2 + [room.test_pairs] * 2
+    slots = [room.max_train_pairs] * 2 + [room.max_test_pairs] * 2
     held = jax.device_get(documented(task))
     for name, wanted, count in zip(PARTS, grids, slots, strict=True):
-        data, mask = padded(wanted, count, room.height, room.width)
+        sides = room.max_grid_height, room.max_grid_width
+        data, mask = padded(wanted, count, *sides)
         np.testing.assert_array_equal(held[name.format("grids")], data)
         np.testing.assert_array_equal(held[name.format("masks")], mask)
     assert int(task.num_train_pairs) == len(raw.train)

@@ -37,7 +37,8 @@ def reading(monkeypatch: pytest.MonkeyPatch):
     psutil: Any = ModuleType("psutil")  # not a dependency; the guide asks for RSS only
     psutil.Process = lambda pid=None: SimpleNamespace(memory_info=memory)
     monkeypatch.setitem(sys.modules, "psutil", psutil)
-    monkeypatch.setattr(identity, "_manager", identity.TaskIDManager())
+    monkeypatch.setattr(identity, "_ids", [])
+    monkeypatch.setattr(identity, "_numbers", {})
     with contextlib.ExitStack() as settings:
         settings.enter_context(jax.numpy_dtype_promotion("standard"))
         settings.enter_context(jax.numpy_rank_promotion("allow"))

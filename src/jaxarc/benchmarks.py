@@ -19,12 +19,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.actions import PointAction
-from jaxarc.config import ActionConfig, DatasetConfig, HistoryConfig, JaxArcConfig
+from jaxarc.config import (
+    ActionConfig,
+    DatasetConfig,
+    EnvironmentConfig,
+    HistoryConfig,
+    JaxArcConfig,
+)
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.ops.operations import FIRST_CONTROL
 from jaxarc.registration import make
-from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
+from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.samples import gather_task
 from jaxarc.tasks.task_json import RawTask
 from jaxarc.types import JaxArcTask
@@ -35,7 +41,13 @@ from jaxrig.timing import Timing, compare
 
 GRID_OPERATIONS = int(FIRST_CONTROL)
 MADE_UP_TASKS = 32
-MINI_SHAPE = Dimensions(height=5, width=5, train_pairs=3, test_pairs=1)
+MINI = DatasetConfig(
+    dataset_name="Mini",
+    max_grid_height=5,
+    max_grid_width=5,
+    max_train_pairs=8,
+    max_test_pairs=1,
+)
 BATCHES = {"cpu": (256, 4096), "gpu": (65_536, 262_144)}  # 30x30, 5x5
 SCAN_STEPS = {"cpu": (200, 100), "gpu": (100, 100)}
 CALLS = 1000
@@ -65,15 +77,8 @@ def large_environment() -> Environment:
 
 def small_environment() -> Environment:
     """Return MiniARC where `JAXRIG_DATA` has it, otherwise random tasks like it."""
-    dataset = DatasetConfig(
-        dataset_name="Mini",
-        max_grid_height=MINI_SHAPE.height,
-        max_grid_width=MINI_SHAPE.width,
-        max_train_pairs=8,
-        max_test_pairs=1,
-    )
     folder = Path(os.environ.get("JAXRIG_DATA", "")) / "MiniARC"
-    config = bench_config(dataset)
+    config = bench_config(MINI)
     if "JAXRIG_DATA" in os.environ and folder.is_dir():
         return make("Mini-all", config=config, dataset_path=str(folder))[0]
     return Environment(config, made_up_tasks())
@@ -82,11 +87,10 @@ def small_environment() -> Environment:
 def made_up_tasks(count: int = MADE_UP_TASKS, seed: int = 0) -> JaxArcTask:
     """Make random tasks like MiniARC's: three demonstrations and a test of 5x5."""
     draw = np.random.default_rng(seed)
-    shape = (MINI_SHAPE.height, MINI_SHAPE.width)
-    grid = lambda: draw.integers(0, 10, shape).astype(np.int8)
+    grid = lambda: draw.integers(0, 10, (5, 5)).astype(np.int8)
     pairs = lambda many: tuple((grid(), grid()) for _ in range(many))
     tasks = [RawTask(f"made up {i}", pairs(3), pairs(1)) for i in range(count)]
-    return stack_tasks(pack_tasks(tasks), MINI_SHAPE, [-1] * count)
+    return stack_tasks(pack_tasks(tasks), MINI, [-1] * count)
 
 
 def scan_benchmark(
@@ -105,9 +109,10 @@ def scan_benchmark(
     for name, way in ways.items():
         many = Vectorize(way)
         starts = jax.random.split(jax.random.key(0), batch)
-        states[name] = jax.jit(lambda env, keys: env.reset(keys))(many, starts)
+        states[name], first = jax.jit(lambda env, keys: env.reset(keys))(many, starts)
         run = jax.jit(functools.partial(_scan, batch))
-        runs[name] = functools.partial(run, many, *_carried(*states[name]), keys)
+        carried = states[name], first.observation
+        runs[name] = functools.partial(run, many, *carried, keys)
     shapes = {
         "grid": [height, width],
         "batch": batch,
@@ -122,14 +127,10 @@ def scan_benchmark(
             batch * steps,
             "steps",
             shapes,
-            tree_bytes(states[name][0]) // batch,
+            tree_bytes(states[name]) // batch,
         )
         for name, timing in compare(runs, repeats=7).items()
     ]
-
-
-def _carried(state: Any, first: Any) -> tuple[Any, Any]:
-    return state, first.observation
 
 
 def _scan(batch: int, env: Any, state: Any, observation: Any, keys: Any) -> Any:
@@ -216,7 +217,8 @@ def compiling(repeats: int = 3) -> list[Measurement]:
     action = _points(1)[0]
     with _nothing_cached():
         for number in range(repeats):
-            config = _with_limit(bench_config(), UNUSUAL_LIMIT + number)
+            rules = EnvironmentConfig(max_episode_steps=UNUSUAL_LIMIT + number)
+            config = dataclasses.replace(bench_config(), environment=rules)
             begin = time.perf_counter(), time.process_time()
             _compile(config, env.params.buffer, action)
             wall.append(time.perf_counter() - begin[0])
@@ -224,11 +226,6 @@ def compiling(repeats: int = 3) -> list[Measurement]:
     timing = Timing(float(np.median(wall)), tuple(wall), tuple(cpu))
     shapes = {"grid": [30, 30], "actions": "point"}
     return [Measurement("step and reset", timing, 2, "programs", shapes)]
-
-
-def _with_limit(config: JaxArcConfig, limit: int) -> JaxArcConfig:
-    environment = dataclasses.replace(config.environment, max_episode_steps=limit)
-    return dataclasses.replace(config, environment=environment)
 
 
 def _compile(config: JaxArcConfig, tasks: JaxArcTask, action: PointAction) -> None:

@@ -1,10 +1,6 @@
-"""Grids as bits: a row of cells is one word, a color four bit planes.
+"""Arithmetic on grids of bits (`jaxarc.planes`), compiled: shifts, masks, turns.
 
-Bit `c` of a word is column `c`, so a column shift is a word shift, a selection costs
-one word a row, and a 30x30 grid 480 bytes. Planes are ordered from the lowest bit of
-the color; cells outside a grid's size hold zeros. Every function works on any number
-of leading axes unless it says otherwise, and on NumPy and JAX arrays alike where both
-can reach it.
+Every function works on any number of leading axes unless it says otherwise.
 """
 
 from typing import Any
@@ -12,23 +8,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped, UInt
+from jaxtyping import Array, Float, Int, UInt
 
-PLANES = 4
-PADDING = -1
-LARGEST_SIDE = 32
-
-
-def word_type(height: int, width: int) -> np.dtype:
-    """Return the smallest unsigned type with a bit for every row and every column."""
-    side = max(height, width)
-    if min(height, width) < 1 or side > LARGEST_SIDE:
-        raise ValueError(
-            f"a grid of {height} x {width} cells cannot be packed: both sides must be "
-            f"1 to {LARGEST_SIDE} (ARC grids go up to 30 x 30)"
-        )
-    # A large batch is bound by memory traffic, which narrow words keep small.
-    return np.dtype(np.uint8 if side <= 8 else np.uint16 if side <= 16 else np.uint32)
+# All that is known of bits under one name, `bits`.
+from jaxarc.planes import (  # noqa: F401
+    LARGEST_SIDE,
+    PADDING,
+    PLANES,
+    along_last,
+    pack_grid,
+    pack_rows,
+    unpack_grid,
+    unpack_rows,
+    word_type,
+)
 
 
 def words(value: Any, dtype: Any) -> Any:
@@ -36,47 +29,6 @@ def words(value: Any, dtype: Any) -> Any:
     if isinstance(value, int):
         return np.dtype(dtype).type(value)
     return jnp.asarray(value).astype(dtype)
-
-
-def pack_rows(cells: Shaped[Any, "*batch h w"]) -> UInt[Any, "*batch h"]:
-    """Pack True cells as bits."""
-    height, width = cells.shape[-2:]
-    dtype = word_type(height, width)
-    weights = (1 << np.arange(width, dtype=np.uint64)).astype(dtype)
-    xp = np if isinstance(cells, np.ndarray) else jnp
-    weighted = xp.where(cells, _along_last(weights, cells.ndim), dtype.type(0))
-    return xp.sum(weighted, axis=-1, dtype=dtype)
-
-
-def unpack_rows(rows: UInt[Any, "*batch h"], width: int) -> Bool[Any, "*batch h w"]:
-    """Unpack bits to cells."""
-    xp = np if isinstance(rows, np.ndarray) else jnp
-    columns = _along_last(xp.arange(width, dtype=rows.dtype), rows.ndim + 1)
-    return (rows[..., None] >> columns & rows.dtype.type(1)).astype(bool)
-
-
-def pack_grid(grid: Int[Any, "*batch h w"]) -> UInt[Any, "*batch planes h"]:
-    """Pack colors as planes; padding becomes zeros."""
-    planes = [
-        pack_rows((grid >= 0) & ((grid >> bit) & 1 == 1)) for bit in range(PLANES)
-    ]
-    xp = np if isinstance(grid, np.ndarray) else jnp
-    return xp.stack(planes, axis=-2)
-
-
-def unpack_grid(
-    planes: UInt[Any, "*batch planes h"], active: UInt[Any, "*batch h"], width: int
-) -> Int[Any, "*batch h w"]:
-    """Unpack planes to int32 colors, with -1 where the active bits are zero."""
-    xp = np if isinstance(planes, np.ndarray) else jnp
-    dtype = planes.dtype.type
-    columns = _along_last(xp.arange(width, dtype=planes.dtype), planes.ndim)
-    colors = dtype(0)
-    for bit in range(PLANES):
-        cell = planes[..., bit, :, None] >> columns & dtype(1)
-        colors = colors | cell << dtype(bit)
-    inside = active[..., None] >> columns & dtype(1)
-    return xp.where(inside == 1, colors.astype(xp.int32), xp.int32(PADDING))
 
 
 def below(count: Int[Array, "*batch"], dtype: Any) -> UInt[Array, "*batch"]:
@@ -113,7 +65,7 @@ def active_rows(
     size: Int[Array, "*batch two"], height: int, dtype: Any
 ) -> UInt[Array, "*batch h"]:
     """Return the bits of the active area: an anchored rectangle of this size."""
-    row = _along_last(jnp.arange(height, dtype=jnp.int32), size.ndim)
+    row = along_last(jnp.arange(height, dtype=jnp.int32), size.ndim)
     filled = below(size[..., 1:2], dtype)
     return jnp.where(row < size[..., 0:1], filled, words(0, dtype))
 
@@ -178,8 +130,8 @@ def _transpose_by_blocks(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h
 
 def _transpose_by_bits(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]:
     height, dtype = rows.shape[-1], rows.dtype
-    column = _along_last(jnp.arange(height, dtype=dtype), rows.ndim)[..., None]
-    place = _along_last(jnp.arange(height, dtype=dtype), rows.ndim + 1)
+    column = along_last(jnp.arange(height, dtype=dtype), rows.ndim)[..., None]
+    place = along_last(jnp.arange(height, dtype=dtype), rows.ndim + 1)
     picked = (rows[..., None, :] >> column & words(1, dtype)) << place
     return jnp.sum(picked, axis=-1, dtype=dtype)
 
@@ -187,11 +139,6 @@ def _transpose_by_bits(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]
 def count(rows: UInt[Array, "*batch h"]) -> Int[Array, "*batch"]:
     """Return how many bits are ones."""
     return jnp.sum(jax.lax.population_count(rows).astype(jnp.int32), axis=-1)
-
-
-def _along_last(values: Any, rank: int) -> Any:
-    """Return a vector as the last of `rank` axes."""
-    return values.reshape((1,) * (rank - 1) + values.shape)
 
 
 def _alternating(step: int, dtype: Any) -> Any:

@@ -1,5 +1,6 @@
 """Show the ARC environments on the demo page."""
 
+import dataclasses
 import time
 from collections.abc import Sequence
 
@@ -7,10 +8,8 @@ import jax
 import numpy as np
 
 from jaxarc.actions import create_point_action
-from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.config import (
     ActionConfig,
-    DatasetConfig,
     EnvironmentConfig,
     HistoryConfig,
     JaxArcConfig,
@@ -18,19 +17,16 @@ from jaxarc.config import (
 from jaxarc.draw import draw_task, episode_section
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step
-from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.evaluation import evaluate
-from jaxarc.learning.policy import PointPolicy
-from jaxarc.learning.training import PAINTING, Agent, AgentConfig, train_agent
+from jaxarc.learning.training import Agent, AgentConfig, make_agent, train_agent
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import Box, TaskPlayer, player_config
 from jaxarc.registration import make
 from jaxarc.rollouts import FORMS, RolloutResult, random_rollout
 from jaxarc.tasks import open_dataset
-from jaxarc.tasks.packing import Dimensions, find_misfits, select_tasks, stack_tasks
+from jaxarc.tasks.packing import find_misfits, select_tasks, stack_tasks
 from jaxarc.tasks.parsers import TaskParser
-from jaxarc.wrappers import AnswerObservationWrapper
-from jaxrig.learn import PPOConfig, ppo_init
+from jaxrig.learn import PPOConfig
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Heading, Part, Section, Table, Text, line_chart
@@ -125,28 +121,20 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
 
 def small_agent(tasks: TaskParser) -> Agent:
     """Make an untrained agent on the demonstrations of all tasks with small grids."""
-    _, _, demonstrations, tests = tasks.get_max_dimensions()
-    room = Dimensions(SIDE, SIDE, demonstrations, tests)
-    misfits = find_misfits(tasks.tasks, room)
+    sizes = {"max_grid_height": SIDE, "max_grid_width": SIDE}
+    dataset = dataclasses.replace(tasks.config, **sizes)
+    misfits = find_misfits(tasks.tasks, dataset)
     rows = [row for row in range(len(tasks.tasks.ids)) if row not in misfits]
     chosen = select_tasks(tasks.tasks, rows)
     indices = [tasks.get_task_index_for_id(task_id) for task_id in chosen.ids]
-    buffer = stack_tasks(chosen, room, indices)
     config = JaxArcConfig(
-        dataset=DatasetConfig(max_grid_height=SIDE, max_grid_width=SIDE),
+        dataset=dataset,
         environment=EnvironmentConfig(max_episode_steps=EPISODE_STEPS),
         action=ActionConfig(validate_actions=False),
         history=HistoryConfig(enabled=False),
     )
-    bare = Environment(params=EnvParams.from_config(config, buffer, 0))
-    env = AnswerObservationWrapper(bare)
-    keys = jax.random.split(jax.random.key(LEARNER.seed))
-    channels = env.observation_space().shape[2]
-    policy = PointPolicy(
-        keys[0], channels, PAINTING, LEARNER.features, depth=LEARNER.depth
-    )
-    state = ppo_init(keys[1], LearnEnvironment(env), policy, LEARNER.ppo)
-    return Agent(LEARNER, env, state)
+    buffer = stack_tasks(chosen, dataset, indices)
+    return make_agent(LEARNER, Environment(config, buffer, 0))
 
 
 def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
@@ -242,14 +230,11 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         ("one arc_step from Python, milliseconds", "0.1 to 1", f"{milliseconds:.2f}"),
         ("environments at once", "1,000+", f"{ENVIRONMENTS:,}"),
     ]
-    promised = {"point": "0.024", "bbox": "0.032", "mask": "3.45"}
+    promised = {"point": "0.024 MB", "bbox": "0.032 MB", "mask": "3.45 MiB"}
     for form, megabytes in promised.items():
         size = history_bytes(tasks, form)
-        found = f"{size / 1e6:.3f} MB"
-        if form == "mask":
-            found = f"{size / 2**20:.2f} MiB"
-        what = f"history of 1,000 {form} actions"
-        rows.append((what, f"{megabytes} MB", found))
+        found = f"{size / 1e6:.3f} MB, {size / 2**20:.3f} MiB"
+        rows.append((f"history of 1,000 {form} actions", megabytes, found))
     return [
         Heading("Claimed vs. measured"),
         Table(("what", "documented", "in this run"), rows),

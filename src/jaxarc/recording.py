@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import numpy as np
 
 from jaxarc.actions import (
     MaskAction,
-    PointAction,
     StructuredAction,
     create_bbox_action,
     create_mask_action,
@@ -27,7 +26,6 @@ from jaxarc.config import (
     HistoryConfig,
     JaxArcConfig,
 )
-from jaxarc.draw.cells import read_cells
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.ops.operations import NUM_OPERATIONS
@@ -42,6 +40,7 @@ TOLERANCE = 1e-4  # how far rewards may lie apart on another kind of device
 FORMS = {"point": 3, "bbox": 5, "mask": None}  # numbers of an action; a mask has any
 Box = tuple[int, int, int, int]
 STEPS = 1000  # for a person, who may undo as well
+Transition = tuple[ArcEnvState, StructuredAction, ArcEnvState, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,8 @@ def action_numbers(action: StructuredAction) -> tuple[int, ...]:
     if isinstance(action, MaskAction):
         cells = np.flatnonzero(np.asarray(action.selection)).tolist()
         return (int(action.operation), *cells)
-    places: Sequence[Any] = (
-        (action.row, action.col)
-        if isinstance(action, PointAction)
-        else (action.r1, action.c1, action.r2, action.c2)
-    )
-    return (int(action.operation), *map(int, places))
+    # The fields of the others are their numbers, in this order.
+    return tuple(int(value) for value in vars(action).values())
 
 
 def action_of(
@@ -106,15 +101,22 @@ def frame_of(
     state: ArcEnvState, operation: int | None = None, reward: float = 0.0
 ) -> EpisodeFrame:
     """Return a state as a frame; a hidden target is left out."""
-    cells, target = read_cells(state.working_grid), read_cells(state.target_grid)
-    return EpisodeFrame(
-        cells.values,
-        None if operation is None else cells.crop(np.asarray(state.selected)),
-        operation,
-        reward,
-        float(state.similarity_score),
-        target.values if target.height else None,
-    )
+    selected = None if operation is None else np.asarray(state.selected)
+    figures = operation, reward, float(state.similarity_score)
+    grids = state.working_grid, state.target_grid
+    return EpisodeFrame.of_grids(*grids, selected, *figures)
+
+
+def play_recording(recording: Recording, task: JaxArcTask) -> Iterator[Transition]:
+    """Yield state, action, next state, reward and info of every recorded step."""
+    config, shape = recording.config, task.get_grid_shape()
+    start = recording.mode, recording.pair
+    state, _ = arc_reset(jax.random.key(0), config, task, *start)
+    for numbers in recording.actions:
+        action = action_of(recording.form, numbers, shape)
+        after, _, reward, _, info = arc_step(state, action, config)
+        yield state, action, after, reward, info
+        state = after
 
 
 def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
@@ -122,22 +124,18 @@ def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
 
     The first frame is the reset.
     """
-    config, shape = recording.config, task.get_grid_shape()
-    state, _ = arc_reset(
-        jax.random.key(0), config, task, recording.mode, recording.pair
-    )
+    start = recording.mode, recording.pair
+    state, _ = arc_reset(jax.random.key(0), recording.config, task, *start)
     frames = [frame_of(state)]
-    steps = zip(recording.actions, recording.rewards, strict=True)
-    for number, (numbers, wanted) in enumerate(steps):
-        action = action_of(recording.form, numbers, shape)
-        state, _, reward, _, _ = arc_step(state, action, config)
+    steps = zip(play_recording(recording, task), recording.rewards, strict=True)
+    for number, ((_, action, after, reward, _), wanted) in enumerate(steps):
         if not abs(float(reward) - wanted) <= TOLERANCE:  # a nan is none, too
             raise ValueError(
                 f"step {number} of the episode has reward {float(reward):g}, "
                 f"but {wanted:g} was recorded: the task {recording.task!r} or the "
                 "rules have changed"
             )
-        frames.append(frame_of(state, numbers[0], float(reward)))
+        frames.append(frame_of(after, int(action.operation), float(reward)))
     return frames
 
 
@@ -173,10 +171,7 @@ def _checked(content: dict[str, Any]) -> Recording:
     if set(content) != set(names):
         odd = sorted(set(content) ^ set(names))
         raise ValueError(f"fields missing or unknown: {', '.join(map(str, odd))}")
-    config = JaxArcConfig.from_hydra(content["config"])
-    problems = config.validate()
-    if problems:
-        raise ValueError("; ".join(problems))
+    config = JaxArcConfig.from_hydra(content["config"]).checked()
     form, actions = content["form"], content["actions"]
     if form not in FORMS:
         raise ValueError(f"form {form!r} is not one of: {', '.join(FORMS)}")
@@ -242,7 +237,6 @@ class TaskPlayer:
         state, _ = arc_reset(jax.random.key(0), config, task, mode, pair)
         self._states = [state]
         self._actions: list[tuple[int, ...]] = []
-        self._rewards: list[float] = []
         self._frames = [frame_of(state)]
 
     @property
@@ -279,12 +273,12 @@ class TaskPlayer:
     @property
     def solved(self) -> np.ndarray:
         """Return which pairs of the mode are solved."""
-        state = self.state
+        task, state = self.task, self.state
         if self.mode:
-            count = int(self.task.num_test_pairs)
-            return np.asarray(state.test_completion_status)[:count]
-        count = int(self.task.num_train_pairs)
-        return np.asarray(state.demo_completion_status)[:count]
+            status, count = state.test_completion_status, task.num_test_pairs
+        else:
+            status, count = state.demo_completion_status, task.num_train_pairs
+        return np.asarray(status)[: int(count)]
 
     @property
     def current_pair(self) -> int:
@@ -304,7 +298,6 @@ class TaskPlayer:
         state, _, reward, _, _ = arc_step(self.state, action, self.config)
         self._states.append(state)
         self._actions.append((operation, *box))
-        self._rewards.append(float(reward))
         self._frames.append(frame_of(state, operation, float(reward)))
         return self.frame
 
@@ -323,7 +316,7 @@ class TaskPlayer:
         """Take the last step back; ValueError at the start."""
         if not self._actions:
             raise ValueError("there is no step to undo")
-        for kept in (self._states, self._frames, self._actions, self._rewards):
+        for kept in (self._states, self._frames, self._actions):
             kept.pop()
 
     def recording(self) -> Recording:
@@ -335,14 +328,14 @@ class TaskPlayer:
             pair=self.pair,
             form="bbox",
             actions=tuple(self._actions),
-            rewards=tuple(self._rewards),
+            rewards=tuple(frame.reward for frame in self._frames[1:]),
         )
 
 
 def _check_box(box: Box, room: tuple[int, int]) -> None:
-    named = (("row", box[0], 0), ("column", box[1], 1))
-    for name, value, axis in (*named, ("row", box[2], 0), ("column", box[3], 1)):
-        if not 0 <= value < room[axis]:
+    for index, value in enumerate(box):
+        name, size = ("row", "column")[index % 2], room[index % 2]
+        if not 0 <= value < size:
             raise ValueError(
-                f"{name} {value} is outside: {name}s go from 0 to {room[axis] - 1}"
+                f"{name} {value} is outside: {name}s go from 0 to {size - 1}"
             )

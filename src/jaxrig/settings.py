@@ -123,14 +123,15 @@ def flag(value: Any, name: str) -> bool:
     return value
 
 
-def whole(at_least: int = 1) -> Reader:
-    """Return the reader of a whole number from `at_least`."""
+def whole(at_least: int = 1, up_to: float = math.inf) -> Reader:
+    """Return the reader of a whole number from `at_least`, and up to `up_to`."""
+    end = "" if up_to == math.inf else f" to {up_to}"
 
     def read(value: Any, name: str) -> int:
         # Python's booleans are integers; as a count they are a mistake.
         plain = isinstance(value, Integral) and not isinstance(value, bool)
-        if not plain or value < at_least:
-            raise wrong(name, value, f"a whole number from {at_least}")
+        if not plain or not at_least <= value <= up_to:
+            raise wrong(name, value, f"a whole number from {at_least}{end}")
         return int(value)
 
     return read

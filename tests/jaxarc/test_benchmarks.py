@@ -53,7 +53,7 @@ def test_batches_are_chosen_by_the_caller(quick, monkeypatch):
 
 def test_all_operations_on_the_grid_and_no_other_are_drawn():
     space = small_environment().action_space()
-    operations = space.members["operation"]
+    operations = dict(space.spaces)["operation"]
     assert isinstance(operations, Discrete)
     assert operations.num_values == 35
 

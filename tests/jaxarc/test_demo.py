@@ -41,7 +41,7 @@ def test_the_steps_solve_both_tasks(tasks):
 
 
 def test_steps_that_solve_nothing_are_not_shown(tasks):
-    with pytest.raises(AssertionError, match="do not solve 00d62c1b"):
+    with pytest.raises(AssertionError, match="did not solve 00d62c1b"):
         solve(tasks, ENCLOSED, ENCLOSED_STEPS[:-1], mode=0, pair=4)
 
 

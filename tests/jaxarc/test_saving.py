@@ -18,7 +18,7 @@ from jaxarc.episode import Augmentation
 from jaxarc.saving import config_hash, read_state, task_checksum, write_state
 from jaxarc.state import ArcEnvState
 from jaxarc.tasks.augment import random_augmentation
-from jaxarc.tasks.identity import create_jax_task_index, get_global_task_manager
+from jaxarc.tasks.identity import create_jax_task_index, register_task
 from jaxarc.tasks.samples import create_mock_task
 from jaxrig.checkpoint import ContainerError, read_header, save_tree
 
@@ -156,7 +156,7 @@ print(int(state.task_index), int(state.step_count), state.working_grid.tolist())
     assert done.returncode == 0, done.stderr
     grid = state.working_grid.tolist()
     assert done.stdout.strip() == f"2 2 {grid}"
-    assert int(state.task_index) == get_global_task_manager().register_task("cc")
+    assert int(state.task_index) == register_task("cc")
 
 
 def test_the_header_says_what_it_is(parser, tmp_path):

@@ -23,12 +23,12 @@ from jaxarc.draw import (
 )
 from jaxarc.draw.episodes import describe_step
 from jaxarc.draw.terminal import beside
-from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.envs.functional import arc_reset
 from jaxarc.log import ExperimentLogger, create_start_log, create_step_log
 from jaxarc.recording import (
     Recording,
-    action_of,
     load_recording,
+    play_recording,
     run_again,
     save_recording,
 )
@@ -126,16 +126,11 @@ def log_recording(
     log: ExperimentLogger, recording: Recording, task: JaxArcTask, number: int = 0
 ) -> None:
     """Run a recorded episode again and log every step."""
-    config, shape = recording.config, task.get_grid_shape()
-    state, _ = arc_reset(
-        jax.random.key(0), config, task, recording.mode, recording.pair
-    )
+    start = recording.mode, recording.pair
+    state, _ = arc_reset(jax.random.key(0), recording.config, task, *start)
     log.log_task_start(create_start_log(task, state=state, episode_num=number))
-    for numbers in recording.actions:
-        action = action_of(recording.form, numbers, shape)
-        after, _, reward, _, info = arc_step(state, action, config)
-        log.log_step(create_step_log(state, action, after, reward, info, number))
-        state = after
+    for transition in play_recording(recording, task):
+        log.log_step(create_step_log(*transition, episode_num=number))
     log.log_episode_summary()
 
 

@@ -1,7 +1,7 @@
 """Play a task in the terminal: read commands, step, and show the grids."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from rich.text import Text
 from jaxarc.cli.episodes import count_steps
 from jaxarc.draw import grid_panel
 from jaxarc.draw.terminal import beside, compact_panel, legend
-from jaxarc.ops.operations import COLORS, NUM_OPERATIONS, get_operation_name
+from jaxarc.ops.operations import COLORS, get_operation_name
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import Box, TaskPlayer, player_config, save_recording
 from jaxarc.tasks import open_dataset
@@ -65,6 +65,7 @@ class Order:
 Command: TypeAlias = Act | Order
 Words: TypeAlias = Sequence[str]
 
+DIRECTIONS = ("up", "down", "left", "right")
 ORDERS = ("undo", "demos", "show", "help", "quit")
 SYNONYMS = {
     "exit": "quit",
@@ -76,16 +77,27 @@ SYNONYMS = {
     "floodfill": "flood",
     "u": "undo",
 }
-_MOVES = {"up": Op.MOVE_UP, "down": Op.MOVE_DOWN}
-_MOVES |= {"left": Op.MOVE_LEFT, "right": Op.MOVE_RIGHT}
-_TURNS = {"cw": Op.ROTATE_C, "ccw": Op.ROTATE_CC}
-_FLIPS = {"h": Op.FLIP_HORIZONTAL, "v": Op.FLIP_VERTICAL}
-_WITH_CELLS = {"copy": Op.COPY, "cut": Op.CUT, "clear": Op.CLEAR}
-_ALONE = {"input": Op.COPY_INPUT, "submit": Op.SUBMIT, "reset": Op.RESET_CURRENT_PAIR}
+_OPERATIONS: dict[str, int] = {
+    **{f"fill {color}": Op.FILL_0 + color for color in range(COLORS)},
+    **{f"flood {color}": Op.FLOOD_FILL_0 + color for color in range(COLORS)},
+    **{f"move {way}": Op[f"MOVE_{way.upper()}"] for way in DIRECTIONS},
+    **{"rotate cw": Op.ROTATE_C, "rotate ccw": Op.ROTATE_CC},
+    **{"flip h": Op.FLIP_HORIZONTAL, "flip v": Op.FLIP_VERTICAL},
+    **{"copy": Op.COPY, "cut": Op.CUT, "clear": Op.CLEAR, "paste": Op.PASTE},
+    **{"input": Op.COPY_INPUT, "submit": Op.SUBMIT, "reset": Op.RESET_CURRENT_PAIR},
+}
 _PAIRS = {  # for demonstrations, for tests
     "next": (Op.SWITCH_TO_NEXT_DEMO_PAIR, Op.SWITCH_TO_NEXT_TEST_PAIR),
     "prev": (Op.SWITCH_TO_PREV_DEMO_PAIR, Op.SWITCH_TO_PREV_TEST_PAIR),
     "unsolved": (Op.SWITCH_TO_FIRST_UNSOLVED_DEMO, Op.SWITCH_TO_FIRST_UNSOLVED_TEST),
+}
+# How many numbers may follow a word; no cells, one, or two corners unless it is here.
+_COUNTS = dict.fromkeys((*ORDERS, *_PAIRS, "input", "submit", "reset"), (0,))
+_COUNTS |= dict.fromkeys(("flood", "paste", "resize"), (2,))
+_TAKES = {
+    (0,): "nothing after it",
+    (2,): "two numbers: a row and a column, or a height and a width",
+    (0, 2, 4): "cells: nothing, a row and a column, or two corners",
 }
 
 
@@ -101,125 +113,64 @@ def parse_command(line: str, testing: bool = False) -> Command | None:
     words = line.partition("#")[0].split()
     if not words:
         return None
-    name = SYNONYMS.get(words[0].lower(), words[0].lower())
-    rest = words[1:]
+    name, rest = SYNONYMS.get(words[0].lower(), words[0].lower()), words[1:]
     if name == "save":
-        return _save(line, rest)
+        if not rest:
+            raise ValueError("save needs a file: save episode.json")
+        return Order("save", line.strip().partition(" ")[2].strip())
+    if name == "op":
+        if not rest or not rest[0].isdecimal():
+            raise ValueError("op needs a number: op 34")
+        name, *rest = rest
     if name in ORDERS:
-        _expect(name, rest, 0)
+        _cells(name, rest)
         return Order(name)
+    if name == "resize":
+        return Act(int(Op.RESIZE), _resized(rest))
     if name in _PAIRS:
-        _expect(name, rest, 0)
-        return Act(int(_PAIRS[name][testing]))
-    if name.isdecimal():
-        return _by_number(name, rest)
-    if name not in _OPERATIONS:
-        known = (*_OPERATIONS, *_PAIRS, *ORDERS, "save")
-        raise ValueError(f"{name!r} is not a command: {nearest(name, known)}")
-    return _OPERATIONS[name](name, rest)
+        operation = _PAIRS[name][testing]
+    elif name.isdecimal():
+        get_operation_name(operation := int(name))  # refuses unknown ones
+    else:
+        operation, rest = _operation(name, rest)
+    return Act(int(operation), _cells(name, rest))
 
 
-def _save(line: str, rest: Words) -> Order:
-    if not rest:
-        raise ValueError("save needs a file: save episode.json")
-    return Order("save", line.strip().partition(" ")[2].strip())
-
-
-def _by_number(name: str, rest: Words) -> Act:
-    if int(name) >= NUM_OPERATIONS:
-        raise ValueError(
-            f"unknown operation {name}: operations are 0 to {NUM_OPERATIONS - 1}"
-        )
-    return Act(int(name), _cells(name, rest))
-
-
-def _op(name: str, rest: Words) -> Act:
-    if not rest or not rest[0].isdecimal():
-        raise ValueError("op needs a number: op 34")
-    return _by_number(rest[0], rest[1:])
-
-
-def _paint(first: int, only_one: bool) -> Callable[[str, Words], Act]:
-    def read(name: str, rest: Words) -> Act:
-        example = f"{name} 3 0 1"
-        color = _whole(rest[0]) if rest else None
-        if color is None or not 0 <= color < COLORS:
-            raise ValueError(f"{name} needs a color from 0 to 9: {example}")
-        if only_one and len(rest) != 3:
-            raise ValueError(f"{name} needs a color and one cell: {example}")
-        return Act(first + color, _cells(name, rest[1:]))
-
-    return read
-
-
-def _chosen(table: dict[str, Op]) -> Callable[[str, Words], Act]:
-    def read(name: str, rest: Words) -> Act:
-        word = rest[0].lower() if rest else ""
-        if word not in table:
-            raise ValueError(f"{name} needs one of: {', '.join(table)}")
-        return Act(int(table[word]), _cells(name, rest[1:]))
-
-    return read
-
-
-def _with_cells(name: str, rest: Words) -> Act:
-    return Act(int(_WITH_CELLS[name]), _cells(name, rest))
-
-
-def _alone(name: str, rest: Words) -> Act:
-    _expect(name, rest, 0)
-    return Act(int(_ALONE[name]))
-
-
-def _paste(name: str, rest: Words) -> Act:
-    _expect(name, rest, 2, "a row and a column for the corner: paste 0 1")
-    return Act(int(Op.PASTE), _cells(name, rest))
-
-
-def _resize(name: str, rest: Words) -> Act:
-    _expect(name, rest, 2, "a height and a width: resize 3 4")
-    height, width = (_whole(word) for word in rest)
-    if height is None or width is None or height < 1 or width < 1:
-        raise ValueError("resize needs a height and a width of at least 1: resize 3 4")
-    return Act(int(Op.RESIZE), (0, 0, height - 1, width - 1))
-
-
-_OPERATIONS: dict[str, Callable[[str, Words], Act]] = {
-    "fill": _paint(Op.FILL_0, False),
-    "flood": _paint(Op.FLOOD_FILL_0, True),
-    "move": _chosen(_MOVES),
-    "rotate": _chosen(_TURNS),
-    "flip": _chosen(_FLIPS),
-    **dict.fromkeys(_WITH_CELLS, _with_cells),
-    **dict.fromkeys(_ALONE, _alone),
-    "paste": _paste,
-    "resize": _resize,
-    "op": _op,
-}
+def _operation(name: str, rest: Words) -> tuple[int, Words]:
+    """Return the operation of a word, or of a word and its color or direction."""
+    if name in _OPERATIONS:
+        return _OPERATIONS[name], rest
+    options = [p.split()[1] for p in _OPERATIONS if p.startswith(f"{name} ")]
+    if not options:
+        known = {phrase.split()[0] for phrase in _OPERATIONS}
+        known |= {*_PAIRS, *ORDERS, "resize", "op", "save"}
+        raise ValueError(f"{name!r} is not a command: {nearest(name, sorted(known))}")
+    if not rest or rest[0].lower() not in options:
+        raise ValueError(f"{name} needs one of: {', '.join(options)}")
+    return _OPERATIONS[f"{name} {rest[0].lower()}"], rest[1:]
 
 
 def _cells(name: str, words: Words) -> Box | None:
     """Read no cells, one, or the rectangle between two."""
-    numbers = [_whole(word) for word in words]
-    whole = [number for number in numbers if number is not None]
-    if len(whole) != len(numbers) or len(whole) not in (0, 2, 4):
-        raise ValueError(
-            f"{name}: cells are a row and a column, or two corners, not "
-            f"{' '.join(words)!r}"
-        )
-    if not whole:
+    counts = _COUNTS.get(name, (0, 2, 4))
+    if len(words) not in counts or not all(map(_is_whole, words)):
+        raise ValueError(f"{name} takes {_TAKES[counts]}, not {' '.join(words)!r}")
+    if not words:
         return None
-    row, column, last_row, last_column = whole if len(whole) == 4 else 2 * whole
+    numbers = [int(word) for word in words]
+    row, column, last_row, last_column = numbers if len(numbers) == 4 else 2 * numbers
     return row, column, last_row, last_column
 
 
-def _whole(word: str) -> int | None:
-    return int(word) if word.lstrip("-").isdecimal() and word.count("-") < 2 else None
+def _is_whole(word: str) -> bool:
+    return word.removeprefix("-").isdecimal()
 
 
-def _expect(name: str, rest: Words, count: int, what: str = "nothing after it") -> None:
-    if len(rest) != count:
-        raise ValueError(f"{name} takes {what}")
+def _resized(words: Words) -> Box:
+    size = _cells("resize", words)
+    if size is None or min(size) < 1:
+        raise ValueError("resize needs a height and a width of at least 1: resize 3 4")
+    return 0, 0, size[0] - 1, size[1] - 1
 
 
 def play_task(

@@ -1,126 +1,26 @@
-"""What every group of settings shares: rules of fields, freezing, checking, reading."""
+"""What every group of settings shares: freezing, checking and reading.
+
+Rules are readers of `jaxrig.settings`. The documents construct values that only
+`validate` may refuse, so readers do not run at construction.
+"""
 
 import dataclasses
 import enum
 import functools
 import logging
 import os
-import reprlib
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from jaxrig.settings import nearest
+from jaxrig.settings import Reader, flag, maybe, nearest, number, whole, wrong
 
-LARGEST_WHOLE = 2**31 - 1  # counters and sizes are int32 on the device
-INFINITY = float("inf")
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a setting must be, in words and as a test.
-
-    `read` gives the value that a file's value stands for; legal values larger than
-    `unusual_above` deserve a warning.
-    """
-
-    wanted: str
-    accepts: Callable[[Any], bool]
-    read: Callable[[Any], Any] = _same
-    unusual_above: float | None = None
-
-
-def flag() -> Rule:
-    """Return the rule of True or False, not 1 or 0."""
-    return Rule("true or false", lambda value: isinstance(value, bool))
-
-
-def whole(
-    least: int = -LARGEST_WHOLE,
-    most: int = LARGEST_WHOLE,
-    unusual_above: float | None = None,
-) -> Rule:
-    """Return the rule of a whole number between two bounds, both included."""
-
-    def accepts(value: Any) -> bool:
-        number = isinstance(value, int) and not isinstance(value, bool)
-        return number and least <= value <= most
-
-    words = f"a whole number from {least} to {most}"
-    return Rule(words, accepts, unusual_above=unusual_above)
-
-
-def number(
-    least: float = -INFINITY, most: float = INFINITY, above: float = -INFINITY
-) -> Rule:
-    """Return the rule of a finite number, with bounds `least` and `most` included."""
-
-    def accepts(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        inside = least <= value <= most and value > above
-        return inside and -INFINITY < value < INFINITY
-
-    words = "a finite number"
-    words += f" from {least:g}" if least > -INFINITY else ""
-    words += f" above {above:g}" if above > -INFINITY else ""
-    words += f" to {most:g}" if most < INFINITY else ""
-    return Rule(words, accepts)
-
-
-def text(empty: bool = True) -> Rule:
-    """Return the rule of text, which may have to hold something."""
-
-    def accepts(value: Any) -> bool:
-        return isinstance(value, str) and (empty or bool(value.strip()))
-
-    return Rule("text" if empty else "text that is not empty", accepts)
-
-
-def one_of(*options: str | int) -> Rule:
-    """Return the rule of one of a few values, of the type listed."""
-
-    def accepts(value: Any) -> bool:
-        return any(type(value) is type(x) and value == x for x in options)
-
-    def read(value: Any) -> Any:
-        # YAML takes a bare `off` for false.
-        return "off" if value is False and "off" in options else value
-
-    return Rule("one of " + ", ".join(map(repr, options)), accepts, read)
-
-
-def items(item: Rule, empty: bool = False) -> Rule:
-    """Return the rule of distinct values in a tuple that all follow one rule."""
-
-    def accepts(value: Any) -> bool:
-        if not isinstance(value, tuple) or not (value or empty):
-            return False
-        return all(map(item.accepts, value)) and len(set(value)) == len(value)
-
-    words = "a list" if empty else "a list, not empty,"
-    return Rule(f"{words} of distinct values, each {item.wanted}", accepts)
-
-
-def maybe(rule: Rule) -> Rule:
-    """Return the rule of None, or what another rule says."""
-
-    def accepts(value: Any) -> bool:
-        return value is None or rule.accepts(value)
-
-    def read(value: Any) -> Any:
-        return None if value is None else rule.read(value)
-
-    return Rule(f"null or {rule.wanted}", accepts, read)
-
+INT32 = 2**31 - 1  # counters and sizes are int32 on the device
+Count = Annotated[int, whole(1, INT32)]
 
 logger = logging.getLogger(__name__)
 C = TypeVar("C", bound="Config")
@@ -130,12 +30,31 @@ class ConfigValidationError(ValueError):
     """A configuration that cannot be read or breaks its rules."""
 
 
+def any_text(value: Any, name: str) -> str:
+    """Read text, which may be empty."""
+    if not isinstance(value, str):
+        raise wrong(name, value, "some text")
+    return value
+
+
+def items(read: Reader, at_least: int = 1) -> Reader:
+    """Return the reader of a tuple of distinct values, each by another reader."""
+
+    def read_all(value: Any, name: str) -> tuple[Any, ...]:
+        listed = isinstance(value, tuple) and len(value) >= at_least
+        if not listed or len(set(value)) < len(value):
+            raise wrong(name, value, f"a list of at least {at_least}, each once")
+        return tuple(read(item, f"{name}[{i}]") for i, item in enumerate(value))
+
+    return read_all
+
+
 @dataclass(frozen=True)
 class Config:
     """One group of settings: frozen, hashable by value, checked by `validate`.
 
-    A field's rule is the first note of its `Annotated` type; plain bool, int, float and
-    str fields need none.
+    A field's reader is the first note of its `Annotated` type; plain bool, int, float
+    and str fields and nested groups need none.
     """
 
     # A wrong type is a finding of `validate`, never an error of a type checker.
@@ -143,16 +62,17 @@ class Config:
 
     section: ClassVar[str] = ""
     renamed: ClassVar[Mapping[str, str]] = {}  # older name -> field, or "not field"
+    unusual: ClassVar[Mapping[str, int]] = {}  # larger values are legal, but logged
 
     def __post_init__(self) -> None:
-        for name in rules_of(type(self)):
+        for name in readers_of(type(self)):
             value = frozen(getattr(self, name))
             try:
                 hash(value)
             except TypeError as error:
                 raise TypeError(
-                    f"{self.full_name(name)} is {shown(value)}, which is not "
-                    "hashable; give numbers, text or lists of these"
+                    f"{self.full_name(name)} is {value!r}, which is not hashable; "
+                    "give numbers, text or lists of these"
                 ) from error
             object.__setattr__(self, name, value)
 
@@ -161,21 +81,29 @@ class Config:
 
         Legal values that are unusually large are logged as warnings.
         """
-        errors = tuple(self._field_errors())
-        return errors or tuple(self._relation_errors())
-
-    def _field_errors(self) -> Iterator[str]:
-        for name, rule in rules_of(type(self)).items():
+        errors: list[str] = []
+        for name, read in readers_of(type(self)).items():
             value, full_name = getattr(self, name), self.full_name(name)
-            if not rule.accepts(value):
-                yield f"{full_name} is {shown(value)}; it must be {rule.wanted}"
-            elif isinstance(value, Config):
-                yield from value.validate()
-            elif rule.unusual_above is not None and value > rule.unusual_above:
+            try:
+                read(value, full_name)
+            except (ValueError, OverflowError) as error:
+                errors.append(str(error))
+                continue
+            if isinstance(value, Config):
+                errors += value.validate()
+            elif name in self.unusual and value > self.unusual[name]:
                 logger.warning(
                     "%s is %s, legal but unusually large (above %s)",
-                    *(full_name, value, rule.unusual_above),
+                    *(full_name, value, self.unusual[name]),
                 )
+        return tuple(errors or self._relation_errors())
+
+    def checked(self: C) -> C:
+        """Return the configuration itself; ConfigValidationError if it is not valid."""
+        errors = self.validate()
+        if errors:
+            raise ConfigValidationError("; ".join(errors))
+        return self
 
     def _relation_errors(self) -> Iterator[str]:
         """Yield broken rules between fields, once each field is legal by itself."""
@@ -192,54 +120,75 @@ class Config:
 
         Values are not checked: call `validate` on the result.
         """
-        rules, values = rules_of(cls), {}
+        readers, values = readers_of(cls), {}
         for given, value in as_mapping(mapping, cls.section).items():
             key = cls.renamed.get(given, given)
             if given in cls.renamed and key.startswith("not "):
                 key = key.removeprefix("not ")
                 value = not value if isinstance(value, bool) else value
-            if key not in rules:
-                raise ConfigValidationError(cls._unknown(key))
+            if key not in readers:
+                where = cls.section or "the configuration"
+                raise ConfigValidationError(
+                    f"{cls.full_name(str(key))} is not a setting of {where}; "
+                    f"{nearest(str(key), list(readers))}"
+                )
             if key in values:
                 raise ConfigValidationError(
                     f"{cls.full_name(key)} is given twice, once as {given!r}; keep one"
                 )
-            values[key] = rules[key].read(as_plain(value, cls.full_name(key)))
+            values[key] = _from_file(readers[key], value, cls.full_name(key))
         try:
             return cls(**values)
         except TypeError as error:
             raise ConfigValidationError(str(error)) from error
 
-    @classmethod
-    def _unknown(cls, key: Any) -> str:
-        return (
-            f"{cls.full_name(str(key))} is not a setting of "
-            f"{cls.section or 'the configuration'}; "
-            f"{nearest(str(key), list(rules_of(cls)))}"
-        )
+
+@dataclass(frozen=True)
+class Part:
+    """The reader of a nested group."""
+
+    kind: type[Config]
+    optional: bool = False
+
+    def __call__(self, value: Any, name: str) -> Any:
+        """Refuse everything that is not the group."""
+        if isinstance(value, self.kind) or (self.optional and value is None):
+            return value
+        raise wrong(name, value, f"a {self.kind.__name__}")
 
 
-def part(kind: type[Config]) -> Rule:
-    """Return the rule of a nested group; in a file, an empty one has the defaults."""
-    name = kind.__name__
-    return Rule(f"a {name}", lambda value: isinstance(value, kind), kind.from_hydra)
-
-
-_PLAIN: dict[Any, Rule] = {bool: flag(), int: whole(), float: number(), str: text()}
+_PLAIN: dict[Any, Reader] = {
+    bool: flag,
+    int: whole(-INT32, INT32),
+    float: number(),
+    str: any_text,
+}
 
 
 @functools.cache
-def rules_of(kind: type[Config]) -> dict[str, Rule]:
-    """Return the rule of every field, in the order of the fields."""
-    return {field.name: _rule(field.type) for field in dataclasses.fields(kind)}
+def readers_of(kind: type[Config]) -> dict[str, Reader]:
+    """Return the reader of every field, in the order of the fields."""
+    return {field.name: _reader(field.type) for field in dataclasses.fields(kind)}
 
 
-def _rule(hint: Any) -> Rule:
+def _reader(hint: Any) -> Reader:
     if get_origin(hint) is Annotated:
         return get_args(hint)[1]
     if isinstance(hint, types.UnionType):  # only ever "something | None"
-        return maybe(_rule(get_args(hint)[0]))
-    return _PLAIN[hint] if hint in _PLAIN else part(hint)
+        inner = get_args(hint)[0]
+        return maybe(_PLAIN[inner]) if inner in _PLAIN else Part(inner, optional=True)
+    return _PLAIN[hint] if hint in _PLAIN else Part(hint)
+
+
+def _from_file(read: Reader, value: Any, name: str) -> Any:
+    """Return the value that a file's value stands for."""
+    if isinstance(read, Part):
+        if value is None and read.optional:
+            return None
+        return read.kind.from_hydra(value)
+    if value is False and read is not flag:
+        return "off"  # which YAML takes for false where it is not in quotes
+    return as_plain(value, name)
 
 
 def frozen(value: Any) -> Any:
@@ -251,14 +200,6 @@ def frozen(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return value.item() if isinstance(value, np.generic) else value
-
-
-def shown(value: Any) -> str:
-    """Return the value as it appears in messages, cut where it is long."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # Python prints no integer of thousands of digits
-        return "an integer too long to print"
 
 
 def as_plain(value: Any, name: str) -> Any:
@@ -280,9 +221,9 @@ def as_mapping(value: Any, name: str) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
+        what = name or "the configuration"
         raise ConfigValidationError(
-            f"{name or 'the configuration'} is {shown(value)}; it must be a "
-            "mapping of settings"
+            f"{what} is {value!r}; it must be a mapping of settings"
         )
     if not _of_omegaconf(value):
         return dict(value)

@@ -1,22 +1,26 @@
 """Settings of an environment: actions, data set, episodes, initial grids, rewards."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from jaxarc.config.fields import (
-    INFINITY,
-    Config,
-    ConfigValidationError,
-    items,
+from jaxarc.config.fields import INT32, Config, ConfigValidationError, Count, items
+from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxrig.settings import (
+    Fraction,
+    NotNegative,
+    Reader,
     maybe,
     number,
     one_of,
-    rules_of,
     text,
     whole,
 )
-from jaxarc.ops.operations import NUM_OPERATIONS
+
+
+def _between(low: float, high: float) -> Reader:
+    return number(at_least=low, up_to=high)
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,11 @@ class ActionConfig(Config):
         "num_operations": "max_operations",
         "clip_invalid_actions": "not allow_invalid_actions",
     }
+    unusual: ClassVar[Mapping[str, int]] = {"max_operations": 100}
 
     selection_format: Annotated[str, one_of("mask", "point", "bbox")] = "mask"
-    selection_threshold: Annotated[float, number(0, 1)] = 0.5
-    max_operations: Annotated[int, whole(1, unusual_above=100)] = NUM_OPERATIONS
+    selection_threshold: Fraction = 0.5
+    max_operations: Count = NUM_OPERATIONS
     allowed_operations: Annotated[
         tuple[int, ...] | None, maybe(items(whole(0, NUM_OPERATIONS - 1)))
     ] = None
@@ -73,17 +78,21 @@ class DatasetConfig(Config):
     """
 
     section: ClassVar[str] = "dataset"
+    unusual: ClassVar[Mapping[str, int]] = {
+        **{"max_grid_height": 200, "max_grid_width": 200, "max_colors": 50},
+        **{"max_train_pairs": 20, "max_test_pairs": 5},
+    }
 
-    dataset_name: Annotated[str, text(empty=False)] = "arc-agi-1"
+    dataset_name: Annotated[str, text] = "arc-agi-1"
     dataset_path: str = ""
     dataset_repo: str = ""
-    max_grid_height: Annotated[int, whole(1, unusual_above=200)] = 30
-    max_grid_width: Annotated[int, whole(1, unusual_above=200)] = 30
-    min_grid_height: Annotated[int, whole(1)] = 1
-    min_grid_width: Annotated[int, whole(1)] = 1
-    max_colors: Annotated[int, whole(2, unusual_above=50)] = 10
-    max_train_pairs: Annotated[int, whole(1, unusual_above=20)] = 10
-    max_test_pairs: Annotated[int, whole(1, unusual_above=5)] = 3
+    max_grid_height: Count = 30
+    max_grid_width: Count = 30
+    min_grid_height: Count = 1
+    min_grid_width: Count = 1
+    max_colors: Annotated[int, whole(2, INT32)] = 10
+    max_train_pairs: Count = 10
+    max_test_pairs: Count = 3
     task_split: Annotated[str, one_of(*SPLITS)] = "train"
     shuffle_tasks: bool = True
 
@@ -105,6 +114,13 @@ DEBUG_LEVELS = ("off", "minimal", "standard", "verbose", "research")
 _STORAGE_POLICIES = ("none", "minimal", "standard", "research", "research")
 
 
+def _debug_level(value: Any, name: str) -> str:
+    """Read a level by its name or its place in the list."""
+    if isinstance(value, int):
+        return DEBUG_LEVELS[whole(0, len(DEBUG_LEVELS) - 1)(value, name)]
+    return one_of(*DEBUG_LEVELS)(value, name)
+
+
 @dataclass(frozen=True)
 class EnvironmentConfig(Config):
     """How long an episode is, and how much is checked and shown.
@@ -121,24 +137,18 @@ class EnvironmentConfig(Config):
     """
 
     section: ClassVar[str] = "environment"
+    unusual: ClassVar[Mapping[str, int]] = {"max_episode_steps": 10_000}
 
-    max_episode_steps: Annotated[int, whole(1, unusual_above=10_000)] = 100
+    max_episode_steps: Count = 100
     auto_reset: bool = True
     strict_validation: bool = True
-    debug_level: Annotated[str | int, one_of(*DEBUG_LEVELS, *range(5))] = "standard"
+    debug_level: Annotated[str | int, _debug_level] = "standard"
     render_mode: Annotated[str, one_of("rgb_array", "ansi", "svg")] = "rgb_array"
 
     @property
     def debug_name(self) -> str:
         """The debug level by name."""
-        rule = rules_of(type(self))["debug_level"]
-        if not rule.accepts(self.debug_level):
-            raise ValueError(
-                f"environment.debug_level is {self.debug_level!r}; it must be "
-                f"{rule.wanted}"
-            )
-        level = self.debug_level
-        return level if isinstance(level, str) else DEBUG_LEVELS[level]
+        return _debug_level(self.debug_level, "environment.debug_level")
 
     @property
     def computed_visualization_level(self) -> str:
@@ -163,7 +173,7 @@ class ArcEpisodeConfig(Config):
 
     section: ClassVar[str] = "episode"
 
-    episode_mode: Annotated[int, one_of(0, 1)] = 0
+    episode_mode: Annotated[int, whole(0, 1)] = 0
     demo_selection_strategy: Annotated[str, one_of("sequential", "random")] = "random"
     allow_demo_switching: bool = True
     require_all_demos_solved: bool = False
@@ -173,8 +183,8 @@ class ArcEpisodeConfig(Config):
     allow_test_switching: bool = False
     require_all_tests_solved: bool = True
     terminate_on_first_success: bool = False
-    max_pairs_per_episode: Annotated[int, whole(1)] = 4
-    success_threshold: Annotated[float, number(0, 1)] = 1.0
+    max_pairs_per_episode: Count = 4
+    success_threshold: Fraction = 1.0
     training_reward_frequency: Annotated[str, one_of("step", "submit")] = "step"
 
     def __post_init__(self) -> None:
@@ -194,23 +204,20 @@ class GridInitializationConfig(Config):
 
     section: ClassVar[str] = "grid_initialization"
 
-    demo_weight: Annotated[float, number(0)] = 0.4
-    permutation_weight: Annotated[float, number(0)] = 0.3
-    empty_weight: Annotated[float, number(0)] = 0.2
-    random_weight: Annotated[float, number(0)] = 0.1
+    demo_weight: NotNegative = 0.4
+    permutation_weight: NotNegative = 0.3
+    empty_weight: NotNegative = 0.2
+    random_weight: NotNegative = 0.1
     permutation_types: Annotated[
         tuple[str, ...], items(one_of("rotate", "reflect", "color_remap"))
     ] = ("rotate", "reflect", "color_remap")
-    random_density: Annotated[float, number(0, 1)] = 0.3
+    random_density: Fraction = 0.3
     random_pattern_type: Annotated[str, one_of("sparse", "dense")] = "sparse"
 
     @property
     def probabilities(self) -> tuple[float, float, float, float]:
         """Of demo, permutation, empty and random grids; they add up to one."""
-        errors = self.validate()
-        if errors:
-            raise ConfigValidationError("; ".join(errors))
-        demo, permutation, empty, random = self._weights
+        demo, permutation, empty, random = self.checked()._weights
         total = sum(self._weights)
         return demo / total, permutation / total, empty / total, random / total
 
@@ -221,7 +228,7 @@ class GridInitializationConfig(Config):
 
     def _relation_errors(self) -> Iterator[str]:
         total = sum(self._weights)
-        if not 0 < total < INFINITY:
+        if not 0 < total < math.inf:
             yield (
                 "grid_initialization.demo_weight and the other three weights add up "
                 f"to {total}; their sum must be finite and above 0"
@@ -260,9 +267,10 @@ class HistoryConfig(Config):
     """How many actions are remembered, and whether with their selections."""
 
     section: ClassVar[str] = "history"
+    unusual: ClassVar[Mapping[str, int]] = {"max_history_length": 10_000}
 
     enabled: bool = True
-    max_history_length: Annotated[int, whole(1, unusual_above=10_000)] = 1000
+    max_history_length: Count = 1000
     store_selection_data: bool = True
 
     def __post_init__(self) -> None:
@@ -324,18 +332,18 @@ class RewardConfig(Config):
     section: ClassVar[str] = "reward"
 
     reward_on_submit_only: bool = True
-    step_penalty: Annotated[float, number(-10, 1)] = -0.01
-    success_bonus: Annotated[float, number(-100, 1000)] = 10.0
-    similarity_weight: Annotated[float, number(0, 10)] = 1.0
-    progress_bonus: Annotated[float, number(-10, 10)] = 0.0
-    invalid_action_penalty: Annotated[float, number(-10, 1)] = -0.1
-    control_operation_penalty: Annotated[float, number(-10, 1)] = -0.01
-    pair_switching_bonus: Annotated[float, number(-10, 10)] = 0.0
-    training_similarity_weight: Annotated[float, number(0, 10)] = 1.0
-    evaluation_similarity_weight: Annotated[float, number(0, 10)] = 0.0
-    demo_completion_bonus: Annotated[float, number(-100, 100)] = 1.0
-    test_completion_bonus: Annotated[float, number(-100, 100)] = 5.0
-    consecutive_success_bonus: Annotated[float, number(-10, 10)] = 0.0
-    efficiency_bonus_threshold: Annotated[int, whole(0)] = 50
-    efficiency_bonus: Annotated[float, number(-10, 10)] = 1.0
-    unsolved_submission_penalty: Annotated[float, number(-1000, 0)] = 0.0
+    step_penalty: Annotated[float, _between(-10, 1)] = -0.01
+    success_bonus: Annotated[float, _between(-100, 1000)] = 10.0
+    similarity_weight: Annotated[float, _between(0, 10)] = 1.0
+    progress_bonus: Annotated[float, _between(-10, 10)] = 0.0
+    invalid_action_penalty: Annotated[float, _between(-10, 1)] = -0.1
+    control_operation_penalty: Annotated[float, _between(-10, 1)] = -0.01
+    pair_switching_bonus: Annotated[float, _between(-10, 10)] = 0.0
+    training_similarity_weight: Annotated[float, _between(0, 10)] = 1.0
+    evaluation_similarity_weight: Annotated[float, _between(0, 10)] = 0.0
+    demo_completion_bonus: Annotated[float, _between(-100, 100)] = 1.0
+    test_completion_bonus: Annotated[float, _between(-100, 100)] = 5.0
+    consecutive_success_bonus: Annotated[float, _between(-10, 10)] = 0.0
+    efficiency_bonus_threshold: Annotated[int, whole(0, INT32)] = 50
+    efficiency_bonus: Annotated[float, _between(-10, 10)] = 1.0
+    unsolved_submission_penalty: Annotated[float, _between(-1000, 0)] = 0.0

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from jaxarc.config.fields import Config, items, maybe, number, one_of, text, whole
+from jaxarc.config.fields import Config, Count, items
+from jaxrig.settings import Positive, maybe, one_of, text
 
 LEVELS = ("off", "minimal", "standard", "verbose", "full")
 
@@ -21,8 +22,8 @@ class MemoryConfig(Config):
 
     section: ClassVar[str] = "visualization.debug.memory_management"
 
-    max_cache_mb: Annotated[float, number(above=0)] = 100.0
-    max_total_mb: Annotated[float, number(above=0)] = 500.0
+    max_cache_mb: Positive = 100.0
+    max_total_mb: Positive = 500.0
     lazy_loading: bool = True
     compression: bool = True
 
@@ -83,7 +84,7 @@ class VisualizationConfig(Config):
     )
     step_visualizations: bool = True
     episode_summaries: bool = True
-    max_memory_mb: Annotated[float, number(above=0)] = 500
+    max_memory_mb: Positive = 500
     debug: DebugConfig | None = None
 
 
@@ -92,40 +93,25 @@ POLICIES = ("none", "minimal", "standard", "research")
 
 @dataclass(frozen=True)
 class StorageConfig(Config):
-    """Where `ExperimentLogger` writes, how much of it, what happens when it is full.
+    """Where `ExperimentLogger` writes, and how much of it.
 
     - `policy`: "none" writes nothing, "minimal" log lines and summaries of episodes,
       "standard" also each episode and pictures of its steps, "research" also the grids
       of every step; `environment.debug_level` is the most it may be.
     - `base_output_dir`, `run_name`: the folder of the run; without a name it is called
-      by the time in `timestamp_format`, which log lines use too.
-    - `episodes_dir`, `visualization_dir`, `logs_dir`: folders inside it.
-    - `max_episodes_per_run`, `max_storage_gb` (of 10^9 bytes): when it is full.
-    - `cleanup_policy`: which episodes give way then, the largest ("size_based") or the
-      oldest ("oldest_first"), never the last `keep_recent_episodes`; "manual" waits
-      for `ExperimentLogger.clean_up`, "none" removes nothing ever.
-    - `fail_on_storage_full`: an error where no room can be made; otherwise a warning,
-      and episodes go without files.
-    - `clear_output_on_start`: empty those three folders of a named run first.
+      by the time.
+    - `max_episodes_per_run`: the number of episodes whose files are kept; the oldest
+      give way.
+    - `clear_output_on_start`: empty the folder of a named run first.
     """
 
     section: ClassVar[str] = "storage"
 
     policy: Annotated[str, one_of(*POLICIES)] = "standard"
-    base_output_dir: Annotated[str, text(empty=False)] = "outputs"
-    run_name: Annotated[str | None, maybe(text(empty=False))] = None
-    episodes_dir: Annotated[str, text(empty=False)] = "episodes"
-    visualization_dir: Annotated[str, text(empty=False)] = "visualizations"
-    logs_dir: Annotated[str, text(empty=False)] = "logs"
-    max_episodes_per_run: Annotated[int, whole(1)] = 100
-    max_storage_gb: Annotated[float, number(above=0)] = 5.0
-    cleanup_policy: Annotated[
-        str, one_of("none", "size_based", "oldest_first", "manual")
-    ] = "size_based"
-    keep_recent_episodes: Annotated[int, whole(0)] = 10
-    timestamp_format: Annotated[str, text(empty=False)] = "%Y%m%d_%H%M%S"
+    base_output_dir: Annotated[str, text] = "outputs"
+    run_name: Annotated[str | None, maybe(text)] = None
+    max_episodes_per_run: Count = 100
     clear_output_on_start: bool = False
-    fail_on_storage_full: bool = False
 
 
 logger = logging.getLogger(__name__)
@@ -153,7 +139,7 @@ class LoggingConfig(Config):
     log_rewards: bool = False
     log_episode_start: bool = True
     log_episode_end: bool = True
-    log_frequency: Annotated[int, whole(1)] = 10
+    log_frequency: Count = 10
     batched_logging_enabled: bool = False
 
     def _relation_errors(self) -> Iterator[str]:
@@ -180,12 +166,12 @@ class WandbConfig(Config):
     section: ClassVar[str] = "wandb"
 
     enabled: bool = False
-    project_name: Annotated[str, text(empty=False)] = "jaxarc-experiments"
+    project_name: Annotated[str, text] = "jaxarc-experiments"
     entity: str | None = None
-    tags: Annotated[tuple[str, ...], items(text(empty=False), empty=True)] = ("jaxarc",)
+    tags: Annotated[tuple[str, ...], items(text, 0)] = ("jaxarc",)
     notes: str = ""
     group: str | None = None
-    job_type: Annotated[str, text(empty=False)] = "training"
-    log_frequency: Annotated[int, whole(1)] = 10
+    job_type: Annotated[str, text] = "training"
+    log_frequency: Count = 10
     offline_mode: bool = False
     save_config: bool = True

@@ -4,13 +4,13 @@ import dataclasses
 import logging as log
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from jaxarc.config.fields import Config, ConfigValidationError, as_mapping, rules_of
+from jaxarc.config.fields import Config, ConfigValidationError, as_mapping, readers_of
 from jaxarc.config.groups import (
     ActionConfig,
     ArcEpisodeConfig,
@@ -33,7 +33,6 @@ logger = log.getLogger(__name__)
 
 # Root keys of Hydra and of scripts, which no group of settings holds.
 FOREIGN_KEYS = frozenset({"hydra", "defaults", "paths", "seed", "output_dir"})
-MAX_DEPTH = 20  # levels of YAML; the deepest setting lies at four
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,7 @@ class JaxArcConfig(Config):
                 "the YAML has a defaults list, which only Hydra composes; use "
                 "load_jaxarc_config"
             )
-        config = cls.from_hydra(mapping)
-        errors = config.validate()
-        if errors:
-            raise ConfigValidationError("; ".join(errors))
-        return config
+        return cls.from_hydra(mapping).checked()
 
     @classmethod
     def from_yaml(cls, path: str | os.PathLike[str]) -> "JaxArcConfig":
@@ -118,22 +113,17 @@ class JaxArcConfig(Config):
 
     def to_yaml(self) -> str:
         """Return all settings as YAML text, which `from_yaml_string` reads back."""
-        return write_yaml(dataclasses.asdict(self))
+        return _yaml().safe_dump(dataclasses.asdict(self), sort_keys=False)
 
     def to_yaml_file(self, path: str | os.PathLike[str]) -> None:
         """Write `to_yaml` to a file, as a whole or not at all."""
-        text = self.to_yaml()
         with atomic_write(path) as file:
-            file.write(text.encode())
+            file.write(self.to_yaml().encode())
 
 
 _PARTS: dict[str, type[Config]] = {
-    part.section: part
-    for part in (
-        *(EnvironmentConfig, DatasetConfig, ActionConfig, RewardConfig, StorageConfig),
-        *(VisualizationConfig, LoggingConfig, WandbConfig, ArcEpisodeConfig),
-        *(HistoryConfig, GridInitializationConfig),
-    )
+    field.name: (get_args(field.type) or (field.type,))[0]
+    for field in dataclasses.fields(JaxArcConfig)
 }
 
 
@@ -141,7 +131,7 @@ def _grouped(mapping: dict[Any, Any]) -> dict[Any, Any]:
     """Return the mapping with root settings put into their groups."""
     groups = {key: value for key, value in mapping.items() if key not in FOREIGN_KEYS}
     for key in [key for key in groups if key not in _PARTS]:
-        owners = [name for name, part in _PARTS.items() if key in rules_of(part)]
+        owners = [name for name, part in _PARTS.items() if key in readers_of(part)]
         if len(owners) > 1:
             raise ConfigValidationError(
                 f"{key} at the root could belong to {' or '.join(owners)}; write it "
@@ -165,64 +155,31 @@ def _put(groups: dict[Any, Any], name: str, key: str, value: Any) -> None:
 def read_yaml(text: str) -> dict[Any, Any]:
     """Return the mapping that YAML text holds; an error says what else it holds.
 
-    Anchors, tags, repeated keys and deep nesting are refused: settings need none.
+    Repeated keys, of which YAML keeps the last, are refused, and so are aliases: a
+    few of them make a value of any size.
     """
     yaml = _yaml()
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                name = self.peek_event().anchor
+                raise ValueError(f"the alias {name!r} is used; write the value out")
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = Counter(key.value for key, _ in node.value if key.id == "scalar")
+            for key, count in keys.most_common(1):
+                if count > 1:
+                    raise ValueError(f"the key {key!r} is there {count} times")
+            return super().construct_mapping(node, deep)
+
+    known = (yaml.YAMLError, ValueError, LookupError, OverflowError, RecursionError)
     try:
-        _check_events(yaml, text)
-        # Recursion is safe only now that the depth is known.
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        _check_keys(node)
-        value = yaml.SafeLoader("").construct_document(node) if node else None
-    except (yaml.YAMLError, OverflowError, ValueError) as error:
-        if isinstance(error, ConfigValidationError):
-            raise
+        value = yaml.load(text, Loader)
+    except known as error:
         raise ConfigValidationError(f"this is not valid YAML: {error}") from error
     return as_mapping(value, "")
-
-
-def write_yaml(mapping: Mapping[str, Any]) -> str:
-    """Return plain data as YAML text, in the order given and in ASCII."""
-    yaml = _yaml()
-    try:
-        return yaml.safe_dump(dict(mapping), sort_keys=False)
-    except yaml.representer.RepresenterError as error:
-        raise ConfigValidationError(f"cannot be written as YAML: {error}") from error
-
-
-def _check_events(yaml: Any, text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise ConfigValidationError(
-                f"the YAML uses the anchor {event.anchor!r}; write the value out"
-            )
-        if getattr(event, "tag", None):
-            raise ConfigValidationError(
-                f"the YAML uses the tag {event.tag!r}; write a plain value"
-            )
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise ConfigValidationError(
-                f"the YAML nests more than {MAX_DEPTH} levels deep; settings do not"
-            )
-
-
-def _check_keys(node: Any) -> None:
-    kind = getattr(node, "id", None)
-    if kind == "mapping":
-        keys = Counter(key.value for key, _ in node.value if key.id == "scalar")
-        for key, count in keys.most_common(1):
-            if count > 1:
-                raise ConfigValidationError(
-                    f"the YAML has the key {key!r} {count} times; keep one"
-                )
-        for _, child in node.value:
-            _check_keys(child)
-    elif kind == "sequence":
-        for child in node.value:
-            _check_keys(child)
 
 
 def _yaml() -> Any:
@@ -239,33 +196,18 @@ def get_jaxarc_config_dir() -> Path:
 
 
 def load_jaxarc_config(
-    config_name: str = "config",
-    overrides: Sequence[str] | None = None,
-    use_jaxarc_configs: bool = True,
+    config_name: str = "config", overrides: Sequence[str] | None = None
 ) -> Any:
-    """Compose the package's files with Hydra overrides to a DictConfig.
-
-    With `use_jaxarc_configs=False` the files are those of the Hydra that the caller has
-    initialized.
-    """
-    hydra = _hydra()
-    if use_jaxarc_configs:
-        return _compose(get_jaxarc_config_dir(), config_name, overrides or ())
-    if not hydra.core.global_hydra.GlobalHydra.instance().is_initialized():
-        raise ValueError(
-            "use_jaxarc_configs=False needs an initialized Hydra; call this "
-            "inside hydra.initialize_config_dir(...)"
-        )
-    return hydra.compose(config_name=config_name, overrides=list(overrides or ()))
-
-
-def _compose(folder: Path, name: str, overrides: Sequence[str]) -> Any:
-    hydra = _hydra()
-    with (
-        _kept_hydra(),
-        hydra.initialize_config_dir(str(folder.absolute()), version_base="1.3"),
-    ):
-        return hydra.compose(config_name=name, overrides=list(overrides))
+    """Compose the package's files with Hydra overrides to a DictConfig."""
+    try:
+        import hydra
+    except ImportError as error:
+        raise missing_extra(
+            "composing configuration files needs Hydra", "hydra"
+        ) from error
+    folder = str(get_jaxarc_config_dir().absolute())
+    with _kept_hydra(), hydra.initialize_config_dir(folder, version_base="1.3"):
+        return hydra.compose(config_name=config_name, overrides=list(overrides or ()))
 
 
 @contextmanager
@@ -281,14 +223,3 @@ def _kept_hydra() -> Iterator[None]:
     finally:
         GlobalHydra.instance().hydra = hydra
         VersionBase.instance().version_base = version
-
-
-def _hydra() -> Any:
-    try:
-        import hydra
-        import hydra.core.global_hydra
-    except ImportError as error:
-        raise missing_extra(
-            "composing configuration files needs Hydra", "hydra"
-        ) from error
-    return hydra

@@ -46,40 +46,28 @@ def draw_step(
     similarity: SupportsFloat | None = None,
     step_num: SupportsInt | None = None,
     *,
-    before_mask: ArrayLike | None = None,
-    after_mask: ArrayLike | None = None,
     selection: ArrayLike | None = None,
     operation: SupportsInt | None = None,
-    changed_cells: ArrayLike | None = None,
     previous_similarity: SupportsFloat | None = None,
-    label: str = "",
     scheme: str = "default",
     show_coordinates: bool = False,
     highlight_changes: bool = True,
     show_metrics: bool = True,
-    max_width: float = 10.0,
-    max_height: float = 10.0,
 ) -> Drawing:
     """Draw the grid before and after a step, and what the agent did and got.
 
     A structured action brings its own operation and selection; without one give them
     as `operation` and `selection`, a mask over the uncropped grid. The selection is
     outlined on the left, cells that changed are ringed on the right; reward,
-    similarity and the number of changes stand below. Sizes are of one grid, in units
-    of 40 pixels.
+    similarity and the number of changes stand below.
     """
-    before, after = (
-        full_grid(before_grid, before_mask),
-        full_grid(after_grid, after_mask),
-    )
-    operation, selection = read_action(action, operation, selection, before[0].shape)
-    if changed_cells is None:
-        changed_cells = detect_changed_cells(before[0], after[0])
-    left, right = read_cells(*before), read_cells(*after)
-    area = max_width * UNIT, max_height * UNIT
-    side = min(fit_side(left, *area), fit_side(right, *area), UNIT)
-    ringed = changed_cells if highlight_changes else None
+    shape = full_grid(before_grid)[0].shape
+    operation, selection = read_action(action, operation, selection, shape)
+    changed = detect_changed_cells(before_grid, after_grid)
+    left, right = read_cells(before_grid), read_cells(after_grid)
+    side = min(fit_side(left, STAGE, STAGE), fit_side(right, STAGE, STAGE), UNIT)
     one = grid_tile(left, side, INPUT, scheme, selection=selection)
+    ringed = changed if highlight_changes else None
     other = grid_tile(right, side, OUTPUT, scheme, changed=ringed)
     if show_coordinates:
         one, other = numbered(one, left, side), numbered(other, right, side)
@@ -88,11 +76,13 @@ def draw_step(
         arrow(),
         captioned(other, f"After ({right.size})"),
     ]
-    title = _heading(label, step_num, operation)
+    number = "" if step_num is None else f"Step {int(step_num)}"
+    name = "" if operation is None else get_operation_display_text(int(operation))
+    title = " · ".join(filter(None, [number, name]))
     lines = [words(title, bold=True)] if title else []
     lines.append(beside(pictures, GAP))
     if show_metrics:
-        count = int(np.asarray(changed_cells).sum())
+        count = int(changed.sum())
         lines.append(words(_results(reward, previous_similarity, similarity, count)))
     return padded(stacked(lines, 6.0, title or "Step"), GAP)
 
@@ -117,14 +107,6 @@ def describe_step(
     """Describe one step: operation, reward, similarity."""
     name = "Start" if operation is None else get_operation_display_text(int(operation))
     return f"{name}, reward {float(reward):+.3f}, similarity {float(similarity):.3f}"
-
-
-def _heading(
-    label: str, step: SupportsInt | None, operation: SupportsInt | None
-) -> str:
-    number = "" if step is None else f"Step {int(step)}"
-    name = "" if operation is None else get_operation_display_text(int(operation))
-    return " · ".join(filter(None, [label, number, name]))
 
 
 def _results(
@@ -155,6 +137,17 @@ class EpisodeFrame:
     reward: float = 0.0
     similarity: float = 0.0
     target: Int[np.ndarray, "h3 w3"] | None = None
+
+    @classmethod
+    def of_grids(
+        cls, grid: GridLike, target: GridLike, selection: ArrayLike | None, *rest: Any
+    ) -> "EpisodeFrame":
+        """Crop padded grids; a hidden target, which is all padding, is left out."""
+        cells, wanted = read_cells(grid), read_cells(target)
+        selected = None if selection is None else cells.crop(selection)
+        return cls(
+            cells.values, selected, *rest, wanted.values if wanted.height else None
+        )
 
 
 def draw_episode(

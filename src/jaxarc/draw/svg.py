@@ -72,9 +72,9 @@ def stacked(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Draw
     return Drawing(width, y - gap, "\n".join(body), title or parts[0].title)
 
 
-def padded(part: Drawing, margin: float, below: float = 0.0) -> Drawing:
-    """Add a margin around a picture, and some more below."""
-    width, height = part.width + 2 * margin, part.height + 2 * margin + below
+def padded(part: Drawing, margin: float) -> Drawing:
+    """Add a margin around a picture."""
+    width, height = part.width + 2 * margin, part.height + 2 * margin
     return Drawing(width, height, part.as_group(margin, margin), part.title)
 
 
@@ -206,12 +206,8 @@ def draw_grid(
     mask: ArrayLike | None = None,
     max_width: float = 10.0,
     max_height: float = 10.0,
-    padding: float = 0.5,
-    extra_bottom_padding: float = 0.5,
     label: str = "",
-    border_color: str = NEUTRAL,
     show_size: bool = True,
-    as_group: bool = False,
     scheme: str = "default",
     selection: ArrayLike | None = None,
     changed: ArrayLike | None = None,
@@ -219,17 +215,13 @@ def draw_grid(
     """Draw a grid, cropped to its real cells, with its label and size below.
 
     Lengths are in units of 40 pixels. `selection` and `changed` are masks over the
-    uncropped grid. `as_group` leaves the padding out: the drawing is then meant to be
-    placed in a larger one, with its method `as_group`.
+    uncropped grid.
     """
     cells = read_cells(grid, mask)
     side = fit_side(cells, max_width * UNIT, max_height * UNIT)
-    tile = grid_tile(cells, side, border_color, scheme, selection, changed)
+    tile = grid_tile(cells, side, NEUTRAL, scheme, selection, changed)
     caption = f"{label} ({cells.size})" if label else cells.size
-    shown = captioned(tile, caption if show_size else label)
-    if as_group:
-        return shown
-    return padded(shown, padding * UNIT, extra_bottom_padding * UNIT)
+    return padded(captioned(tile, caption if show_size else label), UNIT / 2)
 
 
 def _squares(cells: Cells, side: float, scheme: str) -> list[str]:

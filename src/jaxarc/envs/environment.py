@@ -20,7 +20,7 @@ from jaxarc.envs.checks import (
     check_choice,
     checked_action,
 )
-from jaxarc.envs.rules import allowed_words
+from jaxarc.envs.rules import NO_OPERATION, allowed_words
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
 from jaxarc.envs.starts import EnvParams, auto_reset, draw_seed, start_episode
 from jaxarc.envs.transition import advance
@@ -30,8 +30,6 @@ from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.state import ArcEnvState, observe
 from jaxrig.checks import check
 from jaxrig.keys import mix
-
-NO_OPERATION = -1
 
 
 class StepType(enum.IntEnum):
@@ -84,9 +82,6 @@ def ended_type(
     """Return the kind of a step that is not a first one."""
     running = jnp.where(truncated, StepType.TRUNCATED, StepType.MID)
     return jnp.where(terminated, StepType.TERMINATED, running).astype(jnp.int32)
-
-
-NO_OPERATION = -1
 
 
 class State(eqx.Module):

@@ -54,21 +54,14 @@ class Bounded(Space):
     dtype: Any = jnp.int32
 
     def sample(self, key: Any, batch: Shape = ()) -> jax.Array:
-        """Draw every element uniformly.
-
-        Without bounds elements are normal, with one of them exponential from there.
-        """
+        """Draw every element uniformly, or without bounds from a normal."""
         shape = (*batch, *self.shape)
         if jnp.issubdtype(self.dtype, jnp.integer):
             low, high = int(self.low), int(self.high) + 1
             return jax.random.randint(key, shape, low, high, self.dtype)
-        if math.isfinite(self.low) and math.isfinite(self.high):
-            return jax.random.uniform(key, shape, self.dtype, self.low, self.high)
-        if math.isfinite(self.low):
-            return self.low + jax.random.exponential(key, shape, self.dtype)
-        if math.isfinite(self.high):
-            return self.high - jax.random.exponential(key, shape, self.dtype)
-        return jax.random.normal(key, shape, self.dtype)
+        if math.isinf(self.high - self.low):
+            return jax.random.normal(key, shape, self.dtype)
+        return jax.random.uniform(key, shape, self.dtype, self.low, self.high)
 
     def contains(self, value: Any) -> bool:
         """Return whether shape, type and every element fit."""
@@ -100,11 +93,6 @@ class DictSpace(Space):
 
     spaces: tuple[tuple[str, Space], ...]
 
-    @property
-    def members(self) -> dict[str, Space]:
-        """The spaces by name."""
-        return dict(self.spaces)
-
     def sample(self, key: Any, batch: Shape = ()) -> dict[str, Any]:
         """Return a dictionary with a sample of every space."""
         keys = jax.random.split(key, len(self.spaces))
@@ -113,7 +101,7 @@ class DictSpace(Space):
 
     def contains(self, value: Any) -> bool:
         """Return whether the names are these and every value lies in its space."""
-        if not isinstance(value, Mapping) or set(value) != set(self.members):
+        if not isinstance(value, Mapping) or set(value) != set(dict(self.spaces)):
             return False
         return all(space.contains(value[name]) for name, space in self.spaces)
 
@@ -123,17 +111,7 @@ def grid_space(height: int, width: int) -> Bounded:
     return Bounded((height, width), -1, 9, jnp.int32)
 
 
-def selection_space(height: int, width: int) -> MultiBinary:
-    """Return any set of cells."""
-    return MultiBinary((height, width))
-
-
 def action_space(operations: int, height: int, width: int) -> DictSpace:
     """Return an operation and the cells it acts on."""
-    cells = selection_space(height, width)
+    cells = MultiBinary((height, width))
     return DictSpace((("operation", Discrete(operations)), ("selection", cells)))
-
-
-GridSpace = grid_space
-SelectionSpace = selection_space
-ARCActionSpace = action_space

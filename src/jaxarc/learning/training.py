@@ -78,9 +78,9 @@ class Agent:
         return eqx.tree_at(lambda e: e.unwrapped.params, self.env, other)
 
 
-def make_agent(config: AgentConfig) -> Agent:
-    """Load the tasks and make the network."""
-    env = _seen(config, _environment(config))
+def make_agent(config: AgentConfig, bare: Environment | None = None) -> Agent:
+    """Make the network; tasks are those of the configuration, unless given."""
+    env = _seen(config, bare or _environment(config))
     space = env.observation_space()
     channels = space.shape[2] if len(space.shape) == 3 else 1
     keys = jax.random.split(jax.random.key(config.seed))

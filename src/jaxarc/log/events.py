@@ -14,7 +14,6 @@ import numpy as np
 
 from jaxarc.config import JaxArcConfig, VisualizationConfig
 from jaxarc.config.outputs import LEVELS, POLICIES, MemoryConfig
-from jaxarc.draw.cells import read_cells
 from jaxarc.draw.episodes import EpisodeFrame, read_action
 from jaxarc.draw.memory import MemoryManager, optimize_array_memory
 from jaxarc.state import ArcEnvState
@@ -307,15 +306,10 @@ class FrameStore:
 
 def frame_of_log(log: Any, named: bool = True) -> EpisodeFrame:
     """Return the frame after a start or a step; `named` keeps its operation."""
-    cells, target = read_cells(log["grid"]), read_cells(log["target"])
-    selection = log.get("selection")
-    return EpisodeFrame(
-        cells.values,
-        None if selection is None else cells.crop(selection),
-        log.get("operation") if named else None,
-        log.get("reward", 0.0),
-        log["similarity"],
-        target.values if target.height else None,
+    operation = log.get("operation") if named else None
+    figures = operation, log.get("reward", 0.0), log["similarity"]
+    return EpisodeFrame.of_grids(
+        log["grid"], log["target"], log.get("selection"), *figures
     )
 
 

@@ -93,7 +93,7 @@ class ExperimentLogger:
         self.flush()
         self._episode, self._steps = log["episode_num"], []
         if self.folder is not None:
-            self._warn(self.folder.begin_episode())
+            self.folder.make_room()
         self._tell("start", log)
         if self._frames is not None:
             self._warn(self._frames.begin())
@@ -139,11 +139,6 @@ class ExperimentLogger:
     def log_evaluation_summary(self, summary: Log) -> None:
         """Log the figures of an evaluation by name; they may be nested."""
         self._tell("evaluation", summary)
-
-    def clean_up(self) -> list[int]:
-        """Remove episodes until the run's folder is not full; their numbers."""
-        self.flush()
-        return [] if self.folder is None else self.folder.clean_up()
 
     def flush(self) -> None:
         """Wait until everything logged so far is written."""

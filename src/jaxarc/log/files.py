@@ -1,4 +1,4 @@
-"""Write logs to the folder of a run, and keep it within its limits."""
+"""Write logs to the folder of a run."""
 
 import json
 import math
@@ -18,41 +18,29 @@ from jaxarc.log.events import Handler, Log
 from jaxarc.ops.operations import get_operation_name
 from jaxrig.atomic import atomic_write, remove_path
 
-GIGABYTE = 1e9
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+TIMESTAMP = "%Y%m%d_%H%M%S"
 _EPISODE = re.compile(r"episode_(\d{4,})(\.json)?")
 
 
 class RunFolder:
     """A folder for one run below `storage.base_output_dir`.
 
-    It is full with `max_episodes_per_run` episodes or at `max_storage_gb`, which is
-    looked at before every episode. By `cleanup_policy` the oldest or the largest
-    episodes then give way, the last `keep_recent_episodes` never; "manual" leaves that
-    to a call of `clean_up`, and "none" removes nothing ever.
+    It keeps the files of `max_episodes_per_run` episodes; the oldest give way.
     """
 
     def __init__(
         self, config: StorageConfig, clock: Callable[[], datetime] = datetime.now
     ):
-        self.config = config
         self.path = _run_path(config, clock)
-        self.logs = self._part(config.logs_dir)
-        self.episodes = self._part(config.episodes_dir)
-        self.pictures = self._part(config.visualization_dir)
-        self.accepts = True  # whether the current episode gets files
+        self.logs = self.path / "logs"
+        self.episodes = self.path / "episodes"
+        self.pictures = self.path / "visualizations"
+        self._limit = config.max_episodes_per_run
         if config.clear_output_on_start:
             for part in (self.logs, self.episodes, self.pictures):
                 remove_path(part)
         self.path.mkdir(parents=True, exist_ok=True)
-
-    def _part(self, name: str) -> Path:
-        part = Path(name)
-        if part.is_absolute() or ".." in part.parts or not part.name:
-            raise ValueError(
-                f"storage has the folder {name!r}: name one inside the run's folder"
-            )
-        return self.path / part
 
     def episode_file(self, number: int) -> Path:
         """Return the file of an episode's records."""
@@ -63,83 +51,28 @@ class RunFolder:
         """Return the folder of an episode's pictures."""
         return self.pictures / f"episode_{number:04d}"
 
-    def begin_episode(self) -> str:
-        """Make room for one more episode; a sentence if there is none.
-
-        With `fail_on_storage_full` that is an error.
-        """
-        if self.config.cleanup_policy in ("size_based", "oldest_first"):
-            self._make_room()
-        self.accepts = not self.is_full()
-        if self.accepts:
-            return ""
-        problem = (
-            f"{self.path} is full ({len(self.numbers())} episodes, "
-            f"{self.size() / GIGABYTE:.3g} GB): raise storage.max_episodes_per_run or "
-            "max_storage_gb, or choose another cleanup_policy"
-        )
-        if self.config.fail_on_storage_full:
-            raise OSError(problem)
-        return problem
-
-    def clean_up(self) -> list[int]:
-        """Remove episodes until the folder is not full; return their numbers."""
-        return [] if self.config.cleanup_policy == "none" else self._make_room()
-
-    def is_full(self) -> bool:
-        """Return whether another episode would be one too many."""
-        if len(self.numbers()) >= self.config.max_episodes_per_run:
-            return True
-        return self.size() >= self.config.max_storage_gb * GIGABYTE
-
-    def numbers(self) -> list[int]:
-        """Return the episodes that have files, from older to newer."""
-        places = (self.episodes, self.pictures)
-        paths = [path for place in places if place.exists() for path in place.iterdir()]
-        found = {int(m[1]) for p in paths if (m := _EPISODE.fullmatch(p.name))}
-        return sorted(found)
-
-    def size(self, number: int | None = None) -> int:
-        """Return the bytes of the whole run, or of one episode."""
-        tops = [self.path] if number is None else self._paths(number)
-        return sum(_bytes(top) for top in tops)
-
-    def _make_room(self) -> list[int]:
-        last = len(self.numbers()) - self.config.keep_recent_episodes
-        waiting = self.numbers()[: max(last, 0)]
-        if self.config.cleanup_policy == "size_based":
-            waiting.sort(key=self.size, reverse=True)
-        removed = []
-        while waiting and self.is_full():
-            number = waiting.pop(0)
-            for path in self._paths(number):
+    def make_room(self) -> None:
+        """Remove the oldest episodes until there is room for one more."""
+        found: dict[int, list[Path]] = {}
+        for path in (*self.episodes.glob("*"), *self.pictures.glob("*")):
+            if match := _EPISODE.fullmatch(path.name):
+                found.setdefault(int(match[1]), []).append(path)
+        for number in sorted(found)[: max(len(found) - self._limit + 1, 0)]:
+            for path in found[number]:
                 remove_path(path)
-            removed.append(number)
-        return removed
-
-    def _paths(self, number: int) -> list[Path]:
-        name = f"episode_{number:04d}"
-        return [self.episodes / f"{name}.json", self.pictures / name]
 
 
 def _run_path(config: StorageConfig, clock: Callable[[], datetime]) -> Path:
     base = Path(config.base_output_dir)
-    name = config.run_name or clock().strftime(config.timestamp_format)
+    name = config.run_name or clock().strftime(TIMESTAMP)
     if Path(name).name != name or name == "..":
         raise ValueError(
-            f"the run is called {name!r}: storage.run_name, or the time as "
-            "storage.timestamp_format writes it, is a plain name without folders"
+            f"storage.run_name is {name!r}: give a plain name without folders"
         )
     if config.run_name or not (base / name).exists():
         return base / name
     names = (f"{name}-{number}" for number in count(2))
     return base / next(other for other in names if not (base / other).exists())
-
-
-def _bytes(top: Path) -> int:
-    if top.is_file():
-        return top.stat().st_size
-    return sum(path.stat().st_size for path in top.rglob("*") if path.is_file())
 
 
 class FileHandler(Handler):
@@ -159,7 +92,7 @@ class FileHandler(Handler):
         clock: Callable[[], datetime] = datetime.now,
     ):
         self._rules, self._folder, self._policy = config.logging, folder, policy
-        self._now = lambda: clock().strftime(config.storage.timestamp_format)
+        self._clock = clock
         folder.logs.mkdir(parents=True, exist_ok=True)
         suffix = "jsonl" if self._rules.log_format == "json" else "log"
         self.path = folder.logs / f"run.{suffix}"
@@ -182,7 +115,7 @@ class FileHandler(Handler):
         figures = {name: summary[name] for name in summary if name != "step_data"}
         if self._rules.log_episode_end:
             self._write("INFO", "episode", figures)
-        if self._policy == "minimal" or not self._folder.accepts:
+        if self._policy == "minimal":
             return
         content = dict(summary)
         if self._policy == "research":
@@ -209,10 +142,9 @@ class FileHandler(Handler):
 
     def _write(self, level: str, event: str, values: Mapping[str, Any]) -> None:
         if self._takes(level):
-            line = format_record(
-                self._rules.log_format, self._now(), level, event, values
-            )
-            _append(self.path, line)
+            now = self._clock().strftime(TIMESTAMP)
+            form = self._rules.log_format
+            _append(self.path, format_record(form, now, level, event, values))
 
 
 def step_record(log: Log, rules: LoggingConfig) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class PictureHandler(Handler):
         if self._formats:
             drawing = draw_episode(frames, title, **options)
             self._save(drawing, summary, "summary")
-        if "html" in self._rules.output_formats and self._folder.accepts:
+        if "html" in self._rules.output_formats:
             result = "solved" if summary["success"] else "not solved"
             report = Report(title, f"{summary['total_steps']} steps, {result}.")
             report.add(episode_section("Steps", frames, **options))
@@ -172,8 +172,6 @@ class PictureHandler(Handler):
             report.write(place / "episode.html")
 
     def _save(self, drawing: Drawing, log: Log, name: str) -> None:
-        if not self._folder.accepts:
-            return
         place = self._folder.episode_pictures(log["episode_num"])
         for form in self._formats:
             save_drawing(drawing, place / f"{name}.{form}")

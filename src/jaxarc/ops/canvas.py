@@ -11,11 +11,19 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int, UInt
 
 from jaxarc import bits
 from jaxarc.ops.flood import component
-from jaxarc.ops.operations import Cells, EffectRow, Landing, Source, look_up
+from jaxarc.ops.operations import (
+    TERMS,
+    ARCLEOperationType,
+    Cells,
+    Effect,
+    Landing,
+    Source,
+)
 
 
 class Canvas(eqx.Module):
@@ -176,6 +184,54 @@ def _take_each(
     """Take the same by an index per word, which an accelerator can fuse."""
     everywhere = jnp.broadcast_to(index[None], (layers.shape[0], index.shape[0]))
     return jnp.take_along_axis(layers, everywhere, axis=-1, mode="clip")
+
+
+class EffectRow(eqx.Module):
+    """One row of the table of effects, traced."""
+
+    paint: Int[Array, ""]
+    color: Int[Array, ""]
+    landing: Int[Array, ""]
+    source: Int[Array, ""]
+    row_reverse: Bool[Array, ""]
+    column_reverse: Bool[Array, ""]
+    wraps: Bool[Array, ""]
+    copies: Bool[Array, ""]
+    resizes: Bool[Array, ""]
+    restores: Bool[Array, ""]
+    terms: Int[Array, "two terms"]
+
+
+# One row more than there are operations: -1, the operation that does nothing.
+_TABLE = np.array(
+    [op.effect.numbers() for op in ARCLEOperationType] + [Effect().numbers()], np.int32
+)
+
+
+def look_up(operation: Int[Array, ""]) -> EffectRow:
+    """Return the effect of an operation on the canvas."""
+    return _as_row(jnp.asarray(_TABLE)[operation % len(_TABLE)])
+
+
+def effect_row(effect: Effect) -> EffectRow:
+    """Return one effect as arrays, to apply it without an entry in the table."""
+    return _as_row(jnp.asarray(effect.numbers(), jnp.int32))
+
+
+def _as_row(row: Int[Array, " numbers"]) -> EffectRow:
+    return EffectRow(
+        paint=row[0],
+        color=row[1],
+        landing=row[2],
+        source=row[3],
+        row_reverse=row[4] == 1,
+        column_reverse=row[5] == 1,
+        wraps=row[6] == 1,
+        copies=row[7] == 1,
+        resizes=row[8] == 1,
+        restores=row[9] == 1,
+        terms=row[10:].reshape(2, len(TERMS)),
+    )
 
 
 def apply_operation(

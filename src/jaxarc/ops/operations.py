@@ -10,11 +10,6 @@ import dataclasses
 import enum
 from dataclasses import dataclass
 
-import equinox as eqx
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Bool, Int
-
 COLORS = 10
 # The numbers an offset is made of, in the order of `Axis`.
 TERMS = ("top", "left", "bottom", "right", "origin_row", "origin_column", "constant")
@@ -91,22 +86,6 @@ class Effect:
         acts = (self.copies, self.resizes, self.restores)
         numbers = [*kinds, *flags, *acts, *self.row.terms(), *self.column.terms()]
         return [int(number) for number in numbers]
-
-
-class EffectRow(eqx.Module):
-    """One row of the table of effects, traced."""
-
-    paint: Int[Array, ""]
-    color: Int[Array, ""]
-    landing: Int[Array, ""]
-    source: Int[Array, ""]
-    row_reverse: Bool[Array, ""]
-    column_reverse: Bool[Array, ""]
-    wraps: Bool[Array, ""]
-    copies: Bool[Array, ""]
-    resizes: Bool[Array, ""]
-    restores: Bool[Array, ""]
-    terms: Int[Array, "two terms"]
 
 
 def _fill(color: int) -> Effect:
@@ -230,37 +209,6 @@ class ARCLEOperationType(enum.IntEnum):
 
 NUM_OPERATIONS = len(ARCLEOperationType)
 FIRST_CONTROL = ARCLEOperationType.SWITCH_TO_NEXT_DEMO_PAIR
-
-# One row more than there are operations: -1, the operation that does nothing.
-_TABLE = np.array(
-    [op.effect.numbers() for op in ARCLEOperationType] + [Effect().numbers()], np.int32
-)
-
-
-def look_up(operation: Int[Array, ""]) -> EffectRow:
-    """Return the effect of an operation on the canvas."""
-    return _as_row(jnp.asarray(_TABLE)[operation % len(_TABLE)])
-
-
-def effect_row(effect: Effect) -> EffectRow:
-    """Return one effect as arrays, to apply it without an entry in the table."""
-    return _as_row(jnp.asarray(effect.numbers(), jnp.int32))
-
-
-def _as_row(row: Int[Array, " numbers"]) -> EffectRow:
-    return EffectRow(
-        paint=row[0],
-        color=row[1],
-        landing=row[2],
-        source=row[3],
-        row_reverse=row[4] == 1,
-        column_reverse=row[5] == 1,
-        wraps=row[6] == 1,
-        copies=row[7] == 1,
-        resizes=row[8] == 1,
-        restores=row[9] == 1,
-        terms=row[10:].reshape(2, len(TERMS)),
-    )
 
 
 def get_operation_name(operation: int) -> str:

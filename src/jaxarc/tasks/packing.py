@@ -9,26 +9,19 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxarc import bits
+from jaxarc.config.groups import DatasetConfig
+from jaxarc.planes import LARGEST_SIDE as SIDE
+from jaxarc.planes import PADDING, PLANES, pack_grid, unpack_rows, word_type
 from jaxarc.tasks.task_json import GridArray, RawTask
-from jaxarc.types import JaxArcTask
 
-SIDE = bits.LARGEST_SIDE
+if TYPE_CHECKING:
+    from jaxarc.types import JaxArcTask
+
 CHUNK = 4096  # grids unpacked at a time: some tens of megabytes
-
-
-@dataclass(frozen=True)
-class Dimensions:
-    """The padded shape of a task: height, width, demonstration and test slots."""
-
-    height: int
-    width: int
-    train_pairs: int
-    test_pairs: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +42,7 @@ class PackedTasks:
         grids = 2 * int(self.counts.sum())
         expected = {
             "counts": (self.counts, np.int32, (len(self.ids), 2)),
-            "planes": (self.planes, np.uint32, (grids, bits.PLANES, SIDE)),
+            "planes": (self.planes, np.uint32, (grids, PLANES, SIDE)),
             "sizes": (self.sizes, np.int32, (grids, 2)),
             "colors": (self.colors, np.int8, (grids,)),
         }
@@ -84,18 +77,18 @@ def pack_tasks(tasks: Sequence[RawTask]) -> PackedTasks:
     return PackedTasks(
         ids=tuple(task.id for task in tasks),
         counts=counts.reshape(-1, 2),
-        planes=_joined(planes, (bits.PLANES, SIDE), np.uint32),
+        planes=_joined(planes, (PLANES, SIDE), np.uint32),
         sizes=sizes.reshape(-1, 2),
         colors=_joined(colors, (), np.int8),
     )
 
 
 def _pack_chunk(grids: Sequence[GridArray | None]) -> tuple[np.ndarray, np.ndarray]:
-    cells = np.full((len(grids), SIDE, SIDE), bits.PADDING, np.int8)
+    cells = np.full((len(grids), SIDE, SIDE), PADDING, np.int8)
     for grid, target in zip(grids, cells, strict=True):
         if grid is not None:
             target[: grid.shape[0], : grid.shape[1]] = grid
-    return bits.pack_grid(cells), cells.max(axis=(1, 2))
+    return pack_grid(cells), cells.max(axis=(1, 2))
 
 
 def _joined(parts: Iterable[np.ndarray], shape: tuple[int, ...], dtype: Any) -> Any:
@@ -120,8 +113,8 @@ def unpack_task(tasks: PackedTasks, row: int) -> RawTask:
     """Return one of the tasks as grids of their real size, without using JAX."""
     grids = slice(*tasks.starts[row : row + 2])
     cells = np.zeros((grids.stop - grids.start, SIDE, SIDE), np.int8)
-    for plane in range(bits.PLANES):
-        cells |= bits.unpack_rows(tasks.planes[grids, plane], SIDE) << np.int8(plane)
+    for plane in range(PLANES):
+        cells |= unpack_rows(tasks.planes[grids, plane], SIDE) << np.int8(plane)
     found = [
         grid[:height, :width] if height else None
         for grid, (height, width) in zip(cells, tasks.sizes[grids], strict=True)
@@ -131,38 +124,23 @@ def unpack_task(tasks: PackedTasks, row: int) -> RawTask:
     return RawTask(tasks.ids[row], pairs[:train], pairs[train:])
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a task must keep to, beside having room: smallest grid and colors."""
-
-    min_height: int = 1
-    min_width: int = 1
-    max_colors: int = 10
-
-
-ANY_GRID = Limits()
-
-
-def find_misfits(
-    tasks: PackedTasks, room: Dimensions, limits: Limits = ANY_GRID
-) -> dict[int, str]:
+def find_misfits(tasks: PackedTasks, config: DatasetConfig) -> dict[int, str]:
     """Return which tasks do not fit, by row, and why; the reason names the remedy."""
-    owners = tasks.owners
-    there = tasks.sizes[:, 0] > 0
+    there, owners = tasks.sizes[:, 0] > 0, tasks.owners
     (train, test), (height, width) = tasks.counts.T, tasks.sizes.T
-    most, least = np.greater, lambda value, limit: there & (value < limit)
-    too_many = lambda value, limit: value >= limit
+    too_small = lambda value, limit: there & (value < limit)
     rules = (
-        ("max_train_pairs", train, most, room.train_pairs, "train pairs"),
-        ("max_test_pairs", test, most, room.test_pairs, "test pairs"),
-        ("max_grid_height", height, most, room.height, "rows in a grid"),
-        ("max_grid_width", width, most, room.width, "columns in a grid"),
-        ("min_grid_height", height, least, limits.min_height, "rows in a grid"),
-        ("min_grid_width", width, least, limits.min_width, "columns in a grid"),
-        ("max_colors", tasks.colors, too_many, limits.max_colors, "as a color"),
+        ("max_train_pairs", train, np.greater, "train pairs"),
+        ("max_test_pairs", test, np.greater, "test pairs"),
+        ("max_grid_height", height, np.greater, "rows in a grid"),
+        ("max_grid_width", width, np.greater, "columns in a grid"),
+        ("min_grid_height", height, too_small, "rows in a grid"),
+        ("min_grid_width", width, too_small, "columns in a grid"),
+        ("max_colors", tasks.colors, np.greater_equal, "as a color"),
     )
     reasons: dict[int, str] = {}
-    for name, values, breaks, limit, unit in rules:
+    for name, values, breaks, unit in rules:
+        limit = getattr(config, name)
         for at in np.flatnonzero(breaks(values, limit)):
             row = int(at if name.endswith("pairs") else owners[at])
             reason = (
@@ -174,50 +152,50 @@ def find_misfits(
 
 
 def stack_tasks(
-    tasks: PackedTasks, room: Dimensions, task_indices: Sequence[int]
-) -> JaxArcTask:
-    """Stack all the tasks on the device; ValueError if one has no room."""
-    return _as_task(_pad_slots(tasks, room), room, np.asarray(task_indices, np.int32))
+    tasks: PackedTasks, config: DatasetConfig, task_indices: Sequence[int]
+) -> "JaxArcTask":
+    """Stack all the tasks on the device; ValueError if one does not fit."""
+    return _on_device(_pad(tasks, config, task_indices), config)
 
 
 def unstacked_task(
-    tasks: PackedTasks, row: int, room: Dimensions, task_index: int
-) -> JaxArcTask:
-    """Return one of the tasks on the device; ValueError if it has no room."""
-    arrays = _pad_slots(select_tasks(tasks, [row]), room)
-    return _as_task([array[0] for array in arrays], room, np.int32(task_index))
+    tasks: PackedTasks, row: int, config: DatasetConfig, task_index: int
+) -> "JaxArcTask":
+    """Return one of the tasks on the device; ValueError if it does not fit."""
+    arrays = _pad(select_tasks(tasks, [row]), config, [task_index])
+    return _on_device([array[0] for array in arrays], config)
 
 
-def _as_task(arrays: Sequence[Any], room: Dimensions, task_index: Any) -> JaxArcTask:
-    planes, sizes, counts = arrays
-    return JaxArcTask.from_packed(
-        planes,
-        sizes,
-        counts[..., 0],
-        counts[..., 1],
-        task_index,
-        room.width,
-        room.train_pairs,
-    )
+def _on_device(arrays: Sequence[Any], config: DatasetConfig) -> "JaxArcTask":
+    # Imported here, so that looking at tasks does not load JAX.
+    from jaxarc.types import JaxArcTask
+
+    sizes = config.max_grid_width, config.max_train_pairs
+    return JaxArcTask.from_packed(*arrays, *sizes)
 
 
-def _pad_slots(tasks: PackedTasks, room: Dimensions) -> tuple[np.ndarray, ...]:
+def _pad(
+    tasks: PackedTasks, config: DatasetConfig, task_indices: Sequence[int]
+) -> list[np.ndarray]:
     """Put every pair at its slot: demonstrations from 0, then tests."""
-    misfits = find_misfits(tasks, room)
+    misfits = find_misfits(tasks, config)
     if misfits:
         raise ValueError(next(iter(misfits.values())))
-    dtype = bits.word_type(room.height, room.width)
-    shape = (len(tasks.ids), room.train_pairs + room.test_pairs, 2)
-    planes = np.zeros((*shape, bits.PLANES, room.height), dtype)
-    sizes = np.zeros((*shape, 2), np.int32)
-    slots = np.arange(room.train_pairs), np.arange(room.test_pairs)
-    filled = np.concatenate(
-        [slots[part] < tasks.counts[:, part, None] for part in (0, 1)], axis=1
+    height, most = (
+        config.max_grid_height,
+        (config.max_train_pairs, config.max_test_pairs),
     )
-    rows = tasks.planes[..., : room.height].astype(dtype)
+    dtype = word_type(height, config.max_grid_width)
+    shape = (len(tasks.ids), sum(most), 2)
+    planes = np.zeros((*shape, PLANES, height), dtype)
+    sizes = np.zeros((*shape, 2), np.int32)
+    filled = np.concatenate(
+        [np.arange(most[part]) < tasks.counts[:, part, None] for part in (0, 1)], axis=1
+    )
+    rows = tasks.planes[..., :height].astype(dtype)
     planes[filled] = rows.reshape(-1, 2, *rows.shape[1:])
     sizes[filled] = tasks.sizes.reshape(-1, 2, 2)
-    return planes, sizes, tasks.counts
+    return [planes, sizes, *tasks.counts.T, np.asarray(task_indices, np.int32)]
 
 
 def task_contents(tasks: PackedTasks) -> list[str]:

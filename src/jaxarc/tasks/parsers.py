@@ -7,16 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
-
-import jax
-from jaxtyping import PRNGKeyArray
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from jaxarc.config.groups import DatasetConfig
-from jaxarc.tasks.identity import get_global_task_manager
+from jaxarc.tasks.identity import register_task, registered_id
 from jaxarc.tasks.packing import (
-    Dimensions,
-    Limits,
     PackedTasks,
     find_misfits,
     pack_tasks,
@@ -36,11 +31,14 @@ from jaxarc.tasks.sources import (
     load_embedded,
     load_source,
     mini_folder_source,
-    split_parts,
 )
 from jaxarc.tasks.task_json import RawTask, parse_task
-from jaxarc.types import JaxArcTask
 from jaxrig.settings import nearest
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+    from jaxarc.types import JaxArcTask
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +57,7 @@ class TaskParser(ABC):
     title: ClassVar[str] = "data set"
 
     def __init__(self, config: DatasetConfig):
-        problems = config.validate()
-        if problems:
-            raise ValueError(f"the DatasetConfig is not valid: {'; '.join(problems)}")
-        split_parts(config.task_split)
-        self.config = config
+        self.config = config.checked()
         self.source: FolderSource | None = None
         if config.dataset_path:
             self.source = self._find(Path(config.dataset_path).expanduser().absolute())
@@ -111,9 +105,8 @@ class TaskParser(ABC):
                 f"{self.title}: no usable task is left, the first reason: {reasons[0]}"
             )
         tasks = select_tasks(parsed.tasks, kept) if left_out else parsed.tasks
-        manager = get_global_task_manager()
         for task_id in tasks.ids:
-            manager.register_task(task_id)
+            register_task(task_id)
         return tasks
 
     @cached_property
@@ -122,7 +115,7 @@ class TaskParser(ABC):
 
     @cached_property
     def _misfits(self) -> dict[int, str]:
-        misfits = find_misfits(self.tasks, self._room, self._limits)
+        misfits = find_misfits(self.tasks, self.config)
         if misfits:
             logger.warning(
                 "%s: %d of %d tasks do not fit the configured sizes; the first: %s",
@@ -132,15 +125,6 @@ class TaskParser(ABC):
                 next(iter(misfits.values())),
             )
         return misfits
-
-    @property
-    def _room(self) -> Dimensions:
-        return Dimensions(*self.get_max_dimensions())
-
-    @property
-    def _limits(self) -> Limits:
-        config = self.config
-        return Limits(config.min_grid_height, config.min_grid_width, config.max_colors)
 
     def _row(self, task_id: str) -> int:
         row = self._rows.get(task_id)
@@ -167,18 +151,20 @@ class TaskParser(ABC):
         misfits = self._misfits
         return [t for row, t in enumerate(self.tasks.ids) if row not in misfits]
 
-    def get_task_by_id(self, task_id: str) -> JaxArcTask:
+    def get_task_by_id(self, task_id: str) -> "JaxArcTask":
         """Return one task; ValueError if there is none, or it does not fit."""
         row = self._fitting_row(task_id)
         index = self.get_task_index_for_id(task_id)
-        return unstacked_task(self.tasks, row, self._room, index)
+        return unstacked_task(self.tasks, row, self.config, index)
 
     def get_raw_task(self, task_id: str) -> RawTask:
         """Return the grids of one task on the host, of any size."""
         return unpack_task(self.tasks, self._row(task_id))
 
-    def get_random_task(self, key: PRNGKeyArray) -> JaxArcTask:
+    def get_random_task(self, key: "PRNGKeyArray") -> "JaxArcTask":
         """Return one of the fitting tasks, all equally likely."""
+        import jax
+
         ids = self.get_fitting_task_ids()
         if not ids:
             raise RuntimeError(
@@ -187,7 +173,7 @@ class TaskParser(ABC):
             )
         return self.get_task_by_id(ids[int(jax.random.randint(key, (), 0, len(ids)))])
 
-    def buffer(self, ids: Sequence[str] | None = None) -> JaxArcTask:
+    def buffer(self, ids: Sequence[str] | None = None) -> "JaxArcTask":
         """Stack these tasks, by default all, on the device, in this order."""
         ids = self.tasks.ids if ids is None else ids
         if not ids:
@@ -200,17 +186,17 @@ class TaskParser(ABC):
                 f"{misfits[0]} (get_fitting_task_ids() lists those that fit)"
             )
         indices = [self.get_task_index_for_id(task_id) for task_id in ids]
-        return stack_tasks(select_tasks(self.tasks, rows), self._room, indices)
+        return stack_tasks(select_tasks(self.tasks, rows), self.config, indices)
 
     def get_task_index_for_id(self, task_id: str) -> int:
         """Return the process-wide number of one of the tasks."""
         self._row(task_id)
-        return get_global_task_manager().register_task(task_id)
+        return register_task(task_id)
 
-    def get_task_by_index(self, task_index: Any) -> JaxArcTask:
+    def get_task_by_index(self, task_index: Any) -> "JaxArcTask":
         """Return the task of a process-wide number; ValueError if it is not here."""
         known = self._rows
-        task_id = get_global_task_manager().get_task_id(int(task_index))
+        task_id = registered_id(int(task_index))
         if task_id not in known:
             stands = "stands for no task" if task_id is None else f"is task {task_id!r}"
             raise ValueError(
@@ -221,19 +207,15 @@ class TaskParser(ABC):
         return self.get_task_by_id(task_id)
 
     def preprocess_task_data(
-        self, raw: Any, key: PRNGKeyArray | None = None, task_id: str | None = None
-    ) -> JaxArcTask:
+        self, raw: Any, key: "PRNGKeyArray | None" = None, task_id: str | None = None
+    ) -> "JaxArcTask":
         """Return a task from its JSON object, checked and padded; `key` is not needed.
 
         With an id the task gets a process-wide number, without one it is -1.
         """
         tasks = pack_tasks([parse_task(raw, task_id or "task")])
-        misfits = find_misfits(tasks, self._room, self._limits)
-        if misfits:
-            raise ValueError(misfits[0])
-        manager = get_global_task_manager()
-        index = -1 if task_id is None else manager.register_task(task_id)
-        return unstacked_task(tasks, 0, self._room, index)
+        index = -1 if task_id is None else register_task(task_id)
+        return unstacked_task(tasks, 0, self.config, index)
 
     def get_max_dimensions(self) -> tuple[int, int, int, int]:
         """Return padded height and width, demonstration slots and test slots."""

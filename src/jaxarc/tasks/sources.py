@@ -6,23 +6,26 @@ Checked and packed data sets are cached on disk, so that files are parsed only o
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import logging
 import os
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
 from jaxarc.tasks.packing import PackedTasks, combine_tasks, pack_tasks, select_tasks
-from jaxarc.tasks.task_json import TaskError, parse_json, parse_task, read_bytes
+from jaxarc.tasks.task_json import TaskError, parse_task, read_json
+from jaxrig.atomic import atomic_write
 from jaxrig.compilation import cache_folder
-from jaxrig.container import ContainerError
 from jaxrig.machine import install_command
-from jaxrig.storage import BlobStore
 
 TRAINING, EVALUATION = "training", "evaluation"
 SPLITS = {
@@ -71,20 +74,15 @@ def split_parts(split: str) -> tuple[str, ...]:
     return SPLITS[split]
 
 
-@dataclass(frozen=True)
-class RawEntry:
-    """One task before it is checked: its id, what to call it, and how to read it."""
+class RawEntry(NamedTuple):
+    """One task before it is checked: its id, what to call it, and how to read it.
+
+    `load` returns the JSON value, or raises TaskError.
+    """
 
     id: str
     where: str
-    path: Path | None  # a file of its own, or
-    value: Any = None  # the JSON value, already read
-
-    def load(self) -> Any:
-        """Return the JSON value; TaskError if there is none."""
-        if self.path is None:
-            return self.value
-        return parse_json(read_bytes(self.path), self.where)
+    load: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class FolderSource:
     def entries(self) -> Iterator[RawEntry]:
         """Return the tasks, by id."""
         for name, path in self.files:
-            yield RawEntry(name, str(path), path)
+            yield RawEntry(name, str(path), partial(read_json, path))
 
 
 @dataclass(frozen=True)
@@ -136,12 +134,12 @@ class EmbeddedSource:
 
     def entries(self) -> Iterator[RawEntry]:
         """Return the tasks, by id."""
-        whole = parse_json(self.path.read_bytes(), str(self.path))
+        whole = read_json(self.path)
         tasks: dict[str, Any] = {}
         for part in self.parts:
             tasks.update(whole[_SECTIONS[part]])
         for name in sorted(tasks):
-            yield RawEntry(name, f"{self.path} ({name})", None, tasks[name])
+            yield RawEntry(name, f"{self.path} ({name})", partial(tasks.get, name))
 
 
 Source = FolderSource | EmbeddedSource
@@ -234,7 +232,7 @@ def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
     )
 
 
-SCHEMA = 2
+SCHEMA = 3
 ARRAYS = ("counts", "planes", "sizes", "colors")
 
 logger = logging.getLogger(__name__)
@@ -262,48 +260,41 @@ def parse_source(source: Source) -> ParsedDataset:
 def load_source(source: Source) -> ParsedDataset:
     """Return the data set, from the cache if that has it as the files now are.
 
-    The cache is a convenience: a damaged entry is made again with a warning, and where
+    The cache is a convenience: a damaged file is made again with a warning, and where
     the folder (`jaxrig.compilation.cache_folder`) cannot be written nothing is kept.
     """
-    try:
-        store = BlobStore(cache_folder() / "arc", compression_level=1)
-    except OSError as error:
-        logger.info("no cache for %s: %s", source.title, error)
-        return parse_source(source)
     place = source.place.encode("utf-8", "surrogateescape")
-    name = f"{source.title}-{hashlib.sha256(place).hexdigest()[:32]}"
-    stamp = f"{SCHEMA} {source.stamp()}"
-    cached = _load(store, name, stamp)
+    name = f"{source.title}-{hashlib.sha256(place).hexdigest()[:32]}.npz"
+    path, stamp = cache_folder() / "arc" / name, f"{SCHEMA} {source.stamp()}"
+    cached = _load(path, stamp)
     if cached is not None:
         return cached
     parsed = parse_source(source)
-    _save(store, name, stamp, parsed)
+    about = {"stamp": stamp, "ids": parsed.tasks.ids, "problems": parsed.problems}
+    arrays = {array: getattr(parsed.tasks, array) for array in ARRAYS}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
+    except OSError as error:
+        logger.info("%s could not be cached: %s", source.title, error)
     return parsed
 
 
-def _load(store: BlobStore, name: str, stamp: str) -> ParsedDataset | None:
-    if not store.exists(name):
+def _load(path: Path, stamp: str) -> ParsedDataset | None:
+    if not path.is_file():
         return None
     try:
-        blob = store.load(name)
-        return _decode(blob) if blob["stamp"] == stamp else None
-    except (ContainerError, ValueError, TypeError, KeyError, OSError) as error:
-        logger.warning("cached data set %s is damaged, parsing again: %s", name, error)
+        with np.load(path, allow_pickle=False) as file:
+            about = json.loads(str(file["about"]))
+            if about["stamp"] != stamp:
+                return None
+            arrays = {array: file[array] for array in ARRAYS}
+        tasks = PackedTasks(ids=tuple(about["ids"]), **arrays)
+        return ParsedDataset(tasks, tuple(about["problems"]))
+    except (BadZipFile, zlib.error, EOFError, ValueError, KeyError, OSError) as error:
+        logger.warning("cached tasks %s are damaged, parsing again: %s", path, error)
         return None
-
-
-def _save(store: BlobStore, name: str, stamp: str, parsed: ParsedDataset) -> None:
-    blob: dict[str, Any] = {array: getattr(parsed.tasks, array) for array in ARRAYS}
-    blob |= {"stamp": stamp, "ids": parsed.tasks.ids, "problems": parsed.problems}
-    try:
-        store.save(blob, name)
-    except OSError as error:
-        logger.info("data set %s could not be cached: %s", name, error)
-
-
-def _decode(blob: dict[str, Any]) -> ParsedDataset:
-    arrays = {array: np.asarray(blob[array]) for array in ARRAYS}
-    return ParsedDataset(PackedTasks(ids=blob["ids"], **arrays), blob["problems"])
 
 
 BOTH = "AGI12"

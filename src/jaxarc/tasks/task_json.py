@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxarc import bits
+from jaxarc import planes
 
 MAX_COLOR = 9
-MAX_SIDE = bits.LARGEST_SIDE
+MAX_SIDE = planes.LARGEST_SIDE
 MAX_FILE_BYTES = 16 * 2**20  # a hundred times the text of the largest ARC task
 SHOWN = 60  # characters of a bad value that an error repeats
 
@@ -34,29 +34,24 @@ class RawTask:
     test: tuple[TestPair, ...]
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a task file; TaskError if no task can be as long."""
+def read_json(path: Path) -> Any:
+    """Return the JSON value of a file; TaskError if it is too long or has none."""
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise TaskError(
             f"{path}: {size} bytes, a task file has at most {MAX_FILE_BYTES}; remove "
             "it from the folder or split it into one file per task"
         )
-    return path.read_bytes()
-
-
-def parse_json(text: str | bytes, where: str) -> Any:
-    """Parse JSON, or raise a TaskError that says what is wrong with it."""
     try:
-        return json.loads(text)
+        return json.loads(path.read_bytes())
     except RecursionError as error:
         raise TaskError(
-            f"{where}: nested too deeply to read; a task is an object of lists of "
+            f"{path}: nested too deeply to read; a task is an object of lists of "
             "pairs of lists of rows, download the file again"
         ) from error
     except ValueError as error:  # not JSON, not UTF-8, or a number of absurd length
         raise TaskError(
-            f"{where}: not JSON ({error}); download the file again or remove it"
+            f"{path}: not JSON ({error}); download the file again or remove it"
         ) from error
 
 

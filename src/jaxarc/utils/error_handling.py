@@ -8,12 +8,10 @@ is imported; `JAXErrorHandler.setup_error_environment` applies a later value.
 
 import os
 import warnings
-from collections.abc import Callable
 from typing import Any, TypeVar, get_args
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.checks import (
@@ -129,34 +127,6 @@ class JAXErrorHandler:
         JAXErrorHandler.set_error_mode(mode)
         os.environ[FRAMES_VARIABLE] = str(breakpoint_frames)
         jax.config.update("jax_debug_nans", enable_nan_checks and mode != "nan")
-
-
-def assert_positive(value: Any, name: str = "value") -> Array:
-    """Return the value if every number in it is above 0."""
-    return _asserted(value, lambda x: x > 0, f"{name} must be above 0")
-
-
-def assert_in_range(value: Any, low: Any, high: Any, name: str = "value") -> Array:
-    """Return the value if every number in it is `low` to `high`, both included."""
-    inside = lambda x: (x >= low) & (x <= high)
-    return _asserted(value, inside, f"{name} must be {low} to {high}")
-
-
-def assert_shape_matches(
-    array: Any, shape: tuple[int, ...], name: str = "array"
-) -> Any:
-    """Return the array if it has this shape; shapes are known while tracing."""
-    if jnp.shape(array) != tuple(shape):
-        raise ValueError(f"{name} has shape {jnp.shape(array)}, not {tuple(shape)}")
-    return array
-
-
-def _asserted(value: Any, rule: Callable[[Array], Array], message: str) -> Array:
-    array = jnp.asarray(value)
-    fine = rule(array)
-    if not is_traced(fine) and current_mode() == "raise" and not fine.all():
-        raise CheckError(f"{message}, not {value}")
-    return check(array, fine, message)
 
 
 def _checked(action: T, config: JaxArcConfig, where: str) -> T:

@@ -9,13 +9,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.envs.checks import check_choice
-from jaxarc.envs.environment import Environment, TimeStep, ended_type
-from jaxarc.envs.spaces import Space
+from jaxarc.envs.environment import TimeStep, ended_type
 from jaxarc.state import ArcEnvState
 
 
 class Wrapper(eqx.Module):
-    """An environment around another one."""
+    """An environment around another one, which does all that a subclass does not."""
 
     env: Any
 
@@ -27,63 +26,12 @@ class Wrapper(eqx.Module):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    @property
-    def unwrapped(self) -> Environment:
-        """Return the innermost environment."""
-        return self.env.unwrapped
-
-    @property
-    def params(self) -> Any:
-        """Return tasks and rules of the innermost environment."""
-        return self.env.params
-
-    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """Start an episode."""
-        return self.env.reset(key, env_params, **start)
-
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
-        """Advance by one action."""
-        return self.env.step(state, action, env_params)
-
-    def auto_reset(self, state: Any, done: Any, env_params: Any = None) -> Any:
-        """Return the state, or a start of another episode where it is done."""
-        return self.env.auto_reset(state, done, env_params)
-
-    def observe(self, state: Any, env_params: Any = None) -> Any:
-        """Return the observation of a state."""
-        return self.env.observe(state, env_params)
-
-    def arc_state(self, state: Any) -> ArcEnvState:
-        """Return the state with all its documented views."""
-        return self.env.arc_state(state)
-
-    def observation_space(self, env_params: Any = None) -> Space:
-        """Return the space of observations."""
-        return self.env.observation_space(env_params)
-
-    def action_space(self, env_params: Any = None) -> Space:
-        """Return the space of actions."""
-        return self.env.action_space(env_params)
-
-    def reward_space(self, env_params: Any = None) -> Space:
-        """Return the space of rewards."""
-        return self.env.reward_space(env_params)
-
-    def discount_space(self, env_params: Any = None) -> Space:
-        """Return the space of discounts."""
-        return self.env.discount_space(env_params)
-
-    def state_space(self, env_params: Any = None) -> Space:
-        """Return the space of a state's grids."""
-        return self.env.state_space(env_params)
-
-    def render(self, state: Any, mode: str | None = None) -> Any:
-        """Render a state."""
-        return self.env.render(state, mode)
-
-    def close(self) -> None:
-        """Close the environment inside."""
-        self.env.close()
+    def __getattr__(self, name: str) -> Any:
+        # While a module is made, `env` itself is missing; special names that JAX or
+        # Python look for must not be found further in.
+        if name == "env" or name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.env, name)
 
 
 class StatefulWrapper(Wrapper):

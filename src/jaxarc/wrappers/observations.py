@@ -23,9 +23,9 @@ class ObservationWrapper(Wrapper):
     """Adds channels behind those there are; a plain grid becomes the first one."""
 
     @property
-    @abstractmethod
     def added(self) -> int:
         """Return how many channels are added."""
+        return 1
 
     @abstractmethod
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
@@ -66,27 +66,14 @@ class ObservationWrapper(Wrapper):
 class ClipboardObservationWrapper(ObservationWrapper):
     """The clipboard, -1 where it holds nothing."""
 
-    @property
-    def added(self) -> int:
-        """Return 1."""
-        return 1
-
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the clipboard."""
-        layers = episode.clipboard
-        content = layers[bits.PLANES]
-        return bits.unpack_grid(layers[: bits.PLANES], content, episode.width)[
-            ..., None
-        ]
+        planes, content = episode.clipboard[: bits.PLANES], episode.clipboard[-1]
+        return bits.unpack_grid(planes, content, episode.width)[..., None]
 
 
 class InputGridObservationWrapper(ObservationWrapper):
     """The input of the current pair, as it was before any editing."""
-
-    @property
-    def added(self) -> int:
-        """Return 1."""
-        return 1
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the input."""
@@ -102,11 +89,6 @@ class AnswerObservationWrapper(ObservationWrapper):
     """
 
     hidden: bool = eqx.field(default=False, static=True)
-
-    @property
-    def added(self) -> int:
-        """Return 1."""
-        return 1
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the answer."""

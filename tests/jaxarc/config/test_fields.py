@@ -1,7 +1,6 @@
 import enum
 import logging
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -11,64 +10,42 @@ import numpy as np
 import pytest
 
 from jaxarc.config.fields import (
-    LARGEST_WHOLE,
+    INT32,
     Config,
     ConfigValidationError,
-    flag,
+    Count,
+    any_text,
     frozen,
     items,
-    maybe,
-    number,
-    one_of,
-    text,
-    whole,
 )
+from jaxrig.settings import maybe, one_of, whole
 
 
 @pytest.mark.parametrize(
-    ("rule", "legal", "illegal"),
+    ("read", "legal", "illegal"),
     [
-        (flag(), [True, False], [0, 1, None, "true"]),
-        (
-            whole(1, 5),
-            [1, 5],
-            [0, 6, True, 2.0, "2", None, math.nan],
-        ),
-        (whole(), [0, LARGEST_WHOLE], [LARGEST_WHOLE + 1]),
-        (
-            number(-1, 2),
-            [-1, 2, 0.5, 0],
-            [-1.01, 2.01, True, "1", None, math.nan, math.inf],
-        ),
-        (number(), [-1e300, 10**400], [math.nan, math.inf, -math.inf]),
-        (number(above=0), [1e-9, 3], [0, -1, math.inf]),
-        (text(), ["", "a"], [None, 3, b"a"]),
-        (text(empty=False), ["a"], ["", "  ", None]),
-        (one_of("off", "on"), ["off", "on"], ["of", False, True, None, ("off",)]),
-        (one_of("a", 0, 1), ["a", 0, 1], [True, False, 1.0, 2, "0"]),
+        (any_text, ["", "a"], [None, 3, b"a"]),
+        (whole(1, INT32), [1, INT32], [0, INT32 + 1, True, 2.0]),
         (items(whole(0)), [(0,), (2, 1)], [(), (1, 1), (-1,), [0], "0", None]),
-        (items(text(), empty=True), [(), ("a",)], [("a", "a"), (1,), "ab"]),
+        (items(any_text, 0), [(), ("a",)], [("a", "a"), (1,), "ab"]),
         (maybe(whole(0)), [None, 0], [-1, "", False]),
     ],
 )
-def test_a_rule_accepts_what_it_says(rule, legal, illegal):
-    assert all(map(rule.accepts, legal))
-    assert not any(map(rule.accepts, illegal))
-
-
-def test_a_bare_off_in_a_file_is_the_word():
-    assert one_of("off", "on").read(False) == "off"
-    assert one_of("on").read(False) is False
-    assert one_of("off", 0).read(0) == 0
-    assert maybe(one_of("off")).read(False) == "off"
-    assert maybe(one_of("off")).read(None) is None
+def test_a_rule_accepts_what_it_says(read, legal, illegal):
+    for value in legal:
+        assert read(value, "x") == value
+    for value in illegal:
+        with pytest.raises(ValueError, match=r"^x(\[\d\])? is .*: give"):
+            read(value, "x")
 
 
 @dataclass(frozen=True)
 class Wheel(Config):
     section: ClassVar[str] = "car.wheel"
 
-    size: Annotated[int, whole(1, unusual_above=30)] = 17
+    unusual: ClassVar[Mapping[str, int]] = {"size": 30}
+
+    size: Count = 17
 
 
 @dataclass(frozen=True)
@@ -117,18 +94,17 @@ def test_construction_takes_any_hashable_and_validate_names_it():
         **{"price": "dear", "open": 1, "doors": (0, 0), "wheel": 3, "spare": Wheel(0)}
     ).validate()
     assert errors == (
-        "car.doors is (0, 0); it must be a list, not empty, of distinct values, each "
-        "a whole number from 0 to 2147483647",
-        "car.open is 1; it must be true or false",
-        "car.price is 'dear'; it must be a finite number",
-        "car.wheel is 3; it must be a Wheel",
-        "car.wheel.size is 0; it must be a whole number from 1 to 2147483647",
+        "car.doors is (0, 0): give a list of at least 1, each once",
+        "car.open is 1: give true or false",
+        "car.price is 'dear': give a number",
+        "car.wheel is 3: give a Wheel",
+        "car.wheel.size is 0: give a whole number from 1 to 2147483647",
     )
 
 
-def test_validate_never_raises():
-    (error,) = Wheel(10**5000).validate()
-    assert error.startswith("car.wheel.size is an integer too long to print;")
+@pytest.mark.parametrize("config", [Wheel(10**5000), Car(price=10**400)])
+def test_validate_never_raises(config):
+    assert len(config.validate()) == 1
 
 
 def test_relations_are_asked_of_legal_fields_only():
@@ -174,6 +150,10 @@ def test_what_cannot_be_read_is_named(mapping: Any, sentence: str):
 
 def test_reading_does_not_check_values():
     assert Car.from_hydra({"price": "dear"}).price == "dear"
+
+
+def test_a_bare_off_in_a_file_is_the_word():
+    assert Car.from_hydra({"color": False, "open": False}) == Car("off", open=False)
 
 
 def test_omegaconf_is_resolved():

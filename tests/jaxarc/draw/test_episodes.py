@@ -32,9 +32,7 @@ SIDE = 40.0
     ids=["bbox", "mask", "dictionary"],
 )
 def test_before_and_after_with_their_marks(action, read_svg):
-    drawing = draw_step(
-        BEFORE, AFTER, action, 0.5, 0.75, 3, previous_similarity=0.25, label="<a>"
-    )
+    drawing = draw_step(BEFORE, AFTER, action, 0.5, 0.75, 3, previous_similarity=0.25)
     picture = read_svg(drawing.as_svg())
     before, after = picture.cells(SIDE)
     np.testing.assert_array_equal(before, BEFORE[:2, :2])
@@ -43,7 +41,7 @@ def test_before_and_after_with_their_marks(action, read_svg):
     assert outline.attrib["d"].count("v") == 4
     assert rings.attrib["d"].count("M") == 2
     assert picture.texts == [
-        "<a> · Step 3 · Op 7: Fill 7",
+        "Step 3 · Op 7: Fill 7",
         "Before (2x2)",
         "After (2x2)",
         "reward +0.500 · similarity 0.250 → 0.750 · 2 cells changed",
@@ -60,17 +58,6 @@ def test_operation_and_selection_without_an_action(read_svg):
     assert picture.texts[-1] == "0 cells changed"
     assert picture.marks("changed") == []
     assert len(picture.marks("selection")) == 1
-
-
-def test_masks_and_given_changes_count(read_svg):
-    mask = np.zeros((3, 3), bool)
-    mask[0, :2] = True
-    drawing = draw_step(
-        BEFORE, AFTER, before_mask=mask, after_mask=mask, changed_cells=mask
-    )
-    picture = read_svg(drawing.as_svg())
-    assert [grid.tolist() for grid in picture.cells(SIDE)] == [[[0, 1]], [[0, 7]]]
-    assert picture.texts[-1] == "2 cells changed"
 
 
 def test_unknown_operations_are_refused():

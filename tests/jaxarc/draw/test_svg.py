@@ -145,17 +145,6 @@ def test_labels_are_escaped_and_sizes_optional(read_svg):
     assert read_svg(bare.as_svg()).texts == []
 
 
-def test_padding_in_units_and_none_for_a_group():
-    grid = np.zeros((1, 1), int)
-    inner = draw_grid(grid, max_width=1, show_size=False, as_group=True)
-    outer = draw_grid(
-        grid, max_width=1, show_size=False, padding=1, extra_bottom_padding=2
-    )
-    assert inner.width == inner.height == SIDE + 4  # the border
-    assert outer.width == inner.width + 2 * SIDE
-    assert outer.height == inner.height + 4 * SIDE
-
-
 def test_nothing_to_draw_is_said(read_svg):
     drawing = draw_grid(np.full((3, 3), -1), show_size=False)
     assert read_svg(drawing.as_svg()).texts == ["empty"]

@@ -333,7 +333,7 @@ def test_samples_of_the_spaces_play_and_are_contained():
     assert all(env.reward_space().contains(one) for one in steps.reward)
     assert all(env.discount_space().contains(one) for one in steps.discount)
     arc = arc_shown(env.arc_state(first[0]))
-    grids = {name: arc[name] for name in env.state_space().members}
+    grids = {name: arc[name] for name in dict(env.state_space().spaces)}
     assert env.state_space().contains(grids)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 from rich.console import Console
 
-from arc_logs import clock, files, log_config, play, start_log
+from arc_logs import clock, files, log_config, play
 from jaxarc.config import (
     ConfigValidationError,
     DebugConfig,
@@ -61,7 +61,6 @@ def test_off_is_silent(tmp_path):
         log.log_batch_step({"update_step": 0})
         log.log_evaluation_summary({"a": 1})
         assert log.path is None
-        assert log.clean_up() == []
     assert files(tmp_path) == []
 
 
@@ -160,28 +159,12 @@ def test_batches_are_off_by_default(tmp_path):
     assert files(tmp_path / "run") == []
 
 
-def test_a_full_folder_is_said_and_the_run_goes_on(tmp_path, caplog):
-    storage = {"max_episodes_per_run": 1, "cleanup_policy": "manual"}
-    storage |= {"keep_recent_episodes": 0}
-    with opened(tmp_path, storage=storage) as log:
-        with caplog.at_level(logging.WARNING):
-            for number in range(2):
-                play(log, number)
-        assert "is full (1 episodes" in caplog.text
-        assert "is full" in (tmp_path / "run/logs/run.jsonl").read_text()
-        assert log.clean_up() == [0]
-        play(log, 2)
-    assert [x for x in files(tmp_path / "run") if x.endswith(".json")] == [
-        "episodes/episode_0002.json"
-    ]
-
-
-def test_a_full_folder_may_stop_the_run(tmp_path):
-    storage = {"max_episodes_per_run": 1, "cleanup_policy": "none"}
-    with opened(tmp_path, storage=storage | {"fail_on_storage_full": True}) as log:
-        play(log)
-        with pytest.raises(OSError, match="is full"):
-            log.log_task_start(start_log(1))
+def test_the_oldest_episodes_give_way(tmp_path):
+    with opened(tmp_path, storage={"max_episodes_per_run": 2}) as log:
+        for number in range(4):
+            play(log, number)
+    kept = [path for path in files(tmp_path / "run") if path.startswith("episodes")]
+    assert kept == ["episodes/episode_0002.json", "episodes/episode_0003.json"]
 
 
 def test_frames_that_are_lost_are_said(tmp_path, caplog):

@@ -69,14 +69,13 @@ def test_figures_are_lines():
     assert capture.get() == ("Update 3: loss 0.1235, envs 4\nEvaluation: [bold] 2\n")
 
 
-def drawn(tmp_path, policy="research", frames=True, accepts=True, **visualization):
+def drawn(tmp_path, policy="research", frames=True, **visualization):
     config = log_config(
         tmp_path,
         visualization={"level": "full"} | visualization,
         storage={"policy": policy},
     )
     folder = RunFolder(config.storage, clock)
-    folder.accepts = accepts
     handler = PictureHandler(config.visualization, Detail.of(config), folder)
     handler.start(start_log(2))
     logs = step_logs(2)
@@ -110,7 +109,6 @@ def test_everything(tmp_path):
         ({"level": "standard", "episode_summaries": False}, ["task_overview.svg"]),
         ({"level": "minimal", "frames": False}, []),
         ({"level": "minimal", "output_formats": ("html",)}, ["episode.html"]),
-        ({"accepts": False, "output_formats": ("svg", "html")}, []),
     ],
 )
 def test_less_is_drawn_where_less_is_asked_for(tmp_path, changes, left):

@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import pytest
 
 import arc_hand as hand
+from jaxarc.ops.canvas import look_up
 from jaxarc.ops.operations import (
     FIRST_CONTROL,
     NUM_OPERATIONS,
     Effect,
     get_operation_display_text,
     get_operation_name,
-    look_up,
 )
 from jaxarc.ops.operations import ARCLEOperationType as Op
 

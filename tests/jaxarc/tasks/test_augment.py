@@ -10,12 +10,12 @@ import pytest
 
 from arc_episode_reference import build_task
 from arc_play import row
-from arc_samples import assert_holds, padded, random_raw_task
+from arc_samples import assert_holds, padded, random_raw_task, sizes
 from jaxarc.tasks.augment import (
     augment_task,
     random_augmentation,
 )
-from jaxarc.tasks.packing import Dimensions, pack_tasks, stack_tasks
+from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.task_json import RawTask
 
 IDENTITY = np.arange(10)
@@ -38,10 +38,13 @@ augment = eqx.filter_jit(augment_task)
 def one_task(raw, room, index=0):
     """A task of this room, for which one program is compiled and not dozens."""
     arrays = []
-    for pairs, slots in ((raw.train, room.train_pairs), (raw.test, room.test_pairs)):
+    for pairs, slots in (
+        (raw.train, room.max_train_pairs),
+        (raw.test, room.max_test_pairs),
+    ):
         for side in (0, 1):
             grids = [pair[side] for pair in pairs]
-            arrays += padded(grids, slots, room.height, room.width)
+            arrays += padded(grids, slots, room.max_grid_height, room.max_grid_width)
         arrays.append(len(pairs))
     return build_task(*arrays, task_index=index)
 
@@ -50,7 +53,7 @@ def one_task(raw, room, index=0):
 @pytest.mark.parametrize("symmetry", range(8))
 def test_symmetries_and_colors_on_squares(side, symmetry):
     rng = np.random.default_rng(symmetry)
-    room = Dimensions(side, side, 4, 3)
+    room = sizes(side, side, 4, 3)
     raw = random_raw_task(rng, "t", side, answers=symmetry % 2 == 0)
     task = one_task(raw, room, 5)
     permutation = rng.permutation(10).astype(np.int32)
@@ -62,7 +65,7 @@ def test_symmetries_and_colors_on_squares(side, symmetry):
 @pytest.mark.parametrize(("height", "width"), [(9, 20), (20, 9)])
 def test_other_shapes_keep_height_and_width(height, width):
     rng = np.random.default_rng(1)
-    room = Dimensions(height, width, 3, 2)
+    room = sizes(height, width, 3, 2)
     raw = random_raw_task(rng, "t", 9)
     task = one_task(raw, room)
     for symmetry in (0, 2, 4, 6):
@@ -82,7 +85,7 @@ def test_other_shapes_keep_height_and_width(height, width):
 
 def test_a_stack_is_mapped():
     rng = np.random.default_rng(2)
-    room = Dimensions(10, 10, 3, 2)
+    room = sizes(10, 10, 3, 2)
     raw = [random_raw_task(rng, f"t{i}", 10) for i in range(8)]
     stack = jax.jit(lambda: stack_tasks(pack_tasks(raw), room, range(8)))()
     permutations = np.stack([rng.permutation(10) for _ in raw]).astype(np.int32)
@@ -98,7 +101,7 @@ def test_a_stack_is_mapped():
 )
 def test_what_is_no_permutation_is_refused(permutation):
     raw = random_raw_task(np.random.default_rng(0), "t", 5)
-    task = one_task(raw, Dimensions(5, 5, 3, 2))
+    task = one_task(raw, sizes(5, 5, 3, 2))
     with pytest.raises(ValueError, match="permutation"):
         augment_task(task, 0, permutation)
     with pytest.raises(

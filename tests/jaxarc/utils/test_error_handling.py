@@ -1,7 +1,6 @@
 """Checks of actions and states on the host and in compiled code, in every mode."""
 
 import os
-from functools import partial
 
 import equinox as eqx
 import jax
@@ -20,9 +19,6 @@ from jaxarc.utils.error_handling import (
     FRAMES_VARIABLE,
     MODE_VARIABLE,
     JAXErrorHandler,
-    assert_in_range,
-    assert_positive,
-    assert_shape_matches,
 )
 from jaxrig.checks import error_mode
 
@@ -171,23 +167,3 @@ def test_debugging(mode, search, found):
     assert jax.config.values["jax_debug_nans"] == found
     with pytest.raises(ValueError, match="at least 1"):
         JAXErrorHandler.configure_debugging(breakpoint_frames=0)
-
-
-@pytest.mark.parametrize(
-    ("assertion", "legal", "illegal", "message"),
-    [
-        (assert_positive, [1, 2], [1, 0], "must be above 0"),
-        (partial(assert_in_range, low=0, high=2), [0, 2], [0, 3], "must be 0 to 2"),
-    ],
-)
-def test_assertions_give_back_what_is_fine(assertion, legal, illegal, message):
-    for call in (assertion, eqx.filter_jit(assertion)):
-        assert call(jnp.asarray(legal)).tolist() == legal
-        with pytest.raises(RuntimeError, match=message):
-            call(jnp.asarray(illegal))
-
-
-def test_shapes_are_asserted_while_tracing():
-    assert assert_shape_matches(jnp.zeros(3), (3,)).shape == (3,)
-    with pytest.raises(ValueError, match=r"grid has shape \(3,\), not \(2, 2\)"):
-        jax.jit(lambda x: assert_shape_matches(x, (2, 2), "grid"))(jnp.zeros(3))
