@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from arc_play import make_config, random_puzzle, stack
@@ -91,7 +90,3 @@ def described(tree):
     """Structure, shapes and types: what a scan compares."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, [(x.shape, x.dtype) for x in leaves]
-
-
-def as_grid(array):
-    return np.asarray(jnp.asarray(array))

@@ -5,7 +5,7 @@ every field, mapped with `jax.vmap`.
 """
 
 from abc import abstractmethod
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -56,6 +56,8 @@ class BaseAction(eqx.Module):
 class _RectangleAction(BaseAction):
     """Acts on a rectangle, given by two opposite corners."""
 
+    axes: ClassVar[dict[str, int]]  # the axis of the grid that a field counts along
+
     @abstractmethod
     def _corners(self) -> Corners:
         """Return rows and columns of two opposite corners: r1, c1, r2, c2."""
@@ -64,6 +66,16 @@ class _RectangleAction(BaseAction):
         """Return True inside the rectangle; corners are clipped into the grid."""
         (height, width), (r1, c1, r2, c2) = grid_shape, self._corners()
         return _between(r1, r2, height)[:, None] & _between(c1, c2, width)[None, :]
+
+    def validate(
+        self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
+    ) -> "BaseAction":
+        """Clip operation and coordinates into range."""
+        cells = {
+            name: _clip(getattr(self, name), grid_shape[axis])
+            for name, axis in self.axes.items()
+        }
+        return type(self)(self._clipped_operation(max_operations), **cells)
 
     def pack(self, grid_shape: GridShape) -> Selection:
         """Return the rectangle as bits."""
@@ -87,26 +99,18 @@ class _RectangleAction(BaseAction):
 class PointAction(_RectangleAction):
     """Acts on one cell, counted from 0."""
 
+    axes: ClassVar[dict[str, int]] = {"row": 0, "col": 1}
     row: Int[Array, "*batch"]
     col: Int[Array, "*batch"]
 
     def _corners(self) -> Corners:
         return self.row, self.col, self.row, self.col
 
-    def validate(
-        self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
-    ) -> "PointAction":
-        """Clip operation and coordinates into range."""
-        return PointAction(
-            self._clipped_operation(max_operations),
-            _clip(self.row, grid_shape[0]),
-            _clip(self.col, grid_shape[1]),
-        )
-
 
 class BboxAction(_RectangleAction):
     """Acts on a rectangle between two opposite corners, both included, in any order."""
 
+    axes: ClassVar[dict[str, int]] = {"r1": 0, "c1": 1, "r2": 0, "c2": 1}
     r1: Int[Array, "*batch"]
     c1: Int[Array, "*batch"]
     r2: Int[Array, "*batch"]
@@ -114,19 +118,6 @@ class BboxAction(_RectangleAction):
 
     def _corners(self) -> Corners:
         return self.r1, self.c1, self.r2, self.c2
-
-    def validate(
-        self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
-    ) -> "BboxAction":
-        """Clip operation and corners into range."""
-        height, width = grid_shape
-        return BboxAction(
-            self._clipped_operation(max_operations),
-            _clip(self.r1, height),
-            _clip(self.c1, width),
-            _clip(self.r2, height),
-            _clip(self.c2, width),
-        )
 
 
 class MaskAction(BaseAction):

@@ -5,13 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Int
 
 from jaxarc import bits
 from jaxarc.episode import Episode, pack_flags, repack
 from jaxarc.ops.canvas import Canvas
-from jaxarc.types import COLOR_RANGE, JaxArcTask, measure
+from jaxarc.types import JaxArcTask, check_content, is_traced, measure
 
 _GRIDS = ("working_grid", "working_grid_mask", "clipboard", "clipboard_mask")
 _FLAGS = ("demo_completion_status", "test_completion_status")
@@ -116,31 +115,11 @@ def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
     grid = values.get("working_grid", jnp.maximum(state.working_grid, 0))
     mask = values.get("working_grid_mask", grid >= 0)
     size = jnp.stack(measure(mask), axis=-1).astype(jnp.int32)
-    _check_working(grid, mask, size)
+    if not is_traced((grid, mask)):
+        check_content("working_grid", *map(np.asarray, (grid, mask, size)))
+        if not np.all(size):
+            raise ValueError("working_grid is empty, not a filled rectangle of cells")
     return bits.pack_grid(jnp.where(mask, grid, bits.PADDING)), size
-
-
-def _check_working(grid: Any, mask: Any, size: Any) -> None:
-    """Refuse what is no grid, as far as values are known."""
-    if isinstance(mask, Tracer):
-        return
-    height, width = mask.shape[-2:]
-    sizes = np.asarray(size)[..., None, None, :]
-    rows, columns = np.arange(height)[:, None], np.arange(width)
-    anchored = (rows < sizes[..., 0]) & (columns < sizes[..., 1])
-    if not np.array_equal(anchored, np.asarray(mask)) or not (sizes > 0).all():
-        raise ValueError(
-            "working_grid_mask (or working_grid >= 0) is not a filled rectangle at "
-            "the top left corner: content starts at row 0, column 0"
-        )
-    if isinstance(grid, Tracer):
-        return
-    content = np.asarray(grid)[np.asarray(mask)]
-    if content.min() < 0 or content.max() > COLOR_RANGE[1]:
-        raise ValueError(
-            f"working_grid holds {content.min()} to {content.max()} inside its mask: "
-            "colors are 0 to 9"
-        )
 
 
 def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:

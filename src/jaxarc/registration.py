@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,21 +112,13 @@ def _parted(source: str) -> tuple[str, str, str]:
     parts = source.split("-")
     for count in range(len(parts), 0, -1):
         name = "-".join(parts[:count])
-        if _is_known(name):
+        with suppress(ValueError):  # of a name that is no data set
             return dataset_kind(name), name, "-".join(parts[count:])
     raise ValueError(
         f"environment {source!r} is not known: it is a data set "
         f"({', '.join(DATASETS)}), perhaps with - and a selector, or a registered name "
         f"({', '.join(sorted(_registered)) or 'none so far'})"
     )
-
-
-def _is_known(name: str) -> bool:
-    try:
-        dataset_kind(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:

@@ -103,7 +103,8 @@ def random_rollout(
     try:
         begin = time.perf_counter()
         state = reset(many, keys)
-        first = env.arc_state(_inner_row(state))
+        # The first of the environments, without its metrics.
+        first = env.arc_state(jax.tree.map(lambda x: x[0], state.inner))
         step_keys = jax.random.split(run_key, steps)
         # Compiled ahead of time, so that `seconds` holds no compilation.
         run = jax.jit(_runner(environments, form, meter)).lower(many, state, step_keys)
@@ -169,11 +170,6 @@ def _add(tally: Tally, after: Any, resets: bool) -> Tally:
         tally.returns + jnp.where(last, metrics.episode_return, 0.0),
         jnp.maximum(tally.best_similarity, best),
     )
-
-
-def _inner_row(state: Any) -> Any:
-    """Return the first of the environments, without its metrics."""
-    return jax.tree.map(lambda x: x[0], state.inner)
 
 
 def _first_episode(env: Any, first: Any, form: str, trail: Any) -> Recording | None:

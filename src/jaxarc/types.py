@@ -21,10 +21,12 @@ class Grid(eqx.Module):
     mask: Bool[Array, "h w"]
 
     def __check_init__(self):
-        if not is_traced(self.data) and not _within_colors(np.asarray(self.data)):
+        if is_traced(self.data) or self.data.size == 0:
+            return
+        low, high = np.min(self.data), np.max(self.data)
+        if low < COLOR_RANGE[0] or high > COLOR_RANGE[1]:
             raise ValueError(
-                f"a grid holds {np.min(self.data)} to {np.max(self.data)}: colors are "
-                "0 to 9, and -1 is padding"
+                f"a grid holds {low} to {high}: colors are 0 to 9, and -1 is padding"
             )
 
     @property
@@ -249,11 +251,6 @@ def is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def _within_colors(grid: np.ndarray) -> bool:
-    low, high = COLOR_RANGE
-    return grid.size == 0 or bool(low <= grid.min() and grid.max() <= high)
-
-
 def measure(mask: Any) -> tuple[Any, Any]:
     """Return height and width of the content, a rectangle at the top left."""
     return mask.any(axis=-1).sum(axis=-1), mask.any(axis=-2).sum(axis=-1)
@@ -304,13 +301,14 @@ def _pack(name: str, grids: Any, masks: Any) -> tuple[Any, Any]:
     xp = np if isinstance(masks, np.ndarray) else jnp
     sizes = xp.stack([height, width], axis=-1).astype(np.int32)
     if not is_traced((grids, masks)):
-        _check_content(name, np.asarray(grids), np.asarray(masks), np.asarray(sizes))
+        check_content(name, np.asarray(grids), np.asarray(masks), np.asarray(sizes))
     return bits.pack_grid(xp.where(masks, grids, bits.PADDING)), sizes
 
 
-def _check_content(
+def check_content(
     name: str, grids: np.ndarray, masks: np.ndarray, sizes: np.ndarray
 ) -> None:
+    """Refuse grids that are not anchored at the top left, or hold unknown colors."""
     rows, columns = (np.arange(side) for side in masks.shape[-2:])
     anchored = (rows[:, None] < sizes[..., 0, None, None]) & (
         columns < sizes[..., 1, None, None]

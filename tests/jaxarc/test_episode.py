@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from arc_episode_reference import describe
 from arc_play import make_config, random_puzzle
-from arc_states import SIDE, small_state
 from jaxarc import bits
 from jaxarc.episode import (
     Augmentation,
@@ -26,7 +25,6 @@ from jaxarc.episode import (
     load_pair,
     load_start,
     make_record,
-    pack_episode,
     pack_flags,
     pair_counts,
     slot_of,
@@ -47,50 +45,6 @@ def test_flags_survive_packing(flags):
     np.testing.assert_array_equal(
         unpack_flags(pack_flags(jnp.asarray(array)), len(flags)), array
     )
-
-
-def test_an_episode_names_its_counters():
-    episode = small_state().episode
-    allowed = pack_flags(jnp.arange(42) % 3 == 0)
-    completed = jnp.array([True, False, False, True, False, True])
-    packed = pack_episode(
-        episode.canvas,
-        episode.selection,
-        task_row=jnp.int32(7),
-        action_history_length=jnp.int32(3),
-        action_history_write_pos=jnp.int32(5),
-        allowed=allowed,
-        completed=completed,
-        **{
-            name: getattr(episode, name)
-            for name in (
-                *("current_example_idx", "episode_mode", "step_count"),
-                *("episode_done", "similarity_score", "action_history"),
-            )
-        },
-    )
-    assert int(packed.task_row) == 7
-    assert int(packed.action_history_length) == 3
-    assert int(packed.action_history_write_pos) == 5
-    np.testing.assert_array_equal(packed.allowed, allowed)
-    np.testing.assert_array_equal(packed.completed, completed)
-    assert packed.canvas.size.tolist() == [4, 5]
-    assert packed.width == SIDE
-
-
-@pytest.mark.parametrize(
-    ("form", "shape", "fields"),
-    [
-        ("point", (30, 30), 6),
-        ("bbox", (30, 30), 8),
-        ("mask", (30, 30), 904),
-        ("mask", (4, 5), 24),
-        ("point", (4, 5), 6),
-    ],
-)
-def test_fields_of_a_record(form, shape, fields):
-    config = make_config(shape, steps=1000, action={"selection_format": form})
-    assert history_shape(config, *shape) == (1000, fields)
 
 
 def test_the_shorter_of_both_limits_rules():
@@ -141,13 +95,6 @@ def test_the_oldest_record_gives_way():
     assert length == 3
 
 
-def test_no_room_keeps_nothing():
-    nothing = (jnp.zeros((0, 4)), jnp.int32(0), jnp.int32(0))
-    records, length, position = append_record(*nothing, jnp.zeros(4))
-    assert records.shape == (0, 4)
-    assert (int(length), int(position)) == (0, 0)
-
-
 SHAPE = (6, 6)
 ROOM = (4, 3)
 
@@ -175,12 +122,6 @@ def every_pair(puzzle):
     for mode, pairs in enumerate((puzzle.demos, puzzle.tests)):
         for index, pair in enumerate(pairs):
             yield mode, index, pair
-
-
-def test_demonstrations_come_first(puzzles):
-    task = puzzles[0].as_task()
-    assert slot_of(task, jnp.int32(0), jnp.int32(2)) == 2
-    assert slot_of(task, jnp.int32(1), jnp.int32(2)) == ROOM[0] + 2
 
 
 def test_pairs_of_a_task_and_of_a_stack(puzzles):

@@ -15,12 +15,12 @@ from arc_states import assert_same, folder_parser, small_config, small_task
 from jaxarc.config import ActionConfig, DatasetConfig, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.episode import Augmentation
-from jaxarc.saving import config_hash, read_state, task_checksum, write_state
+from jaxarc.saving import read_state, write_state
 from jaxarc.state import ArcEnvState
 from jaxarc.tasks.augment import random_augmentation
 from jaxarc.tasks.identity import create_jax_task_index, register_task
 from jaxarc.tasks.samples import create_mock_task
-from jaxrig.checkpoint import ContainerError, read_header, save_tree
+from jaxrig.checkpoint import ContainerError, save_tree
 
 DOCUMENTED = (
     *("working_grid", "working_grid_mask", "target_grid", "target_grid_mask"),
@@ -157,21 +157,6 @@ print(int(state.task_index), int(state.step_count), state.working_grid.tolist())
     grid = state.working_grid.tolist()
     assert done.stdout.strip() == f"2 2 {grid}"
     assert int(state.task_index) == register_task("cc")
-
-
-def test_the_header_says_what_it_is(parser, tmp_path):
-    config = small_config()
-    task = parser.get_task_by_id("aa")
-    state, _ = arc_reset(jax.random.key(0), config, task)
-    about = read_header(state.save(tmp_path / "state.ckpt", config))["metadata"]
-    assert about["task_id"] == "aa"
-    assert about["task_index"] == int(task.task_index)
-    assert about["dataset_name"] == "arc-agi-1"
-    assert about["task_split"] == "train"
-    assert about["config_hash"] == config_hash(config)
-    assert about["task_checksum"] == task_checksum(task)
-    assert config_hash(config) != config_hash(small_config(steps=9))
-    assert not any("pairs" in name for name in read_header(tmp_path / "state.ckpt"))
 
 
 def test_what_cannot_be_found_again_is_refused(parser, tmp_path):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from arc_play import FIELDS, make_config, random_puzzle, shown
 from arc_play import row as row_of
 from arc_states import SIDE, assert_same, point, small_config, small_state, small_task
-from jaxarc.actions import create_bbox_action, create_point_action
+from jaxarc.actions import create_bbox_action
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
-from jaxarc.state import ArcEnvState, join_state, shared_tasks
+from jaxarc.state import ArcEnvState, shared_tasks
 from jaxarc.tasks.samples import create_mock_task, stack_task_list
 
 SHAPE = (6, 4)
@@ -145,19 +145,6 @@ def test_bytes_of_a_history_of_a_thousand_steps(form, size):
     config = make_config((30, 30), steps=1000, action={"selection_format": form})
     state, _ = arc_reset(jax.random.key(0), config, create_mock_task())
     assert state.action_history.nbytes == size
-
-
-def test_fewer_steps_make_a_smaller_history():
-    config = make_config((30, 30), steps=50)
-    state, _ = arc_reset(jax.random.key(0), config, create_mock_task())
-    assert state.action_history.shape == (50, 6)
-
-
-def test_joining_equals_constructing(state):
-    joined = join_state(state.tasks, state.episode)
-    assert jax.tree.structure(joined) == jax.tree.structure(state)
-    stepped, *_ = arc_step(joined, create_point_action(1, 0, 0), CONFIG)
-    assert stepped.step_count == 1
 
 
 @given(st.integers(1, SIDE), st.integers(1, SIDE), st.integers(0, 2**31))

@@ -2,16 +2,10 @@
 
 import typer
 
-from jaxarc.cli.commands import (
-    download,
-    evaluate,
-    list_tasks,
-    play,
-    replay,
-    rollout,
-    show,
-    train,
-)
+from jaxarc.cli.episodes import replay, rollout
+from jaxarc.cli.play import play
+from jaxarc.cli.tasks import download, list_tasks, show
+from jaxarc.cli.train import evaluate, train
 
 app = typer.Typer(
     name="arc",

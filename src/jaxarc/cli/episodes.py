@@ -1,10 +1,11 @@
-"""Roll out a random agent, log its episodes, and replay recorded ones."""
+"""`jaxrig arc rollout` and `replay`: a random agent, and recorded episodes."""
 
 import dataclasses
+import enum
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import jax
 import typer
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -12,7 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.cli.tasks import write_picture
+from jaxarc.cli.play import count_steps
+from jaxarc.cli.tasks import PathOption, check_picture, write_picture
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.draw import (
     EpisodeFrame,
@@ -23,41 +25,74 @@ from jaxarc.draw import (
 )
 from jaxarc.draw.episodes import describe_step
 from jaxarc.draw.terminal import beside
-from jaxarc.envs.functional import arc_reset
-from jaxarc.log import ExperimentLogger, create_start_log, create_step_log
-from jaxarc.recording import (
-    Recording,
-    load_recording,
-    play_recording,
-    run_again,
-    save_recording,
-)
-from jaxarc.registration import make
-from jaxarc.rollouts import RolloutResult, random_rollout
-from jaxarc.types import JaxArcTask
-from jaxrig.console import make_console
-from jaxrig.progress import make_meter
+from jaxrig.console import check_writable, make_console, say
 from jaxrig.report import Figure, Report, Section
 from jaxrig.report.text import format_number
+
+if TYPE_CHECKING:
+    from jaxarc.log import ExperimentLogger
+    from jaxarc.recording import Recording
+    from jaxarc.rollouts import RolloutResult
+    from jaxarc.types import JaxArcTask
 
 GROUPS = ("visualization", "storage", "logging", "wandb")
 
 
-def run_rollout(
-    env_id: str,
-    form: str,
-    environments: int,
-    steps: int,
-    seed: int,
-    out: Path | None,
-    path: str,
-    log: Path | None,
+EnvironmentArgument = Annotated[
+    str, typer.Argument(help="Data set and selector, e.g. AGI1-train or Mini-all.")
+]
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        help="Log the run as configured in this YAML file (groups visualization, "
+        "storage, logging and wandb, and environment.debug_level).",
+    ),
+]
+EnvsOption = Annotated[
+    int, typer.Option("--envs", min=1, help="Number of environments.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
+
+
+class Actions(enum.StrEnum):
+    """How an action selects cells."""
+
+    point = "point"
+    bbox = "bbox"
+    mask = "mask"
+
+
+def rollout(
+    env_id: EnvironmentArgument = "AGI1-train",
+    envs: EnvsOption = 256,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Steps per environment.")
+    ] = 200,
+    seed: SeedOption = 0,
+    actions: Annotated[
+        Actions,
+        typer.Option("--actions", help="Action type: how actions select cells."),
+    ] = Actions.point,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write one episode to this file, for `replay`."),
+    ] = None,
+    path: PathOption = "",
+    log: LogOption = None,
 ) -> None:
-    """Run a random agent, print its figures, and keep one episode if asked to."""
+    """Run a random agent in many environments; report its speed and its results."""
+    check_writable(out)
+    # Imported here, so that help and typos do not wait for JAX.
+    from jaxarc.recording import save_recording
+    from jaxarc.registration import make
+    from jaxarc.rollouts import random_rollout
+    from jaxrig.progress import make_meter
+
     settings = None if log is None else read_log_settings(log)
     console = make_console()
     env, _ = make(env_id, dataset_path=path)
-    result = random_rollout(env, form, environments, steps, seed, make_meter())
+    result = random_rollout(env, actions.value, envs, steps, seed, make_meter())
     console.print(rollout_table(env_id, result))
     if settings is not None:
         log_rollout(settings, result, console)
@@ -66,25 +101,26 @@ def run_rollout(
     if result.recording is None:
         raise ValueError("the tasks of this environment have no ids: nothing to replay")
     save_recording(out, result.recording)
-    line = f"wrote {out} (task {result.recording.task}): jaxrig arc replay {out}"
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    task = result.recording.task
+    say(console, f"wrote {out} (task {task}): jaxrig arc replay {out}")
 
 
 def log_rollout(
-    settings: JaxArcConfig, result: RolloutResult, console: Console
+    settings: JaxArcConfig, result: "RolloutResult", console: Console
 ) -> None:
     """Log the first episode step by step, and the figures of all."""
+    from jaxarc.log import ExperimentLogger
+
     with ExperimentLogger(settings, console=console) as log:
         if result.recording is not None:
             log_recording(log, result.recording, result.recording.load_task())
         names = [f.name for f in dataclasses.fields(result) if f.name != "recording"]
         log.log_evaluation_summary({name: getattr(result, name) for name in names})
         if log.path is not None:
-            line = f"logged to {log.path}"
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(console, f"logged to {log.path}")
 
 
-def rollout_table(env_id: str, result: RolloutResult) -> Table:
+def rollout_table(env_id: str, result: "RolloutResult") -> Table:
     """Return a table of a rollout, a line for each figure."""
     table = Table(box=box.SIMPLE, show_header=False)
     rate = result.solved / result.episodes if result.episodes else 0.0
@@ -123,9 +159,15 @@ def read_log_settings(path: Path) -> JaxArcConfig:
 
 
 def log_recording(
-    log: ExperimentLogger, recording: Recording, task: JaxArcTask, number: int = 0
+    log: "ExperimentLogger", recording: "Recording", task: "JaxArcTask", number: int = 0
 ) -> None:
     """Run a recorded episode again and log every step."""
+    import jax
+
+    from jaxarc.envs.functional import arc_reset
+    from jaxarc.log import create_start_log, create_step_log
+    from jaxarc.recording import play_recording
+
     start = recording.mode, recording.pair
     state, _ = arc_reset(jax.random.key(0), recording.config, task, *start)
     log.log_task_start(create_start_log(task, state=state, episode_num=number))
@@ -134,10 +176,31 @@ def log_recording(
     log.log_episode_summary()
 
 
-def show_replay(
-    file: Path, html: Path | None, svg: Path | None, speed: float, path: str
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="Episode file written by `rollout` or `play`.")
+    ],
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", help="Write a page that plays the episode."),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option("--svg", help="Write a picture of its key moments."),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(
+            "--speed", min=0.0, help="Frames per second; 0 prints all frames at once."
+        ),
+    ] = 0.0,
+    path: PathOption = "",
 ) -> None:
-    """Run a recorded episode again; print it, or write it as a page or picture."""
+    """Replay a recorded episode and verify its rewards."""
+    check_writable(html)
+    check_picture(svg)
+    from jaxarc.recording import load_recording, run_again
+
     console = make_console()
     recording = load_recording(file)
     recording = recording.in_folder(path) if path else recording
@@ -155,7 +218,7 @@ def show_replay(
 
 
 def episode_report(
-    recording: Recording, task: JaxArcTask, frames: list[EpisodeFrame]
+    recording: "Recording", task: "JaxArcTask", frames: list[EpisodeFrame]
 ) -> Report:
     """Return a page of the task and the episode, to play."""
     title = f"Task {recording.task}"
@@ -166,7 +229,7 @@ def episode_report(
     return report
 
 
-def summarize(recording: Recording, frames: list[EpisodeFrame]) -> str:
+def summarize(recording: "Recording", frames: list[EpisodeFrame]) -> str:
     """Describe the whole episode in a sentence."""
     kind = "test" if recording.mode else "demonstration"
     total = sum(recording.rewards)
@@ -175,11 +238,6 @@ def summarize(recording: Recording, frames: list[EpisodeFrame]) -> str:
         f"{count_steps(len(frames) - 1)}, return {total:+.3f}, similarity "
         f"{frames[-1].similarity:.3f}; all rewards match the recording."
     )
-
-
-def count_steps(steps: int) -> str:
-    """Return a number of steps in words."""
-    return f"{steps} step" if steps == 1 else f"{steps} steps"
 
 
 def frame_view(number: int, frame: EpisodeFrame, console: Console) -> RenderableType:

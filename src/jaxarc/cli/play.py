@@ -1,10 +1,10 @@
-"""Play a task in the terminal: read commands, step, and show the grids."""
+"""`jaxrig arc play`: read commands, step, and show the grids."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
 import typer
@@ -13,16 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.cli.episodes import count_steps
+from jaxarc.cli.tasks import DatasetOption, PathOption, TaskArgument
 from jaxarc.draw import grid_panel
 from jaxarc.draw.terminal import beside, compact_panel, legend
 from jaxarc.ops.operations import COLORS, get_operation_name
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.recording import Box, TaskPlayer, player_config, save_recording
 from jaxarc.tasks import open_dataset
-from jaxarc.types import JaxArcTask
-from jaxrig.console import make_console
+from jaxrig.console import check_writable, make_console
 from jaxrig.settings import nearest
+
+if TYPE_CHECKING:
+    from jaxarc.recording import TaskPlayer
+    from jaxarc.types import JaxArcTask
 
 HELP = """\
 Cells are rows and columns from 0; two corners make a rectangle; without cells an
@@ -44,6 +46,9 @@ undo                       take the last step back
 demos  show                look at the demonstrations, at the grid
 save FILE                  write the episode for `jaxrig arc replay`
 help  quit"""
+
+
+Box: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -173,17 +178,33 @@ def _resized(words: Words) -> Box:
     return 0, 0, size[0] - 1, size[1] - 1
 
 
-def play_task(
-    task: str,
-    dataset: str,
-    path: str,
-    test: bool,
-    pair: int,
-    script: Path | None,
-    save: Path | None,
-    steps: int,
+def play(
+    task: TaskArgument,
+    dataset: DatasetOption = "AGI1",
+    path: PathOption = "",
+    test: Annotated[
+        bool, typer.Option("--test", help="Play the tests; their targets are hidden.")
+    ] = False,
+    pair: Annotated[int, typer.Option("--pair", min=1, help="Pair to start with.")] = 1,
+    script: Annotated[
+        Path | None,
+        typer.Option(
+            "--script", exists=True, dir_okay=False, help="Read commands from a file."
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", help="Write the episode to this file, for `replay`."),
+    ] = None,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Maximum number of steps.")
+    ] = 1000,
 ) -> None:
-    """Play a task from a script, a pipe or the keyboard."""
+    """Solve a task by hand with the operations of the agents. Type help for a list."""
+    check_writable(save)
+    # Imported here, so that help and typos do not wait for JAX.
+    from jaxarc.recording import TaskPlayer, player_config
+
     console = make_console()
     parser = open_dataset(dataset, path)
     config = player_config(parser.config, steps)
@@ -207,6 +228,11 @@ def play_task(
     console.print(table.result(), highlight=False)
 
 
+def count_steps(steps: int) -> str:
+    """Return a number of steps in words."""
+    return f"{steps} step" if steps == 1 else f"{steps} steps"
+
+
 def read_lines(script: Path | None, console: Console) -> Iterator[str]:
     """Yield lines of a file, of a pipe, or of a person at a prompt."""
     if script is not None:
@@ -224,7 +250,7 @@ def read_lines(script: Path | None, console: Console) -> Iterator[str]:
 class PlaySession:
     """A player and the console it is shown on."""
 
-    def __init__(self, player: TaskPlayer, console: Console):
+    def __init__(self, player: "TaskPlayer", console: Console):
         self.player, self.console = player, console
 
     def begin(self) -> None:
@@ -279,6 +305,8 @@ class PlaySession:
 
     def save(self, name: str) -> None:
         """Write the episode so far."""
+        from jaxarc.recording import save_recording
+
         path = save_recording(Path(name).expanduser(), self.player.recording())
         self._say(f"wrote {path}")
 
@@ -336,7 +364,7 @@ class PlaySession:
         self.console.print(Text(words, style), soft_wrap=True)
 
 
-def show_demonstrations(task: JaxArcTask, console: Console) -> None:
+def show_demonstrations(task: "JaxArcTask", console: Console) -> None:
     """Print all demonstrations, small and side by side where there is room."""
     shown = []
     for index in range(int(task.num_train_pairs)):

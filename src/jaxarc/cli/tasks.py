@@ -1,8 +1,10 @@
-"""List, show and download tasks."""
+"""`jaxrig arc list`, `show` and `download`."""
 
+import enum
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -23,8 +25,9 @@ from jaxarc.tasks.parsers import (
 )
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 from jaxarc.tasks.splits import available_named_subsets, resolve_selector
-from jaxrig.console import make_console
+from jaxrig.console import check_writable, make_console, say
 
+PICTURES = (".svg", ".png", ".pdf")
 DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}
 
 
@@ -32,30 +35,58 @@ DATASET_COLUMNS = ("name", "title", "train", "evaluation", "all", "where")
 PART_COLUMNS = ("selector", "kind", "tasks")
 TASK_COLUMNS = ("task", "demonstrations", "tests", "inputs", "outputs", "colors")
 
+TaskArgument = Annotated[str, typer.Argument(help="Id of a task, e.g. 00d62c1b.")]
+DatasetOption = Annotated[
+    str,
+    typer.Option("--dataset", "-d", help="AGI1, AGI2, AGI12, Mini or Concept."),
+]
+PathOption = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        help="Folder of the data set; required for Mini and Concept "
+        "(see `jaxrig arc download`).",
+    ),
+]
 
-def show_task(
-    task: str, dataset: str, path: str, svg: Path | None, answer: bool, numbers: bool
-) -> None:
-    """Print a task, and write it as a picture if asked to."""
-    console = make_console()
-    shown = open_dataset(dataset, path).get_raw_task(task)
-    label = f"{task} ({dataset})"
-    console.print(Text(label, "bold"))
-    print_task(shown, show_numbers=numbers, console=console, answers=answer)
-    if svg is not None:
-        write_picture(draw_task(shown, label=label, answers=answer), svg, console)
+
+class Download(enum.StrEnum):
+    """What can be downloaded."""
+
+    arc_agi_1 = "arc-agi-1"
+    arc_agi_2 = "arc-agi-2"
+    conceptarc = "conceptarc"
+    miniarc = "miniarc"
+    all = "all"
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that cannot be written, or whose name has no known format."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise typer.BadParameter(f"{path.name} does not end in {', '.join(PICTURES)}")
+    check_writable(path)
 
 
 def write_picture(drawing: Drawing, path: Path, console: Console) -> None:
     """Save a picture and print where it is."""
     save_drawing(drawing, path)
-    console.print(f"wrote {path}", markup=False, highlight=False)
+    say(console, f"wrote {path}")
 
 
-def print_listing(
-    dataset: str | None, selector: str | None, path: str, as_json: bool
+def list_tasks(
+    dataset: Annotated[
+        str | None, typer.Argument(help="AGI1, AGI2, AGI12, Mini or Concept.")
+    ] = None,
+    selector: Annotated[
+        str | None,
+        typer.Option("--selector", "-s", help="A split, subset, concept or task id."),
+    ] = None,
+    path: PathOption = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print data sets, the parts of one, or the tasks of a part."""
+    """List data sets, the parts of one, or the tasks of a part."""
+    if dataset is None and (selector or path):
+        raise typer.BadParameter("missing data set: jaxrig arc list AGI1 ...")
     if dataset is None:
         rows, columns = [describe_dataset(kind) for kind in DATASETS], DATASET_COLUMNS
     elif selector is None:
@@ -69,6 +100,51 @@ def print_listing(
     _print_rows(console, rows, columns)
     if dataset is not None and selector is not None:
         console.print(f"{len(rows)} tasks", highlight=False)
+
+
+def show(
+    task: TaskArgument,
+    dataset: DatasetOption = "AGI1",
+    path: PathOption = "",
+    svg: Annotated[
+        Path | None, typer.Option("--svg", help="Write an SVG picture to this file.")
+    ] = None,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="Also show the outputs of the test pairs.")
+    ] = False,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Print color numbers in the cells.")
+    ] = False,
+) -> None:
+    """Show the demonstrations and tests of a task."""
+    check_picture(svg)
+    console = make_console()
+    shown = open_dataset(dataset, path).get_raw_task(task)
+    label = f"{task} ({dataset})"
+    console.print(Text(label, "bold"))
+    print_task(shown, show_numbers=numbers, console=console, answers=answer)
+    if svg is not None:
+        write_picture(draw_task(shown, label=label, answers=answer), svg, console)
+
+
+def download(
+    dataset: Annotated[Download, typer.Argument(help="Data set to download.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Output folder.")
+    ] = Path("data"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Download again if the folder exists.")
+    ] = False,
+) -> None:
+    """Download data sets with git; the only command that uses the network."""
+    console = make_console()
+    downloader = DatasetDownloader(output, progress=partial(say, console))
+    if dataset is Download.all:
+        folders = downloader.download_all(force)
+    else:
+        folders = [downloader.download(dataset.value, force)]
+    for folder in folders:
+        say(console, f"use it with --path {folder}")
 
 
 def describe_dataset(kind: str) -> dict[str, Any]:
@@ -130,38 +206,22 @@ def _span(sizes: np.ndarray) -> str:
     return " x ".join(words)
 
 
-def _widest(name: str, rows: list[dict[str, Any]]) -> int:
-    return max(len(name), *(len(str(row[name] or "")) for row in rows))
-
-
 def _print_rows(
     console: Console, rows: list[dict[str, Any]], columns: tuple[str, ...]
 ) -> None:
     table = Table(box=box.SIMPLE)
     for name in columns:
         numeric = all(isinstance(row[name], int | None) for row in rows)
+        widest = max(len(name), *(len(str(row[name] or "")) for row in rows))
         # Ids may be long: they are folded before any other column is cut.
         table.add_column(
             name,
             justify="right" if numeric else "left",
             overflow="fold",
             no_wrap=name != columns[0],
-            min_width=None if name == columns[0] else _widest(name, rows),
+            min_width=None if name == columns[0] else widest,
         )
     for row in rows:
         values = (row[name] for name in columns)
         table.add_row(*("" if value is None else str(value) for value in values))
     console.print(table)
-
-
-def download_datasets(dataset: str, output: Path, force: bool) -> None:
-    """Download one data set, or "all", into a folder."""
-    console = make_console()
-    tell = lambda line: console.print(line, markup=False, highlight=False)
-    downloader = DatasetDownloader(output, progress=tell)
-    if dataset == "all":
-        folders = downloader.download_all(force)
-    else:
-        folders = [downloader.download(dataset, force)]
-    for folder in folders:
-        tell(f"use it with --path {folder}")

@@ -1,17 +1,24 @@
-"""Train and evaluate the baseline agent."""
+"""`jaxrig arc train` and `eval`: the baseline agent."""
 
 import dataclasses
 import json
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-import jax
 import typer
 from rich import box
 from rich.table import Table
 
-from jaxarc.cli.episodes import read_log_settings
+from jaxarc.cli.episodes import (
+    EnvironmentArgument,
+    EnvsOption,
+    LogOption,
+    SeedOption,
+    read_log_settings,
+)
+from jaxarc.cli.tasks import PathOption
 from jaxarc.config import (
     JaxArcConfig,
     LoggingConfig,
@@ -19,67 +26,143 @@ from jaxarc.config import (
     VisualizationConfig,
     WandbConfig,
 )
-from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarize
-from jaxarc.learning.policy import RandomPolicy
-from jaxarc.learning.training import (
-    AgentConfig,
-    load_agent,
-    make_agent,
-    read_metrics,
-    save_config,
-    train_agent,
-)
-from jaxarc.log import ExperimentLogger
 from jaxrig.atomic import atomic_write
-from jaxrig.console import make_console
-from jaxrig.learn import PPOConfig
-from jaxrig.progress import make_meter
+from jaxrig.console import check_writable, make_console
 from jaxrig.report import line_chart
 
+RunOption = Annotated[Path, typer.Option("--out", help="Folder of the run.")]
+UpdatesOption = Annotated[
+    int, typer.Option("--updates", min=1, help="Number of updates.")
+]
+AnswerOption = Annotated[
+    bool, typer.Option("--answer", help="Include the output in the observation.")
+]
+ContextOption = Annotated[
+    int, typer.Option("--context", min=0, help="Number of demonstrations to show.")
+]
+AugmentOption = Annotated[
+    bool, typer.Option("--augment", help="Rotate, reflect and recolor tasks.")
+]
+TasksOption = Annotated[
+    int, typer.Option("--tasks", min=0, help="Use the first n tasks; 0 uses all.")
+]
+UpdateStepsOption = Annotated[
+    int, typer.Option("--steps", min=1, help="Steps per update.")
+]
+FeaturesOption = Annotated[
+    int, typer.Option("--features", min=1, help="Width of the network.")
+]
+DepthOption = Annotated[
+    int, typer.Option("--depth", min=0, help="Number of residual blocks.")
+]
+RateOption = Annotated[
+    float, typer.Option("--learning-rate", help="Learning rate of Adam.")
+]
+WandbOption = Annotated[
+    bool, typer.Option("--wandb", help="Also log to Weights & Biases.")
+]
 
-def make_config(
-    environments: int, steps: int, learning_rate: float, **agent: Any
-) -> AgentConfig:
-    """Return the configuration of the baseline; `agent` are fields of AgentConfig."""
+
+def train(
+    env_id: EnvironmentArgument = "Mini-all",
+    out: RunOption = Path("runs/arc"),
+    path: PathOption = "",
+    updates: UpdatesOption = 400,
+    answer: AnswerOption = False,
+    context: ContextOption = 0,
+    augment: AugmentOption = False,
+    tasks: TasksOption = 0,
+    envs: EnvsOption = 4096,
+    steps: UpdateStepsOption = 32,
+    features: FeaturesOption = 64,
+    depth: DepthOption = 1,
+    learning_rate: RateOption = 1e-3,
+    seed: SeedOption = 0,
+    wandb: WandbOption = False,
+    log: LogOption = None,
+) -> None:
+    """Train the baseline agent with PPO; run again to resume.
+
+    Writes the configuration, checkpoints, metrics.jsonl and curve.svg to the folder.
+    """
+    # Imported here, so that help and typos do not wait for JAX.
+    from jaxarc.learning.training import (
+        AgentConfig,
+        make_agent,
+        read_metrics,
+        save_config,
+        train_agent,
+    )
+    from jaxarc.log import ExperimentLogger
+    from jaxrig.learn import PPOConfig
+    from jaxrig.progress import make_meter
+
+    settings = log_settings(log, wandb)
     ppo = PPOConfig(
-        environments=environments,
+        environments=envs,
         steps=steps,
         epochs=2,
         minibatches=8,
         learning_rate=learning_rate,
     )
-    return AgentConfig(ppo=ppo, **agent)
-
-
-def run_training(
-    config: AgentConfig, updates: int, out: Path, settings: JaxArcConfig | None = None
-) -> None:
-    """Train, draw the curve and print the outcome; with settings, log every update."""
+    config = AgentConfig(
+        environment=env_id,
+        dataset_path=path,
+        tasks=tasks,
+        answer=answer,
+        context_pairs=context,
+        augment=augment,
+        features=features,
+        depth=depth,
+        seed=seed,
+        ppo=ppo,
+    )
     console = make_console()
     agent = make_agent(config)
     save_config(out, config)
     with ExitStack() as stack:
         sinks = ()
         if settings is not None:
-            log = ExperimentLogger(settings, console=console, settings=config)
-            stack.enter_context(log)
-            tell = lambda step, seen: log.log_batch_step({"update_step": step} | seen)
-            sinks = (tell,)
+            logger = ExperimentLogger(settings, console=console, settings=config)
+            told = stack.enter_context(logger).log_batch_step
+            sinks = (lambda step, seen: told({"update_step": step} | seen),)
         train_agent(agent, updates, out, make_meter(), sinks)
     records = read_metrics(out)
     if any(record["mean_return"] is not None for record in records):
         (out / "curve.svg").write_text(_curve(records))
-    last, steps = records[-1], updates * config.ppo.steps_per_update
+    last, total = records[-1], updates * ppo.steps_per_update
     console.print(
-        f"{updates} updates, {steps:,} steps; mean return "
+        f"{updates} updates, {total:,} steps; mean return "
         f"{_number(last['mean_return'])}, mean length {_number(last['mean_length'])}",
         highlight=False,
     )
     console.print(f"next: jaxrig arc eval {out}", highlight=False)
 
 
-def run_evaluation(run: Path, seeds: int, attempts: int, out: Path | None) -> None:
-    """Evaluate a trained agent and a random one; print how many pairs they solve."""
+def evaluate(
+    run: Annotated[
+        Path, typer.Argument(help="Run folder written by `jaxrig arc train`.")
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds.")] = 3,
+    attempts: Annotated[
+        int, typer.Option("--attempts", min=1, help="Attempts per pair.")
+    ] = 2,
+    out: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this JSON file.")
+    ] = None,
+) -> None:
+    """Play every pair, demonstrations and tests, and report how many are solved.
+
+    On test pairs only a submitted grid counts; a pair is solved if one of the attempts
+    is right, a task if all of its pairs are.
+    """
+    check_writable(out)
+    import jax
+
+    from jaxarc.learning import evaluation
+    from jaxarc.learning.policy import RandomPolicy
+    from jaxarc.learning.training import load_agent
+
     agent, policy, updates = load_agent(run)
     players = {"agent": policy, "random": RandomPolicy(agent.config.operations)}
     console = make_console()
@@ -92,11 +175,9 @@ def run_evaluation(run: Path, seeds: int, attempts: int, out: Path | None) -> No
     for mode, kind in enumerate(("demonstrations", "tests")):
         env = agent.environment(mode)
         for name, player in players.items():
-            results: dict[int, EvaluationResult] = {
-                seed: evaluate(player, env, jax.random.key(seed), attempts)
-                for seed in range(seeds)
-            }
-            summary = summarize(results)
+            play = partial(evaluation.evaluate, player, env, attempts=attempts)
+            results = {seed: play(jax.random.key(seed)) for seed in range(seeds)}
+            summary = evaluation.summarize(results)
             figures[f"{name}/{kind}"] = summary
             rates = ("pair_rate", "first_attempt_rate", "task_rate")
             count = f"{summary['pairs'][0]:.0f}"

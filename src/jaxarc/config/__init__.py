@@ -9,8 +9,6 @@ from jaxarc.config.groups import (
     GridInitializationConfig,
     HistoryConfig,
     RewardConfig,
-    UnifiedActionConfig,
-    UnifiedDatasetConfig,
 )
 from jaxarc.config.outputs import (
     DebugConfig,
@@ -36,8 +34,6 @@ __all__ = [
     "MemoryConfig",
     "RewardConfig",
     "StorageConfig",
-    "UnifiedActionConfig",
-    "UnifiedDatasetConfig",
     "VisualizationConfig",
     "WandbConfig",
     "get_jaxarc_config_dir",

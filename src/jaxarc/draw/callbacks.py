@@ -47,7 +47,7 @@ def adaptive_visualization_callback(
     before each call, since a decision made while tracing could never change; skipped
     calls are counted.
     """
-    name = callback_name or _name_of(fn)
+    name = callback_name or getattr(fn, "__name__", type(fn).__name__)
     _call(fn, args, kwargs, name, _NamedThrottle(name, max_avg_time_ms))
 
 
@@ -156,10 +156,6 @@ def _call(
     # As two trees, so that no keyword of the user can meet one of host_callback.
     run = lambda given, named: fn(*given, **named)
     host_callback(run, args, kwargs, name=name, throttle=throttle)
-
-
-def _name_of(fn: Callable[..., Any]) -> str:
-    return getattr(fn, "__name__", type(fn).__name__)
 
 
 def _log_summary(

@@ -116,7 +116,7 @@ class MemoryManager:
 
     def get_memory_report(self) -> dict[str, Any]:
         """Measure, and report on the process, the cache, collections and loaders."""
-        current = self._sample()
+        current, cache = self._sample(), self.cache.statistics()
         with self._lock:
             monitor = {
                 "current_mb": current,
@@ -127,7 +127,12 @@ class MemoryManager:
             loaders = len(self._loaders)
         return {
             "monitor_stats": monitor,
-            "cache_stats": self._cache_statistics(),
+            "cache_stats": {
+                "items_in_memory": cache.items,
+                "memory_usage_mb": cache.bytes / MIB,
+                "max_memory_mb": cache.max_bytes / MIB,
+                "storage_items": len(self.storage.names()) if self.storage else 0,
+            },
             "gc_stats": {
                 "thresholds": gc.get_threshold(),
                 "collections": [one["collections"] for one in gc.get_stats()],
@@ -135,15 +140,6 @@ class MemoryManager:
             },
             "active_lazy_loaders": loaders,
             "max_total_memory_mb": self.max_total_memory_mb,
-        }
-
-    def _cache_statistics(self) -> dict[str, float]:
-        found = self.cache.statistics()
-        return {
-            "items_in_memory": found.items,
-            "memory_usage_mb": found.bytes / MIB,
-            "max_memory_mb": found.max_bytes / MIB,
-            "storage_items": len(self.storage.names()) if self.storage else 0,
         }
 
     def _sample(self) -> float:

@@ -48,9 +48,6 @@ class Drawing:
     def _repr_svg_(self) -> str:
         return self.as_svg()
 
-    def _repr_html_(self) -> str:
-        return self.as_svg()
-
 
 def beside(parts: Sequence[Drawing], gap: float = 0.0, title: str = "") -> Drawing:
     """Put pictures in a row, centered on one line."""

@@ -25,6 +25,7 @@ from jaxarc.draw.svg import (
 GAP = 16.0
 MARGIN = 16.0
 ARROW = 28.0
+SMALLEST_CELL = 4.0  # pixels
 
 
 class NamedPair(NamedTuple):
@@ -40,11 +41,11 @@ def task_pairs(task: Any, tests: bool = True, answers: bool = True) -> list[Name
     if hasattr(task, "train"):
         found = {"Train": task.train, "Test": task.test if tests else ()}
     else:
-        train, test = int(task.num_train_pairs), int(task.num_test_pairs)
-        found = {
-            "Train": [_grids(task.get_train_pair(i)) for i in range(train)],
-            "Test": [_grids(task.get_test_pair(i)) for i in range(tests * test)],
-        }
+        train, test = int(task.num_train_pairs), tests * int(task.num_test_pairs)
+        pairs = [task.get_train_pair(i) for i in range(train)]
+        pairs += [task.get_test_pair(i) for i in range(test)]
+        grids = [(pair.input_grid, pair.output_grid) for pair in pairs]
+        found = {"Train": grids[:train], "Test": grids[train:]}
     return [
         NamedPair(
             f"{part} {number}",
@@ -80,7 +81,8 @@ def draw_task(
     ]
     fixed = 3 * LINE_HEIGHT + ARROW + 40 + 4 * FRAME + 2 * MARGIN
     room = width * UNIT - len(pairs) * (GAP + 2 * FRAME) - 2 * MARGIN
-    side = _side(room, across, height * UNIT - fixed, sum(tallest))
+    fit = min(room / max(across, 1), (height * UNIT - fixed) / max(sum(tallest), 1))
+    side = min(max(fit, SMALLEST_CELL), UNIT)
     areas = [max(rows, 1) * side + 2 * FRAME for rows in tallest]
     columns = [_column(pair, side, areas, scheme) for pair in pairs]
     train = sum(pair.name.startswith("Train") for pair in pairs)
@@ -97,7 +99,10 @@ def _column(
 ) -> Drawing:
     name, given, wanted = pair
     above = centered(grid_tile(given, side, INPUT, scheme), 0.0, areas[0])
-    below = centered(_answer(wanted, side, scheme), 0.0, areas[1])
+    answer = empty_tile("?", OUTPUT)
+    if wanted is not None:
+        answer = grid_tile(wanted, side, OUTPUT, scheme)
+    below = centered(answer, 0.0, areas[1])
     parts = [
         words(name, bold=True),
         captioned(above, given.size),
@@ -119,22 +124,6 @@ def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
     return [*columns[:train], Drawing(2.0, height, line), *columns[train:]]
 
 
-def _grids(pair: Any) -> tuple[GridLike, GridLike]:
-    return pair.input_grid, pair.output_grid
-
-
 def _known(grid: GridLike | None) -> Cells | None:
     cells = None if grid is None else read_cells(grid)
     return cells if cells and cells.height else None
-
-
-def _answer(wanted: Cells | None, side: float, scheme: str) -> Drawing:
-    if wanted is None:
-        return empty_tile("?", OUTPUT)
-    return grid_tile(wanted, side, OUTPUT, scheme)
-
-
-def _side(width: float, columns: int, height: float, rows: int) -> float:
-    """Return the largest side of a cell that fits, between 4 and 40 pixels."""
-    fit = min(width / max(columns, 1), height / max(rows, 1))
-    return float(min(max(fit, 4.0), UNIT))

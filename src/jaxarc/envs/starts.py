@@ -62,8 +62,12 @@ class EnvParams(eqx.Module):
             )
         mode = checked_mode(episode_mode, config)
         rows = _checked_rows(subset_indices, buffer.pairs.shape[0])
-        if rows is not None and not config.dataset.shuffle_tasks:
-            _refuse_repeats(np.asarray(rows))
+        in_order = rows is not None and not config.dataset.shuffle_tasks
+        if in_order and len(np.unique(rows)) < len(rows):
+            raise ValueError(
+                f"subset_indices is {rows.tolist()}: list every row once, or set "
+                "dataset.shuffle_tasks: repeated rows cannot be visited in order"
+            )
         return cls(buffer, rows, config, mode, augment)
 
     @property
@@ -78,14 +82,6 @@ class EnvParams(eqx.Module):
         if self.subset_indices is None:
             return choice
         return self.subset_indices[choice]
-
-
-def _refuse_repeats(rows: np.ndarray) -> None:
-    if len(np.unique(rows)) < len(rows):
-        raise ValueError(
-            f"subset_indices is {rows.tolist()}: list every row once, or set "
-            "dataset.shuffle_tasks: repeated rows cannot be visited in order"
-        )
 
 
 def _checked_rows(indices: Any, count: int) -> Int[Array, " rows"] | None:

@@ -52,7 +52,6 @@ class Transition(eqx.Module):
     reward: Float[Array, "*batch"]
     improvement: Float[Array, "*batch"]
     solved: Bool[Array, "*batch"]
-    submitted: Bool[Array, "*batch"]
     operation: Int[Array, "*batch"]
     limited: Bool[Array, "*batch"]
 
@@ -130,7 +129,6 @@ def advance(
         reward=reward_of(outcome, config),
         improvement=outcome.improvement,
         solved=outcome.solved,
-        submitted=outcome.submitted,
         operation=operation,
         limited=limited & ~ended,
     )

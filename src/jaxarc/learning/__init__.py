@@ -1,13 +1,11 @@
 """Learning to solve tasks: a policy network, training and honest evaluation."""
 
-from jaxarc.learning.evaluation import EvaluationResult, evaluate, summarize
+from jaxarc.learning.evaluation import evaluate, summarize
 from jaxarc.learning.policy import PointPolicy, RandomPolicy
-from jaxarc.learning.training import Agent, AgentConfig, make_agent, train_agent
+from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 
 __all__ = [
-    "Agent",
     "AgentConfig",
-    "EvaluationResult",
     "PointPolicy",
     "RandomPolicy",
     "evaluate",

@@ -87,6 +87,14 @@ def aggregate(data: Mapping[str, Any]) -> dict[str, float]:
     return {name: value.item() for name, value in jax.device_get(found).items()}
 
 
+def list_figures(figures: Log) -> str:
+    """Return names and values in a line, fractions with four digits."""
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in figures.items()
+    )
+
+
 @dataclass(frozen=True)
 class Detail:
     """The level of pictures and the policy of files that hold for a run.

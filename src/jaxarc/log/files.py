@@ -14,7 +14,7 @@ import numpy as np
 from jaxarc.config import JaxArcConfig, LoggingConfig, StorageConfig
 from jaxarc.draw.cells import detect_changed_cells
 from jaxarc.draw.episodes import EpisodeFrame
-from jaxarc.log.events import Handler, Log
+from jaxarc.log.events import Handler, Log, list_figures
 from jaxarc.ops.operations import get_operation_name
 from jaxrig.atomic import atomic_write, remove_path
 
@@ -172,8 +172,7 @@ def format_record(
     if form == "json":
         return as_json({"time": time, "level": level, "event": event, **values})
     if form == "text":
-        words = ", ".join(f"{name} {_shown(value)}" for name, value in values.items())
-        return f"{time} {level} {event}: {words}"
+        return f"{time} {level} {event}: {list_figures(values)}"
     pairs = {"time": time, "level": level, "event": event, **values}
     return " ".join(f"{name}={as_json(value)}" for name, value in pairs.items())
 
@@ -191,10 +190,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _append(path: Path, line: str) -> None:

@@ -20,7 +20,7 @@ from jaxarc.draw.episodes import (
 from jaxarc.draw.svg import Drawing, save_drawing
 from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import grid_panel
-from jaxarc.log.events import Detail, Handler, Log
+from jaxarc.log.events import Detail, Handler, Log, list_figures
 from jaxarc.log.files import RunFolder
 from jaxarc.ops.operations import get_operation_display_text
 from jaxrig.machine import missing_extra
@@ -73,12 +73,12 @@ class ConsoleHandler(Handler):
 
     def batch(self, number: int, figures: Mapping[str, float]) -> None:
         """Print the figures of an update."""
-        self._say(f"Update {number}: {_listed(figures)}")
+        self._say(f"Update {number}: {list_figures(figures)}")
 
     def evaluation(self, summary: Log) -> None:
         """Print the figures of an evaluation."""
         numbers = {k: v for k, v in summary.items() if isinstance(v, int | float | str)}
-        self._say(f"Evaluation: {_listed(numbers)}")
+        self._say(f"Evaluation: {list_figures(numbers)}")
 
     def _say(self, line: str) -> None:
         # Text, so that brackets in names are not taken for markup.
@@ -96,13 +96,6 @@ def step_words(log: Log, named: bool = True, figures: bool = True) -> str:
             f"similarity {log['previous_similarity']:.3f} → {log['similarity']:.3f}",
         ]
     return ", ".join(parts)
-
-
-def _listed(figures: Mapping[str, float | str]) -> str:
-    return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in figures.items()
-    )
 
 
 FORMATS = ("svg", "png")

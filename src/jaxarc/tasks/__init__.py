@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         ArcAgiParser,
         ConceptArcParser,
         MiniArcParser,
-        TaskParser,
         create_parser,
         open_dataset,
     )
@@ -39,7 +38,6 @@ __all__ = [
     "DatasetError",
     "MiniArcParser",
     "TaskError",
-    "TaskParser",
     "augment_task",
     "available_named_subsets",
     "create_demo_task",

@@ -4,8 +4,8 @@ import dataclasses
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -58,11 +58,12 @@ class TaskParser(ABC):
 
     def __init__(self, config: DatasetConfig):
         self.config = config.checked()
-        self.source: FolderSource | None = None
+        self._load: Callable[[], ParsedDataset]
         if config.dataset_path:
-            self.source = self._find(Path(config.dataset_path).expanduser().absolute())
+            folder = Path(config.dataset_path).expanduser().absolute()
+            self._load = partial(load_source, self._find(folder))
         else:
-            self._check_embedded()
+            self._load = self._embedded()
 
     @classmethod
     def from_hydra(cls: type[P], cfg: Any) -> P:
@@ -73,17 +74,13 @@ class TaskParser(ABC):
     def _find(self, folder: Path) -> FolderSource:
         """Return the files of this data set below a folder."""
 
-    def _check_embedded(self) -> None:
+    def _embedded(self) -> Callable[[], ParsedDataset]:
+        """Return how to load what comes with the package."""
         raise RuntimeError(
             f"{self.title} is not included in the package: give its folder as "
             "dataset_path (--path on the command line), or download it with "
             f"`jaxrig arc download {self.title.lower()}`"
         )
-
-    def _load(self) -> ParsedDataset:
-        if self.source is None:
-            raise RuntimeError(f"{self.title} has no folder: give it as dataset_path")
-        return load_source(self.source)
 
     def _left_out(self, tasks: PackedTasks) -> dict[int, str]:
         """Return sound tasks that are not of this data set, by row, and why."""
@@ -236,7 +233,7 @@ class ArcAgiParser(TaskParser):
     def _find(self, folder: Path) -> FolderSource:
         return arc_folder_source(folder, self.config.task_split)
 
-    def _check_embedded(self) -> None:
+    def _embedded(self) -> Callable[[], ParsedDataset]:
         kind = dataset_kind(self.config.dataset_name)
         if not kind.startswith("AGI"):
             raise ValueError(
@@ -245,13 +242,8 @@ class ArcAgiParser(TaskParser):
                 "the others as dataset_path (--path on the command line)"
             )
         for one in ("AGI1", "AGI2") if kind == BOTH else (kind,):
-            embedded_source(one, self.config.task_split)
-
-    def _load(self) -> ParsedDataset:
-        if self.source is not None:
-            return super()._load()
-        kind = dataset_kind(self.config.dataset_name)
-        return load_embedded(kind, self.config.task_split)
+            embedded_source(one, self.config.task_split)  # or say what is missing
+        return partial(load_embedded, kind, self.config.task_split)
 
 
 MINI_SIDE = 5

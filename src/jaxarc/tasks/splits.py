@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jaxarc.config.groups import DatasetConfig
+from jaxarc.config.whole import read_yaml
 from jaxarc.tasks.parsers import ConceptArcParser, create_parser
 from jaxarc.tasks.sources import DATASETS, SPLITS, dataset_kind
-from jaxrig.machine import missing_extra
 
 EVALUATION_SELECTORS = ("eval", "evaluation", "test", "corpus")
 OPTIONS_SHOWN = 8
@@ -94,8 +94,7 @@ def load_subset(
     Data set and name are by default those in the path, `<Dataset>/<name>.yaml`.
     """
     path = Path(path)
-    content = _read_yaml(path)
-    ids = content.get("task_ids") if isinstance(content, dict) else None
+    ids = read_yaml(path.read_text()).get("task_ids")
     if not isinstance(ids, list) or not all(isinstance(i, str) for i in ids):
         raise ValueError(
             f"{path}: 'task_ids' is {str(ids)[:60]}; it is a list of ids as strings, "
@@ -104,17 +103,6 @@ def load_subset(
     dataset, name = dataset or path.parent.name, name or path.stem
     register_subset(dataset, name, ids)
     return _subsets[dataset_kind(dataset)][name.strip().lower()]
-
-
-def _read_yaml(path: Path) -> Any:
-    try:
-        import yaml
-    except ModuleNotFoundError as error:
-        raise missing_extra("subsets in YAML need pyyaml", "arc") from error
-    try:
-        return yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path}: not YAML ({error}); correct the file") from error
 
 
 def _config(kind: str, split: str, config: DatasetConfig | None) -> DatasetConfig:

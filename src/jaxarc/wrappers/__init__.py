@@ -1,4 +1,4 @@
-"""Wrappers: other actions, more channels, other endings, figures, many at once."""
+"""Wrappers: other actions, more channels, automatic resets, figures, many at once."""
 
 from jaxarc.wrappers.actions import (
     BboxActionWrapper,
@@ -7,9 +7,7 @@ from jaxarc.wrappers.actions import (
 )
 from jaxarc.wrappers.episodes import (
     AutoReset,
-    EpisodeMetrics,
     MetricsWrapper,
-    StepLimit,
     Vectorize,
     Wrapper,
 )
@@ -27,13 +25,11 @@ __all__ = [
     "BboxActionWrapper",
     "ClipboardObservationWrapper",
     "ContextualObservationWrapper",
-    "EpisodeMetrics",
     "FlattenActionWrapper",
     "InputGridObservationWrapper",
     "MetricsWrapper",
     "ObservationWrapper",
     "PointActionWrapper",
-    "StepLimit",
     "Vectorize",
     "Wrapper",
 ]

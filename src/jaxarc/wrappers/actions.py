@@ -14,20 +14,19 @@ from jaxarc.wrappers.episodes import Wrapper
 class ComponentActionWrapper(Wrapper):
     """Actions are dictionaries of single numbers; subclasses say which."""
 
-    kind: ClassVar[type]
-    axes: ClassVar[dict[str, int]]  # the axis of the grid that a component counts along
+    kind: ClassVar[type[PointAction | BboxAction]]
 
     def action_space(self, env_params: Any = None) -> DictSpace:
         """Return a space with a number for each component."""
         shape = self.params.buffer.get_grid_shape()
         operations = Discrete(self.params.config.action.max_operations)
-        cells = [(name, Discrete(shape[axis])) for name, axis in self.axes.items()]
+        cells = [(name, Discrete(shape[axis])) for name, axis in self.kind.axes.items()]
         return DictSpace((("operation", operations), *cells))
 
     def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
         """Advance by one action, a dictionary or a structured one."""
         if isinstance(action, dict):
-            names = ("operation", *self.axes)
+            names = ("operation", *self.kind.axes)
             if set(action) != set(names):
                 raise ValueError(
                     f"an action has {', '.join(sorted(action))}: it needs "
@@ -41,14 +40,12 @@ class PointActionWrapper(ComponentActionWrapper):
     """Actions are `operation`, `row` and `col`."""
 
     kind = PointAction
-    axes: ClassVar[dict[str, int]] = {"row": 0, "col": 1}
 
 
 class BboxActionWrapper(ComponentActionWrapper):
     """Actions are `operation` and the corners `r1`, `c1`, `r2`, `c2`."""
 
     kind = BboxAction
-    axes: ClassVar[dict[str, int]] = {"r1": 0, "c1": 1, "r2": 0, "c2": 1}
 
 
 class FlattenActionWrapper(Wrapper):

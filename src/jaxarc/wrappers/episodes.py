@@ -1,4 +1,4 @@
-"""Wrap environments: limits, automatic resets, metrics, many at once."""
+"""Wrap environments: automatic resets, metrics, many at once."""
 
 import dataclasses
 from typing import Any
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.envs.checks import check_choice
-from jaxarc.envs.environment import TimeStep, ended_type
+from jaxarc.envs.environment import TimeStep
 from jaxarc.state import ArcEnvState
 
 
@@ -34,22 +34,6 @@ class Wrapper(eqx.Module):
         return getattr(self.env, name)
 
 
-class StatefulWrapper(Wrapper):
-    """A wrapper with a state of its own, which holds the inner state as `inner`."""
-
-    def observe(self, state: Any, env_params: Any = None) -> Any:
-        """Return the observation of a state."""
-        return self.env.observe(state.inner, env_params)
-
-    def render(self, state: Any, mode: str | None = None) -> Any:
-        """Render a state."""
-        return self.env.render(state.inner, mode)
-
-    def arc_state(self, state: Any) -> ArcEnvState:
-        """Return the state with all its documented views."""
-        return self.env.arc_state(state.inner)
-
-
 def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
     """Return whether one of these wrappers is somewhere around an environment."""
     while isinstance(env, Wrapper):
@@ -57,44 +41,6 @@ def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
             return True
         env = env.env
     return False
-
-
-class StepLimitState(eqx.Module):
-    """A state and the steps since its reset."""
-
-    inner: Any
-    steps: Int[Array, "*batch"]
-
-
-class StepLimit(StatefulWrapper):
-    """Truncates episodes after `max_steps`, on top of the environment's own limit."""
-
-    max_steps: int = eqx.field(default=100, static=True)
-
-    def __check_init__(self):
-        if self.max_steps < 1:
-            raise ValueError(f"max_steps is {self.max_steps}: allow at least one step")
-
-    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
-        """Start an episode."""
-        state, step = self.env.reset(key, env_params, **start)
-        return StepLimitState(state, jnp.zeros((), jnp.int32)), step
-
-    def step(self, state: StepLimitState, action: Any, env_params: Any = None) -> Any:
-        """Advance by one action; truncate at the limit."""
-        inner, step = self.env.step(state.inner, action, env_params)
-        steps = state.steps + 1
-        # `ended_type` lets termination win: its discount of 0 must not become 1.
-        truncated = step.truncated() | (steps >= self.max_steps)
-        kind = ended_type(step.terminated(), truncated)
-        return StepLimitState(inner, steps), dataclasses.replace(step, step_type=kind)
-
-    def auto_reset(
-        self, state: StepLimitState, done: Any, env_params: Any = None
-    ) -> StepLimitState:
-        """Return the state, or a start of another episode where it is done."""
-        steps = jnp.where(done, 0, state.steps)
-        return StepLimitState(self.env.auto_reset(state.inner, done, env_params), steps)
 
 
 class AutoReset(Wrapper):
@@ -143,7 +89,7 @@ class MetricsState(eqx.Module):
     metrics: EpisodeMetrics
 
 
-class MetricsWrapper(StatefulWrapper):
+class MetricsWrapper(Wrapper):
     """Puts the figures of the episode in `extras["episode_metrics"]`.
 
     On the last step of an episode they are those of the whole episode.
@@ -172,6 +118,18 @@ class MetricsWrapper(StatefulWrapper):
             was_truncated=step.truncated(),
         )
         return MetricsState(inner, metrics), _with_metrics(step, metrics)
+
+    def observe(self, state: Any, env_params: Any = None) -> Any:
+        """Return the observation of a state."""
+        return self.env.observe(state.inner, env_params)
+
+    def render(self, state: Any, mode: str | None = None) -> Any:
+        """Render a state."""
+        return self.env.render(state.inner, mode)
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """Return the state with all its documented views."""
+        return self.env.arc_state(state.inner)
 
     def auto_reset(
         self, state: MetricsState, done: Any, env_params: Any = None

@@ -92,11 +92,6 @@ def test_pixels_are_the_colors(scheme):
     assert found == [cell_color(int(value), scheme) for value in values]
 
 
-def test_padding_is_white_and_the_unknown_gray():
-    assert cell_color(-1) == cell_color(10) == "#FFFFFF"
-    assert cell_color(-2) == cell_color(11) == "#808080"
-
-
 @pytest.mark.parametrize(
     "color", sorted({c for s in COLOR_SCHEMES.values() for c in s})
 )
@@ -153,10 +148,6 @@ def test_overlays_are_cut_like_the_grid():
     np.testing.assert_array_equal(cells.crop(None), [[False]])
 
 
-def test_nothing_real_is_an_empty_box():
-    assert read_cells(np.full((3, 3), -1)).size == "0x0"
-
-
 @given(*[hnp.arrays(np.int32, (3, 4), elements=st.integers(-1, 9))] * 2)
 def test_changes_are_cells_that_differ(before, after):
     np.testing.assert_array_equal(detect_changed_cells(before, after), before != after)
@@ -165,13 +156,6 @@ def test_changes_are_cells_that_differ(before, after):
 def test_changes_between_sizes_cover_both():
     found = detect_changed_cells(np.array([[1, 2]]), np.array([[1], [3]]))
     np.testing.assert_array_equal(found, [[False, True], [True, False]])
-
-
-def test_leaving_the_grid_is_a_change():
-    data = jnp.ones((1, 2), jnp.int32)
-    before = Grid(data, jnp.array([[True, True]]))
-    after = Grid(data, jnp.array([[True, False]]))
-    np.testing.assert_array_equal(detect_changed_cells(before, after), [[False, True]])
 
 
 def test_what_is_no_grid_is_refused():

@@ -162,18 +162,6 @@ def test_storage_gives_back_what_was_saved(tmp_path):
     assert storage.names() == ["episode_001"]
 
 
-def test_storage_without_the_file(tmp_path):
-    storage = CompressedStorage(tmp_path, compression_level=1)
-    with pytest.raises(FileNotFoundError, match="'a'"):
-        storage.load("a")
-    assert not storage.exists("a")
-    assert storage.delete("a") is False
-    storage.save(1, "a")
-    assert storage.delete("a") is True
-    with pytest.raises(ValueError, match="blob name"):
-        storage.save(1, "../a")
-
-
 def test_a_pickle_is_refused_not_run(tmp_path):
     storage = CompressedStorage(tmp_path)
     (tmp_path / "a.pkl.gz").write_bytes(pickle.dumps([1]))

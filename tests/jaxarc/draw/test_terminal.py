@@ -49,17 +49,6 @@ def test_without_color_there_are_digits_and_dots():
     assert inside(text) == ["1 2··", "3 4 1", "·· 2 3"]
 
 
-def test_no_color_gets_digits_on_a_terminal_too():
-    text = shown(
-        grid_panel(GRID, title="g"),
-        force_terminal=True,
-        color_system="truecolor",
-        no_color=True,
-    )
-    assert "3 4 1" in text
-    assert "█" not in text
-
-
 def test_with_color_there_are_blocks_of_it():
     text = colored(grid_panel(GRID, MASK))
     assert text.count("██") == MASK.sum()
@@ -99,10 +88,6 @@ def test_column_numbers_of_two_digits_stay_apart(double_width):
     assert tens == gap.join("111")
     assert ones == gap.join("89012")
     assert row == "0" + " " + gap + gap.join("55555")
-
-
-def test_values_that_are_no_colors_are_shown():
-    assert inside(shown(grid_panel(np.array([[12, 345]])))) == ["12 ?"]
 
 
 def test_an_empty_grid_says_so():

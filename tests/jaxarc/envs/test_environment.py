@@ -3,8 +3,6 @@
 Kinds of steps, and what follows from them.
 """
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -25,8 +23,8 @@ from arc_environments import (
     small_puzzles,
     step,
 )
-from arc_episode_reference import EpisodeReference, build_task
-from arc_play import Move, make_config, random_move, row, stack
+from arc_episode_reference import build_task
+from arc_play import make_config, random_move, row, stack
 from arc_play import shown as arc_shown
 from arc_samples import documented
 from arc_states import assert_same
@@ -99,12 +97,6 @@ def test_equal_keys_make_equal_starts_and_others_differ():
     assert places == {(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 0)}
 
 
-def test_a_subset_is_all_that_is_drawn():
-    env = small_env(subset_indices=[1, 3])
-    rows = {int(reset(env, jax.random.key(n))[0].episode.task_row) for n in range(30)}
-    assert rows == {1, 3}
-
-
 def test_an_augmentation_can_be_given():
     puzzles, env = small_puzzles(), small_env()
     permutation = jnp.asarray([0, *range(9, 0, -1)], jnp.int32)
@@ -122,13 +114,6 @@ def test_an_augmentation_can_be_given():
 def test_what_does_not_exist_is_refused(start):
     with pytest.raises(ValueError, match="there are"):
         small_env().reset(jax.random.key(0), **start)
-
-
-def test_traced_choices_that_do_not_exist_are_the_first():
-    env = small_env()
-    at = jax.jit(lambda t, p: env.reset(jax.random.key(0), task=t, pair=p)[0].episode)
-    episode = at(0, 2)
-    assert (int(episode.task_row), int(episode.current_example_idx)) == (0, 0)
 
 
 def solving_task():
@@ -204,19 +189,6 @@ def test_other_keys_states_and_tasks_are_no_reason_to_trace_again():
 
     calls = [(env, jax.random.key(n), point(n)) for n, env in enumerate(envs)]
     assert_one_trace(jax.jit(go), *calls)
-
-
-def test_a_loop_of_renewals_walks_the_rows():
-    config = clipping(steps=1)
-    dataset = dataclasses.replace(config.dataset, shuffle_tasks=False)
-    env = small_env(dataclasses.replace(config, dataset=dataset))
-    state, _ = reset(env, jax.random.key(0))
-    rows = [int(state.episode.task_row)]
-    for _ in range(8):
-        state, after = step(env, state, point(0))
-        state = auto_reset(env, state, after.last())
-        rows.append(int(state.episode.task_row))
-    assert rows == [(rows[0] + n) % 4 for n in range(9)]
 
 
 def test_the_seed_moves_on_with_every_renewal_alone():
@@ -337,20 +309,6 @@ def test_samples_of_the_spaces_play_and_are_contained():
     assert env.state_space().contains(grids)
 
 
-def test_a_whole_episode_equals_the_naive_simulator():
-    config = clipping(steps=30)
-    puzzle = small_puzzles()[2]
-    env = small_env(config)
-    state, _ = started(env, jax.random.key(0), task=2, pair=0)
-    naive = EpisodeReference(puzzle, config, 0, 0)
-    rng = np.random.default_rng(5)
-    for _ in range(20):
-        move: Move = random_move(rng, (5, 5), "bbox")
-        state, after = step(env, state, move.action())
-        naive.step(move.clipped_operation(), move.raw())
-        np.testing.assert_array_equal(after.observation, naive.grid)
-
-
 def test_an_environment_needs_its_parts():
     with pytest.raises(TypeError, match="configuration and a buffer"):
         Environment()
@@ -369,12 +327,6 @@ def test_methods_can_be_handed_to_jax():
     assert_same(jax.lax.scan(env.step, state, actions), wanted)
     inside = jax.jit(lambda e, s, a: jax.lax.scan(e.step, s, a))
     assert_same(inside(env, state, actions), wanted)
-
-
-def test_an_environment_is_its_own_heart():
-    env = small_env()
-    assert env.unwrapped is env
-    env.close()
 
 
 def test_pictures():
@@ -409,12 +361,6 @@ def test_a_kind_answers_every_question(kind):
     found = (step.first(), step.terminated(), step.truncated(), step.last())
     assert tuple(map(bool, found)) == TRUTHS[kind]
     assert bool(step.done()) == bool(step.last())
-
-
-def test_a_batch_is_asked_row_by_row():
-    step = time_step([int(kind) for kind in StepType])
-    np.testing.assert_array_equal(step.last(), [False, False, True, True])
-    np.testing.assert_array_equal(step.first(), [True, False, False, False])
 
 
 @pytest.mark.parametrize(

