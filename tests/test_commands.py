@@ -1,5 +1,7 @@
 """Every command that README and docs show is one that the programs accept."""
 
+import importlib
+import inspect
 import json
 import re
 import shlex
@@ -102,3 +104,11 @@ def accept_jaxrig(words, whole, monkeypatch, capsys):
     missing = "Missing argument" in said or "Missing option" in said
     ran = end.type is Parsed or not getattr(end.value, "code", None)
     assert ran or (missing and not whole), said
+
+
+@pytest.mark.parametrize("module", ["jaxarc.cli", "acbo.cli.app"])
+def test_the_list_of_commands_says_what_each_command_says_of_itself(module):
+    for place, summary in importlib.import_module(module).COMMANDS.values():
+        where, _, name = place.partition(":")
+        said = inspect.getdoc(getattr(importlib.import_module(where), name)) or ""
+        assert " ".join(said.split("\n\n")[0].split()) == summary

@@ -1,16 +1,18 @@
 """What commands share: where they write to, options, and loading on use."""
 
+import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 
@@ -79,3 +81,37 @@ class LazyCommand(TyperCommand):
     ) -> Any:
         """Import the command and hand over to it."""
         return self.load().make_context(info_name, args, parent, **extra)
+
+
+def lazy_commands(
+    name: str, help: str, commands: Mapping[str, tuple[str, str]]
+) -> typer.Typer:
+    """Return a group whose commands are imported when they are used.
+
+    `commands` says for each name where its function is, `package.module:function`, and
+    what the list of commands tells about it.
+    """
+
+    class Commands(TyperGroup):
+        def __init__(self, **settings: Any):
+            super().__init__(**settings)
+            # In the table of commands itself, where typer looks for the nearest name.
+            self.commands = {
+                name: LazyCommand(name, summary, partial(_load_command, name, place))
+                for name, (place, summary) in commands.items()
+            }
+
+    app = _bare_app(name=name, help=help, cls=Commands, no_args_is_help=True)
+    app.callback()(lambda: None)
+    return app
+
+
+def _load_command(name: str, place: str) -> Any:
+    module, _, function = place.partition(":")
+    alone = _bare_app()
+    alone.command(name)(getattr(importlib.import_module(module), function))
+    return typer.main.get_command(alone)
+
+
+def _bare_app(**settings: Any) -> typer.Typer:
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, **settings)

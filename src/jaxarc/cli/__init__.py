@@ -1,26 +1,43 @@
 """The command `jaxrig arc`: look at tasks, play them, and run agents on them."""
 
-import typer
+from jaxrig.console import lazy_commands
 
-from jaxarc.cli.episodes import replay, rollout
-from jaxarc.cli.play import play
-from jaxarc.cli.tasks import download, list_tasks, show
-from jaxarc.cli.train import evaluate, train
-
-app = typer.Typer(
-    name="arc",
-    help="ARC tasks: show and play them, train and evaluate agents.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+COMMANDS = {
+    "list": (
+        "jaxarc.cli.tasks:list_tasks",
+        "List data sets, the parts of one, or the tasks of a part.",
+    ),
+    "show": (
+        "jaxarc.cli.tasks:show",
+        "Show the demonstrations and tests of a task.",
+    ),
+    "play": (
+        "jaxarc.cli.play:play",
+        "Solve a task by hand with the operations of the agents. Type help for a list.",
+    ),
+    "rollout": (
+        "jaxarc.cli.episodes:rollout",
+        "Run a random agent in many environments; report its speed and its results.",
+    ),
+    "train": (
+        "jaxarc.cli.train:train",
+        "Train the baseline agent with PPO; run again to resume.",
+    ),
+    "eval": (
+        "jaxarc.cli.train:evaluate",
+        "Play every pair, demonstrations and tests, and report how many are solved.",
+    ),
+    "replay": (
+        "jaxarc.cli.episodes:replay",
+        "Replay a recorded episode and verify its rewards.",
+    ),
+    "download": (
+        "jaxarc.cli.tasks:download",
+        "Download data sets with git; the only command that uses the network.",
+    ),
+}
+app = lazy_commands(
+    "arc", "ARC tasks: show and play them, train and evaluate agents.", COMMANDS
 )
-app.command("list")(list_tasks)
-app.command("show")(show)
-app.command("play")(play)
-app.command("rollout")(rollout)
-app.command("train")(train)
-app.command("eval")(evaluate)
-app.command("replay")(replay)
-app.command("download")(download)
 
 __all__ = ["app"]

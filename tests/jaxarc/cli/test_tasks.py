@@ -203,5 +203,5 @@ def test_steps_are_counted_in_words():
 
 
 def test_looking_at_tasks_does_not_load_jax():
-    code = "import sys, jaxarc.cli; sys.exit('jax' in sys.modules)"
+    code = "import sys, jaxarc.cli.tasks; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
