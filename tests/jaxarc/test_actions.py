@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arc_play import KINDS, Move, random_move
+from arc_play import KINDS, random_move
 from jaxarc import bits
 from jaxarc.actions import (
     BboxAction,
@@ -140,9 +140,3 @@ def test_selections_equal_masks(kind, shape):
                 box = (selection.top, selection.left, selection.bottom, selection.right)
                 rows, columns = np.nonzero(mask)
                 assert box == (rows.min(), columns.min(), rows.max(), columns.max())
-
-
-def test_a_mask_of_another_shape_is_refused():
-    action = Move("mask", 0, (0, 0, 0, 0), np.zeros((3, 4), bool)).action()
-    with pytest.raises(ValueError, match=r"shape \(3, 4\), the grid \(3, 3\)"):
-        action.pack((3, 3))

@@ -26,6 +26,8 @@ from jaxarc.recording import (
 from jaxarc.tasks import create_demo_task
 from jaxrig.testing import assert_trees_close
 
+pytestmark = pytest.mark.slow  # compiles programs of its own
+
 TASK = create_demo_task(5, 5)
 
 
@@ -39,7 +41,6 @@ def player():
     return player
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_file_gives_back_an_equal_recording(player, tmp_path):
     recording = player.recording()
     path = save_recording(tmp_path / "folder" / "e.json", recording)
@@ -47,7 +48,6 @@ def test_a_file_gives_back_an_equal_recording(player, tmp_path):
     assert recording.dataset == "arc-agi-1"
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_running_again_gives_the_same_frames(player):
     again = run_again(player.recording(), TASK)
     for one, other in zip(player.frames, again, strict=True):
@@ -56,7 +56,6 @@ def test_running_again_gives_the_same_frames(player):
 
 
 @pytest.mark.parametrize("wrong", [5.0, float("nan")])
-@pytest.mark.slow  # compiles a program of its own
 def test_another_reward_is_an_error(player, wrong):
     recording = player.recording()
     rewards = (recording.rewards[0], wrong, recording.rewards[2])
@@ -72,12 +71,10 @@ def test_another_reward_is_an_error(player, wrong):
         ("mask", create_mask_action(3, np.arange(25).reshape(5, 5) % 3 == 0)),
     ],
 )
-@pytest.mark.slow  # compiles a program of its own
 def test_actions_come_back_from_their_numbers(form, action):
     assert_trees_close(action_of(form, action_numbers(action), (5, 5)), action)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_another_folder_changes_nothing_else(player, tmp_path):
     moved = player.recording().in_folder(tmp_path)
     assert moved.config.dataset.dataset_path == str(tmp_path)
@@ -98,7 +95,6 @@ def test_another_folder_changes_nothing_else(player, tmp_path):
         ({"config": {"environment": {"max_episode_steps": 0}}}, "max_episode_steps"),
     ],
 )
-@pytest.mark.slow  # compiles a program of its own
 def test_unsound_files_are_refused_with_a_reason(player, tmp_path, change, message):
     path = save_recording(tmp_path / "e.json", player.recording())
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -106,7 +102,6 @@ def test_unsound_files_are_refused_with_a_reason(player, tmp_path, change, messa
         load_recording(path)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_no_file_and_no_json(tmp_path):
     with pytest.raises(FileNotFoundError, match="no replay file"):
         load_recording(tmp_path / "none.json")
@@ -125,7 +120,6 @@ def task_player():
     return TaskPlayer(create_demo_task(7, 7), "made up", CONFIG)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_steps_are_those_of_the_environment(task_player):
     state, _ = arc_reset(jax.random.key(0), CONFIG, task_player.task, 0, 0)
     for operation, box in ((3, (0, 1, 2, 2)), (15, (4, 4, 4, 4)), (20, (1, 1, 1, 3))):
@@ -139,12 +133,10 @@ def test_steps_are_those_of_the_environment(task_player):
     assert [f.operation for f in task_player.frames] == [None, 3, 15, 20]
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_without_cells_an_operation_takes_the_whole_grid(task_player):
     assert (task_player.step(Op.FILL_5).grid == 5).all()
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_undo_brings_back_everything(task_player):
     task_player.step(Op.FILL_1, (0, 0, 0, 0))
     before, recorded = task_player.frame, task_player.recording()
@@ -156,7 +148,6 @@ def test_undo_brings_back_everything(task_player):
     assert task_player.recording() == recorded
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_solving_the_pair_is_seen_and_ends_the_only_one(task_player):
     task_player.step(Op.FLOOD_FILL_2, (3, 3, 3, 3))
     assert task_player.solved.tolist() == [True]
@@ -165,7 +156,6 @@ def test_solving_the_pair_is_seen_and_ends_the_only_one(task_player):
         task_player.step(Op.FILL_0)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_paste_at_a_cell_brings_the_whole_clipboard(task_player):
     task_player.step(Op.COPY, (2, 2, 4, 4))
     grid = task_player.step(Op.PASTE, (0, 0, 0, 0)).grid
@@ -173,7 +163,6 @@ def test_a_paste_at_a_cell_brings_the_whole_clipboard(task_player):
     assert task_player.recording().actions[-1] == (Op.PASTE, 0, 0, 6, 6)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_resize_may_reach_into_the_padding_and_nothing_else(task_player):
     task_player.step(Op.RESIZE, (0, 0, 2, 1))
     assert task_player.size == (3, 2)
@@ -185,13 +174,11 @@ def test_a_resize_may_reach_into_the_padding_and_nothing_else(task_player):
     assert task_player.steps == 2
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_there_is_nothing_before_the_start(task_player):
     with pytest.raises(ValueError, match="no step to undo"):
         task_player.undo()
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_tests_hide_the_target():
     task_player = TaskPlayer(create_demo_task(7, 7), "made up", CONFIG, mode=1)
     assert task_player.frame.target is None

@@ -82,11 +82,6 @@ def test_selectors_for_evaluation_give_test_mode(mini):
     assert params.episode_mode == 0
 
 
-def test_a_mode_of_another_name_is_refused(mini):
-    with pytest.raises(ValueError, match="0 \\(train\\) or 1 \\(test\\)"):
-        make("Mini", episode_mode="evaluate", dataset_path=mini)
-
-
 def test_one_task_and_a_subset(mini):
     everything = make("Mini", dataset_path=mini)[1].buffer
     _, params = make("Mini-bb", dataset_path=mini)
@@ -103,11 +98,6 @@ def test_unknown_names_list_what_there_is(mini):
         make("Chess")
     with pytest.raises(ValueError, match=r"no selector 'zz'.*all"):
         make("Mini-zz", dataset_path=mini)
-
-
-def test_augmented_tasks(mini):
-    _, params = make("Mini", dataset_path=mini, augment=True)
-    assert params.augment
 
 
 def test_parameters_that_are_there_need_no_data():

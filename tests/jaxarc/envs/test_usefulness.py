@@ -14,6 +14,8 @@ from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.wrappers import MetricsWrapper
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 VIEWS = ("working_grid", "clipboard", "clipboard_mask", "current_example_idx")
 useful, possible = jax.jit(useful_operations), jax.jit(possible_operations)
 
@@ -43,7 +45,6 @@ def changed(env, state, action):
 
 
 @pytest.mark.parametrize("kind", ["point", "mask"])
-@pytest.mark.slow  # compiles a program of its own
 def test_exactly_what_changes_something_is_useful(kind):
     env = small_env()
     rng = np.random.default_rng(3)
@@ -57,7 +58,6 @@ def test_exactly_what_changes_something_is_useful(kind):
             state, _ = step(env, state, move.action())
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_nothing_selected_on_a_fresh_grid():
     env = small_env()
     state, _ = reset(env, jax.random.key(0))
@@ -70,7 +70,6 @@ def test_nothing_selected_on_a_fresh_grid():
     assert found[Op.SUBMIT]
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_what_is_not_allowed_is_neither_possible_nor_useful():
     listed = (0, 3, 28, 34)
     env = small_env(clipping(action={"allowed_operations": listed}))
@@ -87,7 +86,6 @@ def random_action():
     return random_move(np.random.default_rng(0), (5, 5), "point").action()
 
 
-@pytest.mark.slow  # many programs
 def test_wrapped_states_and_documented_states_are_taken():
     env = small_env()
     wrapped = MetricsWrapper(env)
@@ -100,7 +98,6 @@ def test_wrapped_states_and_documented_states_are_taken():
     np.testing.assert_array_equal(useful(env.params, arc, action), wanted)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_many_states_at_once_and_no_dictionary_of_other_things():
     env = small_env()
     keys = jax.random.split(jax.random.key(0), 5)

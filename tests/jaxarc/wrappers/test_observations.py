@@ -30,6 +30,8 @@ from jaxarc.wrappers import (
     Vectorize,
 )
 
+pytestmark = pytest.mark.slow  # many programs to compile
+
 COPY = 28
 PLAIN = (
     ClipboardObservationWrapper,
@@ -48,7 +50,6 @@ def shown_task(state, puzzles):
 
 
 @pytest.mark.parametrize(("mode", "augment"), [(0, True), (1, False)])
-@pytest.mark.slow  # compiles a program of its own
 def test_input_and_answer_are_those_of_the_pair(mode, augment):
     env = AnswerObservationWrapper(
         InputGridObservationWrapper(small_env(episode_mode=mode, augment=augment))
@@ -68,7 +69,6 @@ def test_input_and_answer_are_those_of_the_pair(mode, augment):
         assert (np.asarray(after.observation[..., 0]) >= 0).sum() == 4
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_hidden_answer_is_an_empty_channel():
     env = AnswerObservationWrapper(small_env(), hidden=True)
     _, first = reset(env, jax.random.key(0))
@@ -77,7 +77,6 @@ def test_a_hidden_answer_is_an_empty_channel():
     assert env.observation_space() == shown.observation_space()
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_the_clipboard_shows_its_content_alone():
     env = ClipboardObservationWrapper(small_env())
     state, first = reset(env, jax.random.key(1))
@@ -104,7 +103,6 @@ def context_by_hand(task, skipped, count):
 @pytest.mark.parametrize(
     ("mode", "augment", "count"), [(0, False, 2), (0, True, 5), (1, True, 1)]
 )
-@pytest.mark.slow  # many programs
 def test_the_context_is_the_other_demonstrations(mode, augment, count):
     buffer, puzzles = small_buffer(demos=3), small_puzzles(demos=3)
     inner = small_env(buffer=buffer, episode_mode=mode, augment=augment)
@@ -116,7 +114,6 @@ def test_the_context_is_the_other_demonstrations(mode, augment, count):
         np.testing.assert_array_equal(first.observation[..., 1:], wanted)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_a_switch_of_pairs_switches_the_context():
     buffer, puzzles = small_buffer(demos=3), small_puzzles(demos=3)
     env = ContextualObservationWrapper(small_env(buffer=buffer), 2)
@@ -127,14 +124,12 @@ def test_a_switch_of_pairs_switches_the_context():
     np.testing.assert_array_equal(after.observation[..., 1:], wanted)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_tasks_without_enough_demonstrations_are_padded():
     env = ContextualObservationWrapper(small_env(), 3)
     _, first = reset(env, jax.random.key(0), start={"task": 0})
     assert (np.asarray(first.observation[..., 1:]) == -1).all()
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_observations_lie_in_their_space():
     env = small_env(clipping(steps=20))
     for wrapper in PLAIN:
@@ -148,7 +143,6 @@ def test_observations_lie_in_their_space():
     assert described(first[1]) == described(row(steps, 3))
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_channels_add_up_in_the_order_of_the_wrappers():
     env = small_env()
     one = ContextualObservationWrapper(InputGridObservationWrapper(env), 2)
@@ -159,7 +153,6 @@ def test_channels_add_up_in_the_order_of_the_wrappers():
     np.testing.assert_array_equal(found[..., [0, 2, 3, 4, 5, 1]], swapped)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_channels_come_from_the_parameters_of_the_call():
     other = small_params(buffer=small_buffer(seed=9))
     env = AnswerObservationWrapper(small_env())
@@ -170,7 +163,6 @@ def test_channels_come_from_the_parameters_of_the_call():
     np.testing.assert_array_equal(env.observe(state, other), alone.observe(state))
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_wrappers_above_and_vectors_see_the_channels_too():
     inner = MetricsWrapper(InputGridObservationWrapper(small_env()))
     env = Vectorize(inner)
@@ -180,7 +172,6 @@ def test_wrappers_above_and_vectors_see_the_channels_too():
     np.testing.assert_array_equal(env.observe(states), first.observation)
 
 
-@pytest.mark.slow  # compiles a program of its own
 def test_at_least_one_pair_is_shown():
     with pytest.raises(ValueError, match="num_context_pairs is 0"):
         ContextualObservationWrapper(small_env(), 0)
