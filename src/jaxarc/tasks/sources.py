@@ -285,11 +285,12 @@ def _load(path: Path, stamp: str) -> ParsedDataset | None:
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
+        # NumPy leaves a file open that it opened itself and finds damaged.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
+            about = json.loads(str(held["about"]))
             if about["stamp"] != stamp:
                 return None
-            arrays = {array: file[array] for array in ARRAYS}
+            arrays = {array: held[array] for array in ARRAYS}
         tasks = PackedTasks(ids=tuple(about["ids"]), **arrays)
         return ParsedDataset(tasks, tuple(about["problems"]))
     except (BadZipFile, zlib.error, EOFError, ValueError, KeyError, OSError) as error:

@@ -38,8 +38,8 @@ def test_rows_and_columns_take_the_room_of_their_parts():
 
 
 def test_room_around_a_picture():
-    part = padded(SMALL, 3.0, 2.0)
-    assert (part.width, part.height) == (16.0, 12.0)
+    part = padded(SMALL, 3.0)
+    assert (part.width, part.height) == (16.0, 10.0)
     middle = centered(SMALL, 30.0, 2.0)
     assert (middle.width, middle.height) == (30.0, 4.0)
     assert "translate(10 0)" in middle.body
