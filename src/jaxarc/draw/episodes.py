@@ -28,13 +28,14 @@ from jaxarc.draw.svg import (
     words,
 )
 from jaxarc.ops.operations import get_operation_display_text, get_operation_name
-from jaxrig.report import Figure, Part, Player, Section, Text, line_chart
+from jaxrig.report import Figure, Part, Player, Section, line_chart
 
 GAP = 16.0
 CHART = (440.0, 220.0)
 KEY_FRAME = 104.0  # pixels that a key frame may be wide and high
 STAGE = 400.0  # pixels that the largest grid of an episode is wide or high
 LARGEST_CELL = 100.0
+PACE = 2.0  # frames per second
 STAGE_CHART = (356.0, 200.0)  # a page on a telephone shows it unscaled
 
 
@@ -255,8 +256,6 @@ def _rows(tiles: Sequence[Drawing]) -> list[list[Drawing]]:
 def episode_section(
     title: str,
     frames: Sequence[EpisodeFrame],
-    text: str = "",
-    frames_per_second: float = 2.0,
     scheme: str = "default",
     show_metrics: bool = True,
 ) -> Section:
@@ -274,8 +273,7 @@ def episode_section(
         f"{index}: {describe_step(f.operation, f.reward, f.similarity)}"
         for index, f in enumerate(frames)
     ]
-    parts: list[Part] = [Text(text)] if text else []
-    parts.append(Player(pictures, captions, frames_per_second, alt=title))
+    parts: list[Part] = [Player(pictures, captions, PACE, alt=title)]
     if show_metrics:
         curves = Figure(
             stacked(episode_charts(frames, STAGE_CHART), GAP).as_svg(),

@@ -133,9 +133,7 @@ def log_grid_to_console(
 def print_task(
     task: Any,
     show_test: bool = True,
-    show_coordinates: bool = False,
     show_numbers: bool = False,
-    double_width: bool = True,
     console: Console | None = None,
     answers: bool = True,
 ) -> None:
@@ -144,9 +142,8 @@ def print_task(
     A test output is a "?" where it is not known, or without `answers`.
     """
     console = console or Console()
-    options = (show_coordinates, show_numbers, double_width)
     for pair in task_pairs(task, show_test, answers):
-        console.print(Text(pair.name, "bold"), _pair_view(pair, options, console))
+        console.print(Text(pair.name, "bold"), _pair_view(pair, show_numbers, console))
 
 
 def render_ansi(
@@ -170,11 +167,11 @@ def render_ansi(
     return capture.get()
 
 
-def _pair_view(
-    pair: NamedPair, options: tuple[bool, bool, bool], console: Console
-) -> RenderableType:
+def _pair_view(pair: NamedPair, numbers: bool, console: Console) -> RenderableType:
     panel = lambda cells, title: grid_panel(
-        cells.values, cells.active, title, *options, border_style=title.lower()
+        *(cells.values, cells.active, title),
+        show_numbers=numbers,
+        border_style=title.lower(),
     )
     given, wanted = panel(pair.given, "Input"), _panel(Text("?"), "Output", "output")
     if pair.wanted:

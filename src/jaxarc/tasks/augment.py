@@ -84,16 +84,12 @@ def transform_planes(
 
 
 def random_augmentation(
-    key: PRNGKeyArray,
-    symmetries: bool = True,
-    colors: bool = True,
-    keep_background: bool = True,
-    transposing: bool = True,
+    key: PRNGKeyArray, symmetries: bool = True, transposing: bool = True
 ) -> tuple[Int[Array, ""], Int[Array, "10"]]:
-    """Return a symmetry and a permutation drawn uniformly from those allowed.
+    """Return a symmetry and a permutation that leaves color 0, drawn uniformly.
 
-    `keep_background` leaves color 0 as it is; `transposing=False` draws from the four
-    symmetries that keep height and width, for padded shapes that are not square.
+    `transposing=False` draws from the four symmetries that keep height and width, for
+    padded shapes that are not square; `symmetries=False` only recolors.
     """
     symmetry_key, color_key = jax.random.split(key)
     symmetry = jnp.zeros((), jnp.int32)
@@ -101,12 +97,9 @@ def random_augmentation(
         step = 1 if transposing else 2
         drawn = jax.random.randint(symmetry_key, (), 0, SYMMETRIES // step, jnp.int32)
         symmetry = drawn * step
-    permutation = jnp.arange(COLORS, dtype=jnp.int32)
-    if colors:
-        first = 1 if keep_background else 0
-        shuffled = jax.random.permutation(color_key, permutation[first:])
-        permutation = jnp.concatenate([permutation[:first], shuffled])
-    return symmetry, permutation
+    colors = jnp.arange(COLORS, dtype=jnp.int32)
+    shuffled = jax.random.permutation(color_key, colors[1:])
+    return symmetry, jnp.concatenate([colors[:1], shuffled])
 
 
 def _checked_symmetry(

@@ -118,15 +118,7 @@ def test_random_augmentations_cover_what_is_allowed(key):
     assert (permutation[:, 0] == 0).all()
     assert (np.sort(permutation, axis=1) == IDENTITY).all()
     assert all(len(set(permutation[:, c].tolist())) == 9 for c in range(1, 10))
-    free = jax.vmap(
-        lambda k: random_augmentation(k, keep_background=False, transposing=False)
-    )
-    symmetry, permutation = jax.device_get(jax.jit(free)(keys))
+    flat = jax.vmap(lambda k: random_augmentation(k, transposing=False))
+    symmetry, _ = jax.device_get(jax.jit(flat)(keys))
     assert set(symmetry.tolist()) == {0, 2, 4, 6}
-    assert set(permutation[:, 0].tolist()) == set(range(10))
-
-
-def test_nothing_asked_for_is_the_identity(key):
-    symmetry, permutation = random_augmentation(key, symmetries=False, colors=False)
-    assert int(symmetry) == 0
-    np.testing.assert_array_equal(permutation, IDENTITY)
+    assert int(random_augmentation(key, symmetries=False)[0]) == 0
