@@ -94,7 +94,10 @@ def load_subset(
     Data set and name are by default those in the path, `<Dataset>/<name>.yaml`.
     """
     path = Path(path)
-    ids = read_yaml(path.read_text()).get("task_ids")
+    try:
+        ids = read_yaml(path.read_text()).get("task_ids")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     if not isinstance(ids, list) or not all(isinstance(i, str) for i in ids):
         raise ValueError(
             f"{path}: 'task_ids' is {str(ids)[:60]}; it is a list of ids as strings, "

@@ -123,8 +123,9 @@ def test_subsets_in_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[", "not YAML"),
-        ("- a", "'task_ids' is None"),
+        ("[", "x.yaml: this is not valid YAML"),
+        ("- a", "it must be a mapping"),
+        ("a: 1", "'task_ids' is None"),
         ("task_ids: a", "'task_ids' is a"),
         ("task_ids: [12345678]", "quote those that YAML reads as numbers"),
         ("task_ids: []", "a list of at least one id"),
