@@ -1,7 +1,5 @@
 """Small buffers and environments, and what a hand-made loop over them gives."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,9 +11,6 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.starts import EnvParams
 
 SHAPE = (5, 5)
-DATA = Path(
-    os.environ.get("JAXRIG_DATA", Path(__file__).parents[2] / "shared" / "data")
-)
 
 
 def small_puzzles(count=4, seed=0, shape=SHAPE, **pairs):

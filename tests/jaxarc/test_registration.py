@@ -7,7 +7,8 @@ import jax
 import numpy as np
 import pytest
 
-from arc_environments import DATA, clipping, reset, small_params, step
+from arc_environments import clipping, reset, small_params, step
+from arc_samples import DATA, needs_data
 from arc_states import assert_same, point
 from jaxarc.config import DatasetConfig, EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment
@@ -163,7 +164,7 @@ def test_missing_data_says_what_to_do(tmp_path, monkeypatch):
         make("Mini", dataset_path=str(tmp_path / "nothing"))
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the data sets are not on this machine")
+@needs_data
 @pytest.mark.parametrize(
     ("name", "folder", "count", "mode"),
     [

@@ -91,7 +91,21 @@ class State(eqx.Module):
     seed: UInt[Array, "*batch"]
 
 
-class Environment(eqx.Module):
+class Identified(eqx.Module):
+    """A module that equals nothing but itself.
+
+    Arrays have no hash, and JAX asks for one where a method is handed to it, as in
+    `jax.lax.scan(env.step, ...)`.
+    """
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class Environment(Identified):
     """ARC tasks as an environment for reinforcement learning.
 
     A pytree: pass it to compiled functions as an argument, and the tasks are held once
@@ -121,14 +135,6 @@ class Environment(eqx.Module):
                 config, buffer, episode_mode, subset_indices, augment
             )
         self.params = params
-
-    # Arrays have no hash, and JAX asks for one where a method is handed to it, as in
-    # jax.lax.scan(env.step, ...).
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
     @property
     def unwrapped(self) -> "Environment":

@@ -9,22 +9,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.envs.checks import check_choice
-from jaxarc.envs.environment import TimeStep
+from jaxarc.envs.environment import Identified, TimeStep
 from jaxarc.state import ArcEnvState
 
 
-class Wrapper(eqx.Module):
+class Wrapper(Identified):
     """An environment around another one, which does all that a subclass does not."""
 
     env: Any
-
-    # Arrays have no hash, and JAX asks for one where a method is handed to it, as in
-    # jax.lax.scan(env.step, ...).
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
     def __getattr__(self, name: str) -> Any:
         # While a module is made, `env` itself is missing; special names that JAX or
