@@ -5,7 +5,7 @@ import json
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -29,6 +29,9 @@ from jaxarc.config import (
 from jaxrig.atomic import atomic_write
 from jaxrig.console import check_writable, make_console
 from jaxrig.report import line_chart
+
+if TYPE_CHECKING:
+    from jaxarc.learning.training import AgentConfig
 
 RunOption = Annotated[Path, typer.Option("--out", help="Folder of the run.")]
 UpdatesOption = Annotated[
@@ -86,25 +89,10 @@ def train(
     Writes the configuration, checkpoints, metrics.jsonl and curve.svg to the folder.
     """
     # Imported here, so that help and typos do not wait for JAX.
-    from jaxarc.learning.training import (
-        AgentConfig,
-        make_agent,
-        read_metrics,
-        save_config,
-        train_agent,
-    )
-    from jaxarc.log import ExperimentLogger
+    from jaxarc.learning.training import AgentConfig
     from jaxrig.learn import PPOConfig
-    from jaxrig.progress import make_meter
 
     settings = log_settings(log, wandb)
-    ppo = PPOConfig(
-        environments=envs,
-        steps=steps,
-        epochs=2,
-        minibatches=8,
-        learning_rate=learning_rate,
-    )
     config = AgentConfig(
         environment=env_id,
         dataset_path=path,
@@ -115,24 +103,41 @@ def train(
         features=features,
         depth=depth,
         seed=seed,
-        ppo=ppo,
+        ppo=PPOConfig(
+            environments=envs,
+            steps=steps,
+            epochs=2,
+            minibatches=8,
+            learning_rate=learning_rate,
+        ),
     )
+    run_training(config, updates, out, settings)
+
+
+def run_training(
+    config: "AgentConfig", updates: int, out: Path, settings: JaxArcConfig | None
+) -> None:
+    """Train, draw the curve and print the outcome; with settings, log every update."""
+    from jaxarc.learning import training
+    from jaxarc.log import ExperimentLogger
+    from jaxrig.progress import make_meter
+
     console = make_console()
-    agent = make_agent(config)
-    save_config(out, config)
+    agent = training.make_agent(config)
+    training.save_config(out, config)
     with ExitStack() as stack:
         sinks = ()
         if settings is not None:
             logger = ExperimentLogger(settings, console=console, settings=config)
             told = stack.enter_context(logger).log_batch_step
             sinks = (lambda step, seen: told({"update_step": step} | seen),)
-        train_agent(agent, updates, out, make_meter(), sinks)
-    records = read_metrics(out)
+        training.train_agent(agent, updates, out, make_meter(), sinks)
+    records = training.read_metrics(out)
     if any(record["mean_return"] is not None for record in records):
         (out / "curve.svg").write_text(_curve(records))
-    last, total = records[-1], updates * ppo.steps_per_update
+    last, steps = records[-1], updates * config.ppo.steps_per_update
     console.print(
-        f"{updates} updates, {total:,} steps; mean return "
+        f"{updates} updates, {steps:,} steps; mean return "
         f"{_number(last['mean_return'])}, mean length {_number(last['mean_length'])}",
         highlight=False,
     )
