@@ -8,9 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from jaxarc.config.fields import Config, ConfigValidationError, as_mapping, readers_of
+from jaxarc.config.fields import (
+    Config,
+    ConfigValidationError,
+    Part,
+    as_mapping,
+    readers_of,
+)
 from jaxarc.config.groups import (
     ActionConfig,
     ArcEpisodeConfig,
@@ -121,9 +127,10 @@ class JaxArcConfig(Config):
             file.write(self.to_yaml().encode())
 
 
-_PARTS: dict[str, type[Config]] = {
-    field.name: (get_args(field.type) or (field.type,))[0]
-    for field in dataclasses.fields(JaxArcConfig)
+_PARTS = {
+    name: reader.kind
+    for name, reader in readers_of(JaxArcConfig).items()
+    if isinstance(reader, Part)
 }
 
 

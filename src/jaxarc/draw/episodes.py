@@ -141,14 +141,19 @@ class EpisodeFrame:
 
     @classmethod
     def of_grids(
-        cls, grid: GridLike, target: GridLike, selection: ArrayLike | None, *rest: Any
+        cls,
+        grid: GridLike,
+        target: GridLike,
+        selection: ArrayLike | None,
+        operation: int | None,
+        reward: float,
+        similarity: float,
     ) -> "EpisodeFrame":
         """Crop padded grids; a hidden target, which is all padding, is left out."""
         cells, wanted = read_cells(grid), read_cells(target)
         selected = None if selection is None else cells.crop(selection)
-        return cls(
-            cells.values, selected, *rest, wanted.values if wanted.height else None
-        )
+        shown = wanted.values if wanted.height else None
+        return cls(cells.values, selected, operation, reward, similarity, shown)
 
 
 def draw_episode(

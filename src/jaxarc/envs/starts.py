@@ -62,8 +62,8 @@ class EnvParams(eqx.Module):
             )
         mode = checked_mode(episode_mode, config)
         rows = _checked_rows(subset_indices, buffer.pairs.shape[0])
-        in_order = rows is not None and not config.dataset.shuffle_tasks
-        if in_order and len(np.unique(rows)) < len(rows):
+        distinct = rows is None or len(np.unique(rows)) == len(rows)
+        if rows is not None and not (distinct or config.dataset.shuffle_tasks):
             raise ValueError(
                 f"subset_indices is {rows.tolist()}: list every row once, or set "
                 "dataset.shuffle_tasks: repeated rows cannot be visited in order"

@@ -170,8 +170,12 @@ def _on_device(arrays: Sequence[Any], config: DatasetConfig) -> "JaxArcTask":
     # Imported here, so that looking at tasks does not load JAX.
     from jaxarc.types import JaxArcTask
 
-    sizes = config.max_grid_width, config.max_train_pairs
-    return JaxArcTask.from_packed(*arrays, *sizes)
+    planes, sizes, train, test, indices = arrays
+    return JaxArcTask.from_packed(
+        *(planes, sizes, train, test, indices),
+        width=config.max_grid_width,
+        max_train_pairs=config.max_train_pairs,
+    )
 
 
 def _pad(

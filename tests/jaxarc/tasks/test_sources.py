@@ -8,6 +8,7 @@ Both ARC-AGI sets joined: every task once, none on two sides.
 import importlib.util
 import json
 import logging
+from typing import Any
 
 import numpy as np
 import pytest
@@ -232,7 +233,8 @@ def test_a_damaged_entry_is_made_again(folder, own_cache, count_parses, caplog, 
     elif damage == "foreign":
         path.write_bytes(b"no container")
     else:
-        arrays = dict(np.load(path)) | {"counts": np.zeros((1, 2), np.int32)}
+        arrays: Any = dict(np.load(path))
+        arrays["counts"] = np.zeros((1, 2), np.int32)
         np.savez_compressed(path, **arrays)
     with caplog.at_level(logging.WARNING):
         assert_equal(load_source(source), first)
