@@ -158,6 +158,8 @@ def similarity(
 
     1 exactly when size and content are the same; 0 when both are empty.
     """
+    # Over the union of both: over the overlap alone, a grid of the wrong size that
+    # agrees there would count as solved.
     common = jnp.minimum(size, wanted_size)
     shared = active_rows(common, planes.shape[-1], planes.dtype)
     differs = words(0, planes.dtype)

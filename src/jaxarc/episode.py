@@ -116,7 +116,8 @@ def has_answer(pair: Pair) -> Bool[Array, ""]:
 
 WORD = 32
 
-# Where things lie in the counters of an episode.
+# Where things lie in the counters of an episode. Flags are kept as the bits of signed
+# words, so that all of them fit one int32 array; a bit cast costs nothing.
 _SIZE, _ORIGIN = slice(0, 2), slice(2, 4)
 _TASK_ROW, _LENGTH, _POSITION = 4, 5, 6
 _ALLOWED, _COMPLETED = slice(7, 9), slice(9, None)

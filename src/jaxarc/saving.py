@@ -161,6 +161,7 @@ def _pack_history(records: np.ndarray) -> tuple[np.ndarray, str]:
         if small.astype(np.float32).tobytes() == kept.tobytes():
             kept = small
             break
+    # Field by field: neighbors are then alike, which deflate rewards.
     packed = zlib.compress(np.ascontiguousarray(kept.T).tobytes(), 9)
     return np.frombuffer(packed, np.uint8), kept.dtype.name
 

@@ -158,7 +158,7 @@ def next_pair(
     to_unsolved = operation == jnp.where(
         training, Op.SWITCH_TO_FIRST_UNSOLVED_DEMO, Op.SWITCH_TO_FIRST_UNSOLVED_TEST
     )
-    some = jnp.maximum(place.count, 1)
+    some = jnp.maximum(place.count, 1)  # XLA defines no remainder by 0
     target = jnp.where(to_next, (pair + 1) % some, pair)
     target = jnp.where(to_previous, (pair + some - 1) % some, target)
     target = jnp.where(to_unsolved, _first_unsolved(completed, place), target)

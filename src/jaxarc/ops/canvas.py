@@ -257,6 +257,8 @@ def apply_effect(
     `selection` lies in the active area, `raw` may go beyond it (Resize grows), `given`
     is the input of the current pair (Copy Input).
     """
+    # Paint, then carry: Move first blackens the cells it leaves, and what lands on them
+    # is written over that.
     active = canvas.active()
     area = or_everything(selection, canvas.size, active)
     painted = _painted(effect, canvas, selection, area, active)
@@ -296,6 +298,8 @@ def _carried(
     sides = [area.top, area.left, area.bottom, area.right]
     origin = [canvas.origin[0], canvas.origin[1]]
     terms = jnp.stack([*sides, *origin, jnp.ones_like(area.top)])
+    # All index maps are affine, so one weighted sum serves every operation; a switch
+    # under vmap would compute all 42 of them.
     offsets = jnp.sum(effect.terms * terms[None], axis=-1)
     wraps = effect.wraps
     layers = carry_columns(

@@ -14,7 +14,7 @@ from jaxtyping import Array, UInt
 
 from jaxarc import bits
 
-GRIDS_PER_BLOCK = 128
+GRIDS_PER_BLOCK = 128  # a grid per thread, four warps of 32
 
 
 def component(
@@ -102,6 +102,8 @@ def _fill_columns(
         below = seen | (free & above)
         return below, below
 
+    # Two sweeps reach the ends of a column at once; a step to the next row per round
+    # would take as many rounds as the column is long.
     none = jnp.zeros_like(reached[0])
     _, down = jax.lax.scan(row, none, (passable, reached))
     _, both = jax.lax.scan(row, none, (passable, down), reverse=True)

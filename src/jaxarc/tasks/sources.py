@@ -232,7 +232,7 @@ def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
     )
 
 
-SCHEMA = 3
+SCHEMA = 3  # of a cached file; another number makes all of them anew
 ARRAYS = ("counts", "planes", "sizes", "colors")
 
 logger = logging.getLogger(__name__)
