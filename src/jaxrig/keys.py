@@ -1,4 +1,4 @@
-"""PRNG keys: one per batch item, per worker and per name, none used twice; a hash.
+"""PRNG keys: one per batch item and per name, none used twice; a hash.
 
 Every derived key depends on the parent key and its own index or name only, so the
 randomness of item 7 is the same in a batch of 8 and of 8,000. Typed keys
@@ -19,11 +19,6 @@ def batch_keys(key: PRNGKeyArray, count: int) -> Keys:
     """Return one key per item; the key of item i does not depend on `count`."""
     # Not jax.random.split: with some implementations its keys depend on their number.
     return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(count))
-
-
-def worker_keys(key: PRNGKeyArray, workers: int, items: int) -> Keys:
-    """Return one key per worker and item, for batches of batches."""
-    return jax.vmap(lambda k: batch_keys(k, items))(batch_keys(key, workers))
 
 
 def named_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
