@@ -32,6 +32,7 @@ from jaxarc.ops.operations import FIRST_CONTROL
 from jaxarc.registration import make
 from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.samples import gather_task
+from jaxarc.tasks.sources import DATASETS
 from jaxarc.tasks.task_json import RawTask
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers import AutoReset, PointActionWrapper, Vectorize
@@ -41,13 +42,7 @@ from jaxrig.timing import Timing, compare
 
 GRID_OPERATIONS = int(FIRST_CONTROL)
 MADE_UP_TASKS = 32
-MINI = DatasetConfig(
-    dataset_name="Mini",
-    max_grid_height=5,
-    max_grid_width=5,
-    max_train_pairs=8,
-    max_test_pairs=1,
-)
+MINI = DatasetConfig(dataset_name="Mini", **DATASETS["Mini"].sizes)
 BATCHES = {"cpu": (256, 4096), "gpu": (65_536, 262_144)}  # 30x30, 5x5
 SCAN_STEPS = {"cpu": (200, 100), "gpu": (100, 100)}
 CALLS = 1000

@@ -22,20 +22,6 @@ from jaxarc.tasks.splits import resolve_selector
 
 EnvEntry = Callable[[EnvParams], Any]
 
-# Padded shape and pairs that hold every task of a data set.
-_SHAPES: dict[str, dict[str, Any]] = {
-    "AGI1": {"max_train_pairs": 10, "max_test_pairs": 3},
-    "AGI2": {"max_train_pairs": 10, "max_test_pairs": 4},
-    "AGI12": {"max_train_pairs": 10, "max_test_pairs": 4},
-    "Concept": {"max_train_pairs": 5, "max_test_pairs": 3},
-    "Mini": {
-        "max_grid_height": 5,
-        "max_grid_width": 5,
-        "max_train_pairs": 8,
-        "max_test_pairs": 1,
-    },
-}
-_DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}
 _registered: dict[str, tuple[str, EnvEntry, int | None]] = {}
 
 
@@ -124,11 +110,12 @@ def _parted(source: str) -> tuple[str, str, str]:
 def _fetched(kind: str, config: JaxArcConfig) -> JaxArcConfig:
     """Return the configuration with its data in place, cloned if necessary."""
     folder = config.dataset.dataset_path
-    if kind not in _DOWNLOADS or (folder and Path(folder).exists()):
+    name = DATASETS[kind].download
+    if not name or (folder and Path(folder).exists()):
         return config
-    remotes = remotes_from(_DOWNLOADS[kind], config.dataset.dataset_repo)
+    remotes = remotes_from(name, config.dataset.dataset_repo)
     fetcher = DatasetDownloader(folder or "data", remotes=remotes)
-    fetched = fetcher.download(_DOWNLOADS[kind])
+    fetched = fetcher.download(name)
     dataset = dataclasses.replace(config.dataset, dataset_path=str(fetched))
     return dataclasses.replace(config, dataset=dataset)
 
@@ -137,9 +124,8 @@ def _configured(
     kind: str, config: Any, dataset_path: str, limit: int | None
 ) -> JaxArcConfig:
     if config is None:
-        shape = _SHAPES[kind]
         config = JaxArcConfig(
-            dataset=DatasetConfig(dataset_name=kind, **shape),
+            dataset=DatasetConfig(dataset_name=kind, **DATASETS[kind].sizes),
             action=ActionConfig(validate_actions=False),
             history=HistoryConfig(enabled=False),
         )

@@ -18,7 +18,6 @@ from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import print_task
 from jaxarc.tasks.download import DatasetDownloader
 from jaxarc.tasks.parsers import (
-    DATASET_TITLES,
     ConceptArcParser,
     TaskParser,
     open_dataset,
@@ -28,7 +27,6 @@ from jaxarc.tasks.splits import available_named_subsets, resolve_selector
 from jaxrig.console import check_writable, make_console, say
 
 PICTURES = (".svg", ".png", ".pdf")
-DOWNLOADS = {"Mini": "miniarc", "Concept": "conceptarc"}
 
 
 DATASET_COLUMNS = ("name", "title", "train", "evaluation", "all", "where")
@@ -149,9 +147,10 @@ def download(
 
 def describe_dataset(kind: str) -> dict[str, Any]:
     """Count the tasks of the splits of a data set, and say where it is."""
-    row: dict[str, Any] = {"name": kind, "title": DATASET_TITLES[kind]}
-    if kind in DOWNLOADS:
-        where = f"jaxrig arc download {DOWNLOADS[kind]}"
+    dataset = DATASETS[kind]
+    row: dict[str, Any] = {"name": kind, "title": dataset.title}
+    if dataset.download:
+        where = f"jaxrig arc download {dataset.download}"
         return row | {"train": None, "evaluation": None, "all": None, "where": where}
     for split in ("train", "evaluation", "all"):
         row[split] = len(open_dataset(kind, split=split).tasks.ids)

@@ -66,7 +66,12 @@ class ActionConfig(Config):
 UnifiedActionConfig = ActionConfig
 
 
-SPLITS = ("train", "training", "eval", "evaluation", "test", "all", "corpus")
+TRAINING, EVALUATION = "training", "evaluation"
+SPLITS = {  # the parts of a data set that a name means
+    **dict.fromkeys(("train", "training"), (TRAINING,)),
+    **dict.fromkeys(("eval", "evaluation", "test"), (EVALUATION,)),
+    **dict.fromkeys(("all", "corpus"), (TRAINING, EVALUATION)),
+}
 
 
 @dataclass(frozen=True)

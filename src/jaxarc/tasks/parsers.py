@@ -22,6 +22,8 @@ from jaxarc.tasks.packing import (
 )
 from jaxarc.tasks.sources import (
     BOTH,
+    DATASETS,
+    MINI_SIDE,
     FolderSource,
     ParsedDataset,
     arc_folder_source,
@@ -246,9 +248,6 @@ class ArcAgiParser(TaskParser):
         return partial(load_embedded, kind, self.config.task_split)
 
 
-MINI_SIDE = 5
-
-
 class MiniArcParser(TaskParser):
     """MiniARC: tasks of grids up to 5x5; larger ones are left out with an error log."""
 
@@ -309,15 +308,6 @@ def create_parser(config: DatasetConfig) -> TaskParser:
     return parsers.get(kind, ArcAgiParser)(config)
 
 
-DATASET_TITLES = {
-    "AGI1": "ARC-AGI-1",
-    "AGI2": "ARC-AGI-2",
-    "AGI12": "ARC-AGI-1 and ARC-AGI-2, shared tasks once",
-    "Mini": "MiniARC",
-    "Concept": "ConceptARC",
-}
-
-
 def open_dataset(
     dataset: str, path: str | os.PathLike[str] = "", split: str = "all"
 ) -> TaskParser:
@@ -327,13 +317,11 @@ def open_dataset(
     (30, 30, 10, 3)
     """
     kind = dataset_kind(dataset)
-    side = MINI_SIDE if kind == "Mini" else 30
     config = DatasetConfig(
         dataset_name=kind,
         dataset_path=os.fspath(path),
         task_split=split,
-        max_grid_height=side,
-        max_grid_width=side,
+        **DATASETS[kind].sizes,
     )
     parser = create_parser(config)
     demonstrations, tests = parser.tasks.counts.max(axis=0).tolist()

@@ -21,30 +21,50 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from jaxarc.config.groups import EVALUATION, SPLITS, TRAINING
 from jaxarc.tasks.packing import PackedTasks, combine_tasks, pack_tasks, select_tasks
 from jaxarc.tasks.task_json import TaskError, parse_task, read_json
 from jaxrig.atomic import atomic_write
 from jaxrig.compilation import cache_folder
 from jaxrig.machine import install_command
 
-TRAINING, EVALUATION = "training", "evaluation"
-SPLITS = {
-    "train": (TRAINING,),
-    "training": (TRAINING,),
-    "eval": (EVALUATION,),
-    "evaluation": (EVALUATION,),
-    "test": (EVALUATION,),
-    "all": (TRAINING, EVALUATION),
-    "corpus": (TRAINING, EVALUATION),
+
+class Dataset(NamedTuple):
+    """A data set: its title, its other names, and sizes that hold all its tasks.
+
+    `download` is what to fetch it by, empty for those that are embedded.
+    """
+
+    title: str
+    synonyms: tuple[str, ...]
+    max_train_pairs: int
+    max_test_pairs: int
+    side: int = 30
+    download: str = ""
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Return the sizes as settings of a DatasetConfig."""
+        pairs = ("max_train_pairs", "max_test_pairs")
+        sides = dict.fromkeys(("max_grid_height", "max_grid_width"), self.side)
+        return sides | {name: getattr(self, name) for name in pairs}
+
+
+MINI_SIDE = 5
+BOTH = "AGI12"
+DATASETS = {
+    "Mini": Dataset("MiniARC", ("mini", "miniarc"), 8, 1, MINI_SIDE, "miniarc"),
+    "Concept": Dataset(
+        "ConceptARC", ("concept", "conceptarc"), 5, 3, download="conceptarc"
+    ),
+    "AGI1": Dataset("ARC-AGI-1", ("agi1", "arcagi1", "arc1"), 10, 3),
+    "AGI2": Dataset("ARC-AGI-2", ("agi2", "arcagi2", "arc2"), 10, 4),
+    BOTH: Dataset(
+        "ARC-AGI-1 and ARC-AGI-2, shared tasks once",
+        ("agi12", "arcagi12", "arc12"),
+        *(10, 4),
+    ),
 }
-SYNONYMS = {
-    "Mini": ("mini", "miniarc"),
-    "Concept": ("concept", "conceptarc"),
-    "AGI1": ("agi1", "arcagi1", "arc1"),
-    "AGI2": ("agi2", "arcagi2", "arc2"),
-    "AGI12": ("agi12", "arcagi12", "arc12"),
-}
-DATASETS = tuple(SYNONYMS)
 _EMBEDDED = {"AGI1": "arcagi_*.json", "AGI2": "arcagi2_*.json"}
 _SECTIONS = {TRAINING: "train", EVALUATION: "eval"}
 
@@ -58,8 +78,8 @@ def dataset_kind(name: str) -> str:
     ('AGI1', 'Mini', 'AGI2')
     """
     plain = re.sub(r"[\s_+-]", "", name).lower()
-    for kind, synonyms in SYNONYMS.items():
-        if plain in synonyms:
+    for kind, dataset in DATASETS.items():
+        if plain in dataset.synonyms:
             return kind
     raise ValueError(
         f"data set {name!r} is not known: use one of {', '.join(DATASETS)} or a "
@@ -296,9 +316,6 @@ def _load(path: Path, stamp: str) -> ParsedDataset | None:
     except (BadZipFile, zlib.error, EOFError, ValueError, KeyError, OSError) as error:
         logger.warning("cached tasks %s are damaged, parsing again: %s", path, error)
         return None
-
-
-BOTH = "AGI12"
 
 
 def load_embedded(kind: str, split: str) -> ParsedDataset:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxarc.config.groups import DatasetConfig
+from jaxarc.config.groups import SPLITS, DatasetConfig
 from jaxarc.config.whole import read_yaml
 from jaxarc.tasks.parsers import ConceptArcParser, create_parser
-from jaxarc.tasks.sources import DATASETS, SPLITS, dataset_kind
+from jaxarc.tasks.sources import DATASETS, dataset_kind
 
 EVALUATION_SELECTORS = ("eval", "evaluation", "test", "corpus")
 OPTIONS_SHOWN = 8
