@@ -1,7 +1,6 @@
 """The best that one intervention can do: E[Y | do(X_i = v)] over variables and values.
 
-Everything compared is averaged over the same noise, so that differences are effects
-and not luck; linear models that are not clipped have a closed form.
+Everything compared is averaged over the same noise: differences are effects, not luck.
 """
 
 from typing import Any

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from acbo import demo
-from acbo.evaluation import Cell, Report, Result
-from acbo.evaluation.report import EPISODES
+from acbo.evaluation.report import EPISODES, Report, Result
+from acbo.evaluation.scoring import Cell
 from causal_policies import small_policy
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Table

@@ -22,9 +22,10 @@ from acbo.cli.common import (
     split_names,
     write_pictures,
 )
-from acbo.evaluation import Cell, Report, evaluate
+from acbo.evaluation import Report, evaluate
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.report import EPISODES, PARENTS
+from acbo.evaluation.scoring import Cell
 from acbo.pictures.charts import (
     draw_calibration,
     draw_parent_probs,

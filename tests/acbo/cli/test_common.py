@@ -1,7 +1,4 @@
-"""Ranges, names and tables from the command line, and what is wrong with them.
-
-Tables keep names as they are, JSON is JSON, pictures are files.
-"""
+"""Ranges, names and tables from the command line, and what is wrong with them."""
 
 import json
 

@@ -1,7 +1,4 @@
-"""Tables and files of an evaluation say what the report says.
-
-Problems are listed, and a run on one is told step by step.
-"""
+"""Tables, files and runs say what the report and the problem say."""
 
 import json
 
@@ -12,8 +9,8 @@ from typer.testing import CliRunner
 
 from acbo.cli import evaluate as command
 from acbo.cli.app import app
-from acbo.evaluation import Cell, Report, Result
-from acbo.evaluation.report import EPISODES, PARENTS
+from acbo.evaluation.report import EPISODES, PARENTS, Report, Result
+from acbo.evaluation.scoring import Cell
 from acbo.problems import names
 from causal_policies import small_policy, small_surrogate
 

@@ -1,7 +1,4 @@
-"""The next experiment with its reasons, and every wrong input with exit code 2.
-
-Edges with probabilities, as a table, as JSON and as a picture.
-"""
+"""The next experiment and the edges, with reasons, and wrong input with exit code 2."""
 
 import json
 

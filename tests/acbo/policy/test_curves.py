@@ -1,6 +1,4 @@
-"""Oracle: Gaussian processes over rows and candidates together, and many draws of them,
-in NumPy (causal_curves).
-"""
+"""Oracle: Gaussian processes over rows and candidates, in NumPy (causal_curves)."""
 
 import itertools
 

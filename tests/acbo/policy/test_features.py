@@ -1,7 +1,4 @@
-"""What the policy is shown: numbers by hand, order and direction.
-
-Oracle: np.linalg, and all graphs of a tree by enumeration.
-"""
+"""Oracle: numbers by hand, np.linalg, and all graphs of a tree by enumeration."""
 
 import dataclasses
 import itertools

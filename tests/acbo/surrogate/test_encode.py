@@ -1,7 +1,4 @@
-"""Oracle: NumPy over the rows that count.
-
-Oracle: the same numbers from loops and np.linalg in double precision.
-"""
+"""Oracle: the same numbers from loops and np.linalg in double precision."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,4 @@
-"""The network at its least: what must not matter does not, and sets by loops.
-
-Oracle: the parts of a block applied by hand, and loops over triples.
-"""
+"""Oracle: the parts of a block applied by hand, loops over triples, symmetries."""
 
 import dataclasses
 

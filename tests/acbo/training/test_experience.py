@@ -1,6 +1,4 @@
-"""Oracle: the truth of the models that the episodes were played on, and models written
-down by hand.
-"""
+"""Oracle: the truth of the models that were played on, and models written by hand."""
 
 import jax
 import jax.numpy as jnp

@@ -1,6 +1,4 @@
-"""Oracle: the model's symmetries, the padded form against the plain one, and the
-posterior over sets that the model itself gives, summed in NumPy.
-"""
+"""Oracle: the symmetries of the model, and its padded form against the plain one."""
 
 import functools
 from typing import Any

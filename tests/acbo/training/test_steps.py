@@ -1,6 +1,4 @@
-"""Oracle: the uncompiled step, optax by hand, a loop over the examples, and the count
-of compilations.
-"""
+"""Oracle: the uncompiled step, optax by hand, loops, and counts of compilations."""
 
 import functools
 from types import SimpleNamespace
