@@ -1,7 +1,7 @@
 """The text report of a run: the field, the seeding, the results and the work."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,16 +105,11 @@ def _lines(entries: Mapping[Any, Any], indent: str) -> Iterator[str]:
         if isinstance(value, Mapping):
             yield label
             yield from _lines(value, f"{indent}  ")
-        elif _is_list_of_words(value):
+        elif isinstance(value, list | tuple) and isinstance(next(iter(value), 0), str):
             yield label
             yield from (f"{indent}  {line}" for line in value)
         elif value is not None:
             yield f"{label:<{WIDTH}}  {_words(value)}"
-
-
-def _is_list_of_words(value: Any) -> bool:
-    listed = isinstance(value, Sequence) and not isinstance(value, str)
-    return listed and bool(value) and all(isinstance(one, str) for one in value)
 
 
 def _words(value: Any) -> str:

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from jaxtrace.benchmarks import (
-    BENCHMARKS,
     BOX,
     box_tetrahedra,
     grid_gyre,
-    gyre_slices,
     lattice_nodes,
     mesh_gyre,
     track_benchmark,
@@ -36,13 +34,6 @@ def test_fields_are_the_double_gyre(make):
     np.testing.assert_allclose(field.sample_at_positions(points, 1.3), exact, atol=5e-3)
 
 
-def test_slices_are_at_the_times_of_the_span():
-    points = np.zeros((2, 3))
-    times, values = gyre_slices(points, 4, (1.0, 2.5))
-    np.testing.assert_allclose(times, [1.0, 1.5, 2.0, 2.5])
-    assert values.shape == (4, 2, 3)
-
-
 def test_a_measurement_counts_particle_steps():
     found = track_benchmark(
         lambda: grid_gyre((5, 4, 3), 3),
@@ -57,7 +48,3 @@ def test_a_measurement_counts_particle_steps():
     assert one.shapes == {"grid": [5, 4, 3], "particles": 20, "frames": 6}
     assert len(one.timing.seconds) == 2
     assert one.state_bytes > 3 * 60 * 3 * 4
-
-
-def test_every_benchmark_has_a_name_of_the_system():
-    assert [b.name for b in BENCHMARKS] == ["trace.grid", "trace.mesh"]

@@ -5,7 +5,6 @@ import pytest
 
 from jaxrig.progress import Meter
 from jaxrig.report import Player, Points, Table
-from jaxrig.report.images import png_size
 from jaxtrace import demo
 
 
@@ -26,22 +25,6 @@ def test_the_flow_goes_around_the_cylinder():
     points = (demo.CYLINDER * normal).astype(np.float32)
     through = (np.asarray(field.sample_at_positions(points, 0.0)) * normal).sum(1)
     assert np.abs(through).max() < 0.05 * demo.SPEED
-
-
-def test_maps_of_one_scale_have_one_color_for_one_value():
-    least, most = np.zeros((4, 6)), np.full((4, 6), 2.0)
-    assert png_size(demo.color_map(least, 2.0)) == (4 * demo.PIXELS, 6 * demo.PIXELS)
-    assert demo.color_map(least, 2.0) != demo.color_map(most, 2.0)
-    assert demo.color_map(most, 2.0) == demo.color_map(2 * most, 2.0)
-
-
-def test_the_cylinder_is_shaded_round_and_the_speed_less():
-    shade = demo.channel_shade(per_unit=200)
-    inside = shade == 1.0
-    assert inside.mean() * 12 == pytest.approx(np.pi * demo.CYLINDER**2, rel=1e-2)
-    outside = shade[~inside]
-    assert outside.max() == pytest.approx(0.5, rel=0.05)  # twice the speed, at the side
-    assert shade[0, 0] == pytest.approx(0.25, rel=0.05)  # the speed far away
 
 
 @pytest.mark.slow

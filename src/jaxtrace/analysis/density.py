@@ -218,24 +218,18 @@ def normal(q: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 class Kernel:
     """W(r, h) = constant / h^d * profile(r / h), zero from `support` * h on."""
 
-    name: str
     profile: Callable[..., Float[Array, "*shape"]]
     constants: tuple[float, float]  # in two and in three dimensions
     support: float
 
     def constant(self, dimensions: int) -> float:
         """Return the factor that normalizes the kernel in 2 or 3 dimensions."""
-        if dimensions not in (2, 3):
-            raise ValueError(f"dimensions is {dimensions!r}: kernels are 2-D or 3-D")
-        return self.constants[dimensions - 2]
+        return {2: self.constants[0], 3: self.constants[1]}[dimensions]
 
 
 KERNELS = {
-    kernel.name: kernel
-    for kernel in (
-        Kernel("cubic_spline", cubic_spline, (10 / (7 * math.pi), 1 / math.pi), 2.0),
-        Kernel("wendland", wendland, (7 / (4 * math.pi), 21 / (16 * math.pi)), 2.0),
-        Kernel("gaussian", gaussian, (1 / math.pi, math.pi**-1.5), GAUSSIAN_SUPPORT),
-    )
+    "cubic_spline": Kernel(cubic_spline, (10 / (7 * math.pi), 1 / math.pi), 2.0),
+    "wendland": Kernel(wendland, (7 / (4 * math.pi), 21 / (16 * math.pi)), 2.0),
+    "gaussian": Kernel(gaussian, (1 / math.pi, math.pi**-1.5), GAUSSIAN_SUPPORT),
 }
-NORMAL = Kernel("normal", normal, (1 / (2 * math.pi), (2 * math.pi) ** -1.5), math.inf)
+NORMAL = Kernel(normal, (1 / (2 * math.pi), (2 * math.pi) ** -1.5), math.inf)

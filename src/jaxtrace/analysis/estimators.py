@@ -182,8 +182,15 @@ _ADAPTIVE_FACTOR = 1.2  # of the distance to the n-th neighbor
 _LARGEST_SHARE = 0.1  # of the mean extent, for the default smoothing length
 
 
-def default_smoothing_length(positions: Float[np.ndarray, "particles dims"]) -> float:
-    """2 L / N^(1/d), at most 0.1 L, with L the mean extent of the particles."""
+def smoothing_length_of(length: float | None, positions: np.ndarray) -> float:
+    """Return a smoothing length, by default 2 L / N^(1/d) and at most 0.1 L.
+
+    L is the mean extent of the particles.
+    """
+    if length is not None:
+        if not 0 < length < math.inf:
+            raise ValueError(f"smoothing_length is {length}: it must be positive")
+        return float(length)
     count, dims = positions.shape
     extent = float(np.ptp(positions, axis=0).mean())
     if not extent > 0:
@@ -191,15 +198,6 @@ def default_smoothing_length(positions: Float[np.ndarray, "particles dims"]) -> 
             f"all {count} particles are at one place: give a smoothing_length"
         )
     return extent * min(2 / count ** (1 / dims), _LARGEST_SHARE)
-
-
-def fixed_length(length: float | None, positions: np.ndarray) -> float:
-    """Return the given smoothing length, checked, or the default one."""
-    if length is None:
-        return default_smoothing_length(positions)
-    if not 0 < length < math.inf:
-        raise ValueError(f"smoothing_length is {length}: it must be positive")
-    return float(length)
 
 
 def adaptive_lengths(
@@ -280,7 +278,7 @@ class SPHDensityEstimator:
         self.h: float | Float[np.ndarray, " particles"] = (
             adaptive_lengths(self.positions, n_neighbors)
             if adaptive
-            else fixed_length(smoothing_length, self.positions)
+            else smoothing_length_of(smoothing_length, self.positions)
         )
         places = self.positions
         self._center = (places.min(axis=0) + places.max(axis=0)) / 2

@@ -53,7 +53,11 @@ class AnalyticFlow(AbstractField):
         """Return the formula at every position."""
         dtype = positions.dtype
         x, y, z = (positions[:, c] for c in range(3))
-        flow = _cast(self, dtype)
+        flow = eqx.tree_at(
+            lambda f: [getattr(f, name) for name in f.__dataclass_fields__],
+            self,
+            replace_fn=lambda p: jnp.asarray(p, dtype),
+        )
         parts = flow.formula(x, y, z, jnp.asarray(instant.time, dtype))
         columns = [jnp.broadcast_to(jnp.asarray(p, dtype), x.shape) for p in parts]
         return jnp.stack(columns, 1), cell_hint
@@ -61,15 +65,6 @@ class AnalyticFlow(AbstractField):
     def bounds(self) -> tuple[Corner, Corner]:
         """Return no bounds: a formula holds everywhere."""
         return np.full(3, -np.inf), np.full(3, np.inf)
-
-
-def _cast(flow: Any, dtype: Any) -> Any:
-    """Cast the parameters to the dtype of the positions."""
-    return eqx.tree_at(
-        lambda f: [getattr(f, name) for name in f.__dataclass_fields__],
-        flow,
-        replace_fn=lambda p: jnp.asarray(p, dtype),
-    )
 
 
 class UniformFlow(AnalyticFlow):

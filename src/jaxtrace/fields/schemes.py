@@ -312,7 +312,8 @@ class OnElements(Scheme):
 
     def replace(self, field: Any, values: Values) -> Any:
         """Return the same mesh with other values."""
-        if self.repeats and not _equal(field.values, values):
+        given = jnp.asarray(values, field.values.dtype)
+        if self.repeats and not jnp.array_equal(field.values, given):
             return self.build(values, field.clock)
         return _with_values(field, values)
 
@@ -392,11 +393,6 @@ def outside_policy(outside: str | None, allowed: tuple[str, ...]) -> str:
             f"outside {outside!r}: for these nodes choose one of {', '.join(allowed)}"
         )
     return name
-
-
-def _equal(stored: Array, values: Values) -> bool:
-    given = jnp.asarray(values, stored.dtype)
-    return stored.shape == given.shape and bool(jnp.array_equal(stored, given))
 
 
 def _with_values(field: Any, values: Values) -> Any:

@@ -92,7 +92,9 @@ class H5Slices(Slices):
             if node is not None and hasattr(node, "shape"):
                 return self._rows(file, node)
             steps = _step_names(root if node is None else node)
-            names = [self._array_name(root, name) for name in steps]
+            # The array of a step may itself be in a group that holds it.
+            nested = f"/{self.dataset}"
+            names = [n if hasattr(root[n], "shape") else n + nested for n in steps]
             if not names or not all(name in root for name in names):
                 raise ValueError(self._missing(file, root))
             return [(file, name, None) for name in names]
@@ -119,10 +121,6 @@ class H5Slices(Slices):
             f"{file}: {self.dataset!r} must be (T, Nx, Ny, Nz, C) or (T, N, C), or one "
             f"step of them, it is {node.shape}"
         )
-
-    def _array_name(self, root: Any, name: str) -> str:
-        """Return the array of a step, which may itself be a group that holds it."""
-        return name if hasattr(root[name], "shape") else f"{name}/{self.dataset}"
 
     def _missing(self, file: Path, root: Any) -> str:
         there = ", ".join(root) or "nothing"

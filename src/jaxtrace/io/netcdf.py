@@ -106,25 +106,27 @@ ZARR_EXTENSION = ".zarr"
 
 
 class GridSlices(Slices):
-    """The velocity on a labeled grid, one slice per call.
+    """The velocity of an xarray dataset, netCDF files or a zarr store, slice by slice.
 
-    `labels` name the source of each slice; times are seconds since the first instant
-    where the file has dates, and its own numbers otherwise.
+    `land` says what masked points become: "zero", "nan", or "error" to refuse them.
+    Times are seconds since the first instant where the file has dates, and its own
+    numbers otherwise.
     """
 
     def __init__(
         self,
-        datasets: Sequence[Any],
-        labels: Sequence[str],
-        velocity_name: Sequence[str] | None = None,
+        source: Any,
+        *,
+        velocity_field_name: Sequence[str] | None = None,
         dtype: str = "float32",
         land: str = "zero",
+        engine: str | None = None,
     ) -> None:
         check_choice("land", land, ("zero", "nan", "error"))
         self._land, self._dtype = land, float_dtype(dtype)
         self._parts = [
-            _Part(data, label, velocity_name)
-            for data, label in zip(datasets, labels, strict=True)
+            _Part(data, label, velocity_field_name)
+            for data, label in _open(source, engine)
         ]
         for part in self._parts[1:]:
             part.check_like(self._parts[0])
@@ -227,31 +229,16 @@ class _Part:
         return ascending(self._stored, {"": out})[1][""].copy()
 
 
-def open_grid(
-    source: Any,
-    *,
-    velocity_field_name: Sequence[str] | None = None,
-    dtype: str = "float32",
-    land: str = "zero",
-    engine: str | None = None,
-) -> GridSlices:
-    """Open an xarray dataset, netCDF files or a zarr store as slices in time.
-
-    `land` says what masked points become: "zero", "nan", or "error" to refuse them.
-    """
-    datasets, labels = _open(source, engine)
-    return GridSlices(datasets, labels, velocity_field_name, dtype, land)
-
-
-def _open(source: Any, engine: str | None) -> tuple[list[Any], list[str]]:
+def _open(source: Any, engine: str | None) -> list[tuple[Any, str]]:
+    """Return datasets, opened lazily, and what to call them."""
     try:
         import xarray
     except ImportError as error:
         raise missing_extra("reading labeled grids needs xarray", "trace") from error
     if isinstance(source, xarray.Dataset):
-        return [source], [str(source.encoding.get("source", "the dataset"))]
+        return [(source, str(source.encoding.get("source", "the dataset")))]
     files = _grid_files(source)
-    return [_open_file(xarray, file, engine) for file in files], [str(f) for f in files]
+    return [(_open_file(xarray, file, engine), str(file)) for file in files]
 
 
 def _grid_files(source: PathSpec) -> list[Path]:
@@ -304,5 +291,5 @@ FORMAT = FileFormat(
     (*NETCDF_EXTENSIONS, ZARR_EXTENSION),
     ("xarray",),
     "labeled grids: netCDF files, zarr stores, xarray datasets",
-    open_grid,
+    GridSlices,
 )

@@ -273,36 +273,28 @@ def _header_times(path: Path) -> tuple[str, ...]:
     return (TIME_ARRAY,) if any(name in head for name in names) else ()
 
 
-Check = Callable[[int], None]
-
-
-def _trust(_index: int) -> None:
-    """Check nothing: VTK checks the file itself."""
-
-
-def _nek5000(path: Path) -> tuple[Any, Check]:
-    dumps = find_dumps(path)
+def _nek5000(path: Path) -> Any:
     reader = vtk_class("vtkIOParallel", "vtkNek5000Reader")()
     reader.SetFileName(str(path))
-    return reader, lambda index: check_dump(dumps[index])
+    return reader
 
 
-def _ensight(path: Path) -> tuple[Any, Check]:
+def _ensight(path: Path) -> Any:
     reader = vtk_class("vtkIOEnSight", "vtkGenericEnSightReader")()
     reader.SetFilePath(str(path.parent))
     reader.SetCaseFileName(path.name)
-    return reader, _trust
+    return reader
 
 
-def _openfoam(path: Path) -> tuple[Any, Check]:
+def _openfoam(path: Path) -> Any:
     reader = vtk_class("vtkIOGeometry", "vtkOpenFOAMReader")()
     reader.SetFileName(str(path))
     # The averages of this package are used, as for every other format.
     reader.CreateCellToPointOff()
-    return reader, _trust
+    return reader
 
 
-_READERS: dict[str, Callable[[Path], tuple[Any, Check]]] = {
+_READERS: dict[str, Callable[[Path], Any]] = {
     ".nek5000": _nek5000,
     ".case": _ensight,
     ".encas": _ensight,
@@ -321,7 +313,10 @@ class CaseSteps:
         self.path = Path(path)
         if not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: no such file")
-        self._reader, self._check = _READERS[self.path.suffix.lower()](self.path)
+        kind = self.path.suffix.lower()
+        # VTK checks what it reads, except dumps of Nek5000: it ends the process there.
+        self._dumps = find_dumps(self.path) if kind == ".nek5000" else ()
+        self._reader = _READERS[kind](self.path)
         with self._running():
             self._reader.UpdateInformation()
         steps = time_steps(self._reader)
@@ -333,7 +328,8 @@ class CaseSteps:
 
     def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
         """Read one instant; with `names`, only those arrays where possible."""
-        self._check(index)
+        if self._dumps:
+            check_dump(self._dumps[index])
         available = select_arrays(self._reader, names)
         time = float(self.times[index])
         with self._running():

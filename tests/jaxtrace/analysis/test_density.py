@@ -161,8 +161,3 @@ def test_nothing_beyond_the_support(name):
     q = kernel.support * jnp.array([0.0, 0.999, 1.0, 1.5])
     assert kernel.profile(q)[2:].tolist() == [0, 0]
     assert bool(jnp.all(jnp.diff(kernel.profile(q)) <= 0))
-
-
-def test_kernels_have_two_or_three_dimensions():
-    with pytest.raises(ValueError, match="2-D or 3-D"):
-        KERNELS["wendland"].constant(4)

@@ -8,8 +8,7 @@ from jaxtrace.analysis import SPHDensityEstimator
 from jaxtrace.analysis.density import KERNELS
 from jaxtrace.analysis.estimators import (
     adaptive_lengths,
-    default_smoothing_length,
-    fixed_length,
+    smoothing_length_of,
 )
 from trace_densities import clustered, integral, naive_adaptive_lengths, naive_sph
 
@@ -245,8 +244,8 @@ def test_wrong_use_raises():
 def test_default_length_follows_the_extent(scale):
     corners = np.array([[0, 0], [2, 4]]) * scale
     many = np.concatenate([corners, np.full((1598, 2), scale)])
-    assert default_smoothing_length(many) == pytest.approx(2 * 3 * scale / 40)
-    assert default_smoothing_length(corners) == pytest.approx(0.1 * 3 * scale)
+    assert smoothing_length_of(None, many) == pytest.approx(2 * 3 * scale / 40)
+    assert smoothing_length_of(None, corners) == pytest.approx(0.1 * 3 * scale)
 
 
 def test_wrong_lengths_are_refused():
@@ -257,7 +256,7 @@ def test_wrong_lengths_are_refused():
     with pytest.raises(ValueError, match="have the same position"):
         adaptive_lengths(np.zeros((6, 2)), 3)
     with pytest.raises(ValueError, match="at one place"):
-        default_smoothing_length(np.ones((6, 2)))
+        smoothing_length_of(None, np.ones((6, 2)))
     for length in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="must be positive"):
-            fixed_length(length, positions)
+            smoothing_length_of(length, positions)

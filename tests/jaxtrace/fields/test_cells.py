@@ -7,8 +7,6 @@ import pytest
 
 from jaxtrace.fields.cells import (
     KINDS,
-    VTK_CODES,
-    VTK_KINDS,
     later_weights,
     side_values,
 )
@@ -104,16 +102,6 @@ def test_expansion_is_the_map_of_the_shape_functions(name):
         products = [x, p[:, 1] * p[:, 2], p[:, 2] * p[:, 0], p.prod(1)]
     basis = np.stack([np.ones(20), *p.T, *products], 1)[:, : len(terms)]
     np.testing.assert_allclose(basis @ terms, weights @ points, atol=1e-12)
-
-
-def test_vtk_orders_bring_pixels_and_voxels_round():
-    square = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])
-    kind, order = VTK_KINDS[VTK_CODES["pixel"]]
-    assert kind.name == "quad"
-    np.testing.assert_array_equal(square[list(order)], [(0, 0), (1, 0), (1, 1), (0, 1)])
-    kind, order = VTK_KINDS[VTK_CODES["voxel"]]
-    assert kind.name == "hexahedron"
-    assert order == (0, 1, 3, 2, 4, 5, 7, 6)
 
 
 def records_of(points, cells, kind):

@@ -6,10 +6,8 @@ import pytest
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.topology import (
     coincident,
-    flatten,
     make_mesh,
     relative_volumes,
-    split_faces,
 )
 from trace_meshes import SIX, flat, lattice, mixed, plane_lattice, quadratic, split
 
@@ -81,21 +79,6 @@ def test_seams_between_pieces_are_closed_unless_values_differ():
     values[1, : len(pieces[0])] += 1
     apart = make_mesh(points, cells, same=coincident(points, values))
     assert apart.boundary.areas.sum() == pytest.approx(8)
-
-
-def test_quads_are_split_into_triangles():
-    faces = np.array([[0, 1, 2, 3], [4, 5, 6, -1]])
-    parts, face = split_faces(faces)
-    np.testing.assert_array_equal(parts, [[0, 1, 2], [4, 5, 6], [0, 2, 3]])
-    np.testing.assert_array_equal(face, [0, 1, 0])
-
-
-def test_rows_become_flat_lists():
-    points, cells = lattice((2, 2, 3))
-    nodes, offsets, types = flatten(points, cells, None, None, None)
-    np.testing.assert_array_equal(nodes, cells.ravel())
-    assert offsets.tolist() == [0, 8, 16]
-    assert types.tolist() == [12, 12]
 
 
 def broken(**change):

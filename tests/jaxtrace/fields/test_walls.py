@@ -17,7 +17,6 @@ from jaxtrace.fields.walls import (
 )
 from trace_meshes import (
     SIX,
-    boundary_faces,
     boundary_patches,
     lattice,
     plane_lattice,
@@ -249,10 +248,3 @@ def test_paths_that_are_no_numbers_are_let_through():
     found = first_exit(warped_box("tetra"), start, end)
     assert found.hit.tolist() == [False, False]
     assert (np.asarray(found.cell_hint) >= 0).tolist() == [False, True]
-
-
-def test_boundary_faces_cover_the_box():
-    faces = boundary_faces(warped_box("tetra"))
-    assert faces.areas.sum() == pytest.approx(2 * (2 + 0.5 + 1), rel=1e-5)
-    centers = faces.corners.mean(1)
-    assert np.all(((SIZE / 2 - centers) * faces.normals).sum(1) > 0)

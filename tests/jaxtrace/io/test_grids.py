@@ -9,8 +9,8 @@ import pytest
 from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.netcdf import (
     GRID_VELOCITIES,
+    GridSlices,
     dimension_roles,
-    open_grid,
     velocity_variables,
 )
 from jaxtrace.io.series import load
@@ -32,7 +32,7 @@ def ocean(times=TIMES, lat=(10.0, 11.0, 13.0), dims=("time", "depth", "lat", "lo
 
 
 def read_grid(source, **options) -> Any:
-    series = load(open_grid(source, **options))
+    series = load(GridSlices(source, **options))
     assert isinstance(series.geometry, GridAxes)
     return series
 
@@ -86,14 +86,14 @@ def test_files_that_overlap_or_differ_are_named(tmp_path):
     for name in ("a_1.nc", "a_2.nc"):
         ocean().to_netcdf(tmp_path / name, engine="scipy")
     with pytest.raises(ValueError, match=r"times must increase, but .*a_2\.nc follows"):
-        open_grid(tmp_path)
+        GridSlices(tmp_path)
     ocean(lat=(0.0, 1.0, 2.0)).to_netcdf(tmp_path / "a_2.nc", engine="scipy")
     with pytest.raises(ValueError, match=r"a_2\.nc: grid .* differs"):
-        open_grid(tmp_path)
+        GridSlices(tmp_path)
 
 
 def test_one_slice_is_read_at_a_time():
-    slices = open_grid(ocean(), dtype="float64")
+    slices = GridSlices(ocean(), dtype="float64")
     assert len(slices) == 3
     assert slices.read(1).dtype == np.float64
     np.testing.assert_array_equal(slices.read(1)[0, 0, 0], [1.0, 2.0, 3.0])

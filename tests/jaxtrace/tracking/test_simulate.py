@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxrig.testing import assert_one_trace
-from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, Rotation, UniformFlow
+from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, UniformFlow
 from jaxtrace.integrators import METHODS
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import Diffusion
@@ -259,12 +259,6 @@ def test_the_seed_of_a_run_decides_its_chance():
     runs = [end(still, seeds, times, motion=Diffusion(1.0), seed=s) for s in (1, 1, 2)]
     assert np.array_equal(runs[0], runs[1])
     assert not np.allclose(runs[0], runs[2])
-
-
-def test_two_columns_are_places_in_a_plane():
-    found = run(Rotation(1.0), single([[1.0, 0.0]]), [0.0, 0.5], substeps=20)
-    expected = [[np.cos(0.5), np.sin(0.5), 0.0]]
-    np.testing.assert_allclose(found.positions[-1], expected, atol=1e-6)
 
 
 def test_double_precision_over_a_field_in_single_precision(double):
