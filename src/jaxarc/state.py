@@ -197,6 +197,66 @@ class ArcEnvState(eqx.Module):
         height, width = measure(_one(self.target_grid_mask, 2))
         return self.target_grid[:height, :width]
 
+    def is_training_mode(self) -> Bool[Array, "*batch"]:
+        """Return whether the episode is about demonstrations."""
+        return self.episode_mode == 0
+
+    def is_test_mode(self) -> Bool[Array, "*batch"]:
+        """Return whether the episode is about test pairs."""
+        return self.episode_mode == 1
+
+    def get_available_demo_count(self) -> Int[Array, "*batch"]:
+        """Return the number of demonstrations."""
+        return _count(self.available_demo_pairs)
+
+    def get_available_test_count(self) -> Int[Array, "*batch"]:
+        """Return the number of test pairs."""
+        return _count(self.available_test_pairs)
+
+    def get_completed_demo_count(self) -> Int[Array, "*batch"]:
+        """Return the number of demonstrations solved in this episode."""
+        return _count(self.demo_completion_status & self.available_demo_pairs)
+
+    def get_completed_test_count(self) -> Int[Array, "*batch"]:
+        """Return the number of test pairs solved in this episode."""
+        return _count(self.test_completion_status & self.available_test_pairs)
+
+    def get_first_unsolved_demo_index(self) -> Int[Array, "*batch"]:
+        """Return the first demonstration not solved yet; -1 if all are."""
+        return _first(self.available_demo_pairs & ~self.demo_completion_status)
+
+    def get_first_unsolved_test_index(self) -> Int[Array, "*batch"]:
+        """Return the first test pair not solved yet; -1 if all are."""
+        return _first(self.available_test_pairs & ~self.test_completion_status)
+
+    def get_next_available_demo_index(self) -> Int[Array, "*batch"]:
+        """Return the demonstration after the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_demo_count(), 1)
+
+    def get_prev_available_demo_index(self) -> Int[Array, "*batch"]:
+        """Return the demonstration before the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_demo_count(), -1)
+
+    def get_next_available_test_index(self) -> Int[Array, "*batch"]:
+        """Return the test pair after the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_test_count(), 1)
+
+    def get_prev_available_test_index(self) -> Int[Array, "*batch"]:
+        """Return the test pair before the current pair, going round; -1: none."""
+        return _neighbor(self, self.get_available_test_count(), -1)
+
+    def is_current_pair_completed(self) -> Bool[Array, "*batch"]:
+        """Return whether the current pair was solved in this episode."""
+        slot = slot_of(self.tasks, self.episode_mode, self.current_example_idx)
+        return _at(self.episode.completed, slot)
+
+    def is_operation_allowed(self, operation_id: Any) -> Bool[Array, "*batch"]:
+        """Return whether this state permits an operation; False for unknown numbers."""
+        number = jnp.broadcast_to(jnp.asarray(operation_id), self.step_count.shape)
+        known = (number >= 0) & (number < NUM_OPERATIONS)
+        inside = jnp.clip(number, 0, NUM_OPERATIONS - 1)
+        return known & _at(self.allowed_operations_mask, inside)
+
     def get_recent_actions(self, count: int = 10) -> list[dict[str, Any]]:
         """Return the last records of the history, from older to newer (host only)."""
         if count < 0:
@@ -206,6 +266,21 @@ class ArcEnvState(eqx.Module):
         kept = min(count, int(length))
         ages = np.arange(kept, 0, -1)
         return [_as_dict(records[int(position) - age]) for age in ages]
+
+    def get_action_from_history(self, index: int) -> dict[str, Any]:
+        """Return one record, 0 the oldest and -1 the newest (host only)."""
+        return self.get_recent_actions(int(self.action_history_length))[index]
+
+    def get_action_history_for_pair(self, pair_index: int) -> list[dict[str, Any]]:
+        """Return the records of one pair, from older to newer (host only)."""
+        records = self.get_recent_actions(int(self.action_history_length))
+        return [record for record in records if record["pair_index"] == pair_index]
+
+    def clear_action_history(self) -> "ArcEnvState":
+        """Return the state with an empty history."""
+        return self.replace(
+            action_history=0.0, action_history_length=0, action_history_write_pos=0
+        )
 
     def replace(self, **changes: Any) -> "ArcEnvState":
         """Return the state with documented attributes changed, by name."""
@@ -259,6 +334,28 @@ def shared_tasks(states: ArcEnvState) -> tuple[JaxArcTask, int | None]:
 
 def _row(tasks: JaxArcTask, row: Int[Array, ""]) -> JaxArcTask:
     return jax.tree.map(lambda x: x[row], tasks)
+
+
+def _count(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
+    return jnp.sum(flags, axis=-1, dtype=jnp.int32)
+
+
+def _first(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
+    found = jnp.argmax(flags, axis=-1).astype(jnp.int32)
+    return jnp.where(jnp.any(flags, axis=-1), found, -1)
+
+
+def _neighbor(
+    state: ArcEnvState, count: Int[Array, "*batch"], step: int
+) -> Int[Array, "*batch"]:
+    index = (state.current_example_idx + step) % jnp.maximum(count, 1)
+    return jnp.where(count > 0, index, -1)
+
+
+def _at(
+    flags: Bool[Array, "*batch n"], index: Int[Array, "*batch"]
+) -> Bool[Array, "*batch"]:
+    return jnp.take_along_axis(flags, index[..., None], axis=-1)[..., 0]
 
 
 def _one(array: Any, rank: int) -> np.ndarray:

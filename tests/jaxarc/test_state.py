@@ -292,3 +292,44 @@ def test_a_batch_has_no_one_grid_and_no_one_history():
     for ask in (states.get_actual_grid_shape, states.get_recent_actions):
         with pytest.raises(ValueError, match="take one"):
             ask()
+
+
+def test_questions_to_a_state(tasks):
+    """Pairs are counted and found; -1 stands for none."""
+    state = batch_reset(jax.random.split(jax.random.key(0), 2), CONFIG, tasks[0])[0]
+    solved = np.zeros(state.demo_completion_status.shape, bool)
+    solved[0, 0], solved[1, :3] = True, True
+    state = state.replace(demo_completion_status=solved, current_example_idx=0)
+    asked = {
+        "is_training_mode": [True, True],
+        "is_test_mode": [False, False],
+        "get_available_demo_count": [3, 3],
+        "get_available_test_count": [3, 3],
+        "get_completed_demo_count": [1, 3],
+        "get_completed_test_count": [0, 0],
+        "get_first_unsolved_demo_index": [1, -1],
+        "get_first_unsolved_test_index": [0, 0],
+        "get_next_available_demo_index": [1, 1],
+        "get_prev_available_demo_index": [2, 2],
+        "get_next_available_test_index": [1, 1],
+        "get_prev_available_test_index": [2, 2],
+        "is_current_pair_completed": [True, True],
+    }
+    for name, wanted in asked.items():
+        assert getattr(state, name)().tolist() == wanted, name
+    allowed = np.broadcast_to(np.arange(42) != 3, (2, 42))
+    state = state.replace(allowed_operations_mask=allowed)
+    assert [bool(state.is_operation_allowed(i).all()) for i in (2, 3, 42)] == [1, 0, 0]
+
+
+def test_the_history_is_asked_and_cleared():
+    state = small_state()
+    for operation in (3, 4):
+        state = arc_step(state, point(operation, 1, 1), small_config())[0]
+    assert state.get_action_from_history(0)["operation_id"] == 3
+    assert state.get_action_from_history(-1)["operation_id"] == 4
+    assert len(state.get_action_history_for_pair(0)) == 2
+    assert state.get_action_history_for_pair(1) == []
+    with pytest.raises(IndexError):
+        state.get_action_from_history(2)
+    assert state.clear_action_history().get_recent_actions() == []

@@ -16,6 +16,7 @@ from acbo.training.difficulty import (
     create_test_model,
     create_training_batch,
     generate_scm_for_difficulty,
+    optimized_progressive_learning,
     test_config,
 )
 from acbo.training.examples import (
@@ -27,11 +28,14 @@ from acbo.training.examples import (
 from acbo.training.experience import (
     SurrogateData,
     collect_experience,
+    grpo_with_jax_surrogate,
     start_policy_params,
     update_policy_grpo,
     update_surrogate_jax,
 )
 from acbo.training.measuring import (
+    benchmark_sustained_performance,
+    measure_compilation_speedup,
     monitor_memory_usage,
     prepare_static_args,
     restore_static_args,
@@ -55,6 +59,7 @@ __all__ = [
     "TrainingBatch",
     "TrainingBatchJAX",
     "TrainingExample",
+    "benchmark_sustained_performance",
     "collect_experience",
     "collect_observational_data",
     "convert_to_jax_batch",
@@ -66,10 +71,13 @@ __all__ = [
     "create_test_model",
     "create_training_batch",
     "generate_scm_for_difficulty",
+    "grpo_with_jax_surrogate",
     "kl_divergence_loss",
     "kl_divergence_loss_jax",
+    "measure_compilation_speedup",
     "mixed_precision",
     "monitor_memory_usage",
+    "optimized_progressive_learning",
     "predict_parent_posterior",
     "prepare_static_args",
     "restore_static_args",

@@ -1,13 +1,16 @@
 """Problems by difficulty: random models, and their samples as examples labeled by the
-exact expert; with the small model and batch that the guide tests its step on.
+exact expert; training from easy to hard; and the small model and batch that the guide
+tests its step on.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, NamedTuple, overload
 
 import jax
 import numpy as np
+import optax
 from jaxtyping import PyTree
 
 from acbo.named.model import NamedSCM, create_linear_scm, get_parents
@@ -16,12 +19,14 @@ from acbo.named.samples import Sample, sample_from_scm
 from acbo.named.tables import samples_to_avici_format
 from acbo.posterior.distribution import create_parent_set_posterior
 from acbo.posterior.exact import MAX_VARIABLES, exact_parent_posterior
+from acbo.surrogate.losses import kl_divergence_loss
 from acbo.training.examples import FLAG, TrainingBatch, TrainingExample
 from acbo.training.parent_set_model import (
     ParentSetModel,
     SurrogateTrainingConfig,
     create_parent_set_model,
 )
+from acbo.training.steps import create_jax_surrogate_train_step
 from acbo.types import INTERVENED, TARGET, VALUE, check_known
 
 
@@ -169,6 +174,35 @@ def _example_of(
         accuracy = expert.parent_set_probs.get(frozenset(notes["true_parents"]), 0.0)
     difficulty = classify_difficulty(len(names), accuracy)
     return TrainingExample(x, target, names, expert, accuracy, info, difficulty)
+
+
+def optimized_progressive_learning(
+    scms: Sequence[NamedSCM], config: SurrogateTrainingConfig, seed: int = 0
+) -> tuple[PyTree, dict[str, dict[str, Any]]]:
+    """Train on easy, then medium, then hard models with one compiled step.
+
+    The difficulty of a model is that of its size; a difficulty without any gets a
+    random one. Return the parameters and, by difficulty, seconds and losses.
+    """
+    model = create_parent_set_model(config.get_model_kwargs())
+    optimizer = optax.adam(config.learning_rate)
+    step = create_jax_surrogate_train_step(model, optimizer, kl_divergence_loss, config)
+    key = jax.random.key(seed)
+    params = model.init(key)
+    opt_state, history = step.start(params), {}
+    for place, name in enumerate(DIFFICULTIES):
+        start = perf_counter()
+        given = [scm for scm in scms if classify_difficulty(len(scm.names)) == name]
+        chosen = given or [generate_scm_for_difficulty(name, seed)]
+        samples = [collect_observational_data(scm, seed=seed) for scm in chosen]
+        batch = TrainingBatch([_example_of(each, None) for each in samples])
+        losses = []
+        for epoch in range(config.max_epochs):
+            draw = jax.random.fold_in(key, place * config.max_epochs + epoch)
+            params, opt_state, metrics = step(params, opt_state, batch, draw)
+            losses.append(metrics["total_loss"])
+        history[name] = {"seconds": perf_counter() - start, "losses": losses}
+    return params, history
 
 
 test_config = SurrogateTrainingConfig(

@@ -284,6 +284,31 @@ class TrainingBatchJAX:
         """Return arrays and masks of the batch: all that compiled code sees of it."""
         return encode_batch(*self.as_args())
 
+    @property
+    def row_mask(self) -> Bool[Array, "B N"]:
+        """Return which rows are data."""
+        return self.arrays.example.row_mask
+
+    @property
+    def var_mask(self) -> Bool[Array, "B d"]:
+        """Return which columns are variables."""
+        return self.arrays.example.var_mask
+
+    @property
+    def set_mask(self) -> Bool[Array, "B K"]:
+        """Return which sets are candidates."""
+        return self.arrays.example.set_mask
+
+    @property
+    def target_idx(self) -> Int[Array, " B"]:
+        """Return the column of each target."""
+        return self.arrays.example.target_idx
+
+    @property
+    def membership(self) -> Bool[Array, "B K d"]:
+        """Return which variables each candidate set holds."""
+        return self.arrays.example.membership
+
 
 def convert_to_jax_batch(batch: TrainingBatch) -> TrainingBatchJAX:
     """Pad to the bucket and line the experts up with the enumeration of sets."""

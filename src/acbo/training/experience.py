@@ -10,16 +10,22 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from acbo.graphs import bucket_parent_sets
 from acbo.policy.environment import Episode, ExperimentEnvironment
 from acbo.policy.model import PolicyNetwork
+from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateNetwork
 from acbo.training.examples import BatchArrays, Example
-from acbo.training.parent_set_model import SetReader
+from acbo.training.parent_set_model import (
+    SetReader,
+    SurrogateTrainingConfig,
+    create_parent_set_model,
+)
 from acbo.training.policy import PolicyRecipe, start_policy, update_policy
-from acbo.training.steps import TrainStep
+from acbo.training.steps import TrainStep, create_jax_surrogate_train_step
 from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn import GRPOState
@@ -101,6 +107,34 @@ def update_policy_grpo(
     """Take one GRPO update: a group of episodes from each trajectory's start."""
     policy = jax.tree.map(strong, trajectories.policy)
     return _compiled_improve(_network(surrogate_params), policy)
+
+
+def grpo_with_jax_surrogate(
+    grpo_config: Any,
+    surrogate_config: SurrogateTrainingConfig,
+    recipe: PolicyRecipe | None = None,
+    seed: int = 0,
+) -> tuple[PolicyParams, PyTree]:
+    """Train surrogate and policy in turns for `grpo_config.total_steps` rounds of
+    experience, and return the parameters of both.
+
+    For long runs, `jaxrig causal train joint` saves, resumes and reports.
+    """
+    model = create_parent_set_model(surrogate_config.get_model_kwargs())
+    optimizer = optax.adam(surrogate_config.learning_rate)
+    given = model, optimizer, kl_divergence_loss, surrogate_config
+    step, key = create_jax_surrogate_train_step(*given), jax.random.key(seed)
+    params = model.init(named_key(key, "surrogate"))
+    chosen = (recipe or PolicyRecipe(), params, None, model.max_parent_size)
+    policy = start_policy_params(named_key(key, "policy"), *chosen)
+    trajectories = collect_experience(policy, params)
+    data = SurrogateData(params, trajectories.data, named_key(key, "dropout"))
+    for _ in range(grpo_config.total_steps):
+        params = update_surrogate_jax(step, data)
+        policy = update_policy_grpo(params, trajectories)
+        trajectories = collect_experience(policy, params)
+        data.batch = trajectories.data
+    return policy, params
 
 
 def label_history(episode: Episode, max_parents: int) -> BatchArrays:

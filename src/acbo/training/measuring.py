@@ -1,12 +1,47 @@
-"""The guide's tools: memory of a step, and names as hashable static arguments."""
+"""The guide's tools: what a step costs (compiling, running, memory), and names as
+hashable static arguments.
+"""
 
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import jax
 
 from jaxrig.memory import device_memory
+from jaxrig.timing import compare
+
+
+def measure_compilation_speedup(
+    jax_train_step: Callable[..., Any], *args: Any
+) -> tuple[float, Any, Any]:
+    """Return the seconds of the first call over those of the second, and both results.
+
+    The ratio says what compiling costs in runs. It is not a speed-up over anything that
+    does the same work: `benchmark_sustained_performance` measures that.
+    """
+    results, seconds = [], []
+    for _ in range(2):
+        start = perf_counter()
+        results.append(jax.block_until_ready(jax_train_step(*args)))
+        seconds.append(perf_counter() - start)
+    return seconds[0] / seconds[1], results[0], results[1]
+
+
+def benchmark_sustained_performance(
+    jax_step: Callable[..., Any],
+    regular_step: Callable[..., Any],
+    args: Sequence[Any],
+    n_runs: int = 10,
+) -> float:
+    """Return seconds of the regular step over those of the compiled one, both warm.
+
+    Medians over runs in turns, so that a busy moment hits both alike.
+    """
+    both = {"jax": lambda: jax_step(*args), "regular": lambda: regular_step(*args)}
+    times = compare(both, repeats=n_runs)
+    return times["regular"].median / times["jax"].median
 
 
 class _MemoryUse(NamedTuple):

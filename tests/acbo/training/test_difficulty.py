@@ -1,5 +1,7 @@
 """Oracle: the table of difficulties, the model of the samples, the guide's sizes."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from acbo.training.difficulty import (
     create_test_model,
     create_training_batch,
     generate_scm_for_difficulty,
+    optimized_progressive_learning,
     test_config,
 )
 from acbo.training.examples import convert_to_jax_batch
@@ -106,3 +109,13 @@ def test_the_model_is_the_one_of_its_settings():
 )
 def test_difficulty_of_an_example(nodes, accuracy, wanted):
     assert classify_difficulty(nodes, accuracy) == wanted
+
+
+@pytest.mark.slow
+def test_training_goes_from_easy_to_hard():
+    config = replace(test_config, max_epochs=30)
+    _, history = optimized_progressive_learning([], config)
+    assert list(history) == ["easy", "medium", "hard"]
+    for found in history.values():
+        assert len(found["losses"]) == 30
+        assert found["losses"][-1] < found["losses"][0]

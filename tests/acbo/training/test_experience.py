@@ -1,5 +1,7 @@
 """Oracle: the truth of the models that were played on, and models written by hand."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from acbo.training import create_jax_surrogate_train_step, kl_divergence_loss
 from acbo.training.experience import (
     SurrogateData,
     collect_experience,
+    grpo_with_jax_surrogate,
     label_history,
     update_policy_grpo,
     update_surrogate_jax,
@@ -99,3 +102,16 @@ def test_a_set_too_large_is_shared_out():
     sets, probs = label(e03=1.0, e13=1.0, e23=2.0)
     assert sets == [[0, 1], [0, 2], [1, 2]]
     np.testing.assert_allclose(probs, 1 / 3, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_surrogate_and_policy_learn_in_turns():
+    config = SurrogateTrainingConfig(model_hidden_dim=16, model_n_layers=1)
+    rounds = SimpleNamespace(total_steps=2)
+    policy, trained = grpo_with_jax_surrogate(rounds, config, RECIPE)
+    untrained = grpo_with_jax_surrogate(SimpleNamespace(total_steps=0), config, RECIPE)
+    assert int(policy.state.updates) == 2
+    moved = jax.tree.map(
+        lambda a, b: float(jnp.abs(a - b).max()), trained, untrained[1]
+    )
+    assert max(jax.tree.leaves(moved)) > 0

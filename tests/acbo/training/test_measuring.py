@@ -1,6 +1,8 @@
 """Oracle: functions whose cost is known, and the guide's own conversions."""
 
 import tracemalloc
+from functools import partial
+from time import sleep
 
 import jax.numpy as jnp
 import pytest
@@ -9,10 +11,36 @@ from hypothesis import strategies as st
 
 from acbo.training import mixed_precision
 from acbo.training.measuring import (
+    benchmark_sustained_performance,
+    measure_compilation_speedup,
     monitor_memory_usage,
     prepare_static_args,
     restore_static_args,
 )
+
+
+def test_the_first_call_is_compared_with_the_second():
+    seconds = iter((0.2, 0.0))
+
+    def step(x):
+        sleep(next(seconds))
+        return x + 1
+
+    ratio, first, second = measure_compilation_speedup(step, 2)
+    assert (first, second) == (3, 3)
+    assert ratio > 1
+
+
+def test_sustained_calls_are_compared_warm():
+    calls = {"jax": 0, "regular": 0}
+
+    def counted(name):
+        calls[name] += 1
+        sleep(0.01 if name == "regular" else 0)
+
+    steps = (partial(counted, name) for name in calls)
+    assert benchmark_sustained_performance(*steps, (), n_runs=3) > 1
+    assert calls["jax"] == calls["regular"] > 3
 
 
 def test_memory_of_heap_and_device():
