@@ -5,7 +5,6 @@ import pytest
 
 from jaxarc import benchmarks
 from jaxarc.benchmarks import (
-    BENCHMARKS,
     made_up_tasks,
     make_benchmarks,
     small_environment,
@@ -64,7 +63,3 @@ def test_made_up_tasks_are_distinct_and_repeatable():
     assert len(np.unique(grids, axis=0)) == 32
     again = np.asarray(made_up_tasks().input_grids_examples)[:, 0].reshape(32, -1)
     np.testing.assert_array_equal(grids, again)
-
-
-def test_names_are_those_of_the_front_door():
-    assert [b.name for b in BENCHMARKS] == list(CASES)

@@ -9,11 +9,9 @@ import typer
 from typer.testing import CliRunner
 
 from jaxarc.cli import app
-from jaxarc.cli.play import count_steps
 from jaxarc.cli.tasks import check_picture
 from jaxarc.tasks import splits
 from jaxarc.tasks.download import DatasetDownloader, Remote
-from jaxrig.console import WIDE, make_console
 
 COMMANDS = (
     *("list", "show", "play", "rollout", "train", "eval"),
@@ -187,19 +185,11 @@ def test_an_unknown_data_set_is_refused(fetch):
     assert fetch("nothing").exit_code == 2
 
 
-def test_a_pipe_is_wide():
-    assert make_console().width == WIDE
-
-
 def test_the_name_of_a_picture_says_its_format(tmp_path):
     check_picture(None)
     check_picture(tmp_path / "a.SVG")
     with pytest.raises(typer.BadParameter, match=r"a\.txt does not end in \.svg"):
         check_picture(tmp_path / "a.txt")
-
-
-def test_steps_are_counted_in_words():
-    assert [count_steps(n) for n in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
 
 
 def test_looking_at_tasks_does_not_load_jax():

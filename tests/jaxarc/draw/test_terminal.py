@@ -90,10 +90,6 @@ def test_column_numbers_of_two_digits_stay_apart(double_width):
     assert row == "0" + " " + gap + gap.join("55555")
 
 
-def test_an_empty_grid_says_so():
-    assert "empty" in shown(grid_panel(np.full((2, 2), -1)))
-
-
 def test_titles_are_not_markup(capsys):
     assert log_grid_to_console(GRID, title="[bold]x[/bold]") is None
     assert "[bold]x[/bold] (3x3)" in capsys.readouterr().out

@@ -7,7 +7,6 @@ import pytest
 
 from jaxarc.envs.spaces import (
     Bounded,
-    DictSpace,
     Discrete,
     MultiBinary,
     action_space,
@@ -81,8 +80,3 @@ def test_dictionaries_need_exactly_their_names():
     assert not space.contains(fine | {"more": 1})
     assert not space.contains(fine | {"operation": 42})
     assert not space.contains(3)
-
-
-def test_equal_spaces_are_one_key():
-    assert len({action_space(42, 2, 2), action_space(42, 2, 2)}) == 1
-    assert DictSpace((("a", Discrete(2)),)) != DictSpace((("a", Discrete(3)),))

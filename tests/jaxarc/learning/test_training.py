@@ -26,7 +26,6 @@ from jaxarc.learning.training import (
     save_config,
     train_agent,
 )
-from jaxarc.ops.operations import get_operation_name
 from jaxrig.learn import PPOConfig
 
 pytestmark = pytest.mark.slow  # many programs to compile
@@ -55,11 +54,6 @@ def _equal(one, other):
     if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
         one, other = jax.random.key_data(one), jax.random.key_data(other)
     return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=False)
-
-
-def test_painting_is_every_color_and_a_size():
-    names = [get_operation_name(operation) for operation in PAINTING]
-    assert names == [f"Fill {color}" for color in range(10)] + ["Resize"]
 
 
 @pytest.mark.parametrize(
