@@ -181,7 +181,7 @@ def paths(graph):
 @pytest.mark.parametrize("tree", TREES)
 def test_paths_of_a_tree_by_enumeration(tree):
     probs, every = graphs(tree)
-    expected = sum(weight * paths(graph)[:, TARGET] for graph, weight in every)
+    expected = np.sum([w * paths(graph)[:, TARGET] for graph, w in every], axis=0)
     expected[TARGET] = 0
     found = REACH(probs, jnp.asarray(TARGET))
     np.testing.assert_allclose(found, expected, atol=1e-6)
@@ -199,7 +199,8 @@ def test_what_confounds_by_enumeration():
     """0 causes 1 and the target 2, 1 causes 2, and 2 causes 3: each edge perhaps."""
     chances = {(0, 1): 0.5, (0, 2): 0.7, (1, 2): 0.4, (2, 3): 0.8}
     probs, every = graphs(chances)
-    expected = sum(w * np.array([clear(g, i) for i in range(D)]) for g, w in every)
+    each = [[w * clear(graph, i) for i in range(D)] for graph, w in every]
+    expected = np.sum(each, axis=0)
     found = np.asarray(jax.jit(unconfounded_probs)(probs, jnp.asarray(TARGET)))
     others = [0, 1, 3]
     np.testing.assert_allclose(found[others], expected[others], atol=1e-6)
