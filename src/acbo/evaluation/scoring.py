@@ -3,10 +3,6 @@
 A predictor has `predict(values, intervened, row_mask, var_mask, target)`, which gives
 parent probabilities [d] and None or, for beliefs over whole sets, a pair of log
 probabilities [K] and members [K, d]. A proposer has `propose`; see `acbo.environment`.
-
-Metrics take variables or steps on the last axis; `mask` leaves out the target and
-padding. Where a ratio has nothing below the line, precision, recall and F1 are 0 and
-the areas under curves are NaN, so that they drop out of means.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,6 +14,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.environment import as_intervention, first_history, run_episode
+from acbo.evaluation.metrics import (
+    PARENT_SCORES,
+    SMALLEST,
+    Reliability,
+    best_so_far,
+    cumulative_regret,
+    parent_selection_rate,
+    reliability,
+    simple_regret,
+)
 from acbo.history import History
 from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.random_models import SCMConfig, random_scm
@@ -25,187 +31,6 @@ from acbo.scm import SCM
 from acbo.surrogate.encode import VARIABLE_BUCKETS, variable_bucket
 from acbo.types import check_direction, lower_is_better
 from jaxrig.keys import Keys, batch_keys, named_key
-
-SMALLEST = 1e-7  # the least probability taken a logarithm of
-
-Probs = Float[Array, "*batch d"]
-Flags = Bool[Array, "*batch d"]
-Score = Float[Array, "*batch"]
-
-
-def _count(flags: Bool[Array, "*batch d"]) -> Float[Array, "*batch"]:
-    return flags.sum(-1).astype(jnp.float32)
-
-
-def _ratio(above: Array, below: Array) -> Array:
-    return jnp.where(below > 0, above / jnp.maximum(below, 1e-30), 0.0)
-
-
-def precision(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
-) -> Score:
-    """Return the share of predicted parents that are true parents."""
-    called = (probs > threshold) & mask
-    return _ratio(_count(called & parents), _count(called))
-
-
-def recall(probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5) -> Score:
-    """Return the share of true parents that are predicted."""
-    called = (probs > threshold) & mask
-    return _ratio(_count(called & parents), _count(parents & mask))
-
-
-def parent_f1(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
-) -> Score:
-    """Return the harmonic mean of precision and recall at the threshold."""
-    called = (probs > threshold) & mask
-    total = _count(called) + _count(parents & mask)
-    return _ratio(2.0 * _count(called & parents), total)
-
-
-def _at_least(probs: Probs, mask: Flags) -> Bool[Array, "*batch d d"]:
-    """Return at [.., i, j] whether j exists and scores at least as high as i."""
-    # Comparisons instead of a sort: equal scores share one threshold by themselves.
-    return (probs[..., None, :] >= probs[..., :, None]) & mask[..., None, :]
-
-
-def auprc(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return the average precision, ties at one threshold; NaN without parents."""
-    true = parents & mask
-    reached = _at_least(probs, mask)
-    hits = _count(reached & true[..., None, :])
-    at_rank = jnp.where(true, _ratio(hits, _count(reached)), 0.0)
-    found = _count(true)
-    return jnp.where(found > 0, _ratio(at_rank.sum(-1), found), jnp.nan)
-
-
-def auroc(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return the probability that a parent scores above a non-parent, ties counted
-    half. NaN unless both kinds exist.
-    """
-    true, false = parents & mask, ~parents & mask
-    # The Mann-Whitney statistic over all pairs: no sort to compile, and ties are easy.
-    mine, other = probs[..., :, None], probs[..., None, :]
-    above = jnp.where(mine > other, 1.0, jnp.where(mine == other, 0.5, 0.0))
-    pairs = true[..., :, None] & false[..., None, :]
-    count = pairs.sum((-2, -1)).astype(jnp.float32)
-    won = jnp.where(pairs, above, 0.0).sum((-2, -1))
-    return jnp.where(count > 0, _ratio(won, count), jnp.nan)
-
-
-def shd(
-    predicted: Bool[Array, "*batch d d"],
-    adjacency: Bool[Array, "*batch d d"],
-    mask: Bool[Array, "*batch d"],
-) -> Score:
-    """Return the structural Hamming distance; a reversed edge counts twice."""
-    both = mask[..., :, None] & mask[..., None, :]
-    return ((predicted != adjacency) & both).sum((-2, -1)).astype(jnp.float32)
-
-
-def parent_shd(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
-) -> Score:
-    """Return the structural Hamming distance of the target's own column."""
-    return _count(((probs > threshold) != parents) & mask)
-
-
-def exact_set(
-    probs: Probs, parents: Flags, mask: Flags, threshold: float = 0.5
-) -> Score:
-    """Return 1 where the predicted parent set is the true one, else 0."""
-    return (parent_shd(probs, parents, mask, threshold) == 0).astype(jnp.float32)
-
-
-def log_loss(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return the mean negative log probability of each variable's truth, in nats."""
-    each = -jnp.log(jnp.maximum(jnp.where(parents, probs, 1.0 - probs), SMALLEST))
-    return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
-
-
-def brier(probs: Probs, parents: Flags, mask: Flags) -> Score:
-    """Return the mean squared error of the parent probabilities."""
-    each = jnp.square(probs - parents.astype(probs.dtype))
-    return _ratio(jnp.where(mask, each, 0.0).sum(-1), _count(mask))
-
-
-def best_so_far(
-    outcomes: Float[Array, "*batch steps"], direction: str = "MINIMIZE"
-) -> Float[Array, "*batch steps"]:
-    """Return the best outcome up to each step."""
-    sign = lower_is_better(direction)
-    return sign * jax.lax.cummin(sign * outcomes, axis=outcomes.ndim - 1)
-
-
-def simple_regret(
-    outcomes: Float[Array, "*batch steps"],
-    optimum: Float[Array, "*batch"],
-    direction: str = "MINIMIZE",
-) -> Float[Array, "*batch steps"]:
-    """Return how far the best outcome up to each step is from the optimum."""
-    gap = best_so_far(outcomes, direction) - optimum[..., None]
-    return lower_is_better(direction) * gap
-
-
-def cumulative_regret(
-    outcomes: Float[Array, "*batch steps"],
-    optimum: Float[Array, "*batch"],
-    direction: str = "MINIMIZE",
-) -> Float[Array, "*batch steps"]:
-    """Return the summed distance of all outcomes up to each step from the optimum."""
-    gap = lower_is_better(direction) * (outcomes - optimum[..., None])
-    return jnp.cumsum(gap, axis=-1)
-
-
-def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -> Score:
-    """Return the share of true parents among all variables that were set."""
-    count = lambda flags: flags.sum((-2, -1)).astype(jnp.float32)
-    return count(done & parents[..., None, :]) / jnp.maximum(count(done), 1.0)
-
-
-class Reliability(eqx.Module):
-    """Sums over equally wide bins of predicted probability, lowest bin first."""
-
-    count: Float[Array, "*batch bins"]
-    predicted: Float[Array, "*batch bins"]  # sum of probabilities
-    happened: Float[Array, "*batch bins"]  # number of true labels
-
-    @property
-    def error(self) -> Float[Array, "*batch"]:
-        """Return the expected calibration error: the mean gap, weighted by count."""
-        gap = jnp.abs(self.predicted - self.happened).sum(-1)
-        return gap / jnp.maximum(self.count.sum(-1), 1.0)
-
-
-def reliability(
-    probs: Float[Array, "*n"],
-    labels: Bool[Array, "*n"],
-    mask: Bool[Array, "*n"],
-    bins: int = 10,
-) -> Reliability:
-    """Return the reliability curve of probabilities of binary events, all pooled."""
-    place = jnp.clip((probs * bins).astype(jnp.int32), 0, bins - 1)
-    inside = (place.reshape(-1, 1) == jnp.arange(bins)[None]) & mask.reshape(-1, 1)
-    weight = inside.astype(probs.dtype)
-    return Reliability(
-        weight.sum(0),
-        probs.reshape(-1) @ weight,
-        labels.reshape(-1).astype(probs.dtype) @ weight,
-    )
-
-
-PARENT_SCORES = {
-    "f1": parent_f1,
-    "precision": precision,
-    "recall": recall,
-    "auprc": auprc,
-    "auroc": auroc,
-    "log_loss": log_loss,
-    "brier": brier,
-    "shd": parent_shd,
-    "exact_set": exact_set,
-}
 
 
 class Scores(eqx.Module):

@@ -4,7 +4,9 @@ from jaxrig.learn.grpo import (
     GRPOConfig,
     GRPOState,
     GRPOUpdate,
+    grpo_advantages,
     grpo_init,
+    grpo_loss,
     grpo_update,
 )
 from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
@@ -31,7 +33,9 @@ __all__ = [
     "PPOState",
     "Policy",
     "Step",
+    "grpo_advantages",
     "grpo_init",
+    "grpo_loss",
     "grpo_update",
     "ppo_init",
     "ppo_update",

@@ -150,7 +150,7 @@ def grpo_advantages(
     return standardize(rewards, axis=-1, scale=scale)
 
 
-def grpo_loss(
+def grpo_terms(
     new_logp: Float[Array, "*n"],
     old_logp: Float[Array, "*n"],
     advantages: Float[Array, "*n"],
@@ -161,7 +161,8 @@ def grpo_loss(
     kl_coeff: float = 0.0,
     counts: Bool[Array, "*n"] | None = None,
 ) -> Losses:
-    """Return the loss of GRPO and its terms, after Shao et al. 2024 (arXiv:2402.03300):
+    """Return the loss of GRPO with its terms, after Shao et al. 2024
+    (arXiv:2402.03300):
 
     L = -mean(min(rA, clip(r, 1-e, 1+e)A)) - c_H mean(H) + b max(0, KL - 0.01),
     with r = exp(new_logp - old_logp) and KL = mean(old_logp - new_logp), as means over
@@ -179,6 +180,18 @@ def grpo_loss(
     penalty = kl_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
     total = policy_loss + entropy_loss + penalty
     return Losses(total, policy_loss, entropy_loss, penalty, mean_entropy, approx_kl)
+
+
+def grpo_loss(
+    new_logp: Float[Array, "*n"],
+    old_logp: Float[Array, "*n"],
+    advantages: Float[Array, "*n"],
+    entropy: Float[Array, "*n"],
+    **coefficients: Any,
+) -> Float[Array, ""]:
+    """Return the loss of GRPO alone; `grpo_terms` names the coefficients."""
+    terms = grpo_terms(new_logp, old_logp, advantages, entropy, **coefficients)
+    return terms.total_loss
 
 
 def grpo_init(
@@ -318,7 +331,7 @@ def _loss(
         new, old = join(new, then.log_prob), join(old, drawn.log_prob)
         entropy, counts = join(entropy, then.entropy), join(counts, later.counts)
         advantage = jnp.broadcast_to(advantage[..., None], new.shape)
-    losses = grpo_loss(
+    losses = grpo_terms(
         *(new, old, advantage, entropy),
         clip=config.clip_ratio,
         entropy_coeff=config.entropy_coeff,

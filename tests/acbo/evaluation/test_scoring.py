@@ -5,11 +5,11 @@ import pytest
 
 from acbo.environment import Action
 from acbo.evaluation import scoring
+from acbo.evaluation.metrics import reliability
 from acbo.evaluation.scoring import (
     Protocol,
     Task,
     find_optimum,
-    reliability,
     score_episode,
     score_parents,
 )

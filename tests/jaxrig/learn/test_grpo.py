@@ -17,6 +17,7 @@ from jaxrig.learn.grpo import (
     grpo_advantages,
     grpo_init,
     grpo_loss,
+    grpo_terms,
     grpo_update,
     sample_group,
 )
@@ -59,7 +60,7 @@ def test_loss_by_hand():
     old = np.log([0.2, 0.4, 0.3])
     given = (old + np.log(ratio), old, advantage, np.asarray([0.5, 0.7, 0.9]))
     arrays = [jnp.asarray(x, jnp.float32) for x in given]
-    found = grpo_loss(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
+    found = grpo_terms(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
     kl = -(np.log(1.5) + np.log(0.5)) / 3
     np.testing.assert_allclose(found.policy_loss, -(1.2 - 0.8 + 2.0) / 3, rtol=1e-5)
     np.testing.assert_allclose(found.entropy_loss, -0.07, rtol=1e-5)
@@ -69,18 +70,18 @@ def test_loss_by_hand():
     np.testing.assert_allclose(found.total_loss, total, rtol=1e-5)
     # Wider: 1.5 counts as 1.4; 0.5 counts as 0.6, since its advantage is negative.
     wide = -(1.4 - 0.6 + 2.0) / 3 - 0.01 * 0.7
-    loss = grpo_loss(*arrays, clip=0.4).total_loss
+    loss = grpo_loss(*arrays, clip=0.4)
     np.testing.assert_allclose(loss, wide, rtol=1e-5)
 
 
 def test_small_drift_costs_nothing():
     one = jnp.ones(4)
-    drift = lambda by: grpo_loss(-one, -one + by, one, one, kl_coeff=5.0).kl_penalty
+    drift = lambda by: grpo_terms(-one, -one + by, one, one, kl_coeff=5.0).kl_penalty
     assert float(drift(0.009)) == 0.0
     assert float(drift(0.02)) > 0.0
 
 
-masked_loss = jax.jit(functools.partial(grpo_loss, kl_coeff=0.5))
+masked_loss = jax.jit(functools.partial(grpo_terms, kl_coeff=0.5))
 
 
 @settings(max_examples=30)
