@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acbo.environment import Action
-from acbo.evaluation import scoring
+from acbo.evaluation import metrics
 from acbo.evaluation.metrics import reliability
 from acbo.evaluation.scoring import (
     Protocol,
@@ -176,28 +176,28 @@ PAIRS = [
 
 @pytest.mark.parametrize(("name", "naive"), PAIRS, ids=[name for name, _ in PAIRS])
 def test_metric_matches_its_definition(name, naive):
-    found = jax.jit(jax.vmap(getattr(scoring, name)))(*STACKED)
+    found = jax.jit(jax.vmap(getattr(metrics, name)))(*STACKED)
     expected = [naive(*each) for each in CASES]
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-5)
-    np.testing.assert_array_equal(found, getattr(scoring, name)(*STACKED))
+    np.testing.assert_array_equal(found, getattr(metrics, name)(*STACKED))
 
 
 def test_a_reversed_edge_counts_twice_and_padding_not_at_all():
     true = jnp.zeros((3, 3), bool).at[0, 1].set(True)
     turned = true.T.at[0, 2].set(True)
     mask = jnp.array([True, True, False])
-    assert scoring.shd(turned, true, mask) == 2
-    assert scoring.shd(turned, true, jnp.ones(3, bool)) == 3
+    assert metrics.shd(turned, true, mask) == 2
+    assert metrics.shd(turned, true, jnp.ones(3, bool)) == 3
 
 
 @pytest.mark.parametrize(("direction", "sign"), [("MINIMIZE", 1), ("MAXIMIZE", -1)])
 def test_regret_counts_from_the_best_so_far(direction, sign):
     outcomes, optimum = jnp.array([[3.0, 1.0, 2.0]]) * sign, jnp.array([0.5]) * sign
-    best = scoring.best_so_far(outcomes, direction)
+    best = metrics.best_so_far(outcomes, direction)
     assert (sign * best).tolist() == [[3.0, 1.0, 1.0]]
-    regret = scoring.simple_regret(outcomes, optimum, direction)
+    regret = metrics.simple_regret(outcomes, optimum, direction)
     assert regret.tolist() == [[2.5, 0.5, 0.5]]
-    total = scoring.cumulative_regret(outcomes, optimum, direction)
+    total = metrics.cumulative_regret(outcomes, optimum, direction)
     assert total.tolist() == [[2.5, 3.0, 4.5]]
 
 
@@ -205,9 +205,9 @@ def test_parent_selection_rate():
     parents = jnp.array([[True, False, True], [False, False, True]])
     chosen = jnp.array([[0, 1, 2, 2], [0, 1, 1, 2]])
     single = chosen[..., None] == jnp.arange(3)[None, None]
-    assert scoring.parent_selection_rate(single, parents).tolist() == [0.75, 0.25]
+    assert metrics.parent_selection_rate(single, parents).tolist() == [0.75, 0.25]
     pairs = single | jnp.array([False, False, True])[None, None]
-    found = scoring.parent_selection_rate(pairs, parents)
+    found = metrics.parent_selection_rate(pairs, parents)
     np.testing.assert_allclose(found, [5 / 6, 4 / 7], rtol=1e-6)
 
 
