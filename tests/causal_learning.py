@@ -1,7 +1,7 @@
 """Recipes small enough to compile in tests."""
 
-from acbo.policy.environment import EpisodeConfig
 from acbo.policy.model import PolicyConfig
+from acbo.policy.rl_environment import EpisodeConfig
 from acbo.random_models import DataConfig, SCMConfig
 from acbo.surrogate.model import SurrogateConfig
 from acbo.training.policy import PolicyRecipe

@@ -13,7 +13,7 @@ from jaxrig.checkpoint import CheckpointManager
 from jaxrig.learn.train import JsonLines, train
 
 UPDATES = 30
-WATCHED = ("learn/train.py", "checkpoint.py", "atomic.py", "container.py")
+WATCHED = ("learn/train.py", "checkpoint.py", "atomic.py", "file_format.py")
 
 
 def run(folder: Path, save_every: int, save_seconds: float, kill_at: int | None):

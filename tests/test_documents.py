@@ -27,7 +27,7 @@ from documents import (
 )
 from documents_page import PAGE, tables
 from jaxarc.config.outputs import DebugConfig, VisualizationConfig
-from jaxarc.config.whole import read_yaml
+from jaxarc.config.root import read_yaml
 
 ROOT = Path(__file__).parent.parent
 GUIDES = {**documents_arc.GUIDES, **documents_causal.GUIDES, **documents_trace.GUIDES}

@@ -5,7 +5,7 @@ Names are loaded on first use, so that `import acbo` costs next to nothing.
 
 from typing import TYPE_CHECKING
 
-from jaxrig.lazy import lazy_attributes
+from jaxrig.lazy_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from acbo import acquisition, baselines, evaluation, problems, training

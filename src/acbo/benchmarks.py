@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from acbo.graphs import enumerate_possible_parent_sets
-from acbo.policy.environment import EpisodeConfig
+from acbo.policy.rl_environment import EpisodeConfig
 from acbo.posterior.distribution import create_parent_set_posterior
 from acbo.posterior.exact import exact_parent_posterior
 from acbo.random_models import DataConfig

@@ -6,7 +6,7 @@ Names are loaded on first use, so that commands import only what they need.
 from typing import TYPE_CHECKING
 
 from jaxrig import __version__
-from jaxrig.lazy import lazy_attributes
+from jaxrig.lazy_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from jaxarc import config as config

@@ -1,4 +1,4 @@
-"""Arithmetic on grids of bits (`jaxarc.planes`), compiled: shifts, masks, turns.
+"""Arithmetic on grids of bits (`jaxarc.bit_planes`), compiled: shifts, masks, turns.
 
 Every function works on any number of leading axes unless it says otherwise.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt
 
 # All that is known of bits under one name, `bits`.
-from jaxarc.planes import (  # noqa: F401
+from jaxarc.bit_planes import (  # noqa: F401
     LARGEST_SIDE,
     PADDING,
     PLANES,

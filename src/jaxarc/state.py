@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc import bits
-from jaxarc.changes import changed_parts
 from jaxarc.config import JaxArcConfig
 from jaxarc.episode import (
     METADATA_FIELDS,
@@ -27,6 +26,7 @@ from jaxarc.episode import (
 )
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.saving import read_state, write_state
+from jaxarc.state_changes import changed_parts
 from jaxarc.types import JaxArcTask, measure
 
 

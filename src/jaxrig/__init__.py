@@ -6,7 +6,7 @@ Names are loaded on first use, so that the command line starts without JAX.
 
 from typing import TYPE_CHECKING
 
-from jaxrig.lazy import lazy_attributes
+from jaxrig.lazy_imports import lazy_attributes
 from jaxrig.machine import __version__
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jaxrig.callbacks import callback_statistics, host_callback
     from jaxrig.checkpoint import CheckpointManager, load_tree, save_tree
     from jaxrig.checks import CheckError, check, error_mode
-    from jaxrig.compilation import record_compilations
+    from jaxrig.compile_cache import record_compilations
     from jaxrig.compile_guard import RetraceError, adaptive, compile_once
     from jaxrig.keys import batch_keys
     from jaxrig.memory import compiled_memory, host_memory, tree_bytes

@@ -13,9 +13,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 import numpy as np
 
-from jaxrig import container
+from jaxrig import file_format
 from jaxrig.atomic import atomic_write, remove_leftovers
-from jaxrig.container import (
+from jaxrig.dtypes import is_key
+from jaxrig.file_format import (
     SCALARS,
     ContainerError,
     Entry,
@@ -25,7 +26,6 @@ from jaxrig.container import (
     pack_scalar,
     unpack_scalar,
 )
-from jaxrig.dtypes import is_key
 from jaxrig.machine import package_versions
 from jaxrig.settings import nearest
 from jaxrig.sharding import gather, is_main, wait_for_all
@@ -177,7 +177,7 @@ def save_tree(
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
-        container.write_container(file, meta, arrays, fetch=_fetch)
+        file_format.write_container(file, meta, arrays, fetch=_fetch)
     return path
 
 
@@ -200,7 +200,7 @@ def load_tree(path: str | os.PathLike[str], like: Any) -> Any:
             )
         _warn_of_other_code(saved.code, leaves, str(path))
         found: dict[str, Any] = dict(saved.scalars)
-        for name, value in container.read_arrays(file, header, str(path)):
+        for name, value in file_format.read_arrays(file, header, str(path)):
             found[name] = _place(value, leaves[name])
     return structure.unflatten(found.get(name, leaf) for name, leaf in leaves.items())
 
@@ -273,7 +273,7 @@ def _fetch(array: Any) -> np.ndarray:
 
 
 def _read(file: io.BufferedIOBase, where: str) -> Header:
-    return container.read_header(file, where, os.fstat(file.fileno()).st_size)
+    return file_format.read_header(file, where, os.fstat(file.fileno()).st_size)
 
 
 def _decode(header: Header, where: str) -> _Saved:

@@ -105,7 +105,7 @@ def configure(
     if not debug:
         sys.excepthook = _show_error
     if not no_cache:
-        from jaxrig.compilation import keep_compilations
+        from jaxrig.compile_cache import keep_compilations
 
         keep_compilations()
 

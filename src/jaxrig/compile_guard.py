@@ -15,7 +15,7 @@ import jax
 from jax.core import Tracer
 
 from jaxrig import checks
-from jaxrig.static import (
+from jaxrig.static_arguments import (
     ARRAY_TYPES,
     Signature,
     StaticLeaf,
@@ -244,7 +244,7 @@ class CompiledOnce(Generic[P, R]):
         return (
             f"{self._name}: {path} is a {leaf.type.__name__}, neither an array nor "
             "hashable, so it can be neither traced nor static. Pass an array, or "
-            "freeze it with jaxrig.static.freeze."
+            "freeze it with jaxrig.static_arguments.freeze."
         )
 
 

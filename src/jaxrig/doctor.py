@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxrig.compilation import cache_folder, record_compilations
+from jaxrig.compile_cache import cache_folder, record_compilations
 from jaxrig.machine import (
     EXTRAS,
     describe_machine,

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 
 from jaxrig.atomic import atomic_write, remove_leftovers
-from jaxrig.container import (
+from jaxrig.file_format import (
     ContainerError,
     decode,
     encode,

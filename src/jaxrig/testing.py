@@ -14,7 +14,7 @@ from jaxtyping import PyTree
 from jaxrig.batching import axis_length
 from jaxrig.compile_guard import RetraceError, compile_once
 from jaxrig.dtypes import is_key
-from jaxrig.static import path_of
+from jaxrig.static_arguments import path_of
 
 
 def assert_trees_close(

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrig.compilation import record_compilations
+from jaxrig.compile_cache import record_compilations
 
 
 @dataclass(frozen=True)

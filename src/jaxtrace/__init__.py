@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from jaxrig import __version__
-from jaxrig.lazy import lazy_attributes
+from jaxrig.lazy_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from jaxtrace.analysis import (

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxrig.settings import Reader, number, text, wrong
-from jaxrig.static import freeze
+from jaxrig.static_arguments import freeze
 from jaxtrace.bounds import AXES, box_bounds
 
 GIB = 1024**3
@@ -89,7 +89,7 @@ def box(value: Any, name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def options(value: Any, name: str) -> Any:
-    """Read any table, made hashable; `jaxrig.static.thaw` gives it back."""
+    """Read any table, made hashable; `jaxrig.static_arguments.thaw` gives it back."""
     return freeze(dict(value) if isinstance(value, Mapping) else value)
 
 

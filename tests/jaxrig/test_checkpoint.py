@@ -25,7 +25,7 @@ from jaxrig.checkpoint import (
     read_header,
     save_tree,
 )
-from jaxrig.container import ContainerError, write_container
+from jaxrig.file_format import ContainerError, write_container
 from jaxrig.testing import assert_trees_close
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxrig import storage
-from jaxrig.container import ContainerError, write_container
+from jaxrig.file_format import ContainerError, write_container
 from jaxrig.storage import MAX_NAME, BlobStore, ByteCache, LazyLoader, size_of
 
 SAMPLE = {

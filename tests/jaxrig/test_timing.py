@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxrig import timing
-from jaxrig.compilation import cache_folder, keep_compilations, record_compilations
+from jaxrig.compile_cache import cache_folder, keep_compilations, record_compilations
 from jaxrig.timing import Timing, compare, measure, time_call
 
 

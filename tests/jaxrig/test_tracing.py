@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrig.compilation import record_compilations
+from jaxrig.compile_cache import record_compilations
 from jaxrig.compile_guard import RetraceError, adaptive, compile_once
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from jaxrig.memory import host_memory
 from jaxrig.settings import whole
-from jaxrig.static import thaw
+from jaxrig.static_arguments import thaw
 from jaxtrace import settings
 from jaxtrace.config import Settings
 from jaxtrace.settings import GIB

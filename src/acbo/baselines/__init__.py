@@ -12,8 +12,8 @@ from acbo.baselines.proposers import (
     Oracle,
     Random,
 )
+from acbo.baselines.registry import predictors, proposers
 from acbo.baselines.structure import Regression
-from acbo.baselines.table import predictors, proposers
 
 __all__ = [
     "ExactImprovement",

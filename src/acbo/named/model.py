@@ -29,7 +29,7 @@ from acbo.named.names import (
 from acbo.scm import AbstractSCM, Intervention
 from acbo.types import Index, as_float
 from jaxrig.keys import named_key
-from jaxrig.static import freeze, thaw
+from jaxrig.static_arguments import freeze, thaw
 
 Ranges = Mapping[str, Sequence[Any]]  # name: (low, high)
 UNLIMITED = (-np.inf, np.inf)

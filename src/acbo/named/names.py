@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from acbo.types import check_known
-from jaxrig.static import freeze
+from jaxrig.static_arguments import freeze
 
 Edge = tuple[str, str]  # (cause, effect)
 V = TypeVar("V")

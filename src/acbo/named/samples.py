@@ -18,7 +18,7 @@ from acbo.named.names import FrozenMap, check_known
 from acbo.scm import Intervention, sample_rows
 from acbo.types import as_float
 from jaxrig.compile_guard import compile_once
-from jaxrig.static import freeze
+from jaxrig.static_arguments import freeze
 
 PERFECT, SHIFT = "perfect", "shift"
 

@@ -14,8 +14,8 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from acbo.graphs import bucket_parent_sets
-from acbo.policy.environment import Episode, ExperimentEnvironment
 from acbo.policy.model import PolicyNetwork
+from acbo.policy.rl_environment import Episode, ExperimentEnvironment
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateNetwork
 from acbo.training.examples import BatchArrays, Example

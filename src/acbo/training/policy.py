@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from acbo.environment import Action, Proposer, problem_spec
-from acbo.policy.environment import EpisodeConfig, ExperimentEnvironment
 from acbo.policy.features import CANDIDATES, PolicyObservation
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork
+from acbo.policy.rl_environment import EpisodeConfig, ExperimentEnvironment
 from acbo.random_models import DataConfig, SCMConfig
 from acbo.surrogate.model import SurrogateConfig
 from acbo.surrogate.predictor import Surrogate

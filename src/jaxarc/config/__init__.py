@@ -18,7 +18,7 @@ from jaxarc.config.outputs import (
     VisualizationConfig,
     WandbConfig,
 )
-from jaxarc.config.whole import JaxArcConfig, get_jaxarc_config_dir, load_jaxarc_config
+from jaxarc.config.root import JaxArcConfig, get_jaxarc_config_dir, load_jaxarc_config
 
 __all__ = [
     "ActionConfig",

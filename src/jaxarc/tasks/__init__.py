@@ -5,7 +5,7 @@ Names are loaded on first use, so that commands import only what they need.
 
 from typing import TYPE_CHECKING
 
-from jaxrig.lazy import lazy_attributes
+from jaxrig.lazy_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from jaxarc.tasks.augment import augment_task, random_augmentation

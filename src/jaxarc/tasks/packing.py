@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxarc.bit_planes import LARGEST_SIDE as SIDE
+from jaxarc.bit_planes import PADDING, PLANES, pack_grid, unpack_rows, word_type
 from jaxarc.config.groups import DatasetConfig
-from jaxarc.planes import LARGEST_SIDE as SIDE
-from jaxarc.planes import PADDING, PLANES, pack_grid, unpack_rows, word_type
 from jaxarc.tasks.task_json import GridArray, RawTask
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from jaxarc.config.groups import EVALUATION, SPLITS, TRAINING
 from jaxarc.tasks.packing import PackedTasks, combine_tasks, pack_tasks, select_tasks
 from jaxarc.tasks.task_json import TaskError, parse_task, read_json
 from jaxrig.atomic import atomic_write
-from jaxrig.compilation import cache_folder
+from jaxrig.compile_cache import cache_folder
 from jaxrig.machine import install_command
 
 
@@ -281,7 +281,7 @@ def load_source(source: Source) -> ParsedDataset:
     """Return the data set, from the cache if that has it as the files now are.
 
     The cache is a convenience: a damaged file is made again with a warning, and where
-    the folder (`jaxrig.compilation.cache_folder`) cannot be written nothing is kept.
+    the folder (`jaxrig.compile_cache.cache_folder`) cannot be written nothing is kept.
     """
     place = source.place.encode("utf-8", "surrogateescape")
     name = f"{source.title}-{hashlib.sha256(place).hexdigest()[:32]}.npz"

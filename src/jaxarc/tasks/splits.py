@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jaxarc.config.groups import SPLITS, DatasetConfig
-from jaxarc.config.whole import read_yaml
+from jaxarc.config.root import read_yaml
 from jaxarc.tasks.parsers import ConceptArcParser, create_parser
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxarc import planes
+from jaxarc import bit_planes
 
 MAX_COLOR = 9
-MAX_SIDE = planes.LARGEST_SIDE
+MAX_SIDE = bit_planes.LARGEST_SIDE
 MAX_FILE_BYTES = 16 * 2**20  # a hundred times the text of the largest ARC task
 SHOWN = 60  # characters of a bad value that an error repeats
 

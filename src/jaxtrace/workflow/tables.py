@@ -19,7 +19,7 @@ from jaxrig.settings import (
     text,
     whole,
 )
-from jaxrig.static import freeze, thaw
+from jaxrig.static_arguments import freeze, thaw
 from jaxtrace import settings
 from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
 from jaxtrace.analysis.estimators import BANDWIDTH_RULES

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 
+from acbo.baselines.registry import predictors, proposers
 from acbo.baselines.structure import (
     Correlation,
     Everything,
@@ -10,7 +11,6 @@ from acbo.baselines.structure import (
     exact_predictor,
     local_predictor,
 )
-from acbo.baselines.table import predictors, proposers
 from acbo.posterior.scores import regression_t
 from causal_linear import draw_history, edges, linear_scm
 

@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.policy.environment import ExperimentEnvironment
 from acbo.policy.model import PolicyAction
+from acbo.policy.rl_environment import ExperimentEnvironment
 from causal_learning import EPISODES
 from causal_policies import small_surrogate
 from jaxrig.learn import Environment

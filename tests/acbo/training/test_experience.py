@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from acbo.acquisition import AcquisitionState
-from acbo.policy.environment import Episode
+from acbo.policy.rl_environment import Episode
 from acbo.training import create_jax_surrogate_train_step, kl_divergence_loss
 from acbo.training.experience import (
     SurrogateData,

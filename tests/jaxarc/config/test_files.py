@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from jaxarc.config.fields import ConfigValidationError
-from jaxarc.config.whole import (
+from jaxarc.config.root import (
     JaxArcConfig,
     get_jaxarc_config_dir,
     load_jaxarc_config,

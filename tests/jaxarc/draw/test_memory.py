@@ -18,7 +18,7 @@ from jaxarc.draw.memory import (
     get_memory_manager,
     optimize_array_memory,
 )
-from jaxrig.container import ContainerError
+from jaxrig.file_format import ContainerError
 from jaxrig.storage import LazyLoader
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxrig.compilation import record_compilations
+from jaxrig.compile_cache import record_compilations
 from jaxrig.memory import compiled_memory
 from jaxtrace.analysis.density import KERNELS, normal
 from jaxtrace.analysis.kernel_sums import (

@@ -11,7 +11,7 @@ import tomllib
 import pytest
 
 from jaxrig.settings import readers
-from jaxrig.static import thaw
+from jaxrig.static_arguments import thaw
 from jaxtrace.workflow.case import (
     TABLES,
     Case,

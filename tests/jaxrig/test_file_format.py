@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxrig.container import (
+from jaxrig.dtypes import DTYPES
+from jaxrig.file_format import (
     ALIGNMENT,
     MAGIC,
     MAX_DEPTH,
@@ -29,7 +30,6 @@ from jaxrig.container import (
     read_header,
     write_container,
 )
-from jaxrig.dtypes import DTYPES
 
 
 def dump(arrays, meta=None):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxrig.static import freeze, is_hashable, thaw
+from jaxrig.static_arguments import freeze, is_hashable, thaw
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
 hashables = st.recursive(
