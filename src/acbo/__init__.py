@@ -56,6 +56,11 @@ if TYPE_CHECKING:
     )
     from acbo.posterior.exact import exact_edge_posterior, exact_parent_posterior
     from acbo.surrogate.predictor import load_surrogate
+    from acbo.training.difficulty import create_training_batch
+    from acbo.training.parent_set_model import (
+        create_parent_set_model,
+        predict_parent_posterior,
+    )
 
 __getattr__ = lazy_attributes(__name__, __file__)
 
@@ -71,12 +76,14 @@ __all__ = [
     "create_linear_mechanism",
     "create_linear_scm",
     "create_mechanism",
+    "create_parent_set_model",
     "create_parent_set_posterior",
     "create_perfect_intervention",
     "create_root_mechanism",
     "create_sample",
     "create_scm",
     "create_shift_intervention",
+    "create_training_batch",
     "evaluation",
     "exact_edge_posterior",
     "exact_parent_posterior",
@@ -87,6 +94,7 @@ __all__ = [
     "is_linear",
     "load_policy",
     "load_surrogate",
+    "predict_parent_posterior",
     "problems",
     "read_csv",
     "read_json",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         EnvironmentConfig,
         HistoryConfig,
         JaxArcConfig,
+        get_jaxarc_config_dir,
         load_jaxarc_config,
     )
     from jaxarc.envs.environment import Environment, StepType, TimeStep
@@ -63,6 +64,7 @@ __all__ = [
     "create_bbox_action",
     "create_mask_action",
     "create_point_action",
+    "get_jaxarc_config_dir",
     "load_jaxarc_config",
     "make",
     "register",

@@ -162,6 +162,12 @@ class Trajectory:
         return float(self.times[-1] - self.times[0]) if self.T > 1 else 0.0
 
     @property
+    def residence_time(self) -> Float[np.ndarray, " particles"]:
+        """Return how long each slot's first particle was inside, NaN if it still is."""
+        entered, left = paths.first_stays(self)
+        return np.abs(left - entered)
+
+    @property
     def dt_mean(self) -> float:
         """Return mean time between frames."""
         return self.duration / (self.T - 1) if self.T > 1 else 0.0

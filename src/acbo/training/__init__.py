@@ -3,6 +3,7 @@
 The training itself is in `acbo.training.surrogate` and `acbo.training.policy`.
 """
 
+from acbo.named.tables import samples_to_avici_data, samples_to_avici_format
 from acbo.surrogate.losses import (
     kl_divergence_loss,
     kl_divergence_loss_jax,
@@ -47,6 +48,7 @@ from acbo.training.parent_set_model import (
     predict_parent_posterior,
 )
 from acbo.training.steps import (
+    TrainingMetrics,
     create_adaptive_train_step,
     create_jax_surrogate_train_step,
     create_surrogate_train_step,
@@ -59,6 +61,7 @@ __all__ = [
     "TrainingBatch",
     "TrainingBatchJAX",
     "TrainingExample",
+    "TrainingMetrics",
     "benchmark_sustained_performance",
     "collect_experience",
     "collect_observational_data",
@@ -81,6 +84,8 @@ __all__ = [
     "predict_parent_posterior",
     "prepare_static_args",
     "restore_static_args",
+    "samples_to_avici_data",
+    "samples_to_avici_format",
     "start_policy_params",
     "test_config",
     "uncertainty_weighted_loss",

@@ -219,6 +219,7 @@ def test_residence_in_a_uniform_channel():
     wanted = (1.0 - starts) / 0.5
     wanted[-1] = np.nan
     np.testing.assert_allclose(residence_times(trajectory), wanted)
+    np.testing.assert_allclose(trajectory.residence_time, wanted)
 
 
 def test_residence_counts_from_the_first_frame_seen():

@@ -158,7 +158,7 @@ def channel_boundary(
 
 
 def continuous_inlet_boundary_factory(
-    bounds: Any,
+    bounds: Any = None,
     flow_axis: str | int = "x",
     flow_direction: str = "positive",
     inlet_distribution: str | None = None,
@@ -167,6 +167,7 @@ def continuous_inlet_boundary_factory(
     seed: int = 0,
     inlet_position: float | str | None = None,
     outlet_position: float | str | None = None,
+    domain_bounds: Any = None,
 ) -> ChannelBoundary:
     """Return a channel that replaces leaving particles by new ones at the inlet.
 
@@ -174,8 +175,11 @@ def continuous_inlet_boundary_factory(
     old one; `concentrations` are counts per axis), `uniform` or `random`, or
     `gaussian`. Without a distribution it is `grid` if there are concentrations and
     `uniform` if not. `inlet_position` and `outlet_position` move the ends of the
-    channel and decide the direction.
+    channel and decide the direction. `domain_bounds` is another name for `bounds`.
     """
+    if (bounds is None) == (domain_bounds is None):
+        raise TypeError("give the box of the channel once, as bounds or domain_bounds")
+    bounds = domain_bounds if bounds is None else bounds
     inlet, outlet = direction(flow_direction)
     if inlet_distribution is None:
         inlet_distribution = "uniform" if concentrations is None else "grid"
