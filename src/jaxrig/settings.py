@@ -130,7 +130,7 @@ def whole(at_least: int = 1, up_to: float = math.inf) -> Reader:
     def read(value: Any, name: str) -> int:
         # Python's booleans are integers; as a count they are a mistake.
         plain = isinstance(value, Integral) and not isinstance(value, bool)
-        if not plain or not at_least <= value <= up_to:
+        if not plain or not at_least <= int(value) <= up_to:
             raise wrong(name, value, f"a whole number from {at_least}{end}")
         return int(value)
 

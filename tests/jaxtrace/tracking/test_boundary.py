@@ -122,9 +122,12 @@ def test_grid_inlets_keep_the_lattice():
     assert_same(found.positions[..., 1:], still)
 
 
-@pytest.mark.parametrize("name", ["bounds", "domain_bounds"])
-def test_newcomers_start_on_the_inlet_plane(name):
-    limit = boundary.continuous_inlet_boundary_factory(**{name: BOX})
+@pytest.mark.parametrize("boxes", [(BOX, None), (None, BOX)])
+def test_newcomers_start_on_the_inlet_plane(boxes):
+    bounds, domain_bounds = boxes
+    limit = boundary.continuous_inlet_boundary_factory(
+        bounds, domain_bounds=domain_bounds
+    )
     before = np.array([[1.9, 0.5, 0.5]], np.float32)
     found = cross(limit, before, before + np.float32(0.2))
     assert found.positions[0, 0] == 0

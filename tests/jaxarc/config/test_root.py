@@ -74,10 +74,10 @@ def values_of(name: str, read: Reader) -> st.SearchStrategy[Any]:
 
 
 def mappings(kind: type[Config]) -> st.SearchStrategy[dict[str, Any]]:
-    """Some of the fields, each with any value that is legal by itself."""
+    """All or some of the fields, each with any value that is legal by itself."""
     readers = readers_of(kind).items()
     values = {name: values_of(name, read) for name, read in readers}
-    return st.fixed_dictionaries({}, optional=values)
+    return st.fixed_dictionaries(values) | st.fixed_dictionaries({}, optional=values)
 
 
 @pytest.mark.parametrize("group", KINDS)
