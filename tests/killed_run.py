@@ -12,7 +12,7 @@ import numpy as np
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.learn.train import JsonLines, train
 
-UPDATES = 30
+UPDATES = 12
 WATCHED = ("learn/train.py", "checkpoint.py", "atomic.py", "file_format.py")
 
 

@@ -62,7 +62,7 @@ def test_compiled_and_uncompiled_steps_agree(params):
     given = (MODEL, ADAM, kl_divergence_loss, CONFIG)
     compiled = create_jax_surrogate_train_step(*given)
     eager = create_surrogate_train_step(*given)
-    one, two = (run(step, params, BATCH, 50) for step in (compiled, eager))
+    one, two = (run(step, params, BATCH, 10) for step in (compiled, eager))
     close(one[0], two[0])
     for name, value in one[1].items():
         assert value == pytest.approx(two[1][name], rel=1e-5), name

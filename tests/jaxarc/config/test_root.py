@@ -85,7 +85,7 @@ def test_yaml_loses_nothing(group):
     pytest.importorskip("yaml")
     changed = set()
 
-    @settings(max_examples=50)
+    @settings(max_examples=20)
     @given(mappings(KINDS[group]))
     def comes_back(mapping):
         config = JaxArcConfig.from_hydra({group: mapping})
