@@ -46,10 +46,15 @@ from jaxtrace.tracking import (
     reflective_boundary,
     simulate,
 )
-from jaxtrace.tracking.run import allow_one_program, begin
 from jaxtrace.tracking.schedule import every, make_schedule
-from jaxtrace.tracking.simulate import advance, first_instant, make_dynamics
 from jaxtrace.tracking.step import Method
+from jaxtrace.tracking.time_loop import (
+    advance,
+    allow_one_program,
+    begin,
+    first_instant,
+    make_dynamics,
+)
 
 STEPS = 240
 DT = 4.0 / STEPS

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-import jaxtrace.tracking.run
+import jaxtrace.tracking.time_loop
 from documents import Guide
 from jaxrig import compile_once
 from jaxtrace.config import reset_config
@@ -78,7 +78,7 @@ def check_compiled(names):
 
 def optimize(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the one long computation the optimizing back that conftest spares."""
-    run = jaxtrace.tracking.run
+    run = jaxtrace.tracking.time_loop
     with monkeypatch.context() as patch:
         level = {"xla_backend_optimization_level": 1}
         patch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=level))

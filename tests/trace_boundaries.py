@@ -10,14 +10,14 @@ from jaxtrace.tracking import boundary
 from jaxtrace.tracking.boundaries.base import StepContext
 from jaxtrace.tracking.particles import Draw, noise_key, seed_particles
 from jaxtrace.tracking.schedule import make_schedule
-from jaxtrace.tracking.simulate import (
+from jaxtrace.tracking.step import Method
+from jaxtrace.tracking.time_loop import (
     Paths,
     advance,
     first_instant,
     initialize,
     make_dynamics,
 )
-from jaxtrace.tracking.step import Method
 
 BOX = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, 1.0]])
 COUNTS = {"x": 9, "y": 5, "z": 3}

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.tracking.schedule import make_schedule
-from jaxtrace.tracking.simulate import (
+from jaxtrace.tracking.step import Method, initialize
+from jaxtrace.tracking.time_loop import (
     Paths,
     advance,
     check_steps,
@@ -18,7 +19,6 @@ from jaxtrace.tracking.simulate import (
     make_dynamics,
     record_frame,
 )
-from jaxtrace.tracking.step import Method, initialize
 
 UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 

@@ -8,7 +8,7 @@ import pytest
 from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, MovingEddy, UniformFlow
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.simulate import simulate
+from jaxtrace.tracking.time_loop import simulate
 from trace_meshes import plane_lattice
 from trace_runs import end, grid_of, run
 

@@ -25,10 +25,16 @@ from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import METHODS
 from jaxtrace.settings import as_given
 from jaxtrace.tracking.particles import Particles
-from jaxtrace.tracking.run import SliceWindows, allow_one_program, begin
 from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
-from jaxtrace.tracking.simulate import advance, first_instant, make_dynamics
 from jaxtrace.tracking.step import Dynamics, Method
+from jaxtrace.tracking.time_loop import (
+    SliceWindows,
+    advance,
+    allow_one_program,
+    begin,
+    first_instant,
+    make_dynamics,
+)
 
 
 def log_stretch(

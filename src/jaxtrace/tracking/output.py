@@ -15,8 +15,7 @@ from jaxrig import CheckpointManager
 from jaxtrace.io.convert import export_store, streaming_path
 from jaxtrace.io.store import open_store
 from jaxtrace.tracking.particles import Particles
-from jaxtrace.tracking.run import Chunk
-from jaxtrace.tracking.simulate import Record
+from jaxtrace.tracking.time_loop import Chunk, Record
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 

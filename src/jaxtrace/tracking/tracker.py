@@ -32,14 +32,6 @@ from jaxtrace.settings import DTYPES, GIB, as_given
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
-from jaxtrace.tracking.run import (
-    ChunkPlan,
-    SliceWindows,
-    allow_one_program,
-    begin,
-    pad_slots,
-    run_chunks,
-)
 from jaxtrace.tracking.schedule import (
     Schedule,
     Timing,
@@ -49,8 +41,18 @@ from jaxtrace.tracking.schedule import (
     plan_times,
 )
 from jaxtrace.tracking.seeding import random_seeds
-from jaxtrace.tracking.simulate import check_steps, first_instant, make_dynamics
 from jaxtrace.tracking.step import Dynamics, Method, single_step
+from jaxtrace.tracking.time_loop import (
+    ChunkPlan,
+    SliceWindows,
+    allow_one_program,
+    begin,
+    check_steps,
+    first_instant,
+    make_dynamics,
+    pad_slots,
+    run_chunks,
+)
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import needed_arguments
 

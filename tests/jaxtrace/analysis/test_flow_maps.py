@@ -33,8 +33,7 @@ from jaxtrace.tracking.boundary import (
     periodic_boundary,
     reflective_boundary,
 )
-from jaxtrace.tracking.run import allow_one_program
-from jaxtrace.tracking.simulate import first_instant, make_dynamics
+from jaxtrace.tracking.time_loop import allow_one_program, first_instant, make_dynamics
 
 GYRE = [[0.5, 0.5], [1.2, 0.3]]
 

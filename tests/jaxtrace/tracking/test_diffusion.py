@@ -12,7 +12,7 @@ from jaxtrace.fields.base import Field
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import SCHEMES, Diffusion
 from jaxtrace.tracking.motion import PassiveTracer
-from jaxtrace.tracking.simulate import simulate
+from jaxtrace.tracking.time_loop import simulate
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, still
 
 HOUR = 3600.0

@@ -14,8 +14,8 @@ from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial, PassiveTracer
 from jaxtrace.tracking.particles import noise_key
-from jaxtrace.tracking.simulate import make_dynamics, simulate
 from jaxtrace.tracking.step import Method, single_step
+from jaxtrace.tracking.time_loop import make_dynamics, simulate
 from trace_runs import UNIT_BOX, cloud, end, run, still
 
 TIMES = np.linspace(0, 2, 9)

@@ -4,14 +4,20 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtrace.tracking import run
+from jaxtrace.tracking import time_loop
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.motion import PassiveTracer
 from jaxtrace.tracking.particles import noise_key
-from jaxtrace.tracking.run import ChunkPlan, SliceWindows, begin, pad_slots, run_chunks
 from jaxtrace.tracking.schedule import make_schedule
-from jaxtrace.tracking.simulate import first_instant
 from jaxtrace.tracking.step import Dynamics, Method
+from jaxtrace.tracking.time_loop import (
+    ChunkPlan,
+    SliceWindows,
+    begin,
+    first_instant,
+    pad_slots,
+    run_chunks,
+)
 from trace_flows import noise_field, seeds, track
 
 
@@ -22,7 +28,7 @@ def prepared(count: int = 12):
     start = jax.numpy.asarray(seeds(count))
     schedule = make_schedule(dynamics.field, times, 1, method.tableau, start.dtype)
     instant = first_instant(dynamics.field, times, start.dtype)
-    run.allow_one_program(begin)
+    time_loop.allow_one_program(begin)
     particles, _ = begin(dynamics, start, instant, method)
     return dynamics, particles, schedule, method
 
@@ -57,14 +63,14 @@ def test_a_run_goes_on_from_any_frame():
 
 def fail_above(monkeypatch, frames: int, tile: int | None = None):
     """Make calls that are too large fail as an accelerator does."""
-    call = run._call
+    call = time_loop._call
 
     def scarce(dynamics, particles, part, method, padded, mesh):
         if part.frames > frames or (tile and (method.tile or 10**9) > tile):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
         return call(dynamics, particles, part, method, padded, mesh)
 
-    monkeypatch.setattr(run, "_call", scarce)
+    monkeypatch.setattr(time_loop, "_call", scarce)
 
 
 def test_out_of_memory_halves_the_frames_and_goes_on(monkeypatch, caplog):
@@ -90,7 +96,7 @@ def test_out_of_memory_halves_the_particles_down_to_the_smallest(monkeypatch):
 def test_a_call_that_fails_behind_another_loses_nothing(monkeypatch):
     parts = prepared()
     whole, _ = positions(*parts, ChunkPlan(4))
-    call, calls = run._call, []
+    call, calls = time_loop._call, []
 
     def third_fails(dynamics, particles, part, method, padded, mesh):
         calls.append(part.frames)
@@ -98,7 +104,7 @@ def test_a_call_that_fails_behind_another_loses_nothing(monkeypatch):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
         return call(dynamics, particles, part, method, padded, mesh)
 
-    monkeypatch.setattr(run, "_call", third_fails)
+    monkeypatch.setattr(time_loop, "_call", third_fails)
     got, chunks = positions(*parts, ChunkPlan(4))
     np.testing.assert_array_equal(got, whole)
     # The second, whose turn had not come, is worked out again in smaller pieces.
@@ -107,8 +113,8 @@ def test_a_call_that_fails_behind_another_loses_nothing(monkeypatch):
 
 def test_the_next_chunk_is_under_way_when_one_is_handed_out(monkeypatch):
     dynamics, particles, schedule, method = prepared()
-    call, calls = run._call, []
-    monkeypatch.setattr(run, "_call", lambda *a: calls.append(1) or call(*a))
+    call, calls = time_loop._call, []
+    monkeypatch.setattr(time_loop, "_call", lambda *a: calls.append(1) or call(*a))
     under_way = [
         len(calls)
         for _ in run_chunks(
@@ -128,7 +134,7 @@ def test_other_errors_are_not_swallowed(monkeypatch):
     def broken(*args):
         raise ValueError("another fault")
 
-    monkeypatch.setattr(run, "_call", broken)
+    monkeypatch.setattr(time_loop, "_call", broken)
     with pytest.raises(ValueError, match="another fault"):
         positions(*prepared(), ChunkPlan(10))
 

@@ -11,7 +11,7 @@ from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, UniformFlow
 from jaxtrace.integrators import METHODS
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import Diffusion
-from jaxtrace.tracking.simulate import simulate
+from jaxtrace.tracking.time_loop import simulate
 from jaxtrace.types import ParticleStatus
 from trace_runs import UNIT_BOX, cloud, grid_of, single, spiral, still
 

@@ -11,8 +11,8 @@ from jaxtrace.tracking import step as module
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial, PassiveTracer
-from jaxtrace.tracking.simulate import make_dynamics, simulate
 from jaxtrace.tracking.step import SHORTEST, Method, TimeStep, single_step
+from jaxtrace.tracking.time_loop import make_dynamics, simulate
 from jaxtrace.types import ParticleStatus
 from trace_meshes import SIX, lattice, split
 from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, spiral, still

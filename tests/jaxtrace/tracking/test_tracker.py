@@ -9,7 +9,7 @@ import pytest
 from jaxtrace.config import configure, reset_config
 from jaxtrace.fields.analytic import DoubleGyre, UniformFlow
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.tracking import run
+from jaxtrace.tracking import time_loop
 from jaxtrace.tracking import tracker as tracker_module
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
@@ -94,7 +94,7 @@ def test_every_kth_frame_is_kept_and_the_last(reference):
 
 
 def test_sorting_by_cell_changes_nothing(reference, monkeypatch):
-    monkeypatch.setattr(run, "WORTH_SORTING", 10)
+    monkeypatch.setattr(time_loop, "WORTH_SORTING", 10)
     got = track(record_velocities=True, start=seeds()[::-1])
     np.testing.assert_array_equal(got.positions, reference.positions[:, ::-1])
 
@@ -152,12 +152,12 @@ def test_small_runs():
 
 def test_another_field_or_seed_set_of_the_same_shape_compiles_nothing():
     track(start=seeds(33))
-    before = run._advance.trace_count, run.begin.trace_count
+    before = time_loop._advance.trace_count, time_loop.begin.trace_count
     track(start=seeds(33, seed=9))
     track(noise_field(seed=5), start=seeds(33))
     smaller = box_boundary([[0, 0, 0], [0.9, 0.9, 0.9]], "reflective")
     track(boundary=smaller, start=seeds(33))
-    assert (run._advance.trace_count, run.begin.trace_count) == before
+    assert (time_loop._advance.trace_count, time_loop.begin.trace_count) == before
 
 
 def test_a_changed_field_takes_effect():
