@@ -21,16 +21,7 @@ from jaxtrace.fields.box_tree import (
     select,
     traverse,
 )
-from jaxtrace.fields.reference import (
-    Records,
-    clamp,
-    invert,
-    make_records,
-    open_records,
-    sides,
-)
-from jaxtrace.fields.topology import Mesh, pair_faces, split_faces
-from jaxtrace.fields.walls import (
+from jaxtrace.fields.mesh_boundary import (
     Hit,
     Points,
     Walls,
@@ -41,6 +32,15 @@ from jaxtrace.fields.walls import (
     inward_normals,
     make_walls,
 )
+from jaxtrace.fields.reference_coordinates import (
+    Records,
+    clamp,
+    invert,
+    make_records,
+    open_records,
+    sides,
+)
+from jaxtrace.fields.topology import Mesh, pair_faces, split_faces
 
 NOWHERE = np.iinfo(np.int32).min  # what is remembered where nothing is known
 HOPS = 12  # cells a walk may pass before the tree is asked

@@ -30,9 +30,9 @@ from jaxtrace.fields.locate import (
     make_locator,
     no_hint,
 )
-from jaxtrace.fields.reference import clamp, open_records, refine, weights
+from jaxtrace.fields.mesh_boundary import closest_point
+from jaxtrace.fields.reference_coordinates import clamp, open_records, refine, weights
 from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
-from jaxtrace.fields.walls import closest_point
 from jaxtrace.types import check_choice
 
 BLEND_UP_TO = 8  # nodes per particle up to which slices are blended beforehand

@@ -32,8 +32,8 @@ from jaxtrace.fields.mesh import (
     check_values,
     make_mesh_field,
 )
+from jaxtrace.fields.mesh_boundary import dot
 from jaxtrace.fields.topology import check_points, relative_volumes
-from jaxtrace.fields.walls import dot
 from jaxtrace.types import check_choice
 
 SLIVER = 64  # roundings of its longest edge's cube that a cell's volume must exceed

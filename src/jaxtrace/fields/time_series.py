@@ -18,7 +18,7 @@ from jaxrig import compile_once
 from jaxrig.memory import tree_bytes
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.clock import Clock, Instant, blend_slices, make_clock
-from jaxtrace.fields.schemes import (
+from jaxtrace.fields.interpolation import (
     Points,
     Scheme,
     TensorGrid,

@@ -20,7 +20,7 @@ from jaxtrace.fields.changing_mesh import (
     make_changing_field,
 )
 from jaxtrace.fields.clock import make_clock
-from jaxtrace.fields.schemes import (
+from jaxtrace.fields.interpolation import (
     MESH_OUTSIDE,
     OnGrid,
     TensorGrid,

@@ -10,7 +10,7 @@ from jaxtrace.fields.cells import (
     later_weights,
     side_values,
 )
-from jaxtrace.fields.reference import (
+from jaxtrace.fields.reference_coordinates import (
     clamp,
     invert,
     make_records,

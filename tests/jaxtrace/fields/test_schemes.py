@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtrace.fields.clock import make_clock
-from jaxtrace.fields.schemes import (
+from jaxtrace.fields.interpolation import (
     AmongPoints,
     Elements,
     OnElements,

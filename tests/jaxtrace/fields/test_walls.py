@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import minimize
 
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.fields.topology import make_mesh
-from jaxtrace.fields.walls import (
+from jaxtrace.fields.mesh_boundary import (
     closest_point,
     closest_wall,
     first_wall,
     inward_normals,
     make_walls,
 )
+from jaxtrace.fields.topology import make_mesh
 from trace_meshes import (
     SIX,
     boundary_patches,
