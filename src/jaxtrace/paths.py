@@ -164,6 +164,12 @@ def first_stays(
     return stays[0], stays[1]
 
 
+def first_residence(record: ExitRecord) -> Float[np.ndarray, " particles"]:
+    """Return how long each slot's first particle was inside, NaN if it still is."""
+    entered, left = first_stays(record)
+    return np.abs(left - entered)
+
+
 def life_times(
     record: ExitRecord, lives: Lives
 ) -> tuple[Float[np.ndarray, " lives"], Float[np.ndarray, " lives"]]:

@@ -164,8 +164,7 @@ class Trajectory:
     @property
     def residence_time(self) -> Float[np.ndarray, " particles"]:
         """Return how long each slot's first particle was inside, NaN if it still is."""
-        entered, left = paths.first_stays(self)
-        return np.abs(left - entered)
+        return paths.first_residence(self)
 
     @property
     def dt_mean(self) -> float:

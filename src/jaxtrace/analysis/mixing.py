@@ -182,8 +182,7 @@ def residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " particles"]:
     A slot that is recycled holds several particles; `completed_residence_times` lists
     the stays of all of them.
     """
-    entered, left = paths.first_stays(trajectory)
-    return np.abs(left - entered)
+    return paths.first_residence(trajectory)
 
 
 def completed_residence_times(trajectory: ExitRecord) -> Float[np.ndarray, " stays"]:
