@@ -1,5 +1,6 @@
 """The commands of `jaxrig trace`; each imports what it needs when it is called."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +40,9 @@ def run(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Overwrite a run in the same folder.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before writing very much.")
+    ] = False,
 ) -> None:
     """Track the particles of a case, then draw, export and report.
 
@@ -58,6 +62,7 @@ def run(
                 overwrite=overwrite,
                 meter=make_meter(),
                 tell=lambda line: say(console, line),
+                approve=lambda words: yes or _agrees(words),
             )
         except KeyboardInterrupt as error:
             begun = (read.folder / CASE_FILE).is_file()
@@ -75,22 +80,41 @@ def run(
     )
 
 
+def _agrees(words: str) -> bool:
+    """Ask someone at a terminal; a script has to say --yes."""
+    return sys.stdin.isatty() and typer.confirm(f"This run {words}. Go on?")
+
+
 @app.command("new")
 def write_starter(
     case: Annotated[Path, typer.Argument(help="Case file to write, e.g. case.toml.")],
-    data: Annotated[
-        str, typer.Option("--data", help="Data files, e.g. 'flow/*.vtu'.")
-    ] = "",
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="Data files, a pattern in quotes, a folder or a case."),
+    ] = None,
+    velocity: Annotated[
+        list[str] | None,
+        typer.Option("--velocity", help="Velocity array; twice or more: components."),
+    ] = None,
 ) -> None:
-    """Write a commented case file, for data files or for an analytic flow."""
-    from jaxtrace.workflow.case import starter
+    """Write a commented case file fitted to data files, or for an analytic flow."""
+    from jaxtrace.workflow.prepare import in_case_words
+    from jaxtrace.workflow.starter import facts, starter, survey
 
     check_writable(case)
     if case.exists():
         raise typer.BadParameter(f"{case} exists: give another name or remove it")
-    with atomic_write(case) as file:
-        file.write(starter(data or None).encode())
     console = make_console()
+    found = None
+    if files:
+        spec = files[0] if len(files) == 1 else files
+        name = velocity[0] if velocity and len(velocity) == 1 else velocity
+        with warnings_as_lines(console), in_case_words():
+            found = survey(spec, name)
+        for fact in facts(found):
+            say(console, fact)
+    with atomic_write(case) as file:
+        file.write(starter(found, case.absolute().parent).encode())
     say(console, f"wrote {case}")
     say(console, f"next: jaxrig trace run {case}")
 

@@ -21,6 +21,13 @@ def name_or_names(value: Any, name: str) -> str | tuple[str, ...]:
     return text(value, name)
 
 
+def text_or_texts(value: Any, name: str) -> str | tuple[str, ...]:
+    """Read one text, or a list of them."""
+    if isinstance(value, list | tuple) and value:
+        return tuple(text(one, name) for one in value)
+    return text(value, name)
+
+
 def percent(value: Any, name: str) -> float:
     """Read a number from 0 to 100."""
     return number(at_least=0, up_to=100)(value, name)

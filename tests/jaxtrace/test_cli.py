@@ -50,6 +50,16 @@ def test_run_and_run_again(call):
     assert "compilation" in call("run", "case.toml", "--overwrite").output
 
 
+def test_a_run_that_writes_very_much_needs_a_yes(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(workflow, "ASK_ABOVE", 1000)
+    refused = call("run", "case.toml")
+    assert "will write about" in refused.output
+    words = str(refused.exception)
+    assert "allow it (--yes), or write less: fewer n_timesteps in [time]" in words
+    assert not (tmp_path / "result" / "trajectory.zarr").exists()
+    assert call("run", "case.toml", "--yes").exit_code == 0
+
+
 def test_an_interrupt_says_how_to_continue(call, monkeypatch):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
@@ -76,10 +86,15 @@ def test_new_cases_for_a_flow_and_for_files(call, tmp_path):
     done = call("new", "a.toml")
     assert "next: jaxrig trace run a.toml" in done.output
     assert load_case("a.toml").flow is not None
-    call("new", "b.toml", "--data", "flow/*.vtu")
-    data = load_case("b.toml").data
+    series = write_slices(tmp_path)
+    done = call("new", "deep/b.toml", series.name)
+    assert "3 slices from t = 0 to 1" in done.output
+    data = load_case("deep/b.toml").data
     assert data is not None
-    assert data.pattern == str(tmp_path / "flow/*.vtu")
+    assert data.pattern == str(tmp_path / "deep" / ".." / series.name)
+    missing = call("new", "c.toml", "nothing/*.vtu")
+    assert "no files found for nothing/*.vtu" in str(missing.exception)
+    assert not (tmp_path / "c.toml").exists()
     (tmp_path / "a.toml").write_text("mine")
     refused = call("new", "a.toml")
     assert refused.exit_code == 2

@@ -13,6 +13,7 @@ from jaxrig.machine import missing_extra
 from jaxrig.settings import known_only
 from jaxtrace.io import hdf5, netcdf, vtk_slices
 from jaxtrace.io.series import FileFormat, Slices, select
+from jaxtrace.io.solver_cases import foam_control, kind_of
 from jaxtrace.io.steps import PathSpec
 from jaxtrace.types import check_choice
 
@@ -62,7 +63,7 @@ def detect_format(spec: PathSpec) -> str:
     A folder or a glob is looked into; files of several formats are a ValueError.
     """
     names = _names(spec)
-    found = {_by_extension(Path(name).suffix.lower()) for name in names} - {None}
+    found = {_by_extension(kind_of(name)) for name in names} - {None}
     if len(found) > 1:
         formats = ", ".join(sorted(str(name) for name in found))
         raise ValueError(f"{spec}: files of the formats {formats}; give format_type=")
@@ -93,7 +94,8 @@ def _names(spec: PathSpec) -> list[str]:
         names = [str(path)]
         if _by_extension(path.suffix.lower()) is None:
             if path.is_dir():
-                names = [str(file) for file in path.iterdir() if file.is_file()]
+                files = [foam_control(path)] if foam_control(path) else path.iterdir()
+                names = [str(file) for file in files if file and file.is_file()]
             elif glob.has_magic(str(path)):
                 names = glob.glob(str(path), recursive=True)
     if not names:

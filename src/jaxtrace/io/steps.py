@@ -18,11 +18,19 @@ import numpy as np
 from jaxtyping import Float, Integer
 
 from jaxtrace.io.geometry import Snapshot, join_snapshots
-from jaxtrace.io.vtk_read import (
+from jaxtrace.io.solver_cases import (
     CASE_EXTENSIONS,
+    PLOT3D_EXTENSIONS,
+    PLOT3D_SOLUTION,
+    CaseSteps,
+    foam_control,
+    kind_of,
+    plot3d_time,
+    read_plot3d,
+)
+from jaxtrace.io.vtk_read import (
     PIECE_OF,
     SNAPSHOT_EXTENSIONS,
-    CaseSteps,
     StatedTime,
     peek_time,
     read_snapshot,
@@ -95,7 +103,10 @@ def _entry(
 
 
 #: Every extension that `find_steps` understands.
-KNOWN_EXTENSIONS = (*SNAPSHOT_EXTENSIONS, *LIST_EXTENSIONS, *CASE_EXTENSIONS)
+KNOWN_EXTENSIONS = (
+    *(*SNAPSHOT_EXTENSIONS, *LIST_EXTENSIONS),
+    *(*CASE_EXTENSIONS, *PLOT3D_EXTENSIONS),
+)
 
 PathSpec = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -138,7 +149,7 @@ def _need(files: list[Path], extensions: Sequence[str]) -> list[Path]:
     for file in files:
         if not file.is_file():
             raise FileNotFoundError(f"{file}: no such file")
-        if file.suffix.lower() not in extensions:
+        if kind_of(file) not in extensions:
             raise ValueError(_unknown(str(file), [file], extensions))
     return files
 
@@ -148,6 +159,8 @@ def _find(path: Path, extensions: Sequence[str]) -> list[Path]:
     if path.is_file():
         return _need([path], extensions)
     if path.is_dir():
+        if control := foam_control(path):
+            return _need([control], extensions)
         found, looked = sorted(path.iterdir(), key=natural_key), f"folder {path}"
     else:
         names = glob.glob(str(path), recursive=True)
@@ -176,6 +189,8 @@ def _leaders(files: list[Path]) -> list[Path]:
 
 def _one_kind(files: list[Path], looked: object) -> list[Path]:
     kinds = Counter(file.suffix.lower() for file in files)
+    if len(kinds) > 1 and set(kinds) <= set(PLOT3D_EXTENSIONS):
+        return files
     if len(kinds) > 1:
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         raise ValueError(f"{looked}: files of one kind make a series, found {counts}")
@@ -286,18 +301,47 @@ class FileSteps:
         return join_snapshots([read_snapshot(file, names) for file in files])
 
 
+class Plot3DSteps(FileSteps):
+    """One grid file, and one solution file for each instant."""
+
+    def __init__(self, files: Sequence[Path], time_source: str | None = None) -> None:
+        solutions = [f for f in files if f.suffix.lower() == PLOT3D_SOLUTION]
+        grids = [f for f in files if f not in solutions]
+        if len(grids) != 1 or not solutions:
+            raise ValueError(
+                f"PLOT3D: one grid file ({', '.join(PLOT3D_EXTENSIONS[:-1])}) and its "
+                f"solution files ({PLOT3D_SOLUTION}) make a series, found "
+                f"{len(grids)} and {len(solutions)}: name them all"
+            )
+        times = [plot3d_time(path) for path in solutions]
+        if len(set(times)) < len(times):  # solvers that state no time write 0
+            times = [None] * len(times)
+        steps = [
+            Step((*grids, path), t) for path, t in zip(solutions, times, strict=True)
+        ]
+        super().__init__(steps, time_source)
+        if self.time_source == TIME_SOURCES["collection"]:
+            self.time_source = "the headers of the solutions"
+
+    def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
+        """Read one instant; the velocity is momentum over density."""
+        return read_plot3d(*self._steps[index].files)
+
+
 def open_steps(spec: PathSpec, time_source: str | None = None) -> FileSteps | CaseSteps:
     """Return the steps of a file, glob, list, folder, collection or solver case."""
-    steps = find_steps(spec)
-    first = steps[0].files[0]
-    if first.suffix.lower() in CASE_EXTENSIONS:
+    files = find_files(spec)
+    first = files[0]
+    if all(kind_of(file) in PLOT3D_EXTENSIONS for file in files):
+        return Plot3DSteps(files, time_source)
+    if kind_of(first) in CASE_EXTENSIONS:
         if time_source is not None:
             raise ValueError(
                 f"{first}: a solver's case has its own times, leave out "
                 f"time_source={time_source!r}"
             )
         return CaseSteps(first)
-    return FileSteps(steps, time_source)
+    return FileSteps(find_steps(spec), time_source)
 
 
 def _stated(
@@ -307,11 +351,12 @@ def _stated(
     step.
     """
     peeks = [StatedTime()] * len(steps)
-    if time_source in (None, "field", "array"):
+    readable = kind_of(steps[0].files[0]) not in PLOT3D_EXTENSIONS
+    if readable and time_source in (None, "field", "array"):
         peeks = [peek_time(step.files[0]) for step in steps]
     return {
         "field": [peek.field for peek in peeks],
         "collection": [step.time for step in steps],
         "array": [peek.array for peek in peeks],
-        "name": [name_number(step.files[0]) for step in steps],
+        "name": [name_number(step.files[-1]) for step in steps],
     }

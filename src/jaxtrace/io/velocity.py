@@ -42,10 +42,10 @@ def pick_velocity(
 ) -> tuple[Choice, bool, np.ndarray]:
     """Return names of the velocity, whether it lies on cells, and its values.
 
-    Vectors come first, then scalars that belong together, then a lone scalar; nodes
-    come before cells.
+    Vectors come first, then scalars that belong together, then a lone scalar, then a
+    vector of another name if it is like one or the only one; nodes come before cells.
     """
-    for choice, lone in _choices(name):
+    for choice, lone in [*_choices(name), *_guesses(snapshot, name)]:
         for on_cells in (False, True):
             arrays = snapshot.cell_arrays if on_cells else snapshot.arrays
             # A third component may be missing, the first two may not.
@@ -70,6 +70,16 @@ def _choices(name: VelocityName) -> list[tuple[Choice, bool]]:
     vectors = [((name,), False) for name in VELOCITY_NAMES]
     scalars = [((name,), True) for name in VELOCITY_NAMES]
     return [*vectors, *((names, False) for names in COMPONENT_NAMES), *scalars]
+
+
+def _guesses(snapshot: Snapshot, name: VelocityName) -> list[tuple[Choice, bool]]:
+    """Return vectors that may be the velocity where no usual name is there."""
+    if name is not None:
+        return []
+    both = {**snapshot.cell_arrays, **snapshot.arrays}
+    vectors = [key for key, values in both.items() if values.shape[-1] in (2, 3)]
+    named = [key for key in vectors if "vel" in key.lower()]
+    return [((key,), False) for key in named or vectors[: len(vectors) == 1]]
 
 
 def _fits(parts: list[np.ndarray], choice: Choice, lone: bool) -> bool:

@@ -1,4 +1,4 @@
-"""VTK's own readers: one file to one snapshot, a solver's case to many.
+"""VTK's own readers: one file to one snapshot.
 
 VTK's messages are captured and become errors that name the file.
 """
@@ -12,21 +12,18 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from jaxrig.machine import missing_extra
 from jaxtrace.io.geometry import Snapshot
 from jaxtrace.io.vtk_checks import (
-    check_dump,
     check_text,
     check_whole,
-    find_dumps,
     times_in_text,
 )
 from jaxtrace.io.vtk_data import GHOSTS, snapshot_of
@@ -141,8 +138,8 @@ def select_arrays(reader: Any, names: Collection[str] | None) -> tuple[str, ...]
         present = [choice.GetArrayName(i) for i in range(choice.GetNumberOfArrays())]
         found += present
         for name in present:
-            if names is not None and name not in (*names, GHOSTS):
-                choice.DisableArray(name)
+            wanted = names is None or name in (*names, GHOSTS)
+            choice.SetArraySetting(name, int(wanted))
     return tuple(name for name in dict.fromkeys(found) if name != GHOSTS)
 
 
@@ -271,79 +268,3 @@ def _header_times(path: Path) -> tuple[str, ...]:
             head += block
     names = (f'Name="{name}"'.encode() for name in (*TIME_FIELDS, TIME_ARRAY))
     return (TIME_ARRAY,) if any(name in head for name in names) else ()
-
-
-def _nek5000(path: Path) -> Any:
-    reader = vtk_class("vtkIOParallel", "vtkNek5000Reader")()
-    reader.SetFileName(str(path))
-    return reader
-
-
-def _ensight(path: Path) -> Any:
-    reader = vtk_class("vtkIOEnSight", "vtkGenericEnSightReader")()
-    reader.SetFilePath(str(path.parent))
-    reader.SetCaseFileName(path.name)
-    return reader
-
-
-def _openfoam(path: Path) -> Any:
-    reader = vtk_class("vtkIOGeometry", "vtkOpenFOAMReader")()
-    reader.SetFileName(str(path))
-    # The averages of this package are used, as for every other format.
-    reader.CreateCellToPointOff()
-    return reader
-
-
-_READERS: dict[str, Callable[[Path], Any]] = {
-    ".nek5000": _nek5000,
-    ".case": _ensight,
-    ".encas": _ensight,
-    ".foam": _openfoam,
-}
-#: Extensions of files that stand for a whole series.
-CASE_EXTENSIONS = tuple(_READERS)
-
-
-class CaseSteps:
-    """The instants of a Nek5000, EnSight or OpenFOAM case, read one at a time."""
-
-    time_source: str
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if not self.path.is_file():
-            raise FileNotFoundError(f"{self.path}: no such file")
-        kind = self.path.suffix.lower()
-        # VTK checks what it reads, except dumps of Nek5000: it ends the process there.
-        self._dumps = find_dumps(self.path) if kind == ".nek5000" else ()
-        self._reader = _READERS[kind](self.path)
-        with self._running():
-            self._reader.UpdateInformation()
-        steps = time_steps(self._reader)
-        self.times: Float[np.ndarray, " steps"] = np.asarray(steps or (0.0,), float)
-        if np.any(np.diff(self.times) <= 0):
-            raise ValueError(f"{self.path}: times must increase, they are {steps}")
-        self.time_source = "the solver's case" if steps else "the index"
-        self.labels = tuple(f"{self.path} at t = {time:g}" for time in self.times)
-
-    def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
-        """Read one instant; with `names`, only those arrays where possible."""
-        if self._dumps:
-            check_dump(self._dumps[index])
-        available = select_arrays(self._reader, names)
-        time = float(self.times[index])
-        with self._running():
-            self._reader.UpdateTimeStep(time)
-            data = self._reader.GetOutputDataObject(0)
-        if data is None:
-            raise ValueError(f"{self.labels[index]}: VTK found nothing to read")
-        # The reader goes on to the next instant in the same object.
-        copy = data.NewInstance()
-        copy.ShallowCopy(data)
-        snapshot = snapshot_of(copy, self.labels[index], time, assembled=True)
-        return dataclasses.replace(snapshot, available=available or snapshot.available)
-
-    @contextlib.contextmanager
-    def _running(self):
-        with chatter_logged(), reporting(self.path, self._reader):
-            yield

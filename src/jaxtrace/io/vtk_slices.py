@@ -122,7 +122,10 @@ class VTKSlices(Slices):
         """Return geometry and velocity of a slice; an equal mesh is the same object."""
         # The first slice read settles the array; one without it is in error.
         name = self._choice or self._name
-        snapshot = self._steps.read(index, wanted_names(name))
+        names = wanted_names(name)
+        snapshot = self._steps.read(index, names)
+        if name is None and not set(names) & set(snapshot.available):
+            snapshot = self._steps.read(index)  # every array, to guess among
         choice, on_cells, values = pick_velocity(snapshot, name)
         self._choice, self._on_cells = choice, on_cells
         check_values(values, ", ".join(choice), snapshot.source, self._allow_nan)

@@ -1,7 +1,4 @@
-"""A case: everything one run is made of, read from a TOML file and written back.
-
-`starter` gives a commented case to begin with, every key with its default.
-"""
+"""A case: everything one run is made of, read from a TOML file and written back."""
 
 import dataclasses
 import json
@@ -110,7 +107,10 @@ def _anchored(case: Case, folder: Path) -> Case:
     )
     data = case.data
     if data is not None:
-        pattern = str(folder / Path(data.pattern).expanduser())
+        anchored = lambda name: str(folder / Path(name).expanduser())
+        named = data.pattern
+        one = isinstance(named, str)
+        pattern = anchored(named) if one else tuple(map(anchored, named))
         data = dataclasses.replace(data, pattern=pattern)
     return dataclasses.replace(case, data=data, output=output)
 
@@ -131,7 +131,7 @@ def case_text(case: Case) -> str:
         table = getattr(case, name)
         if table is not None:
             lines += [f"[{name}]"]
-            lines += [f"{k} = {_toml(v)}" for k, v in table.to_mapping().items()]
+            lines += [f"{k} = {as_toml(v)}" for k, v in table.to_mapping().items()]
             lines += [""]
     return "\n".join(lines)
 
@@ -141,133 +141,14 @@ def quote(words: str) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
-def _toml(value: Any) -> str:
+def as_toml(value: Any) -> str:
+    """Return a value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k} = {as_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(as_toml, value)) + "]"
     return repr(value)
-
-
-FLOW = """\
-# The velocity field: an analytic flow. For data files, use [data] instead:
-#   [data]
-#   pattern = "snapshots/flow_*.vtu"   # files, a folder or a .pvd collection
-[flow]
-name = "double_gyre"      # or uniform, rotation, saddle, vortex, abc, taylor_green, ...
-amplitude = 0.1           # the other keys are parameters of the flow
-"""
-DATA = """\
-# The velocity field: data files. For an analytic flow, use [flow] instead:
-#   [flow]
-#   name = "double_gyre"
-[data]
-pattern = {pattern}
-max_timesteps_to_load = 40     # evenly spaced over the series
-skip_initial_timesteps = 0
-use_stable_mesh_only = true    # skip slices with a different mesh size
-# velocity_name = "U"          # default: the usual names
-# time_range = [0.0, 1.0]      # load only slices in this range
-interpolation = "linear"       # in time: linear, nearest, cubic
-extrapolation = "constant"     # before and after: constant, linear, periodic, zero, nan
-# outside = "zero"             # beyond a grid: clamp, zero, nan, periodic, extrapolate;
-#                              # beyond a mesh: nearest_element, zero, nan, extrapolate
-"""
-REST = """
-[particles]
-concentrations = {{x = 60, y = 50, z = 15}}   # particles per axis; a flat axis has 1
-distribution = "uniform"       # uniform, gaussian, random
-gaussian_std = 0.2             # fraction of the box, one value or one per axis
-# bounds = {{x = [0.0, 1.0], y = [0.0, 1.0], z = [0.0, 1.0]}}
-# bounds_fraction = {{x = [0.0, 0.2]}}   # fractions of the domain
-seed = 0
-
-[time]
-# time_span = [0.0, 4.0]       # default: that of the data; decreasing: backward
-n_timesteps = 2000             # recorded frames
-# dt = 0.001                   # largest step; default: the time between frames
-use_data_dt = false            # use the spacing of the slices, not n_timesteps
-
-[tracking]
-integrator = "rk4"             # euler, rk2, rk4, rk45
-# batch_size = 1000            # particles per batch; default: all
-recording_interval = 1         # record every n-th frame
-record_velocities = false
-# error_tolerance = 1e-6       # use adaptive steps
-dtype = "float32"              # or float64
-device = "auto"                # cpu, gpu, tpu
-# devices = 2                  # number of devices to use
-memory_limit_gb = 8.0
-seed = 0                       # random seed of the run
-
-[boundary]
-{boundary}
-[motion]
-# diffusivity = 1e-5           # of the random walk, one value or one per axis
-scheme = "euler-maruyama"      # or milstein
-# response_time = 1e-3         # of inertial particles
-gravity = [0.0, 0.0, 0.0]      # acts on inertial particles
-
-[density]
-methods = ["kde", "sph"]       # [] for none
-plane = "xy"
-# slab_position = 0.0          # use only particles near here along the normal
-# slab_thickness = 0.1
-resolution = 100
-# kde_bandwidth = 0.05         # default: from the rule
-kde_bandwidth_rule = "scott"   # or silverman
-kde_normalize = true           # or "pdf", "relative", "count", false
-# sph_smoothing_length = 0.1   # default: from the particle spacing
-sph_adaptive = false
-sph_n_neighbors = 32
-sph_kernel_type = "cubic_spline"   # wendland, gaussian
-sph_normalize = true
-
-[pictures]
-which = ["particles", "trajectories", "density", "slice"]
-plane = "xy"
-max_paths = 50                 # number of trajectories to draw
-# slice_x0 = 0.7               # of the yz slice; default: 0.7 of the domain
-slice_levels = 20
-slice_cutoff_min = 0           # percentiles that limit the color scale
-slice_cutoff_max = 95
-
-[ftle]
-# t0 = 0.0                     # default: the start of the time span
-# T = 10.0                     # default: the length of the span; negative: backward
-resolution = 200               # nodes along the longer axis
-# bounds = [0.0, 1.0, 0.0, 1.0]
-# level = 0.0                  # z of the plane
-# dt = 0.01                    # default: adaptive steps
-
-[output]
-folder = "out"                 # relative to this file
-store = "zarr"                 # or h5, pvd: exported from it when the run ends
-formats = ["vtp", "series"]    # exports after the run; also h5, npz, csv
-reports = true                 # analysis_summary.txt
-page = true                    # report.html
-"""
-CHANNEL = """\
-type = "channel"               # or reflective, periodic, clamping, absorbing, walls
-flow_axis = "x"
-flow_direction = "positive"
-inlet = "continuous"           # none, reflective, periodic
-outlet = "absorbing"           # reflective, periodic
-inlet_distribution = "grid"    # uniform, random, gaussian
-"""
-BOX = """\
-type = "reflective"            # or periodic, clamping, absorbing, channel, walls, ...
-"""
-
-
-def starter(pattern: str | None = None) -> str:
-    """Return the text of a case for files of a pattern, or for a flow without one."""
-    if pattern is None:
-        whole = FLOW + REST.format(boundary=BOX)
-    else:
-        whole = DATA.format(pattern=quote(pattern)) + REST.format(boundary=CHANNEL)
-    return whole

@@ -10,20 +10,23 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxrig.memory import tree_bytes
 from jaxrig.static_arguments import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config, memory_budget_bytes
 from jaxtrace.fields.analytic import as_field, make_flow
 from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import load_field
 from jaxtrace.settings import GIB
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
+from jaxtrace.tracking.schedule import kept_frames
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.workflow.case import Case
-from jaxtrace.workflow.tables import BOUNDARIES
+from jaxtrace.workflow.tables import BOUNDARIES, Data
 
 N_TIMESTEPS = 2000
 TIME_SPAN = (0.0, 4.0)  # where neither the case nor the field has ends in time
@@ -84,25 +87,62 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
         return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
     assert case.data is not None
     table = case.data
-    loaded = load_field(
-        table.pattern,
-        interpolation=table.interpolation,
-        extrapolation=table.extrapolation,
-        outside=table.outside,
-        dtype=case.tracking.dtype,
-        max_time_steps=table.max_timesteps_to_load,
-        time_range=table.time_range,
-        velocity_field_name=table.velocity_name,
-        skip_initial_timesteps=table.skip_initial_timesteps,
-        use_stable_mesh_only=table.use_stable_mesh_only,
-    )
+    with in_case_words():
+        loaded = load_field(
+            table.pattern,
+            interpolation=table.interpolation,
+            extrapolation=table.extrapolation,
+            outside=table.outside,
+            dtype=case.tracking.dtype,
+            max_time_steps=table.max_timesteps_to_load,
+            time_range=table.time_range,
+            velocity_field_name=table.velocity_name,
+            skip_initial_timesteps=table.skip_initial_timesteps,
+            use_stable_mesh_only=table.use_stable_mesh_only,
+            **_format_options(table),
+        )
     count = len(loaded.slices)
-    notes = [f"{count} {'slice' if count == 1 else 'slices'} of {table.pattern}"]
+    files = source_name(table.pattern)
+    notes = [f"{count} slices of {files}" if count > 1 else f"steady flow: {files}"]
     notes += [*loaded.notes, f"interpolation: {loaded.scheme}"]
     if loaded.streamed:
         limit = memory_budget_bytes() / GIB
         notes.append(f"slices beyond {limit:.3g} GiB are streamed during the run")
     return loaded.field, tuple(notes)
+
+
+# What loading calls by the names of its arguments, in the words of a case.
+CASE_WORDS = {
+    "velocity_field_name=": "velocity_name in [data]",
+    "velocity_names=": "velocity_name in [data]",
+    "allow_nan=True": "allow_nan = true in [data]",
+    "time_source=": "time_source in [data]:",
+    "max_time_steps": "max_timesteps_to_load in [data]",
+    "use_stable_mesh_only=True": "use_stable_mesh_only = true in [data]",
+    "jt.configure(memory_limit_gb=...)": "memory_limit_gb in [tracking]",
+}
+
+
+@contextlib.contextmanager
+def in_case_words() -> Iterator[None]:
+    """Let errors of readers name the keys of a case in place of arguments."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        words = str(error)
+        for argument, key in CASE_WORDS.items():
+            words = words.replace(argument, key)
+        raise type(error)(words) from error
+
+
+def _format_options(table: Data) -> dict[str, Any]:
+    """Return what only some formats take, where the case gives it."""
+    given: dict[str, Any] = {}
+    if table.allow_nan:
+        given["allow_nan"] = True
+    if table.time_source is not None:
+        given["time_source"] = table.time_source
+    return given
 
 
 def find_domain(case: Case, field: Field) -> Box:
@@ -247,6 +287,61 @@ def make_tracker(
         progress_callback=progress,
         **adaptive,
     )
+
+
+# What one recorded position takes beside its coordinates, measured on runs of 500,000.
+EXPORT_BYTES = {
+    **{"vtp": 32, "series": 41, "pvd": 41, "csv": 60},
+    **{"npz": 0, "h5": 0, "nc": 8, "parquet": 16},
+}
+ASK_ABOVE = GIB
+
+
+@dataclass(frozen=True)
+class Cost:
+    """About how much a run writes by format, and the memory that it needs."""
+
+    written: dict[str, int]
+    memory: int
+
+    @property
+    def total(self) -> int:
+        """All bytes on disk."""
+        return sum(self.written.values())
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{n} {size_words(b)}" for n, b in self.written.items())
+        return (
+            f"will write about {size_words(self.total)} ({parts}) and need about "
+            f"{size_words(self.memory)} of memory"
+        )
+
+
+def size_words(size: float) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> size_words(9.2 * 2**30), size_words(120 * 2**20)
+    ('9.2 GiB', '120 MiB')
+    """
+    if size < GIB / 2:
+        return f"{size / 2**20:,.3g} MiB"
+    return f"{size / GIB:,.3g} GiB"
+
+
+def expected_cost(case: Case, plan: Plan) -> Cost:
+    """Return what a run writes and needs, if no particle leaves early."""
+    table = case.tracking
+    frames = len(kept_frames(plan.n_timesteps, table.recording_interval))
+    points = frames * len(plan.seeds)
+    width = 8 if table.dtype == "float64" else 4
+    record = 3 * width * (2 if table.record_velocities else 1)
+    record += 4 * plan.boundary.recycles  # whose generations are kept too
+    exports = [*case.output.formats]
+    exports += [case.output.store] if case.output.store != "zarr" else []
+    written = {"zarr": points * record}
+    written |= {name: points * (record + EXPORT_BYTES[name]) for name in exports}
+    held = points * (2 * record + 2)  # frames of the store and of the trajectory
+    return Cost(written, held + tree_bytes(plan.field.frozen))
 
 
 def describe_seeding(case: Case) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Everything lies in the folder of the case. Frames are written as they come, so a
 that was stopped continues; all that follows is made again from them.
 """
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +21,13 @@ from jaxtrace.reports import generate_summary_report
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.workflow.case import CASE_FILE, Case, load_case, write_case
 from jaxtrace.workflow.prepare import (
+    ASK_ABOVE,
     Plan,
     describe_seeding,
+    expected_cost,
     make_plan,
     make_tracker,
+    size_words,
     working,
 )
 from jaxtrace.workflow.results import (
@@ -69,11 +73,13 @@ def run_case(
     overwrite: bool = False,
     meter: Meter | None = None,
     tell: Tell = lambda line: None,
+    approve: Callable[[str], bool] = lambda words: True,
 ) -> Outcome:
     """Run a case from start to end, or from where it was stopped.
 
     A folder that holds the run of another case is refused unless `overwrite` replaces
-    it. `tell` is given one line for each thing done.
+    it. `tell` is given one line for each thing done. `approve` is asked before a new
+    run that writes more than `ASK_ABOVE`, or more than there is room for.
     """
     _claim(case, overwrite)
     with working(case):
@@ -87,10 +93,12 @@ def run_case(
             f"{len(plan.seeds):,} particles, {plan.n_timesteps:,} frames from t = "
             f"{first:.6g} to {last:.6g}"
         )
-        write_case(case, case.folder / CASE_FILE)
         found = _frames_there(store_path(case))
         if found:
             tell(f"continuing after {found:,} frames")
+        else:
+            _check_cost(case, plan, tell, approve)
+        write_case(case, case.folder / CASE_FILE)
         with record_compilations() as log, _timed(clock, "tracking"):
             trajectory = _track(case, plan, found > 0, meter or Meter())
         clock["compiling"] = min(log.seconds, clock["tracking"])
@@ -135,6 +143,24 @@ def _claim(case: Case, overwrite: bool) -> None:
             if getattr(before.tracking, name) != getattr(case.tracking, name):
                 raise _another(case, f"tracking.{name}")
     case.folder.mkdir(parents=True, exist_ok=True)
+
+
+def _check_cost(
+    case: Case, plan: Plan, tell: Tell, approve: Callable[[str], bool]
+) -> None:
+    """Say what a run writes and needs, and stop where that is much and not wanted."""
+    cost = expected_cost(case, plan)
+    tell(str(cost))
+    free = shutil.disk_usage(case.folder).free
+    room = (
+        f"; {size_words(free)} are free in {case.folder}" if cost.total > free else ""
+    )
+    if (room or cost.total > ASK_ABOVE) and not approve(f"{cost}{room}"):
+        raise ValueError(
+            f"not started: this run {cost}{room}: allow it (--yes), or write less: "
+            "fewer n_timesteps in [time], a larger recording_interval in [tracking], "
+            "fewer concentrations in [particles], fewer formats in [output]"
+        )
 
 
 def _another(case: Case, what: str) -> FileExistsError:

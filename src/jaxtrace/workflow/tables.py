@@ -26,6 +26,7 @@ from jaxtrace.analysis.estimators import BANDWIDTH_RULES
 from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
 from jaxtrace.integrators import METHODS
+from jaxtrace.io.steps import TIME_SOURCES
 from jaxtrace.settings import DTYPES, per_axis
 from jaxtrace.tracking import boundary
 from jaxtrace.tracking.diffusion import SCHEMES
@@ -52,15 +53,17 @@ def _normalize(value: Any, name: str) -> Normalize:
 
 @dataclass(frozen=True)
 class Data(Checked):
-    """Files with the velocity: a pattern, a folder, a collection or one file."""
+    """Files with the velocity: a pattern, folder, collection, file or list of files."""
 
     section: ClassVar[str] = "data"
-    pattern: Annotated[str, text]
+    pattern: Annotated[str | tuple[str, ...], settings.text_or_texts]
     max_timesteps_to_load: Annotated[int, whole()] = 40
     skip_initial_timesteps: Annotated[int, whole(0)] = 0
     use_stable_mesh_only: Annotated[bool, flag] = True
     velocity_name: Annotated[Any, maybe(settings.name_or_names)] = None
     time_range: Annotated[tuple[float, float] | None, maybe(settings.rising)] = None
+    time_source: Annotated[str | None, maybe(one_of(*TIME_SOURCES))] = None
+    allow_nan: Annotated[bool, flag] = False
     interpolation: Annotated[str, one_of(*INTERPOLATIONS)] = "linear"
     extrapolation: Annotated[str, one_of(*EXTRAPOLATIONS)] = "constant"
     outside: Annotated[str | None, maybe(text)] = None

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from jaxtrace.io.geometry import Cells, GridAxes
+from jaxtrace.io.solver_cases import CaseSteps
 from jaxtrace.io.vtk_read import (
-    CaseSteps,
     StatedTime,
     Transcript,
     captured,
