@@ -9,16 +9,8 @@ import numpy as np
 
 import arc_reference as operations
 from arc_episode_reference import NUM_OPERATIONS, SUBMIT, Puzzle
+from jaxarc import config
 from jaxarc.actions import BboxAction, MaskAction, PointAction
-from jaxarc.config import (
-    ActionConfig,
-    ArcEpisodeConfig,
-    DatasetConfig,
-    EnvironmentConfig,
-    HistoryConfig,
-    JaxArcConfig,
-    RewardConfig,
-)
 
 KINDS = ("point", "bbox", "mask")
 FIELDS = (
@@ -49,13 +41,13 @@ def make_config(shape=(5, 5), *, steps=100, action: Any = None, **groups):
     """A configuration of this shape, point format unless told otherwise."""
     height, width = shape
     action = {"selection_format": "point"} | (action or {})
-    return JaxArcConfig(
-        environment=EnvironmentConfig(max_episode_steps=steps),
-        dataset=DatasetConfig(max_grid_height=height, max_grid_width=width),
-        action=ActionConfig(**action),
-        reward=RewardConfig(**groups.get("reward", {})),
-        episode=ArcEpisodeConfig(**groups.get("episode", {})),
-        history=HistoryConfig(**groups.get("history", {})),
+    return config.JaxArcConfig(
+        environment=config.EnvironmentConfig(max_episode_steps=steps),
+        dataset=config.DatasetConfig(max_grid_height=height, max_grid_width=width),
+        action=config.ActionConfig(**action),
+        reward=config.RewardConfig(**groups.get("reward", {})),
+        episode=config.ArcEpisodeConfig(**groups.get("episode", {})),
+        history=config.HistoryConfig(**groups.get("history", {})),
     )
 
 

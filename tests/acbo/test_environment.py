@@ -6,13 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.environment import (
-    Action,
-    Proposer,
-    first_history,
-    problem_spec,
-    run_episode,
-)
+from acbo import environment
 from acbo.scm import set_variables
 from causal_linear import edges, linear_scm
 
@@ -30,20 +24,22 @@ class InTurn(eqx.Module):
         turn = history.count % 3
         value = history.values.sum() * spec.sign + jax.random.uniform(key)
         value = jnp.clip(value, spec.low.max(), spec.high.min())
-        return Action(jnp.asarray(TURNS)[turn], value)
+        return environment.Action(jnp.asarray(TURNS)[turn], value)
 
 
 @pytest.fixture(scope="module")
 def begin():
-    return jax.jit(lambda key: first_history(key, SCM, 40, 60, 110))
+    return jax.jit(lambda key: environment.first_history(key, SCM, 40, 60, 110))
 
 
 @pytest.fixture(scope="module")
 def episode():
     def play(key, direction):
         first, go = jax.random.split(key)
-        history = first_history(first, SCM, 3, 2, CAPACITY)
-        return history, run_episode(go, SCM, InTurn(), history, STEPS, direction)
+        history = environment.first_history(first, SCM, 3, 2, CAPACITY)
+        return history, environment.run_episode(
+            go, SCM, InTurn(), history, STEPS, direction
+        )
 
     return jax.jit(play, static_argnums=1)
 
@@ -51,15 +47,15 @@ def episode():
 def test_what_may_be_known_of_a_model():
     unbounded = jnp.asarray([-0.5, -0.5, -jnp.inf, -0.5])
     scm = eqx.tree_at(lambda m: m.low, SCM, unbounded)
-    known = problem_spec(scm, "maximize")
+    known = environment.problem_spec(scm, "maximize")
     np.testing.assert_array_equal(known.allowed, [True, True, False, True])
     np.testing.assert_array_equal(known.low, [-0.5, -0.5, 0.0, -0.5])
     assert (int(known.target), float(known.sign)) == (2, -1.0)
-    assert float(problem_spec(SCM).sign) == 1.0
+    assert float(environment.problem_spec(SCM).sign) == 1.0
 
 
 def test_the_proposer_follows_the_protocol():
-    assert isinstance(InTurn(), Proposer)
+    assert isinstance(InTurn(), environment.Proposer)
 
 
 def test_first_rows_are_flagged_as_they_were_made(begin):
@@ -112,8 +108,8 @@ class Pair(eqx.Module):
 
 
 def test_two_variables_are_set_at_once():
-    history = first_history(KEY, SCM, 3, 0, CAPACITY)
-    record = jax.jit(lambda: run_episode(KEY, SCM, Pair(), history, 2))()
+    history = environment.first_history(KEY, SCM, 3, 0, CAPACITY)
+    record = jax.jit(lambda: environment.run_episode(KEY, SCM, Pair(), history, 2))()
     np.testing.assert_array_equal(record.history.intervened[3:5].sum(0), [2, 0, 0, 2])
     np.testing.assert_array_equal(record.rows[:, 0], 0.5)
     np.testing.assert_array_equal(record.rows[:, 3], -0.25)

@@ -4,18 +4,6 @@ import numpy as np
 import pytest
 
 from jaxarc import demo
-from jaxarc.demo import (
-    ENCLOSED,
-    ENCLOSED_STEPS,
-    MIRRORED,
-    MIRRORED_STEPS,
-    agent_parts,
-    arc_section,
-    episode_parts,
-    history_bytes,
-    small_agent,
-    solve,
-)
 from jaxarc.registration import make
 from jaxarc.rollouts import random_rollout
 from jaxarc.tasks.parsers import open_dataset
@@ -31,10 +19,12 @@ def tasks():
 
 
 def test_the_steps_solve_both_tasks(tasks):
-    test = solve(tasks, MIRRORED, MIRRORED_STEPS, mode=1, pair=0)
+    test = demo.solve(tasks, demo.MIRRORED, demo.MIRRORED_STEPS, mode=1, pair=0)
     assert test.done
     assert test.frame.similarity == 1.0
-    demonstration = solve(tasks, ENCLOSED, ENCLOSED_STEPS, mode=0, pair=4)
+    demonstration = demo.solve(
+        tasks, demo.ENCLOSED, demo.ENCLOSED_STEPS, mode=0, pair=4
+    )
     similarity = [frame.similarity for frame in demonstration.frames]
     assert similarity == sorted(similarity)
     assert similarity[-1] == 1.0
@@ -42,11 +32,11 @@ def test_the_steps_solve_both_tasks(tasks):
 
 def test_steps_that_solve_nothing_are_not_shown(tasks):
     with pytest.raises(AssertionError, match="did not solve 00d62c1b"):
-        solve(tasks, ENCLOSED, ENCLOSED_STEPS[:-1], mode=0, pair=4)
+        demo.solve(tasks, demo.ENCLOSED, demo.ENCLOSED_STEPS[:-1], mode=0, pair=4)
 
 
 def test_episodes_can_be_played(tasks):
-    parts = episode_parts(tasks)
+    parts = demo.episode_parts(tasks)
     players = [part for part in parts if isinstance(part, Player)]
     assert [len(player.frames) for player in players] == [6, 6]
     assert isinstance(parts[1], Figure)
@@ -56,11 +46,11 @@ def test_episodes_can_be_played(tasks):
     ("form", "size"), [("point", 24_000), ("bbox", 32_000), ("mask", 3_616_000)]
 )
 def test_history_takes_what_was_promised(tasks, form, size):
-    assert history_bytes(tasks, form) == size
+    assert demo.history_bytes(tasks, form) == size
 
 
 def test_the_agent_learns_on_every_task_with_small_grids(tasks):
-    agent = small_agent(tasks)
+    agent = demo.small_agent(tasks)
     packed = tasks.tasks
     ends = np.cumsum(2 * packed.counts.sum(axis=1))[:-1]
     sides = [int(grids.max()) for grids in np.split(packed.sizes, ends)]
@@ -72,7 +62,7 @@ def test_the_agent_learns_on_every_task_with_small_grids(tasks):
 def test_agents_have_a_row_each():
     env, _ = make("AGI1-00d62c1b")
     results = [random_rollout(env, "point", 2, 20)]
-    (table,) = (part for part in agent_parts(results) if isinstance(part, Table))
+    (table,) = (part for part in demo.agent_parts(results) if isinstance(part, Table))
     assert table.rows[0][:1] == ("point",)
     assert table.rows[0][2] == results[0].episodes
 
@@ -81,6 +71,6 @@ def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "ENVIRONMENTS", 4)
     monkeypatch.setattr(demo, "STEPS", 5)
     monkeypatch.setattr(demo, "UPDATES", 30)
-    section = arc_section(Meter())
+    section = demo.arc_section(Meter())
     tables = [part for part in section.parts if isinstance(part, Table)]
     assert [len(table.rows) for table in tables] == [3, 6]

@@ -14,22 +14,7 @@ from hypothesis import strategies as st
 
 from arc_episode_reference import describe
 from arc_play import make_config, random_puzzle
-from jaxarc import bits
-from jaxarc.episode import (
-    Augmentation,
-    append_record,
-    describe_selection,
-    has_answer,
-    history_shape,
-    is_stack,
-    load_pair,
-    load_start,
-    make_record,
-    pack_flags,
-    pair_counts,
-    slot_of,
-    unpack_flags,
-)
+from jaxarc import bits, episode
 from jaxarc.ops.canvas import select_rows
 from jaxarc.tasks.augment import augment_task, random_augmentation
 from jaxarc.tasks.samples import stack_task_list
@@ -38,17 +23,17 @@ from jaxarc.tasks.samples import stack_task_list
 @given(st.lists(st.booleans(), min_size=1, max_size=100))
 def test_flags_survive_packing(flags):
     array = np.array(flags)
-    words = pack_flags(array)
+    words = episode.pack_flags(array)
     assert words.dtype == np.uint32
     assert len(words) == -(-len(flags) // 32)
-    np.testing.assert_array_equal(unpack_flags(words, len(flags)), array)
+    np.testing.assert_array_equal(episode.unpack_flags(words, len(flags)), array)
     np.testing.assert_array_equal(
-        unpack_flags(pack_flags(jnp.asarray(array)), len(flags)), array
+        episode.unpack_flags(episode.pack_flags(jnp.asarray(array)), len(flags)), array
     )
 
 
 def test_the_shorter_of_both_limits_rules():
-    of = lambda steps, most: history_shape(
+    of = lambda steps, most: episode.history_shape(
         make_config(steps=steps, history={"max_history_length": most}), 5, 5
     )[0]
     assert of(50, 1000) == 50
@@ -57,8 +42,8 @@ def test_the_shorter_of_both_limits_rules():
 
 def test_a_history_without_selections_or_none_at_all():
     lean = make_config(history={"store_selection_data": False})
-    assert history_shape(lean, 5, 5) == (100, 4)
-    assert history_shape(make_config(history={"enabled": False}), 5, 5)[0] == 0
+    assert episode.history_shape(lean, 5, 5) == (100, 4)
+    assert episode.history_shape(make_config(history={"enabled": False}), 5, 5)[0] == 0
 
 
 @pytest.mark.parametrize("form", ["point", "bbox", "mask"])
@@ -67,7 +52,9 @@ def test_descriptions_equal_the_reference(form, shape):
     rng = np.random.default_rng(sum(shape))
     fields = len(describe(form, np.zeros(shape, bool)))
     told = jax.jit(
-        lambda rows: describe_selection(select_rows(rows), fields, shape[1], form)
+        lambda rows: episode.describe_selection(
+            select_rows(rows), fields, shape[1], form
+        )
     )
     for density in (0.0, 0.02, 0.3, 1.0):
         mask = rng.random(shape) < density
@@ -78,14 +65,14 @@ def test_descriptions_equal_the_reference(form, shape):
 
 def test_a_record_ends_with_operation_step_pair_and_validity():
     numbers = map(jnp.int32, (34, 12, 2))
-    record = make_record(jnp.float32([3, 4]), *numbers)
+    record = episode.make_record(jnp.float32([3, 4]), *numbers)
     assert record.tolist() == [3, 4, 34, 12, 2, 1]
     assert record.dtype == jnp.float32
 
 
 def test_the_oldest_record_gives_way():
     records, length, position = jnp.zeros((3, 2)), jnp.int32(0), jnp.int32(0)
-    append = jax.jit(append_record)
+    append = jax.jit(episode.append_record)
     for number in range(8):
         record = jnp.full(2, float(number))
         records, length, position = append(records, length, position, record)
@@ -109,13 +96,13 @@ def puzzles():
 @jax.jit
 def loaded(tasks, row, mode, index):
     """Both grids of a pair, and whether it has an answer."""
-    pair = load_pair(tasks, row, slot_of(tasks, mode, index))
+    pair = episode.load_pair(tasks, row, episode.slot_of(tasks, mode, index))
     sides = ((pair.given, pair.given_size), (pair.wanted, pair.wanted_size))
     grids = [
         bits.unpack_grid(planes, bits.active_rows(size, SHAPE[0], planes.dtype), 6)
         for planes, size in sides
     ]
-    return grids, has_answer(pair)
+    return grids, episode.has_answer(pair)
 
 
 def every_pair(puzzle):
@@ -126,12 +113,12 @@ def every_pair(puzzle):
 
 def test_pairs_of_a_task_and_of_a_stack(puzzles):
     stack = stack_task_list([puzzle.as_task() for puzzle in puzzles])
-    assert is_stack(stack)
+    assert episode.is_stack(stack)
     for row, puzzle in enumerate(puzzles):
         task = puzzle.as_task()
-        assert not is_stack(task)
+        assert not episode.is_stack(task)
         for tasks in (task, stack):
-            counts = pair_counts(tasks, jnp.int32(row))
+            counts = episode.pair_counts(tasks, jnp.int32(row))
             assert [*map(int, counts)] == [len(puzzle.demos), len(puzzle.tests)]
             for mode, index, wanted in every_pair(puzzle):
                 place = map(jnp.int32, (row, mode, index))
@@ -144,8 +131,8 @@ def test_pairs_of_a_task_and_of_a_stack(puzzles):
 def test_a_start_is_the_input_of_its_pair(puzzles):
     task = puzzles[1].as_task()
     for slot in range(4):
-        planes, size, alike = load_start(task, jnp.int32(0), jnp.int32(slot))
-        pair = load_pair(task, jnp.int32(0), jnp.int32(slot))
+        planes, size, alike = episode.load_start(task, jnp.int32(0), jnp.int32(slot))
+        pair = episode.load_pair(task, jnp.int32(0), jnp.int32(slot))
         np.testing.assert_array_equal(planes, pair.given)
         np.testing.assert_array_equal(size, pair.given_size)
         assert alike == task.start_similarity[slot]
@@ -157,9 +144,15 @@ def test_an_augmented_pair_is_the_pair_of_the_augmented_task(puzzles):
     @jax.jit
     def both(key, slot):
         drawn = random_augmentation(key)
-        shown, other = Augmentation(*drawn), augment_task(task, *drawn)
-        pair = load_pair(task, row, slot, shown), load_start(task, row, slot, shown)
-        return pair, (load_pair(other, row, slot), load_start(other, row, slot))
+        shown, other = episode.Augmentation(*drawn), augment_task(task, *drawn)
+        pair = (
+            episode.load_pair(task, row, slot, shown),
+            episode.load_start(task, row, slot, shown),
+        )
+        return pair, (
+            episode.load_pair(other, row, slot),
+            episode.load_start(other, row, slot),
+        )
 
     for number in range(8):
         for slot in map(jnp.int32, range(5)):

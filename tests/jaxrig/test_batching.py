@@ -8,14 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxrig import batching
-from jaxrig.batching import (
-    axis_length,
-    batched_shapes,
-    is_out_of_memory,
-    largest_batch,
-    map_chunked,
-    pad_axis,
-)
 from jaxrig.compile_guard import compile_once
 from jaxrig.memory import compiled_memory
 from jaxrig.progress import Meter
@@ -37,14 +29,14 @@ def loop(items, scale):
     def row(i):
         return jax.jit(walk)(jax.tree.map(lambda x: x[i], items), scale)
 
-    rows = [row(i) for i in range(axis_length(items))]
+    rows = [row(i) for i in range(batching.axis_length(items))]
     return jax.tree.map(lambda *r: np.stack(r), *rows)
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 7, 10, 11, 64])
 def test_every_chunk_size_gives_the_loop_with_one_compilation(chunk_size):
     items, scale = make_items(10), jnp.asarray(1.5)
-    mapped = map_chunked(walk, chunk_size=chunk_size)
+    mapped = batching.map_chunked(walk, chunk_size=chunk_size)
     mapped(items, scale)
     result = mapped(items, scale)
     assert mapped.trace_count == 1
@@ -52,28 +44,30 @@ def test_every_chunk_size_gives_the_loop_with_one_compilation(chunk_size):
 
 
 def test_another_length_of_axis_does_not_compile_again():
-    mapped = map_chunked(lambda x: x + 1, chunk_size=4)
+    mapped = batching.map_chunked(lambda x: x + 1, chunk_size=4)
     for count in (1, 3, 4, 9):
         np.testing.assert_array_equal(mapped(np.arange(count)), np.arange(count) + 1)
     assert mapped.trace_count == 1
 
 
 def test_an_empty_axis_gives_empty_results_of_the_right_shape():
-    mapped = map_chunked(lambda x, mode: (x.sum(), x), chunk_size=4)
+    mapped = batching.map_chunked(lambda x, mode: (x.sum(), x), chunk_size=4)
     result = mapped(jnp.zeros((0, 5)), "a static word")
     assert [r.shape for r in result] == [(0,), (0, 5)]
     mapped(jnp.zeros((7, 5)), "a static word")  # and spoils nothing
     assert mapped.trace_count == 1
-    host = map_chunked(lambda x: x, chunk_size=4, to_host=True)(np.zeros((0, 5)))
+    host = batching.map_chunked(lambda x: x, chunk_size=4, to_host=True)(
+        np.zeros((0, 5))
+    )
     assert isinstance(host, np.ndarray)
     keys = jax.random.split(jax.random.key(0), 3)[:0]
-    assert map_chunked(jax.random.normal, chunk_size=4)(keys).shape == (0,)
+    assert batching.map_chunked(jax.random.normal, chunk_size=4)(keys).shape == (0,)
 
 
 def test_results_on_the_host_are_numpy_and_keys():
     keys = jax.random.split(jax.random.key(0), 5)
     fold = lambda key: (jax.random.fold_in(key, 1), jax.random.normal(key, (2,)))
-    found, noise = map_chunked(fold, chunk_size=2, to_host=True)(keys)
+    found, noise = batching.map_chunked(fold, chunk_size=2, to_host=True)(keys)
     assert isinstance(noise, np.ndarray)
     assert_trees_close((found, jnp.asarray(noise)), jax.jit(jax.vmap(fold))(keys))
 
@@ -88,7 +82,7 @@ class Progress(Meter):
 
 def test_progress_counts_items():
     meter = Progress()
-    map_chunked(lambda x: x, chunk_size=4, meter=meter)(jnp.arange(10))
+    batching.map_chunked(lambda x: x, chunk_size=4, meter=meter)(jnp.arange(10))
     assert meter.shown == [4, 8, 10]
 
 
@@ -116,7 +110,9 @@ OUT_OF_MEMORY = [
 def test_out_of_memory_halves_and_completes(error, monkeypatch, caplog):
     exhausted(3, error, monkeypatch)
     meter = Progress()
-    mapped = map_chunked(lambda x: x + 1, chunk_size=16, meter=meter, label="rows")
+    mapped = batching.map_chunked(
+        lambda x: x + 1, chunk_size=16, meter=meter, label="rows"
+    )
     np.testing.assert_array_equal(mapped(jnp.arange(20)), np.arange(20) + 1)
     assert mapped.chunk_size == 2
     assert mapped.trace_count == 4  # 16, 8, 4, 2
@@ -135,7 +131,7 @@ def test_out_of_memory_midway_keeps_what_is_done(monkeypatch):
         return real(tree)
 
     monkeypatch.setattr(batching.jax, "block_until_ready", block)
-    result = map_chunked(lambda x: x * 3, chunk_size=4)(jnp.arange(14))
+    result = batching.map_chunked(lambda x: x * 3, chunk_size=4)(jnp.arange(14))
     np.testing.assert_array_equal(result, np.arange(14) * 3)
     assert runs == [4, 4, 4, 2, 2, 2]
 
@@ -143,39 +139,39 @@ def test_out_of_memory_midway_keeps_what_is_done(monkeypatch):
 def test_the_smallest_chunk_that_does_not_fit_is_an_error(monkeypatch):
     exhausted(0, OUT_OF_MEMORY[0], monkeypatch)
     with pytest.raises(MemoryError, match="items: one item needs too much"):
-        map_chunked(lambda x: x, chunk_size=8)(jnp.arange(10))
+        batching.map_chunked(lambda x: x, chunk_size=8)(jnp.arange(10))
 
 
 def test_other_errors_are_not_retried(monkeypatch):
     exhausted(0, jax.errors.JaxRuntimeError("INTERNAL: broken"), monkeypatch)
     with pytest.raises(jax.errors.JaxRuntimeError, match="broken"):
-        map_chunked(lambda x: x, chunk_size=8)(jnp.arange(10))
-    assert not is_out_of_memory(ValueError("shape"))
+        batching.map_chunked(lambda x: x, chunk_size=8)(jnp.arange(10))
+    assert not batching.is_out_of_memory(ValueError("shape"))
 
 
 def test_a_real_out_of_memory_error_is_recognized():
     with pytest.raises((jax.errors.JaxRuntimeError, ValueError)) as caught:
         # 256 TiB: more than any address space, so no machine starts to fill it.
         jax.block_until_ready(jnp.zeros((2**24, 2**24), jnp.int8))
-    assert is_out_of_memory(caught.value)
+    assert batching.is_out_of_memory(caught.value)
 
 
 @settings(max_examples=20)
 @given(st.integers(1, 5), st.integers(0, 9))
 def test_pad_axis_repeats_the_last_item(count, length):
     rows = np.arange(count * 2).reshape(count, 2)
-    padded = pad_axis({"a": rows, "b": jnp.asarray(rows)}, length)
+    padded = batching.pad_axis({"a": rows, "b": jnp.asarray(rows)}, length)
     expected = np.stack([rows[min(i, count - 1)] for i in range(max(count, length))])
     jax.tree.map(lambda x: np.testing.assert_array_equal(x, expected), padded)
 
 
 def test_arrays_without_a_common_axis_are_refused():
     with pytest.raises(ValueError, match=r"\(2,\), \(3,\).*no common first axis"):
-        axis_length([jnp.ones(2), jnp.ones(3)])
+        batching.axis_length([jnp.ones(2), jnp.ones(3)])
     with pytest.raises(ValueError, match="chunk_size=0"):
-        map_chunked(lambda x: x, chunk_size=0)
+        batching.map_chunked(lambda x: x, chunk_size=0)
     with pytest.raises(ValueError, match="max_batch_size=0"):
-        largest_batch(double, ITEM, budget_bytes=1, max_batch_size=0)
+        batching.largest_batch(double, ITEM, budget_bytes=1, max_batch_size=0)
 
 
 ITEM = jax.ShapeDtypeStruct((250,), jnp.float32)
@@ -187,7 +183,7 @@ def double(batch):
 
 @pytest.mark.parametrize("budget", [2_000, 2_001, 77_777, 2_000_000, 123_456_789])
 def test_the_batch_that_exactly_fits_is_found(budget):
-    plan = largest_batch(double, ITEM, budget_bytes=budget)
+    plan = batching.largest_batch(double, ITEM, budget_bytes=budget)
     assert plan.batch_size == budget // 2_000
     assert plan.memory.total == 2_000 * plan.batch_size <= budget
     assert len(plan.confirmed) <= 6
@@ -200,27 +196,27 @@ def test_a_program_with_a_constant_part_and_temporaries():
         return jnp.tanh(batch @ table).sum(axis=1)
 
     budget = 3_000_000
-    plan = largest_batch(run, ITEM, table, budget_bytes=budget)
+    plan = batching.largest_batch(run, ITEM, table, budget_bytes=budget)
 
     def need(size):
-        return compiled_memory(run, batched_shapes(ITEM, size), table).total
+        return compiled_memory(run, batching.batched_shapes(ITEM, size), table).total
 
     assert need(plan.batch_size) <= budget
     assert need(plan.batch_size + max(1, plan.batch_size // 16)) > budget
 
 
 def test_the_maximum_caps_the_batch_and_one_item_may_not_fit():
-    plan = largest_batch(double, ITEM, budget_bytes=10**9, max_batch_size=100)
+    plan = batching.largest_batch(double, ITEM, budget_bytes=10**9, max_batch_size=100)
     assert plan.batch_size == 100
     with pytest.raises(MemoryError, match="one item needs 2,000 bytes"):
-        largest_batch(double, ITEM, budget_bytes=1_999)
+        batching.largest_batch(double, ITEM, budget_bytes=1_999)
 
 
 def test_functions_of_the_house_can_be_planned():
     config = ("static", 2)
     run = lambda batch, config: batch * config[1]
     for function in (run, compile_once(run)):
-        plan = largest_batch(function, ITEM, config, budget_bytes=77_777)
+        plan = batching.largest_batch(function, ITEM, config, budget_bytes=77_777)
         assert plan.batch_size == 77_777 // 2_000
 
 
@@ -244,7 +240,7 @@ def test_few_compilations_whatever_way_memory_grows(growth, budget, monkeypatch)
         return batching.CompiledMemory(need(shapes.shape[0]), 0, 0, 0)
 
     monkeypatch.setattr(batching, "compiled_memory", compiled)
-    plan = largest_batch(double, ITEM, budget_bytes=budget)
+    plan = batching.largest_batch(double, ITEM, budget_bytes=budget)
     assert need(plan.batch_size) <= budget
     more = plan.batch_size + max(1, plan.batch_size // 64)
     assert more > most or need(more) > budget

@@ -9,20 +9,12 @@ import pytest
 
 from helpers import compiled_text
 from jaxrig import callbacks
-from jaxrig.callbacks import (
-    Interval,
-    SlowCalls,
-    callback_statistics,
-    host_callback,
-    reset_callback_statistics,
-    run_guarded,
-)
 from jaxrig.compile_guard import compile_once
 
 
 @pytest.fixture(autouse=True)
 def fresh_statistics():
-    reset_callback_statistics()
+    callbacks.reset_callback_statistics()
 
 
 def broken(*_):
@@ -30,7 +22,7 @@ def broken(*_):
 
 
 def with_callback(x):
-    host_callback(broken, x, "title", name="broken")
+    callbacks.host_callback(broken, x, "title", name="broken")
     return x * 2
 
 
@@ -60,7 +52,7 @@ def test_a_failing_callback_is_counted_and_changes_nothing(transform, caplog):
     xs = jnp.arange(4.0)
     with caplog.at_level(logging.CRITICAL, logger="jaxrig.callbacks"):
         result = TRANSFORMS[transform](with_callback)(xs)
-        found = callback_statistics()["broken"]
+        found = callbacks.callback_statistics()["broken"]
     expected = TRANSFORMS[transform](without_callback)(xs)
     jax.tree.map(np.testing.assert_array_equal, result, expected)
     assert found["error_count"] == found["total_calls"] == CALLS[transform]
@@ -79,7 +71,9 @@ def test_arrays_arrive_as_numpy_and_the_rest_as_given():
 
     @jax.jit
     def run(x):
-        host_callback(lambda *a, **k: seen.append((a, k)), {"x": x}, "t", flag=None)
+        callbacks.host_callback(
+            lambda *a, **k: seen.append((a, k)), {"x": x}, "t", flag=None
+        )
         return x
 
     run(jnp.arange(3))
@@ -95,7 +89,7 @@ def test_large_arrays_do_not_block():
 
     @jax.jit
     def run(x):
-        host_callback(lambda v: total.append(float(v.sum())), x)
+        callbacks.host_callback(lambda v: total.append(float(v.sum())), x)
         return (x @ x.T).sum()
 
     x = jnp.ones((1000, 1000))
@@ -109,7 +103,7 @@ def test_ordered_calls_keep_their_order():
     seen = []
 
     def body(carry, i):
-        host_callback(lambda i: seen.append(int(i)), i, ordered=True)
+        callbacks.host_callback(lambda i: seen.append(int(i)), i, ordered=True)
         return carry, None
 
     jax.jit(lambda: jax.lax.scan(body, 0, jnp.arange(50)))()
@@ -120,7 +114,7 @@ def test_ordered_calls_keep_their_order():
 def test_off_means_no_callback_in_the_compiled_program():
     def program(enabled):
         def run(x):
-            host_callback(broken, x, enabled=enabled)
+            callbacks.host_callback(broken, x, enabled=enabled)
             return x * 2
 
         return compiled_text(run, jnp.ones(2))
@@ -137,11 +131,11 @@ def test_throttling_starts_and_stops_at_run_time_without_compiling_again():
         ran.append(int(i))
         clock[0] += cost[0]
 
-    throttle = SlowCalls(max_mean_ms=10.0, every=5, window=1)
+    throttle = callbacks.SlowCalls(max_mean_ms=10.0, every=5, window=1)
 
     @compile_once
     def step(i):
-        host_callback(draw, i, name="draw", throttle=throttle, ordered=True)
+        callbacks.host_callback(draw, i, name="draw", throttle=throttle, ordered=True)
         return i + 1
 
     with pytest.MonkeyPatch.context() as patch:
@@ -153,7 +147,7 @@ def test_throttling_starts_and_stops_at_run_time_without_compiling_again():
         cost[0] = 0.0
         for i in range(11, 20):
             step(jnp.asarray(i))
-        found = callback_statistics()["draw"]
+        found = callbacks.callback_statistics()["draw"]
     assert ran == [0, 5, 10, 15, 16, 17, 18, 19]
     assert found["skipped_calls"] == 12
     assert found["total_calls"] + found["skipped_calls"] == 20
@@ -172,12 +166,12 @@ def test_statistics_of_known_calls_and_memory_bounded_in_names(monkeypatch):
 
     logging.disable()
     for seconds in (0.001, 0.003):
-        run_guarded(lambda s=seconds: take(s), "a")
+        callbacks.run_guarded(lambda s=seconds: take(s), "a")
     logging.disable(logging.NOTSET)
-    used_up = Interval(1.0, clock=lambda: 0.0)
+    used_up = callbacks.Interval(1.0, clock=lambda: 0.0)
     used_up.admit()
-    run_guarded(lambda: None, "a", used_up)
-    assert callback_statistics()["a"] == pytest.approx(
+    callbacks.run_guarded(lambda: None, "a", used_up)
+    assert callbacks.callback_statistics()["a"] == pytest.approx(
         {
             "total_calls": 2,
             "error_count": 1,
@@ -189,15 +183,15 @@ def test_statistics_of_known_calls_and_memory_bounded_in_names(monkeypatch):
         }
     )
     for i in range(10):
-        run_guarded(lambda: None, f"name {i}")
-    found = callback_statistics()
+        callbacks.run_guarded(lambda: None, f"name {i}")
+    found = callbacks.callback_statistics()
     assert len(found) == 4
     assert found[callbacks.OTHER]["total_calls"] == 8
 
 
 def test_interval_admits_after_the_interval():
     now = [0.0]
-    interval = Interval(5.0, clock=lambda: now[0])
+    interval = callbacks.Interval(5.0, clock=lambda: now[0])
     admitted = []
     for now[0] in (0.0, 1.0, 4.9, 5.0, 9.0, 10.0):
         admitted.append(interval.admit())
@@ -206,4 +200,4 @@ def test_interval_admits_after_the_interval():
 
 def test_bad_limits_are_refused():
     with pytest.raises(ValueError, match="every=0"):
-        SlowCalls(every=0)
+        callbacks.SlowCalls(every=0)

@@ -8,15 +8,8 @@ from pathlib import Path
 import jax
 from rich.console import Console
 
-from jaxrig import doctor
+from jaxrig import doctor, machine
 from jaxrig.doctor import compile_check, examine
-from jaxrig.machine import (
-    CORE_PACKAGES,
-    EXTRAS,
-    install_command,
-    missing_modules,
-    package_versions,
-)
 
 
 def page():
@@ -34,7 +27,7 @@ def test_the_page_is_true_and_says_how_to_get_what_is_missing(monkeypatch):
     assert jax.__version__ in text
     for device in jax.local_devices():
         assert f"{device.platform}:{device.id}" in text
-    assert f"missing vtk: {install_command('trace')}" in text
+    assert f"missing vtk: {machine.install_command('trace')}" in text
     assert "Compile check on cpu:0: right" in text
 
 
@@ -47,16 +40,19 @@ def test_a_device_that_computes_wrongly_is_found(monkeypatch):
 
 
 def test_versions_are_those_installed():
-    found = package_versions()
+    found = machine.package_versions()
     assert found["python"] == platform.python_version()
     assert found["jax"] == jax.__version__
-    assert set(found) == {"python", *CORE_PACKAGES}
-    assert package_versions(["no-such-package"])["no-such-package"] == "not installed"
+    assert set(found) == {"python", *machine.CORE_PACKAGES}
+    assert (
+        machine.package_versions(["no-such-package"])["no-such-package"]
+        == "not installed"
+    )
 
 
 def test_missing_modules_of_an_extra(monkeypatch):
-    monkeypatch.setitem(EXTRAS, "probe", ("json", "no_such_module"))
-    assert missing_modules("probe") == ["no_such_module"]
+    monkeypatch.setitem(machine.EXTRAS, "probe", ("json", "no_such_module"))
+    assert machine.missing_modules("probe") == ["no_such_module"]
 
 
 def test_extras_are_those_of_the_project():
@@ -64,6 +60,6 @@ def test_extras_are_those_of_the_project():
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
     own = {"cuda", "all", "dev", "docs"}  # no modules of ours to look for
-    assert set(EXTRAS) == set(declared) - own
-    for extra, modules in EXTRAS.items():
+    assert set(machine.EXTRAS) == set(declared) - own
+    for extra, modules in machine.EXTRAS.items():
         assert len(modules) == len(declared[extra]), extra

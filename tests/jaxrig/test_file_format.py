@@ -15,34 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from jaxrig import file_format
 from jaxrig.dtypes import DTYPES
-from jaxrig.file_format import (
-    ALIGNMENT,
-    MAGIC,
-    MAX_DEPTH,
-    MAX_HEADER,
-    PREFIX,
-    VERSION,
-    ContainerError,
-    decode,
-    encode,
-    read_arrays,
-    read_header,
-    write_container,
-)
 
 
 def dump(arrays, meta=None):
     file = io.BytesIO()
-    size = write_container(file, meta or {}, arrays)
+    size = file_format.write_container(file, meta or {}, arrays)
     assert size == len(file.getvalue())
     return file.getvalue()
 
 
 def parse(data, exact=True):
     file = io.BytesIO(data)
-    header = read_header(file, "some.file", len(data), exact=exact)
-    return header, dict(read_arrays(file, header, "some.file"))
+    header = file_format.read_header(file, "some.file", len(data), exact=exact)
+    return header, dict(file_format.read_arrays(file, header, "some.file"))
 
 
 def forge(arrays, payload=b"", meta=None):
@@ -52,8 +39,13 @@ def forge(arrays, payload=b"", meta=None):
 
 
 def forge_text(text, payload=b""):
-    data = PREFIX.pack(MAGIC, VERSION, len(text), zlib.crc32(text)) + text
-    return data + bytes(-len(data) % ALIGNMENT) + payload
+    data = (
+        file_format.PREFIX.pack(
+            file_format.MAGIC, file_format.VERSION, len(text), zlib.crc32(text)
+        )
+        + text
+    )
+    return data + bytes(-len(data) % file_format.ALIGNMENT) + payload
 
 
 def entry(**changes):
@@ -124,9 +116,9 @@ def test_names_and_values_come_back(arrays):
 def test_layout_is_aligned_and_raw():
     data = dump(SAMPLE)
     header, _ = parse(data)
-    assert header.start % ALIGNMENT == 0
+    assert header.start % file_format.ALIGNMENT == 0
     for item in header.entries:
-        assert item.offset % ALIGNMENT == 0
+        assert item.offset % file_format.ALIGNMENT == 0
         begin = header.start + item.offset
         assert data[begin : begin + item.nbytes] == SAMPLE[item.name].tobytes()
 
@@ -148,9 +140,9 @@ def test_other_dtypes_are_refused_on_writing(array):
 def test_an_oversized_header_is_refused_before_anything_is_written():
     file = io.BytesIO()
     with pytest.raises(ValueError, match="store numbers in arrays"):
-        write_container(file, {"text": "x" * MAX_HEADER}, {})
+        file_format.write_container(file, {"text": "x" * file_format.MAX_HEADER}, {})
     with pytest.raises(ValueError, match="the limit is 10"):
-        write_container(file, {}, SAMPLE, limit=10)
+        file_format.write_container(file, {}, SAMPLE, limit=10)
     assert file.getvalue() == b""
 
 
@@ -162,7 +154,7 @@ def test_writing_streams_without_a_second_copy():
             return memoryview(data).nbytes
 
     tracemalloc.start()
-    write_container(Sink(), {}, arrays)
+    file_format.write_container(Sink(), {}, arrays)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**20
@@ -172,9 +164,9 @@ def test_writing_streams_without_a_second_copy():
 def test_every_truncation_is_refused(exact):
     data = dump(SAMPLE, {"text": "hello"})
     for length in range(len(data)):
-        with pytest.raises(ContainerError, match=r"some\.file"):
+        with pytest.raises(file_format.ContainerError, match=r"some\.file"):
             parse(data[:length], exact)
-    with pytest.raises(ContainerError):
+    with pytest.raises(file_format.ContainerError):
         parse(data + b"x", exact)
 
 
@@ -184,14 +176,14 @@ def test_every_flipped_bit_is_refused():
     for position in range(len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 1 << rng.randrange(8)
-        with pytest.raises(ContainerError, match=r"some\.file"):
+        with pytest.raises(file_format.ContainerError, match=r"some\.file"):
             parse(bytes(damaged))
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused(noise):
-    for data in (noise, MAGIC + noise, forge_text(noise)):
-        with pytest.raises(ContainerError):
+    for data in (noise, file_format.MAGIC + noise, forge_text(noise)):
+        with pytest.raises(file_format.ContainerError):
             parse(data, exact=False)
 
 
@@ -206,9 +198,9 @@ class Payload:
 def test_a_pickle_runs_nothing(tmp_path):
     marker = tmp_path / "marker"
     evil = pickle.dumps(Payload(str(marker)))
-    with pytest.raises(ContainerError, match="not a jaxrig container"):
+    with pytest.raises(file_format.ContainerError, match="not a jaxrig container"):
         parse(evil)
-    with pytest.raises(ContainerError, match="not JSON"):
+    with pytest.raises(file_format.ContainerError, match="not JSON"):
         parse(forge_text(evil))
     assert not marker.exists()
     pickle.loads(evil).close()  # the payload works where it is let run
@@ -247,7 +239,7 @@ def test_hostile_entries_are_refused_without_memory(item, message):
         if message is None:
             assert parse(forge([item], payload))[1]["a"].size == 4
         else:
-            with pytest.raises(ContainerError, match=message):
+            with pytest.raises(file_format.ContainerError, match=message):
                 parse(forge([item], payload))
         assert tracemalloc.get_traced_memory()[1] < 2**23
     finally:
@@ -256,9 +248,9 @@ def test_hostile_entries_are_refused_without_memory(item, message):
 
 def test_overlapping_and_repeated_entries_are_refused():
     payload = bytes(200)
-    with pytest.raises(ContainerError, match="overlap"):
+    with pytest.raises(file_format.ContainerError, match="overlap"):
         parse(forge([entry(), entry(name="b", offset=0)], payload), exact=False)
-    with pytest.raises(ContainerError, match="same name"):
+    with pytest.raises(file_format.ContainerError, match="same name"):
         parse(forge([entry(), entry(offset=64)], payload), exact=False)
 
 
@@ -266,25 +258,27 @@ def test_overlapping_and_repeated_entries_are_refused():
     "text", [b"[" * 10**6, b"[]", b"{}", b'{"meta": 1, "arrays": []}', b"1" * 10**5]
 )
 def test_hostile_headers_are_refused(text):
-    with pytest.raises(ContainerError, match="header"):
+    with pytest.raises(file_format.ContainerError, match="header"):
         parse(forge_text(text))
 
 
 def test_a_header_longer_than_the_file_is_not_allocated():
-    data = PREFIX.pack(MAGIC, VERSION, 2**60, 0)
+    data = file_format.PREFIX.pack(file_format.MAGIC, file_format.VERSION, 2**60, 0)
     tracemalloc.start()
-    with pytest.raises(ContainerError, match="header of"):
+    with pytest.raises(file_format.ContainerError, match="header of"):
         parse(data)
-    with pytest.raises(ContainerError, match="header of"):
-        read_header(io.BytesIO(data), "x", 2**62, exact=False)
+    with pytest.raises(file_format.ContainerError, match="header of"):
+        file_format.read_header(io.BytesIO(data), "x", 2**62, exact=False)
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
 
 
 def test_an_unknown_version_says_so():
     data = bytearray(dump(SAMPLE))
-    data[len(MAGIC)] = VERSION + 1
-    with pytest.raises(ContainerError, match=f"version {VERSION + 1}"):
+    data[len(file_format.MAGIC)] = file_format.VERSION + 1
+    with pytest.raises(
+        file_format.ContainerError, match=f"version {file_format.VERSION + 1}"
+    ):
         parse(bytes(data))
 
 
@@ -338,9 +332,9 @@ def written(value):
 
 
 def through_json(data):
-    node, arrays = encode(data)
+    node, arrays = file_format.encode(data)
     arrays = {name: np.asarray(array) for name, array in arrays.items()}
-    return decode(json.loads(json.dumps(node)), arrays)
+    return file_format.decode(json.loads(json.dumps(node)), arrays)
 
 
 @settings(max_examples=300)
@@ -365,34 +359,34 @@ def test_data_comes_back_with_its_types(data):
 )
 def test_other_types_are_refused_by_place_and_name(data, where, kind):
     with pytest.raises(TypeError) as error:
-        encode(data)
+        file_format.encode(data)
     assert str(error.value).startswith(where + " ")
     assert kind in str(error.value)
 
 
 def test_the_deepest_nesting_that_is_written_is_read():
     data = 0
-    for _ in range(MAX_DEPTH):
+    for _ in range(file_format.MAX_DEPTH):
         data = {"x": data}
     assert through_json(data) == data
     with pytest.raises(ValueError, match="levels deep"):
-        encode([data])
+        file_format.encode([data])
     node = 0
-    for _ in range(10 * MAX_DEPTH):
+    for _ in range(10 * file_format.MAX_DEPTH):
         node = ["list", [node]]
     with pytest.raises(ValueError, match="levels deep"):
-        decode(node, {})
+        file_format.decode(node, {})
     cycle = []
     cycle.append(cycle)
     with pytest.raises(ValueError, match="contains itself"):
-        encode(cycle)
+        file_format.encode(cycle)
 
 
 def test_sets_have_one_order():
     words = [f"word {i}" for i in range(50)]
     one = {frozenset(words), "z", 1, (2, frozenset(words))}
     two = {(2, frozenset(words[::-1])), 1, "z", frozenset(words[::-1])}
-    assert encode(one)[0] == encode(two)[0]
+    assert file_format.encode(one)[0] == file_format.encode(two)[0]
 
 
 @pytest.mark.parametrize(
@@ -420,4 +414,4 @@ def test_sets_have_one_order():
 )
 def test_malformed_nodes_are_value_errors(node, key):
     with pytest.raises(ValueError, match=r"."):
-        decode(node, {"a": np.zeros(2), "key": key})
+        file_format.decode(node, {"a": np.zeros(2), "key": key})

@@ -4,14 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrig import memory
 from jaxrig.compile_guard import compile_once
-from jaxrig.memory import (
-    MIB,
-    compiled_memory,
-    device_memory,
-    host_memory,
-    tree_bytes,
-)
 
 
 def test_tree_bytes_counts_arrays_shapes_and_keys_only():
@@ -24,15 +18,15 @@ def test_tree_bytes_counts_arrays_shapes_and_keys_only():
         "name": "text",
         "none": None,
     }
-    assert tree_bytes(tree) == 900 + 8 + 24 + 20 + 8
-    assert tree_bytes(()) == 0
+    assert memory.tree_bytes(tree) == 900 + 8 + 24 + 20 + 8
+    assert memory.tree_bytes(()) == 0
 
 
 def test_host_memory_sees_a_large_allocation():
-    before = host_memory()
-    block = np.ones(64 * MIB, np.uint8)
-    after = host_memory()
-    assert after.resident - before.resident > 48 * MIB
+    before = memory.host_memory()
+    block = np.ones(64 * memory.MIB, np.uint8)
+    after = memory.host_memory()
+    assert after.resident - before.resident > 48 * memory.MIB
     assert after.peak >= after.resident
     assert after.total > after.resident
     del block
@@ -40,16 +34,16 @@ def test_host_memory_sees_a_large_allocation():
 
 def test_device_memory_follows_live_arrays_on_that_device():
     device = jax.devices()[3]
-    before = device_memory(device).in_use
+    before = memory.device_memory(device).in_use
     block = jax.device_put(np.ones(1000, np.float32), device)
-    assert device_memory(device).in_use - before == block.nbytes == 4000
+    assert memory.device_memory(device).in_use - before == block.nbytes == 4000
     del block
-    assert device_memory(device).in_use == before
+    assert memory.device_memory(device).in_use == before
 
 
 def test_compiled_memory_of_a_known_program():
     x = jax.ShapeDtypeStruct((1000,), jnp.float32)
-    found = compiled_memory(lambda x: (x + 1, x.sum()), x)
+    found = memory.compiled_memory(lambda x: (x + 1, x.sum()), x)
     assert found.arguments == 4000
     assert 4004 <= found.outputs <= 4004 + 64  # plus the tuple of two pointers
     assert found.aliased == 0
@@ -57,8 +51,8 @@ def test_compiled_memory_of_a_known_program():
 
 def test_compiled_memory_counts_donated_buffers_once():
     x = jax.ShapeDtypeStruct((1000,), jnp.float32)
-    kept = compiled_memory(compile_once(lambda state: state + 1), x)
-    donated = compiled_memory(
+    kept = memory.compiled_memory(compile_once(lambda state: state + 1), x)
+    donated = memory.compiled_memory(
         compile_once(lambda state: state + 1, donate=["state"]), x
     )
     assert kept.total - donated.total == donated.aliased == 4000

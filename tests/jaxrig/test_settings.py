@@ -7,22 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pytest
 
-from jaxrig.settings import (
-    Checked,
-    Count,
-    Fraction,
-    flag,
-    known_only,
-    maybe,
-    nearest,
-    number,
-    one_of,
-    require,
-    require_positive,
-    some_of,
-    text,
-    whole,
-)
+from jaxrig import settings
 
 
 @dataclass
@@ -32,24 +17,26 @@ class Config:
 
 def test_bounds_of_fields_are_required_by_name():
     for value in (1, 1.5, 2):
-        require(Config(value), 1, 2, "size")
-        require_positive(Config(value), "size")
+        settings.require(Config(value), 1, 2, "size")
+        settings.require_positive(Config(value), "size")
     for value in (0, -1, nan, inf):
         with pytest.raises(ValueError, match=rf"size={value} must be in \[1, 2\]"):
-            require(Config(value), 1, 2, "size")
+            settings.require(Config(value), 1, 2, "size")
         with pytest.raises(ValueError, match=f"size={value} must be above 0"):
-            require_positive(Config(value), "size")
+            settings.require_positive(Config(value), "size")
     with pytest.raises(ValueError, match="size=0 must be at least 1"):
-        require(Config(0), 1, inf, "size")
+        settings.require(Config(0), 1, inf, "size")
 
 
 @dataclass(frozen=True)
-class Flow(Checked):
+class Flow(settings.Checked):
     section: ClassVar[str] = "flow"
 
-    cells: Count
-    porosity: Fraction = 0.5
-    kind: Annotated[str | None, maybe(one_of("steady", "pulsed"))] = None
+    cells: settings.Count
+    porosity: settings.Fraction = 0.5
+    kind: Annotated[str | None, settings.maybe(settings.one_of("steady", "pulsed"))] = (
+        None
+    )
 
 
 def test_settings_are_read_converted_and_written_back():
@@ -78,15 +65,15 @@ def test_what_is_wrong_is_named_with_its_section(given, error, message):
 @pytest.mark.parametrize(
     ("read", "given", "expected"),
     [
-        (text, "a", "a"),
-        (flag, False, False),
-        (whole(0), 0, 0),
-        (number(0), 2, 2.0),
-        (number(up_to=1), 1, 1.0),
-        (one_of("a", "b"), "b", "b"),
-        (some_of("a", "b"), ["b"], ("b",)),
-        (some_of("a", "b"), [], ()),
-        (maybe(text), None, None),
+        (settings.text, "a", "a"),
+        (settings.flag, False, False),
+        (settings.whole(0), 0, 0),
+        (settings.number(0), 2, 2.0),
+        (settings.number(up_to=1), 1, 1.0),
+        (settings.one_of("a", "b"), "b", "b"),
+        (settings.some_of("a", "b"), ["b"], ("b",)),
+        (settings.some_of("a", "b"), [], ()),
+        (settings.maybe(settings.text), None, None),
     ],
 )
 def test_what_is_right_is_converted(read, given, expected):
@@ -96,18 +83,18 @@ def test_what_is_right_is_converted(read, given, expected):
 @pytest.mark.parametrize(
     ("read", "given", "words"),
     [
-        (text, " ", "some text"),
-        (flag, 1, "true or false"),
-        (whole(), 0, "a whole number from 1"),
-        (whole(), True, "a whole number"),
-        (whole(), 1.0, "a whole number"),
-        (number(0), 0.0, "a number above 0"),
-        (number(0, 1), 2.0, "above 0 up to 1"),
-        (number(), float("nan"), "a number"),
-        (one_of("a", "b"), "c", "one of a, b"),
-        (some_of("a", "b"), ["c"], "one of a, b"),
-        (some_of("a", "b"), ["a", "a"], "each once"),
-        (some_of("a", "b"), "a", "a list"),
+        (settings.text, " ", "some text"),
+        (settings.flag, 1, "true or false"),
+        (settings.whole(), 0, "a whole number from 1"),
+        (settings.whole(), True, "a whole number"),
+        (settings.whole(), 1.0, "a whole number"),
+        (settings.number(0), 0.0, "a number above 0"),
+        (settings.number(0, 1), 2.0, "above 0 up to 1"),
+        (settings.number(), float("nan"), "a number"),
+        (settings.one_of("a", "b"), "c", "one of a, b"),
+        (settings.some_of("a", "b"), ["c"], "one of a, b"),
+        (settings.some_of("a", "b"), ["a", "a"], "each once"),
+        (settings.some_of("a", "b"), "a", "a list"),
     ],
 )
 def test_what_is_wrong_names_the_key_and_the_rule(read, given, words):
@@ -117,7 +104,7 @@ def test_what_is_wrong_names_the_key_and_the_rule(read, given, words):
 
 
 def test_the_nearest_name_is_offered():
-    assert nearest("17", list(map(str, range(99)))) == "did you mean '17'?"
-    assert nearest("a", []) == "there is nothing to choose from"
+    assert settings.nearest("17", list(map(str, range(99)))) == "did you mean '17'?"
+    assert settings.nearest("a", []) == "there is nothing to choose from"
     with pytest.raises(TypeError, match="no option 'dx'; did you mean 'dt'"):
-        known_only({"dx": 1}, ("dt", "count"), "option")
+        settings.known_only({"dx": 1}, ("dt", "count"), "option")

@@ -12,29 +12,24 @@ import numpy as np
 import pytest
 
 from helpers import TABLE, make_batch, walk
+from jaxrig import sharding
 from jaxrig.compile_guard import compile_once
 from jaxrig.devices import pick_devices, set_accelerator_memory
-from jaxrig.sharding import (
-    gather,
-    is_main,
-    make_mesh,
-    replicate,
-    shard_batch,
-    start_hosts,
-    wait_for_all,
-)
 from jaxrig.testing import assert_trees_close
 
 
 @pytest.mark.parametrize("devices", [1, 2, 8])
 def test_results_do_not_depend_on_the_number_of_devices(devices):
-    mesh = make_mesh(jax.devices()[:devices])
+    mesh = sharding.make_mesh(jax.devices()[:devices])
     run = compile_once(walk)
-    batch, table = shard_batch(make_batch(), mesh), replicate(TABLE, mesh)
+    batch, table = (
+        sharding.shard_batch(make_batch(), mesh),
+        sharding.replicate(TABLE, mesh),
+    )
     assert len(batch["x"].sharding.device_set) == devices
     sharded = run(batch, table)
     assert_trees_close(
-        gather(sharded[1]), np.asarray(jax.jit(walk)(make_batch(), TABLE)[1])
+        sharding.gather(sharded[1]), np.asarray(jax.jit(walk)(make_batch(), TABLE)[1])
     )
     assert len(sharded[1].sharding.device_set) == devices
 
@@ -43,7 +38,7 @@ def test_a_batch_that_does_not_divide_is_refused_with_the_remedy():
     with pytest.raises(
         ValueError, match=r"20 items .* 8 devices.*pad_axis\(tree, 24\)"
     ):
-        shard_batch(make_batch(20), make_mesh())
+        sharding.shard_batch(make_batch(20), sharding.make_mesh())
 
 
 PROGRAM = """
@@ -106,8 +101,8 @@ def test_two_processes_give_the_result_of_one(tmp_path):
 
 
 def test_a_single_process_is_main_and_never_waits():
-    assert is_main()
-    wait_for_all("nobody else")
+    assert sharding.is_main()
+    sharding.wait_for_all("nobody else")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +111,7 @@ def test_a_single_process_is_main_and_never_waits():
 )
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        start_hosts(*arguments)
+        sharding.start_hosts(*arguments)
 
 
 def test_devices_are_picked_and_what_is_not_there_is_said():

@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from acbo.baselines.gaussian import (
-    GaussianPairs,
-    GaussianProcess,
-    RandomPairs,
-    all_arms,
-    condition,
-    expected_improvement,
-    matern,
-)
+from acbo.baselines import gaussian
 from acbo.history import History
 from causal_linear import (
     assert_allowed,
@@ -36,10 +28,10 @@ def test_conditioning_matches_the_textbook_on_the_rows_that_count():
     x, y = random.uniform(size=6), random.normal(size=6)
     mask = np.array([True, False, True, True, False, True])
     points = np.linspace(0, 1, 4)
-    kernel = matern(jnp.asarray(2.0), 0.5)
+    kernel = gaussian.matern(jnp.asarray(2.0), 0.5)
     given = (jnp.asarray(x), jnp.asarray(y), jnp.asarray(mask))
     prior = lambda p: 0.3 + 0.1 * p
-    run = jax.jit(lambda *rest: condition(kernel, prior, *rest))
+    run = jax.jit(lambda *rest: gaussian.condition(kernel, prior, *rest))
     mean, variance = run(given, jnp.asarray(points), jnp.asarray(0.2))
 
     def k(a, b):
@@ -56,7 +48,7 @@ def test_conditioning_matches_the_textbook_on_the_rows_that_count():
 
 def test_expected_improvement_is_the_integral():
     mean, variance, best = np.array([0.0, 2.0]), np.array([1.0, 0.3]), 0.5
-    found = jax.jit(expected_improvement)(
+    found = jax.jit(gaussian.expected_improvement)(
         jnp.asarray(mean), jnp.asarray(variance), jnp.asarray(best)
     )
     for i in range(2):
@@ -68,7 +60,7 @@ def test_expected_improvement_is_the_integral():
 def test_it_sets_what_moved_the_target_to_its_better_end():
     cases = [*random_cases(2), (STRONG, "MINIMIZE"), (STRONG, "MAXIMIZE")]
     situation = situations(cases, interventional=12)
-    actions = jax.jit(jax.vmap(GaussianProcess(grid=9).propose))(*situation)
+    actions = jax.jit(jax.vmap(gaussian.GaussianProcess(grid=9).propose))(*situation)
     assert_allowed(actions, situation)
     assert actions.variable[2:].tolist() == [0, 0]
     np.testing.assert_allclose(actions.value[2:], [-2.0, 3.0], atol=0.7)
@@ -91,17 +83,17 @@ def assert_pairs_allowed(found, situation):
 
 
 def test_every_set_of_one_or_two():
-    found = {tuple(sorted({*row})) for row in all_arms(4).tolist()}
+    found = {tuple(sorted({*row})) for row in gaussian.all_arms(4).tolist()}
     wanted = itertools.chain.from_iterable(
         itertools.combinations(range(4), n) for n in (1, 2)
     )
     assert found == set(wanted)
-    assert len(all_arms(4)) == len(found)
+    assert len(gaussian.all_arms(4)) == len(found)
 
 
 def test_chance_takes_every_allowed_set():
     situation = situations([(SCM, "MINIMIZE")] * 60)
-    found = jax.jit(jax.vmap(RandomPairs().propose))(*situation)
+    found = jax.jit(jax.vmap(gaussian.RandomPairs().propose))(*situation)
     assert_pairs_allowed(found, situation)
     sets = {tuple(np.flatnonzero(row).tolist()) for row in np.asarray(found.mask)}
     assert sets == {(0,), (1,), (3,), (0, 1), (0, 3), (1, 3)}
@@ -110,7 +102,7 @@ def test_chance_takes_every_allowed_set():
 def test_one_variable_that_may_be_set_is_set_alone():
     cases = [(linear_scm(edges(2, e01=1.0), 1), "MINIMIZE")]
     situation = situations(cases)
-    for proposer in (RandomPairs(), GaussianPairs(grid=5)):
+    for proposer in (gaussian.RandomPairs(), gaussian.GaussianPairs(grid=5)):
         found = jax.jit(jax.vmap(proposer.propose))(*situation)
         assert found.mask.tolist() == [[True, False]]
         assert_pairs_allowed(found, situation)
@@ -131,7 +123,7 @@ def pair_history(rows=40, seed=0):
     ("direction", "ends"), [("MINIMIZE", [-2, 3]), ("MAXIMIZE", [3, -2])]
 )
 def test_processes_find_the_corner_that_one_variable_cannot_reach(direction, ends):
-    propose = jax.jit(GaussianPairs(grid=9).propose)
+    propose = jax.jit(gaussian.GaussianPairs(grid=9).propose)
     given = spec_for(SCM, direction)
     found = propose(jax.random.key(0), pair_history(), given, SCM)
     assert found.mask.tolist() == [True, True, False, False]
@@ -142,6 +134,6 @@ def test_rows_of_other_sets_do_not_count():
     """With all rows at rest every set is as good, so the first of them is taken."""
     history = pair_history()
     resting = History(history.values, jnp.zeros_like(history.intervened), history.count)
-    propose = jax.jit(GaussianPairs(grid=9).propose)
+    propose = jax.jit(gaussian.GaussianPairs(grid=9).propose)
     found = propose(jax.random.key(0), resting, spec_for(SCM), SCM)
     assert found.mask.tolist() == [True, False, False, False]

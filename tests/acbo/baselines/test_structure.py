@@ -2,15 +2,8 @@ import jax
 import numpy as np
 import pytest
 
+from acbo.baselines import structure
 from acbo.baselines.registry import predictors, proposers
-from acbo.baselines.structure import (
-    Correlation,
-    Everything,
-    Nothing,
-    Regression,
-    exact_predictor,
-    local_predictor,
-)
 from acbo.posterior.scores import regression_t
 from causal_linear import draw_history, edges, linear_scm
 
@@ -26,10 +19,10 @@ def data():
 @pytest.mark.parametrize(
     ("predictor", "expected"),
     [
-        (Everything(), [1, 1, 0, 1]),
-        (Nothing(), [0, 0, 0, 0]),
-        (Correlation(), [0, 1, 0, 0]),
-        (Correlation(count=2), [1, 1, 0, 0]),
+        (structure.Everything(), [1, 1, 0, 1]),
+        (structure.Nothing(), [0, 0, 0, 0]),
+        (structure.Correlation(), [0, 1, 0, 0]),
+        (structure.Correlation(count=2), [1, 1, 0, 0]),
     ],
 )
 def test_who_is_called_a_parent(predictor, expected):
@@ -41,7 +34,7 @@ def test_who_is_called_a_parent(predictor, expected):
 
 def test_regression_is_half_sure_at_the_threshold():
     t = abs(float(jax.jit(regression_t)(*data())[1]))
-    probs, _ = jax.jit(Regression(threshold=t).predict)(*data())
+    probs, _ = jax.jit(structure.Regression(threshold=t).predict)(*data())
     assert float(probs[1]) == pytest.approx(0.5, abs=1e-3)
     assert (np.asarray(probs)[[0, 2, 3]] < 0.5).all()
 
@@ -50,7 +43,10 @@ def test_the_posterior_knows_a_child_where_local_scores_do_not():
     scm = linear_scm(edges(4, e01=1.0, e12=2.0, e23=1.5), 2)
     seen = draw_history(scm, observational=60, interventional=30, capacity=90)
     given = (seen.values, seen.intervened, seen.row_mask, scm.mask, scm.target)
-    for predictor, child in ((exact_predictor(2), False), (local_predictor(2), True)):
+    for predictor, child in (
+        (structure.exact_predictor(2), False),
+        (structure.local_predictor(2), True),
+    ):
         probs, (logs, held) = jax.jit(predictor.predict)(*given)
         assert (np.asarray(probs) > 0.5).tolist() == [False, True, False, child]
         chance = np.exp(np.asarray(logs, np.float64))

@@ -6,23 +6,16 @@ import pytest
 import typer
 from rich.console import Console
 
-from acbo.cli.common import (
-    make_table,
-    parse_ranges,
-    read_experiments,
-    refusing,
-    show_json,
-    write_pictures,
-)
+from acbo.cli import common
 from causal_tables import write_table
 
 
 def read(path, target="Y", maximize=False, ranges=(), settable=""):
-    return read_experiments(path, target, maximize, list(ranges), settable)
+    return common.read_experiments(path, target, maximize, list(ranges), settable)
 
 
 def test_ranges_by_name():
-    assert parse_ranges(["X=-5:5", " a b = 1e-3 : 2"]) == {
+    assert common.parse_ranges(["X=-5:5", " a b = 1e-3 : 2"]) == {
         "X": (-5.0, 5.0),
         "a b": (0.001, 2.0),
     }
@@ -40,7 +33,7 @@ def test_ranges_by_name():
 )
 def test_what_is_no_range(words, message):
     with pytest.raises(ValueError, match=message):
-        parse_ranges(words)
+        common.parse_ranges(words)
 
 
 def test_ranges_that_are_not_given_are_observed(tmp_path):
@@ -81,13 +74,13 @@ def test_wrong_input_is_one_sentence(case, tmp_path):
 
 
 def test_wrong_input_ends_the_command():
-    with pytest.raises(typer.BadParameter, match="that is wrong"), refusing():
+    with pytest.raises(typer.BadParameter, match="that is wrong"), common.refusing():
         raise ValueError("that is wrong")
 
 
 def test_brackets_in_names_are_no_markup():
     console = Console(record=True, width=60)
-    console.print(make_table(("name", "value"), [("a[red]b", "[1]")], title="T"))
+    console.print(common.make_table(("name", "value"), [("a[red]b", "[1]")], title="T"))
     text = console.export_text()
     assert "a[red]b" in text
     assert "[1]" in text
@@ -96,12 +89,12 @@ def test_brackets_in_names_are_no_markup():
 def test_json_is_whole_however_narrow_the_console():
     console = Console(record=True, width=20)
     content = {"a long name of something": [1.5, None], "[b]": "ü"}
-    show_json(console, content)
+    common.show_json(console, content)
     assert json.loads(console.export_text()) == content
 
 
 def test_pictures_by_name(tmp_path):
     console = Console(record=True, width=200)
-    write_pictures(console, tmp_path / "deep", {"a": "<svg/>"})
+    common.write_pictures(console, tmp_path / "deep", {"a": "<svg/>"})
     assert (tmp_path / "deep" / "a.svg").read_text() == "<svg/>"
     assert "a.svg" in console.export_text()

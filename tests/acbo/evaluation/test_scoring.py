@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from acbo.environment import Action
-from acbo.evaluation import metrics
+from acbo.evaluation import metrics, scoring
 from acbo.evaluation.metrics import reliability
-from acbo.evaluation.scoring import (
-    Protocol,
-    Task,
-    find_optimum,
-    score_episode,
-    score_parents,
-)
 from causal_linear import draw_history, edges, linear_scm
 
 SCM = linear_scm(edges(3, e02=2.0, e12=-1.0), 2, noise=0.1)
@@ -35,8 +28,10 @@ class Fixed:
 
 
 def score(predictor):
-    task = Task(SCM, HISTORY, jax.random.key(0))
-    return jax.jit(lambda t: score_parents(t, predictor, Protocol(), 5))(task)
+    task = scoring.Task(SCM, HISTORY, jax.random.key(0))
+    return jax.jit(
+        lambda t: scoring.score_parents(t, predictor, scoring.Protocol(), 5)
+    )(task)
 
 
 def test_parents_are_judged_without_the_target():
@@ -69,14 +64,14 @@ def test_beliefs_over_sets_are_judged_by_the_true_set():
 )
 def test_regret_is_that_of_the_true_means(direction, optimum, regret, total):
     """do(X1 = 3) gives -3 and do(X0 = -1.5) gives -3; the ends give -4 and 6."""
-    protocol = Protocol(direction=direction, grid=3, draws=4)
+    protocol = scoring.Protocol(direction=direction, grid=3, draws=4)
 
     @jax.jit
     def play(task):
-        best = find_optimum(task, protocol)
-        return best, score_episode((task, best), Fixed(), protocol, 2)
+        best = scoring.find_optimum(task, protocol)
+        return best, scoring.score_episode((task, best), Fixed(), protocol, 2)
 
-    best, scores = play(Task(SCM, HISTORY, jax.random.key(3)))
+    best, scores = play(scoring.Task(SCM, HISTORY, jax.random.key(3)))
     assert float(best) == pytest.approx(optimum, abs=1e-5)
     np.testing.assert_allclose(scores.curves["simple_regret"], regret, atol=1e-4)
     np.testing.assert_allclose(scores.curves["cumulative_regret"], total, atol=1e-4)

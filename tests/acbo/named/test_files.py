@@ -7,21 +7,8 @@ import numpy as np
 import pytest
 
 from acbo.mechanisms import create_root_mechanism
-from acbo.named.files import (
-    fit_scm,
-    from_networkx,
-    read_graph,
-    read_json,
-    read_pgmpy_json,
-    to_networkx,
-    write_json,
-)
+from acbo.named import files, samples
 from acbo.named.model import create_scm, linear_form
-from acbo.named.samples import (
-    create_perfect_intervention,
-    sample_from_scm,
-    sample_with_intervention,
-)
 from acbo.named.tables import DataTable, samples_to_arrays
 from causal_models import COEFFICIENTS, triangle
 
@@ -51,8 +38,8 @@ NETWORK = {
 @pytest.mark.parametrize("changes", [{}, {"hidden": ("A",), "ranges": None}])
 def test_a_model_survives_a_file(tmp_path, changes):
     scm = triangle(**changes)
-    write_json(tmp_path / "model.json", scm)
-    back = read_json(tmp_path / "model.json")
+    files.write_json(tmp_path / "model.json", scm)
+    back = files.read_json(tmp_path / "model.json")
     for part in ("names", "hidden", "edges", "ranges", "target_name", "manipulable"):
         assert getattr(back, part) == getattr(scm, part)
     one, other = linear_form(back), linear_form(scm)
@@ -64,7 +51,7 @@ def test_a_model_survives_a_file(tmp_path, changes):
 def test_pgmpy_networks_are_read(tmp_path):
     path = tmp_path / "network.json"
     path.write_text(json.dumps(NETWORK))
-    scm = read_pgmpy_json(path, target="x2", ranges={"x1": (0, 1)})
+    scm = files.read_pgmpy_json(path, target="x2", ranges={"x1": (0, 1)})
     form = linear_form(scm)
     assert form.weight.tolist() == [[0.0, 0.5], [0.0, 0.0]]
     assert form.intercept.tolist() == [1.5, -5.0]
@@ -102,28 +89,28 @@ def test_wrong_networks_are_named(tmp_path, network, words):
     path = tmp_path / "network.json"
     path.write_text(json.dumps(network))
     with pytest.raises(ValueError, match=f"network.json: .*{words}"):
-        read_pgmpy_json(path)
+        files.read_pgmpy_json(path)
 
 
 def test_wrong_files_are_named(tmp_path):
     path = tmp_path / "model.json"
     path.write_text('{"nodes": []}')
     with pytest.raises(ValueError, match=r"model.json: this is not a model of ours"):
-        read_json(path)
-    write_json(path, triangle())
+        files.read_json(path)
+    files.write_json(path, triangle())
     document = json.loads(path.read_text())
     del document["edges"][0]["coefficient"]
     path.write_text(json.dumps(document))
     with pytest.raises(ValueError, match="edges: an entry has no 'coefficient'"):
-        read_json(path)
+        files.read_json(path)
     path.write_text('{"format": ')
     with pytest.raises(ValueError, match=r"model.json"):
-        read_json(path)
+        files.read_json(path)
 
 
 def test_a_model_survives_networkx():
     scm = triangle(hidden=("A",), ranges=None)
-    graph = to_networkx(scm)
+    graph = files.to_networkx(scm)
     assert dict(graph.nodes["C"]) == {
         "hidden": False,
         "target": True,
@@ -131,7 +118,7 @@ def test_a_model_survives_networkx():
         "noise": 0.7,
     }
     assert graph.edges["A", "C"] == {"coefficient": -1.5}
-    back = from_networkx(graph)
+    back = files.from_networkx(graph)
     assert (back.hidden, back.target_name) == (("A",), "C")
     assert back.edges == scm.edges
     assert linear_form(back).weight.tolist() == linear_form(scm).weight.tolist()
@@ -141,14 +128,14 @@ def test_nonlinear_models_give_their_graph():
     root = create_root_mechanism()
     square = lambda values, key: values["A"] ** 2 + jax.random.normal(key)
     scm = create_scm(["A", "B"], [("A", "B")], {"A": root, "B": square})
-    graph = to_networkx(scm)
+    graph = files.to_networkx(scm)
     assert list(graph.edges(data=True)) == [("A", "B", {})]
 
 
 def test_graphs_and_pairs_are_read_alike():
     pairs = list(COEFFICIENTS)
-    assert read_graph(nx.DiGraph(pairs)) == read_graph(pairs)
-    assert read_graph(pairs, ["C", "B", "A", "D"])[0] == ("C", "B", "A", "D")
+    assert files.read_graph(nx.DiGraph(pairs)) == files.read_graph(pairs)
+    assert files.read_graph(pairs, ["C", "B", "A", "D"])[0] == ("C", "B", "A", "D")
 
 
 @pytest.mark.parametrize(
@@ -165,26 +152,26 @@ def test_graphs_and_pairs_are_read_alike():
 def test_wrong_graphs_are_named(graph, words):
     names = None if "not a valid name" in words else ["A", "B"]
     with pytest.raises(ValueError, match=words):
-        read_graph(graph, names)
+        files.read_graph(graph, names)
 
 
 def test_a_graph_without_numbers_needs_data():
     with pytest.raises(ValueError, match="A -> B has no attribute 'coefficient'"):
-        from_networkx(nx.DiGraph([("A", "B")]))
+        files.from_networkx(nx.DiGraph([("A", "B")]))
 
 
 @functools.cache
 def data():
-    scm, rows = triangle(), sample_from_scm(triangle(), 1500, seed=1)
+    scm, rows = triangle(), samples.sample_from_scm(triangle(), 1500, seed=1)
     for value in (-4.0, 4.0):
-        do = create_perfect_intervention({"B"}, {"B": value})
-        rows += sample_with_intervention(scm, do, 250, seed=round(value))
+        do = samples.create_perfect_intervention({"B"}, {"B": value})
+        rows += samples.sample_with_intervention(scm, do, 250, seed=round(value))
     values, flags = samples_to_arrays(rows)
     return DataTable(("A", "B", "C"), np.asarray(values), np.asarray(flags))
 
 
 def test_the_numbers_come_back():
-    form = linear_form(fit_scm(data(), nx.DiGraph(GRAPH), target="C"))
+    form = linear_form(files.fit_scm(data(), nx.DiGraph(GRAPH), target="C"))
     truth = linear_form(triangle())
     np.testing.assert_allclose(form.weight, truth.weight, atol=0.06)
     np.testing.assert_allclose(form.intercept, truth.intercept, atol=0.08)
@@ -193,7 +180,7 @@ def test_the_numbers_come_back():
 
 def test_least_squares_by_hand_over_the_rows_left_alone():
     table = data()
-    form = linear_form(fit_scm(table, GRAPH))
+    form = linear_form(files.fit_scm(table, GRAPH))
     rows = np.asarray(table.values, dtype=np.float64)[:1500]
     design = np.column_stack([np.ones(1500), rows[:, 0]])
     (base, slope), (rest, *_) = np.linalg.lstsq(design, rows[:, 1], rcond=None)[:2]
@@ -210,8 +197,8 @@ def test_units_do_not_matter():
         table.intervened,
     )
     form, other = (
-        linear_form(fit_scm(table, GRAPH)),
-        linear_form(fit_scm(scaled, GRAPH)),
+        linear_form(files.fit_scm(table, GRAPH)),
+        linear_form(files.fit_scm(scaled, GRAPH)),
     )
     assert other.weight[0, 2] == pytest.approx(form.weight[0, 2] * 1e10, rel=1e-4)
 
@@ -222,8 +209,8 @@ def test_too_little_data_is_named():
     with pytest.raises(
         ValueError, match="'C' was observed without intervention in 3 row"
     ):
-        fit_scm(few, GRAPH)
+        files.fit_scm(few, GRAPH)
     same = pd.DataFrame({"a": [1.0, 2, 3, 4, 5], "b": [2.0, 4, 6, 8, 10]})
     same["c"] = [0.0, 1.0, 0.0, 2.0, 5.0]
     with pytest.raises(ValueError, match="causes of 'c' \\(a, b\\) depend linearly"):
-        fit_scm(same, [("a", "c"), ("b", "c")])
+        files.fit_scm(same, [("a", "c"), ("b", "c")])

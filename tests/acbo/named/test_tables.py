@@ -3,17 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from acbo.named import tables
 from acbo.named.samples import create_sample
-from acbo.named.tables import (
-    Experiments,
-    frame_to_table,
-    observed_ranges,
-    read_csv,
-    samples_to_arrays,
-    samples_to_avici_format,
-    table_to_frame,
-    write_csv,
-)
 
 pd = pytest.importorskip("pandas")
 
@@ -34,7 +25,7 @@ def frame(**changes):
     ],
 )
 def test_every_way_to_write_targets_means_the_same(cells):
-    table = frame_to_table(frame(intervention_targets=cells), target="y")
+    table = tables.frame_to_table(frame(intervention_targets=cells), target="y")
     assert table.names == ("dose one", "y", "z")
     np.testing.assert_allclose(table.values[:, 0], [1.0, 2.0, 0.1])
     expected = [[True, False, False], [False] * 3, [True, False, True]]
@@ -42,23 +33,23 @@ def test_every_way_to_write_targets_means_the_same(cells):
 
 
 def test_without_the_column_all_rows_are_observational():
-    table = frame_to_table(frame(), names=["z", "y"])
+    table = tables.frame_to_table(frame(), names=["z", "y"])
     assert table.names == ("z", "y")
     assert not table.intervened.any()
     assert table.index("y") == 1
 
 
 def test_frames_and_files_make_the_round_trip(tmp_path):
-    table = frame_to_table(frame(intervention_targets=["z", "", "dose one;z"]))
-    back = frame_to_table(table_to_frame(table))
-    write_csv(tmp_path / "data.csv", table)
-    read = read_csv(tmp_path / "data.csv", target="y")
+    table = tables.frame_to_table(frame(intervention_targets=["z", "", "dose one;z"]))
+    back = tables.frame_to_table(tables.table_to_frame(table))
+    tables.write_csv(tmp_path / "data.csv", table)
+    read = tables.read_csv(tmp_path / "data.csv", target="y")
     for other in (back, read):
         assert other.names == table.names
         np.testing.assert_array_equal(other.values, table.values)
         np.testing.assert_array_equal(other.intervened, table.intervened)
     assert "0.1," in (tmp_path / "data.csv").read_text()
-    assert observed_ranges(table)["dose one"] == (0.1, 2.0)
+    assert tables.observed_ranges(table)["dose one"] == (0.1, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -84,26 +75,26 @@ def test_frames_and_files_make_the_round_trip(tmp_path):
 )
 def test_wrong_tables_are_named(changes, arguments, words):
     with pytest.raises(ValueError, match=words):
-        frame_to_table(frame(**changes), **arguments)
+        tables.frame_to_table(frame(**changes), **arguments)
 
 
 def test_one_row_is_too_few():
     with pytest.raises(ValueError, match="has 1 row"):
-        frame_to_table(frame().iloc[:1])
+        tables.frame_to_table(frame().iloc[:1])
 
 
 def test_wrong_files_are_named(tmp_path):
     path = tmp_path / "broken.csv"
     path.write_text("x,y\n1,2\n3,\n")
     with pytest.raises(ValueError, match=r"broken.csv: row 2, column 'y' is nan"):
-        read_csv(path)
+        tables.read_csv(path)
     path.write_text("")
     with pytest.raises(ValueError, match=r"broken.csv is not a CSV table"):
-        read_csv(path)
+        tables.read_csv(path)
 
 
 def test_names_that_would_not_read_back_are_refused():
-    table = frame_to_table(
+    table = tables.frame_to_table(
         pd.DataFrame(
             {"a,b": [1.0, 2.0], "c": [3.0, 4.0]}
             | {"intervention_targets": ["a,b", {"a,b", "c"}]}
@@ -111,7 +102,7 @@ def test_names_that_would_not_read_back_are_refused():
     )
     assert table.intervened.tolist() == [[True, False], [True, True]]
     with pytest.raises(ValueError, match="'a,b' has a comma"):
-        table_to_frame(table)
+        tables.table_to_frame(table)
 
 
 SAMPLES = [
@@ -121,18 +112,18 @@ SAMPLES = [
 
 
 def test_samples_become_arrays():
-    values, intervened = samples_to_arrays(SAMPLES, ["y", "x"])
+    values, intervened = tables.samples_to_arrays(SAMPLES, ["y", "x"])
     assert values.tolist() == [[10, 1], [30, 3]]
     assert intervened.tolist() == [[False, False], [False, True]]
-    assert samples_to_arrays(SAMPLES)[0].tolist() == [[1, 10, 5], [3, 30, 5]]
+    assert tables.samples_to_arrays(SAMPLES)[0].tolist() == [[1, 10, 5], [3, 30, 5]]
     with pytest.raises(ValueError, match="sample 2 has no value of 'y'"):
-        samples_to_arrays([SAMPLES[0], create_sample({"x": 1.0})])
+        tables.samples_to_arrays([SAMPLES[0], create_sample({"x": 1.0})])
     with pytest.raises(ValueError, match="no samples"):
-        samples_to_arrays([])
+        tables.samples_to_arrays([])
 
 
 def test_channels_are_value_intervened_target():
-    tensor = samples_to_avici_format(SAMPLES, ["x", "y", "z"], "y")
+    tensor = tables.samples_to_avici_format(SAMPLES, ["x", "y", "z"], "y")
     assert tensor.shape == (2, 3, 3)
     # Population standard deviation; a constant column is centered and left alone.
     np.testing.assert_allclose(tensor[..., 0], [[-1, -1, 0], [1, 1, 0]])
@@ -141,27 +132,29 @@ def test_channels_are_value_intervened_target():
 
 
 def test_raw_values_counts_and_no_target():
-    raw = samples_to_avici_format(SAMPLES, ["y", "x", "z"], standardize=False)
+    raw = tables.samples_to_avici_format(SAMPLES, ["y", "x", "z"], standardize=False)
     assert raw[..., 0].tolist() == [[10, 1, 5], [30, 3, 5]]
     assert not raw[..., 2].any()
-    counts = samples_to_avici_format(SAMPLES, None, "y", standardization_type="count")
+    counts = tables.samples_to_avici_format(
+        SAMPLES, None, "y", standardization_type="count"
+    )
     np.testing.assert_allclose(counts[..., 0], [[-1, -1, 0], [1, 1, 0]], atol=1e-6)
     with pytest.raises(
         ValueError, match=r"'rank' is not known; .* There are: default, count, none"
     ):
-        samples_to_avici_format(SAMPLES, standardization_type="rank")
+        tables.samples_to_avici_format(SAMPLES, standardization_type="rank")
     with pytest.raises(ValueError, match="count of -1"):
-        samples_to_avici_format(
+        tables.samples_to_avici_format(
             [create_sample({"x": -1.0})], standardization_type="count"
         )
     with pytest.raises(ValueError, match=r"'q' is not known; .* There are: x, y, z"):
-        samples_to_avici_format(SAMPLES, None, "q")
+        tables.samples_to_avici_format(SAMPLES, None, "q")
 
 
 ROWS = np.arange(6).reshape(2, 3)
 NONE = np.zeros((2, 3), int)
 RANGES = {"C": (0, 4), "A": (-1.0, 2.0)}
-SEEN = Experiments(ROWS, NONE, ("A", "B", "C"), "B", RANGES, "maximize")
+SEEN = tables.Experiments(ROWS, NONE, ("A", "B", "C"), "B", RANGES, "maximize")
 
 
 def test_what_is_given_is_brought_into_one_form():

@@ -6,28 +6,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from acbo.pictures.charts import (
-    draw_calibration,
-    draw_parent_probs,
-    draw_parent_sets,
-    draw_regret,
-    draw_shares,
-    wilson,
-)
+from acbo.pictures import charts
 from acbo.posterior.distribution import create_parent_set_posterior
 
 SUMS = np.array([[100.0, 5.0, 40.0], [10.0, 2.0, 36.0], [12.0, 5.0, 30.0]])
 
 
 def test_every_predictor_has_a_curve_beside_the_ideal():
-    svg = draw_calibration({"ours": SUMS, "theirs": SUMS})
+    svg = charts.draw_calibration({"ours": SUMS, "theirs": SUMS})
     assert all(f'data-series="{n}"' in svg for n in ("ours", "theirs", "ideal"))
     assert svg.count("data-band") == 2
 
 
 def test_intervals_are_those_of_scipy():
     share, count = np.array([0.0, 0.12, 0.75]), np.array([10.0, 100.0, 40.0])
-    low, high = wilson(share, count)
+    low, high = charts.wilson(share, count)
     for i in range(3):
         test = stats.binomtest(round(share[i] * count[i]), int(count[i]))
         exact = test.proportion_ci(method="wilson")
@@ -37,7 +30,7 @@ def test_intervals_are_those_of_scipy():
 
 def test_too_few_predictions_are_refused():
     with pytest.raises(ValueError, match="'ours' has no bin of 10"):
-        draw_calibration({"ours": SUMS[:, 1:2]})
+        charts.draw_calibration({"ours": SUMS[:, 1:2]})
 
 
 POSTERIOR = create_parent_set_posterior(
@@ -50,31 +43,31 @@ def bars(svg):
 
 
 def test_sets_by_name():
-    svg = draw_parent_sets(POSTERIOR)
+    svg = charts.draw_parent_sets(POSTERIOR)
     assert bars(svg) == ["X", "X, Z", "none"]
     assert ">0.625<" in svg
-    assert bars(draw_parent_sets(POSTERIOR, most=1)) == ["X"]
+    assert bars(charts.draw_parent_sets(POSTERIOR, most=1)) == ["X"]
 
 
 def test_single_causes():
-    svg = draw_parent_probs(POSTERIOR)
+    svg = charts.draw_parent_probs(POSTERIOR)
     assert bars(svg) == ["X", "Z"]
     assert ">0.875<" in svg
 
 
 def test_every_proposer_has_a_curve_and_a_band():
     random = np.random.default_rng(0)
-    svg = draw_regret({"a": random.random((9, 4)), "b": np.ones((9, 4))})
+    svg = charts.draw_regret({"a": random.random((9, 4)), "b": np.ones((9, 4))})
     assert all(f'data-series="{n}"' in svg for n in "ab")
     assert all(f'data-band="{n}"' in svg for n in "ab")
 
 
 def test_other_shapes_are_refused():
     with pytest.raises(ValueError, match="'a' has shape"):
-        draw_regret({"a": np.ones(4)})
+        charts.draw_regret({"a": np.ones(4)})
 
 
 def test_shares_stand_beside_the_optimum():
-    svg = draw_shares({"policy": np.array([0.1, 0.4, 0.9])})
+    svg = charts.draw_shares({"policy": np.array([0.1, 0.4, 0.9])})
     assert 'data-series="policy"' in svg
     assert 'data-series="optimum"' in svg

@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acbo.pictures.files import save_graph, save_svg
-from acbo.pictures.graph import (
-    Arc,
-    bend_line,
-    causal_depths,
-    choose_arc,
-    draw_graph,
-    lay_out,
-    likely_dag,
-    shown_edges,
-)
+from acbo.pictures import graph
+from acbo.pictures.files import save_graph
 from jaxrig.report.images import parse_drawing, png_size
 
 NAMES = ("A", "B & <b>", "Y")
@@ -30,7 +21,7 @@ def numbers(svg):
 
 
 def test_all_likely_edges_and_all_names_are_there():
-    svg = draw_graph(NAMES, PROBS, "Y")
+    svg = graph.draw_graph(NAMES, PROBS, "Y")
     drawing = parse_drawing(svg)
     assert drawing.themed
     assert numbers(svg) == [0.15, 0.3, 0.8, 0.95]
@@ -41,7 +32,7 @@ def test_all_likely_edges_and_all_names_are_there():
 
 
 def test_likelier_edges_are_wider():
-    widths = re.findall(r'stroke-width="([0-9.]+)"/>', draw_graph(NAMES, PROBS))
+    widths = re.findall(r'stroke-width="([0-9.]+)"/>', graph.draw_graph(NAMES, PROBS))
     widths = [float(w) for w in widths]
     assert widths == sorted(widths)
 
@@ -49,7 +40,7 @@ def test_likelier_edges_are_wider():
 def test_everything_is_inside_the_drawing():
     d = 6
     probs = np.triu(np.full((d, d), 0.7), 1)
-    svg = draw_graph([f"long name {i}" for i in range(d)], probs, "long name 5")
+    svg = graph.draw_graph([f"long name {i}" for i in range(d)], probs, "long name 5")
     width, height = parse_drawing(svg).size()
     found = re.search(r"translate\(([-0-9.]+) ([-0-9.]+)\)", svg)
     assert found is not None
@@ -62,7 +53,7 @@ def test_everything_is_inside_the_drawing():
 def test_truth_marks_wrong_and_missed_edges():
     truth = np.zeros((3, 3), bool)
     truth[0, 1] = truth[2, 1] = True
-    svg = draw_graph(NAMES, PROBS, truth=truth)
+    svg = graph.draw_graph(NAMES, PROBS, truth=truth)
     assert svg.count("data-missed") == 1
     assert svg.count('stroke-dasharray="7 5"') == 3
 
@@ -77,7 +68,7 @@ def test_truth_marks_wrong_and_missed_edges():
 )
 def test_what_is_no_graph_is_refused(names, probs, target, message):
     with pytest.raises(ValueError, match=message):
-        draw_graph(names, probs, target)
+        graph.draw_graph(names, probs, target)
 
 
 def probabilities(seed, d=5):
@@ -90,7 +81,7 @@ def probabilities(seed, d=5):
 @given(st.integers(0, 10_000))
 def test_the_likely_graph_is_acyclic_and_as_full_as_can_be(seed):
     probs = probabilities(seed)
-    dag = likely_dag(probs)
+    dag = graph.likely_dag(probs)
     power = np.eye(5, dtype=int)
     for _ in range(5):
         power = power @ dag
@@ -103,14 +94,14 @@ def test_the_likely_graph_is_acyclic_and_as_full_as_can_be(seed):
 def test_a_cycle_loses_its_weakest_edge():
     probs = np.zeros((3, 3))
     probs[0, 1], probs[1, 2], probs[2, 0] = 0.9, 0.8, 0.6
-    assert likely_dag(probs).tolist() == (probs > 0.7).tolist()
+    assert graph.likely_dag(probs).tolist() == (probs > 0.7).tolist()
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10_000))
 def test_causes_are_left_of_effects_and_no_two_share_a_place(seed):
     probs = probabilities(seed, 7)
-    layout, dag = lay_out(probs), likely_dag(probs)
+    layout, dag = graph.lay_out(probs), graph.likely_dag(probs)
     for i, j in zip(*np.nonzero(dag), strict=True):
         assert layout.column[i] < layout.column[j]
     assert len(set(zip(layout.column, layout.height, strict=True))) == 7
@@ -119,37 +110,41 @@ def test_causes_are_left_of_effects_and_no_two_share_a_place(seed):
 def test_depth_is_the_longest_way():
     dag = np.zeros((4, 4), bool)
     dag[0, 1] = dag[1, 2] = dag[0, 2] = True
-    assert causal_depths(dag).tolist() == [0, 1, 2, 0]
+    assert graph.causal_depths(dag).tolist() == [0, 1, 2, 0]
 
 
 def test_a_curve_swings_around_what_is_in_its_way():
     ends = np.array([0.0, 0.0]), np.array([200.0, 0.0])
     room = np.array([30.0, 20.0])
-    free = choose_arc(*ends, np.zeros((0, 2)), room)
+    free = graph.choose_arc(*ends, np.zeros((0, 2)), room)
     assert free.at(np.array([0.5]))[0] == pytest.approx([100.0, 0.0])
-    around = choose_arc(*ends, np.array([[100.0, 0.0]]), room)
+    around = graph.choose_arc(*ends, np.array([[100.0, 0.0]]), room)
     assert abs(around.at(np.array([0.5]))[0, 1]) > 20
 
 
 def test_two_ways_between_two_places_lie_on_two_sides():
     a, b, room = np.array([0.0, 0.0]), np.array([100.0, 0.0]), np.array([30.0, 20.0])
     nothing = np.zeros((0, 2))
-    forth = choose_arc(a, b, nothing, room, straight=False).at(np.array([0.5]))[0, 1]
-    back = choose_arc(b, a, nothing, room, straight=False).at(np.array([0.5]))[0, 1]
+    forth = graph.choose_arc(a, b, nothing, room, straight=False).at(np.array([0.5]))[
+        0, 1
+    ]
+    back = graph.choose_arc(b, a, nothing, room, straight=False).at(np.array([0.5]))[
+        0, 1
+    ]
     assert forth * back < 0
 
 
 def test_a_part_of_a_curve_lies_on_it():
-    arc = bend_line(np.array([0.0, 0.0]), np.array([100.0, 50.0]), 20.0)
+    arc = graph.bend_line(np.array([0.0, 0.0]), np.array([100.0, 50.0]), 20.0)
     part = arc.cut(0.2, 0.7)
     shares = np.linspace(0, 1, 9)
     np.testing.assert_allclose(part.at(shares), arc.at(0.2 + 0.5 * shares))
-    assert isinstance(part, Arc)
+    assert isinstance(part, graph.Arc)
 
 
 def test_faint_edges_come_first_and_fainter_ones_not():
     probs = np.array([[0.9, 0.3, 0.05], [0.8, 0.9, 0.0], [0.0, 0.0, 0.9]])
-    assert list(shown_edges(probs, 0.1)) == [(0, 1), (1, 0)]
+    assert list(graph.shown_edges(probs, 0.1)) == [(0, 1), (1, 0)]
 
 
 CERTAIN = np.array([[0.0, 0.9], [0.0, 0.0]])
@@ -158,7 +153,6 @@ CERTAIN = np.array([[0.0, 0.9], [0.0, 0.0]])
 def test_svg(tmp_path):
     path = save_graph(tmp_path / "deep" / "g.svg", ("X", "Y"), CERTAIN, "Y")
     assert path.read_text().startswith("<svg")
-    assert save_svg(tmp_path / "a" / "b.svg", "<svg/>").read_text() == "<svg/>"
 
 
 def test_png(tmp_path):

@@ -7,16 +7,8 @@ import pandas as pd
 import pytest
 
 from acbo.graphs import bucket_parent_sets, parent_set_membership
+from acbo.posterior import exact
 from acbo.posterior.dag_sums import set_masks
-from acbo.posterior.exact import (
-    check_structure_prior,
-    edge_posterior,
-    edge_probs,
-    exact_edge_posterior,
-    exact_parent_posterior,
-    parent_posterior,
-    parent_set_log_probs,
-)
 from acbo.posterior.scores import constrained_scores, gather_statistics
 from causal_graphs import (
     all_dags,
@@ -63,9 +55,11 @@ def everything(arrays, required, forbidden, max_parents):
     )
     nodes = jnp.arange(len(scores))
     sets = lambda prior: jax.vmap(
-        lambda j: parent_set_log_probs(scores, j, max_parents, prior)
+        lambda j: exact.parent_set_log_probs(scores, j, max_parents, prior)
     )(nodes)
-    return scores, {p: (edge_probs(scores, max_parents, p), sets(p)) for p in PRIORS}
+    return scores, {
+        p: (exact.edge_probs(scores, max_parents, p), sets(p)) for p in PRIORS
+    }
 
 
 def check_against_enumeration(
@@ -115,12 +109,12 @@ def test_edges_and_parent_sets_agree():
     with jax.enable_x64(True):
         arrays = arrays_of(*example(d, rows=120))
         for prior in PRIORS:
-            run = jax.jit(partial(edge_posterior, prior=prior))
+            run = jax.jit(partial(exact.edge_posterior, prior=prior))
             found = np.asarray(run(*arrays))
             both = found + found.T
             assert (found >= 0).all()
             assert (both <= 1 + 1e-9).all()
-            logs = jax.jit(partial(parent_posterior, prior=prior))(
+            logs = jax.jit(partial(exact.parent_posterior, prior=prior))(
                 *arrays, jnp.asarray(5)
             )
             sets = np.exp(np.asarray(logs))
@@ -148,14 +142,14 @@ def test_padding_and_batches(prior):
         rows[n, : len(x)], there[n, : x.shape[1]] = True, True
     targets = np.asarray([3, 0], np.int32)
     batch = [values.astype(np.float32), intervened, rows, there]
-    each = jax.vmap(partial(parent_posterior, prior=prior))
+    each = jax.vmap(partial(exact.parent_posterior, prior=prior))
     run = lambda x, f, r, v, t: each(x, f, r, v, t)
     given = (*batch, targets)
     calls = [[jnp.asarray(a[::step]) for a in given] for step in (1, -1)]
     found, again = jax.device_get(assert_one_trace(run, *calls))
     np.testing.assert_allclose(np.exp(found[::-1]), np.exp(again), atol=1e-6)
     for n, case in enumerate(cases):
-        alone = exact_parent_posterior(*case, int(targets[n]), prior=prior)
+        alone = exact.exact_parent_posterior(*case, int(targets[n]), prior=prior)
         allowed = np.asarray(candidates(there[n], targets[n]))
         chances = np.exp(found[n])
         np.testing.assert_allclose(chances[allowed], alone.probabilities, atol=2e-4)
@@ -167,34 +161,34 @@ def test_an_orientation_is_learned_from_interventions_only():
     cause = rng.standard_normal(300)
     effect = cause + rng.standard_normal(300)
     seen = np.stack([cause, effect], axis=1)
-    undecided = exact_parent_posterior(seen, None, 1).parent_probs()["X0"]
+    undecided = exact.exact_parent_posterior(seen, None, 1).parent_probs()["X0"]
     assert undecided == pytest.approx(0.5, abs=0.01)
     flags = np.zeros((330, 2), bool)
     flags[300:, 0] = True
     tried = rng.choice([-3.0, 3.0], 30)
     more = np.stack([tried, tried + rng.standard_normal(30)], axis=1)
     values = np.concatenate([seen, more])
-    assert exact_parent_posterior(values, flags, 1).parent_probs()["X0"] > 0.99
-    assert exact_parent_posterior(values, flags, 0).parent_probs()["X1"] < 0.01
+    assert exact.exact_parent_posterior(values, flags, 1).parent_probs()["X0"] > 0.99
+    assert exact.exact_parent_posterior(values, flags, 0).parent_probs()["X1"] < 0.01
 
 
 def test_frames_names_and_numbers_say_the_same():
     values, intervened = example()
     frame = pd.DataFrame(values, columns=NAMES)
-    found = exact_parent_posterior(frame, intervened, "Y")
-    again = exact_parent_posterior(values, intervened, 3, names=NAMES)
+    found = exact.exact_parent_posterior(frame, intervened, "Y")
+    again = exact.exact_parent_posterior(values, intervened, 3, names=NAMES)
     assert found == again
     assert found.target_variable == "Y"
     assert found.metadata["all_variables"] == tuple(NAMES)
     assert list(found.parent_probs()) == ["A", "B", "C"]
-    edges = exact_edge_posterior(frame, intervened)
+    edges = exact.exact_edge_posterior(frame, intervened)
     np.testing.assert_allclose(edges[:3, 3], list(found.parent_probs().values()))
 
 
 def test_knowledge_of_edges():
     values, intervened = example()
     frame = pd.DataFrame(values, columns=NAMES)
-    ask = partial(exact_parent_posterior, frame, intervened, "Y")
+    ask = partial(exact.exact_parent_posterior, frame, intervened, "Y")
     known = ask(required=[("A", "Y")], forbidden=[("B", "Y")]).parent_probs()
     assert known["A"] == pytest.approx(1)
     assert known["B"] == 0
@@ -206,18 +200,18 @@ def test_knowledge_of_edges():
 
 def test_the_sizes_that_can_be_done():
     for prior, most in (("dag", 13), ("order", 16)):
-        assert check_structure_prior(prior, most) == prior
+        assert exact.check_structure_prior(prior, most) == prior
         with pytest.raises(ValueError, match="too many"):
-            check_structure_prior(prior, most + 1)
+            exact.check_structure_prior(prior, most + 1)
     with pytest.raises(
         ValueError, match=r"'uniform' is not known; .* There are: dag, order"
     ):
-        exact_parent_posterior(*example(), 3, prior="uniform")
+        exact.exact_parent_posterior(*example(), 3, prior="uniform")
 
 
 def test_a_target_alone_has_no_parents():
     values = np.random.default_rng(0).standard_normal((5, 1))
-    found = exact_parent_posterior(values, None, "X0")
+    found = exact.exact_parent_posterior(values, None, "X0")
     assert dict(found.parent_set_probs) == {frozenset(): 1.0}
-    none = exact_parent_posterior(*example(), 3, max_parents=0)
+    none = exact.exact_parent_posterior(*example(), 3, max_parents=0)
     assert dict(none.parent_set_probs) == {frozenset(): 1.0}

@@ -4,19 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.posterior.dag_sums import (
-    elements_of,
-    layer_weights,
-    masks_by_size,
-    predecessor_weights,
-    set_masks,
-    split_on_element,
-    sum_orders_into,
-    sum_orders_out,
-    sum_parent_sets,
-    sum_subsets,
-    sum_supersets,
-)
+from acbo.posterior import dag_sums
 from acbo.posterior.scores import LOG_ZERO
 from causal_graphs import all_dags
 
@@ -29,8 +17,8 @@ def log_sum(logs):
 
 
 def test_sums_over_subsets_and_supersets():
-    below = sum_subsets(jnp.asarray(TABLE, float))
-    above = sum_supersets(jnp.asarray(TABLE, float))
+    below = dag_sums.sum_subsets(jnp.asarray(TABLE, float))
+    above = dag_sums.sum_supersets(jnp.asarray(TABLE, float))
     masks = np.arange(2**D)
     for w in masks:
         inside, outside = TABLE[:, masks & w == masks], TABLE[:, masks & w == w]
@@ -39,10 +27,10 @@ def test_sums_over_subsets_and_supersets():
 
 
 def test_sums_of_parent_sets_leave_the_rest_out():
-    masks = set_masks(D, 2)
+    masks = dag_sums.set_masks(D, 2)
     scores = np.random.default_rng(1).normal(size=masks.shape)
     scores[0, 0] = LOG_ZERO
-    found = sum_parent_sets(jnp.asarray(scores, float), 2)
+    found = dag_sums.sum_parent_sets(jnp.asarray(scores, float), 2)
     for j in range(D):
         assert not (masks[j] >> j & 1).any()
         for w in range(2**D):
@@ -52,16 +40,16 @@ def test_sums_of_parent_sets_leave_the_rest_out():
 
 
 def test_masks_and_their_elements():
-    for size, masks in enumerate(masks_by_size(D)):
-        elements = elements_of(masks, D)
+    for size, masks in enumerate(dag_sums.masks_by_size(D)):
+        elements = dag_sums.elements_of(masks, D)
         assert elements.shape == (len(masks), size)
         assert (1 << elements).sum(axis=1).tolist() == masks.tolist()
-    assert sum(len(masks) for masks in masks_by_size(D)) == 2**D
+    assert sum(len(masks) for masks in dag_sums.masks_by_size(D)) == 2**D
 
 
 def test_halves():
     numbers = jnp.arange(8.0)[None]
-    without, holding = split_on_element(numbers, 1)
+    without, holding = dag_sums.split_on_element(numbers, 1)
     assert without.tolist() == [[0, 1, 4, 5]]
     assert holding.tolist() == [[2, 3, 6, 7]]
 
@@ -80,8 +68,10 @@ def test_sums_are_over_all_orders():
     total = np.log(sum(np.exp(weight) for weight, _ in weights_of_orders()))
     with jax.enable_x64(True):
         sums = jnp.asarray(SUMS)
-        into, out = jax.jit(lambda s: (sum_orders_into(s), sum_orders_out(s)))(sums)
-        weights = jax.jit(predecessor_weights)(sums)
+        into, out = jax.jit(
+            lambda s: (dag_sums.sum_orders_into(s), dag_sums.sum_orders_out(s))
+        )(sums)
+        weights = jax.jit(dag_sums.predecessor_weights)(sums)
     into, out, weights = (np.asarray(x) for x in (into, out, weights))
     assert np.isclose(into[-1], total)
     assert np.isclose(out[0], total)
@@ -96,8 +86,8 @@ def test_sums_are_over_all_orders():
 def test_every_graph_counts_once():
     """With equal scores the chance of a parent set is its share of all graphs."""
     with jax.enable_x64(True):
-        sums = sum_parent_sets(jnp.zeros((D, 8)), 3)
-        weights = np.asarray(jax.jit(layer_weights)(sums))
+        sums = dag_sums.sum_parent_sets(jnp.zeros((D, 8)), 3)
+        weights = np.asarray(jax.jit(dag_sums.layer_weights)(sums))
         sums = np.asarray(sums)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
     parents = all_dags(D)

@@ -2,16 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from acbo.posterior import inputs
 from acbo.posterior.exact import exact_parent_posterior
-from acbo.posterior.inputs import (
-    check_constraints,
-    check_data,
-    edge_matrix,
-    find_column,
-    make_posterior,
-    pad_rows,
-    tier_matrix,
-)
 
 NAMES = ["A", "B", "Y"]
 VALUES = np.random.default_rng(0).standard_normal((6, 3))
@@ -73,35 +65,39 @@ def test_bad_input_is_named(values, flags, options, message):
 
 
 def test_frames_bring_their_names():
-    table = check_data(pd.DataFrame(VALUES, columns=NAMES), FLAGS.astype(int), "B")
+    table = inputs.check_data(
+        pd.DataFrame(VALUES, columns=NAMES), FLAGS.astype(int), "B"
+    )
     assert (table.names, table.target) == (("A", "B", "Y"), 1)
-    assert check_data(VALUES, None, None).names == ("X0", "X1", "X2")
+    assert inputs.check_data(VALUES, None, None).names == ("X0", "X1", "X2")
     mixed = pd.DataFrame({"A": [1.0, 2.0], "note": ["x", "y"]})
     with pytest.raises(ValueError, match="column 'note' is not numeric"):
-        check_data(mixed, None, "A")
+        inputs.check_data(mixed, None, "A")
 
 
 def test_columns_and_edges():
-    assert find_column("Y", NAMES) == find_column(np.int64(2), NAMES) == 2
-    pairs = edge_matrix([("A", "Y"), (1, 0)], NAMES)
+    assert inputs.find_column("Y", NAMES) == inputs.find_column(np.int64(2), NAMES) == 2
+    pairs = inputs.edge_matrix([("A", "Y"), (1, 0)], NAMES)
     assert np.argwhere(pairs).tolist() == [[0, 2], [1, 0]]
-    check_constraints(pairs, ~pairs, NAMES, 1)
-    later = tier_matrix([["A"], ["Y"]], NAMES)  # B is free
+    inputs.check_constraints(pairs, ~pairs, NAMES, 1)
+    later = inputs.tier_matrix([["A"], ["Y"]], NAMES)  # B is free
     assert np.argwhere(later).tolist() == [[2, 0]]
-    assert not tier_matrix(None, NAMES).any()
+    assert not inputs.tier_matrix(None, NAMES).any()
 
 
 def test_padding_to_a_power_of_two():
-    table = check_data(np.random.default_rng(0).standard_normal((33, 2)), None, 0)
-    values, flags, rows, there = pad_rows(table)
+    table = inputs.check_data(
+        np.random.default_rng(0).standard_normal((33, 2)), None, 0
+    )
+    values, flags, rows, there = inputs.pad_rows(table)
     assert values.shape == flags.shape == (64, 2)
     assert (int(rows.sum()), bool(there.all())) == (33, True)
 
 
 def test_logs_become_a_posterior():
-    table = check_data(VALUES, None, "Y", NAMES)
+    table = inputs.check_data(VALUES, None, "Y", NAMES)
     logs = np.log([0.1, 0.2, 0.3, 0.4])
-    found = make_posterior(table, logs, 2, "some")
+    found = inputs.make_posterior(table, logs, 2, "some")
     assert found.parent_set_probs[frozenset("AB")] == pytest.approx(0.4)
     assert found.metadata["method"] == "some"
     assert found.metadata["n_rows"] == 6

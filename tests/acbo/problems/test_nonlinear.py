@@ -1,14 +1,7 @@
 import numpy as np
 from scipy.integrate import quad
 
-from acbo.problems.nonlinear import (
-    complete_graph,
-    epidemic_static,
-    psa,
-    synthetic2,
-    toy_graph,
-    two_bumps,
-)
+from acbo.problems import nonlinear
 from causal_problems import assert_means_follow_the_model, assert_no_better_on_a_grid
 
 
@@ -17,7 +10,7 @@ def density(x):
 
 
 def test_toy_graph_landmarks():
-    problem = toy_graph()
+    problem = nonlinear.toy_graph()
     assert problem.optimum.intervention["Z"] == np.round(-3.2003028, 7)
     assert round(problem.optimum.outcome, 4) == -2.1718
     np.testing.assert_allclose(problem.observational_mean, -0.719, atol=2e-3)
@@ -32,7 +25,7 @@ def test_toy_graph_landmarks():
 
 
 def test_toy_graph_by_adaptive_integration():
-    problem = toy_graph()
+    problem = nonlinear.toy_graph()
     for x in (-1.125, 0.0, 2.0):
         outcome = lambda e, x=x: problem.mean({"Z": np.exp(-x) + e}) * density(e)
         expected = quad(outcome, -7, 7, epsabs=1e-10)[0]
@@ -42,14 +35,14 @@ def test_toy_graph_by_adaptive_integration():
 
 
 def test_toy_graph_optimum_and_model():
-    problem = toy_graph()
+    problem = nonlinear.toy_graph()
     assert_no_better_on_a_grid(problem, problem.optimum, 1, 1001)
     assert problem.best_pair is None
     assert_means_follow_the_model(problem, [{}, {"X": -1.125}, {"Z": 4.0}])
 
 
 def test_two_bumps_landmarks_and_model():
-    problem = two_bumps()
+    problem = nonlinear.two_bumps()
     assert problem.best_pair is not None
     np.testing.assert_allclose(problem.best_pair.outcome, -2.0068, atol=1e-4)
     pair = problem.best_pair.intervention
@@ -63,7 +56,7 @@ def test_two_bumps_landmarks_and_model():
 
 
 def test_two_bumps_by_integration():
-    problem = two_bumps()
+    problem = nonlinear.two_bumps()
     inner = lambda x: problem.mean({"X": x, "Z": 0.5}) * density(x)
     expected = quad(inner, -8, 8, epsabs=1e-10)[0]
     np.testing.assert_allclose(problem.mean({"Z": 0.5}), expected, atol=1e-8)
@@ -95,7 +88,7 @@ def naive_second(random, do):
 
 
 def test_complete_graph_against_naive_draws():
-    problem, random = complete_graph(), np.random.default_rng(0)
+    problem, random = nonlinear.complete_graph(), np.random.default_rng(0)
     cases = [{}, {"B": -5.0}, {"B": -5.0, "D": 3.343}, {"D": 3.343, "E": -1.3}]
     for do in [*cases, {"F": 1.0}, {"E": 2.0, "B": 1.0}, {"D": 0.0, "F": 2.0}]:
         drawn = naive_complete(random, do)
@@ -103,7 +96,7 @@ def test_complete_graph_against_naive_draws():
 
 
 def test_complete_graph_landmarks():
-    problem = complete_graph()
+    problem = nonlinear.complete_graph()
     best, pair = problem.optimum, problem.best_pair
     assert pair is not None
     assert best.intervention == {"B": -5.0}
@@ -120,7 +113,7 @@ def test_complete_graph_landmarks():
 
 
 def test_complete_graph_optimum():
-    problem = complete_graph()
+    problem = nonlinear.complete_graph()
     assert problem.best_pair is not None
     assert_no_better_on_a_grid(problem, problem.optimum, 1, 19)
     assert_no_better_on_a_grid(problem, problem.best_pair, 2, 5)
@@ -130,14 +123,14 @@ def test_complete_graph_optimum():
 
 
 def test_complete_graph_model():
-    problem = complete_graph()
+    problem = nonlinear.complete_graph()
     cases = [{"B": -5.0}, {"B": -5.0, "D": 3.343}, {"E": 2.0, "F": 1.0}]
     assert_means_follow_the_model(problem, cases)
     assert problem.scm.hidden == ("U1", "U2")
 
 
 def test_synthetic2_landmarks_and_model():
-    problem, random = synthetic2(), np.random.default_rng(0)
+    problem, random = nonlinear.synthetic2(), np.random.default_rng(0)
     best, pair = problem.optimum, problem.best_pair
     assert pair is not None
     assert pair.intervention == {"A": -5.0, "E": -1.0}
@@ -154,7 +147,7 @@ def test_synthetic2_landmarks_and_model():
 
 
 def test_psa_landmarks_and_model():
-    problem = psa()
+    problem = nonlinear.psa()
     best, pair = problem.optimum, problem.best_pair
     assert pair is not None
     assert best.intervention == {"S": 1.0}
@@ -178,7 +171,7 @@ def naive_cost(do, draws=400_000):
 
 
 def test_epidemic_optimum_and_model():
-    problem = epidemic_static()
+    problem = nonlinear.epidemic_static()
     best, pair = problem.optimum, problem.best_pair
     assert pair is not None
     for do in ({}, {"vaccines": 1.5}, {"distance": -1.0}, dict(pair.intervention)):

@@ -5,16 +5,9 @@ import numpy as np
 import pytest
 
 from arc_environments import clipping, small_env, small_params
+from jaxarc import wrappers
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.spaces import Bounded, Discrete, MultiBinary, Space, action_space
-from jaxarc.wrappers import (
-    AutoReset,
-    FlattenActionWrapper,
-    InputGridObservationWrapper,
-    MetricsWrapper,
-    PointActionWrapper,
-    Vectorize,
-)
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -23,9 +16,9 @@ adapter = pytest.importorskip("jaxarc.adapters.gymnasium")
 
 WRAPPERS = {
     "plain": lambda env: env,
-    "flat": lambda env: FlattenActionWrapper(PointActionWrapper(env)),
-    "points, channels, figures": lambda env: MetricsWrapper(
-        InputGridObservationWrapper(PointActionWrapper(env))
+    "flat": lambda env: wrappers.FlattenActionWrapper(wrappers.PointActionWrapper(env)),
+    "points, channels, figures": lambda env: wrappers.MetricsWrapper(
+        wrappers.InputGridObservationWrapper(wrappers.PointActionWrapper(env))
     ),
 }
 COUNT = 4
@@ -103,7 +96,7 @@ def test_wrong_use_is_refused():
         env.reset(options={"task": 4})
     with pytest.raises(ValueError, match="rgb_array, ansi"):
         adapter.GymEnv(wrapped("plain"), render_mode="human")
-    for outer in (AutoReset, Vectorize):
+    for outer in (wrappers.AutoReset, wrappers.Vectorize):
         with pytest.raises(ValueError, match="inner one"):
             adapter.GymEnv(outer(small_env()))
         with pytest.raises(ValueError, match="inner one"):

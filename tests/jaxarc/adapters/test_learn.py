@@ -9,13 +9,7 @@ import pytest
 from arc_environments import clipping, small_env
 from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.wrappers import FlattenActionWrapper, PointActionWrapper
-from jaxrig.learn import (
-    Choice,
-    Evaluation,
-    PPOConfig,
-    ppo_init,
-    ppo_update,
-)
+from jaxrig import learn
 from jaxrig.learn.rollout import check_protocol
 
 
@@ -32,12 +26,12 @@ class LinearPolicy(eqx.Module):
     def sample(self, key, observation):
         scores = self.scores(observation)
         action = jax.random.categorical(key, scores)
-        return Choice(action, scores[action], self.value)
+        return learn.Choice(action, scores[action], self.value)
 
     def evaluate(self, observation, action):
         scores = self.scores(observation)
         entropy = -jnp.sum(jnp.exp(scores) * scores)
-        return Evaluation(scores[action], entropy, self.value)
+        return learn.Evaluation(scores[action], entropy, self.value)
 
 
 def learnable(**groups):
@@ -79,8 +73,8 @@ def test_a_step_is_that_of_the_environment():
 def test_a_learner_updates_a_policy():
     env = learnable(steps=6)
     start = policy(env)
-    config = PPOConfig(environments=8, steps=8, minibatches=2, epochs=1)
-    state = ppo_init(jax.random.key(0), env, start, config)
-    state, metrics = eqx.filter_jit(ppo_update)(state, env, config)
+    config = learn.PPOConfig(environments=8, steps=8, minibatches=2, epochs=1)
+    state = learn.ppo_init(jax.random.key(0), env, start, config)
+    state, metrics = eqx.filter_jit(learn.ppo_update)(state, env, config)
     assert np.isfinite(float(metrics.loss))
     assert not np.array_equal(state.policy.weights, start.weights)

@@ -9,25 +9,17 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pytest
 
-from jaxarc.config.fields import (
-    INT32,
-    Config,
-    ConfigValidationError,
-    Count,
-    any_text,
-    frozen,
-    items,
-)
+from jaxarc.config import fields
 from jaxrig.settings import maybe, one_of, whole
 
 
 @pytest.mark.parametrize(
     ("read", "legal", "illegal"),
     [
-        (any_text, ["", "a"], [None, 3, b"a"]),
-        (whole(1, INT32), [1, INT32], [0, INT32 + 1, True, 2.0]),
-        (items(whole(0)), [(0,), (2, 1)], [(), (1, 1), (-1,), [0], "0", None]),
-        (items(any_text, 0), [(), ("a",)], [("a", "a"), (1,), "ab"]),
+        (fields.any_text, ["", "a"], [None, 3, b"a"]),
+        (whole(1, fields.INT32), [1, fields.INT32], [0, fields.INT32 + 1, True, 2.0]),
+        (fields.items(whole(0)), [(0,), (2, 1)], [(), (1, 1), (-1,), [0], "0", None]),
+        (fields.items(fields.any_text, 0), [(), ("a",)], [("a", "a"), (1,), "ab"]),
         (maybe(whole(0)), [None, 0], [-1, "", False]),
     ],
 )
@@ -40,20 +32,20 @@ def test_a_rule_accepts_what_it_says(read, legal, illegal):
 
 
 @dataclass(frozen=True)
-class Wheel(Config):
+class Wheel(fields.Config):
     section: ClassVar[str] = "car.wheel"
 
     unusual: ClassVar[Mapping[str, int]] = {"size": 30}
 
-    size: Count = 17
+    size: fields.Count = 17
 
 
 @dataclass(frozen=True)
-class Car(Config):
+class Car(fields.Config):
     section: ClassVar[str] = "car"
 
     color: Annotated[str, one_of("red", "blue", "off")] = "red"
-    doors: Annotated[tuple[int, ...], items(whole(0))] = (1, 2)
+    doors: Annotated[tuple[int, ...], fields.items(whole(0))] = (1, 2)
     open: bool = False
     price: float = 1.5
     owner: str | None = None
@@ -76,11 +68,11 @@ def test_equal_values_are_equal_and_hash_alike():
 
 
 def test_frozen_gives_plain_data():
-    assert frozen([1, [Side.LEFT, np.int64(4)]]) == (1, (3, 4))
-    assert [type(x) for x in frozen([Side.LEFT, np.float32(1), np.bool_(True)])] == [
-        *(int, float, bool)
-    ]
-    assert frozen(Path("a") / "b") == str(Path("a") / "b")
+    assert fields.frozen([1, [Side.LEFT, np.int64(4)]]) == (1, (3, 4))
+    assert [
+        type(x) for x in fields.frozen([Side.LEFT, np.float32(1), np.bool_(True)])
+    ] == [*(int, float, bool)]
+    assert fields.frozen(Path("a") / "b") == str(Path("a") / "b")
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, {1}, [{}], np.zeros(2)])
@@ -144,7 +136,7 @@ def test_mappings_are_read(wrap):
     ],
 )
 def test_what_cannot_be_read_is_named(mapping: Any, sentence: str):
-    with pytest.raises(ConfigValidationError, match=sentence):
+    with pytest.raises(fields.ConfigValidationError, match=sentence):
         Car.from_hydra(mapping)
 
 
@@ -169,5 +161,7 @@ def test_omegaconf_is_resolved():
 def test_omegaconf_that_does_not_resolve_is_named(value):
     omegaconf = pytest.importorskip("omegaconf")
     node = omegaconf.OmegaConf.create({"doors": value})
-    with pytest.raises(ConfigValidationError, match=r"^car.* cannot be resolved"):
+    with pytest.raises(
+        fields.ConfigValidationError, match=r"^car.* cannot be resolved"
+    ):
         Car.from_hydra(node)

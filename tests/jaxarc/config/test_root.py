@@ -15,7 +15,6 @@ from jaxarc.config import (
     ActionConfig,
     ArcEpisodeConfig,
     ConfigValidationError,
-    DatasetConfig,
     DebugConfig,
     EnvironmentConfig,
     GridInitializationConfig,
@@ -116,17 +115,6 @@ def test_equal_configurations_compile_once():
         )
         assert double(config, jnp.int32(5)) == 5 * steps
     assert len(traces) == 2
-
-
-def test_the_documented_memory_saving_configuration():
-    config = JaxArcConfig(
-        environment=EnvironmentConfig(max_episode_steps=50, debug_level=0),
-        dataset=DatasetConfig(max_grid_height=15, max_grid_width=15),
-        action=ActionConfig(selection_format="point"),
-        visualization=VisualizationConfig(enabled=False),
-    )
-    hash(config)
-    assert config.validate() == ()
 
 
 def test_errors_of_every_group_are_listed():
@@ -284,11 +272,6 @@ def test_bad_files_are_named(tmp_path, content, sentence):
     with pytest.raises(ConfigValidationError, match=sentence) as caught:
         JaxArcConfig.from_yaml(path)
     assert str(caught.value).startswith(str(path))
-
-
-def test_a_missing_file_is_missing(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        JaxArcConfig.from_yaml(tmp_path / "none.yaml")
 
 
 # Read through properties of the configuration.

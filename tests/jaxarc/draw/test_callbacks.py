@@ -10,14 +10,6 @@ import numpy as np
 import pytest
 
 from jaxarc.draw import callbacks
-from jaxarc.draw.callbacks import (
-    adaptive_visualization_callback,
-    get_callback_performance_stats,
-    jax_log_episode_summary,
-    jax_log_grid,
-    print_callback_performance_report,
-    reset_callback_performance_stats,
-)
 from jaxarc.types import Grid
 
 KEYS = {
@@ -29,11 +21,11 @@ GRIDS = jnp.arange(12, dtype=jnp.int32).reshape(3, 2, 2) % 10
 
 @pytest.fixture(autouse=True)
 def fresh_statistics():
-    reset_callback_performance_stats()
+    callbacks.reset_callback_performance_stats()
 
 
 def logged(grid, mask=None):
-    jax_log_grid(grid, mask, "seen")
+    callbacks.jax_log_grid(grid, mask, "seen")
     return grid * 2
 
 
@@ -54,7 +46,7 @@ def scanned(grids):
 )
 def test_grids_are_shown_under_every_transformation(transform, calls, capsys):
     result = transform(GRIDS)
-    stats = get_callback_performance_stats()["log_grid_seen"]
+    stats = callbacks.get_callback_performance_stats()["log_grid_seen"]
     assert (stats["total_calls"], stats["error_count"]) == (calls, 0)
     assert set(stats) == KEYS
     assert capsys.readouterr().out.count("seen (") == calls
@@ -64,41 +56,43 @@ def test_grids_are_shown_under_every_transformation(transform, calls, capsys):
 
 def test_masks_and_grids_crop(capsys):
     mask = jnp.array([[True, False], [False, False]])
-    jax.jit(lambda g: jax_log_grid(g, mask))(GRIDS[1])
-    jax.jit(jax_log_grid)(Grid(GRIDS[1], mask))
+    jax.jit(lambda g: callbacks.jax_log_grid(g, mask))(GRIDS[1])
+    jax.jit(callbacks.jax_log_grid)(Grid(GRIDS[1], mask))
     jax.effects_barrier()
     assert capsys.readouterr().out.count("Grid (1x1)") == 2
 
 
 def test_options_reach_the_console(capsys):
-    jax.jit(lambda g: jax_log_grid(g, show_coordinates=True, show_numbers=True))(
-        GRIDS[0]
-    )
+    jax.jit(
+        lambda g: callbacks.jax_log_grid(g, show_coordinates=True, show_numbers=True)
+    )(GRIDS[0])
     jax.effects_barrier()
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].strip("│ ") == "0 1"
     with pytest.raises(TypeError, match="color"):
-        jax_log_grid(GRIDS[0], color=True)  # pyright: ignore[reportCallIssue]
+        callbacks.jax_log_grid(GRIDS[0], color=True)  # pyright: ignore[reportCallIssue]
 
 
 def test_wrong_shapes_are_refused_while_tracing():
     with pytest.raises(ValueError, match=r"jax\.vmap"):
-        jax.jit(jax_log_grid)(GRIDS)
+        jax.jit(callbacks.jax_log_grid)(GRIDS)
     with pytest.raises(ValueError, match="mask has shape"):
-        jax_log_grid(GRIDS[0], jnp.ones((1, 2), bool))
+        callbacks.jax_log_grid(GRIDS[0], jnp.ones((1, 2), bool))
 
 
 @jax.jit
 def finish(episode, steps, reward):
     similarity = jnp.tanh(reward / 10.0)
-    jax_log_episode_summary(episode, steps, reward, similarity, similarity > 0.8)
+    callbacks.jax_log_episode_summary(
+        episode, steps, reward, similarity, similarity > 0.8
+    )
     return similarity
 
 
 def test_episodes_are_summed_up_in_one_line(capsys):
     finish(7, 12, 20.0)
     finish(8, 3, -1.0)
-    stats = get_callback_performance_stats()
+    stats = callbacks.get_callback_performance_stats()
     assert stats["log_episode_summary"]["total_calls"] == 2
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -124,13 +118,13 @@ def broken(x):
 def test_errors_are_counted_and_logged_and_go_no_further(caplog):
     @jax.jit
     def compute(x):
-        adaptive_visualization_callback(broken, x)
-        adaptive_visualization_callback(broken, x, callback_name="named")
+        callbacks.adaptive_visualization_callback(broken, x)
+        callbacks.adaptive_visualization_callback(broken, x, callback_name="named")
         return x + 1
 
     with caplog.at_level(logging.ERROR, logger="jaxrig.callbacks"):
         assert compute(jnp.float32(1)) == 2
-        stats = get_callback_performance_stats()
+        stats = callbacks.get_callback_performance_stats()
     assert {name: s["error_count"] for name, s in stats.items()} == {
         "broken": 1,
         "named": 1,
@@ -144,9 +138,11 @@ def test_keywords_are_the_functions_own():
     def note(*args, **kwargs):
         seen.append((args, kwargs))
 
-    jax.jit(lambda x: adaptive_visualization_callback(note, x, name="a", enabled=x))(
-        jnp.int32(4)
-    )
+    jax.jit(
+        lambda x: callbacks.adaptive_visualization_callback(
+            note, x, name="a", enabled=x
+        )
+    )(jnp.int32(4))
     jax.effects_barrier()
     ((args, kwargs),) = seen
     assert args == (4,)
@@ -156,7 +152,7 @@ def test_keywords_are_the_functions_own():
 def adaptive(limit, seen):
     @jax.jit
     def step(x):
-        adaptive_visualization_callback(
+        callbacks.adaptive_visualization_callback(
             seen.append, x, callback_name="viz", max_avg_time_ms=limit
         )
         return x + 1
@@ -169,7 +165,7 @@ def test_slow_callbacks_run_every_tenth_time_and_skips_are_counted():
     step = adaptive(0.0, seen)  # everything is slower than this
     for _ in range(21):
         step(jnp.int32(0))
-    stats = get_callback_performance_stats()["viz"]
+    stats = callbacks.get_callback_performance_stats()["viz"]
     assert len(seen) == stats["total_calls"] == 3
     assert stats["skipped_calls"] == 18
 
@@ -177,26 +173,26 @@ def test_slow_callbacks_run_every_tenth_time_and_skips_are_counted():
 def test_the_decision_belongs_to_the_name_not_to_the_trace():
     seen = []
     for _ in range(11):
-        adaptive_visualization_callback(
+        callbacks.adaptive_visualization_callback(
             seen.append, jnp.int32(0), callback_name="viz", max_avg_time_ms=0.0
         )
-    assert get_callback_performance_stats()["viz"]["total_calls"] == 2
+    assert callbacks.get_callback_performance_stats()["viz"]["total_calls"] == 2
 
 
 def test_a_reset_forgets_that_a_callback_was_slow():
     seen = []
     step = adaptive(0.0, seen)
     step(jnp.int32(0))
-    reset_callback_performance_stats()
+    callbacks.reset_callback_performance_stats()
     step(jnp.int32(0))
-    assert get_callback_performance_stats()["viz"]["total_calls"] == 1
+    assert callbacks.get_callback_performance_stats()["viz"]["total_calls"] == 1
 
 
 def test_the_report_lists_names_or_says_there_are_none(capsys):
-    print_callback_performance_report()
+    callbacks.print_callback_performance_report()
     assert "No callback data" in capsys.readouterr().out
-    adaptive_visualization_callback(lambda: None, callback_name="[b]one")
-    print_callback_performance_report()
+    callbacks.adaptive_visualization_callback(lambda: None, callback_name="[b]one")
+    callbacks.print_callback_performance_report()
     out = capsys.readouterr().out
     assert "[b]one" in out
     assert "mean ms" in out

@@ -7,9 +7,6 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from jaxarc.draw.memory import (
     CompressedStorage,
@@ -141,9 +138,6 @@ def test_loaders_of_files_belong_to_the_manager():
     assert not loader.is_loaded()
 
 
-INTEGERS = [
-    np.dtype(f"{sign}{bits}") for sign in ("int", "uint") for bits in (16, 32, 64)
-]
 MIB = 2**20
 
 
@@ -209,21 +203,6 @@ def test_documented_dtypes(values, dtype, expected, saved):
     found = optimize_array_memory(array)
     assert found.dtype == expected
     assert array.nbytes - found.nbytes == saved
-
-
-@given(st.sampled_from(INTEGERS).flatmap(lambda d: hnp.arrays(d, st.integers(1, 5))))
-def test_integers_keep_value_and_sign_in_the_narrowest_dtype(array):
-    found = optimize_array_memory(array)
-    np.testing.assert_array_equal(found.astype(array.dtype), array)
-    assert found.dtype.kind == array.dtype.kind
-    sign = "int" if array.dtype.kind == "i" else "uint"
-    fitting = [
-        bits
-        for bits in (8, 16, 32, 64)
-        if np.iinfo(f"{sign}{bits}").min <= array.min()
-        and array.max() <= np.iinfo(f"{sign}{bits}").max
-    ]
-    assert found.dtype == f"{sign}{fitting[0]}"
 
 
 @pytest.mark.parametrize("array", [np.array([True]), np.array(["a"]), np.ones(2, "f4")])

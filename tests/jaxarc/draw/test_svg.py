@@ -7,29 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxarc.draw import svg
 from jaxarc.draw.cells import COLOR_SCHEMES, read_cells
-from jaxarc.draw.svg import (
-    Drawing,
-    arrow,
-    beside,
-    centered,
-    draw_grid,
-    grid_tile,
-    numbered,
-    padded,
-    save_drawing,
-    stacked,
-    words,
-)
 from jaxarc.draw.tasks import draw_task
 from jaxarc.types import Grid
 from jaxrig.report.images import parse_drawing
 
-SMALL, LARGE = Drawing(10.0, 4.0, "<path/>", "s"), Drawing(20.0, 8.0, "<rect/>", "l")
+SMALL, LARGE = (
+    svg.Drawing(10.0, 4.0, "<path/>", "s"),
+    svg.Drawing(20.0, 8.0, "<rect/>", "l"),
+)
 
 
 def test_rows_and_columns_take_the_room_of_their_parts():
-    row, column = beside([SMALL, LARGE], 5.0), stacked([SMALL, LARGE], 5.0)
+    row, column = svg.beside([SMALL, LARGE], 5.0), svg.stacked([SMALL, LARGE], 5.0)
     assert (row.width, row.height) == (35.0, 8.0)
     assert 'translate(0 2)"><path' in row.body
     assert 'translate(15 0)"><rect' in row.body
@@ -38,9 +29,9 @@ def test_rows_and_columns_take_the_room_of_their_parts():
 
 
 def test_room_around_a_picture():
-    part = padded(SMALL, 3.0)
+    part = svg.padded(SMALL, 3.0)
     assert (part.width, part.height) == (16.0, 10.0)
-    middle = centered(SMALL, 30.0, 2.0)
+    middle = svg.centered(SMALL, 30.0, 2.0)
     assert (middle.width, middle.height) == (30.0, 4.0)
     assert "translate(10 0)" in middle.body
 
@@ -48,17 +39,17 @@ def test_room_around_a_picture():
 def test_words_cannot_break_the_markup(read_svg):
     text = '<script>"&"currentColor</script>'
     for background in ("", "#ffffff"):
-        assert read_svg(words(text).as_svg(background)).texts == [text]
+        assert read_svg(svg.words(text).as_svg(background)).texts == [text]
 
 
 def test_a_drawing_may_stand_in_a_report_and_follows_its_theme():
-    found = parse_drawing(beside([words("a"), arrow(90)], 2.0).as_svg())
+    found = parse_drawing(svg.beside([svg.words("a"), svg.arrow(90)], 2.0).as_svg())
     assert found.themed
     assert not found.isolated
 
 
 def test_a_saved_file_is_dark_on_white(tmp_path):
-    path = save_drawing(words("a"), tmp_path / "new" / "a.svg")
+    path = svg.save_drawing(svg.words("a"), tmp_path / "new" / "a.svg")
     text = path.read_text()
     assert "currentColor" not in text
     assert 'fill="#ffffff"' in text
@@ -71,20 +62,20 @@ def test_other_formats_are_converted(tmp_path, monkeypatch):
         converter, "svg2png", lambda bytestring: b"PNG" + bytestring[:4], raising=False
     )
     monkeypatch.setitem(sys.modules, "cairosvg", converter)
-    path = save_drawing(SMALL, str(tmp_path / "a.PNG"))
+    path = svg.save_drawing(SMALL, str(tmp_path / "a.PNG"))
     assert path.read_bytes() == b"PNG<svg"
 
 
 def test_a_missing_converter_is_named_and_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     with pytest.raises(ImportError, match="pip install cairosvg"):
-        save_drawing(SMALL, tmp_path / "a.pdf")
+        svg.save_drawing(SMALL, tmp_path / "a.pdf")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_suffixes_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.svg, \.png or \.pdf"):
-        save_drawing(SMALL, tmp_path / "a.gif")
+        svg.save_drawing(SMALL, tmp_path / "a.gif")
 
 
 SIDE = 40.0
@@ -94,14 +85,14 @@ SIDE = 40.0
 def test_every_cell_is_where_it_belongs(shape, read_svg):
     grid = np.random.default_rng(1).integers(0, 10, shape)
     side = 400 / max(shape)
-    (found,) = read_svg(draw_grid(grid).as_svg()).cells(side)
+    (found,) = read_svg(svg.draw_grid(grid).as_svg()).cells(side)
     np.testing.assert_array_equal(found, grid)
 
 
 def test_padding_is_left_out_and_holes_are_dotted(read_svg):
     data = jnp.array([[1, 2, 0], [3, 4, 0], [0, 0, 0]], jnp.int32)
     mask = jnp.array([[True, False, False], [True, True, False], [False] * 3])
-    drawing = draw_grid(Grid(data, mask), max_width=2, max_height=2, label="In")
+    drawing = svg.draw_grid(Grid(data, mask), max_width=2, max_height=2, label="In")
     picture = read_svg(drawing.as_svg())
     (found,) = picture.cells(SIDE)
     np.testing.assert_array_equal(found, [[1, -1], [3, 4]])
@@ -111,7 +102,7 @@ def test_padding_is_left_out_and_holes_are_dotted(read_svg):
 
 @pytest.mark.parametrize("scheme", COLOR_SCHEMES)
 def test_squares_have_the_colors_of_the_scheme(scheme):
-    drawing = draw_grid(np.arange(10)[None], scheme=scheme)
+    drawing = svg.draw_grid(np.arange(10)[None], scheme=scheme)
     for value, color in enumerate(COLOR_SCHEMES[scheme][:10]):
         assert f'data-value="{value}" fill="{color}"' in drawing.body
 
@@ -119,7 +110,7 @@ def test_squares_have_the_colors_of_the_scheme(scheme):
 def test_selection_is_outlined_at_its_edges_only(read_svg):
     selection = np.zeros((3, 3), bool)
     selection[:2, 1:] = True
-    drawing = draw_grid(
+    drawing = svg.draw_grid(
         np.zeros((3, 3), int), max_width=3, max_height=3, selection=selection
     )
     (mark,) = read_svg(drawing.as_svg()).marks("selection")
@@ -130,7 +121,7 @@ def test_selection_is_outlined_at_its_edges_only(read_svg):
 
 def test_changed_cells_are_ringed_one_by_one(read_svg):
     changed = np.eye(3, dtype=bool)
-    drawing = draw_grid(
+    drawing = svg.draw_grid(
         np.zeros((3, 3), int), max_width=3, max_height=3, changed=changed
     )
     (mark,) = read_svg(drawing.as_svg()).marks("changed")
@@ -139,14 +130,14 @@ def test_changed_cells_are_ringed_one_by_one(read_svg):
 
 
 def test_labels_are_escaped_and_sizes_optional(read_svg):
-    drawing = draw_grid(np.zeros((1, 1), int), label="<b>&", show_size=False)
+    drawing = svg.draw_grid(np.zeros((1, 1), int), label="<b>&", show_size=False)
     assert read_svg(drawing.as_svg()).texts == ["<b>&"]
-    bare = draw_grid(np.zeros((1, 1), int), show_size=False)
+    bare = svg.draw_grid(np.zeros((1, 1), int), show_size=False)
     assert read_svg(bare.as_svg()).texts == []
 
 
 def test_nothing_to_draw_is_said(read_svg):
-    drawing = draw_grid(np.full((3, 3), -1), show_size=False)
+    drawing = svg.draw_grid(np.full((3, 3), -1), show_size=False)
     assert read_svg(drawing.as_svg()).texts == ["empty"]
 
 
@@ -154,8 +145,8 @@ def test_numbers_are_those_of_the_whole_array(read_svg):
     grid = np.full((14, 4), -1)
     grid[11:13, 1:3] = 5
     cells = read_cells(grid)
-    tile = grid_tile(cells, 20.0)
-    drawing = numbered(tile, cells, 20.0)
+    tile = svg.grid_tile(cells, 20.0)
+    drawing = svg.numbered(tile, cells, 20.0)
     picture = read_svg(drawing.as_svg())
     assert [mark.text for mark in picture.marks("number")] == ["1", "2", "11", "12"]
     assert drawing.width > tile.width

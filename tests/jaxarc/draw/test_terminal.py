@@ -10,16 +10,8 @@ from rich.color import Color
 from rich.console import Console
 from rich.panel import Panel
 
+from jaxarc.draw import terminal
 from jaxarc.draw.cells import cell_color
-from jaxarc.draw.terminal import (
-    CompactGrid,
-    beside,
-    grid_panel,
-    is_distinct,
-    log_grid_to_console,
-    print_task,
-    render_ansi,
-)
 from jaxarc.tasks.task_json import RawTask
 from jaxarc.types import Grid
 
@@ -44,34 +36,34 @@ def inside(text):
 
 
 def test_without_color_there_are_digits_and_dots():
-    text = shown(grid_panel(GRID, MASK, "Input"))
+    text = shown(terminal.grid_panel(GRID, MASK, "Input"))
     assert "Input (3x3)" in text
     assert inside(text) == ["1 2··", "3 4 1", "·· 2 3"]
 
 
 def test_with_color_there_are_blocks_of_it():
-    text = colored(grid_panel(GRID, MASK))
+    text = colored(terminal.grid_panel(GRID, MASK))
     assert text.count("██") == MASK.sum()
     assert text.count("··") == (~MASK).sum()
     assert "38;2;0;116;217m██" in text
 
 
 def test_sixteen_colors_are_too_few_without_digits():
-    text = colored(grid_panel(np.array([[1, 8]])), "standard")
+    text = colored(terminal.grid_panel(np.array([[1, 8]])), "standard")
     assert "█" not in text
     assert re.search(r"m 1\x1b.*m 8\x1b", text)
 
 
 def test_single_width_and_numbers():
-    text = shown(grid_panel(GRID, double_width=False))
+    text = shown(terminal.grid_panel(GRID, double_width=False))
     assert inside(text) == ["120", "341", "023"]
-    assert "█" not in colored(grid_panel(GRID, show_numbers=True))
+    assert "█" not in colored(terminal.grid_panel(GRID, show_numbers=True))
 
 
 def test_coordinates_are_those_of_the_whole_array():
     grid = np.full((4, 4), -1)
     grid[2, 1:3] = 7
-    text = shown(grid_panel(grid, show_coordinates=True))
+    text = shown(terminal.grid_panel(grid, show_coordinates=True))
     assert "(1x2)" in text
     assert inside(text) == ["1 2", "2  7 7"]
 
@@ -80,7 +72,7 @@ def test_coordinates_are_those_of_the_whole_array():
 def test_column_numbers_of_two_digits_stay_apart(double_width):
     grid = np.full((1, 13), -1)
     grid[0, 8:] = 5
-    panel = grid_panel(
+    panel = terminal.grid_panel(
         grid, show_coordinates=True, double_width=double_width, title="g"
     )
     gap = " " if double_width else ""
@@ -91,20 +83,20 @@ def test_column_numbers_of_two_digits_stay_apart(double_width):
 
 
 def test_titles_are_not_markup(capsys):
-    assert log_grid_to_console(GRID, title="[bold]x[/bold]") is None
+    assert terminal.log_grid_to_console(GRID, title="[bold]x[/bold]") is None
     assert "[bold]x[/bold] (3x3)" in capsys.readouterr().out
 
 
 def test_wide_grids_are_never_cut(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    log_grid_to_console(jnp.full((2, 30), 7, jnp.int32))
+    terminal.log_grid_to_console(jnp.full((2, 30), 7, jnp.int32))
     assert capsys.readouterr().out.count("7") == 60
 
 
 def test_inputs_are_blue_and_outputs_green():
-    assert BLUE in colored(grid_panel(GRID, border_style="input"))
-    assert GREEN in colored(grid_panel(GRID, border_style="output"))
-    assert "\x1b[35m" in colored(grid_panel(GRID, border_style="magenta"))
+    assert BLUE in colored(terminal.grid_panel(GRID, border_style="input"))
+    assert GREEN in colored(terminal.grid_panel(GRID, border_style="output"))
+    assert "\x1b[35m" in colored(terminal.grid_panel(GRID, border_style="magenta"))
 
 
 @pytest.mark.parametrize(("width", "sign"), [(80, "→"), (20, "↓")])
@@ -112,7 +104,7 @@ def test_pairs_stand_side_by_side_where_there_is_room(width, sign):
     task = RawTask("a", ((GRID, GRID),), ())
     console = Console(file=io.StringIO(), width=width, _environ={})
     with console.capture() as capture:
-        print_task(task, console=console)
+        terminal.print_task(task, console=console)
     text = capture.get()
     assert all(word in text for word in ("Train 1", "Input", "Output", sign))
 
@@ -122,14 +114,14 @@ def test_answers_of_tests_can_be_hidden():
     console = Console(file=io.StringIO(), width=100, _environ={})
     for answers, unknown in ((True, 1), (False, 2)):
         with console.capture() as capture:
-            print_task(task, console=console, answers=answers)
+            terminal.print_task(task, console=console, answers=answers)
         assert capture.get().count("?") == unknown
 
 
 def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
     console = Console(file=io.StringIO(), width=100, _environ={})
     with console.capture() as capture:
-        print_task(task, console=console)
+        terminal.print_task(task, console=console)
     text = capture.get()
     assert [w for w in re.findall(r"(?:Train|Test) \d", text)] == [
         "Train 1",
@@ -140,7 +132,7 @@ def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
     for row in pairs[1][1]:
         assert " ".join(map(str, row)) in text
     with console.capture() as capture:
-        print_task(task, show_test=False, console=console)
+        terminal.print_task(task, show_test=False, console=console)
     assert "Test" not in capture.get()
 
 
@@ -148,7 +140,7 @@ def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
 def test_ansi_text_does_not_depend_on_the_terminal(variable, monkeypatch):
     monkeypatch.setenv(variable, "1")
     grid = Grid(jnp.array([[1, 2]], jnp.int32), jnp.array([[True, False]]))
-    assert render_ansi(grid) == "\x1b[38;2;0;116;217m██\x1b[0m\n"
+    assert terminal.render_ansi(grid) == "\x1b[38;2;0;116;217m██\x1b[0m\n"
 
 
 COMPACT = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.int32)
@@ -166,7 +158,7 @@ def console(colors):
 
 
 def test_two_rows_share_a_line():
-    lines = console("truecolor").render_lines(CompactGrid(COMPACT), pad=False)
+    lines = console("truecolor").render_lines(terminal.CompactGrid(COMPACT), pad=False)
     seen = [
         [(s.style.color, s.style.bgcolor) for s in line if s.style and s.text == "▀"]
         for line in lines
@@ -181,9 +173,9 @@ def test_two_rows_share_a_line():
 def test_few_colors_give_digits():
     for colors in (None, "standard"):
         target = console(colors)
-        assert not is_distinct(target)
+        assert not terminal.is_distinct(target)
         with target.capture() as capture:
-            target.print(CompactGrid(COMPACT))
+            target.print(terminal.CompactGrid(COMPACT))
         assert capture.get().split() == ["123", "456", "789"]
 
 
@@ -191,7 +183,7 @@ def test_panels_are_stacked_where_there_is_no_room():
     panels = [Panel("x" * 20, expand=False), Panel("y" * 20, expand=False)]
     for width, lines in ((60, 3), (40, 6)):
         console = Console(width=width)
-        shown = console.render_lines(beside(panels, console))
+        shown = console.render_lines(terminal.beside(panels, console))
         assert len(shown) == lines
 
 
@@ -199,5 +191,7 @@ def test_smaller_panels_come_before_stacking():
     large, small = Panel("x" * 20, expand=False), Panel("y", expand=False)
     for width, lines in ((60, 3), (40, 3), (25, 6)):
         console = Console(width=width)
-        shown = console.render_lines(beside([large, large], console, [large, small]))
+        shown = console.render_lines(
+            terminal.beside([large, large], console, [large, small])
+        )
         assert len(shown) == lines

@@ -18,22 +18,14 @@ from arc_states import point, small_config, small_state, small_task
 from jaxarc.config import DebugConfig, MemoryConfig, VisualizationConfig
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.envs.functional import batch_reset
-from jaxarc.log.events import (
-    Detail,
-    FrameStore,
-    aggregate,
-    create_episode_summary,
-    create_start_log,
-    create_step_log,
-    frame_of_log,
-)
+from jaxarc.log import events
 from jaxarc.tasks.samples import gather_task
 
 
 def test_arrays_become_four_figures():
     returns = np.array([1.0, 4.0, -2.0], np.float32)
     lengths = jnp.array([3, 5, 10])
-    found = aggregate({"returns": returns, "lengths": lengths, "loss": 0.25})
+    found = events.aggregate({"returns": returns, "lengths": lengths, "loss": 0.25})
     for name, values in (("returns", returns), ("lengths", np.array([3, 5, 10]))):
         assert found[f"{name}_mean"] == pytest.approx(values.mean())
         assert found[f"{name}_std"] == pytest.approx(values.std())
@@ -45,12 +37,12 @@ def test_arrays_become_four_figures():
 
 def test_truths_become_a_rate():
     mask = jnp.array([True, False, False, False])
-    assert aggregate({"success_mask": mask}) == {"success_rate": 0.25}
+    assert events.aggregate({"success_mask": mask}) == {"success_rate": 0.25}
 
 
 def test_nothing_has_no_figures():
     with pytest.raises(ValueError, match=r"returns has shape \(0,\)"):
-        aggregate({"returns": jnp.zeros(0)})
+        events.aggregate({"returns": jnp.zeros(0)})
 
 
 def detail(debug_level, level="full", policy="research", **pictures):
@@ -61,7 +53,7 @@ def detail(debug_level, level="full", policy="research", **pictures):
         storage={"policy": policy},
         logging={"log_frequency": 2},
     )
-    return Detail.of(config)
+    return events.Detail.of(config)
 
 
 @pytest.mark.parametrize(
@@ -116,16 +108,16 @@ def test_a_start_is_the_task_and_the_first_grid():
 def test_of_a_stack_the_row_of_the_state_is_taken():
     env, buffer = small_env(), small_buffer()
     state, _ = reset(env, jax.random.key(1))
-    log = create_start_log(env.params, state=state)
+    log = events.create_start_log(env.params, state=state)
     task = gather_task(buffer, state.episode.task_row)
     np.testing.assert_array_equal(log["task"].pairs, task.pairs)
-    second = create_start_log(buffer, 1)
+    second = events.create_start_log(buffer, 1)
     np.testing.assert_array_equal(second["task"].pairs, gather_task(buffer, 1).pairs)
     assert "grid" not in second
     with pytest.raises(ValueError, match="say which with task_idx"):
-        create_start_log(buffer)
+        events.create_start_log(buffer)
     with pytest.raises(TypeError, match="a dict was given"):
-        create_start_log({})
+        events.create_start_log({})
 
 
 def test_steps_tell_what_happened():
@@ -145,7 +137,7 @@ def test_states_of_an_environment_are_logged_through_their_view():
     state, _ = reset(env, jax.random.key(1))
     after, seen = step(env, state, point(3, 1, 1))
     views = env.arc_state(state), env.arc_state(after)
-    log = create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
+    log = events.create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
     np.testing.assert_array_equal(log["grid"], seen.observation)
     assert log["success"] == (log["similarity"] >= 1.0)
 
@@ -154,18 +146,18 @@ def test_a_batch_is_refused():
     keys = jax.random.split(jax.random.key(0), 2)
     states, _ = batch_reset(keys, small_config(), small_task())
     with pytest.raises(ValueError, match="log one of them"):
-        create_start_log(small_task(), 0, states)
+        events.create_start_log(small_task(), 0, states)
 
 
 def test_a_summary_adds_up():
     logs = step_logs(3)
-    summary = create_episode_summary(3, logs)
+    summary = events.create_episode_summary(3, logs)
     assert summary["total_steps"] == 3
     assert summary["total_reward"] == sum(log["reward"] for log in logs)
     assert summary["final_similarity"] == logs[-1]["similarity"] == 1.0
     assert summary["success"] is True
     assert all("grid" not in row for row in summary["step_data"])
-    assert create_episode_summary(0, [])["total_reward"] == 0.0
+    assert events.create_episode_summary(0, [])["total_reward"] == 0.0
 
 
 MANY = 40
@@ -179,7 +171,7 @@ def frames():
 def filled(**memory):
     debug = DebugConfig(memory_management=MemoryConfig(**memory)) if memory else None
     limit = 0.01 if memory else 500
-    store = FrameStore(VisualizationConfig(max_memory_mb=limit, debug=debug))
+    store = events.FrameStore(VisualizationConfig(max_memory_mb=limit, debug=debug))
     for frame in frames():
         store.add(frame)
     return store
@@ -196,18 +188,6 @@ def test_what_does_not_fit_is_loaded_again(compression):
         np.testing.assert_array_equal(frame.grid, wanted.grid)
         assert (frame.reward, frame.similarity) == (0.5, 0.25)
     store.close()
-
-
-def test_compressed_files_are_smaller():
-    sizes = []
-    for compression in (True, False):
-        store = filled(compression=compression)
-        storage = store.manager.storage
-        assert storage is not None
-        names = storage.names()
-        sizes.append(sum(storage.size_bytes(name) for name in names) / len(names))
-        store.close()
-    assert sizes[0] < sizes[1]
 
 
 def test_without_files_the_oldest_are_forgotten_and_it_is_said():
@@ -233,14 +213,14 @@ def test_an_episode_begins_empty_and_memory_is_watched():
 
 
 def test_a_log_becomes_a_frame():
-    first = frame_of_log(start_log())
+    first = events.frame_of_log(start_log())
     assert first.grid.shape == (4, 5)
     assert first.operation is first.selection is None
     last = step_logs()[-1]
-    frame = frame_of_log(last)
+    frame = events.frame_of_log(last)
     assert (frame.operation, frame.similarity) == (1, 1.0)
     assert frame.selection is not None
     assert np.argwhere(frame.selection).tolist() == [[0, 0]]
     np.testing.assert_array_equal(frame.grid, frame.target)
-    assert frame_of_log(last, named=False).operation is None
-    assert frame_of_log(last | {"target": np.full((6, 6), -1)}).target is None
+    assert events.frame_of_log(last, named=False).operation is None
+    assert events.frame_of_log(last | {"target": np.full((6, 6), -1)}).target is None

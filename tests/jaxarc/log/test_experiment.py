@@ -159,14 +159,6 @@ def test_batches_are_off_by_default(tmp_path):
     assert files(tmp_path / "run") == []
 
 
-def test_the_oldest_episodes_give_way(tmp_path):
-    with opened(tmp_path, storage={"max_episodes_per_run": 2}) as log:
-        for number in range(4):
-            play(log, number)
-    kept = [path for path in files(tmp_path / "run") if path.startswith("episodes")]
-    assert kept == ["episodes/episode_0002.json", "episodes/episode_0003.json"]
-
-
 def test_frames_that_are_lost_are_said(tmp_path, caplog):
     memory = MemoryConfig(lazy_loading=False, max_total_mb=1e6)
     debug = DebugConfig(memory_management=memory)

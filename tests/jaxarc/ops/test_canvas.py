@@ -12,12 +12,7 @@ import pytest
 
 import arc_hand as hand
 import arc_reference as reference
-from jaxarc import bits
-from jaxarc.actions import (
-    BboxAction,
-    MaskAction,
-    PointAction,
-)
+from jaxarc import actions, bits
 from jaxarc.ops.canvas import (
     Canvas,
     apply_operation,
@@ -175,11 +170,11 @@ def random_case(rng, shape, kind):
 
 def make_action(kind, operation, corners, mask):
     if kind == "point":
-        return PointAction(operation, corners[0], corners[1])
+        return actions.PointAction(operation, corners[0], corners[1])
     if kind == "bbox":
         r1, c1, r2, c2 = corners
-        return BboxAction(operation, r1, c1, r2, c2)
-    return MaskAction(operation, mask)
+        return actions.BboxAction(operation, r1, c1, r2, c2)
+    return actions.MaskAction(operation, mask)
 
 
 def run(kind, shape, cases):

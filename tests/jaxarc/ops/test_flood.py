@@ -12,13 +12,7 @@ import pytest
 
 import arc_reference as reference
 from jaxarc import bits
-from jaxarc.ops.flood import (
-    GRIDS_PER_BLOCK,
-    component,
-    reachable,
-    reachable_by_kernel,
-    reachable_by_rounds,
-)
+from jaxarc.ops import flood
 
 
 def snake(side):
@@ -42,7 +36,7 @@ def test_a_snake_is_filled_from_end_to_end(side, turned):
     start = np.zeros_like(cells)
     start[0, 0] = True
     rows, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
-    found = np.asarray(reachable(rows, begun))
+    found = np.asarray(flood.reachable(rows, begun))
     np.testing.assert_array_equal(bits.unpack_rows(found, side), cells)
 
 
@@ -59,7 +53,7 @@ def random_batch(side, count=200):
 def test_random_mazes_equal_the_search(side):
     cells, start, places = random_batch(side)
     packed = [jnp.asarray(bits.pack_rows(x)) for x in (cells, start)]
-    found = np.asarray(jax.jit(jax.vmap(reachable))(*packed))
+    found = np.asarray(jax.jit(jax.vmap(flood.reachable))(*packed))
     found = bits.unpack_rows(found, side)
     for index, (row, column) in enumerate(places):
         expected = np.zeros((side, side), bool)
@@ -71,13 +65,13 @@ def test_random_mazes_equal_the_search(side):
 def test_maps_nest_and_share_what_is_not_mapped():
     cells, start, _ = random_batch(9, 12)
     opened, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
-    flat = reachable_by_rounds(opened, begun)
-    nested = jax.vmap(jax.vmap(reachable))(
+    flat = flood.reachable_by_rounds(opened, begun)
+    nested = jax.vmap(jax.vmap(flood.reachable))(
         opened.reshape(3, 4, 9), begun.reshape(3, 4, 9)
     )
     np.testing.assert_array_equal(nested.reshape(12, 9), flat)
-    shared = jax.vmap(reachable, in_axes=(None, 0))(opened[0], begun & opened[:1])
-    each = [reachable(opened[0], b & opened[0]) for b in begun]
+    shared = jax.vmap(flood.reachable, in_axes=(None, 0))(opened[0], begun & opened[:1])
+    each = [flood.reachable(opened[0], b & opened[0]) for b in begun]
     np.testing.assert_array_equal(shared, jnp.stack(each))
 
 
@@ -87,21 +81,21 @@ def test_a_component_has_one_color_and_stays_in_the_active_area():
     size = jnp.array([3, 2], jnp.int32)
     active = bits.active_rows(size, 3, planes.dtype)
     start = bits.pack_rows(jnp.zeros((3, 3), bool).at[0, 0].set(True))
-    found = bits.unpack_rows(component(planes, active, start), 3)
+    found = bits.unpack_rows(flood.component(planes, active, start), 3)
     expected = [[True, True, False], [False, True, False], [False, False, False]]
     np.testing.assert_array_equal(found, expected)
-    assert not component(planes, active, jnp.zeros_like(start)).any()
+    assert not flood.component(planes, active, jnp.zeros_like(start)).any()
 
 
 @pytest.mark.parametrize("side", [5, 13, 18])
-@pytest.mark.parametrize("batch", [3, GRIDS_PER_BLOCK + 1])
+@pytest.mark.parametrize("batch", [3, flood.GRIDS_PER_BLOCK + 1])
 def test_the_kernel_equals_the_rounds(side, batch):
     rng = np.random.default_rng(side)
     cells = rng.random((batch, side, side)) < 0.6
     start = (rng.random(cells.shape) < 0.05) & cells
     opened, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
-    by_kernel = functools.partial(reachable_by_kernel, interpret=True)
+    by_kernel = functools.partial(flood.reachable_by_kernel, interpret=True)
     found = jax.jit(by_kernel)(opened, begun)
     assert found.dtype == begun.dtype
-    expected = jax.jit(reachable_by_rounds)(opened, begun)
+    expected = jax.jit(flood.reachable_by_rounds)(opened, begun)
     np.testing.assert_array_equal(found, expected)

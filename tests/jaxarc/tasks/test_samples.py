@@ -14,24 +14,12 @@ import numpy as np
 import pytest
 
 from arc_samples import documented, random_raw_task, sizes
-from jaxarc.tasks.identity import (
-    create_jax_task_index,
-    extract_task_id_from_index,
-    register_task,
-    registered_id,
-)
+from jaxarc.tasks import identity, samples
 from jaxarc.tasks.packing import pack_tasks, unstacked_task
-from jaxarc.tasks.samples import (
-    buffer_size,
-    create_demo_task,
-    create_mock_task,
-    gather_task,
-    stack_task_list,
-)
 
 # Compiled whole: eagerly, every shape would compile every operation anew.
-demo_task = jax.jit(create_demo_task, static_argnums=(0, 1, 2, 3))
-mock_task = jax.jit(create_mock_task)
+demo_task = jax.jit(samples.create_demo_task, static_argnums=(0, 1, 2, 3))
+mock_task = jax.jit(samples.create_mock_task)
 
 
 @pytest.mark.parametrize("shape", [(30, 30), (5, 5), (12, 7), (3, 4)])
@@ -61,7 +49,7 @@ def test_the_demo_task_leaves_further_slots_empty():
 
 
 def test_a_small_demo_task_keeps_what_fits_of_the_block():
-    held = documented(create_demo_task(2, 2))
+    held = documented(samples.create_demo_task(2, 2))
     assert (np.asarray(held["input_grids_examples"]) == 1).all()
 
 
@@ -87,53 +75,57 @@ def some_tasks(room=ROOM):
 
 def test_tasks_come_back():
     tasks = some_tasks()
-    buffer = stack_task_list(tasks)
-    assert buffer_size(buffer) == 4
+    buffer = samples.stack_task_list(tasks)
+    assert samples.buffer_size(buffer) == 4
     for index, task in enumerate(tasks):
-        assert eqx.tree_equal(gather_task(buffer, index), task)
-        assert eqx.tree_equal(jax.jit(gather_task)(buffer, jnp.int32(index)), task)
+        assert eqx.tree_equal(samples.gather_task(buffer, index), task)
+        assert eqx.tree_equal(
+            jax.jit(samples.gather_task)(buffer, jnp.int32(index)), task
+        )
 
 
 def test_a_batch_of_tasks_is_gathered():
-    buffer = stack_task_list(some_tasks())
-    rows = jax.vmap(gather_task, (None, 0))(buffer, jnp.array([3, 0, 3, 99]))
+    buffer = samples.stack_task_list(some_tasks())
+    rows = jax.vmap(samples.gather_task, (None, 0))(buffer, jnp.array([3, 0, 3, 99]))
     np.testing.assert_array_equal(rows.task_index, [13, 10, 13, 13])
 
 
 def test_nothing_cannot_be_stacked():
     with pytest.raises(ValueError, match="no tasks to stack"):
-        stack_task_list([])
+        samples.stack_task_list([])
 
 
 def test_shapes_must_agree():
     wide = some_tasks(sizes(7, 10, 3, 2))
     with pytest.raises(ValueError, match=r"task 1 has .*7 x 10.*task 0 has .*7 x 9"):
-        stack_task_list([some_tasks()[0], wide[0]])
+        samples.stack_task_list([some_tasks()[0], wide[0]])
     # As many slots, but shared out in another way.
     shared = (
         some_tasks(sizes(7, 9, 3, 3))[0],
         some_tasks(sizes(7, 9, 4, 2))[0],
     )
     with pytest.raises(ValueError, match=r"4 \+ 2 pairs.*3 \+ 3 pairs"):
-        stack_task_list(shared)
+        samples.stack_task_list(shared)
 
 
 def test_a_single_task_is_no_buffer():
     with pytest.raises(ValueError, match="a single task, not a buffer"):
-        buffer_size(some_tasks()[0])
-    buffer = stack_task_list(some_tasks())
+        samples.buffer_size(some_tasks()[0])
+    buffer = samples.stack_task_list(some_tasks())
     for index in (-1, 4):
         with pytest.raises(
             ValueError, match=f"index {index}: the buffer contains tasks 0"
         ):
-            gather_task(buffer, index)
+            samples.gather_task(buffer, index)
 
 
 def test_numbers_follow_registration():
-    first, second, again = map(register_task, ("follow a", "follow b", "follow a"))
+    first, second, again = map(
+        identity.register_task, ("follow a", "follow b", "follow a")
+    )
     assert (second, again) == (first + 1, first)
-    assert registered_id(second) == "follow b"
-    assert registered_id(1_000_000) is registered_id(-1) is None
+    assert identity.registered_id(second) == "follow b"
+    assert identity.registered_id(1_000_000) is identity.registered_id(-1) is None
 
 
 def test_threads_get_one_number_per_id():
@@ -142,7 +134,7 @@ def test_threads_get_one_number_per_id():
     def register(results, shift):
         for i in range(200):
             name = f"task{(i * 7 + shift) % 200}"
-            results[name] = register_task(name)
+            results[name] = identity.register_task(name)
 
     threads = [
         threading.Thread(target=register, args=(results, 31 * i))
@@ -157,21 +149,21 @@ def test_threads_get_one_number_per_id():
 
 
 def test_numbers_and_ids_go_both_ways():
-    array = create_jax_task_index("identity-test")
-    assert extract_task_id_from_index(array) == "identity-test"
-    assert extract_task_id_from_index(np.int32(array)) == "identity-test"
+    array = identity.create_jax_task_index("identity-test")
+    assert identity.extract_task_id_from_index(array) == "identity-test"
+    assert identity.extract_task_id_from_index(np.int32(array)) == "identity-test"
 
 
 def test_minus_one_is_nobody():
-    nobody = create_jax_task_index(None)
+    nobody = identity.create_jax_task_index(None)
     assert (int(nobody), nobody.dtype) == (-1, jnp.int32)
-    assert extract_task_id_from_index(nobody) is None
+    assert identity.extract_task_id_from_index(nobody) is None
 
 
 def test_numbers_nobody_has_are_refused():
     with pytest.raises(ValueError, match="task index 1000000 is not registered"):
-        extract_task_id_from_index(jnp.int32(1_000_000))
+        identity.extract_task_id_from_index(jnp.int32(1_000_000))
     with pytest.raises(ValueError, match="take one row of a batch"):
-        extract_task_id_from_index(jnp.zeros(3, jnp.int32))
+        identity.extract_task_id_from_index(jnp.zeros(3, jnp.int32))
     with pytest.raises(ValueError, match="one whole number"):
-        extract_task_id_from_index(jnp.float32(-1))
+        identity.extract_task_id_from_index(jnp.float32(-1))

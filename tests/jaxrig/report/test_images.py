@@ -12,15 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxrig.report import png_from_array
-from jaxrig.report.images import (
-    image_element,
-    image_size,
-    parse_drawing,
-    picture,
-    png_size,
-    shown_sizes,
-)
+from jaxrig.report import images, png_from_array
 
 decode = functools.partial(imageio.imread, extension=".png")
 SHAPES = st.one_of(
@@ -33,7 +25,7 @@ SHAPES = st.one_of(
 def test_pixels_survive(pixels):
     png = png_from_array(pixels)
     np.testing.assert_array_equal(decode(png), pixels)
-    assert png_size(png) == (pixels.shape[1], pixels.shape[0])
+    assert images.png_size(png) == (pixels.shape[1], pixels.shape[0])
 
 
 def test_views_are_encoded_as_they_look():
@@ -54,9 +46,9 @@ def test_a_file_cut_short_is_noticed():
     png = png_from_array(np.arange(16, dtype=np.uint8).reshape(4, 4))
     for index in range(len(png)):
         with pytest.raises(ValueError, match="frame 7"):
-            png_size(png[:index], "frame 7")
+            images.png_size(png[:index], "frame 7")
     with pytest.raises(ValueError, match="frame 7 is 0 x 4 pixels"):
-        png_size(png[:16] + bytes(4) + png[20:], "frame 7")
+        images.png_size(png[:16] + bytes(4) + png[20:], "frame 7")
 
 
 PLAIN = '<svg viewBox="0 0 40 20"><rect id="r" fill="red"/></svg>'
@@ -70,26 +62,29 @@ def png(height: int, width: int) -> bytes:
 
 
 def test_size_of_both_kinds():
-    assert image_size(PLAIN, "image") == (40, 20)
-    assert image_size(png(3, 7), "image") == (7, 3)
-    assert image_size('<svg width="0" height="0"/>', "image") == (1, 1)  # never zero
+    assert images.image_size(PLAIN, "image") == (40, 20)
+    assert images.image_size(png(3, 7), "image") == (7, 3)
+    assert images.image_size('<svg width="0" height="0"/>', "image") == (
+        1,
+        1,
+    )  # never zero
 
 
 def test_small_pixels_are_enlarged_by_one_whole_factor():
-    assert shown_sizes([png(10, 12), png(5, 5)]) == [(312, 260), (130, 130)]
-    assert shown_sizes([png(10, 400)]) == [(400, 10)]
-    assert shown_sizes([PLAIN]) == [(40, 20)]
+    assert images.shown_sizes([png(10, 12), png(5, 5)]) == [(312, 260), (130, 130)]
+    assert images.shown_sizes([png(10, 400)]) == [(400, 10)]
+    assert images.shown_sizes([PLAIN]) == [(40, 20)]
 
 
 def test_image_element_carries_the_bytes_and_says_how_to_scale(parse):
     image = png(2, 2)
-    (element,) = parse(image_element(image, 'a "b"', (320, 320))).all("img")
+    (element,) = parse(images.image_element(image, 'a "b"', (320, 320))).all("img")
     assert element.attributes["alt"] == 'a "b"'
     assert element.attributes["class"] == "pixelated"
     head, _, body = element.attributes["src"].partition(",")
     assert head == "data:image/png;base64"
     assert base64.b64decode(body) == image
-    (plain,) = parse(image_element(image, "", (2, 2))).all("img")
+    (plain,) = parse(images.image_element(image, "", (2, 2))).all("img")
     assert "class" not in plain.attributes
 
 
@@ -105,7 +100,7 @@ def test_image_element_carries_the_bytes_and_says_how_to_scale(parse):
     ids=["plain", "themed", "styled", "moving", "png"],
 )
 def test_placement(parse, image, inline, paper):
-    (box,) = parse(picture(image, "name", "s--")).all("div")
+    (box,) = parse(images.picture(image, "name", "s--")).all("div")
     assert len(box.all("svg")) == inline
     assert len(box.all("img")) == (not inline)
     assert ("paper" in box.attributes["class"].split()) == paper
@@ -121,7 +116,7 @@ def test_a_drawing_has_a_least_width_and_keys_reach_it_where_it_scrolls(parse):
     found = []
     for width in (560, 1000):
         drawing = f'<svg width="{width}" height="20"><rect fill="red"/></svg>'
-        box = parse(picture(drawing, "A", "s--")).one("div")
+        box = parse(images.picture(drawing, "A", "s--")).one("div")
         found.append((box.attributes["style"], "tabindex" in box.attributes))
     assert found == [("--least:336px", False), ("--least:600px", True)]
 
@@ -179,11 +174,11 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_drawings_are_refused_by_name(text):
     with pytest.raises(ValueError, match=r"frames\[3\]"):
-        parse_drawing(text, "frames[3]")
+        images.parse_drawing(text, "frames[3]")
 
 
 def image(text: str) -> ElementTree.Element:
-    head, _, body = parse_drawing(text).uri().partition(",")
+    head, _, body = images.parse_drawing(text).uri().partition(",")
     assert head == "data:image/svg+xml;base64"
     return ElementTree.fromstring(base64.b64decode(body))
 
@@ -214,14 +209,14 @@ def test_declarations_comments_and_metadata_are_left_out():
             '<i:grid xmlns:i="http://www.inkscape.org/"/>'
         )
     )
-    inline = parse_drawing(text).inline("s--")
+    inline = images.parse_drawing(text).inline("s--")
     assert "<rect" in inline
     assert re.findall("https?:[^\"'<> ]*", inline) == ["http://www.w3.org/2000/svg"]
     assert not re.search("<!|<[?]|metadata|RDF|grid", inline)
 
 
 def test_ids_and_all_references_move_into_the_scope():
-    drawn = parse_drawing(
+    drawn = images.parse_drawing(
         svg(
             '<linearGradient id="g"/><path id="p" class="player"/>'
             '<rect fill="url(#g)" style="stroke: url( \'#g\' )"/>'
@@ -257,4 +252,4 @@ def test_theme_reaches_images_that_ask_for_it():
     ],
 )
 def test_size(attributes, size):
-    assert parse_drawing(svg(attributes=attributes)).size() == size
+    assert images.parse_drawing(svg(attributes=attributes)).size() == size

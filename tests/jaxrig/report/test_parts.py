@@ -3,39 +3,29 @@
 import numpy as np
 import pytest
 
-from jaxrig.report import (
-    Axis,
-    Code,
-    Figure,
-    Heading,
-    Player,
-    Points,
-    Table,
-    Text,
-    png_from_array,
-)
+from jaxrig import report
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 2"><rect/></svg>'
-PNG = png_from_array(np.zeros((2, 3), np.uint8))
+PNG = report.png_from_array(np.zeros((2, 3), np.uint8))
 HOSTILE = "</td></table><script>alert(1)</script>\" onload='x' &amp; <b>"
 
 
 def test_text_becomes_paragraphs_with_code(parse):
-    root = parse(Text("Run `make <demo>`.\n\nThen look.").html("s--"))
+    root = parse(report.Text("Run `make <demo>`.\n\nThen look.").html("s--"))
     assert [node.text for node in root.all("p")] == ["Run make <demo>.", "Then look."]
     assert root.one("code").text == "make <demo>"
 
 
 def test_code_keeps_its_lines_and_becomes_no_markup(parse):
     lines = f"step may be compiled once\n    {HOSTILE}\n  `x`"
-    assert parse(Code(lines).html("s--")).one("pre").text == lines
+    assert parse(report.Code(lines).html("s--")).one("pre").text == lines
 
 
 def test_a_heading_is_one_level_below_its_section(parse):
-    assert parse(Heading(HOSTILE).html("s--")).one("h3").text == HOSTILE
+    assert parse(report.Heading(HOSTILE).html("s--")).one("h3").text == HOSTILE
 
 
-@pytest.mark.parametrize("part", [Text, Heading, Code])
+@pytest.mark.parametrize("part", [report.Text, report.Heading, report.Code])
 @pytest.mark.parametrize("text", ["", " \n\n "])
 def test_text_and_code_need_words(part, text):
     with pytest.raises(ValueError, match="text is"):
@@ -43,7 +33,7 @@ def test_text_and_code_need_words(part, text):
 
 
 def test_table_cells(parse):
-    table = Table(
+    table = report.Table(
         ["name", "rate", "count", "ok"],
         [
             ["a", 1234567.8, np.int32(3), True],
@@ -60,7 +50,7 @@ def test_table_cells(parse):
 
 def test_numbers_and_their_heads_are_right_aligned(parse):
     rows = [["a", 1.5, 2, "x"], ["b", None, "none", None]]
-    root = parse(Table(["text", "number", "mixed", "words"], rows).html("s--"))
+    root = parse(report.Table(["text", "number", "mixed", "words"], rows).html("s--"))
     numeric = [cell.text for cell in root.having("class", "number")]
     assert numeric == ["number", "1.5", "2"]
 
@@ -68,7 +58,7 @@ def test_numbers_and_their_heads_are_right_aligned(parse):
 @pytest.mark.parametrize("part", ["columns", "cell", "caption"])
 def test_table_words_stay_words(parse, part):
     words = {"columns": "a", "cell": "b", "caption": "c", part: HOSTILE}
-    table = Table([words["columns"]], [[words["cell"]]], words["caption"])
+    table = report.Table([words["columns"]], [[words["cell"]]], words["caption"])
     root = parse(table.html("s--"))
     assert not root.all("script", "b")
     assert not root.having("onload")
@@ -85,13 +75,13 @@ def test_table_words_stay_words(parse, part):
 )
 def test_table_refusals(columns, rows, error, message):
     with pytest.raises(error, match=message):
-        Table(columns, rows)
+        report.Table(columns, rows)
 
 
 def test_parts_do_not_change_with_what_they_were_made_from():
     frames, row, positions = [PNG, PNG], [1], np.zeros((2, 1, 2))
-    points = Points(positions, Axis("x", -1, 1), Axis("y", -1, 1))
-    parts = Player(frames), Table(["a"], [row]), points
+    points = report.Points(positions, report.Axis("x", -1, 1), report.Axis("y", -1, 1))
+    parts = report.Player(frames), report.Table(["a"], [row]), points
     before = [part.html("s--") for part in parts]
     frames.pop()
     row[0] = 2
@@ -100,10 +90,10 @@ def test_parts_do_not_change_with_what_they_were_made_from():
 
 
 def test_figure_caption_and_name(parse):
-    root = parse(Figure(SVG, caption="A `rect` <i>", alt="box").html("s--"))
+    root = parse(report.Figure(SVG, caption="A `rect` <i>", alt="box").html("s--"))
     assert root.one("figcaption").text == "A rect <i>"
     assert root.having("aria-label", "box")
-    assert not parse(Figure(PNG).html("s--")).all("figcaption")
+    assert not parse(report.Figure(PNG).html("s--")).all("figcaption")
 
 
 @pytest.mark.parametrize(
@@ -119,9 +109,9 @@ def test_figure_caption_and_name(parse):
 )
 def test_images_are_checked_where_they_are_given(image, error):
     with pytest.raises(error, match="image"):
-        Figure(image)
+        report.Figure(image)
     with pytest.raises(error, match="frames"):
-        Player([SVG if isinstance(image, str) else PNG, image])
+        report.Player([SVG if isinstance(image, str) else PNG, image])
 
 
 @pytest.mark.parametrize(
@@ -141,4 +131,4 @@ def test_images_are_checked_where_they_are_given(image, error):
 )
 def test_player_refusals(arguments, error, message):
     with pytest.raises(error, match=message):
-        Player(**arguments)
+        report.Player(**arguments)
