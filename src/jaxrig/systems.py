@@ -4,9 +4,10 @@ A package names its own in the entry-point group `jaxrig.systems`; what it offer
 appears in `jaxrig demo`, `jaxrig bench` and as a sub-command.
 """
 
+import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from jaxrig.machine import system_entries
 
@@ -35,19 +36,26 @@ class System:
     commands: Callable[[], "typer.Typer"] | None = None
 
 
-def _core_demo(meter: "Meter") -> "Section":
-    from jaxrig.demo import core_section
+def package_system(name: str, title: str, package: str) -> System:
+    """Return the system of a package laid out as ours are; imports nothing yet.
 
-    return core_section(meter)
+    Its parts are `demo.<name>_section`, `benchmarks.BENCHMARKS` and `cli.app`.
+    """
+
+    def part(module: str, what: str) -> Any:
+        return getattr(importlib.import_module(f"{package}.{module}"), what)
+
+    return System(
+        name,
+        title,
+        lambda meter: part("demo", f"{name}_section")(meter),
+        lambda: part("benchmarks", "BENCHMARKS"),
+        lambda: part("cli", "app"),
+    )
 
 
-def _core_benchmarks() -> "Sequence[Benchmark]":
-    from jaxrig.benchmarks import BENCHMARKS
-
-    return BENCHMARKS
-
-
-CORE = System("core", "The core", _core_demo, _core_benchmarks)
+# The commands of the core are those of `jaxrig` itself.
+CORE = replace(package_system("core", "The core", "jaxrig"), commands=None)
 
 
 def load_system(name: str) -> System:
