@@ -66,21 +66,9 @@ def information_gain(
     return jnp.where(there, jnp.clip(share, 0.0, 1.0), 0.0)
 
 
-def chosen_variables(action: Any, d: int) -> Bool[Array, " d"]:
-    """Return which variables an action sets: its `variable`, or those of its `mask`."""
-    if hasattr(action, "mask"):
-        return action.mask
-    return jnp.arange(d) == action.variable
-
-
 def _mean_over(values: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Array:
     count = jnp.maximum(chosen.sum(), 1).astype(values.dtype)
     return jnp.where(chosen, values, 0.0).sum() / count
-
-
-def novelty(counts: Float[Array, " d"], chosen: Bool[Array, " d"]) -> Float[Array, ""]:
-    """Return 1 minus the share of earlier interventions on the chosen variables."""
-    return 1.0 - _mean_over(counts, chosen) / jnp.maximum(counts.sum(), 1.0)
 
 
 def compute_rewards(
@@ -99,11 +87,15 @@ def compute_rewards(
     """
     if isinstance(weights, Mapping):
         weights = RewardWeights(**weights)
-    chosen = chosen_variables(action, before.parent_probs.shape[-1])
+    chosen = getattr(action, "mask", None)
+    if chosen is None:
+        chosen = jnp.arange(before.parent_probs.shape[-1]) == action.variable
     gain = improvement(before.best_value, outcome, direction)
     learned = information_gain(before.entropy, after.entropy)
     cause = _mean_over(before.parent_probs, chosen)
-    explored = weights.exploration_bonus * novelty(before.counts, chosen)
+    # Novelty: 1 minus the share of earlier interventions on the chosen variables.
+    tried = _mean_over(before.counts, chosen) / jnp.maximum(before.counts.sum(), 1.0)
+    explored = weights.exploration_bonus * (1.0 - tried)
     total = (
         weights.optimization * gain
         + weights.structure * learned

@@ -16,7 +16,7 @@ from acbo.pictures.charts import draw_parent_sets, draw_regret, draw_shares
 from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
 from acbo.problems import get
-from acbo.runs import Run, run_problem, true_edges
+from acbo.runs import run_problem, true_edges
 from acbo.surrogate.losses import kl_divergence_loss_jax
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Heading, Part, Section, Table, Text
@@ -51,13 +51,8 @@ def causal_section(meter: Meter) -> Section:
 
 
 def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
-    """Optimize one problem, from its first rows to its pictures."""
+    """Optimize one problem; return what was done and learned about its causes."""
     run = run_problem(get(PROBLEM), proposer, steps=STEPS, rows=ROWS, seed=SEED)
-    return problem_parts(run, policy)
-
-
-def problem_parts(run: Run, policy: Policy) -> list[Part]:
-    """Return what was done on one problem, and what was learned about its causes."""
     problem, history = run.problem, run.record.history
     names, target = problem.scm.names, problem.target
     data = np.asarray(history.values), np.asarray(history.intervened)

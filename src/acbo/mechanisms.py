@@ -28,15 +28,6 @@ OUTPUT_SCALE = (10.0, 20.0)
 WAVE_LENGTH = (1.5, 20.0)  # in units of the causes
 
 
-def activate(kind: Int[Array, "*n"], x: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Apply each unit's activation function, given by its number."""
-    return jnp.select(
-        [kind == IDENTITY, kind == SQUARE, kind == TANH],
-        [x, jnp.square(x), jnp.tanh(x)],
-        jnp.cos(x),
-    )
-
-
 class Features(eqx.Module):
     """Parameters of the mechanisms of d variables, with h units each."""
 
@@ -48,7 +39,13 @@ class Features(eqx.Module):
 
     def of(self, j: Int[Array, ""], row: Float[Array, " d"]) -> Float[Array, ""]:
         """Evaluate the mechanism of variable j at a row of values."""
-        units = activate(self.activation[j], self.inner[j] @ row + self.bias[j])
+        kind, x = self.activation[j], self.inner[j] @ row + self.bias[j]
+        # All four and a choice: under vmap a switch would compute them all too.
+        units = jnp.select(
+            [kind == IDENTITY, kind == SQUARE, kind == TANH],
+            [x, jnp.square(x), jnp.tanh(x)],
+            jnp.cos(x),
+        )
         return self.intercept[j] + self.outer[j] @ units
 
 
@@ -301,12 +298,20 @@ def create_linear_mechanism(
 
     With `output_bounds` (low, high) the value is clipped to them.
     """
+    bounds = None
+    if output_bounds is not None:
+        low, high = (as_float(b, "output_bounds") for b in output_bounds)
+        if low > high:
+            raise ValueError(
+                f"output_bounds ({low}, {high}) are empty: give low <= high"
+            )
+        bounds = jnp.asarray([low, high], dtype=float)
     return LinearMechanism(
         tuple(parents),
         _weights(parents, coefficients),
         _scalar(as_float(intercept, "intercept")),
         _scalar(_check_scale(noise_scale)),
-        None if output_bounds is None else _check_bounds(output_bounds),
+        bounds,
     )
 
 
@@ -377,13 +382,6 @@ def _check_scale(noise_scale: Any) -> float:
     if scale < 0:
         raise ValueError(f"noise_scale is {scale}: give 0 (no noise) or more")
     return scale
-
-
-def _check_bounds(bounds: tuple[Any, Any]) -> Float[Array, " 2"]:
-    low, high = (as_float(b, "output_bounds") for b in bounds)
-    if low > high:
-        raise ValueError(f"output_bounds ({low}, {high}) are empty: give low <= high")
-    return jnp.asarray([low, high], dtype=float)
 
 
 def _scalar(value: float) -> Float[Array, ""]:

@@ -95,18 +95,6 @@ def draw_graph(
     return jax.tree.map(lambda *each: jnp.stack(each)[which], *drawn)
 
 
-def _draw_target(
-    key: PRNGKeyArray,
-    targets: Bool[Array, " d"],
-    exists: Bool[Array, " d"],
-    any_target: float,
-) -> Int[Array, ""]:
-    coin, pick = jax.random.split(key)
-    free = jax.random.bernoulli(coin, any_target)
-    allowed = jnp.where(free, exists, targets)
-    return jax.random.categorical(pick, jnp.where(allowed, 0.0, -jnp.inf))
-
-
 def _draw_noise_scale(
     key: PRNGKeyArray, config: SCMConfig, d: int
 ) -> Float[Array, " d"]:
@@ -116,13 +104,6 @@ def _draw_noise_scale(
     same = jax.random.uniform(one, (), minval=low, maxval=high)
     equal = jax.random.bernoulli(coin, config.equal_noise)
     return jnp.where(equal, same, each)
-
-
-def _shuffle_places(key: PRNGKeyArray, exists: Bool[Array, " d"]) -> Int[Array, " d"]:
-    """Return the place in causal order of each column; the padding stays last."""
-    score = jax.random.uniform(key, exists.shape)
-    # Scores are below 1, so the padding sorts last.
-    return jnp.argsort(jnp.where(exists, score, 2.0))
 
 
 def random_scm(
@@ -142,13 +123,18 @@ def random_scm(
     )
     exists = jnp.arange(d) < size
     drawn = draw_graph(draw, config.families, size, d) if graph is None else graph
-    place = _shuffle_places(order, exists)
+    # The place in causal order of each column; scores are below 1, so padding is last.
+    score = jnp.where(exists, jax.random.uniform(order, (d,)), 2.0)
+    place = jnp.argsort(score)
     adjacency = drawn.adjacency[place][:, place]
     low, high = config.weights
     weight = jax.random.uniform(weigh, (d, d), minval=low, maxval=high)
     weight = weight * jax.random.rademacher(sign, (d, d), weight.dtype)
     kinds = jnp.array([NOISE_KINDS[name] for name in config.noises])
     least, most = draw_ranges(reach, size, d)
+    coin, pick = jax.random.split(target)
+    free = jax.random.bernoulli(coin, config.any_target)
+    allowed = jnp.where(free, exists, drawn.targets[place])
     return SCM(
         adjacency=adjacency,
         order=jnp.argsort(place),
@@ -159,7 +145,7 @@ def random_scm(
         ),
         low=least,
         high=most,
-        target=_draw_target(target, drawn.targets[place], exists, config.any_target),
+        target=jax.random.categorical(pick, jnp.where(allowed, 0.0, -jnp.inf)),
         mask=exists,
     )
 

@@ -161,7 +161,13 @@ def python_steps() -> list[Measurement]:
         config = bench_config(records=records)
         state, _ = arc_reset(jax.random.key(0), config, task)
         states[name] = state
-        ways[name] = functools.partial(_call_steps, state, actions, config)
+
+        def steps(state: Any = state, config: JaxArcConfig = config) -> Any:
+            for action in actions:
+                state, _, _, _, _ = arc_step(state, action, config)
+            return state
+
+        ways[name] = steps
     return [
         Measurement(
             f"arc_step, {name}",
@@ -173,12 +179,6 @@ def python_steps() -> list[Measurement]:
         )
         for name, timing in compare(ways, repeats=7).items()
     ]
-
-
-def _call_steps(state: Any, actions: list[PointAction], config: JaxArcConfig) -> Any:
-    for action in actions:
-        state, _, _, _, _ = arc_step(state, action, config)
-    return state
 
 
 def batch_steps(environments: int = 1000) -> list[Measurement]:

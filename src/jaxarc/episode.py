@@ -281,20 +281,15 @@ def describe_selection(
         cells = bits.unpack_rows(selection.rows, width)
         return cells.reshape(-1).astype(jnp.float32)
     if fields == POINT_FIELDS:
-        numbers = [selection.top, _first_column(selection)]
+        row = selection.rows.at[selection.top].get(mode="clip")
+        # The ones below the lowest set bit are as many as its index.
+        lowest = row & (bits.words(0, row.dtype) - row)
+        column = bits.count((lowest - bits.words(1, row.dtype))[None])
+        numbers = [selection.top, column]
     else:
         box = selection
         numbers = [box.top, box.left, box.bottom, box.right]
     return jnp.where(selection.empty, -1, jnp.stack(numbers)).astype(jnp.float32)
-
-
-def _first_column(selection: Selection) -> Int[Array, ""]:
-    """Return the leftmost selected column of the topmost selected row."""
-    # The ones below the lowest set bit are as many as its index.
-    row = selection.rows.at[selection.top].get(mode="clip")
-    dtype = row.dtype
-    lowest = row & (bits.words(0, dtype) - row)
-    return bits.count((lowest - bits.words(1, dtype))[None])
 
 
 def make_record(

@@ -33,7 +33,7 @@ from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.state import ArcEnvState
 from jaxarc.tasks.parsers import create_parser
 from jaxarc.types import JaxArcTask
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 
 SCHEMA = "jaxarc.replay/1"
 TOLERANCE = 1e-4  # how far rewards may lie apart on another kind of device
@@ -142,11 +142,7 @@ def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
 def save_recording(path: str | os.PathLike[str], recording: Recording) -> Path:
     """Write an episode as one JSON file, whole or not at all."""
     content = {"schema": SCHEMA, **dataclasses.asdict(recording)}
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(json.dumps(content, indent=1).encode())
-    return path
+    return write_file(path, json.dumps(content, indent=1))
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
@@ -307,7 +303,12 @@ class TaskPlayer:
         if box is None:
             return 0, 0, rows - 1, columns - 1
         room = self.task.get_grid_shape() if operation == Op.RESIZE else self.size
-        _check_box(box, room)
+        for index, value in enumerate(box):
+            name, size = ("row", "column")[index % 2], room[index % 2]
+            if not 0 <= value < size:
+                raise ValueError(
+                    f"{name} {value} is outside: {name}s go from 0 to {size - 1}"
+                )
         if operation == Op.PASTE and box[:2] == box[2:]:
             return box[0], box[1], rows - 1, columns - 1
         return box
@@ -330,12 +331,3 @@ class TaskPlayer:
             actions=tuple(self._actions),
             rewards=tuple(frame.reward for frame in self._frames[1:]),
         )
-
-
-def _check_box(box: Box, room: tuple[int, int]) -> None:
-    for index, value in enumerate(box):
-        name, size = ("row", "column")[index % 2], room[index % 2]
-        if not 0 <= value < size:
-            raise ValueError(
-                f"{name} {value} is outside: {name}s go from 0 to {size - 1}"
-            )

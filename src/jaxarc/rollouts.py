@@ -70,14 +70,6 @@ class RolloutResult:
         return self.environments * self.steps / self.seconds
 
 
-def wrap_actions(env: Any, form: str) -> Any:
-    """Return the environment with actions of this form."""
-    if form not in FORMS:
-        raise ValueError(f"actions {form!r} are not one of: {', '.join(FORMS)}")
-    wrappers = {"point": PointActionWrapper, "bbox": BboxActionWrapper}
-    return wrappers[form](env) if form in wrappers else Wrapper(env)
-
-
 def random_rollout(
     env: Environment,
     form: str = "point",
@@ -94,8 +86,12 @@ def random_rollout(
         raise ValueError(
             f"{environments} environments and {steps} steps: both are at least 1"
         )
+    if form not in FORMS:
+        raise ValueError(f"actions {form!r} are not one of: {', '.join(FORMS)}")
+    wrappers = {"point": PointActionWrapper, "bbox": BboxActionWrapper}
+    wrapped = wrappers.get(form, Wrapper)(env)
     # AutoReset goes around the metrics, so that they start again with each episode.
-    many = Vectorize(AutoReset(MetricsWrapper(wrap_actions(env, form))))
+    many = Vectorize(AutoReset(MetricsWrapper(wrapped)))
     start_key, run_key = jax.random.split(jax.random.key(seed))
     keys = jax.random.split(start_key, environments)
     reset = compile_once(lambda env, keys: env.reset(keys)[0])

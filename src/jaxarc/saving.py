@@ -44,7 +44,12 @@ def write_state(
             "could find it again: take the task from a parser, or give it an id with "
             "create_jax_task_index"
         )
-    arrays = _arrays_of(episode)
+    shown = episode.augmentation
+    arrays: dict[str, Any] = {
+        name: value
+        for name, value in vars(episode).items()
+        if isinstance(value, jax.Array | np.ndarray)
+    } | ({} if shown is None else vars(shown))
     records, shrunk = _pack_history(np.asarray(arrays.pop(_HISTORY)))
     metadata = {
         "schema": SCHEMA,
@@ -81,7 +86,12 @@ def read_state(
             f"{SCHEMA!r}, {VERSION}): write states with state.save"
         )
     task = _find_task(about, parser, path)
-    _compare_configs(about, config, path)
+    if config and about["config_hash"] not in (None, config_hash(config)):
+        warnings.warn(
+            f"{os.fspath(path)} was saved with a different configuration: the episode "
+            "may continue differently",
+            stacklevel=3,
+        )
     like = {
         name: jax.ShapeDtypeStruct(tuple(leaf["shape"]), np.dtype(leaf["type"]))
         for name, leaf in header["leaves"].items()
@@ -107,16 +117,6 @@ def config_hash(config: JaxArcConfig) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _arrays_of(episode: Episode) -> dict[str, Any]:
-    arrays = {
-        name: value
-        for name, value in vars(episode).items()
-        if isinstance(value, jax.Array | np.ndarray)
-    }
-    shown = episode.augmentation
-    return {**arrays, **(vars(shown) if shown is not None else {})}
-
-
 def _find_task(about: Mapping[str, Any], parser: Any, path: Any) -> JaxArcTask:
     task_id, where = about["task_id"], os.fspath(path)
     task = parser.get_task_by_id(task_id)
@@ -133,18 +133,6 @@ def _find_task(about: Mapping[str, Any], parser: Any, path: Any) -> JaxArcTask:
             f"{about['task_split']!r}): use that data set and the same DatasetConfig"
         )
     return task
-
-
-def _compare_configs(
-    about: Mapping[str, Any], config: JaxArcConfig | None, path: Any
-) -> None:
-    if config is None or about["config_hash"] in (None, config_hash(config)):
-        return
-    warnings.warn(
-        f"{os.fspath(path)} was saved with a different configuration: the episode may "
-        "continue differently",
-        stacklevel=4,
-    )
 
 
 def _pack_history(records: np.ndarray) -> tuple[np.ndarray, str]:

@@ -29,7 +29,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[io.BufferedIOBase]:
             file.write(b"...")
     """
     path = Path(path)
-    temporary = path.with_name(_temporary_name(path.name))
+    # The name is cut, so that the temporary's is within a file system's limit too.
+    tag = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
+    temporary = path.with_name(f".{path.name[:40]}.{tag}.writing")
     try:
         with open(temporary, "xb") as file:
             yield file
@@ -41,6 +43,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[io.BufferedIOBase]:
         _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a whole file or nothing; text as UTF-8, missing folders are made."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return path
 
 
 def remove_path(path: Path) -> None:
@@ -66,11 +77,6 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(removed)
 
 
-def _temporary_name(name: str) -> str:
-    # Cut, so that it is within a file system's limit whenever the name itself is.
-    return f".{name[:40]}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.writing"
-
-
 def _host() -> str:
     return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:32]
 
@@ -90,7 +96,7 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
+    except PermissionError:  # it runs, and belongs to somebody else
         return True
     return True
 

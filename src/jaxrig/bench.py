@@ -12,7 +12,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.machine import describe_machine, package_versions
 from jaxrig.memory import device_memory, host_memory
@@ -97,10 +97,7 @@ def document(results: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
     """Write records with date, machine and versions to one JSON file."""
-    content = document(results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(json.dumps(content, indent=1).encode())
+    write_file(path, json.dumps(document(results), indent=1))
 
 
 def run_benchmarks(

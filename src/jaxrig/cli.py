@@ -9,7 +9,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
@@ -56,10 +56,7 @@ AMERICAN = {
 BRITISH = re.compile("|".join(AMERICAN))
 
 
-def _american(word: str) -> str:
-    return BRITISH.sub(lambda found: AMERICAN[found.group()], word)
-
-
+_american = lambda word: BRITISH.sub(lambda found: AMERICAN[found.group()], word)
 app = typer.Typer(
     name="jaxrig",
     invoke_without_command=True,
@@ -151,22 +148,18 @@ def run_demo(
     from jaxrig.report import Report
 
     report = Report("jaxrig demo", "All numbers on this page come from one run.")
-    chosen = _with_demo(only or [])
-    path = out / "report.html"
-    check_writable(path)
-    for system, demo in chosen:
-        report.add(_run_demo(system.title, demo, progress, bool(only)))
-    report.add(_machine_section())
-    say(make_console(), f"open {report.write(path)}")
-
-
-def _with_demo(only: Sequence[str]) -> "list[tuple[System, Demo]]":
-    there = {s.name: (s, s.demo) for s in _systems() if s.demo is not None}
-    for name in only:
+    there = {s.name: (s.title, s.demo) for s in _systems() if s.demo is not None}
+    for name in only or ():
         if name not in there:
             known = ", ".join(there)
             raise typer.BadParameter(f"unknown demo {name!r}; available: {known}")
-    return [pair for name, pair in there.items() if not only or name in only]
+    path = out / "report.html"
+    check_writable(path)
+    for name, (title, demo) in there.items():
+        if not only or name in only:
+            report.add(_run_demo(title, demo, progress, bool(only)))
+    report.add(_machine_section())
+    say(make_console(), f"open {report.write(path)}")
 
 
 def _systems() -> "list[System]":

@@ -11,30 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrig import report
 from jaxrig.batching import map_chunked
 from jaxrig.compile_guard import RetraceError, compile_once
 from jaxrig.keys import batch_keys
+from jaxrig.learn import tabular
 from jaxrig.learn.ppo import PPOConfig, PPOState, ppo_init, ppo_update
-from jaxrig.learn.tabular import (
-    TabularProblem,
-    corridor,
-    optimal_values,
-    policy_values,
-    uniform_policy,
-)
 from jaxrig.progress import Meter
-from jaxrig.report import (
-    Code,
-    Figure,
-    Heading,
-    Part,
-    Player,
-    Section,
-    Table,
-    Text,
-    line_chart,
-    png_from_array,
-)
 from jaxrig.timing import compare
 
 ITEMS, CHUNKS = 100_000, (1_000, 7_000, 100_000)
@@ -49,14 +32,14 @@ CONFIG = PPOConfig(
 )
 
 
-def core_section(meter: Meter) -> Section:
+def core_section(meter: Meter) -> report.Section:
     """Return all that the core shows of itself."""
-    return Section(
+    return report.Section(
         "The core", *guard_parts(), *batching_parts(), *learner_parts(meter), id="core"
     )
 
 
-def guard_parts() -> list[Part]:
+def guard_parts() -> list[report.Part]:
     """Call a function that may be compiled once with something else."""
     step = compile_once(random_walk)
     step(jax.random.key(0), jnp.asarray(0.5))
@@ -67,13 +50,13 @@ def guard_parts() -> list[Part]:
     else:
         raise AssertionError("compile_once did not detect a changed dtype")
     return [
-        Heading("Compile guard"),
-        Text(
+        report.Heading("Compile guard"),
+        report.Text(
             "A function wrapped in `compile_once` raises an error instead of "
             "recompiling silently. Called with an integer instead of a float, it "
             "raises:"
         ),
-        Code(message),
+        report.Code(message),
     ]
 
 
@@ -82,7 +65,7 @@ def random_walk(key: jax.Array, start: jax.Array) -> jax.Array:
     return start + jax.random.normal(key, (64,)).sum()
 
 
-def batching_parts() -> list[Part]:
+def batching_parts() -> list[report.Part]:
     """Run the same walks in chunks of several sizes, and compare the bits."""
     keys = batch_keys(jax.random.key(1), ITEMS)
     start = jnp.asarray(0.0)
@@ -105,21 +88,21 @@ def batching_parts() -> list[Part]:
     ]
     columns = ("chunk size", "walks per second", "spread", "compiled", "same bits")
     return [
-        Heading("Batching"),
-        Text(
+        report.Heading("Batching"),
+        report.Text(
             f"{ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
             "chunk is padded, so one compiled program serves all chunks, and the "
             "result does not depend on the chunk size."
         ),
-        Table(columns, rows),
+        report.Table(columns, rows),
     ]
 
 
-def learner_parts(meter: Meter) -> list[Part]:
+def learner_parts(meter: Meter) -> list[report.Part]:
     """Run PPO on a corridor whose best policy is known exactly."""
-    problem = corridor(8, lure=0.3, slip=0.1)
+    problem = tabular.corridor(8, lure=0.3, slip=0.1)
     start = np.asarray(problem.start, np.float64)
-    best = float(start @ optimal_values(problem, CONFIG.discount))
+    best = float(start @ tabular.optimal_values(problem, CONFIG.discount))
     update = compile_once(ppo_update)
     curves, frames = [], []
     meter.start("PPO, three seeds", len(SEEDS) * UPDATES)
@@ -133,7 +116,7 @@ def learner_parts(meter: Meter) -> list[Part]:
     meter.stop()
     found = np.asarray(curves)
     updates = np.arange(found.shape[1])
-    chart = line_chart(
+    chart = report.line_chart(
         {
             "PPO": (updates, found.mean(axis=0)),
             "optimum": (updates, np.full(len(updates), best)),
@@ -144,15 +127,17 @@ def learner_parts(meter: Meter) -> list[Part]:
         bands={"PPO": (found.min(axis=0), found.max(axis=0))},
     )
     return [
-        Heading("Learning"),
-        Text(
+        report.Heading("Learning"),
+        report.Text(
             "PPO on a slippery corridor of eight cells, with reward 0.3 at the left "
             "end and 1 at the right end. Values are exact solutions of the policy's "
             f"linear equations. After {UPDATES} updates, three seeds reach "
             f"{', '.join(f'{c[-1] / best:.1%}' for c in curves)} of the optimum."
         ),
-        Figure(chart, caption="Mean and range over three seeds.", alt="Learning curve"),
-        Player(
+        report.Figure(
+            chart, caption="Mean and range over three seeds.", alt="Learning curve"
+        ),
+        report.Player(
             frames,
             captions=[f"update {i}" for i in range(0, UPDATES + 1, 2)],
             title="Probability of going left (top) and right (bottom); dark is 1",
@@ -163,27 +148,27 @@ def learner_parts(meter: Meter) -> list[Part]:
 
 def _learn(
     update: Callable[[PPOState], tuple[PPOState, Any]],
-    problem: TabularProblem,
+    problem: tabular.TabularProblem,
     seed: int,
     show: Callable[[int], None],
 ) -> tuple[list[float], list[bytes]]:
     """Return exact values after each update, and pictures of policies."""
-    state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
+    state = ppo_init(
+        jax.random.key(seed), problem, tabular.uniform_policy(problem), CONFIG
+    )
     start = np.asarray(problem.start, np.float64)
     curve, pictures = [], []
     for done in range(UPDATES + 1):
         chances = np.asarray(state.policy.probabilities())
-        values = policy_values(problem, chances, CONFIG.discount)
+        values = tabular.policy_values(problem, chances, CONFIG.discount)
         curve.append(float(start @ values))
         if done % 2 == 0:
-            pictures.append(_picture(chances[~np.asarray(problem.terminal)].T))
+            # A square for each probability, white for 0 and dark for 1.
+            inner = chances[~np.asarray(problem.terminal)].T
+            squares = np.kron(inner, np.pad(np.ones((14, 14)), 1))
+            pixels = (255 - 225 * squares).astype(np.uint8)
+            pictures.append(report.png_from_array(pixels))
         if done < UPDATES:
             state, _ = update(state)
             show(done + 1)
     return curve, pictures
-
-
-def _picture(chances: np.ndarray) -> bytes:
-    """Draw a square for each probability, white for 0 and dark for 1."""
-    square = np.pad(np.ones((14, 14)), 1)
-    return png_from_array((255 - 225 * np.kron(chances, square)).astype(np.uint8))

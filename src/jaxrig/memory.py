@@ -45,17 +45,14 @@ def host_memory() -> HostMemory:
     """Return the bytes this process holds, held at most, and the machine has."""
     unit = 1 if sys.platform == "darwin" else 1024  # what getrusage counts in
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    page = os.sysconf("SC_PAGE_SIZE")
-    resident = _resident_bytes(page)
-    return HostMemory(resident, max(peak, resident), page * os.sysconf("SC_PHYS_PAGES"))
-
-
-def _resident_bytes(page: int) -> int:
-    statm = Path("/proc/self/statm")
+    page, statm = os.sysconf("SC_PAGE_SIZE"), Path("/proc/self/statm")
     if statm.exists():
-        return int(statm.read_text().split()[1]) * page
-    command = ["ps", "-o", "rss=", "-p", str(os.getpid())]
-    return int(subprocess.run(command, capture_output=True, check=True).stdout) * 1024
+        resident = int(statm.read_text().split()[1]) * page
+    else:
+        command = ["ps", "-o", "rss=", "-p", str(os.getpid())]
+        found = subprocess.run(command, capture_output=True, check=True)
+        resident = int(found.stdout) * 1024
+    return HostMemory(resident, max(peak, resident), page * os.sysconf("SC_PHYS_PAGES"))
 
 
 @dataclass(frozen=True)
@@ -73,24 +70,18 @@ def device_memory(device: Device | None = None) -> DeviceMemory:
     chosen: Device = jax.local_devices()[0] if device is None else device
     counts = chosen.memory_stats()
     if counts is None:
-        return DeviceMemory(_live_bytes(chosen), None, None, "live arrays")
+        shards = [
+            # By shape: touching the data of a shard would make another live array.
+            jax.ShapeDtypeStruct(array.sharding.shard_shape(array.shape), array.dtype)
+            for array in jax.live_arrays()
+            if chosen in array.sharding.addressable_devices
+        ]
+        return DeviceMemory(tree_bytes(shards), None, None, "live arrays")
     return DeviceMemory(
         counts["bytes_in_use"],
         counts.get("peak_bytes_in_use"),
         counts.get("bytes_limit"),
         "allocator",
-    )
-
-
-def _live_bytes(device: Device) -> int:
-    """Return bytes of the live arrays on one device."""
-    # By shape: touching the data of a shard would make another live array.
-    return sum(
-        _leaf_bytes(
-            jax.ShapeDtypeStruct(array.sharding.shard_shape(array.shape), array.dtype)
-        )
-        for array in jax.live_arrays()
-        if device in array.sharding.addressable_devices
     )
 
 

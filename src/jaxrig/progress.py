@@ -14,15 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from jaxrig.callbacks import Interval, host_callback
 
@@ -95,17 +88,17 @@ class RichMeter(Meter):
     """A progress bar on the terminal."""
 
     silent = False
-    _bar: Progress | None = None
+    _bar: progress.Progress | None = None
 
     def start(self, label: str, total: int) -> None:
         """Draw the bar."""
         self.stop()
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
             transient=True,
             console=Console(stderr=True),
         )

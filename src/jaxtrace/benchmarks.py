@@ -102,7 +102,8 @@ def track_benchmark(
     runs = {}
     for name, make in boundaries.items():
         tracker = create_tracker("rk4", field, make())
-        runs[name] = functools.partial(_positions, tracker, seeds, frames)
+        run = functools.partial(tracker.track_particles, seeds, SPAN, frames)
+        runs[name] = lambda run=run: run().positions
     timings = compare(runs, repeats=repeats)
     sizes = {**shapes, "particles": particles, "frames": frames}
     return [
@@ -118,17 +119,12 @@ def track_benchmark(
     ]
 
 
-def _positions(tracker: Any, seeds: np.ndarray, frames: int) -> np.ndarray:
-    return tracker.track_particles(seeds, SPAN, frames).positions
-
-
-def _reflective() -> Any:
-    return reflective_boundary(BOX)
-
-
-def _inlet() -> Any:
-    counts = {"x": 1, "y": 25, "z": 10}
-    return continuous_inlet_boundary_factory(BOX, concentrations=counts)
+_reflective = functools.partial(reflective_boundary, BOX)
+_inlet = functools.partial(
+    continuous_inlet_boundary_factory,
+    BOX,
+    concentrations={"x": 1, "y": 25, "z": 10},
+)
 
 
 def grid_benchmark() -> list[Measurement]:

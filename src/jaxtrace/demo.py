@@ -8,16 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial import Delaunay
 
+from jaxrig import report
 from jaxrig.progress import Meter
-from jaxrig.report import (
-    Heading,
-    Part,
-    Player,
-    Section,
-    Table,
-    Text,
-    png_from_array,
-)
 from jaxrig.timing import time_call
 from jaxtrace.analysis.estimators import KDEEstimator
 from jaxtrace.analysis.flow_maps import ftle
@@ -68,11 +60,11 @@ class Run:
         return self.trajectory.N * (self.trajectory.T - 1) / self.seconds
 
 
-def trace_section(meter: Meter) -> Section:
+def trace_section(meter: Meter) -> report.Section:
     """Make the section of the demo about particle tracking."""
     gyre = run_gyre(meter)
     channel = run_channel(meter)
-    return Section(
+    return report.Section(
         "Particle tracking",
         *gyre_parts(gyre),
         *channel_parts(channel),
@@ -165,7 +157,7 @@ def cylinder_mesh(
     return np.pad(points, ((0, 0), (0, 1))), cells[~inside]
 
 
-def gyre_parts(run: Run) -> list[Part]:
+def gyre_parts(run: Run) -> list[report.Part]:
     """Show the particles over the exponent of their flow, and where they end."""
     # The middles of cells: along the walls the exponent is far larger than elsewhere.
     axes = [
@@ -176,8 +168,8 @@ def gyre_parts(run: Run) -> list[Part]:
     exponent = ftle(DoubleGyre(), axes, start, end - start)
     low, high = np.percentile(exponent, SHOWN)
     return [
-        Heading("Mixing on a grid"),
-        Text(
+        report.Heading("Mixing on a grid"),
+        report.Text(
             f"{run.trajectory.N:,} particles in the double gyre, two vortices that "
             f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
             f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them "
@@ -197,7 +189,7 @@ def gyre_parts(run: Run) -> list[Part]:
     ]
 
 
-def density_parts(trajectory: Trajectory) -> list[Part]:
+def density_parts(trajectory: Trajectory) -> list[report.Part]:
     """Show the density over time of particles that began in the left third."""
     began = trajectory.positions[0, :, 0] < 2 / 3
     frames = np.linspace(0, trajectory.T - 1, DENSITY_FRAMES).round().astype(int)
@@ -213,12 +205,12 @@ def density_parts(trajectory: Trajectory) -> list[Part]:
         densities.append(estimate.evaluate_2d()[2].T)
     high = max(float(density.max()) for density in densities)
     return [
-        Text(
+        report.Text(
             f"Density of the {int(began.sum()):,} particles that started in the left "
             "third, as the flow stretches and folds them. A value of 1 is evenly "
             f"mixed; blue is 0 and yellow is {high:.1f}."
         ),
-        Player(
+        report.Player(
             [color_map(density, high) for density in densities],
             [
                 f"t = {trajectory.times[frame]:g}, highest {density.max():.1f}"
@@ -230,13 +222,13 @@ def density_parts(trajectory: Trajectory) -> list[Part]:
     ]
 
 
-def channel_parts(run: Run) -> list[Part]:
+def channel_parts(run: Run) -> list[report.Part]:
     """Show the channel as an animation, and how many particles passed it."""
     found = run.trajectory
     entered = int((found.generation[-1] - found.generation[0]).sum())
     return [
-        Heading("A channel on a mesh"),
-        Text(
+        report.Heading("A channel on a mesh"),
+        report.Text(
             f"{found.N:,} particles in a pulsing flow past a cylinder, on triangles. "
             "Particles that leave on the right free their slot for one that enters on "
             f"the left in the same lane; {entered:,} did. {CHANNEL_SHOWN} slots are "
@@ -267,7 +259,7 @@ def channel_shade(per_unit: int = 80) -> Float[np.ndarray, "across up"]:
     return np.where(inside, 1.0, speed / (4 * SPEED))
 
 
-def rate_parts(runs: Sequence[Run]) -> list[Part]:
+def rate_parts(runs: Sequence[Run]) -> list[report.Part]:
     """Compare the rates of these runs with the documented ones."""
     columns = ("run", "particles", "frames", "particle-steps per second", "to compile")
     rows = [
@@ -282,12 +274,12 @@ def rate_parts(runs: Sequence[Run]) -> list[Part]:
     ]
     rows.append(("as documented, on a GPU", 7_500, 1_500, DOCUMENTED, "10 to 30 s"))
     return [
-        Heading("Claimed vs. measured"),
-        Text(
+        report.Heading("Claimed vs. measured"),
+        report.Text(
             "Classic Runge-Kutta with four stages per step, measured from seeds to a "
             "trajectory in host memory with every frame recorded."
         ),
-        Table(columns, rows),
+        report.Table(columns, rows),
     ]
 
 
@@ -298,4 +290,4 @@ def color_map(density: Float[np.ndarray, "across up"], high: float) -> bytes:
     shares = np.clip(density / high, 0, 1)
     pixels = palette[np.round(shares * (len(palette) - 1)).astype(int)]
     picture = pixels.transpose(1, 0, 2)[::-1]
-    return png_from_array(picture.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1))
+    return report.png_from_array(picture.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.memory import MIB, tree_bytes
 from jaxtrace.analysis.statistics import compute_trajectory_statistics
 from jaxtrace.fields.base import AbstractField
@@ -61,11 +61,7 @@ def generate_summary_report(
     for name, entries in sections.items():
         if entries:
             lines += [name, "-" * len(name), *_lines(entries, ""), ""]
-    path = Path(output_dir) / filename
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write("\n".join(lines).encode())
-    return path
+    return write_file(Path(output_dir) / filename, "\n".join(lines))
 
 
 def field_facts(field: Any) -> dict[str, Any]:
@@ -81,16 +77,11 @@ def field_facts(field: Any) -> dict[str, Any]:
         "highest corner": None if space is None else space[1],
         "from time": None if time is None else time[0],
         "to time": None if time is None else time[1],
-        "memory (MiB)": _memory(field),
+        "memory (MiB)": tree_bytes(field) / MIB
+        if isinstance(field, AbstractField)
+        else _call(field, "memory_usage_mb"),
     }
     return {name: value for name, value in facts.items() if value is not None}
-
-
-def _memory(field: Any) -> float | None:
-    """Return the MiB of a field of ours; None where it cannot be told."""
-    if isinstance(field, AbstractField):
-        return tree_bytes(field) / MIB
-    return _call(field, "memory_usage_mb")
 
 
 def _call(field: Any, method: str) -> Any:

@@ -127,7 +127,7 @@ def prior_scales(
     resting = observational(history)
     mean = weighted_mean(outcome, resting)
     noise = weighted_mean(jnp.square(outcome - mean), resting) + 1e-6
-    acted = history.row_mask & acted_rows(history, spec)
+    acted = (history.intervened & spec.allowed[None, :]).any(axis=1) & history.row_mask
     moved = weighted_mean(jnp.square(outcome - mean), acted.astype(jnp.float32))
     return mean, noise, jnp.maximum(moved, noise)
 
@@ -135,11 +135,6 @@ def prior_scales(
 def widths(spec: ProblemSpec) -> Float[Array, " d"]:
     """Return the width of each variable's range, never 0."""
     return jnp.maximum(spec.high - spec.low, 1e-6)
-
-
-def acted_rows(history: History, spec: ProblemSpec) -> Bool[Array, " rows"]:
-    """Return which rows set a variable that may be set."""
-    return (history.intervened & spec.allowed[None, :]).any(axis=1)
 
 
 # A set of variables: two columns, the same one twice where it has one member.
@@ -208,7 +203,10 @@ class GaussianPairs(eqx.Module):
             members = (columns == arm[0]) | (columns == arm[1])
             used = (history.intervened == members[None]).all(axis=1)
             seen = (shares[:, arm], outcome, used & history.row_mask)
-            return condition(kernel, prior, seen, _alone(arm, points), noise)
+            # Of one variable alone, only the first share is set.
+            alone = jnp.broadcast_to(points[:, :1], points.shape)
+            points = jnp.where(arm[0] == arm[1], alone, points)
+            return condition(kernel, prior, seen, points, noise)
 
         arms, allowed = jnp.asarray(all_arms(shares.shape[1])), allowed_arms(spec)
         ends = jnp.linspace(0.0, 1.0, self.grid)
@@ -224,12 +222,6 @@ class GaussianPairs(eqx.Module):
         finer = jnp.concatenate([finer, middle])
         gain = expected_improvement(*posterior(arms[chosen], finer), best)
         return set_arm(arms[chosen], finer[jnp.argmax(gain)], spec)
-
-
-def _alone(arm: Arm, points: Float[Array, "m 2"]) -> Float[Array, "m 2"]:
-    """Return points as they are set: of one variable alone, by the first share."""
-    same = jnp.stack([points[:, 0], points[:, 0]], axis=1)
-    return jnp.where(arm[0] == arm[1], same, points)
 
 
 def _product(a: Float[Array, " n"], b: Float[Array, " m"]) -> Float[Array, "nm 2"]:

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from acbo.named.names import check_known
 from acbo.named.tables import DataTable, Experiments, observed_ranges, read_csv
+from jaxrig.atomic import write_file
 from jaxrig.console import say
 
 Range = tuple[float, float]
@@ -137,14 +138,9 @@ def make_table(
     for place, column in enumerate(columns):
         side = "left" if place < left else "right"
         table.add_column(column, justify=side, overflow="fold")
-    for row in rows:
-        table.add_row(*map(_plain, row))
+    for row in rows:  # brackets in names are not markup
+        table.add_row(*(text.replace("[", "\\[") for text in row))
     return table
-
-
-def _plain(text: str) -> str:
-    """Escape brackets in names, which are not markup."""
-    return text.replace("[", "\\[")
 
 
 def show_json(console: Console, content: Any) -> None:
@@ -155,10 +151,8 @@ def show_json(console: Console, content: Any) -> None:
 
 def write_pictures(console: Console, folder: Path, pictures: dict[str, str]) -> None:
     """Write drawings by name into a folder, and say where each is."""
-    from acbo.pictures.files import save_svg
-
     for name, svg in pictures.items():
-        say(console, f"wrote {save_svg(folder / f'{name}.svg', svg)}")
+        say(console, f"wrote {write_file(folder / f'{name}.svg', svg)}")
 
 
 def signed(value: float) -> str:

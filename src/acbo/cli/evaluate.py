@@ -26,19 +26,14 @@ from acbo.evaluation import Report, evaluate
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.report import EPISODES, PARENTS
 from acbo.evaluation.scoring import Cell
-from acbo.pictures.charts import (
-    draw_calibration,
-    draw_parent_probs,
-    draw_regret,
-    draw_shares,
-)
+from acbo.pictures import charts
 from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.predictor import load_surrogate
 from acbo.types import check_known
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.progress import make_meter
 
@@ -107,9 +102,7 @@ def evaluate_models(
         )
     show_report(console, report)
     if json is not None:
-        with atomic_write(json) as file:
-            file.write(report.to_json().encode())
-        say(console, f"wrote {json}")
+        say(console, f"wrote {write_file(json, report.to_json())}")
     if out is not None:
         write_pictures(console, out, draw_report(report))
 
@@ -139,7 +132,10 @@ def report_table(
             continue
         cell = Cell(*(row[name] for name in Cell.__dataclass_fields__)).name
         line = lines.setdefault((cell, row["system"]), {})
-        line[row["metric"]] = _interval(row)
+        line[row["metric"]] = "-"
+        if row["mean"] is not None:
+            ends = f"({row['low']:.2f} to {row['high']:.2f})"
+            line[row["metric"]] = f"{row['mean']:.3f} {ends}"
         if row["metric"] == metrics[0]:
             for name in tested:
                 test = row["tests"].get(name)
@@ -150,12 +146,6 @@ def report_table(
         (*place, *(line.get(c, "") for c in columns)) for place, line in lines.items()
     ]
     return make_table(("cell", "system", *words), body, left=2, title=title)
-
-
-def _interval(row: dict[str, Any]) -> str:
-    if row["mean"] is None:
-        return "-"
-    return f"{row['mean']:.3f} ({row['low']:.2f} to {row['high']:.2f})"
 
 
 def draw_report(report: Report) -> dict[str, str]:
@@ -173,9 +163,9 @@ def draw_report(report: Report) -> dict[str, str]:
             curves[name.replace("_", " ")] = np.concatenate(rows)
     drawn = {}
     if sums:
-        drawn["calibration"] = draw_calibration(sums)
+        drawn["calibration"] = charts.draw_calibration(sums)
     if curves:
-        drawn["regret"] = draw_regret(curves)
+        drawn["regret"] = charts.draw_regret(curves)
     return drawn
 
 
@@ -191,14 +181,6 @@ def _rows(word: str) -> tuple[int, int]:
         raise ValueError(f"--rows has {word!r}: use pairs, e.g. 20+10,100+20")
     first, second = (_whole(part, "--rows") for part in parts)
     return first, second
-
-
-def find_proposer(name: str) -> Any:
-    """Return a system by name that proposes interventions."""
-    found = find_systems((name,))[name]
-    if not hasattr(found, "propose"):
-        raise ValueError(f"--with {name!r} finds causes and proposes nothing")
-    return found
 
 
 def optimize(
@@ -230,7 +212,9 @@ def optimize(
     """
     console = make_console()
     with refusing():
-        problem, proposer = get(name), find_proposer(by)
+        problem, proposer = get(name), find_systems((by,))[by]
+        if not hasattr(proposer, "propose"):
+            raise ValueError(f"--with {by!r} finds causes and proposes nothing")
     run = run_problem(problem, proposer, steps=steps, rows=rows, seed=seed)
     if json:
         show_json(console, as_record(run, by, rows, seed))
@@ -306,9 +290,9 @@ def draw_run(run: Run, by: str) -> dict[str, str]:
     posterior = surrogate.posterior(*data, target, names=names)
     probs = np.array(surrogate.edge_probs(*data), np.float64)
     return {
-        "shares": draw_shares({by: run.shares}),
+        "shares": charts.draw_shares({by: run.shares}),
         "graph": draw_graph(names, probs, target, truth=true_edges(run.problem)),
-        "causes": draw_parent_probs(posterior),
+        "causes": charts.draw_parent_probs(posterior),
     }
 
 

@@ -14,16 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from acbo.environment import as_intervention, first_history, run_episode
-from acbo.evaluation.metrics import (
-    PARENT_SCORES,
-    SMALLEST,
-    Reliability,
-    best_so_far,
-    cumulative_regret,
-    parent_selection_rate,
-    reliability,
-    simple_regret,
-)
+from acbo.evaluation import metrics
 from acbo.history import History
 from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.random_models import SCMConfig, random_scm
@@ -38,7 +29,7 @@ class Scores(eqx.Module):
 
     single: dict[str, Float[Array, "*batch"]]
     curves: dict[str, Float[Array, "*batch steps"]]
-    reliability: Reliability | None
+    reliability: metrics.Reliability | None
 
 
 @dataclass(frozen=True)
@@ -146,14 +137,14 @@ def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> 
     )
     parents, mask = _parents(task)
     given = (probs, parents, mask)
-    single = {name: score(*given) for name, score in PARENT_SCORES.items()}
+    single = {name: score(*given) for name, score in metrics.PARENT_SCORES.items()}
     if sets is not None:
         log_probs, members = sets
         right = (members == parents[None]).all(axis=1)
         single["exact_set"] = right[jnp.argmax(log_probs)].astype(jnp.float32)
         loss = -jnp.where(right, log_probs, -jnp.inf).max()
-        single["set_log_loss"] = jnp.minimum(loss, -jnp.log(SMALLEST))
-    return Scores(single, {}, reliability(*given, protocol.bins))
+        single["set_log_loss"] = jnp.minimum(loss, -jnp.log(metrics.SMALLEST))
+    return Scores(single, {}, metrics.reliability(*given, protocol.bins))
 
 
 def find_optimum(task: Task, protocol: Protocol) -> Float[Array, ""]:
@@ -196,11 +187,11 @@ def score_episode(
     optimum = sign * jnp.minimum(sign * optimum, (sign * made).min())
     seen = record.rows[:, scm.target]
     curves = {
-        "simple_regret": simple_regret(made, optimum, direction),
-        "cumulative_regret": cumulative_regret(made, optimum, direction),
-        "best_outcome": best_so_far(seen, direction),
+        "simple_regret": metrics.simple_regret(made, optimum, direction),
+        "cumulative_regret": metrics.cumulative_regret(made, optimum, direction),
+        "best_outcome": metrics.best_so_far(seen, direction),
     }
     parents, _ = _parents(task)
     single = {name: curve[-1] for name, curve in curves.items()}
-    rate = parent_selection_rate(done.mask, parents)
+    rate = metrics.parent_selection_rate(done.mask, parents)
     return Scores({**single, "parent_rate": rate}, curves, None)

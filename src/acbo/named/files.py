@@ -22,7 +22,7 @@ from acbo.named.names import (
 )
 from acbo.named.tables import DataTable, frame_to_table
 from acbo.types import as_float, import_extra
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 
 FORMAT = "acbo linear model"
 INTERCEPT = "(Intercept)"  # pgmpy's name for the constant of a regression
@@ -89,9 +89,7 @@ def _scm_from_document(document: Any) -> NamedSCM:
 
 def write_json(path: Location, scm: NamedSCM) -> None:
     """Write a linear model as a file that `read_json` reads back equal."""
-    text = json.dumps(_scm_to_document(scm), indent=2, allow_nan=False)
-    with atomic_write(path) as file:
-        file.write(text.encode())
+    write_file(path, json.dumps(_scm_to_document(scm), indent=2, allow_nan=False))
 
 
 def read_json(path: Location) -> NamedSCM:
@@ -134,7 +132,10 @@ def _from_pgmpy(data: Any, target: str | None, ranges: Ranges | None) -> NamedSC
             found = _take(given, cause, f"coefficients of {name!r}")[cause]
             weights[cause, name] = _one(found, f"coefficient {cause} -> {name}")
         bases[name] = _one(given.get(INTERCEPT, 0.0), f"intercept of {name!r}")
-        scales[name] = _root(_one(variance, f"variance of {name!r}"), name)
+        square = _one(variance, f"variance of {name!r}")
+        if square < 0:
+            raise ValueError(f"variance of {name!r} is {square}: give 0 or more")
+        scales[name] = math.sqrt(square)
     return create_linear_scm(nodes, weights, target, ranges, bases, scales)
 
 
@@ -144,12 +145,6 @@ def _one(value: Any, what: str) -> float:
             raise ValueError(f"{what} has {len(value)} numbers: give one")
         value = value[0]
     return as_float(value, what)
-
-
-def _root(variance: float, name: str) -> float:
-    if variance < 0:
-        raise ValueError(f"variance of {name!r} is {variance}: give 0 or more")
-    return math.sqrt(variance)
 
 
 def _take(entry: Any, key: str, where: str) -> Any:
@@ -232,20 +227,16 @@ def read_graph(
             )
         mentioned, pairs = list(graph.nodes), list(graph.edges)
     else:
-        pairs = [tuple(pair) for pair in _as_pairs(graph)]
+        if isinstance(graph, str) or not isinstance(graph, Iterable):
+            raise ValueError(
+                f"graph={graph!r}: give a networkx.DiGraph or pairs (cause, effect)"
+            )
+        pairs = [tuple(pair) for pair in graph]
         mentioned = sorted({end for pair in pairs for end in pair})
     known = check_names(mentioned if names is None else list(names))
     edges = check_edges(known, pairs)
     sort_names(known, edges)
     return known, edges
-
-
-def _as_pairs(graph: Any) -> Iterable[Any]:
-    if isinstance(graph, str) or not isinstance(graph, Iterable):
-        raise ValueError(
-            f"graph={graph!r}: give a networkx.DiGraph or pairs (cause, effect)"
-        )
-    return graph
 
 
 def fit_scm(

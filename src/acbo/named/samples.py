@@ -214,13 +214,10 @@ def _draw(
     if count == 0:
         return []
     rows = _rows(jax.random.key(seed), scm, count, as_array(scm, spec))
-    return [_to_sample(scm, row, spec) for row in np.asarray(rows)]
-
-
-def _to_sample(scm: NamedSCM, row: np.ndarray, spec: InterventionSpec | None) -> Sample:
-    values = dict(zip(scm.names, map(plain_number, row), strict=True))
+    plain = [map(plain_number, row) for row in np.asarray(rows)]
+    found = [dict(zip(scm.names, row, strict=True)) for row in plain]
     if spec is None:
-        return create_sample(values)
-    if spec.type == PERFECT:  # the value asked for, not its single precision
-        values |= spec.values
-    return create_sample(values, spec.type, spec.targets)
+        return [create_sample(values) for values in found]
+    # Of what is set the value asked for, not its single precision.
+    exact = dict(spec.values) if spec.type == PERFECT else {}
+    return [create_sample(v | exact, spec.type, spec.targets) for v in found]

@@ -27,7 +27,7 @@ from acbo.types import (
     check_direction,
     import_extra,
 )
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -67,12 +67,21 @@ def frame_to_table(
     if len(frame) < 2:
         raise ValueError(f"the table has {len(frame)} row(s): give at least 2")
     values = np.stack([_numbers(frame[name], name) for name in order], axis=1)
-    _check_varies(values, order)
+    for place in np.flatnonzero(values.max(0) == values.min(0)).tolist()[:1]:
+        raise ValueError(
+            f"column {order[place]!r} is {values[0, place]:g} in every row, which says "
+            "nothing about causes: drop the column"
+        )
     flags = np.zeros(values.shape, bool)
     if TARGETS_COLUMN in frame.columns:
         cells = frame[TARGETS_COLUMN].tolist()
         sets = [_parse(cell, order, row) for row, cell in enumerate(cells, 1)]
-        _check_target(sets, target)
+        for row, found in enumerate(sets, 1):
+            if target in found:
+                raise ValueError(
+                    f"row {row}: the target {target!r} is among the intervention "
+                    "targets; drop the row, the target is never set"
+                )
         flags = np.array([[name in found for name in order] for found in sets])
     return DataTable(order, values, flags)
 
@@ -114,9 +123,7 @@ def read_csv(
 
 def write_csv(path: str | os.PathLike[str], table: DataTable) -> None:
     """Write the table as a CSV file that `read_csv` reads back equal."""
-    text = table_to_frame(table).to_csv(index=False)
-    with atomic_write(path) as file:
-        file.write(text.encode())
+    write_file(path, table_to_frame(table).to_csv(index=False))
 
 
 def observed_ranges(table: DataTable) -> dict[str, tuple[float, float]]:
@@ -144,14 +151,6 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
     return numbers
 
 
-def _check_varies(values: np.ndarray, names: Sequence[str]) -> None:
-    for place in np.flatnonzero(values.max(0) == values.min(0)).tolist()[:1]:
-        raise ValueError(
-            f"column {names[place]!r} is {values[0, place]:g} in every row, which says "
-            "nothing about causes: drop the column"
-        )
-
-
 def _parse(cell: Any, names: Sequence[str], row: int) -> frozenset[str]:
     """Return the names in one cell: text, a list or set, or nothing (None, NaN, "")."""
     empty = cell is None or cell is import_extra("pandas", "tables").NA
@@ -167,15 +166,6 @@ def _parse(cell: Any, names: Sequence[str], row: int) -> frozenset[str]:
     for name in sorted(found, key=str):
         check_known(name, names, f"row {row}: intervention target")
     return found
-
-
-def _check_target(sets: Sequence[frozenset[str]], target: str | None) -> None:
-    for row, found in enumerate(sets, 1):
-        if target in found:
-            raise ValueError(
-                f"row {row}: the target {target!r} is among the intervention targets; "
-                "drop the row, the target is never set"
-            )
 
 
 def samples_to_arrays(
@@ -277,19 +267,16 @@ class Experiments:
         object.__setattr__(self, "intervened", np.asarray(self.intervened, bool))
         object.__setattr__(self, "names", check_names(self.names))
         object.__setattr__(self, "direction", check_direction(self.direction))
-        self._check_shapes()
+        shape = (len(values), len(self.names))
+        if values.shape != shape or self.intervened.shape != shape:
+            raise ValueError(
+                f"values {values.shape} and intervened {self.intervened.shape} "
+                f"need one column for each of the {len(self.names)} names"
+            )
         self._check_names()
         bad = np.zeros(0) if checked else ~np.isfinite(values).all(axis=1)
         if bad.any():
             raise ValueError(f"row {int(np.argmax(bad)) + 1} is not finite")
-
-    def _check_shapes(self) -> None:
-        shape = (len(self.values), len(self.names))
-        if self.values.shape != shape or self.intervened.shape != shape:
-            raise ValueError(
-                f"values {self.values.shape} and intervened {self.intervened.shape} "
-                f"need one column for each of the {len(self.names)} names"
-            )
 
     def _check_names(self) -> None:
         check_known(self.target, self.names, "target")

@@ -8,34 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from acbo.pictures.graph import (
-    LABELED,
-    LEAST,
-    SAMPLES,
-    TARGET,
-    TRUE,
-    Arc,
-    check_probs,
-    draw_graph,
-    edge_arc,
-    label_spot,
-    other_lines,
-    place_nodes,
-    shown_edges,
-)
-from jaxrig.atomic import atomic_write
+from acbo.pictures import graph
+from jaxrig.atomic import write_file
 from jaxrig.machine import install_command
 
 FORMATS = (".svg", ".png")
 PIXELS_PER_INCH = 100
-
-
-def save_svg(path: Path, svg: str) -> Path:
-    """Write a drawing; missing folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(svg.encode())
-    return path
 
 
 def save_graph(
@@ -43,26 +21,22 @@ def save_graph(
     names: Sequence[str],
     probs: Float[np.ndarray, "d d"],
     target: str | None = None,
-    least: float = LEAST,
+    least: float = graph.LEAST,
 ) -> Path:
     """Write a graph in the format of the file's suffix, .svg or .png."""
     kind = path.suffix.lower()
     if kind not in FORMATS:
         raise ValueError(f"{path.name!r} ends in {kind!r}: use .svg or .png")
     if kind == ".svg":
-        return save_svg(path, draw_graph(names, probs, target, least=least))
-    content = graph_png(names, probs, target, least)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
+        return write_file(path, graph.draw_graph(names, probs, target, least=least))
+    return write_file(path, graph_png(names, probs, target, least))
 
 
 def graph_png(
     names: Sequence[str],
     probs: Float[np.ndarray, "d d"],
     target: str | None = None,
-    least: float = LEAST,
+    least: float = graph.LEAST,
 ) -> bytes:
     """Return the drawing of `draw_graph` as the bytes of a PNG, on white."""
     try:
@@ -71,25 +45,25 @@ def graph_png(
         raise ImportError(
             f"PNG needs matplotlib: {install_command('viz')}, or write .svg"
         ) from error
-    given = check_probs(names, probs)
-    placement = place_nodes(names, given)
+    given = graph.check_probs(names, probs)
+    placement = graph.place_nodes(names, given)
     size = np.ptp(placement.centers, axis=0) + np.array(
         [placement.widths.max() + 60, 160]
     )
     figure = Figure(figsize=tuple(size / PIXELS_PER_INCH), dpi=2 * PIXELS_PER_INCH)
     axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    pairs = list(shown_edges(given, least))
-    arcs = {pair: edge_arc(placement, given, least, *pair) for pair in pairs}
+    pairs = list(graph.shown_edges(given, least))
+    arcs = {pair: graph.edge_arc(placement, given, least, *pair) for pair in pairs}
     taken = list(placement.centers)
     for pair, arc in arcs.items():
         prob = float(given[pair])
         _add_edge(axes, arc, prob)
-        if prob >= LABELED:
-            x, y = label_spot(arc, taken, other_lines(arcs, pair))
+        if prob >= graph.LABELED:
+            x, y = graph.label_spot(arc, taken, graph.other_lines(arcs, pair))
             axes.text(x, y, f"{prob:.2f}", ha="center", va="center", fontsize=8)
     for place, name in enumerate(names):
-        color = TARGET if name == target else "black"
+        color = graph.TARGET if name == target else "black"
         shape = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": color}
         x, y = placement.centers[place]
         axes.text(x, y, name, ha="center", va="center", bbox=shape, parse_math=False)
@@ -102,9 +76,9 @@ def graph_png(
     return buffer.getvalue()
 
 
-def _add_edge(axes: Any, arc: Arc, prob: float) -> None:
-    look = {"color": TRUE, "alpha": 0.2 + 0.8 * prob, "lw": 0.8 + 1.6 * prob}
-    points = arc.at(SAMPLES)
+def _add_edge(axes: Any, arc: graph.Arc, prob: float) -> None:
+    look = {"color": graph.TRUE, "alpha": 0.2 + 0.8 * prob, "lw": 0.8 + 1.6 * prob}
+    points = arc.at(graph.SAMPLES)
     axes.plot(*points[:-3].T, **look)
     head = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, **look}
     axes.annotate("", arc.stop, points[-4], arrowprops=head)

@@ -15,6 +15,9 @@ from jaxrig.report.axes import PALETTE, document, label, pixel, shorten, text_wi
 from jaxrig.report.text import escape
 
 SWEEPS = 4
+Point = Float[np.ndarray, " two"]
+Points = Float[np.ndarray, "n two"]
+Matrix = Float[np.ndarray, "d d"]
 # How far an edge may bend out, in pixels; the first that keeps clear is taken.
 BENDS = (0.0, 26.0, -26.0, 48.0, -48.0, 74.0, -74.0, 104.0, -104.0)
 MOST_BENT = 0.35  # of the length of an edge
@@ -29,9 +32,7 @@ class Layout:
     height: Float[np.ndarray, " d"]
 
 
-def likely_dag(
-    probs: Float[np.ndarray, "d d"], threshold: float = 0.5
-) -> Bool[np.ndarray, "d d"]:
+def likely_dag(probs: Matrix, threshold: float = 0.5) -> Bool[np.ndarray, "d d"]:
     """Return edges above the threshold, the likeliest first, none closing a cycle."""
     d = len(probs)
     chosen = np.zeros((d, d), bool)
@@ -54,7 +55,7 @@ def causal_depths(dag: Bool[np.ndarray, "d d"]) -> Int[np.ndarray, " d"]:
     return depth
 
 
-def lay_out(probs: Float[np.ndarray, "d d"], threshold: float = 0.5) -> Layout:
+def lay_out(probs: Matrix, threshold: float = 0.5) -> Layout:
     """Place causes left of effects, and variables near those they are linked to.
 
     Columns are the layers of the graph; within them the barycenter heuristic of
@@ -86,11 +87,11 @@ def _spread(height: Float[np.ndarray, " d"], members: Int[np.ndarray, " m"]) -> 
 class Arc:
     """A quadratic curve from one point to another, pulled towards a third."""
 
-    start: Float[np.ndarray, " two"]
-    control: Float[np.ndarray, " two"]
-    stop: Float[np.ndarray, " two"]
+    start: Point
+    control: Point
+    stop: Point
 
-    def at(self, share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n two"]:
+    def at(self, share: Float[np.ndarray, " n"]) -> Points:
         """Return points of the curve, from 0 at its start to 1 at its end."""
         t = share[:, None]
         near, far = (1 - t) ** 2 * self.start, t**2 * self.stop
@@ -105,9 +106,7 @@ class Arc:
         return Arc(start, (1 - last) * lead + last * tail, stop)
 
 
-def bend_line(
-    start: Float[np.ndarray, " two"], stop: Float[np.ndarray, " two"], bend: float
-) -> Arc:
+def bend_line(start: Point, stop: Point, bend: float) -> Arc:
     """Return a curve whose middle is this far to the left of the straight line."""
     along = stop - start
     length = max(float(np.hypot(*along)), 1.0)
@@ -117,29 +116,23 @@ def bend_line(
 
 
 def choose_arc(
-    start: Float[np.ndarray, " two"],
-    stop: Float[np.ndarray, " two"],
-    others: Float[np.ndarray, "n two"],
-    room: Float[np.ndarray, " two"],
+    start: Point,
+    stop: Point,
+    others: Points,
+    room: Point,
     straight: bool = True,
 ) -> Arc:
     """Return the straightest curve that keeps `room` (x, y) from other places."""
     # Two edges between the same two places keep apart, each to its own left.
     bends = BENDS if straight else [bend for bend in BENDS if bend > 0]
     arcs = [bend_line(start, stop, bend) for bend in bends]
-    return max(arcs, key=lambda arc: min(_clearance(arc, others, room), 1.0))
+    if not len(others):
+        return arcs[0]
+    clear = lambda arc: float(_room(arc.at(SAMPLES), others, room).min())
+    return max(arcs, key=lambda arc: min(clear(arc), 1.0))
 
 
-def _clearance(
-    arc: Arc, others: Float[np.ndarray, "n two"], room: Float[np.ndarray, " two"]
-) -> float:
-    """Return the smallest distance to the other places, in units of the room needed."""
-    return float(_room(arc.at(SAMPLES), others, room).min()) if len(others) else np.inf
-
-
-def shown_edges(
-    probs: Float[np.ndarray, "d d"], least: float
-) -> Iterator[tuple[int, int]]:
+def shown_edges(probs: Matrix, least: float) -> Iterator[tuple[int, int]]:
     """Yield pairs whose probability is at least `least`, faint ones first."""
     order = np.argsort(probs, axis=None, kind="stable")
     for place in order:
@@ -172,7 +165,7 @@ class Placement:
 
 def draw_graph(
     names: Sequence[str],
-    probs: Float[np.ndarray, "d d"],
+    probs: Matrix,
     target: str | None = None,
     *,
     truth: Bool[np.ndarray, "d d"] | None = None,
@@ -199,7 +192,10 @@ def draw_graph(
     for pair, arc in reversed(arcs.items()):  # the likeliest choose their place first
         if given[pair] >= LABELED:
             spot = label_spot(arc, taken, other_lines(arcs, pair))
-            body.append(_edge_label(spot, float(given[pair])))
+            size = f' font-size="{LABEL_SIZE}"'
+            faint = f' fill-opacity="{0.55 + 0.45 * given[pair]:.2f}"'
+            x, y = map(float, spot)
+            body.append(label(x, y, f"{given[pair]:.2f}", "middle", size + faint))
     for place, name in enumerate(names):
         body.append(_node(placement, place, name, name == target))
     corner, size = _extent(placement, arcs.values(), taken)
@@ -208,9 +204,7 @@ def draw_graph(
     return document(*size, words, "", [shift, *body, "</g>"])
 
 
-def check_probs(
-    names: Sequence[str], probs: Float[np.ndarray, "d d"]
-) -> Float[np.ndarray, "d d"]:
+def check_probs(names: Sequence[str], probs: Matrix) -> Matrix:
     """Return probabilities as floats, 0 on the diagonal; ValueError if invalid."""
     given = np.array(probs, np.float64)
     if given.shape != (len(names), len(names)):
@@ -224,7 +218,7 @@ def check_probs(
     return given
 
 
-def place_nodes(names: Sequence[str], probs: Float[np.ndarray, "d d"]) -> Placement:
+def place_nodes(names: Sequence[str], probs: Matrix) -> Placement:
     """Return places and sizes of the variables."""
     layout, wanted = lay_out(probs), [text_width(name) + 22 for name in names]
     widths = np.clip(wanted, NODE_WIDTH, WIDEST_NODE)
@@ -239,8 +233,8 @@ def place_nodes(names: Sequence[str], probs: Float[np.ndarray, "d d"]) -> Placem
 def _extent(
     placement: Placement,
     arcs: Iterable[Arc],
-    labels: Sequence[Float[np.ndarray, " two"]],
-) -> tuple[Float[np.ndarray, " two"], tuple[float, float]]:
+    labels: Sequence[Point],
+) -> tuple[Point, tuple[float, float]]:
     """Return how far to shift everything to the right and down, and its size."""
     half = np.stack(
         [placement.widths / 2, np.full(len(placement.widths), NODE_HEIGHT / 2)], 1
@@ -253,9 +247,7 @@ def _extent(
     return -low, (width, height)
 
 
-def edge_arc(
-    placement: Placement, probs: Float[np.ndarray, "d d"], least: float, i: int, j: int
-) -> Arc:
+def edge_arc(placement: Placement, probs: Matrix, least: float, i: int, j: int) -> Arc:
     """Route an edge from border to border; edges both ways never overlap."""
     others = np.delete(placement.centers, [i, j], axis=0)
     room = np.array([placement.widths.max() / 2 + 8, NODE_HEIGHT / 2 + 8])
@@ -268,7 +260,7 @@ def edge_arc(
 
 
 def _outside(
-    placement: Placement, place: int, points: Float[np.ndarray, "n two"], gap: float
+    placement: Placement, place: int, points: Points, gap: float
 ) -> Bool[np.ndarray, " n"]:
     """Return which points lie outside the box of a node and a gap around it."""
     half = np.array([placement.widths[place] / 2, NODE_HEIGHT / 2]) + gap
@@ -308,9 +300,9 @@ def _missed(arc: Arc) -> str:
 
 def label_spot(
     arc: Arc,
-    taken: list[Float[np.ndarray, " two"]],
-    lines: Float[np.ndarray, "n two"],
-) -> Float[np.ndarray, " two"]:
+    taken: list[Point],
+    lines: Points,
+) -> Point:
     """Find a free place beside an edge for its label, and add it to `taken`."""
     along = arc.stop - arc.start
     side = np.array([along[1], -along[0]]) / max(np.hypot(*along), 1e-9)
@@ -328,26 +320,18 @@ def label_spot(
 
 def _room(
     spots: Float[np.ndarray, "m two"],
-    places: Float[np.ndarray, "n two"],
-    room: Float[np.ndarray, " two"],
+    places: Points,
+    room: Point,
 ) -> Float[np.ndarray, " m"]:
     """Return the distance of each spot to the nearest place, in units of `room`."""
     gaps = np.abs(spots[:, None] - places[None]) / room
     return gaps.max(axis=-1).min(axis=-1)
 
 
-def other_lines(
-    arcs: Mapping[tuple[int, int], Arc], pair: tuple[int, int]
-) -> Float[np.ndarray, "n two"]:
+def other_lines(arcs: Mapping[tuple[int, int], Arc], pair: tuple[int, int]) -> Points:
     """Return points of all edges but one."""
     found = [arc.at(SAMPLES) for place, arc in arcs.items() if place != pair]
     return np.concatenate(found) if found else np.zeros((0, 2))
-
-
-def _edge_label(spot: Float[np.ndarray, " two"], prob: float) -> str:
-    x, y = map(float, spot)
-    size = f' font-size="{LABEL_SIZE}" fill-opacity="{0.55 + 0.45 * prob:.2f}"'
-    return label(x, y, f"{prob:.2f}", "middle", size)
 
 
 def _node(placement: Placement, place: int, name: str, is_target: bool) -> str:

@@ -15,21 +15,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from acbo.environment import Action, ProblemSpec
 from acbo.history import History
 from acbo.named.tables import Experiments
-from acbo.policy.features import (
-    PolicyObservation,
-    ancestor_probs,
-    edges_of,
-    policy_features,
-)
+from acbo.policy import features
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
 from acbo.posterior.distribution import ParentSetPosterior
-from acbo.surrogate.encode import (
-    READING_BUCKETS,
-    column_scale,
-    pad_rows,
-    row_bucket,
-    variable_bucket,
-)
+from acbo.surrogate import encode
 from acbo.surrogate.predictor import Surrogate, load_surrogate
 from acbo.types import lower_is_better
 from jaxrig.checkpoint import load_tree, read_header, save_tree
@@ -60,7 +49,7 @@ class Advice(eqx.Module):
 
     scores: Scores
     best: PolicyAction
-    observation: PolicyObservation
+    observation: features.PolicyObservation
     expected: Float[Array, "d m"]
     std: Float[Array, "d m"]
     parent_probs: Float[Array, " d"]
@@ -81,8 +70,8 @@ class PolicyProposer(eqx.Module):
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
         """Return the next intervention."""
-        edges = edges_of(self.surrogate, history, spec)
-        observation = policy_features(history, spec, edges)
+        edges = features.edges_of(self.surrogate, history, spec)
+        observation = features.policy_features(history, spec, edges)
         if self.greedy:
             return self.network.best(observation).action
         return self.network.sample(key, observation).action.action
@@ -154,7 +143,7 @@ class Policy(eqx.Module):
         posterior: ParentSetPosterior | Mapping[str, float] | None,
     ) -> Advice:
         d = len(history.names)
-        columns = variable_bucket(d, READING_BUCKETS)
+        columns = encode.variable_bucket(d, encode.READING_BUCKETS)
         given = np.full(columns, np.nan, np.float32)
         if posterior is not None:
             given[:d] = _marginals(history, posterior)
@@ -179,12 +168,12 @@ def _marginals(
 def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec]:
     """Pad the rows to their bucket and send everything to the device at once."""
     n, d = history.values.shape
-    rows = row_bucket(n)
+    rows = encode.row_bucket(n)
     low, high, allowed = history.bounds
     wide = lambda x: np.pad(x, (0, columns - d))
     rows_seen = (
-        pad_rows(history.values, rows, columns),
-        pad_rows(history.intervened, rows, columns),
+        encode.pad_rows(history.values, rows, columns),
+        encode.pad_rows(history.intervened, rows, columns),
         np.int32(n),
     )
     spec = (
@@ -203,11 +192,13 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec
 def _advice(
     policy: Policy, history: History, spec: ProblemSpec, given: Float[Array, " d"]
 ) -> Advice:
-    edges = edges_of(policy.surrogate, history, spec)
+    edges = features.edges_of(policy.surrogate, history, spec)
     column = jnp.where(jnp.isnan(given), edges[:, spec.target], given)
     edges = edges.at[:, spec.target].set(column)
-    observation = policy_features(history, spec, edges)
-    mean, spread = column_scale(history.values, history.intervened, history.row_mask)
+    observation = features.policy_features(history, spec, edges)
+    mean, spread = encode.column_scale(
+        history.values, history.intervened, history.row_mask
+    )
     scale = spread[spec.target]
     return Advice(
         policy.network(observation),
@@ -216,7 +207,7 @@ def _advice(
         mean[spec.target] + scale * spec.sign * observation.mean,
         scale * observation.std,
         column,
-        ancestor_probs(edges, spec.target),
+        features.ancestor_probs(edges, spec.target),
     )
 
 

@@ -130,16 +130,14 @@ def _average(fit: Fit, x: Float[Array, "t d w h m"]) -> Float[Array, "d m"]:
     return (fit.share[..., None] * x).sum(axis=(0, 2, 3))
 
 
-def _variance(fit: Fit, at: Float[Array, "m d w b"]) -> Float[Array, "t d w h m"]:
-    spread = jnp.einsum("miwa,iwhab,miwb->iwhm", at, fit.inverse, at)
-    return fit.noise[..., None] * jnp.maximum(spread, 0.0)[None]
-
-
 def average_curve(fit: Fit, line: Float[Array, "d m"]) -> Curve:
     """Return mean, deviation and character of each variable's curve."""
     at = parts_at_candidates(line)
     mean = _average(fit, fit.mean)
-    square = _average(fit, jnp.square(fit.mean) + _variance(fit, at))
+    spread = jnp.einsum("miwa,iwhab,miwb->iwhm", at, fit.inverse, at)
+    variance = fit.noise[..., None] * jnp.maximum(spread, 0.0)[None]
+    # Law of total variance: the mean of the squares less the square of the mean.
+    square = _average(fit, jnp.square(fit.mean) + variance)
     return Curve(
         mean,
         jnp.sqrt(jnp.maximum(square - jnp.square(mean), 1e-6)),

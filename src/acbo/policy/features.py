@@ -13,19 +13,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from acbo.environment import ProblemSpec
 from acbo.history import History
-from acbo.policy.curves import (
-    RegressionRows,
-    average_curve,
-    expected_improvement,
-    fit_curves,
-)
-from acbo.surrogate.encode import (
-    column_scale,
-    moments_by_effect,
-    squash,
-    standardize,
-    sweep_inverse,
-)
+from acbo.policy import curves
+from acbo.surrogate import encode
 from acbo.surrogate.predictor import Surrogate
 
 CANDIDATES = 17  # values of each variable, both ends of its range among them
@@ -90,13 +79,13 @@ def structural_weights(
     j was free; the ridge of a coefficient is the odds against its edge.
     """
     d = z.shape[1]
-    moments = moments_by_effect(z, free)
+    moments = encode.moments_by_effect(z, free)
     sure = jnp.clip(edge_probs, SMALLEST_PROB, 1 - SMALLEST_PROB)
     odds = (1 - sure) / sure + 0.05
     own = jnp.eye(d, dtype=bool)
     ridge = jnp.where(own, 1e6, odds).T  # [effect, cause]
     ridge = jnp.concatenate([ridge, jnp.full((d, 1), 0.05)], axis=1)
-    inverse = sweep_inverse(moments + jax.vmap(jnp.diag)(ridge))
+    inverse = encode.sweep_inverse(moments + jax.vmap(jnp.diag)(ridge))
     aim = jnp.einsum("jaj->ja", moments[:, :, :d])
     weights = jnp.einsum("jab,jb->ja", inverse, aim)[:, :d].T
     return jnp.where(own, 0.0, weights)
@@ -179,8 +168,8 @@ def _draw_lines(
     history: History, spec: ProblemSpec, edge_probs: Float[Array, "d d"]
 ) -> Lines:
     seen, target = history.row_mask, spec.target
-    mean, spread = column_scale(history.values, history.intervened, seen)
-    z = standardize(history.values, history.intervened, seen, spec.mask)
+    mean, spread = encode.column_scale(history.values, history.intervened, seen)
+    z = encode.standardize(history.values, history.intervened, seen, spec.mask)
     free = (seen[:, None] & ~history.intervened).astype(z.dtype)
     weights = structural_weights(z, free, edge_probs)
     effect = spec.sign * total_effects(weights, target)
@@ -197,7 +186,7 @@ def _draw_lines(
 
 def _rows_by_variable(
     history: History, spec: ProblemSpec, unconfounded: Float[Array, " d"], lines: Lines
-) -> RegressionRows:
+) -> curves.RegressionRows:
     """Weigh rows in which a variable was set by 1, and those in which it was free by
     the probability that nothing confounds it.
     """
@@ -207,13 +196,7 @@ def _rows_by_variable(
     telling = jnp.where(history.intervened, 1.0, unconfounded[None])
     made = there & history.intervened
     weight = jnp.where(there, telling, 0.0)
-    return RegressionRows(place, lines.outcome, lines.at_rows, weight, made)
-
-
-def _lowest(y: Float[Array, " n"], rows: Bool[Array, " n"]) -> Float[Array, ""]:
-    """Return the best outcome of these rows, 0 where there is none."""
-    best = jnp.where(rows, y, jnp.inf).min()
-    return jnp.where(jnp.isfinite(best), best, 0.0)
+    return curves.RegressionRows(place, lines.outcome, lines.at_rows, weight, made)
 
 
 def policy_features(
@@ -229,19 +212,21 @@ def policy_features(
     lines = _draw_lines(history, spec, edge_probs)
     unconfounded = unconfounded_probs(edge_probs, target)
     data = _rows_by_variable(history, spec, unconfounded, lines)
-    fit = fit_curves(data, lines.at_candidates)
-    curve = average_curve(fit, lines.at_candidates)
-    gain = expected_improvement(fit, data, lines.at_candidates)
+    fit = curves.fit_curves(data, lines.at_candidates)
+    curve = curves.average_curve(fit, lines.at_candidates)
+    gain = curves.expected_improvement(fit, data, lines.at_candidates)
     acted = history.intervened.any(axis=1)
+    best = jnp.where(acted, lines.outcome, jnp.inf).min()
+    best = jnp.where(jnp.isfinite(best), best, 0.0)  # nothing was tried yet
     above = curve.mean - jnp.where(spec.allowed[:, None], curve.mean, jnp.inf).min()
     share = jnp.linspace(0.0, 1.0, CANDIDATES)
     whole = jnp.ones_like(gain)
     column = lambda x: whole * x[:, None]
     log_count = lambda flags: jnp.log1p(flags.sum(axis=0).astype(gain.dtype))
     features = CellFeatures(
-        linear_outcome=squash(lines.at_candidates),
-        curve_mean=squash(curve.mean),
-        curve_std=squash(curve.std),
+        linear_outcome=encode.squash(lines.at_candidates),
+        curve_mean=encode.squash(curve.mean),
+        curve_std=encode.squash(curve.std),
         linear_prob=column(curve.linear_prob),
         roughness=column(curve.roughness),
         parent_prob=column(edge_probs[:, target]),
@@ -249,14 +234,14 @@ def policy_features(
         unconfounded_prob=column(unconfounded),
         place=whole * (2 * share - 1)[None],
         is_end=whole * ((share == 0) | (share == 1)).astype(gain.dtype)[None],
-        candidate=squash(lines.scaled),
+        candidate=encode.squash(lines.scaled),
         times_set=column(log_count(history.intervened)),
         rows_nearby=jnp.log1p(fit.near),
-        best_seen=whole * squash(_lowest(lines.outcome, acted)),
+        best_seen=whole * encode.squash(best),
         observational_rows=whole * (log_count(history.row_mask & ~acted) - 3.0),
         interventional_rows=whole * log_count(acted),
-        above_best_mean=squash(above),
-        above_best_in_stds=squash(above / curve.std),
+        above_best_mean=encode.squash(above),
+        above_best_in_stds=encode.squash(above / curve.std),
         log_improvement=jnp.log(gain + LEAST_GAIN),
     )
     return PolicyObservation(

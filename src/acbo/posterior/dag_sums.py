@@ -224,12 +224,6 @@ def _choices(size: int) -> np.ndarray:
     return (np.arange(2**size)[:, None] >> np.arange(size)) & 1
 
 
-def _signs(size: int) -> np.ndarray:
-    """Return +1 for the subsets of odd size, -1 for the non-empty even ones."""
-    odd = np.bitwise_count(np.arange(1, 2**size)) % 2
-    return np.where(odd == 1, 1.0, -1.0)
-
-
 def _products(
     sums: Float[Array, "d subsets"], level: _Level
 ) -> Float[Array, "sets choices"]:
@@ -244,7 +238,9 @@ def _signed_sum(
 ) -> tuple[Float[Array, " sets"], Float[Array, "sets choices"]]:
     """Return the largest term of each row, and the signed terms over it."""
     largest = terms.max(axis=1)
-    signs = jnp.asarray(_signs(size), terms.dtype)[None, :]
+    # +1 for the subsets of odd size, -1 for the non-empty even ones.
+    odd = np.bitwise_count(np.arange(1, 2**size)) % 2 == 1
+    signs = jnp.asarray(np.where(odd, 1.0, -1.0), terms.dtype)[None, :]
     return largest, signs * jnp.exp(terms - largest[:, None])
 
 

@@ -152,10 +152,11 @@ def create_parent_set_posterior(
     chances = given if abs(total - 1) < 1e-12 else given / total
     order = np.argsort(-chances, kind="stable").tolist()
     listed = chances.tolist()
+    positive = chances[chances > 0]  # the entropy's limit at 0 is 0
     return ParentSetPosterior(
         target_variable,
         dict(zip(sets, listed, strict=True)),
-        entropy_of(chances),
+        max(0.0, float(-np.sum(positive * np.log(positive)))),
         [(sets[i], listed[i]) for i in order],
         {
             **(metadata or {}),
@@ -165,12 +166,6 @@ def create_parent_set_posterior(
             "min_probability": min(listed),
         },
     )
-
-
-def entropy_of(probabilities: np.ndarray) -> float:
-    """Return the entropy in nats; sets of no probability add nothing."""
-    positive = probabilities[probabilities > 0]
-    return max(0.0, float(-np.sum(positive * np.log(positive))))
 
 
 def _check_target(target: str, sets: Collection[ParentSet]) -> None:

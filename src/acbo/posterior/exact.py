@@ -12,24 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from acbo.posterior.dag_sums import (
-    layer_weights,
-    predecessor_weights,
-    set_masks,
-    split_on_element,
-    sum_parent_sets,
-    sum_supersets,
-)
+from acbo.posterior import dag_sums, inputs
 from acbo.posterior.distribution import ParentSetPosterior
-from acbo.posterior.inputs import (
-    CheckedData,
-    check_constraints,
-    check_data,
-    edge_matrix,
-    make_posterior,
-    pad_rows,
-    tier_matrix,
-)
 from acbo.posterior.scores import (
     LOG_ZERO,
     ScorePrior,
@@ -59,14 +43,14 @@ def parent_set_log_probs(
 ) -> Float[Array, " sets"]:
     """Return log P(parents of the target = S) for every candidate set, from scores."""
     check_structure_prior(prior, scores.shape[0])
-    sums = sum_parent_sets(scores, max_parents)
-    masks = jnp.asarray(set_masks(scores.shape[0], max_parents))[target]
+    sums = dag_sums.sum_parent_sets(scores, max_parents)
+    masks = jnp.asarray(dag_sums.set_masks(scores.shape[0], max_parents))[target]
     # P(S) sums over the predecessor sets W that hold S, each weighed by S's share in W.
-    spread = lambda logs: sum_supersets((logs - sums[target])[None])[0, masks]
+    spread = lambda logs: dag_sums.sum_supersets((logs - sums[target])[None])[0, masks]
     if prior == "order":
-        found = scores[target] + spread(predecessor_weights(sums)[target])
+        found = scores[target] + spread(dag_sums.predecessor_weights(sums)[target])
     else:
-        weights = layer_weights(sums)[target]
+        weights = dag_sums.layer_weights(sums)[target]
         logs = jnp.log(jnp.where(weights == 0, 1, jnp.abs(weights)))
         # Gains and losses apart, each as logs of positive terms, subtracted once.
         gain = spread(jnp.where(weights > 0, logs, LOG_ZERO))
@@ -84,17 +68,17 @@ def edge_probs(
     """Return P(i causes j) for all pairs [i, j], from scores."""
     d = scores.shape[0]
     check_structure_prior(prior, d)
-    sums = sum_parent_sets(scores, max_parents)
+    sums = dag_sums.sum_parent_sets(scores, max_parents)
     if prior == "order":
-        weights = jnp.exp(predecessor_weights(sums))
+        weights = jnp.exp(dag_sums.predecessor_weights(sums))
     else:
-        weights = layer_weights(sums)
+        weights = dag_sums.layer_weights(sums)
     rows = []
     for parent in range(d):
-        without, holding = split_on_element(sums, parent)
+        without, holding = dag_sums.split_on_element(sums, parent)
         # The sets within W that leave a variable out are those within W less it.
         share = -jnp.expm1(jnp.minimum(without - holding, 0))
-        rows.append((split_on_element(weights, parent)[1] * share).sum(axis=1))
+        rows.append((dag_sums.split_on_element(weights, parent)[1] * share).sum(axis=1))
     return jnp.clip(jnp.stack(rows), 0, 1)
 
 
@@ -173,12 +157,12 @@ def exact_parent_posterior(
     variables). Computed in double precision; probabilities are exact to about 1e-9,
     which under "dag" is absolute: rarer sets may show as 0.
     """
-    table = check_data(values, intervened, target, names)
+    table = inputs.check_data(values, intervened, target, names)
     edges = required, forbidden, tiers
     column = jnp.asarray(table.target)
     options = {"max_parents": max_parents, "prior": prior, "score_prior": score_prior}
     logs = _solve(_compiled_parents, table, (column,), edges, options)
-    return make_posterior(table, logs, max_parents, f"exact-{prior}")
+    return inputs.make_posterior(table, logs, max_parents, f"exact-{prior}")
 
 
 def exact_edge_posterior(
@@ -197,7 +181,7 @@ def exact_edge_posterior(
 
     The arguments are those of `exact_parent_posterior`.
     """
-    table = check_data(values, intervened, None, names)
+    table = inputs.check_data(values, intervened, None, names)
     edges = required, forbidden, tiers
     options = {"max_parents": max_parents, "prior": prior, "score_prior": score_prior}
     return _solve(_compiled_edges, table, (), edges, options)
@@ -205,18 +189,18 @@ def exact_edge_posterior(
 
 def _solve(
     compiled: Callable[..., Array],
-    table: CheckedData,
+    table: inputs.CheckedData,
     target: tuple[Array, ...],
     edges: tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None],
     options: dict[str, Any],
 ) -> np.ndarray:
     """Check required and forbidden edges and tiers, then run in double precision."""
     names = table.names
-    wanted = edge_matrix(edges[0], names)
-    banned = edge_matrix(edges[1], names) | tier_matrix(edges[2], names)
-    check_constraints(wanted, banned, names, options["max_parents"])
+    wanted = inputs.edge_matrix(edges[0], names)
+    banned = inputs.edge_matrix(edges[1], names) | inputs.tier_matrix(edges[2], names)
+    inputs.check_constraints(wanted, banned, names, options["max_parents"])
     check_structure_prior(options["prior"], len(names))
     # Inclusion-exclusion cancels: see the error bound of `layer_weights`.
     with jax.enable_x64(True):
         both = jnp.asarray(wanted), jnp.asarray(banned)
-        return np.asarray(compiled(*pad_rows(table), *target, *both, **options))
+        return np.asarray(compiled(*inputs.pad_rows(table), *target, *both, **options))

@@ -91,20 +91,16 @@ def erdos_renyi(n: int, probability: float, seed: int, name: str) -> Problem:
     """
     random = np.random.default_rng(seed)
     names = tuple(f"X{i}" for i in range(n))
+    draw = lambda: random.uniform(0.1, 2.0) * random.choice([-1.0, 1.0])
     edges: Coefficients = {}
     while not any(effect == names[-1] for _, effect in edges):
         edges = {
-            (names[i], names[j]): round(_coefficient(random), 6)
+            (names[i], names[j]): round(float(draw()), 6)
             for i in range(n)
             for j in range(i + 1, n)
             if random.uniform() < probability
         }
     return linear_problem(name, linear_scm(names, edges, names[-1]))
-
-
-def _coefficient(random: np.random.Generator) -> float:
-    size, sign = random.uniform(0.1, 2.0), random.choice([-1.0, 1.0])
-    return float(sign * size)
 
 
 VARIABLES = (

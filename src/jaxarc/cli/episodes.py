@@ -95,7 +95,16 @@ def rollout(
     result = random_rollout(env, actions.value, envs, steps, seed, make_meter())
     console.print(rollout_table(env_id, result))
     if settings is not None:
-        log_rollout(settings, result, console)
+        from jaxarc.log import ExperimentLogger
+
+        with ExperimentLogger(settings, console=console) as logger:
+            if result.recording is not None:
+                log_recording(logger, result.recording, result.recording.load_task())
+            names = [f.name for f in dataclasses.fields(result)]
+            figures = {n: getattr(result, n) for n in names if n != "recording"}
+            logger.log_evaluation_summary(figures)
+            if logger.path is not None:
+                say(console, f"logged to {logger.path}")
     if out is None:
         return
     if result.recording is None:
@@ -103,21 +112,6 @@ def rollout(
     save_recording(out, result.recording)
     task = result.recording.task
     say(console, f"wrote {out} (task {task}): jaxrig arc replay {out}")
-
-
-def log_rollout(
-    settings: JaxArcConfig, result: "RolloutResult", console: Console
-) -> None:
-    """Log the first episode step by step, and the figures of all."""
-    from jaxarc.log import ExperimentLogger
-
-    with ExperimentLogger(settings, console=console) as log:
-        if result.recording is not None:
-            log_recording(log, result.recording, result.recording.load_task())
-        names = [f.name for f in dataclasses.fields(result) if f.name != "recording"]
-        log.log_evaluation_summary({name: getattr(result, name) for name in names})
-        if log.path is not None:
-            say(console, f"logged to {log.path}")
 
 
 def rollout_table(env_id: str, result: "RolloutResult") -> Table:
@@ -207,26 +201,18 @@ def replay(
     task = recording.load_task()
     frames = run_again(recording, task)
     if html is not None:
-        written = episode_report(recording, task, frames).write(html)
-        console.print(f"open {written}", markup=False, highlight=False)
+        title = f"Task {recording.task}"
+        report = Report(title, summarize(recording, frames))
+        picture = draw_task(task, include_test=recording.mode == 1)
+        report.add(Section("Task", Figure(picture.as_svg(), alt=title)))
+        report.add(episode_section("Episode", frames))
+        say(console, f"open {report.write(html)}")
     if svg is not None:
         picture = draw_episode(frames, f"Task {recording.task}")
         write_picture(picture, svg, console)
     if html is None and svg is None:
         _show_frames(frames, speed, console)
     console.print(summarize(recording, frames), highlight=False)
-
-
-def episode_report(
-    recording: "Recording", task: "JaxArcTask", frames: list[EpisodeFrame]
-) -> Report:
-    """Return a page of the task and the episode, to play."""
-    title = f"Task {recording.task}"
-    report = Report(title, summarize(recording, frames))
-    picture = draw_task(task, include_test=recording.mode == 1)
-    report.add(Section("Task", Figure(picture.as_svg(), alt=title)))
-    report.add(episode_section("Episode", frames))
-    return report
 
 
 def summarize(recording: "Recording", frames: list[EpisodeFrame]) -> str:

@@ -158,17 +158,14 @@ def _operation(name: str, rest: Words) -> tuple[int, Words]:
 def _cells(name: str, words: Words) -> Box | None:
     """Read no cells, one, or the rectangle between two."""
     counts = _COUNTS.get(name, (0, 2, 4))
-    if len(words) not in counts or not all(map(_is_whole, words)):
+    whole = all(word.removeprefix("-").isdecimal() for word in words)
+    if len(words) not in counts or not whole:
         raise ValueError(f"{name} takes {_TAKES[counts]}, not {' '.join(words)!r}")
     if not words:
         return None
     numbers = [int(word) for word in words]
     row, column, last_row, last_column = numbers if len(numbers) == 4 else 2 * numbers
     return row, column, last_row, last_column
-
-
-def _is_whole(word: str) -> bool:
-    return word.removeprefix("-").isdecimal()
 
 
 def _resized(words: Words) -> Box:

@@ -11,13 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from jaxarc.cli.episodes import (
-    EnvironmentArgument,
-    EnvsOption,
-    LogOption,
-    SeedOption,
-    read_log_settings,
-)
+from jaxarc.cli import episodes
 from jaxarc.cli.tasks import PathOption
 from jaxarc.config import (
     JaxArcConfig,
@@ -26,7 +20,7 @@ from jaxarc.config import (
     VisualizationConfig,
     WandbConfig,
 )
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console
 from jaxrig.report import line_chart
 
@@ -67,7 +61,7 @@ WandbOption = Annotated[
 
 
 def train(
-    env_id: EnvironmentArgument = "Mini-all",
+    env_id: episodes.EnvironmentArgument = "Mini-all",
     out: RunOption = Path("runs/arc"),
     path: PathOption = "",
     updates: UpdatesOption = 400,
@@ -75,14 +69,14 @@ def train(
     context: ContextOption = 0,
     augment: AugmentOption = False,
     tasks: TasksOption = 0,
-    envs: EnvsOption = 4096,
+    envs: episodes.EnvsOption = 4096,
     steps: UpdateStepsOption = 32,
     features: FeaturesOption = 64,
     depth: DepthOption = 1,
     learning_rate: RateOption = 1e-3,
-    seed: SeedOption = 0,
+    seed: episodes.SeedOption = 0,
     wandb: WandbOption = False,
-    log: LogOption = None,
+    log: episodes.LogOption = None,
 ) -> None:
     """Train the baseline agent with PPO; run again to resume.
 
@@ -133,11 +127,16 @@ def run_training(
             sinks = (lambda step, seen: told({"update_step": step} | seen),)
         training.train_agent(agent, updates, out, make_meter(), sinks)
     records = training.read_metrics(out)
-    if any(record["mean_return"] is not None for record in records):
-        (out / "curve.svg").write_text(_curve(records))
-    last, steps = records[-1], updates * config.ppo.steps_per_update
+    known = [r for r in records if r["mean_return"] is not None]
+    if known:  # some episode ended
+        steps = [float(record["step"]) for record in known]
+        returns = [float(record["mean_return"]) for record in known]
+        curves = {"mean return": (steps, returns)}
+        chart = line_chart(curves, x_label="update", y_label="mean return")
+        (out / "curve.svg").write_text(chart)
+    last, total = records[-1], updates * config.ppo.steps_per_update
     console.print(
-        f"{updates} updates, {steps:,} steps; mean return "
+        f"{updates} updates, {total:,} steps; mean return "
         f"{_number(last['mean_return'])}, mean length {_number(last['mean_length'])}",
         highlight=False,
     )
@@ -190,9 +189,8 @@ def evaluate(
             table.add_row(name, kind, count, *shares)
     console.print(table)
     if out is not None:
-        with atomic_write(out) as file:
-            record = {"run": str(run), "updates": updates, "figures": figures}
-            file.write((json.dumps(record, indent=1) + "\n").encode())
+        record = {"run": str(run), "updates": updates, "figures": figures}
+        write_file(out, json.dumps(record, indent=1) + "\n")
         console.print(f"wrote {out}", highlight=False)
 
 
@@ -200,20 +198,10 @@ def _number(value: float | None) -> str:
     return "unknown (no episode ended)" if value is None else f"{value:.2f}"
 
 
-def _curve(records: list[dict]) -> str:
-    """Draw returns over updates, where episodes ended."""
-    known = [r for r in records if r["mean_return"] is not None]
-    steps = [float(record["step"]) for record in known]
-    returns = [float(record["mean_return"]) for record in known]
-    return line_chart(
-        {"mean return": (steps, returns)}, x_label="update", y_label="mean return"
-    )
-
-
 def log_settings(path: Path | None, wandb: bool) -> JaxArcConfig | None:
     """Return what to log: as a file says, or with `--wandb` every update there."""
     if path is not None:
-        settings = read_log_settings(path)
+        settings = episodes.read_log_settings(path)
         if not settings.logging.batched_logging_enabled:
             raise typer.BadParameter(
                 f"{path} has logging.batched_logging_enabled off, but training logs "

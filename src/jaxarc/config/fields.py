@@ -188,7 +188,12 @@ def _from_file(read: Reader, value: Any, name: str) -> Any:
         return read.kind.from_hydra(value)
     if value is False and read is not flag:
         return "off"  # which YAML takes for false where it is not in quotes
-    return as_plain(value, name)
+    if not _of_omegaconf(value):
+        return value
+    from omegaconf import OmegaConf
+
+    with _resolving(name):
+        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
 
 
 def frozen(value: Any) -> Any:
@@ -200,16 +205,6 @@ def frozen(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     return value.item() if isinstance(value, np.generic) else value
-
-
-def as_plain(value: Any, name: str) -> Any:
-    """Return a value of omegaconf as plain Python data, others as they are."""
-    if not _of_omegaconf(value):
-        return value
-    from omegaconf import OmegaConf
-
-    with _resolving(name):
-        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
 
 
 def as_mapping(value: Any, name: str) -> dict[Any, Any]:

@@ -32,7 +32,7 @@ from jaxarc.config.outputs import (
     VisualizationConfig,
     WandbConfig,
 )
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.machine import missing_extra
 
 logger = log.getLogger(__name__)
@@ -123,8 +123,7 @@ class JaxArcConfig(Config):
 
     def to_yaml_file(self, path: str | os.PathLike[str]) -> None:
         """Write `to_yaml` to a file, as a whole or not at all."""
-        with atomic_write(path) as file:
-            file.write(self.to_yaml().encode())
+        write_file(path, self.to_yaml())
 
 
 _PARTS = {

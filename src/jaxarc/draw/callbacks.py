@@ -15,14 +15,7 @@ from rich.table import Table
 
 from jaxarc.draw.cells import MaskedGrid
 from jaxarc.draw.terminal import log_grid_to_console
-from jaxrig.callbacks import (
-    MAX_NAMES,
-    SlowCalls,
-    Throttle,
-    callback_statistics,
-    host_callback,
-    reset_callback_statistics,
-)
+from jaxrig import callbacks
 
 logger = logging.getLogger(__name__)
 
@@ -92,19 +85,33 @@ def jax_log_episode_summary(
 
     The line goes to the logger of this module if it takes INFO, else to the console.
     """
+
+    def say(
+        episode: Any, steps: Any, reward: Any, similarity: Any, solved: Any
+    ) -> None:
+        line = (
+            f"Episode {int(episode)}: {'SUCCESS' if solved else 'FAILED'}, "
+            f"{int(steps)} steps, reward {float(reward):.3f}, "
+            f"similarity {float(similarity):.3f}"
+        )
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(line)
+        else:
+            Console().print(line)
+
     args = (episode_num, total_steps, total_reward, final_similarity, success)
-    _call(_log_summary, args, {}, "log_episode_summary")
+    _call(say, args, {}, "log_episode_summary")
 
 
 def get_callback_performance_stats() -> dict[str, dict[str, float]]:
     """Return calls, errors and milliseconds by name, once pending calls are done."""
-    found = callback_statistics()
+    found = callbacks.callback_statistics()
     return {n: s for n, s in found.items() if not n.startswith(_UNMONITORED)}
 
 
 def reset_callback_performance_stats() -> None:
     """Forget all statistics, and which callbacks were slow."""
-    reset_callback_statistics()
+    callbacks.reset_callback_statistics()
     _slow_calls.cache_clear()
 
 
@@ -141,9 +148,9 @@ class _NamedThrottle:
         _slow_calls(*self._key).observe(seconds)
 
 
-@functools.lru_cache(maxsize=MAX_NAMES)
-def _slow_calls(name: str, limit: float) -> SlowCalls:
-    return SlowCalls(limit)
+@functools.lru_cache(maxsize=callbacks.MAX_NAMES)
+def _slow_calls(name: str, limit: float) -> callbacks.SlowCalls:
+    return callbacks.SlowCalls(limit)
 
 
 def _call(
@@ -151,22 +158,8 @@ def _call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     name: str,
-    throttle: Throttle | None = None,
+    throttle: callbacks.Throttle | None = None,
 ) -> None:
     # As two trees, so that no keyword of the user can meet one of host_callback.
     run = lambda given, named: fn(*given, **named)
-    host_callback(run, args, kwargs, name=name, throttle=throttle)
-
-
-def _log_summary(
-    episode: Any, steps: Any, reward: Any, similarity: Any, success: Any
-) -> None:
-    line = (
-        f"Episode {int(episode)}: {'SUCCESS' if bool(success) else 'FAILED'}, "
-        f"{int(steps)} steps, reward {float(reward):.3f}, "
-        f"similarity {float(similarity):.3f}"
-    )
-    if logger.isEnabledFor(logging.INFO):
-        logger.info(line)
-    else:
-        Console().print(line)
+    callbacks.host_callback(run, args, kwargs, name=name, throttle=throttle)

@@ -62,18 +62,15 @@ def cell_pixels(
 
 def ink_on(color: str) -> str:
     """Return black or white, whichever reads better on the color."""
+    share = np.array(_rgb(color)) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
     # Above this relative luminance black has the higher contrast (WCAG 2).
-    return "#000000" if _luminance(color) > 0.179 else "#FFFFFF"
+    return "#000000" if luminance > 0.179 else "#FFFFFF"
 
 
 def _rgb(color: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(color[1:]))
-
-
-def _luminance(color: str) -> float:
-    share = np.array(_rgb(color)) / 255
-    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
-    return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
 # Not `jaxarc.types.Grid` itself: looking at a task should not have to import JAX.

@@ -169,15 +169,25 @@ def draw_episode(
     Without `show_metrics` there are only they and the target.
     """
     check_frames(frames)
-    tiles = [
-        captioned(_tile(frames[i], scheme), _moment(i, frames[i]))
-        for i in key_frames([f.similarity for f in frames], max_key_frames)
-    ]
+    tiles = []
+    for index in key_frames([f.similarity for f in frames], max_key_frames):
+        frame, moment = frames[index], "start" if index == 0 else f"{index}"
+        if frame.operation is not None:
+            moment = f"{index}: {get_operation_name(int(frame.operation))}"
+        cells = read_cells(frame.grid)
+        side = fit_side(cells, KEY_FRAME, KEY_FRAME)
+        tile = grid_tile(cells, side, NEUTRAL, scheme, selection=frame.selection)
+        tiles.append(captioned(tile, moment))
     if frames[-1].target is not None:
         target = read_cells(frames[-1].target)
         side = fit_side(target, KEY_FRAME, KEY_FRAME)
         tiles.append(captioned(grid_tile(target, side, OUTPUT, scheme), "target"))
-    figures = [words(_result(frames)), beside(episode_charts(frames), GAP)]
+    total = sum(float(frame.reward) for frame in frames)
+    result = (
+        f"{len(frames) - 1} steps · total reward {total:+.3f} · "
+        f"final similarity {float(frames[-1].similarity):.3f}"
+    )
+    figures = [words(result), beside(episode_charts(frames), GAP)]
     parts = [
         words(title, bold=True),
         *(figures if show_metrics else []),
@@ -205,44 +215,17 @@ def episode_charts(
         "reward": [float(frame.reward) for frame in frames],
         "similarity": [float(frame.similarity) for frame in frames],
     }
-    return [
-        Drawing(*size, _chart(name, steps, values, size), name)
-        for name, values in curves.items()
-    ]
+    width, height = size
+    chart = lambda name, values: line_chart(
+        {name: (steps, np.asarray(values))}, x_label="step", width=width, height=height
+    )
+    return [Drawing(*size, chart(n, values), n) for n, values in curves.items()]
 
 
 def check_frames(frames: Sequence[EpisodeFrame]) -> None:
     """Refuse an episode without frames."""
     if not frames:
         raise ValueError("frames is empty: an episode has at least its first grid")
-
-
-def _result(frames: Sequence[EpisodeFrame]) -> str:
-    total = sum(float(frame.reward) for frame in frames)
-    return (
-        f"{len(frames) - 1} steps · total reward {total:+.3f} · "
-        f"final similarity {float(frames[-1].similarity):.3f}"
-    )
-
-
-def _chart(
-    name: str, steps: np.ndarray, values: Sequence[float], size: tuple[float, float]
-) -> str:
-    width, height = size
-    series = {name: (steps, np.asarray(values))}
-    return line_chart(series, x_label="step", width=width, height=height)
-
-
-def _tile(frame: EpisodeFrame, scheme: str) -> Drawing:
-    cells = read_cells(frame.grid)
-    side = fit_side(cells, KEY_FRAME, KEY_FRAME)
-    return grid_tile(cells, side, NEUTRAL, scheme, selection=frame.selection)
-
-
-def _moment(index: int, frame: EpisodeFrame) -> str:
-    if frame.operation is None:
-        return "start" if index == 0 else f"{index}"
-    return f"{index}: {get_operation_name(int(frame.operation))}"
 
 
 def _rows(tiles: Sequence[Drawing]) -> list[list[Drawing]]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from numpy.typing import ArrayLike
 
 from jaxarc.draw.cells import PADDING, Cells, GridLike, cell_color, read_cells
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.report.axes import document, label, pixel, text_width
 
 UNIT = 40.0  # pixels per unit of the documented sizes
@@ -111,21 +111,14 @@ def save_drawing(drawing: Drawing, filename: str | os.PathLike[str]) -> Path:
         raise ValueError(f"{path.name!r} ends in {kind!r}: use .svg, .png or .pdf")
     content = drawing.as_svg("#ffffff").encode()
     if kind != ".svg":
-        content = _convert(content, kind.removeprefix("."))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
-
-
-def _convert(svg: bytes, kind: str) -> bytes:
-    try:
-        cairosvg = importlib.import_module("cairosvg")
-    except ImportError as error:
-        raise ImportError(
-            f"{kind} files need cairosvg: pip install cairosvg, or save as .svg"
-        ) from error
-    return getattr(cairosvg, f"svg2{kind}")(bytestring=svg)
+        try:
+            cairosvg = importlib.import_module("cairosvg")
+        except ImportError as error:
+            raise ImportError(
+                f"{kind[1:]} files need cairosvg: pip install cairosvg, or save as .svg"
+            ) from error
+        content = getattr(cairosvg, f"svg2{kind[1:]}")(bytestring=content)
+    return write_file(path, content)
 
 
 def grid_tile(

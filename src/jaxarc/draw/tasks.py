@@ -3,24 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from jaxarc.draw.cells import Cells, GridLike, read_cells
-from jaxarc.draw.svg import (
-    FRAME,
-    INPUT,
-    LINE_HEIGHT,
-    OUTPUT,
-    UNIT,
-    Drawing,
-    arrow,
-    beside,
-    captioned,
-    centered,
-    empty_tile,
-    grid_tile,
-    padded,
-    stacked,
-    words,
-)
+from jaxarc.draw import svg
+from jaxarc.draw.cells import Cells, read_cells
+from jaxarc.draw.svg import Drawing
 
 GAP = 16.0
 MARGIN = 16.0
@@ -46,15 +31,15 @@ def task_pairs(task: Any, tests: bool = True, answers: bool = True) -> list[Name
         pairs += [task.get_test_pair(i) for i in range(test)]
         grids = [(pair.input_grid, pair.output_grid) for pair in pairs]
         found = {"Train": grids[:train], "Test": grids[train:]}
-    return [
-        NamedPair(
-            f"{part} {number}",
-            read_cells(given),
-            _known(wanted) if answers or part == "Train" else None,
-        )
-        for part, pairs in found.items()
-        for number, (given, wanted) in enumerate(pairs, 1)
-    ]
+    named = []
+    for part, pairs in found.items():
+        for number, (given, wanted) in enumerate(pairs, 1):
+            shown = wanted if answers or part == "Train" else None
+            answer = None if shown is None else read_cells(shown)
+            # An answer that is all padding is not known.
+            known = answer if answer and answer.height else None
+            named.append(NamedPair(f"{part} {number}", read_cells(given), known))
+    return named
 
 
 def draw_task(
@@ -79,16 +64,16 @@ def draw_task(
         max(pair.given.height for pair in pairs),
         max(pair.wanted.height if pair.wanted else 0 for pair in pairs),
     ]
-    fixed = 3 * LINE_HEIGHT + ARROW + 40 + 4 * FRAME + 2 * MARGIN
-    room = width * UNIT - len(pairs) * (GAP + 2 * FRAME) - 2 * MARGIN
-    fit = min(room / max(across, 1), (height * UNIT - fixed) / max(sum(tallest), 1))
-    side = min(max(fit, SMALLEST_CELL), UNIT)
-    areas = [max(rows, 1) * side + 2 * FRAME for rows in tallest]
+    fixed = 3 * svg.LINE_HEIGHT + ARROW + 40 + 4 * svg.FRAME + 2 * MARGIN
+    room = width * svg.UNIT - len(pairs) * (GAP + 2 * svg.FRAME) - 2 * MARGIN
+    fit = min(room / max(across, 1), (height * svg.UNIT - fixed) / max(sum(tallest), 1))
+    side = min(max(fit, SMALLEST_CELL), svg.UNIT)
+    areas = [max(rows, 1) * side + 2 * svg.FRAME for rows in tallest]
     columns = [_column(pair, side, areas, scheme) for pair in pairs]
     train = sum(pair.name.startswith("Train") for pair in pairs)
-    whole = beside(_divided(columns, train), GAP)
-    parts = [words(label, bold=True), whole] if label else [whole]
-    return padded(stacked(parts, 8.0, label or "Task"), MARGIN)
+    whole = svg.beside(_divided(columns, train), GAP)
+    parts = [svg.words(label, bold=True), whole] if label else [whole]
+    return svg.padded(svg.stacked(parts, 8.0, label or "Task"), MARGIN)
 
 
 def _column(
@@ -98,18 +83,18 @@ def _column(
     scheme: str,
 ) -> Drawing:
     name, given, wanted = pair
-    above = centered(grid_tile(given, side, INPUT, scheme), 0.0, areas[0])
-    answer = empty_tile("?", OUTPUT)
+    above = svg.centered(svg.grid_tile(given, side, svg.INPUT, scheme), 0.0, areas[0])
+    answer = svg.empty_tile("?", svg.OUTPUT)
     if wanted is not None:
-        answer = grid_tile(wanted, side, OUTPUT, scheme)
-    below = centered(answer, 0.0, areas[1])
+        answer = svg.grid_tile(wanted, side, svg.OUTPUT, scheme)
+    below = svg.centered(answer, 0.0, areas[1])
     parts = [
-        words(name, bold=True),
-        captioned(above, given.size),
-        arrow(90),
-        captioned(below, wanted.size if wanted else "unknown"),
+        svg.words(name, bold=True),
+        svg.captioned(above, given.size),
+        svg.arrow(90),
+        svg.captioned(below, wanted.size if wanted else "unknown"),
     ]
-    return stacked(parts, 6.0, name)
+    return svg.stacked(parts, 6.0, name)
 
 
 def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
@@ -122,8 +107,3 @@ def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
         'stroke-width="2" stroke-dasharray="6 5"/>'
     )
     return [*columns[:train], Drawing(2.0, height, line), *columns[train:]]
-
-
-def _known(grid: GridLike | None) -> Cells | None:
-    cells = None if grid is None else read_cells(grid)
-    return cells if cells and cells.height else None

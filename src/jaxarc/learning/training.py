@@ -21,7 +21,7 @@ from jaxarc.wrappers import (
     ContextualObservationWrapper,
     InputGridObservationWrapper,
 )
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.checkpoint import CheckpointManager
 from jaxrig.compile_guard import compile_once
 from jaxrig.learn import JsonLines, PPOConfig, PPOState, ppo_init, ppo_update, train
@@ -80,7 +80,12 @@ class Agent:
 
 def make_agent(config: AgentConfig, bare: Environment | None = None) -> Agent:
     """Make the network; tasks are those of the configuration, unless given."""
-    env = _seen(config, bare or _environment(config))
+    env: Any = bare or _environment(config)
+    if config.answer:
+        env = AnswerObservationWrapper(env)
+    if config.context_pairs:
+        env = InputGridObservationWrapper(env)
+        env = ContextualObservationWrapper(env, config.context_pairs)
     space = env.observation_space()
     channels = space.shape[2] if len(space.shape) == 3 else 1
     keys = jax.random.split(jax.random.key(config.seed))
@@ -142,16 +147,6 @@ def _environment(config: AgentConfig) -> Any:
     )
 
 
-def _seen(config: AgentConfig, env: Any) -> Any:
-    """Add the channels the agent sees."""
-    if config.answer:
-        env = AnswerObservationWrapper(env)
-    if config.context_pairs:
-        env = InputGridObservationWrapper(env)
-        env = ContextualObservationWrapper(env, config.context_pairs)
-    return env
-
-
 def save_config(folder: Path | str, config: AgentConfig) -> None:
     """Write a run's configuration; a folder that holds another one is refused."""
     path = Path(folder) / CONFIG_FILE
@@ -160,9 +155,7 @@ def save_config(folder: Path | str, config: AgentConfig) -> None:
             f"{folder} contains a run with a different configuration ({path}): use "
             "another folder, or the same values"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write((json.dumps(dataclasses.asdict(config), indent=1) + "\n").encode())
+    write_file(path, json.dumps(dataclasses.asdict(config), indent=1) + "\n")
 
 
 def load_config(folder: Path | str) -> AgentConfig:
@@ -200,14 +193,13 @@ def read_metrics(folder: Path | str) -> list[dict[str, Any]]:
     """Read every record of a run's metrics, oldest first."""
     path = Path(folder) / "metrics.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
-    return [_record(path, number, line) for number, line in enumerate(lines, 1)]
-
-
-def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{path}, line {number} is not a metrics record ({error}): remove the "
-            "line, or continue training, which drops it"
-        ) from error
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            records.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"{path}, line {number} is not a metrics record ({error}): remove the "
+                "line, or continue training, which drops it"
+            ) from error
+    return records

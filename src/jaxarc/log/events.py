@@ -285,7 +285,11 @@ class FrameStore:
 
     def add(self, frame: EpisodeFrame) -> None:
         """Keep one more frame."""
-        self.manager.cache.put(str(self._count), _small(frame))
+        small = {
+            name: optimize_array_memory(x) if isinstance(x, np.ndarray) else x
+            for name, x in vars(frame).items()
+        }
+        self.manager.cache.put(str(self._count), small)
         self._count += 1
 
     def frames(self) -> tuple[list[EpisodeFrame], str]:
@@ -319,10 +323,3 @@ def frame_of_log(log: Any, named: bool = True) -> EpisodeFrame:
     return EpisodeFrame.of_grids(
         log["grid"], log["target"], log.get("selection"), *figures
     )
-
-
-def _small(frame: EpisodeFrame) -> dict[str, Any]:
-    return {
-        name: optimize_array_memory(value) if isinstance(value, np.ndarray) else value
-        for name, value in vars(frame).items()
-    }

@@ -73,8 +73,13 @@ class ExperimentLogger:
             self.handlers = _handlers(
                 self.config, self.detail, self.folder, console, settings, clock
             )
-        self._frames = FrameStore(self.config.visualization) if self._draws() else None
-        debug = self.config.visualization.debug
+        shown = self.config.visualization
+        pictures = any(isinstance(h, PictureHandler) for h in self.handlers)
+        stored = bool(self.handlers) and self.detail.policy == "research"
+        # Frames are kept only where a summary is drawn or all grids are stored.
+        draws = stored or (pictures and shown.episode_summaries)
+        self._frames = FrameStore(shown) if draws else None
+        debug = shown.debug
         self._monitored = debug is None or debug.performance_monitoring
         threaded = bool(self.handlers) and debug is not None and debug.async_logging
         self._pool = ThreadPoolExecutor(1, "jaxarc-log") if threaded else None
@@ -162,13 +167,6 @@ class ExperimentLogger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _draws(self) -> bool:
-        """Return whether some handler needs the frames of an episode."""
-        pictures = any(isinstance(h, PictureHandler) for h in self.handlers)
-        if pictures and self.config.visualization.episode_summaries:
-            return True
-        return bool(self.handlers) and self.detail.policy == "research"
 
     def _tell(self, what: str, *values: Any) -> None:
         for handler in self.handlers:

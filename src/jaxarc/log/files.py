@@ -16,7 +16,7 @@ from jaxarc.draw.cells import detect_changed_cells
 from jaxarc.draw.episodes import EpisodeFrame
 from jaxarc.log.events import Handler, Log, list_figures
 from jaxarc.ops.operations import get_operation_name
-from jaxrig.atomic import atomic_write, remove_path
+from jaxrig.atomic import remove_path, write_file
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 TIMESTAMP = "%Y%m%d_%H%M%S"
@@ -120,7 +120,9 @@ class FileHandler(Handler):
         content = dict(summary)
         if self._policy == "research":
             content["grids"] = [frame.grid.tolist() for frame in frames]
-        _save(self._folder.episode_file(summary["episode_num"]), content)
+        write_file(
+            self._folder.episode_file(summary["episode_num"]), as_json(content) + "\n"
+        )
 
     def batch(self, number: int, figures: Mapping[str, float]) -> None:
         """Write a line of `batch_metrics.jsonl`."""
@@ -131,7 +133,8 @@ class FileHandler(Handler):
     def evaluation(self, summary: Log) -> None:
         """Write `evaluation_summary.json`."""
         if self._takes("INFO"):
-            _save(self._folder.logs / "evaluation_summary.json", summary)
+            path = self._folder.logs / "evaluation_summary.json"
+            write_file(path, as_json(summary) + "\n")
 
     def warning(self, text: str) -> None:
         """Write a line that says what is missing."""
@@ -195,9 +198,3 @@ def _plain(value: Any) -> Any:
 def _append(path: Path, line: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(line + "\n")
-
-
-def _save(path: Path, content: Any) -> None:
-    text = as_json(content)
-    with atomic_write(path) as file:
-        file.write((text + "\n").encode())

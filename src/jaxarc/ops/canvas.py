@@ -165,25 +165,16 @@ def carry_rows(
     around = jnp.where(index < 0, size - 1, jnp.where(index >= size, 0, index))
     index = jnp.where(wraps, around, index)
     inside = (index >= 0) & (index < rows)
-    # A gather of whole rows is fast on a CPU; an accelerator would not fuse it.
-    found = jax.lax.platform_dependent(
-        layers, index, cpu=_take_rows, default=_take_each
-    )
+
+    def take_each(layers: Array, index: Array) -> Array:
+        everywhere = jnp.broadcast_to(index[None], (layers.shape[0], height))
+        return jnp.take_along_axis(layers, everywhere, axis=-1, mode="clip")
+
+    # A gather of whole rows is fast on a CPU; an accelerator would not fuse it, as it
+    # does the same gather with an index for every word.
+    take_rows = lambda layers, index: jnp.take(layers, index, axis=-1, mode="clip")
+    found = jax.lax.platform_dependent(layers, index, cpu=take_rows, default=take_each)
     return jnp.where(inside[None], found, bits.words(0, layers.dtype))
-
-
-def _take_rows(
-    layers: UInt[Array, "layers rows"], index: Int[Array, " h"]
-) -> UInt[Array, "layers h"]:
-    return jnp.take(layers, index, axis=-1, mode="clip")
-
-
-def _take_each(
-    layers: UInt[Array, "layers rows"], index: Int[Array, " h"]
-) -> UInt[Array, "layers h"]:
-    """Take the same by an index per word, which an accelerator can fuse."""
-    everywhere = jnp.broadcast_to(index[None], (layers.shape[0], index.shape[0]))
-    return jnp.take_along_axis(layers, everywhere, axis=-1, mode="clip")
 
 
 class EffectRow(eqx.Module):
@@ -266,7 +257,10 @@ def apply_effect(
     planes = bits.write(canvas.planes, painted, color)
     landed, cells = _carried(effect, canvas, selection, area)
     planes = bits.write(planes, cells & active, landed)
-    size = _resized(effect, canvas.size, raw, given[1])
+    # Resize takes the far corner as it was given, which may lie beyond the old size.
+    corner = jnp.stack([raw.bottom + 1, raw.right + 1])
+    size = jnp.where(effect.resizes & ~raw.empty, corner, canvas.size)
+    size = jnp.where(effect.restores, given[1], size)
     planes = jnp.where(effect.restores, given[0], planes)
     kept = bits.active_rows(size, planes.shape[-1], planes.dtype)
     clipboard = _copied(effect, canvas, selection)
@@ -334,18 +328,6 @@ def _layers(
     layers = jnp.concatenate([colors, padded((area.rows & colored)[None])])
     copied = padded(canvas.clipboard)
     return jnp.where(effect.source == Source.CLIPBOARD, copied, layers)
-
-
-def _resized(
-    effect: EffectRow,
-    size: Int[Array, " two"],
-    raw: Selection,
-    given: Int[Array, " two"],
-) -> Int[Array, " two"]:
-    """Return the size after the effect: the raw far corner, or the input's."""
-    corner = jnp.stack([raw.bottom + 1, raw.right + 1])
-    size = jnp.where(effect.resizes & ~raw.empty, corner, size)
-    return jnp.where(effect.restores, given, size)
 
 
 def _copied(

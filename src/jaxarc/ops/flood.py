@@ -168,9 +168,11 @@ def _go_rounds(
 
     def round_of(carry):
         before, _ = carry
-        reached = [
-            _fill_run(*row, reverse) for row in zip(passable, before, strict=True)
-        ]
+        reached = []
+        for free, seen in zip(passable, before, strict=True):
+            # Upwards by a carry; downwards the same on the reversed words.
+            up = _fill_upwards(free, seen)
+            reached.append(reverse(_fill_upwards(reverse(free), reverse(up))))
         for row in rows[1:]:
             reached[row] = reached[row] | (passable[row] & reached[row - 1])
         for row in reversed(rows[:-1]):
@@ -184,12 +186,6 @@ def _go_rounds(
     )
     for row in rows:
         reached_ref[:, row] = reached[row].astype(reached_ref.dtype)
-
-
-def _fill_run(passable: Array, reached: Array, reverse: Callable) -> Array:
-    """Fill runs of open cells that hold a reached one: upwards, then reversed."""
-    reached = _fill_upwards(passable, reached)
-    return reverse(_fill_upwards(reverse(passable), reverse(reached)))
 
 
 def _fill_upwards(passable: Array, reached: Array) -> Array:

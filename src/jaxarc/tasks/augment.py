@@ -79,8 +79,11 @@ def transform_planes(
         planes = jnp.where(turned, bits.transpose(planes), planes)
         size = jnp.where(turned, size[::-1], size)
     planes = jnp.where(flipped, _exchange_rows(planes, size), planes)
-    planes = jnp.where(mirrored, _exchange_columns(planes, size), planes)
-    return planes, size
+    # The leftmost column last: the reversed word, brought back to bit 0. An empty grid
+    # would shift by the whole word, which XLA leaves undefined.
+    length = jnp.iinfo(planes.dtype).bits
+    shift = bits.words(jnp.minimum(length - size[1], length - 1), planes.dtype)
+    return jnp.where(mirrored, bits.reverse(planes) >> shift, planes), size
 
 
 def random_augmentation(
@@ -159,13 +162,3 @@ def _exchange_rows(
     source = size[0] - 1 - row
     taken = jnp.take(planes, jnp.maximum(source, 0), axis=-1)
     return jnp.where((source >= 0)[None], taken, bits.words(0, planes.dtype))
-
-
-def _exchange_columns(
-    planes: UInt[Array, "planes h"], size: Int[Array, " two"]
-) -> UInt[Array, "planes h"]:
-    """Put the leftmost column last: the reversed word, brought back to bit 0."""
-    length = jnp.iinfo(planes.dtype).bits
-    # An empty grid would shift by the whole word, which XLA leaves undefined.
-    shift = jnp.minimum(length - size[1], length - 1)
-    return bits.reverse(planes) >> bits.words(shift, planes.dtype)

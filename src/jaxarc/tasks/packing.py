@@ -219,18 +219,6 @@ def task_contents(tasks: PackedTasks) -> list[str]:
     return contents
 
 
-def join_tasks(parts: Iterable[PackedTasks]) -> PackedTasks:
-    """Concatenate sets of tasks, keeping all."""
-    parts = list(parts)
-    if len(parts) == 1:
-        return parts[0]
-    arrays = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("counts", "planes", "sizes", "colors")
-    }
-    return PackedTasks(ids=tuple(i for part in parts for i in part.ids), **arrays)
-
-
 def combine_tasks(
     parts: Iterable[PackedTasks], without: Iterable[PackedTasks] = ()
 ) -> PackedTasks:
@@ -249,7 +237,12 @@ def combine_tasks(
     seen: set[str] = set()
     for part in without:
         seen.update(part.ids, task_contents(part))
-    whole = join_tasks(parts)
+    parts = list(parts)
+    arrays = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("counts", "planes", "sizes", "colors")
+    }
+    whole = PackedTasks(ids=tuple(i for part in parts for i in part.ids), **arrays)
     kept = []
     for row, names in enumerate(zip(whole.ids, task_contents(whole), strict=True)):
         if seen.isdisjoint(names):

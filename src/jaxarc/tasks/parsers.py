@@ -10,30 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from jaxarc.config.groups import DatasetConfig
+from jaxarc.tasks import packing, sources
 from jaxarc.tasks.identity import register_task, registered_id
-from jaxarc.tasks.packing import (
-    PackedTasks,
-    find_misfits,
-    pack_tasks,
-    select_tasks,
-    stack_tasks,
-    unpack_task,
-    unstacked_task,
-)
-from jaxarc.tasks.sources import (
-    BOTH,
-    DATASETS,
-    MINI_SIDE,
-    FolderSource,
-    ParsedDataset,
-    arc_folder_source,
-    concept_folder_source,
-    dataset_kind,
-    embedded_source,
-    load_embedded,
-    load_source,
-    mini_folder_source,
-)
 from jaxarc.tasks.task_json import RawTask, parse_task
 from jaxrig.settings import nearest
 
@@ -60,10 +38,10 @@ class TaskParser(ABC):
 
     def __init__(self, config: DatasetConfig):
         self.config = config.checked()
-        self._load: Callable[[], ParsedDataset]
+        self._load: Callable[[], sources.ParsedDataset]
         if config.dataset_path:
             folder = Path(config.dataset_path).expanduser().absolute()
-            self._load = partial(load_source, self._find(folder))
+            self._load = partial(sources.load_source, self._find(folder))
         else:
             self._load = self._embedded()
 
@@ -73,10 +51,10 @@ class TaskParser(ABC):
         return cls(DatasetConfig.from_hydra(cfg))
 
     @abstractmethod
-    def _find(self, folder: Path) -> FolderSource:
+    def _find(self, folder: Path) -> sources.FolderSource:
         """Return the files of this data set below a folder."""
 
-    def _embedded(self) -> Callable[[], ParsedDataset]:
+    def _embedded(self) -> Callable[[], sources.ParsedDataset]:
         """Return how to load what comes with the package."""
         raise RuntimeError(
             f"{self.title} is not included in the package: give its folder as "
@@ -84,12 +62,12 @@ class TaskParser(ABC):
             f"`jaxrig arc download {self.title.lower()}`"
         )
 
-    def _left_out(self, tasks: PackedTasks) -> dict[int, str]:
+    def _left_out(self, tasks: packing.PackedTasks) -> dict[int, str]:
         """Return sound tasks that are not of this data set, by row, and why."""
         return {}
 
     @cached_property
-    def tasks(self) -> PackedTasks:
+    def tasks(self) -> packing.PackedTasks:
         """The sound tasks, sorted by id, packed on the host."""
         parsed = self._load()
         for problem in parsed.problems:
@@ -103,7 +81,7 @@ class TaskParser(ABC):
             raise RuntimeError(
                 f"{self.title}: no usable task is left, the first reason: {reasons[0]}"
             )
-        tasks = select_tasks(parsed.tasks, kept) if left_out else parsed.tasks
+        tasks = packing.select_tasks(parsed.tasks, kept) if left_out else parsed.tasks
         for task_id in tasks.ids:
             register_task(task_id)
         return tasks
@@ -114,7 +92,7 @@ class TaskParser(ABC):
 
     @cached_property
     def _misfits(self) -> dict[int, str]:
-        misfits = find_misfits(self.tasks, self.config)
+        misfits = packing.find_misfits(self.tasks, self.config)
         if misfits:
             logger.warning(
                 "%s: %d of %d tasks do not fit the configured sizes; the first: %s",
@@ -135,12 +113,6 @@ class TaskParser(ABC):
             )
         return row
 
-    def _fitting_row(self, task_id: str) -> int:
-        row = self._row(task_id)
-        if row in self._misfits:
-            raise ValueError(self._misfits[row])
-        return row
-
     def get_available_task_ids(self) -> list[str]:
         """Return the ids of all sound tasks, sorted."""
         return list(self.tasks.ids)
@@ -152,13 +124,15 @@ class TaskParser(ABC):
 
     def get_task_by_id(self, task_id: str) -> "JaxArcTask":
         """Return one task; ValueError if there is none, or it does not fit."""
-        row = self._fitting_row(task_id)
+        row = self._row(task_id)
+        if row in self._misfits:
+            raise ValueError(self._misfits[row])
         index = self.get_task_index_for_id(task_id)
-        return unstacked_task(self.tasks, row, self.config, index)
+        return packing.unstacked_task(self.tasks, row, self.config, index)
 
     def get_raw_task(self, task_id: str) -> RawTask:
         """Return the grids of one task on the host, of any size."""
-        return unpack_task(self.tasks, self._row(task_id))
+        return packing.unpack_task(self.tasks, self._row(task_id))
 
     def get_random_task(self, key: "PRNGKeyArray") -> "JaxArcTask":
         """Return one of the fitting tasks, all equally likely."""
@@ -185,7 +159,9 @@ class TaskParser(ABC):
                 f"{misfits[0]} (get_fitting_task_ids() lists those that fit)"
             )
         indices = [self.get_task_index_for_id(task_id) for task_id in ids]
-        return stack_tasks(select_tasks(self.tasks, rows), self.config, indices)
+        return packing.stack_tasks(
+            packing.select_tasks(self.tasks, rows), self.config, indices
+        )
 
     def get_task_index_for_id(self, task_id: str) -> int:
         """Return the process-wide number of one of the tasks."""
@@ -212,9 +188,9 @@ class TaskParser(ABC):
 
         With an id the task gets a process-wide number, without one it is -1.
         """
-        tasks = pack_tasks([parse_task(raw, task_id or "task")])
+        tasks = packing.pack_tasks([parse_task(raw, task_id or "task")])
         index = -1 if task_id is None else register_task(task_id)
-        return unstacked_task(tasks, 0, self.config, index)
+        return packing.unstacked_task(tasks, 0, self.config, index)
 
     def get_max_dimensions(self) -> tuple[int, int, int, int]:
         """Return padded height and width, demonstration slots and test slots."""
@@ -232,20 +208,22 @@ class ArcAgiParser(TaskParser):
 
     title = "ARC-AGI"
 
-    def _find(self, folder: Path) -> FolderSource:
-        return arc_folder_source(folder, self.config.task_split)
+    def _find(self, folder: Path) -> sources.FolderSource:
+        return sources.arc_folder_source(folder, self.config.task_split)
 
-    def _embedded(self) -> Callable[[], ParsedDataset]:
-        kind = dataset_kind(self.config.dataset_name)
+    def _embedded(self) -> Callable[[], sources.ParsedDataset]:
+        kind = sources.dataset_kind(self.config.dataset_name)
         if not kind.startswith("AGI"):
             raise ValueError(
                 f"dataset_name is {self.config.dataset_name!r} and dataset_path is "
                 "empty: only arc-agi-1 and arc-agi-2 are embedded, give the folder of "
                 "the others as dataset_path (--path on the command line)"
             )
-        for one in ("AGI1", "AGI2") if kind == BOTH else (kind,):
-            embedded_source(one, self.config.task_split)  # or say what is missing
-        return partial(load_embedded, kind, self.config.task_split)
+        for one in ("AGI1", "AGI2") if kind == sources.BOTH else (kind,):
+            sources.embedded_source(
+                one, self.config.task_split
+            )  # or say what is missing
+        return partial(sources.load_embedded, kind, self.config.task_split)
 
 
 class MiniArcParser(TaskParser):
@@ -256,20 +234,21 @@ class MiniArcParser(TaskParser):
     def __init__(self, config: DatasetConfig):
         super().__init__(config)
         sides = (config.max_grid_height, config.max_grid_width)
-        if max(sides) > MINI_SIDE:
+        if max(sides) > sources.MINI_SIDE:
             logger.warning(
                 "MiniARC grids are at most %d x %d, padding to %d x %d wastes memory",
-                *(MINI_SIDE, MINI_SIDE, *sides),
+                *(sources.MINI_SIDE, sources.MINI_SIDE, *sides),
             )
 
-    def _find(self, folder: Path) -> FolderSource:
-        return mini_folder_source(folder)
+    def _find(self, folder: Path) -> sources.FolderSource:
+        return sources.mini_folder_source(folder)
 
-    def _left_out(self, tasks: PackedTasks) -> dict[int, str]:
-        larger = (tasks.sizes > MINI_SIDE).any(axis=1)
+    def _left_out(self, tasks: packing.PackedTasks) -> dict[int, str]:
+        larger = (tasks.sizes > sources.MINI_SIDE).any(axis=1)
+        most = f"{sources.MINI_SIDE} x {sources.MINI_SIDE}"
         return {
             row: f"task {tasks.ids[row]!r} with a grid of {height} x {width}: those of "
-            f"MiniARC are at most {MINI_SIDE} x {MINI_SIDE}, read it as ARC-AGI"
+            f"MiniARC are at most {most}, read it as ARC-AGI"
             for row, (height, width) in zip(
                 tasks.owners[larger].tolist(), tasks.sizes[larger].tolist(), strict=True
             )
@@ -281,8 +260,8 @@ class ConceptArcParser(TaskParser):
 
     title = "ConceptARC"
 
-    def _find(self, folder: Path) -> FolderSource:
-        return concept_folder_source(folder)
+    def _find(self, folder: Path) -> sources.FolderSource:
+        return sources.concept_folder_source(folder)
 
     def get_concept_groups(self) -> list[str]:
         """Return the concepts, sorted."""
@@ -303,7 +282,7 @@ def _concept(task_id: str) -> str:
 
 def create_parser(config: DatasetConfig) -> TaskParser:
     """Return the parser of the data set that `config.dataset_name` means."""
-    kind = dataset_kind(config.dataset_name)
+    kind = sources.dataset_kind(config.dataset_name)
     parsers = {"Mini": MiniArcParser, "Concept": ConceptArcParser}
     return parsers.get(kind, ArcAgiParser)(config)
 
@@ -316,12 +295,12 @@ def open_dataset(
     >>> open_dataset("arc-agi-1", split="train").get_max_dimensions()
     (30, 30, 10, 3)
     """
-    kind = dataset_kind(dataset)
+    kind = sources.dataset_kind(dataset)
     config = DatasetConfig(
         dataset_name=kind,
         dataset_path=os.fspath(path),
         task_split=split,
-        **DATASETS[kind].sizes,
+        **sources.DATASETS[kind].sizes,
     )
     parser = create_parser(config)
     demonstrations, tests = parser.tasks.counts.max(axis=0).tolist()

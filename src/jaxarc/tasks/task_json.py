@@ -67,8 +67,11 @@ def parse_task(raw: Any, task_id: str, where: str | None = None) -> RawTask:
         (_grid(pair, "input", at), _grid(pair, "output", at))
         for pair, at in _pairs(raw, "train", where)
     )
+    answer = lambda pair, at: (
+        None if pair.get("output") is None else _grid(pair, "output", at)
+    )
     test = tuple(
-        (_grid(pair, "input", at), _answer(pair, at))
+        (_grid(pair, "input", at), answer(pair, at))
         for pair, at in _pairs(raw, "test", where)
     )
     return RawTask(task_id, train, test)
@@ -92,10 +95,6 @@ def _pairs(
                 "'output', correct it or remove it"
             )
         yield pair, at
-
-
-def _answer(pair: dict[str, Any], at: str) -> GridArray | None:
-    return None if pair.get("output") is None else _grid(pair, "output", at)
 
 
 def _grid(pair: dict[str, Any], side: str, at: str) -> GridArray:

@@ -14,17 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.checks import (
-    ACTION_RULE,
-    STATE_RULE,
-    action_in_range,
-    check_action_kind,
-    check_mask_shape,
-    is_traced,
-    out_of_range,
-    ranges,
-    state_in_range,
-)
+from jaxarc.envs import checks
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.state import ArcEnvState
 from jaxrig.checks import CheckError, ErrorMode, check
@@ -43,15 +33,15 @@ class JAXErrorHandler:
     @staticmethod
     def validate_action(action: T, config: JaxArcConfig) -> T:
         """Return the action if operation and coordinates are in range."""
-        check_action_kind(action)
-        check_mask_shape(action, config)
+        checks.check_action_kind(action)
+        checks.check_mask_shape(action, config)
         return _checked(action, config, "")
 
     @staticmethod
     def validate_batch_actions(actions: T, config: JaxArcConfig, batch_size: int) -> T:
         """Return the actions if there are `batch_size` and each is in range."""
-        check_action_kind(actions)
-        check_mask_shape(actions, config)
+        checks.check_action_kind(actions)
+        checks.check_mask_shape(actions, config)
         shape = jnp.shape(jax.tree.leaves(actions)[0])
         if shape != (batch_size,):
             raise ValueError(
@@ -66,10 +56,12 @@ class JAXErrorHandler:
 
         Grids and masks agree by construction: they are views of one packed array.
         """
-        fine = state_in_range(state.episode)
-        if not is_traced(fine) and current_mode() == "raise" and not fine.all():
-            raise CheckError(STATE_RULE)
-        return ArcEnvState(state.tasks, _rowwise(state.episode, fine, STATE_RULE))
+        fine = checks.state_in_range(state.episode)
+        if not checks.is_traced(fine) and current_mode() == "raise" and not fine.all():
+            raise CheckError(checks.STATE_RULE)
+        return ArcEnvState(
+            state.tasks, _rowwise(state.episode, fine, checks.STATE_RULE)
+        )
 
     @staticmethod
     def validate_grid_operation(
@@ -87,7 +79,7 @@ class JAXErrorHandler:
         number = jnp.asarray(operation)
         fine = (number >= 0) & (number < NUM_OPERATIONS)
         rule = f"operation must be 0 to {NUM_OPERATIONS - 1}"
-        if not is_traced(fine) and current_mode() == "raise" and not fine.all():
+        if not checks.is_traced(fine) and current_mode() == "raise" and not fine.all():
             raise CheckError(f"{rule}, not {operation}")
         episode = check(state.episode, fine, rule)
         return ArcEnvState(state.tasks, episode)
@@ -131,13 +123,15 @@ class JAXErrorHandler:
 
 def _checked(action: T, config: JaxArcConfig, where: str) -> T:
     """Check; on the host the message names value and rows, else the rule."""
-    numbers = ranges(action, config)
-    if current_mode() == "raise" and not is_traced([n for _, n, _ in numbers]):
-        problem = out_of_range(numbers)
+    numbers = checks.ranges(action, config)
+    if current_mode() == "raise" and not checks.is_traced([n for _, n, _ in numbers]):
+        problem = checks.out_of_range(numbers)
         if problem is not None:
             raise CheckError(where + problem)
         return action
-    return _rowwise(action, action_in_range(action, config), where + ACTION_RULE)
+    return _rowwise(
+        action, checks.action_in_range(action, config), where + checks.ACTION_RULE
+    )
 
 
 def _rowwise(tree: T, fine: Any, message: str) -> T:

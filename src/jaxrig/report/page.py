@@ -7,7 +7,7 @@ from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path
 
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
 from jaxrig.report.parts import Part
 from jaxrig.report.text import escape, inline
 
@@ -109,12 +109,7 @@ class Report:
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, whole or not at all; missing folders are created."""
-        page = self.html().encode()
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(page)
-        return path
+        return write_file(path, self.html())
 
 
 def _resource(name: str) -> str:

@@ -47,7 +47,9 @@ def linear_ticks(
 ) -> tuple[float, ...]:
     """Return ticks at 1, 2 or 5 times a power of ten that enclose the range."""
     low, high = _widen(float(low), float(high))
-    step = _round_step(high / count - low / count)
+    rough = high / count - low / count
+    base = 10.0 ** math.floor(math.log10(rough))
+    step = base * next(m for m, limit in STEPS if rough < limit * base)
     if whole:
         step = max(step, 1.0)
     first, last = math.floor(low / step), math.ceil(high / step)
@@ -71,11 +73,6 @@ def _widen(low: float, high: float) -> tuple[float, float]:
         return low, high
     pad = size / 10 if size > TINIEST else 0.5
     return low - pad, high + pad
-
-
-def _round_step(rough: float) -> float:
-    base = 10.0 ** math.floor(math.log10(rough))
-    return base * next(m for m, limit in STEPS if rough < limit * base)
 
 
 def _snap(index: int, step: float) -> float:

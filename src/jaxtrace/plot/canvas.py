@@ -9,15 +9,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from jaxrig.report import Axis, Part, Points, Section, Text, png_from_array
 from jaxrig.report.players import SPECTRUM
 from jaxtrace.paths import joined_steps, life_starts
-from jaxtrace.plot.inputs import (
-    Paths,
-    axes_of,
-    axis_limits,
-    axis_names,
-    choose,
-    path_limits,
-    read_paths,
-)
+from jaxtrace.plot import inputs
 from jaxtrace.types import check_choice
 
 MAX_PARTICLES, MAX_FRAMES = 300, 150  # about 240 kB of page
@@ -57,16 +49,18 @@ def particle_canvas(
         max_particles, max_frames: at most so many, spread evenly.
         trail: how many of the frames shown a trail reaches back.
     """
-    axes, paths = axes_of(plane), read_paths(positions_over_time, times)
+    axes, paths = inputs.axes_of(plane), inputs.read_paths(positions_over_time, times)
     if not paths.N:
         raise ValueError("the paths have no particle: a canvas needs at least one")
-    asked = zip(axis_limits(bounds, axes), path_limits(paths, axes), strict=True)
+    asked = zip(
+        inputs.axis_limits(bounds, axes), inputs.path_limits(paths, axes), strict=True
+    )
     ends = [given or _round_out(*found) for given, found in asked]
     across, up = (
-        Axis(n, *pair) for n, pair in zip(axis_names(axes), ends, strict=True)
+        Axis(n, *pair) for n, pair in zip(inputs.axis_names(axes), ends, strict=True)
     )
-    particles = choose(paths.N, max_points=max_particles)
-    frames = choose(paths.T, max_points=max_frames)
+    particles = inputs.choose(paths.N, max_points=max_particles)
+    frames = inputs.choose(paths.T, max_points=max_frames)
     places = [paths.at(frame, particles)[:, list(axes)] for frame in frames.tolist()]
     return Points(
         np.stack(places),
@@ -101,7 +95,7 @@ def trajectory_section(
     part = particle_canvas(
         positions_over_time, plane=plane, color=color, alt=title, **options
     )
-    paths = read_paths(positions_over_time, options.get("times"))
+    paths = inputs.read_paths(positions_over_time, options.get("times"))
     parts: list[Part] = [Text(text)] if text else []
     parts += [Text(_describe(part, paths, plane, color)), part]
     return Section(title, *parts)
@@ -149,7 +143,7 @@ def _round_out(low: float, high: float) -> tuple[float, float]:
 
 
 def _starts(
-    paths: Paths, particles: Slots, frames: Shown
+    paths: inputs.Paths, particles: Slots, frames: Shown
 ) -> Bool[np.ndarray, "frames particles"]:
     """Return True where a line from the frame shown before would lead over a jump."""
     joined = joined_steps(paths, particles)
@@ -160,7 +154,7 @@ def _starts(
 
 
 def _shades(
-    paths: Paths,
+    paths: inputs.Paths,
     particles: Slots,
     frames: Shown,
     axis: int,
@@ -193,7 +187,7 @@ def _background(background: Any) -> Any:
     return shade_map(values)
 
 
-def _describe(part: Points, paths: Paths, plane: str, color: str) -> str:
+def _describe(part: Points, paths: inputs.Paths, plane: str, color: str) -> str:
     frames, particles = paths.alive.shape
     shown, count, _ = part.positions.shape
     some = lambda few, all: f"{few:,}" if few == all else f"{few:,} of {all:,}"

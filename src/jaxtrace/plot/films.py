@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from jaxrig.atomic import atomic_write
+from jaxrig.atomic import write_file
+from jaxtrace.plot import inputs
 from jaxtrace.plot.figures import load_package, open_axes, save_figure
-from jaxtrace.plot.inputs import (
-    axis_names,
-    choose,
-    choose_frames,
-    path_limits,
-    read_paths,
-    view_axes,
-)
 from jaxtrace.plot.pictures import label_axes
 
 MARKER = "tab:blue"
@@ -53,16 +46,16 @@ def render_frames(
     `plane` is "xy", "xz", "yz", or "xyz" for a view from `elev` and `azim`, in degrees.
     Each title ends with the time of its frame.
     """
-    axes = view_axes(plane)
-    paths = read_paths(positions_over_time, times)
-    chosen = choose(paths.N, every_kth, max_points)
+    axes = inputs.view_axes(plane)
+    paths = inputs.read_paths(positions_over_time, times)
+    chosen = inputs.choose(paths.N, every_kth, max_points)
     drawn = open_axes(None, figsize, False, len(axes), elev, azim)
     figure = drawn.figure
     style = {"alpha": alpha, "color": marker_color or MARKER}
     place = _make_dots(drawn, len(axes) == 2, s, style)
     figure.set_facecolor(bg_color)
     drawn.set_facecolor(bg_color)
-    label_axes(drawn, axes, path_limits(paths, axes), None, equal=True)
+    label_axes(drawn, axes, inputs.path_limits(paths, axes), None, equal=True)
 
     def move(frame: int) -> None:
         points = paths.at(frame, chosen)[:, list(axes)]
@@ -70,7 +63,7 @@ def render_frames(
         clock = paths.clock(frame)
         drawn.set_title(f"{title}, {clock}" if title else clock)
 
-    frames = choose_frames(paths.T, frame_stride)
+    frames = inputs.choose_frames(paths.T, frame_stride)
     digits = max(FEWEST_DIGITS, len(str(len(frames) - 1)))
     files = []
     move(0)
@@ -116,16 +109,16 @@ def encode_video_from_frames(
     `quality` of a video goes from 0 to 10; a picture of odd width or height gains one
     pixel. A GIF plays `loop` times, 0 being for ever.
     """
-    _check(files, fps)
+    if not len(files):
+        raise ValueError("files is empty: a film needs at least one picture")
+    if not fps > 0:
+        raise ValueError(f"fps is {fps}: give a positive number of frames per second")
     path = Path(out)
     if path.suffix.lower() == ".gif":
         imageio = load_package("imageio.v3", "Films")
         options = {"extension": ".gif", "duration": 1000 / fps, "loop": loop}
         content = imageio.imwrite("<bytes>", list(_read(files)), **options)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(content)
-        return path
+        return write_file(path, content)
     if path.suffix.lower() not in VIDEOS:
         raise ValueError(
             f"{path.name!r} is not a supported film: use {', '.join(VIDEOS)} or .gif"
@@ -151,13 +144,6 @@ def encode_video_from_frames(
         _feed(command, chain([first], pictures), Path(folder) / "said")
         os.replace(made, path)
     return path
-
-
-def _check(files: Sequence[Any], fps: float) -> None:
-    if not len(files):
-        raise ValueError("files is empty: a film needs at least one picture")
-    if not fps > 0:
-        raise ValueError(f"fps is {fps}: give a positive number of frames per second")
 
 
 def _read(files: Sequence[Any]) -> Iterator[Pixels]:
@@ -217,13 +203,13 @@ def animate_trajectory(
     figure's own `write_html` saves it as a page.
     """
     plotly = load_package("plotly.graph_objects", "Interactive pages")
-    axes = view_axes(plane)
+    axes = inputs.view_axes(plane)
     flat = len(axes) == 2
-    paths = read_paths(positions_over_time, times)
-    chosen = choose(paths.N, every_kth, max_points)
+    paths = inputs.read_paths(positions_over_time, times)
+    chosen = inputs.choose(paths.N, every_kth, max_points)
     frames = [
         (paths.clock(index), paths.at(index, chosen)[:, list(axes)])
-        for index in choose_frames(paths.T, frame_stride)
+        for index in inputs.choose_frames(paths.T, frame_stride)
     ]
     scatter = plotly.Scattergl if flat else plotly.Scatter3d
     marker = {"size": marker_size, "color": marker_color}
@@ -231,10 +217,10 @@ def animate_trajectory(
         **dict(zip("xyz", points.T, strict=False)), mode="markers", marker=marker
     )
     figure = _assemble(plotly, frames, make)
-    ends = path_limits(paths, axes)
+    ends = inputs.path_limits(paths, axes)
     named = [
         {"title": name, "range": end}
-        for name, end in zip(axis_names(axes), ends, strict=True)
+        for name, end in zip(inputs.axis_names(axes), ends, strict=True)
     ]
     if flat:
         across, up = named

@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxtrace.plot import inputs
 from jaxtrace.plot.figures import finish, load_package, open_axes
-from jaxtrace.plot.inputs import (
-    Limits,
-    axes_of,
-    axis_limits,
-    axis_names,
-    choose,
-    find_stretches,
-    read_paths,
-    read_points,
-    view_axes,
-)
 
 Size = tuple[float, float] | None
 COLOR_MAP = "viridis"
@@ -56,12 +46,12 @@ def plot_particles(
         s: area of a dot in square points.
         max_points: at most so many, spread evenly over the particles.
     """
-    axes = view_axes(plane)
-    points = read_points(positions)
-    chosen = choose(len(points), every_kth, max_points)
+    axes = inputs.view_axes(plane)
+    points = inputs.read_points(positions)
+    chosen = inputs.choose(len(points), every_kth, max_points)
     drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
     _scatter(drawn, points, chosen, axes, color, s, alpha)
-    label_axes(drawn, axes, axis_limits(bounds, axes), title, equal)
+    label_axes(drawn, axes, inputs.axis_limits(bounds, axes), title, equal)
     finish(drawn, save_path, show and ax is None)
     return drawn
 
@@ -89,18 +79,18 @@ def plot_trajectory(
     A path ends where its particle is recycled, absorbed or wrapped around a periodic
     domain. The other arguments and `options` are those of `plot_particles`.
     """
-    axes = view_axes(plane)
-    paths = read_paths(positions_over_time, times)
+    axes = inputs.view_axes(plane)
+    paths = inputs.read_paths(positions_over_time, times)
     frames, particles = paths.alive.shape
     if not -frames <= frame_index < frames:
         raise IndexError(f"frame_index is {frame_index}: there are {frames} frames")
     frame = frame_index % frames
-    chosen = choose(particles, every_kth, max_points, particle_indices)
+    chosen = inputs.choose(particles, every_kth, max_points, particle_indices)
     drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
     colors = _path_colors(color, chosen, particles)
     if show_paths:
         color_of = dict(zip(chosen.tolist(), colors, strict=True))
-        stretches = find_stretches(paths, chosen, frame)
+        stretches = inputs.find_stretches(paths, chosen, frame)
         lines = [stretch.points[:, list(axes)] for stretch in stretches]
         _draw_lines(drawn, lines, [color_of[s.particle] for s in stretches])
     options = {"s": 12.0, "title": paths.clock(frame), **options}
@@ -141,7 +131,7 @@ def plot_density_2d(
         )
     if levels is not None and levels < 1:
         raise ValueError(f"levels is {levels}: give at least 1")
-    axes = axes_of(plane)
+    axes = inputs.axes_of(plane)
     low, high = _color_range(values, cutoff)
     drawn = open_axes(ax, figsize, show)
     masked = np.ma.masked_invalid(values)
@@ -187,12 +177,12 @@ def plot_field_2d(
 def label_axes(
     drawn: Any,
     axes: Sequence[int],
-    limits: Sequence[Limits],
+    limits: Sequence[inputs.Limits],
     title: str | None,
     equal: bool,
 ) -> None:
     """Name the axes, set their ends, and give them one scale if equal."""
-    for letter, name, ends in zip("xyz", axis_names(axes), limits, strict=False):
+    for letter, name, ends in zip("xyz", inputs.axis_names(axes), limits, strict=False):
         getattr(drawn, f"set_{letter}label")(name)
         if ends is not None:
             getattr(drawn, f"set_{letter}lim")(*ends)
