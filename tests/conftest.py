@@ -1,5 +1,6 @@
 """Test-wide JAX settings: eight CPU devices, no silent promotion, a compile cache."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -35,6 +36,13 @@ def pytest_configure(config):
     if "not bitwise" in config.option.markexpr:
         flags.append("--xla_cpu_use_fusion_emitters=false")
     os.environ["XLA_FLAGS"] = " ".join(flags).strip()
+
+
+def pytest_collection_finish(session):
+    """Look for garbage less often: what is imported by now stays, and it is much."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="module", autouse=True)
