@@ -165,7 +165,9 @@ def similarity(
     differs = words(0, planes.dtype)
     for plane in range(PLANES):
         differs = differs | (planes[..., plane, :] ^ wanted[..., plane, :])
-    matches = count(shared & ~differs)
+    # Without the barrier a GPU gives every environment one thread, which reads all of
+    # its words one by one: 87 instead of 25 microseconds for 65,536 of them.
+    matches = count(jax.lax.optimization_barrier(shared & ~differs))
     # Grids are anchored at the top left, so they overlap in the smaller sides.
     union = _area(size) + _area(wanted_size) - _area(common)
     return matches.astype(jnp.float32) / jnp.maximum(union, 1).astype(jnp.float32)
