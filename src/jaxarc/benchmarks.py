@@ -105,7 +105,7 @@ def scan_benchmark(
         many = Vectorize(way)
         starts = jax.random.split(jax.random.key(0), batch)
         states[name], first = jax.jit(lambda env, keys: env.reset(keys))(many, starts)
-        run = jax.jit(functools.partial(_scan, batch))
+        run = jax.jit(functools.partial(scan_steps, batch))
         carried = states[name], first.observation
         runs[name] = functools.partial(run, many, *carried, keys)
     shapes = {
@@ -128,7 +128,8 @@ def scan_benchmark(
     ]
 
 
-def _scan(batch: int, env: Any, state: Any, observation: Any, keys: Any) -> Any:
+def scan_steps(batch: int, env: Any, state: Any, observation: Any, keys: Any) -> Any:
+    """Step a batch once per key with random actions; return what was carried."""
     space = env.action_space()
 
     def step(carry: Any, key: Any) -> tuple[Any, None]:

@@ -92,7 +92,7 @@ def reverse(row: UInt[Array, "*shape"]) -> UInt[Array, "*shape"]:
     length = jnp.iinfo(row.dtype).bits
     step = 1
     while step < length:
-        low = _alternating(step, row.dtype)
+        low = alternating(step, row.dtype)
         shift = words(step, row.dtype)
         row = (row >> shift & low) | ((row & low) << shift)
         step *= 2
@@ -118,7 +118,7 @@ def _transpose_by_blocks(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h
     square = jnp.pad(rows, [(0, 0)] * len(batch) + [(0, length - height)])
     step = length // 2
     while step:
-        low, shift = _alternating(step, rows.dtype), words(step, rows.dtype)
+        low, shift = alternating(step, rows.dtype), words(step, rows.dtype)
         blocks = square.reshape(*batch, length // (2 * step), 2, step)
         upper, lower = blocks[..., 0, :], blocks[..., 1, :]
         swap = (upper >> shift ^ lower) & low
@@ -141,7 +141,7 @@ def count(rows: UInt[Array, "*batch h"]) -> Int[Array, "*batch"]:
     return jnp.sum(jax.lax.population_count(rows).astype(jnp.int32), axis=-1)
 
 
-def _alternating(step: int, dtype: Any) -> Any:
+def alternating(step: int, dtype: Any) -> Any:
     """Return a word of `step` ones, `step` zeros and so on, from the lowest bit."""
     length = jnp.iinfo(dtype).bits
     ones = (1 << step) - 1

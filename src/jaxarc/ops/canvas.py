@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, UInt
 
 from jaxarc import bits
-from jaxarc.ops.flood import component
+from jaxarc.ops.flood import component, spread
+from jaxarc.ops.gpu_kernels import has_kernels, transpose_by_kernel
 from jaxarc.ops.operations import (
     TERMS,
     ARCLEOperationType,
@@ -275,11 +276,10 @@ def _painted(
     active: UInt[Array, " h"],
 ) -> UInt[Array, " h"]:
     """Return the cells that take the effect's color."""
-    # An empty start ends the loop of the flood at once, so others do not pay for it.
+    # Of one selected cell the box is the cell itself.
     floods = (effect.paint == Cells.COMPONENT) & (selection.count == 1)
-    nothing = bits.words(0, active.dtype)
-    start = jnp.where(floods, selection.rows, nothing)
-    rows = component(canvas.planes, active, start)
+    place = selection.top, selection.left
+    rows = component(canvas.planes, active, *place, floods)
     rows = jnp.where(effect.paint == Cells.SELECTION, selection.rows, rows)
     return jnp.where(effect.paint == Cells.AREA, area.rows, rows)
 
@@ -323,11 +323,33 @@ def _layers(
     colored = planes[0] | planes[1] | planes[2] | planes[3]
     beyond = max(canvas.width - planes.shape[-1], 0)
     padded = lambda layers: jnp.pad(layers, ((0, 0), (0, beyond)))
-    turned = bits.transpose(padded(planes))
-    colors = jnp.where(effect.source == Source.TRANSPOSED, turned, padded(planes))
+    turns = effect.source == Source.TRANSPOSED
+    turned = _transposed(padded(planes), turns)
+    colors = jnp.where(turns, turned, padded(planes))
     layers = jnp.concatenate([colors, padded((area.rows & colored)[None])])
     copied = padded(canvas.clipboard)
     return jnp.where(effect.source == Source.CLIPBOARD, copied, layers)
+
+
+@jax.custom_batching.custom_vmap
+def _transposed(
+    planes: UInt[Array, "planes h"], wanted: Bool[Array, ""]
+) -> UInt[Array, "planes h"]:
+    """Turn rows into columns where that is wanted; elsewhere anything may come."""
+    return bits.transpose(planes)
+
+
+@_transposed.def_vmap
+def _transposed_rule(axis_size, in_batched, *args):
+    """Turn on NVIDIA devices only the few grids that an operation turns."""
+    args = spread(axis_size, in_batched, args)
+    turn_all = lambda planes, wanted: bits.transpose(planes)
+    if not has_kernels():
+        return turn_all(*args), True
+    turned = jax.lax.platform_dependent(
+        *args, cuda=transpose_by_kernel, default=turn_all
+    )
+    return turned, True
 
 
 def _copied(

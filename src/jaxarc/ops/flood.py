@@ -4,81 +4,105 @@ A round fills every run of a row that holds a reached cell, then carries reached
 down and up through open cells; rounds repeat until nothing changes.
 """
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, UInt
+from jaxtyping import Array, Bool, Int, UInt
 
 from jaxarc import bits
-
-GRIDS_PER_BLOCK = 128  # a grid per thread, four warps of 32
+from jaxarc.ops.gpu_kernels import has_kernels, reachable_by_kernel
 
 
 def component(
     planes: UInt[Array, "planes h"],
     active: UInt[Array, " h"],
-    start: UInt[Array, " h"],
+    row: Int[Array, ""],
+    column: Int[Array, ""],
+    wanted: Bool[Array, ""],
 ) -> UInt[Array, " h"]:
-    """Return the active cells joined to the one cell of `start` and of its color.
+    """Return the active cells joined to one active cell and of its color.
 
-    Nothing where `start` is empty.
+    Nothing where it is not wanted, which then costs nothing.
     """
-    return reachable(alike(planes, active, start), start)
+    return reachable(alike(planes, active, row, column), row, column, wanted)
 
 
 def alike(
     planes: UInt[Array, "planes h"],
     active: UInt[Array, " h"],
-    start: UInt[Array, " h"],
+    row: Int[Array, ""],
+    column: Int[Array, ""],
 ) -> UInt[Array, " h"]:
-    """Return the active cells of the color of the one cell in `start`."""
+    """Return the active cells of the color of one cell."""
+    # Looked up by its place: the selected row is found by a search otherwise, which a
+    # GPU does with one thread per grid.
+    color = planes.at[:, row].get(mode="clip") >> bits.words(column, planes.dtype)
     same = active
-    for plane in planes:
-        present = jnp.any((plane & start) != 0)
-        same = same & jnp.where(present, plane, ~plane)
+    for plane, present in zip(planes, color & bits.words(1, color.dtype), strict=True):
+        same = same & jnp.where(present == 1, plane, ~plane)
     return same
 
 
 @jax.custom_batching.custom_vmap
 def reachable(
-    open_cells: UInt[Array, " h"], start: UInt[Array, " h"]
+    open_cells: UInt[Array, " h"],
+    row: Int[Array, ""],
+    column: Int[Array, ""],
+    wanted: Bool[Array, ""],
 ) -> UInt[Array, " h"]:
-    """Return every open cell joined to `start` by open cells that share a side."""
-    return reachable_in_batch(open_cells[None], start[None])[0]
+    """Return every open cell joined to one by open cells that share a side."""
+    one = jax.tree.map(lambda x: x[None], (open_cells, row, column, wanted))
+    return reachable_in_batch(*one)[0]
 
 
 @reachable.def_vmap
-def _reachable_rule(axis_size, in_batched, open_cells, start):
+def _reachable_rule(axis_size, in_batched, *args):
     """Flood a batch in one program, however many rows it has."""
-    spread = lambda x, mapped: (
-        x if mapped else jnp.broadcast_to(x[None], (axis_size, *x.shape))
-    )
-    grids = [spread(x, m) for x, m in zip((open_cells, start), in_batched, strict=True)]
-    return reachable_in_batch(*grids), True
+    return reachable_in_batch(*spread(axis_size, in_batched, args)), True
+
+
+def spread(
+    axis_size: int, in_batched: Sequence[bool], args: Sequence[Array]
+) -> list[Array]:
+    """Return the arguments of a rule for `vmap` with the axis that some lack."""
+    along = lambda x: jnp.broadcast_to(x[None], (axis_size, *x.shape))
+    return [
+        x if mapped else along(x) for x, mapped in zip(args, in_batched, strict=True)
+    ]
 
 
 def reachable_in_batch(
-    open_cells: UInt[Array, "batch h"], start: UInt[Array, "batch h"]
+    open_cells: UInt[Array, "batch h"],
+    row: Int[Array, " batch"],
+    column: Int[Array, " batch"],
+    wanted: Bool[Array, " batch"],
 ) -> UInt[Array, "batch h"]:
     """Return `reachable` for every row of a batch.
 
     On NVIDIA devices one kernel keeps each grid in registers until it is done;
     elsewhere the whole batch goes round by round.
     """
-    if jax.default_backend() == "gpu":
+    args = open_cells, row, column, wanted
+    if has_kernels():
         return jax.lax.platform_dependent(
-            open_cells, start, cuda=reachable_by_kernel, default=reachable_by_rounds
+            *args, cuda=reachable_by_kernel, default=reachable_by_rounds
         )
-    return reachable_by_rounds(open_cells, start)
+    return reachable_by_rounds(*args)
 
 
 def reachable_by_rounds(
-    open_cells: UInt[Array, "batch h"], start: UInt[Array, "batch h"]
+    open_cells: UInt[Array, "batch h"],
+    row: Int[Array, " batch"],
+    column: Int[Array, " batch"],
+    wanted: Bool[Array, " batch"],
 ) -> UInt[Array, "batch h"]:
     """Go in rounds over the batch, rows before environments to fill the lanes."""
+    dtype = open_cells.dtype
+    place = jnp.arange(open_cells.shape[1], dtype=jnp.int32)[:, None] == row[None]
+    bit = bits.words(1, dtype) << bits.words(column, dtype)
+    start = jnp.where(place & wanted[None], bit[None], bits.words(0, dtype))
+    start = start & open_cells.T
     passable = open_cells.T
 
     def round_of(carry):
@@ -87,7 +111,7 @@ def reachable_by_rounds(
         return grown, jnp.any(grown != reached)
 
     reached, _ = jax.lax.while_loop(
-        lambda carry: carry[1], round_of, (start.T, jnp.any(start != 0))
+        lambda carry: carry[1], round_of, (start, jnp.any(start != 0))
     )
     return reached.T
 
@@ -128,85 +152,3 @@ def fill_runs(
         passage = passage & passage >> step
         distance *= 2
     return reached
-
-
-def reachable_by_kernel(
-    open_cells: UInt[Array, "batch h"],
-    start: UInt[Array, "batch h"],
-    interpret: bool = False,
-) -> UInt[Array, "batch h"]:
-    """Return every open cell joined to `start`, for every row of a batch.
-
-    A grid per thread, its rows in registers: going round by round would launch many
-    kernels and ask the host after each round whether to go on.
-    """
-    # Imported here: it is an experimental part of JAX, which only GPUs need.
-    from jax.experimental import pallas
-
-    batch, height = start.shape
-    blocks = -(-batch // GRIDS_PER_BLOCK)
-    room = ((0, blocks * GRIDS_PER_BLOCK - batch), (0, 0))
-    block = pallas.BlockSpec((GRIDS_PER_BLOCK, height), lambda index: (index, 0))
-    reverse = _reverse_in_steps if interpret else _reverse_in_one
-    fill = pallas.pallas_call(
-        functools.partial(_go_rounds, height=height, reverse=reverse),
-        out_shape=jax.ShapeDtypeStruct((blocks * GRIDS_PER_BLOCK, height), start.dtype),
-        grid=(blocks,),
-        in_specs=[block, block],
-        out_specs=block,
-        interpret=interpret,
-    )
-    return fill(jnp.pad(open_cells, room), jnp.pad(start, room))[:batch]
-
-
-def _go_rounds(
-    open_ref: Any, start_ref: Any, reached_ref: Any, *, height: int, reverse: Callable
-) -> None:
-    rows = range(height)
-    passable = [open_ref[:, row].astype(jnp.int32) for row in rows]
-    start = tuple(start_ref[:, row].astype(jnp.int32) for row in rows)
-
-    def round_of(carry):
-        before, _ = carry
-        reached = []
-        for free, seen in zip(passable, before, strict=True):
-            # Upwards by a carry; downwards the same on the reversed words.
-            up = _fill_upwards(free, seen)
-            reached.append(reverse(_fill_upwards(reverse(free), reverse(up))))
-        for row in rows[1:]:
-            reached[row] = reached[row] | (passable[row] & reached[row - 1])
-        for row in reversed(rows[:-1]):
-            reached[row] = reached[row] | (passable[row] & reached[row + 1])
-        changes = [a ^ b for a, b in zip(before, reached, strict=True)]
-        changed = functools.reduce(jnp.bitwise_or, changes) != 0
-        return tuple(reached), jnp.max(changed.astype(jnp.int32))
-
-    reached, _ = jax.lax.while_loop(
-        lambda carry: carry[1] > 0, round_of, (start, jnp.int32(1))
-    )
-    for row in rows:
-        reached_ref[:, row] = reached[row].astype(reached_ref.dtype)
-
-
-def _fill_upwards(passable: Array, reached: Array) -> Array:
-    """Fill to the upper end of a run: adding a reached cell carries that far."""
-    return (passable & ~(passable + reached)) | reached
-
-
-def _reverse_in_one(words: Array) -> Array:
-    """Reverse by the device's own instruction; in steps, compiling takes 10x longer."""
-    from jax.experimental.pallas import triton
-
-    return triton.elementwise_inline_asm(
-        "brev.b32 $0, $1;",
-        args=[words],
-        constraints="=r,r",
-        pack=1,
-        result_shape_dtypes=[jax.ShapeDtypeStruct(words.shape, jnp.int32)],
-    )[0]
-
-
-def _reverse_in_steps(words: Array) -> Array:
-    """Reverse for the interpreter, which knows no instructions."""
-    unsigned = jax.lax.bitcast_convert_type(words, jnp.uint32)
-    return jax.lax.bitcast_convert_type(bits.reverse(unsigned), jnp.int32)

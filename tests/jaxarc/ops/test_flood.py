@@ -12,7 +12,12 @@ import pytest
 
 import arc_reference as reference
 from jaxarc import bits
-from jaxarc.ops import flood
+from jaxarc.ops.flood import component, reachable, reachable_by_rounds
+from jaxarc.ops.gpu_kernels import (
+    GRIDS_PER_BLOCK,
+    reachable_by_kernel,
+    transpose_by_kernel,
+)
 
 
 def snake(side):
@@ -33,46 +38,47 @@ def searched(cells, row, column):
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_snake_is_filled_from_end_to_end(side, turned):
     cells = snake(side).T if turned else snake(side)
-    start = np.zeros_like(cells)
-    start[0, 0] = True
-    rows, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
-    found = np.asarray(flood.reachable(rows, begun))
+    rows = jnp.asarray(bits.pack_rows(cells))
+    corner = jnp.int32(0)
+    found = np.asarray(reachable(rows, corner, corner, jnp.asarray(True)))
     np.testing.assert_array_equal(bits.unpack_rows(found, side), cells)
 
 
 def random_batch(side, count=200):
+    """Mazes, a place in each, and whether to flood from there."""
     rng = np.random.default_rng(side)
     cells = rng.random((count, side, side)) < rng.uniform(0.3, 0.9, (count, 1, 1))
-    places = rng.integers(0, side, (count, 2))
-    start = np.zeros_like(cells)
-    start[np.arange(count), places[:, 0], places[:, 1]] = True
-    return cells, start & cells, places
+    places = rng.integers(0, side, (2, count)).astype(np.int32)
+    return cells, *places, rng.random(count) < 0.8
+
+
+def packed(cells, *rest):
+    return tuple(jnp.asarray(x) for x in (bits.pack_rows(cells), *rest))
 
 
 @pytest.mark.parametrize("side", [1, 2, 5, 8, 13, 30, 32])
 def test_random_mazes_equal_the_search(side):
-    cells, start, places = random_batch(side)
-    packed = [jnp.asarray(bits.pack_rows(x)) for x in (cells, start)]
-    found = np.asarray(jax.jit(jax.vmap(flood.reachable))(*packed))
-    found = bits.unpack_rows(found, side)
-    for index, (row, column) in enumerate(places):
+    cells, rows, columns, wanted = random_batch(side)
+    args = packed(cells, rows, columns, wanted)
+    found = bits.unpack_rows(np.asarray(jax.jit(jax.vmap(reachable))(*args)), side)
+    for index, (row, column) in enumerate(zip(rows, columns, strict=True)):
         expected = np.zeros((side, side), bool)
-        if start[index].any():
+        if wanted[index] and cells[index, row, column]:
             expected = searched(cells[index], row, column)
         np.testing.assert_array_equal(found[index], expected)
 
 
 def test_maps_nest_and_share_what_is_not_mapped():
-    cells, start, _ = random_batch(9, 12)
-    opened, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
-    flat = flood.reachable_by_rounds(opened, begun)
-    nested = jax.vmap(jax.vmap(flood.reachable))(
-        opened.reshape(3, 4, 9), begun.reshape(3, 4, 9)
+    args = packed(*random_batch(9, 12))
+    flat = reachable_by_rounds(*args)
+    nested = jax.vmap(jax.vmap(reachable))(
+        *(x.reshape(3, 4, *x.shape[1:]) for x in args)
     )
     np.testing.assert_array_equal(nested.reshape(12, 9), flat)
-    shared = jax.vmap(flood.reachable, in_axes=(None, 0))(opened[0], begun & opened[:1])
-    each = [flood.reachable(opened[0], b & opened[0]) for b in begun]
-    np.testing.assert_array_equal(shared, jnp.stack(each))
+    maze, *starts = args
+    shared = jax.vmap(reachable, in_axes=(None, 0, 0, 0))(maze[0], *starts)
+    same = jnp.broadcast_to(maze[:1], maze.shape)
+    np.testing.assert_array_equal(shared, reachable_by_rounds(same, *starts))
 
 
 def test_a_component_has_one_color_and_stays_in_the_active_area():
@@ -80,22 +86,30 @@ def test_a_component_has_one_color_and_stays_in_the_active_area():
     planes = bits.pack_grid(jnp.asarray(grid))
     size = jnp.array([3, 2], jnp.int32)
     active = bits.active_rows(size, 3, planes.dtype)
-    start = bits.pack_rows(jnp.zeros((3, 3), bool).at[0, 0].set(True))
-    found = bits.unpack_rows(flood.component(planes, active, start), 3)
+    corner = jnp.int32(0)
+    flood = lambda wanted: component(planes, active, corner, corner, wanted)
+    found = bits.unpack_rows(flood(jnp.asarray(True)), 3)
     expected = [[True, True, False], [False, True, False], [False, False, False]]
     np.testing.assert_array_equal(found, expected)
-    assert not flood.component(planes, active, jnp.zeros_like(start)).any()
+    assert not flood(jnp.asarray(False)).any()
 
 
 @pytest.mark.parametrize("side", [5, 13, 18])
-@pytest.mark.parametrize("batch", [3, flood.GRIDS_PER_BLOCK + 1])
+@pytest.mark.parametrize("batch", [3, GRIDS_PER_BLOCK + 1])
 def test_the_kernel_equals_the_rounds(side, batch):
-    rng = np.random.default_rng(side)
-    cells = rng.random((batch, side, side)) < 0.6
-    start = (rng.random(cells.shape) < 0.05) & cells
-    opened, begun = (jnp.asarray(bits.pack_rows(x)) for x in (cells, start))
-    by_kernel = functools.partial(flood.reachable_by_kernel, interpret=True)
-    found = jax.jit(by_kernel)(opened, begun)
-    assert found.dtype == begun.dtype
-    expected = jax.jit(flood.reachable_by_rounds)(opened, begun)
-    np.testing.assert_array_equal(found, expected)
+    args = packed(*random_batch(side, batch))
+    by_kernel = functools.partial(reachable_by_kernel, interpret=True)
+    found = jax.jit(by_kernel)(*args)
+    assert found.dtype == args[0].dtype
+    np.testing.assert_array_equal(found, jax.jit(reachable_by_rounds)(*args))
+
+
+@pytest.mark.parametrize("height", [5, 13, 30])
+def test_the_kernel_turns_the_grids_that_it_is_asked_for(height):
+    rng = np.random.default_rng(height)
+    cells = rng.random((GRIDS_PER_BLOCK + 1, 4, height, height)) < 0.5
+    wanted = rng.random(len(cells)) < 0.5
+    by_kernel = functools.partial(transpose_by_kernel, interpret=True)
+    turned = jax.jit(by_kernel)(*packed(cells, wanted))
+    expected = bits.pack_rows(np.swapaxes(cells, -1, -2))
+    np.testing.assert_array_equal(turned[wanted], expected[wanted])
