@@ -3,6 +3,7 @@ masked attention along either axis of a table of cells.
 """
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -49,16 +50,38 @@ def attend_in_full(
 ) -> Float[Array, "a b inner"]:
     """Return the same with the weights of all pairs of places written out."""
     split = qkv.reshape(*qkv.shape[:-1], heads, -1)
-    query, key, value = (split[..., i, :, :] for i in range(3))
+    # Queries, keys and values by sequence and head, each a matrix in one piece. By
+    # `split`, whose transpose is one concatenation; that of three slices is three pads.
+    moved = split.transpose((2, 1, 3, 0, 4) if axis == 0 else (2, 0, 3, 1, 4))
+    parts = tuple(x[0] for x in jax.lax.split(moved, (1, 1, 1)))
+    look = functools.partial(_look, mask=mask)
+    if mask.shape[0] > LONG and jax.default_backend() == "cpu":
+        each = tuple(x.reshape(-1, *x.shape[2:]) for x in parts)
+        seen = jax.lax.map(lambda one: look(*one), each).reshape(parts[0].shape)
+    else:
+        seen = look(*parts)
+    seen = seen.transpose((2, 0, 1, 3) if axis == 0 else (0, 2, 1, 3))
+    return seen.reshape(*seen.shape[:2], -1)
+
+
+# Places from which a CPU does one sequence and head at a time: the weights of all of
+# them would leave its caches between the passes of the softmax.
+LONG = 64
+
+
+def _look(
+    query: Float[Array, "*n places size"],
+    key: Float[Array, "*n places size"],
+    value: Float[Array, "*n places size"],
+    mask: Bool[Array, " places"],
+) -> Float[Array, "*n places size"]:
     scale = float(1.0 / np.sqrt(query.shape[-1]))
-    q, k = ("aqhc", "akhc") if axis == 1 else ("qahc", "kahc")
-    scores = jnp.einsum(f"{q},{k}->ahqk", query, key).astype(jnp.float32)
+    scores = jnp.einsum("...qc,...kc->...qk", query, key).astype(jnp.float32)
     # Not -inf: a table without rows has no place to look at, and a softmax over
     # nothing but -inf is NaN.
     hidden = jnp.broadcast_to(~mask, scores.shape)
     weights = jax.nn.softmax(jnp.where(hidden, -1e9, scale * scores), axis=-1)
-    seen = jnp.einsum(f"ahqk,{k}->{q}", weights.astype(qkv.dtype), value)
-    return seen.reshape(*seen.shape[:-2], -1)
+    return jnp.einsum("...qk,...kc->...qc", weights.astype(value.dtype), value)
 
 
 EPSILON = 1e-5
@@ -93,12 +116,44 @@ class Norm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*n dim"]) -> Float[Array, "*n dim"]:
         """Normalize the last axis, with statistics in single precision."""
-        # bfloat16 keeps eight bits, too few for a sum of squares.
-        wide = x.astype(jnp.float32)
-        centered = wide - wide.mean(axis=-1, keepdims=True)
-        variance = jnp.square(centered).mean(axis=-1, keepdims=True)
-        unit = (centered * jax.lax.rsqrt(variance + EPSILON)).astype(x.dtype)
-        return unit * _as_last(self.scale, x) + _as_last(self.shift, x)
+        return _normalize(x, self.scale, self.shift)
+
+
+# The gradient by hand: JAX's own keeps six arrays where two are enough, which is half
+# again as many kernels to compile and to run.
+@jax.custom_vjp
+def _normalize(
+    x: Float[Array, "*n dim"], scale: Float[Array, " dim"], shift: Float[Array, " dim"]
+) -> Float[Array, "*n dim"]:
+    return _normalize_forward(x, scale, shift)[0]
+
+
+def _normalize_forward(x: Array, scale: Array, shift: Array) -> tuple[Array, Any]:
+    # bfloat16 keeps eight bits, too few for a sum of squares.
+    wide = x.astype(jnp.float32)
+    centered = wide - wide.mean(axis=-1, keepdims=True)
+    variance = jnp.square(centered).mean(axis=-1, keepdims=True)
+    precision = jax.lax.rsqrt(variance + EPSILON)
+    unit = (centered * precision).astype(x.dtype)
+    scaled = unit * _as_last(scale, x) + _as_last(shift, x)
+    return scaled, (unit, precision, scale)
+
+
+def _normalize_backward(kept: Any, out: Array) -> tuple[Array, Array, Array]:
+    unit, precision, scale = kept
+    wide, unit = out.astype(jnp.float32), unit.astype(jnp.float32)
+    others = tuple(range(out.ndim - 1))
+    toward = wide * _as_last(scale, wide)
+    along = (toward * unit).mean(axis=-1, keepdims=True)
+    inward = toward - toward.mean(axis=-1, keepdims=True) - unit * along
+    return (
+        (precision * inward).astype(out.dtype),
+        (wide * unit).sum(axis=others),
+        wide.sum(axis=others),
+    )
+
+
+_normalize.defvjp(_normalize_forward, _normalize_backward)
 
 
 class Perceptron(eqx.Module):

@@ -123,21 +123,21 @@ def fold(
 ) -> Array:
     """Return one block of a stack after the other.
 
-    A loop in the program would copy what the way back needs into stacks and out again,
-    which on a GPU takes longer than the blocks do.
+    On a CPU in a loop, whose body is compiled once. A loop copies what the way back
+    needs into stacks and out again, which on a GPU takes longer than the blocks do.
     """
     if blocks is None:
         return x
     arrays, rest = eqx.partition(blocks, eqx.is_array)
     count = jax.tree.leaves(arrays)[0].shape[0]
 
-    def go(x: Array, arrays: Any, index: Int[Array, ""]) -> Array:
-        return apply(eqx.combine(arrays, rest), x, index)
+    def go(x: Array, one: tuple[Any, Int[Array, ""]]) -> tuple[Array, None]:
+        arrays, index = one
+        return apply(eqx.combine(arrays, rest), x, index), None
 
     step = jax.checkpoint(go) if remat else go
-    for index in range(count):
-        x = step(x, jax.tree.map(lambda a, i=index: a[i], arrays), jnp.asarray(index))
-    return x
+    unroll = jax.default_backend() != "cpu"
+    return jax.lax.scan(step, x, (arrays, jnp.arange(count)), unroll=unroll)[0]
 
 
 CELL_FEATURES = 5

@@ -29,6 +29,7 @@ from acbo.training.steps import TrainStep, create_jax_surrogate_train_step
 from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn import GRPOState
+from jaxrig.learn.optimizer import FlatTree, restored
 from jaxrig.learn.rollout import strong
 
 
@@ -155,23 +156,28 @@ def label_history(episode: Episode, max_parents: int) -> BatchArrays:
     return BatchArrays(example, largest / largest.sum(), jnp.asarray(1.0))
 
 
-def _network(params: PyTree) -> SurrogateNetwork:
+def _network(params: PyTree) -> SurrogateNetwork | FlatTree:
     """Return the parameters, which are the network: all its arrays are trained."""
-    if not isinstance(params, SurrogateNetwork):
+    made = jax.eval_shape(restored, params)
+    if not isinstance(made, SurrogateNetwork):
         raise TypeError(
-            f"surrogate_params are of a {type(params).__name__}: experience is read by "
+            f"surrogate_params are of a {type(made).__name__}: experience is read by "
             "a SurrogateNetwork, as create_parent_set_model makes it"
         )
     return jax.tree.map(strong, params)
 
 
-def _improve(network: SurrogateNetwork, policy: PolicyParams) -> PolicyParams:
+def _improve(
+    network: SurrogateNetwork | FlatTree, policy: PolicyParams
+) -> PolicyParams:
     reader = SetReader(network, policy.max_parents)
     state, _ = update_policy(policy.state, policy.recipe, reader)
     return PolicyParams(state, policy.recipe, policy.max_parents)
 
 
-def _collect(policy: PolicyParams, network: SurrogateNetwork) -> Trajectories:
+def _collect(
+    policy: PolicyParams, network: SurrogateNetwork | FlatTree
+) -> Trajectories:
     state, recipe = policy.state, policy.recipe
     reader = SetReader(network, policy.max_parents)
     environment = ExperimentEnvironment(reader, recipe.episodes)

@@ -41,6 +41,7 @@ from acbo.training.examples import (
 )
 from acbo.types import INTERVENED, VALUE, check_known
 from jaxrig.compile_guard import compile_once
+from jaxrig.learn.optimizer import FlatTree, restored
 from jaxrig.settings import require, require_positive
 
 
@@ -73,7 +74,7 @@ class ParentSetModel:
         self, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
     ) -> None:
         self.build, self.max_parent_size = build, max_parent_size
-        trainable = lambda key: eqx.filter(build(key), eqx.is_inexact_array)
+        trainable = lambda key: FlatTree(eqx.filter(build(key), eqx.is_inexact_array))
         self._fresh = compile_once(trainable, max_traces=2)
         one = lambda params: lambda example: self.logits(params, example)
         batched = lambda params, examples: jax.vmap(one(params))(examples)
@@ -134,7 +135,7 @@ class ParentSetModel:
 
     def _network(self, params: PyTree) -> Any:
         """Return the network of some parameters, without building it."""
-        given = iter(jax.tree.leaves(params))
+        given = iter(jax.tree.leaves(restored(params)))
         trained = lambda x: (
             isinstance(x, jax.ShapeDtypeStruct) and jnp.issubdtype(x.dtype, jnp.inexact)
         )
@@ -292,6 +293,7 @@ class SetReader(Surrogate):
     The steps by example train that head alone, so the head of edges says nothing yet.
     """
 
+    network: SurrogateNetwork | FlatTree  # or the parameters of a model
     max_parents: int = eqx.field(static=True, default=3)
 
     def read(
@@ -303,7 +305,8 @@ class SetReader(Surrogate):
         target: Int[Array, ""],
     ) -> Prediction:
         """Return all that the network says about one data set in its own units."""
-        network, rest = self.network, (intervened, row_mask, var_mask)
+        network = restored(self.network)
+        rest = intervened, row_mask, var_mask
         pairs = network.pairs(standardize(values, *rest), *rest)
         found = network.read(pairs, var_mask, target)
         columns = jnp.arange(var_mask.shape[0])

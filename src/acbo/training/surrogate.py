@@ -27,7 +27,7 @@ from acbo.surrogate.model import (
     set_logits,
 )
 from jaxrig.keys import batch_keys, named_key
-from jaxrig.learn.optimizer import improve, start_optimizer
+from jaxrig.learn.optimizer import FlatTree, improve, start_optimizer
 
 
 class Targets(eqx.Module):
@@ -139,7 +139,8 @@ def learning_rate(
 def start_surrogate(key: PRNGKeyArray, recipe: SurrogateRecipe) -> SurrogateState:
     """Return a network at its start."""
     network = SurrogateNetwork(recipe.model, named_key(key, "network"))
-    memory = start_optimizer(make_optimizer(recipe, recipe.learning_rate), network)
+    optimizer = make_optimizer(recipe, recipe.learning_rate)
+    memory = start_optimizer(optimizer, FlatTree(network))
     return SurrogateState(
         network,
         memory,
@@ -284,25 +285,22 @@ def update_surrogate(
 
     With a mesh the models of a step are shared out over its devices.
     """
-    arrays, rest = eqx.partition(state.network, eqx.is_array)
 
-    def take_step(carry: tuple[Any, PyTree], step: Int[Array, ""]):
+    def take_step(carry: tuple[FlatTree, PyTree], step: Int[Array, ""]):
         key = jax.random.fold_in(state.key, step)
         network, memory, (loss, parts), norm = improve(
             make_optimizer(recipe, learning_rate(step, state.total, recipe)),
-            lambda network: _step_loss(network, key, recipe, mesh),
-            eqx.combine(carry[0], rest),
-            carry[1],
+            lambda network: _step_loss(network.restore(), key, recipe, mesh),
+            *carry,
         )
         metrics = SurrogateMetrics(loss, parts.parents, parts.edges, parts.sets, norm)
-        return (eqx.filter(network, eqx.is_array), memory), metrics
+        return (network, memory), metrics
 
     steps = state.step + jnp.arange(recipe.steps_per_update)
-    (arrays, memory), metrics = jax.lax.scan(
-        take_step, (arrays, state.optimizer), steps
-    )
+    start = FlatTree(state.network), state.optimizer
+    (network, memory), metrics = jax.lax.scan(take_step, start, steps)
     following = SurrogateState(
-        eqx.combine(arrays, rest),
+        network.restore(),
         memory,
         state.key,
         state.step + recipe.steps_per_update,

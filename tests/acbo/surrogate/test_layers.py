@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.test_util import check_grads
 
+from acbo.surrogate import layers
 from acbo.surrogate.layers import (
     EPSILON,
     Attention,
@@ -53,6 +55,11 @@ def test_linear_and_norm_over_the_last_axis(shape):
     np.testing.assert_allclose(CALL(norm, x), normed(norm, x), atol=1e-4)
 
 
+def test_the_gradient_of_the_norm():
+    norm = fill(Norm, DIM, seed=1)
+    check_grads(CALL, (norm, jnp.asarray(rows(2, 3, DIM))), 1, modes=["rev"])
+
+
 def test_perceptron():
     layer = fill(Perceptron, DIM, 2, KEY)
     x = rows(3, DIM)
@@ -76,7 +83,9 @@ def naive_attention(layer, x, mask):
 
 @pytest.mark.parametrize("hidden", [[], [1], [0, 2, 4]])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_attention_looks_at_the_mask_alone(hidden, axis):
+def test_attention_looks_at_the_mask_alone(hidden, axis, monkeypatch):
+    # Long sequences are done one after the other: here, where one place is hidden.
+    monkeypatch.setattr(layers, "LONG", LENGTH - (hidden == [1]))
     layer = fill(Attention, DIM, HEADS, SIZE, KEY)
     lines = rows(2, LENGTH, DIM)
     mask = ~np.isin(np.arange(LENGTH), hidden)

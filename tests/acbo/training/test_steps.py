@@ -394,7 +394,7 @@ def test_terms_are_means_over_examples():
     objective = Objective(model, kl_divergence_loss_jax, 0.5)
     batch = convert_to_jax_batch(TrainingBatch(examples)).arrays
     total, terms = jax.jit(objective)(params, batch, jax.random.key(1))
-    squares = float(jnp.square(params.weight).sum())
+    squares = float(jnp.square(params.vector).sum())
     expert = np.mean([e.expert_posterior.uncertainty for e in examples])
     assert float(terms.regularization_loss) == pytest.approx(0.5 * squares, rel=1e-5)
     assert float(terms.expert_entropy) == pytest.approx(expert, rel=1e-4)
