@@ -214,7 +214,8 @@ def convert_files(
     target: Annotated[
         Path,
         typer.Argument(
-            help="Output file; trajectories: .vtp, .pvd, .h5, .npz, .csv; "
+            help="Output file; trajectories: .vtp, .pvd, .nc, .csv, .parquet, .h5, "
+            ".npz; "
             "velocities: .pvd, .nc."
         ),
     ],

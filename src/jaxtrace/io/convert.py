@@ -1,5 +1,6 @@
 """Files from one format to another: recorded trajectories, and series of velocities."""
 
+import importlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,15 @@ from jaxtrace.io.geometry import Cells, GridAxes, storage_order
 from jaxtrace.io.hdf5 import EXTENSIONS as HDF5_EXTENSIONS
 from jaxtrace.io.hdf5 import open_hdf5
 from jaxtrace.io.series import Slices
-from jaxtrace.io.store import FORMAT_VERSION, SUFFIX, Frames, FrameStore, open_store
+from jaxtrace.io.store import (
+    COMPONENTS,
+    FORMAT_VERSION,
+    SUFFIX,
+    TIMES,
+    Frames,
+    FrameStore,
+    open_store,
+)
 from jaxtrace.io.vtk_export import (
     export_trajectory_to_vtk,
     shown_points,
@@ -34,6 +43,7 @@ from jaxtrace.trajectory import Trajectory
 Progress = Callable[[int, int], None]
 FRAMES_AT_ONCE = 64
 GROUP = "trajectories"  # of an HDF5 file
+NETCDF = ".nc"
 PACKING = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
 SERIES_TARGETS = (".pvd", ".nc", ".zarr")
 
@@ -49,9 +59,9 @@ def convert(
 ) -> Path:
     """Write the content of one path in the format of another's suffix; return it.
 
-    Recorded trajectories (.zarr, .h5) become .vtp, .pvd, .h5, .npz or .csv; velocities
-    of any readable kind become a VTK series (.pvd), those on grids also netCDF (.nc) or
-    zarr.
+    Recorded trajectories (.zarr, .h5, .nc) become .vtp, .pvd, .h5, .nc, .npz, .csv or
+    .parquet; velocities of any readable kind become a VTK series (.pvd), those on grids
+    also netCDF (.nc) or zarr.
     """
     source, target = Path(source), Path(target)
     if target.exists():
@@ -75,6 +85,9 @@ def holds_trajectories(path: str | os.PathLike[str]) -> bool:
     if path.suffix.lower() in HDF5_EXTENSIONS:
         with open_hdf5(path) as root:
             return GROUP in root
+    if path.suffix.lower() == NETCDF:
+        with _open_netcdf(path) as found:
+            return found.attrs.get("featureType") == "trajectory"
     if path.suffix.lower() != SUFFIX:
         return False
     try:
@@ -85,28 +98,61 @@ def holds_trajectories(path: str | os.PathLike[str]) -> bool:
 
 
 def read_recorded(path: str | os.PathLike[str]) -> Trajectory:
-    """Read a whole recorded run from a .zarr store or an exported .h5 file."""
-    return _recorded(*_read_arrays(Path(path)))
+    """Read a whole recorded run from a .zarr store or an exported .h5 or .nc file."""
+    times, arrays, metadata, particles = _read_arrays(Path(path))
+    velocities, generation = arrays.get("velocities"), arrays.get("generation")
+    return Trajectory(
+        arrays["positions"],
+        times,
+        velocities,
+        metadata,
+        generation=generation,
+        status=particles.get("status"),
+        exit_time=particles.get("exit_time"),
+    )
 
 
-def _read_arrays(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any]]:
+def _read_arrays(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any], Frames]:
+    """Return times, arrays by frame, facts about the run, and arrays by particle."""
     if path.suffix.lower() in HDF5_EXTENSIONS:
         with open_hdf5(path) as root:
             group = root[GROUP]
             arrays = {n: a[()] for n, a in group.items() if n not in ("times", "ids")}
             metadata = json.loads(group.attrs.get("metadata", "{}"))
-            return group["times"][()], arrays, metadata
+            return group["times"][()], arrays, metadata, {}
+    if path.suffix.lower() == NETCDF:
+        return _from_netcdf(path)
     with open_store(path, "r") as store:
-        return *store.read(), store.metadata
+        return *store.read(), store.metadata, store.read_particles()
 
 
-def _recorded(
-    times: np.ndarray, arrays: Frames, metadata: Mapping[str, Any]
-) -> Trajectory:
-    velocities, generation = arrays.get("velocities"), arrays.get("generation")
-    return Trajectory(
-        arrays["positions"], times, velocities, metadata, generation=generation
-    )
+def _import_xarray() -> Any:
+    try:
+        import xarray
+    except ImportError as error:
+        raise missing_extra("netCDF files need xarray", "trace") from error
+    return xarray
+
+
+def _open_netcdf(path: Path) -> Any:
+    try:
+        return _import_xarray().open_dataset(path, decode_times=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is not a readable netCDF file: {error}") from error
+
+
+def _from_netcdf(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any], Frames]:
+    with _open_netcdf(path) as found:
+        columns = {str(n): v.values for n, v in found.variables.items()}
+        metadata = json.loads(found.attrs.get("metadata", "{}"))
+    arrays: Frames = {}
+    for name, choices in COMPONENTS.items():
+        for axes in choices:
+            if all(axis in columns for axis in axes):
+                parts = [columns.pop(axis).T for axis in axes]
+                arrays[name] = np.stack(parts, axis=-1)
+    alone = {n: v.T for n, v in columns.items() if v.ndim == 2 and n != "time"}
+    return columns[TIMES], arrays | alone, metadata, columns
 
 
 def streaming_path(output: str | os.PathLike[str]) -> Path:
@@ -141,15 +187,18 @@ def _export(source: Path, target: Path, progress: Progress) -> Path:
         with open_store(source, "r") as store:
             return export_store(store, target, progress)
     # An exported file is read whole, and written by way of a store beside it.
-    times, arrays, metadata = _read_arrays(source)
+    times, arrays, metadata, particles = _read_arrays(source)
+    known = {n: particles[n] for n in ("status", "exit_time") if n in particles}
     aside = target.with_name(f".{target.name}{SUFFIX}")
     if target.suffix.lower() == SUFFIX:
         with open_store(target, "x", metadata=metadata) as store:
             store.append(times, arrays)
+            store.finish(known)
         return target
     try:
         with open_store(aside, "w", metadata=metadata) as store:
             store.append(times, arrays)
+            store.finish(known)
             return export_store(store, target, progress)
     finally:
         remove_path(aside)
@@ -220,8 +269,7 @@ def _to_collection(store: FrameStore, target: Path, progress: Progress) -> None:
 
 
 def _to_lines(store: FrameStore, target: Path, progress: Progress) -> None:
-    whole = _recorded(*store.read(), store.metadata)
-    export_trajectory_to_vtk(whole, target)
+    export_trajectory_to_vtk(read_recorded(store.path), target)
     progress(store.frames, store.frames)
 
 
@@ -232,20 +280,88 @@ def _to_npz(store: FrameStore, target: Path, progress: Progress) -> None:
     progress(store.frames, store.frames)
 
 
+def _to_netcdf(store: FrameStore, target: Path, progress: Progress) -> None:
+    """Write the trajectories of the CF conventions as they are in the store."""
+    xarray = _import_xarray()
+    found = xarray.open_zarr(store.path, consolidated=False, decode_times=False)
+    with _aside(target) as part:
+        found.drop_encoding().to_netcdf(part, engine="h5netcdf")
+    progress(store.frames, store.frames)
+
+
+def _rows(store: FrameStore, progress: Progress) -> Iterator[dict[str, np.ndarray]]:
+    """Yield columns by name, a row per particle and frame; absent ones have none."""
+    for first, times, arrays in _in_parts(store, progress):
+        positions = arrays.pop("positions")
+        shown = shown_points(positions)
+        frames, particles = np.nonzero(shown)
+        when = store.read_observed(first, first + len(times))[shown]
+        columns = {"frame": first + frames, "time": when, "particle": particles}
+        columns |= zip(store.axes, positions[shown].T, strict=True)
+        if "velocities" in arrays:
+            columns |= zip("uvw", arrays.pop("velocities")[shown].T, strict=True)
+        columns |= {n: v[shown] for n, v in arrays.items() if v.ndim == 2}
+        yield columns
+
+
+def as_dates(times: np.ndarray, metadata: Mapping[str, Any]) -> np.ndarray | None:
+    """Return times as dates; None for a run whose times are plain numbers."""
+    if "time_units" not in metadata:
+        return None
+    units = {"units": metadata["time_units"]}
+    units["calendar"] = metadata.get("calendar", "standard")
+    xarray = _import_xarray()
+    coded = xarray.Dataset({"time": ("row", np.asarray(times, np.float64), units)})
+    return xarray.decode_cf(coded)["time"].values
+
+
 def _to_csv(store: FrameStore, target: Path, progress: Progress) -> None:
-    """Write one row per particle and frame; absent particles have none."""
+    """Write one row per particle and frame; a run with dates has them as text."""
     with atomic_write(target) as file:
-        moving = "velocities" in store.layout
-        names = "frame,time,particle,x,y,z" + (",u,v,w" if moving else "")
-        file.write(f"{names}\n".encode())
-        for first, times, arrays in _in_parts(store, progress):
-            shown = shown_points(arrays["positions"])
-            frames, particles = np.nonzero(shown)
-            columns = [first + frames, times[frames], particles]
-            columns += list(arrays["positions"][shown].T)
-            columns += list(arrays["velocities"][shown].T) if moving else []
-            formats = ["%d", "%.17g", "%d"] + ["%.9g"] * (len(columns) - 3)
-            np.savetxt(file, np.column_stack(columns), formats, ",")
+        head = ""
+        for columns in _rows(store, progress):
+            names = ",".join(columns)
+            file.write(b"" if head else f"{names}\n".encode())
+            head, when = names, columns.pop("time")
+            # Rows of one instant share the text of their time.
+            for time in np.unique(when):
+                dates = as_dates(np.array([time]), store.metadata)
+                label = f"{time:.17g}" if dates is None else _date_text(dates[0])
+                rest = [v[when == time] for v in columns.values()]
+                kinds = [v.dtype.kind for v in rest]
+                formats = ["%d" if kind in "iub" else "%.9g" for kind in kinds]
+                formats.insert(1, label.replace("%", "%%"))
+                np.savetxt(file, np.column_stack(rest), ",".join(formats))
+
+
+def _date_text(date: Any) -> str:
+    if isinstance(date, np.datetime64):
+        return str(date.astype("datetime64[ms]"))
+    return date.isoformat()
+
+
+def _to_parquet(store: FrameStore, target: Path, progress: Progress) -> None:
+    """Write the same rows, a row group for some frames at a time."""
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ImportError(
+            "parquet files need pyarrow, which is not installed: install it, or write "
+            ".csv or .nc"
+        ) from error
+    with _aside(target) as part:
+        writer = None
+        for columns in _rows(store, progress):
+            dates = as_dates(columns["time"], store.metadata)
+            if dates is not None and dates.dtype.kind == "M":
+                columns["time"] = dates
+            table = pyarrow.table(columns)
+            writer = writer or parquet.ParquetWriter(part, table.schema)
+            writer.write_table(table)
+        if writer is None:
+            raise ValueError(f"{store.path} holds no frames: nothing to write")
+        writer.close()
 
 
 EXPORTS: dict[str, Callable[[FrameStore, Path, Progress], None]] = {
@@ -255,6 +371,8 @@ EXPORTS: dict[str, Callable[[FrameStore, Path, Progress], None]] = {
     ".hdf5": _to_hdf5,
     ".npz": _to_npz,
     ".csv": _to_csv,
+    ".nc": _to_netcdf,
+    ".parquet": _to_parquet,
 }
 
 
@@ -289,10 +407,7 @@ def _write_slice(
 
 
 def _write_labeled(slices: Slices, target: Path, progress: Progress) -> Path:
-    try:
-        import xarray
-    except ImportError as error:
-        raise missing_extra("writing labeled grids needs xarray", "trace") from error
+    xarray = _import_xarray()
     geometry, first = slices.read_slice(0)
     if not isinstance(geometry, GridAxes):
         raise ValueError(

@@ -1,7 +1,9 @@
 """The store that a run streams to: frames in a Zarr group, appended and resumed.
 
-Frames are arrays (N,...) by name with one time each, chunked in time. Times are written
-last and count the frames: a time that is NaN was never written, and what an interrupted
+Frames are arrays (N,...) by name with one time each. On disk they are the trajectories
+of the CF conventions (section 9.3.2, appendix H.4): `x`, `y`, `z` or `lon`, `lat`, `z`,
+and `time`, by `trajectory` and `obs`, chunked along both. `frame_time` is written last
+and counts the frames: a time that is NaN was never written, and what an interrupted
 append left behind it is written over. So the store holds a whole number of frames
 whenever it is opened, however its writer ended.
 """
@@ -10,18 +12,35 @@ import json
 import math
 import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from jaxrig.atomic import remove_leftovers
 from jaxrig.machine import missing_extra
+from jaxtrace.types import ParticleStatus
 
 SUFFIX = ".zarr"
 MODES = ("r", "a", "w", "x")
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "2.0"
+TIMES = "frame_time"
+TRAJECTORY, OBS = "trajectory", "obs"
+# Vectors are kept as one array per component, under the names that others look for.
+FLAT, SPHERE = ("x", "y", "z"), ("lon", "lat", "z")
+COMPONENTS = {"positions": (FLAT, SPHERE), "velocities": (("u", "v", "w"),)}
+ATTRIBUTES = {
+    "lon": {"standard_name": "longitude", "units": "degrees_east", "axis": "X"},
+    "lat": {"standard_name": "latitude", "units": "degrees_north", "axis": "Y"},
+    "x": {"axis": "X"},
+    "y": {"axis": "Y"},
+    "z": {"axis": "Z", "positive": "up"},
+    "time": {"standard_name": "time", "axis": "T"},
+    TRAJECTORY: {"cf_role": "trajectory_id", "long_name": "number of the particle"},
+}
 CHUNK = 16 * 2**20  # bytes at most: a few files for each frame of a large run
 ENOUGH = 2 * 2**20  # bytes that are quick to rewrite
 DEEPEST = 256  # frames of a chunk, so that runs of few particles stay small
@@ -82,17 +101,39 @@ class FrameStore:
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path, self.writable = path, writable
-        self._group = _import_zarr().open_group(path, mode="r+" if writable else "r")
-        times = self._group["times"][:] if "times" in self._group else np.zeros(0)
+        # A summary of all shapes would be wrong as soon as frames are appended.
+        self._group = _import_zarr().open_group(
+            path, mode="r+" if writable else "r", use_consolidated=False
+        )
+        if writable:
+            self._group.attrs["format_version"] = FORMAT_VERSION
+        # The handles are kept: looking them up costs more than writing a few frames.
+        self._arrays: dict[str, Any] = dict(self._group.arrays())
+        times = self._arrays[TIMES][:] if TIMES in self._arrays else np.zeros(0)
         self.frames = int(np.argmax(np.append(np.isnan(times), True)))
 
     @property
     def layout(self) -> dict[str, Layout]:
         """The arrays of a frame; empty before the first."""
-        if "times" not in self._group:
+        found = {}
+        for name, parts in self._parts().items():
+            one = parts[0]
+            rest = () if len(parts) == 1 else (len(parts),)
+            found[name] = Layout((one.shape[0], *one.shape[2:], *rest), one.dtype)
+        return found
+
+    def _parts(self) -> dict[str, list[Any]]:
+        """Return the arrays on disk of each array of a frame, in the order of axes."""
+        if TIMES not in self._arrays:
             return {}
-        members = {n: a for n, a in self._group.arrays() if n != "times"}
-        return {n: Layout(a.shape[1:], a.dtype) for n, a in members.items()}
+        by_name = dict(self._arrays)
+        parts: dict[str, list[Any]] = {}
+        for name, choices in COMPONENTS.items():
+            for axes in choices:
+                if all(axis in by_name for axis in axes):
+                    parts[name] = [by_name.pop(axis) for axis in axes]
+        alone = {n: [a] for n, a in by_name.items() if a.ndim > 1 and n != "time"}
+        return parts | alone
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -100,7 +141,11 @@ class FrameStore:
         return json.loads(str(self._group.attrs.get("metadata", "{}")))
 
     def describe(self, metadata: Mapping[str, Any]) -> None:
-        """Keep facts about the run, as JSON; they replace earlier ones."""
+        """Keep facts about the run, as JSON; they replace earlier ones.
+
+        A `coordinate_system` of "spherical" names positions lon, lat, z; `time_units`
+        and `calendar`, as CF writes them, make dates of the times.
+        """
         self._check_writable()
         text = json.dumps(dict(metadata), default=_as_json)
         self._group.attrs["metadata"] = text
@@ -114,14 +159,26 @@ class FrameStore:
         clock, arrays = _check_frames(times, frame_arrays, self.layout)
         if not len(clock):
             return
-        if "times" not in self._group:
+        if TIMES not in self._arrays:
             self._lay_out(arrays)
-        begin, end = self.frames, self.frames + len(clock)
-        for name, values in {**arrays, "times": clock}.items():
-            array: Any = self._group[name]
-            array.resize((end, *array.shape[1:]))
-            array[begin:end] = values
+            self._arrays = dict(self._group.arrays())
+        end = self.frames + len(clock)
+        for name, parts in self._parts().items():
+            for index, array in enumerate(parts):
+                values = arrays[name] if len(parts) == 1 else arrays[name][..., index]
+                self._put(array, np.swapaxes(values, 0, 1), end)
+        self._put(self._arrays["time"], _observed(clock, arrays), end)
+        self._put(self._arrays[TIMES], clock, end)
         self.frames = end
+
+    def _put(self, array: Any, values: np.ndarray, end: int) -> None:
+        """Write the frames from the last one kept up to `end`; they lie along obs."""
+        if array.ndim == 1:
+            array.resize((end,))
+            array[self.frames : end] = values
+        else:
+            array.resize((array.shape[0], end, *array.shape[2:]))
+            array[:, self.frames : end] = values
 
     def truncate(self, frames: int) -> None:
         """Keep the first `frames` frames: a resumed run continues from there."""
@@ -130,13 +187,14 @@ class FrameStore:
             raise ValueError(f"{self.path} has {self.frames} frames, not {frames}")
         if frames == self.frames:
             return
-        times: Any = self._group["times"]
+        times = self._arrays[TIMES]
         # A cut chunk keeps what is past the end, so the times there are wiped first.
         times[frames:] = np.nan
         self.frames = frames
-        for name in ("times", *self.layout):
-            array: Any = self._group[name]
-            array.resize((frames, *array.shape[1:]))
+        times.resize((frames,))
+        rows = [array for parts in self._parts().values() for array in parts]
+        for array in [self._arrays["time"], *rows]:
+            array.resize((array.shape[0], frames, *array.shape[2:]))
 
     def read(
         self, start: int = 0, stop: int | None = None
@@ -144,12 +202,57 @@ class FrameStore:
         """Return times and arrays of frames `start` to `stop`, sliced like a list."""
         begin, end, _ = slice(start, stop).indices(self.frames)
         end = max(begin, end)
-        members: dict[str, Any] = {name: self._group[name] for name in self.layout}
-        clock: Any = self._group["times"] if members else np.zeros(0)
-        return clock[begin:end], {n: array[begin:end] for n, array in members.items()}
+        parts, arrays = self._parts(), {}
+        for name, (shape, dtype) in self.layout.items():
+            whole = np.empty((end - begin, *shape), dtype)
+            for index, array in enumerate(parts[name]):
+                target = whole if len(parts[name]) == 1 else whole[..., index]
+                target[:] = np.swapaxes(array[:, begin:end], 0, 1)
+            arrays[name] = whole
+        clock: Any = self._arrays[TIMES] if parts else np.zeros(0)
+        return clock[begin:end], arrays
+
+    def read_observed(
+        self, start: int = 0, stop: int | None = None
+    ) -> Float[np.ndarray, "frames particles"]:
+        """Return the time of every observation, NaN where there is no particle."""
+        begin, end, _ = slice(start, stop).indices(self.frames)
+        return self._arrays["time"][:, begin : max(begin, end)].T
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names of the coordinates: x, y, z or lon, lat, z."""
+        return SPHERE if "lon" in self._arrays else FLAT
+
+    def finish(self, particles: Mapping[str, np.ndarray]) -> None:
+        """Keep what became of each particle: arrays (N,), and flags by an enumeration.
+
+        They replace earlier ones.
+        """
+        self._check_writable()
+        for name, values in particles.items():
+            self._group.create_array(
+                name,
+                data=values,
+                dimension_names=(TRAJECTORY,),
+                attributes=_described(name, self.metadata),
+                overwrite=True,
+            )
+
+    def read_particles(self) -> dict[str, np.ndarray]:
+        """Return what `finish` was given; nothing before the end of a run."""
+        return {
+            name: array[:]
+            for name, array in self._group.arrays()
+            if array.ndim == 1 and name not in (TIMES, TRAJECTORY)
+        }
 
     def close(self) -> None:
         """End the writing; what was appended is on disk already."""
+        if self.writable and self.frames:
+            with warnings.catch_warnings():  # zarr warns that others may not know it
+                warnings.simplefilter("ignore")
+                _import_zarr().consolidate_metadata(self._group.store)
         self.writable = False
 
     def __enter__(self) -> "FrameStore":
@@ -165,27 +268,77 @@ class FrameStore:
             )
 
     def _lay_out(self, arrays: Frames) -> None:
-        for name, values in arrays.items():
-            layout = Layout(values.shape[1:], values.dtype)
-            deeper = (f"{name}_{axis}" for axis in range(len(layout.shape) - 1))
-            self._group.create_array(
-                name,
-                shape=(0, *layout.shape),
-                dtype=layout.dtype,
-                chunks=_chunk_shape(layout),
-                # Positions shrink by a tenth, which would cost more than the writing.
-                compressors=None,
-                dimension_names=("time", "particle", *deeper),
-                overwrite=True,
-            )
+        facts = self.metadata
+        count = next(iter(arrays.values())).shape[1]
+        self._group.attrs.update(Conventions="CF-1.11", featureType="trajectory")
         self._group.create_array(
-            "times",
+            TRAJECTORY,
+            data=np.arange(count, dtype=np.int32),
+            dimension_names=(TRAJECTORY,),
+            attributes=ATTRIBUTES[TRAJECTORY],
+            overwrite=True,
+        )
+        for name, values in arrays.items():
+            choices = COMPONENTS.get(name, ())
+            layout = Layout(values.shape[1:], values.dtype)
+            if not choices or layout.shape[1:] != (3,):
+                self._make(name, layout, facts)
+                continue
+            sphere = facts.get("coordinate_system") == "spherical"
+            for axis in choices[-1 if sphere else 0]:
+                self._make(axis, Layout(layout.shape[:1], layout.dtype), facts)
+        self._make("time", Layout((count,), np.dtype("f8")), facts)
+        self._group.create_array(
+            TIMES,
             shape=(0,),
             dtype="f8",
             chunks=(TIMES_CHUNK,),
             fill_value=np.nan,
-            dimension_names=("time",),
+            dimension_names=(OBS,),
+            attributes=_described("time", facts),
         )
+
+    def _make(self, name: str, layout: Layout, facts: Mapping[str, Any]) -> None:
+        """Make an empty array by trajectory and obs."""
+        deeper = (f"{name}_{axis}" for axis in range(len(layout.shape) - 1))
+        # Positions shrink by a tenth, which would cost more than the writing; equal
+        # times shrink to nothing.
+        packing: Any = "auto" if name == "time" else None
+        self._group.create_array(
+            name,
+            shape=(layout.shape[0], 0, *layout.shape[1:]),
+            dtype=layout.dtype,
+            chunks=_chunk_shape(layout),
+            compressors=packing,
+            fill_value=np.nan if layout.dtype.kind == "f" else None,
+            dimension_names=(TRAJECTORY, OBS, *deeper),
+            attributes=_described(name, facts),
+            overwrite=True,
+        )
+
+
+def _described(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes by which other programs know a variable."""
+    found: dict[str, Any] = dict(ATTRIBUTES.get(name, {}))
+    sphere = facts.get("coordinate_system") == "spherical"
+    if name == "z" and sphere:
+        found |= {"standard_name": "height", "units": "m"}
+    if name in ("time", "exit_time", "release_time") and "time_units" in facts:
+        found["units"] = facts["time_units"]
+        found["calendar"] = facts.get("calendar", "standard")
+    if name == "status":
+        found["flag_values"] = [int(code) for code in ParticleStatus]
+        found["flag_meanings"] = " ".join(code.name.lower() for code in ParticleStatus)
+    return found | dict(facts.get("variables", {}).get(name, {}))
+
+
+def _observed(clock: np.ndarray, arrays: Frames) -> np.ndarray:
+    """Return the time (N,k) of every observation, NaN where there is no particle."""
+    first = next(iter(arrays.values()))
+    times = np.broadcast_to(clock[:, None], first.shape[:2])
+    if "positions" in arrays:
+        times = np.where(np.isfinite(arrays["positions"][..., 0]), times, np.nan)
+    return times.T
 
 
 def _create(path: Path) -> None:
@@ -211,10 +364,10 @@ def _check_frames(
     if clock.ndim != 1 or not np.isfinite(clock).all():
         raise ValueError(f"times {clock} must be finite numbers (k,)")
     made = {name: np.asarray(values) for name, values in arrays.items()}
-    if not made or "times" in made:
+    if not made or {"times", "time", TIMES} & set(made):
         raise ValueError(
             f"the arrays are named {sorted(made)}: one or more are needed, and "
-            "times is taken"
+            "times, time and frame_time are taken"
         )
     for name, array in made.items():
         if array.ndim < 2 or len(array) != len(clock):
@@ -254,7 +407,7 @@ def _chunk_shape(layout: Layout) -> tuple[int, ...]:
     rest = math.prod(layout.shape[1:]) * layout.dtype.itemsize
     rows = max(1, min(layout.shape[0], CHUNK // max(1, rest)))
     deep = max(1, min(DEEPEST, ENOUGH // max(1, rows * rest)))
-    return (deep, rows, *(max(1, length) for length in layout.shape[1:]))
+    return (rows, deep, *(max(1, length) for length in layout.shape[1:]))
 
 
 def _as_json(value: Any) -> Any:

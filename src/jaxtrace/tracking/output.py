@@ -148,6 +148,8 @@ class Streamed:
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """Return the whole run, read back from disk; write the format asked for."""
         self._wait()
+        ends = {"status": particles.status, "exit_time": particles.exit_time}
+        self.store.finish({n: np.asarray(a)[: self.count] for n, a in ends.items()})
         if self.export != self.path:
             export_store(self.store, self.export)
         times, arrays = self.store.read()

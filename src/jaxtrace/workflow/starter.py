@@ -336,7 +336,7 @@ resolution = 200               # nodes along the longer axis
 [output]
 folder = "out"                 # relative to this file
 store = "zarr"                 # or h5, pvd: exported from it when the run ends
-formats = ["vtp", "series"]    # exports after the run; also h5, npz, csv
+formats = ["vtp", "series"]    # exports after the run; also nc, csv, parquet, h5, npz
 reports = true                 # analysis_summary.txt
 page = true                    # report.html
 """

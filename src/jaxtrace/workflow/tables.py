@@ -37,7 +37,7 @@ Normalize = bool | str
 NO_OPTIONS = freeze({})
 STORES = ("zarr", "h5", "pvd")
 EXPORTS = ("vtp", "series")  # by default; the rest are exported on request
-FORMATS = (*EXPORTS, "h5", "npz", "csv", "pvd")
+FORMATS = (*EXPORTS, "nc", "csv", "parquet", "h5", "npz", "pvd")
 ESTIMATES = ("kde", "sph")
 PICTURES = ("particles", "trajectories", "density", "slice")
 # Boundaries and arguments that are functions cannot be written in a file.

@@ -1,6 +1,7 @@
 """What is converted holds the same as before, whatever the format."""
 
 import csv
+import importlib.util
 
 import numpy as np
 import pytest
@@ -28,9 +29,11 @@ def recorded(tmp_path):
     return path
 
 
-def test_a_recorded_run_to_hdf5_and_back(recorded, tmp_path):
+@pytest.mark.parametrize("suffix", [".h5", ".nc"])
+def test_a_recorded_run_to_a_file_and_back(recorded, tmp_path, suffix):
     seen = []
-    target = convert(recorded, tmp_path / "copy.h5", lambda *done: seen.append(done))
+    name = tmp_path / f"copy{suffix}"
+    target = convert(recorded, name, lambda *done: seen.append(done))
     assert seen[-1] == (70, 70)
     assert holds_trajectories(target)
     again = convert(target, tmp_path / "again.zarr")
@@ -59,6 +62,40 @@ def test_a_recorded_run_to_arrays_and_rows(recorded, tmp_path):
     np.testing.assert_array_equal([float(r["time"]) for r in rows], TIMES[frame])
     speeds = np.array([float(row["u"]) for row in rows], np.float32)
     np.testing.assert_array_equal(speeds, -place[:, 0])
+
+
+def test_a_netcdf_file_is_of_the_conventions(recorded, tmp_path):
+    xarray = pytest.importorskip("xarray")
+    with xarray.open_dataset(convert(recorded, tmp_path / "run.nc")) as found:
+        assert found["x"].dims == found["time"].dims == ("trajectory", "obs")
+        np.testing.assert_array_equal(found["x"].values, POSITIONS[..., 0].T)
+        assert found.attrs["featureType"] == "trajectory"
+        gone = np.isnan(POSITIONS[..., 0]).T
+        assert (np.isnan(found["time"].values) == gone).all()
+
+
+def test_rows_have_dates_where_the_run_has_them(tmp_path):
+    facts = {"coordinate_system": "spherical"}
+    facts["time_units"] = "hours since 2019-02-28"
+    with open_store(tmp_path / "run.zarr", "x", metadata=facts) as store:
+        store.append([0.0, 24.5], {"positions": POSITIONS[:2]})
+        store.finish({})
+    text = convert(tmp_path / "run.zarr", tmp_path / "run.csv").read_text()
+    head, first, *_, last = text.splitlines()
+    assert head == "frame,time,particle,lon,lat,z"
+    assert first.startswith("0,2019-02-28T00:00:00.000,0,")
+    assert last.startswith("1,2019-03-01T00:30:00.000,3,")
+
+
+def test_parquet_needs_its_library_or_holds_the_rows(recorded, tmp_path):
+    target = tmp_path / "run.parquet"
+    if importlib.util.find_spec("pyarrow") is None:
+        with pytest.raises(ImportError, match=r"need pyarrow.*or write \.csv or \.nc"):
+            convert(recorded, target)
+        return
+    parquet = importlib.import_module("pyarrow.parquet")
+    table = parquet.read_table(convert(recorded, target))
+    assert table.num_rows == 70 * 4 - 20
 
 
 def test_a_recorded_run_to_vtk(recorded, tmp_path):
@@ -95,7 +132,7 @@ def test_velocities_on_a_mesh_go_to_vtk_only(tmp_path):
 
 def test_what_cannot_be_written_is_refused(recorded, tmp_path):
     with pytest.raises(ValueError, match="trajectories are written as"):
-        convert(recorded, tmp_path / "x.nc")
+        convert(recorded, tmp_path / "x.doc")
     with pytest.raises(ValueError, match="velocities are written as"):
         convert(write_slices(tmp_path), tmp_path / "x.vtp")
     with pytest.raises(FileExistsError, match="exists"):
