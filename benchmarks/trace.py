@@ -5,7 +5,9 @@ python benchmarks/trace.py grid mesh --particles 1000000 10000000
 
 Cases of one group run in turns. `grid` compares ours with a scan written by hand and,
 where numba is installed, with its loop; `job` is the users' document's run; `mesh` has
-tetrahedra and warped hexahedra; `gradient` the reverse mode; `export` a .vtp file.
+tetrahedra and warped hexahedra; `build` makes fields of shuffled tetrahedra, on
+lattices of `--sides` nodes a side, and tracks in them; `gradient` the reverse mode;
+`export` a .vtp file.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from jaxtrace.benchmarks import (
     SLICES,
     SPAN,
     box_hexahedra,
+    box_tetrahedra,
     grid_gyre,
     gyre_slices,
     lattice_nodes,
@@ -295,6 +298,38 @@ def mesh_group(particles: list[int]) -> list[Measurement]:
     return found
 
 
+def shuffled_tetrahedra(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points, cells and values of a lattice, nodes and cells in random order."""
+    _, points = lattice_nodes((side,) * 3)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(side**3)
+    place = np.argsort(order)
+    cells = rng.permutation(place[box_tetrahedra((side,) * 3)])
+    points = points.reshape(-1, 3)[order]
+    return points, cells, gyre_slices(points, 1)[1][0]
+
+
+def build_group(particles: list[int], sides: list[int]) -> list[Measurement]:
+    """From arrays to a field that is ready, and tracking in it to the end alone."""
+    found = []
+    for side in sides:
+        points, cells, values = shuffled_tetrahedra(side)
+        make = functools.partial(make_mesh_field, points, cells, values, kind="tetra")
+        timing = compare({"build": make}, repeats=3)["build"]
+        shapes: dict[str, Any] = {"nodes": len(points), "cells": len(cells)}
+        name = f"build, {len(cells):,} tetrahedra"
+        found.append(Measurement(name, timing, len(cells), "cells", shapes))
+        field = make()
+        for count in particles:
+            seeds = jnp.asarray(random_seeds(count, BOX))
+            steps = STEPS if jax.default_backend() == "gpu" else 60
+            name = f"{count:,} particles in {len(cells):,} tetrahedra"
+            runs = {name: lambda d=seeds, s=steps, f=field: last_positions(f, d, s)}
+            here = {**shapes, "particles": count, "steps": steps}
+            found += measurements(runs, count * steps, here, 3)
+    return found
+
+
 def gradient_group(particles: list[int]) -> list[Measurement]:
     """The reverse mode through 240 steps of 7,500 particles, beside the forward run."""
     del particles
@@ -351,6 +386,7 @@ GROUPS = {
     "grid": grid_group,
     "job": job_group,
     "mesh": mesh_group,
+    "build": lambda particles: build_group(particles, chosen.sides),
     "gradient": gradient_group,
     "export": export_group,
 }
@@ -360,6 +396,7 @@ parser = argparse.ArgumentParser(
 )
 parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
 parser.add_argument("--particles", type=int, nargs="*", default=[7_500, 100_000])
+parser.add_argument("--sides", type=int, nargs="*", default=[70])
 chosen = parser.parse_args()
 records = [
     record

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxtrace.fields.topology import wall_normals
+from jaxtrace.fields.faces import wall_normals
 
 # Six tetrahedra of a hexahedron around its diagonal from corner 0 to corner 6.
 SIX = [

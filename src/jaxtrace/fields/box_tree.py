@@ -40,19 +40,31 @@ class Tree(eqx.Module):
 
 
 def build_tree(
-    low: Float[np.ndarray, "items dim"], high: Float[np.ndarray, "items dim"]
+    low: Float[np.ndarray, "items dim"],
+    high: Float[np.ndarray, "items dim"],
+    ordered: bool = False,
 ) -> Tree:
-    """Build a balanced tree of boxes, halved along the longest axis of centers."""
-    count, dimension = low.shape
+    """Build a balanced tree of boxes, halved along the longest axis of centers.
+
+    Items that are `ordered`, along a space-filling curve say, are halved as they lie.
+    """
+    count = len(low)
     depth = max(int(np.ceil(np.log2(max(count, 1)))), 0)
-    order = _halved(0.5 * (low + high), depth)
-    empty = np.full((1, dimension), np.inf)
-    low, high = np.concatenate([low, empty]), np.concatenate([high, -empty])
-    lows, highs = [low[order]], [high[order]]
+    items = np.arange(count)
+    if not ordered:
+        items = _halved(0.5 * (low + high), depth)[:count]
+        low, high = low[items], high[items]
+    lows, highs = [low], [high]
     for _ in range(depth):
-        lows.insert(0, lows[0].reshape(-1, 2, dimension).min(1))
-        highs.insert(0, highs[0].reshape(-1, 2, dimension).max(1))
-    return _depth_first(lows, highs, np.where(order == count, -1, order))
+        lows.insert(0, _pairs(np.minimum, lows[0]))
+        highs.insert(0, _pairs(np.maximum, highs[0]))
+    return _depth_first(lows, highs, items)
+
+
+def _pairs(choose: np.ufunc, rows: np.ndarray) -> np.ndarray:
+    """Return one row for every two; the last stands for itself if it is alone."""
+    both = choose(rows[:-1:2], rows[1::2])
+    return both if len(rows) % 2 == 0 else np.concatenate([both, rows[-1:]])
 
 
 def _halved(centers: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
@@ -75,41 +87,38 @@ def _halved(centers: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
 
 
 def _depth_first(lows: list, highs: list, items: np.ndarray) -> Tree:
-    """Return nodes of all levels in depth-first order, those without items left out."""
-    depth = len(lows) - 1
-    total = 2 ** (depth + 1) - 1
+    """Return nodes of all levels in depth-first order."""
+    # Nodes of a full tree that have no item come after all others in this order.
+    depth, total = len(lows) - 1, sum(map(len, lows))
     boxes = np.empty((total, 2 * lows[0].shape[1]), lows[0].dtype)
-    skips = np.empty(total, np.int64)
-    found = np.full(total, -1, np.int64)
+    skips = np.empty(total, np.int32)
+    found = np.full(total, -1, np.int32)
     place = np.zeros(1, np.int64)
-    for level in range(depth + 1):
+    for level, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        place = place[: len(low)]
         size = 2 ** (depth - level + 1) - 1
-        boxes[place] = np.concatenate([lows[level], highs[level]], 1)
-        skips[place] = place + size
+        boxes[place] = np.concatenate([low, high], 1)
+        skips[place] = np.minimum(place + size, total)
         if level == depth:
             found[place] = items
         left = place + 1
         place = np.stack([left, left + size // 2], 1).ravel()
-    kept = np.isfinite(boxes[:, 0])
-    number = np.concatenate([[0], np.cumsum(kept)])
-    return Tree(
-        boxes[kept],
-        number[skips[kept]].astype(np.int32),
-        found[kept].astype(np.int32),
-        np.array([0, number[-1]], np.int32),
-    )
+    return Tree(boxes, skips, found, np.array([0, total], np.int32))
 
 
 def build_parts(
     low: Float[np.ndarray, "items dim"],
     high: Float[np.ndarray, "items dim"],
     part: Int[np.ndarray, " items"],
+    ordered: bool = False,
 ) -> Tree:
     """Build one tree per part of the items, end to end; no part may be empty."""
+    if not part.any():
+        return build_tree(low, high, ordered)
     trees = []
     for number in range(int(part.max()) + 1):
         members = np.flatnonzero(part == number)
-        tree = build_tree(low[members], high[members])
+        tree = build_tree(low[members], high[members], ordered)
         named = np.where(tree.items < 0, -1, members[tree.items])
         trees.append((tree.boxes, tree.skips, named))
     sizes = [len(skips) for _, skips, _ in trees]

@@ -200,7 +200,8 @@ class Elements:
     def cover(self, lattice: TensorGrid, points: Points) -> bool:
         """Return whether the cells fill a grid that the nodes form."""
         given = (self.connectivity, self.offsets, self.types)
-        return fills(lattice, read_blocks(points, *given)[0])
+        blocks, _ = read_blocks(points, *given)
+        return fills(lattice, {name: block.nodes for name, block in blocks.items()})
 
     def kinds(self, points: Points) -> tuple[str, ...]:
         """Return the names of the kinds of cells, those of lower dimension left out."""

@@ -21,6 +21,8 @@ from jaxtrace.fields.box_tree import (
     select,
     traverse,
 )
+from jaxtrace.fields.curve import in_chunks
+from jaxtrace.fields.faces import pair_faces, split_faces
 from jaxtrace.fields.mesh_boundary import (
     Hit,
     Points,
@@ -40,7 +42,7 @@ from jaxtrace.fields.reference_coordinates import (
     open_records,
     sides,
 )
-from jaxtrace.fields.topology import Mesh, pair_faces, split_faces
+from jaxtrace.fields.topology import Mesh, coincident, corner_places
 
 NOWHERE = np.iinfo(np.int32).min  # what is remembered where nothing is known
 HOPS = 12  # cells a walk may pass before the tree is asked
@@ -78,17 +80,33 @@ def make_locator(
     Where `part` tells cells of different parts apart, each part is searched by itself.
     """
     part = np.zeros(len(mesh.nodes), np.int32) if part is None else part
-    corners = points[mesh.nodes]
-    room = 64 * np.finfo(dtype).eps * np.ptp(corners, axis=1)
-    low, high = corners.min(1) - room, corners.max(1) + room
-    low = np.nextafter(low.astype(dtype), dtype.type(-np.inf))
-    high = np.nextafter(high.astype(dtype), dtype.type(np.inf))
+    low, high = _boxes(mesh, points, dtype)
     return Locator(
         make_records(mesh, points, dtype),
         mesh.neighbors,
-        build_parts(low, high, part),
+        build_parts(low, high, part, ordered=True),
         make_walls(mesh, points, dtype, part),
     )
+
+
+def _boxes(
+    mesh: Mesh, points: np.ndarray, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return low and high corners of boxes that hold cells whatever is rounded."""
+    columns = np.ascontiguousarray(points.T)
+    low = np.empty((len(mesh.nodes), len(columns)), dtype)
+    high = np.empty_like(low)
+
+    def fill(some: slice) -> None:
+        places = corner_places(columns, mesh.nodes[some], mesh.nodes.shape[1])
+        least, most = places.min(0), places.max(0)
+        room = 64 * np.finfo(dtype).eps * (most - least)
+        down, up = (least - room).astype(dtype), (most + room).astype(dtype)
+        low[some] = np.nextafter(down, dtype.type(-np.inf)).T
+        high[some] = np.nextafter(up, dtype.type(np.inf)).T
+
+    in_chunks(len(low), fill)
+    return low, high
 
 
 def no_hint(shape: tuple[int, ...]) -> Int[Array, "..."]:
@@ -291,9 +309,9 @@ def close_seams(
     box = np.asarray(locator.tree.boxes)[np.asarray(locator.tree.starts)[piece]]
     d = mesh.dimension
     within = ((beyond > box[:, :d]) & (beyond < box[:, d:])).all(1)
-    within &= _without_twin(mesh, part)[face]
     if not within.any():
         return locator
+    within &= _without_twin(mesh, part)[face]
     cell, found = _holding(locator, beyond, within, piece.astype(np.int32))
     seam = np.asarray(found) & within & (np.asarray(cell) != behind)
     neighbors = mesh.neighbors.copy()
@@ -314,9 +332,8 @@ def _without_twin(
         [mesh.points[nodes], np.broadcast_to(piece[:, None, None], (*nodes.shape, 1))],
         axis=2,
     )
-    _, place = np.unique(keys.reshape(-1, 4), axis=0, return_inverse=True)
-    places = np.where(nodes < 0, -1, np.reshape(place, nodes.shape))
-    return pair_faces(places, nodes.size)[1]
+    places = coincident(keys.reshape(-1, 4)).reshape(nodes.shape)
+    return pair_faces(np.where(nodes < 0, -1, places).T)[0] < 0
 
 
 def _beyond(locator: Locator) -> Float[np.ndarray, "walls dim"]:

@@ -316,7 +316,9 @@ def make_mesh_field(
 
 def box_around(mesh: Mesh) -> Float[np.ndarray, "2 3"]:
     """Return the corners of the box around the nodes that cells use."""
-    used = mesh.points[np.unique(mesh.nodes)]
+    held = np.zeros(len(mesh.points), bool)
+    held[mesh.nodes] = True
+    used = mesh.points[held]
     return np.stack([used.min(0), used.max(0)])
 
 

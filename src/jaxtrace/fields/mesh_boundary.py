@@ -21,7 +21,8 @@ from jaxtrace.fields.box_tree import (
     select,
     traverse,
 )
-from jaxtrace.fields.topology import Mesh, split_faces, wall_normals
+from jaxtrace.fields.faces import split_faces, wall_normals
+from jaxtrace.fields.topology import Mesh
 
 Points = Float[Array, "n dim"]
 ROUNDINGS = 8  # how many roundings a test of touching may be off by

@@ -5,6 +5,7 @@ coordinates are of order one whatever the scale and wherever the mesh lies; cell
 faces are not parallel need a few Newton steps on their product terms besides.
 """
 
+import dataclasses
 import functools
 
 import equinox as eqx
@@ -15,7 +16,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.box_tree import rows
 from jaxtrace.fields.cells import KINDS, Kind, Values, later_weights, side_values
-from jaxtrace.fields.topology import Mesh, expand
+from jaxtrace.fields.curve import in_chunks
+from jaxtrace.fields.topology import Mesh, corner_places, expand, invert_linear
 
 # Newton steps from a good guess, by bytes of a number: each about doubles the digits.
 QUICK_STEPS = {4: 3, 8: 5}
@@ -61,42 +63,48 @@ class Records(eqx.Module):
 
 def make_records(mesh: Mesh, points: np.ndarray, dtype: np.dtype) -> Records:
     """Return records in a dtype of cells over points that are exact in that dtype."""
-    dimension = mesh.dimension
-    most = 4 if dimension == 3 else 1
-    inverse = np.empty((len(mesh.nodes), dimension, dimension))
-    products = np.zeros((len(mesh.nodes), most, dimension))
-    start = np.zeros((len(mesh.nodes), dimension))
-    for index, name in enumerate(mesh.kinds):
-        members = mesh.members(index)
-        terms = expand(points, mesh.nodes[members], KINDS[name])
-        linear = np.swapaxes(terms[:, 1 : 1 + dimension], 1, 2)
-        inverse[members] = np.linalg.inv(linear)
-        here = terms[:, 1 + dimension :]
-        count = here.shape[1]
-        products[members, :count] = np.einsum("mij,mtj->mti", inverse[members], here)
-        start[members] = -np.einsum("mij,mj->mi", inverse[members], terms[:, 0])
-    corners = points[mesh.nodes]
-    extent = np.ptp(corners, axis=1)
-    spread = (np.abs(inverse) * extent[:, None]).sum((1, 2))
-    bend = np.abs(products).sum((1, 2))
-    eps = np.finfo(dtype).eps
-    warped = bool(np.any(bend > 4 * eps * spread))
-    tolerance = 4 * eps * (spread + 2 * bend * warped)
-    parts = [corners[:, 0], inverse.reshape(len(inverse), -1), tolerance[:, None]]
-    kinds = mesh.kinds
-    if not all(KINDS[name].simplex for name in kinds):
-        parts.append(start)
+    d, kinds, eps = mesh.dimension, mesh.kinds, np.finfo(dtype).eps
     empty = np.zeros(0, np.int32)
     records = Records(
         empty[:, None].astype(dtype),
         mesh.kind if len(kinds) > 1 else empty,
         kinds,
-        dimension,
-        warped,
+        d,
+        not all(KINDS[name].simplex for name in kinds),
     )
-    parts += [products[:, i] for i in records.products]
-    table = np.concatenate(parts, 1).astype(dtype)
-    return eqx.tree_at(lambda r: r.table, records, table)
+    at = d + d * d  # where the tolerance is
+    width = at + 1 + (0 if records.simplices else d * (1 + len(records.products)))
+    columns = np.ascontiguousarray(points.T)
+    table = np.zeros((len(mesh.nodes), width), dtype)
+    spread, bend = np.empty(len(table)), np.zeros(len(table))
+
+    def fill(kind: Kind, cells: Int[np.ndarray, " cells"]) -> None:
+        corners = corner_places(columns, mesh.nodes[cells], kind.corners)
+        terms = expand(corners, kind)
+        cofactors, volume = invert_linear(terms[1 : 1 + d])
+        inverse = cofactors / volume
+        extent = np.ptp(corners, axis=0)
+        spread[cells] = (np.abs(inverse) * extent).sum((0, 1))
+        numbers = [*corners[0], *inverse.reshape(d * d, -1), spread[cells]]
+        if not records.simplices:
+            numbers += [*-(inverse * terms[0]).sum(1)]
+            for i in records.products:
+                product = np.zeros((d, len(cells)))
+                if 1 + d + i < len(terms):
+                    product = (inverse * terms[1 + d + i]).sum(1)
+                bend[cells] += np.abs(product).sum(0)
+                numbers += [*product]
+        table[cells] = np.stack(numbers, 1)
+
+    for index, name in enumerate(kinds):
+        cells = mesh.members(index)
+        work = lambda some, k=KINDS[name], c=cells: fill(k, c[some])
+        in_chunks(len(cells), work)
+    warped = bool(np.any(bend > 4 * eps * spread))
+    table[:, at] = 4 * eps * (spread + 2 * bend * warped)
+    if records.warped and not warped:
+        table = np.ascontiguousarray(table[:, : at + 1 + d])
+    return dataclasses.replace(records, table=table, warped=warped)
 
 
 class Local(eqx.Module):

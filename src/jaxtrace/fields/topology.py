@@ -1,11 +1,11 @@
-"""Meshes on the host: cells checked and sorted by kind, neighbors and boundary."""
+"""Meshes on the host: cells checked and put in order, neighbors and boundary."""
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from jaxtrace.fields.cells import (
     KINDS,
@@ -15,6 +15,8 @@ from jaxtrace.fields.cells import (
     Kind,
     middle_edges,
 )
+from jaxtrace.fields.curve import curve_order, in_chunks
+from jaxtrace.fields.faces import BoundaryFaces, make_boundary, pair_faces
 from jaxtrace.types import check_choice
 
 Nodes = Int[np.ndarray, "_ _"]
@@ -23,20 +25,27 @@ FLAT = 1e-12  # a volume, over the longest edge's cube, that is only rounding
 STRAIGHT = 1e-3  # how far off the middle, in edges, a straight edge's node may be
 
 
+class Block(NamedTuple):
+    """Cells of one kind: rows of nodes, and the numbers the cells were given by."""
+
+    nodes: Nodes
+    numbers: Int[np.ndarray, " cells"]
+
+
 def read_blocks(
     points: Float[np.ndarray, "points 3"],
     connectivity: Any,
     offsets: Any = None,
     types: Any = None,
     kind: str | None = None,
-) -> tuple[dict[str, Nodes], tuple[int, ...]]:
-    """Return rows of nodes per kind, and the axes along which the cells extend."""
+) -> tuple[dict[str, Block], tuple[int, ...]]:
+    """Return the cells of each kind, and the axes along which they extend."""
     blocks = cell_blocks(points, connectivity, offsets, types, kind)
     dimension = max(KINDS[name].dimension for name in blocks)
     blocks = _of_dimension(blocks, dimension)
     axes = (0, 1, 2) if dimension == 3 else _plane(points, blocks)
-    blocks = {name: _proper(points[:, axes], n, name) for name, n in blocks.items()}
-    blocks = {name: nodes for name, nodes in blocks.items() if len(nodes)}
+    blocks = {name: _proper(points[:, axes], b, name) for name, b in blocks.items()}
+    blocks = {name: block for name, block in blocks.items() if len(block.nodes)}
     if not blocks:
         raise ValueError("the mesh has no cell with a volume: check its nodes")
     return blocks, axes
@@ -79,13 +88,14 @@ def flatten(
 
 def cell_blocks(
     points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
-) -> dict[str, Nodes]:
-    """Return rows of nodes for each kind of cell, whatever their shape or dimension."""
+) -> dict[str, Block]:
+    """Return the cells of each kind, whatever their shape or dimension."""
     connectivity = np.asarray(connectivity)
     if not np.issubdtype(connectivity.dtype, np.integer):
         raise TypeError(f"connectivity of {connectivity.dtype}: give node numbers")
-    outside = connectivity[(connectivity < 0) | (connectivity >= len(points))]
-    if outside.size:
+    bounds = (connectivity.min(), connectivity.max()) if connectivity.size else (0, 0)
+    if bounds[0] < 0 or bounds[1] >= len(points):
+        outside = connectivity[(connectivity < 0) | (connectivity >= len(points))]
         raise ValueError(
             f"connectivity names node {outside[0]}, but there are {len(points)} "
             "points, numbered from 0"
@@ -107,15 +117,15 @@ def _kind_of_width(points: np.ndarray, connectivity: np.ndarray) -> str:
 
 def _unpack(
     connectivity: np.ndarray, offsets: np.ndarray, types: np.ndarray
-) -> dict[str, Nodes]:
-    """Return blocks of rows per kind from cells laid end to end."""
+) -> dict[str, Block]:
+    """Return blocks per kind from cells laid end to end."""
     if len(offsets) != len(types) + 1 or offsets[-1] != len(connectivity):
         raise ValueError(
             f"{len(types)} types, {len(offsets)} offsets up to {offsets[-1]} and "
             f"{len(connectivity)} node numbers do not describe the same cells"
         )
     sizes = np.diff(offsets)
-    blocks: dict[str, list[np.ndarray]] = {}
+    blocks: dict[str, list[Block]] = {}
     for code in np.unique(types):
         if int(code) in VTK_THIN:
             continue
@@ -130,26 +140,36 @@ def _unpack(
                 f"cell {wrong[0]} has {sizes[wrong[0]]} nodes, but a {kind.name} (VTK "
                 f"type {code}) has {kind.nodes}"
             )
-        nodes = connectivity[offsets[cells][:, None] + np.asarray(order)]
-        blocks.setdefault(kind.name, []).append(nodes.astype(np.int64))
+        if len(cells) == len(types):
+            nodes = connectivity.reshape(-1, kind.nodes)
+            nodes = nodes if order == tuple(range(kind.nodes)) else nodes[:, order]
+        else:
+            nodes = connectivity[offsets[cells][:, None] + np.asarray(order)]
+        block = Block(nodes.astype(np.int32), cells)
+        blocks.setdefault(kind.name, []).append(block)
     if not blocks:
         raise ValueError("the mesh has no cells with an area or a volume")
-    return {name: np.concatenate(parts) for name, parts in blocks.items()}
+    return {
+        name: Block(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        for name, parts in blocks.items()
+    }
 
 
-def _of_dimension(blocks: dict[str, Nodes], dimension: int) -> dict[str, Nodes]:
-    lower = {k: n for k, n in blocks.items() if KINDS[k].dimension < dimension}
+def _of_dimension(blocks: dict[str, Block], dimension: int) -> dict[str, Block]:
+    lower = {k: b for k, b in blocks.items() if KINDS[k].dimension < dimension}
     if lower:
-        counts = ", ".join(f"{len(n)} {name}" for name, n in lower.items())
+        counts = ", ".join(f"{len(b.nodes)} {name}" for name, b in lower.items())
         warnings.warn(
             f"{counts} cells are surfaces in a mesh of volumes: they are ignored",
             stacklevel=5,
         )
-    return {k: n for k, n in blocks.items() if k not in lower}
+    return {k: b for k, b in blocks.items() if k not in lower}
 
 
-def _plane(points: np.ndarray, blocks: dict[str, Nodes]) -> tuple[int, int]:
-    used = np.unique(np.concatenate([n.ravel() for n in blocks.values()]))
+def _plane(points: np.ndarray, blocks: dict[str, Block]) -> tuple[int, int]:
+    used = np.zeros(len(points), bool)
+    for block in blocks.values():
+        used[block.nodes] = True
     extent = np.ptp(points[used], axis=0)
     flat = extent <= 1e-6 * extent.max()
     for missing in (2, 1, 0):
@@ -162,21 +182,23 @@ def _plane(points: np.ndarray, blocks: dict[str, Nodes]) -> tuple[int, int]:
     )
 
 
-def _proper(points: np.ndarray, nodes: Nodes, name: str) -> Nodes:
+def _proper(points: np.ndarray, block: Block, name: str) -> Block:
     """Return the cells that have a volume and, if quadratic, straight edges."""
     kind = KINDS[name]
-    _check_straight(points, nodes, kind)
-    flat = relative_volumes(points, nodes, kind) <= FLAT
-    if flat.any():
-        warnings.warn(
-            f"{int(flat.sum())} of {len(nodes)} {name} cells have no volume: they are "
-            "ignored",
-            stacklevel=5,
-        )
-    return nodes[~flat]
+    _check_straight(points, block, kind)
+    flat = relative_volumes(points, block.nodes, kind) <= FLAT
+    if not flat.any():
+        return block
+    warnings.warn(
+        f"{int(flat.sum())} of {len(flat)} {name} cells have no volume, the first is "
+        f"cell {block.numbers[np.argmax(flat)]}: they are ignored",
+        stacklevel=5,
+    )
+    return Block(block.nodes[~flat], block.numbers[~flat])
 
 
-def _check_straight(points: np.ndarray, nodes: Nodes, kind: Kind) -> None:
+def _check_straight(points: np.ndarray, block: Block, kind: Kind) -> None:
+    nodes = block.nodes
     for i, (a, b) in enumerate(middle_edges(kind)):
         start, end = points[nodes[:, a]], points[nodes[:, b]]
         off = np.linalg.norm(
@@ -186,57 +208,88 @@ def _check_straight(points: np.ndarray, nodes: Nodes, kind: Kind) -> None:
         if curved.any():
             raise ValueError(
                 f"{int(curved.sum())} {kind.name} cells have curved edges, the first "
-                f"is number {int(np.argmax(curved))}: only straight edges, with nodes "
-                "in their middle, are supported; split the cells at these nodes"
+                f"is cell {block.numbers[np.argmax(curved)]}: only straight edges, "
+                "with nodes in their middle, are supported; split the cells at these "
+                "nodes"
             )
 
 
-def expand(points: np.ndarray, nodes: Nodes, kind: Kind) -> np.ndarray:
-    """Return origin, linear part and products of every cell's map, (cells, terms, dim).
+# Coordinates and small matrices have the points or cells last: NumPy is fast on rows
+# that are long and without gaps.
+def corner_places(
+    columns: Float[np.ndarray, "dim points"], nodes: Nodes, corners: int
+) -> Float[np.ndarray, "corners dim cells"]:
+    """Return where the first so many nodes of cells are."""
+    places = np.empty((corners, len(columns), len(nodes)), columns.dtype)
+    for node, place in zip(nodes.T, places, strict=False):
+        index = node.astype(np.intp)
+        for column, part in zip(columns, place, strict=True):
+            part[:] = column[index]
+    return places
+
+
+def expand(
+    corners: Float[np.ndarray, "corners dim cells"], kind: Kind
+) -> Float[np.ndarray, "terms dim cells"]:
+    """Return origin, linear part and products of the maps of cells.
 
     They are relative to the cell's first corner, which loses nothing far from zero.
     """
-    corners = points[nodes[:, : kind.corners]]
-    return np.einsum(
-        "tc,mcd->mtd", np.asarray(kind.expansion), corners - corners[:, :1]
-    )
+    offsets = (corners - corners[:1]).reshape(kind.corners, -1)
+    terms = np.asarray(kind.expansion) @ offsets
+    return terms.reshape(-1, *corners.shape[1:])
+
+
+def invert_linear(
+    linear: Float[np.ndarray, "dim dim cells"],
+) -> tuple[Float[np.ndarray, "dim dim cells"], Float[np.ndarray, " cells"]]:
+    """Return cofactors and determinants: their quotient is the inverse map.
+
+    Rows of `linear` are where unit steps along each coordinate lead.
+    """
+    if len(linear) == 2:
+        (a, b), (c, d) = linear
+        return np.stack([[d, -c], [-b, a]]), a * d - b * c
+    cofactors = np.empty_like(linear)
+    for i in range(3):
+        one, two = linear[(i + 1) % 3], linear[(i + 2) % 3]
+        for k in range(3):
+            m, n = (k + 1) % 3, (k + 2) % 3
+            cofactors[i, k] = one[m] * two[n] - one[n] * two[m]
+    return cofactors, (linear[0] * cofactors[0]).sum(0)
 
 
 def relative_volumes(
     points: np.ndarray, nodes: Nodes, kind: Kind
 ) -> Float[np.ndarray, " cells"]:
     """Return volumes of the cells' linear parts over their longest edge cubed."""
-    linear = expand(points, nodes, kind)[:, 1 : kind.dimension + 1]
-    corners = points[nodes[:, : kind.corners]]
-    longest = np.ptp(corners, axis=1).max(1)
-    safe = np.where(longest > 0, longest, 1)
-    return np.abs(np.linalg.det(linear / safe[:, None, None])) * (longest > 0)
+    columns = np.ascontiguousarray(points.T)
+    volumes = np.empty(len(nodes))
 
+    def fill(some: slice) -> None:
+        corners = corner_places(columns, nodes[some], kind.corners)
+        longest = np.ptp(corners, axis=0).max(0)
+        safe = np.where(longest > 0, longest, 1)
+        linear = expand(corners, kind)[1 : kind.dimension + 1] / safe
+        volumes[some] = np.abs(invert_linear(linear)[1]) * (longest > 0)
 
-@dataclass(frozen=True, eq=False)
-class BoundaryFaces:
-    """Faces with a cell on one side only; unit normals point into the mesh.
-
-    In a plane faces are edges and areas are lengths; missing corners are -1.
-    """
-
-    nodes: Int[np.ndarray, "faces corners"]
-    cells: Int[np.ndarray, " faces"]
-    places: Int[np.ndarray, " faces"]  # which face of its cell each one is
-    areas: Float[np.ndarray, " faces"]
-    normals: Float[np.ndarray, "faces 3"]
-    centers: Float[np.ndarray, "faces 3"]
+    in_chunks(len(nodes), fill)
+    return volumes
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Cells as padded rows: spare nodes repeat the first, spare neighbors are -1."""
+    """Cells as padded rows: spare nodes repeat the first, spare neighbors are -1.
+
+    Cells lie along a space-filling curve; `numbers` are those they were given by.
+    """
 
     points: Float[np.ndarray, "points 3"]
     axes: tuple[int, ...]  # the coordinates that vary: three, or two in a plane
     kinds: tuple[str, ...]
     kind: Int[np.ndarray, " cells"]  # index into kinds
     nodes: Nodes
+    numbers: Int[np.ndarray, " cells"]
     neighbors: Int[np.ndarray, "cells faces"]
     boundary: BoundaryFaces
 
@@ -265,25 +318,41 @@ def make_mesh(
     points = check_points(points)
     blocks, axes = read_blocks(points, connectivity, offsets, types, kind)
     kinds = tuple(blocks)
-    sizes = [len(nodes) for nodes in blocks.values()]
+    sizes = [len(block.nodes) for block in blocks.values()]
     number = np.repeat(np.arange(len(kinds), dtype=np.int32), sizes)
-    same = np.arange(len(points)) if same is None else same
-    neighbors, faces, owners, places = _join([KINDS[k] for k in kinds], blocks, same)
-    nodes = _padded_nodes(blocks)
-    boundary = _boundary(points, axes, nodes, faces, owners, places)
-    return Mesh(points, axes, kinds, number, nodes, neighbors, boundary)
+    nodes, numbers = _padded_nodes(blocks)
+    order = _along_curve(points, nodes)
+    number, nodes, numbers = number[order], nodes[order], numbers[order]
+    of_kinds = [KINDS[k] for k in kinds]
+    neighbors, *faces = _join(of_kinds, number, nodes, numbers, same)
+    boundary = make_boundary(points, axes, nodes, *faces)
+    return Mesh(points, axes, kinds, number, nodes, numbers, neighbors, boundary)
+
+
+def _along_curve(points: np.ndarray, nodes: Nodes) -> Int[np.ndarray, " cells"]:
+    """Return cells in the order of their centers on the curve."""
+    columns = np.ascontiguousarray(points.T)
+
+    def centers(some: slice) -> np.ndarray:
+        return corner_places(columns, nodes[some], nodes.shape[1]).mean(0)
+
+    return curve_order(len(nodes), centers, points.min(0), points.max(0))
 
 
 def coincident(
-    points: Float[np.ndarray, "points 3"],
+    points: Float[np.ndarray, "points numbers"],
     values: Float[np.ndarray, "times points 3"] | None = None,
 ) -> Int[np.ndarray, " points"]:
     """Return for each node the first at the same place: pieces repeat nodes.
 
     Where values are given, nodes that differ in value at any time stay apart.
     """
-    _, first, place = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    lead = first[np.ravel(place)]
+    order = np.lexsort(points.T)
+    ranked = points[order]
+    fresh = np.ones(len(points), bool)
+    fresh[1:] = (ranked[1:] != ranked[:-1]).any(1)
+    lead = np.empty(len(points), np.int64)
+    lead[order] = order[np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
     if values is None:
         return lead
     repeated = np.flatnonzero(lead != np.arange(len(points)))
@@ -293,105 +362,55 @@ def coincident(
     return same
 
 
-def _padded_nodes(blocks: dict[str, Nodes]) -> Nodes:
-    width = max(nodes.shape[1] for nodes in blocks.values())
+def _padded_nodes(
+    blocks: dict[str, Block],
+) -> tuple[Nodes, Int[np.ndarray, " cells"]]:
+    """Return the cells of all kinds as rows of one length, and their numbers."""
+    width = max(block.nodes.shape[1] for block in blocks.values())
     padded = [
         np.concatenate([n, np.repeat(n[:, :1], width - n.shape[1], 1)], 1)
-        for n in blocks.values()
+        for n, _ in blocks.values()
     ]
-    return np.concatenate(padded).astype(np.int32)
+    numbers = np.concatenate([block.numbers for block in blocks.values()])
+    return np.concatenate(padded), numbers
 
 
 def _join(
-    kinds: list[Kind], blocks: dict[str, Nodes], same: np.ndarray
+    kinds: list[Kind],
+    kind: Int[np.ndarray, " cells"],
+    nodes: Nodes,
+    numbers: Int[np.ndarray, " cells"],
+    same: Int[np.ndarray, " points"] | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return neighbors across faces; faces without one, their cells and places."""
-    most = max(len(kind.faces) for kind in kinds)
-    corners = max(len(face) for kind in kinds for face in kind.faces)
-    faces, owners, places, first = [], [], [], 0
-    for kind, nodes in zip(kinds, blocks.values(), strict=True):
-        for place, face in enumerate(kind.faces):
-            rows = np.full((len(nodes), corners), -1, np.int64)
-            rows[:, : len(face)] = nodes[:, face]
-            faces.append(rows)
-            owners.append(first + np.arange(len(nodes)))
-            places.append(np.full(len(nodes), place))
-        first += len(nodes)
-    face, owner = np.concatenate(faces), np.concatenate(owners)
-    other, alone = pair_faces(np.where(face < 0, -1, same[face]), len(same))
-    neighbors = np.full((first, most), -1, np.int32)
-    place = np.concatenate(places)
-    neighbors[owner, place] = np.where(alone, -1, owner[other])
-    return neighbors, face[alone], owner[alone], place[alone]
+    most = max(len(shape.faces) for shape in kinds)
+    corners = max(len(face) for shape in kinds for face in shape.faces)
+    table = np.empty((corners, len(nodes), most), np.int32)
 
+    def fill(some: slice) -> None:
+        table[:, some] = -1
+        for index, shape in enumerate(kinds):
+            here = np.flatnonzero(kind[some] == index)
+            for place, face in enumerate(shape.faces):
+                for c, corner in enumerate(face):
+                    table[c, some, place][here] = nodes[some, corner][here]
 
-def pair_faces(
-    faces: np.ndarray, count: int
-) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
-    """Return the next face with the same corners, and whether there is none."""
-    ordered = np.sort(faces, 1) + 1
-    keys = [ordered[:, -1] * (count + 1) + ordered[:, -2]]
-    if ordered.shape[1] > 2:
-        rest = ordered[:, -3] * (count + 1)
-        keys.append(rest + ordered[:, -4] if ordered.shape[1] > 3 else rest)
-    order = np.lexsort(keys)
-    ranked = [key[order] for key in keys]
-    fresh = np.ones(len(order), bool)
-    fresh[1:] = np.any([key[1:] != key[:-1] for key in ranked], 0)
-    starts = np.flatnonzero(fresh)
-    run = np.cumsum(fresh) - 1
-    ends = np.append(starts[1:], len(order)) - 1
-    following = np.arange(1, len(order) + 1)
-    following[ends] = starts  # the last of equal faces is followed by the first
-    other = np.empty_like(order)
-    other[order] = order[following]
-    alone = np.empty(len(order), bool)
-    alone[order] = (ends == starts)[run]
-    return other, alone
-
-
-def _boundary(
-    points: np.ndarray,
-    axes: tuple[int, ...],
-    nodes: Nodes,
-    faces: np.ndarray,
-    owners: np.ndarray,
-    places: np.ndarray,
-) -> BoundaryFaces:
-    triangles, face = split_faces(faces)
-    corners = points[triangles]
-    crossed = wall_normals(corners, axes)
-    vectors = np.zeros((len(faces), 3))
-    np.add.at(vectors, face, crossed)
-    areas = np.zeros(len(faces))
-    np.add.at(areas, face, np.linalg.norm(crossed, axis=1))
-    known = (faces >= 0)[..., None]
-    centers = (points[faces] * known).sum(1) / known.sum(1)
-    inward = points[nodes[owners]].mean(1) - centers
-    vectors *= np.sign((vectors * inward).sum(1, keepdims=True))
-    size = np.linalg.norm(vectors, axis=1, keepdims=True)
-    normals = vectors / np.where(size > 0, size, 1)
-    cells = owners.astype(np.int32)
-    return BoundaryFaces(faces, cells, places, areas, normals, centers)
-
-
-def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"]]:
-    """Split faces into triangles (edges in a plane); return their faces too."""
-    width = faces.shape[1]
-    everyone = np.arange(len(faces))
-    if width < 4:
-        return faces, everyone
-    quads = np.flatnonzero(faces[:, 3] >= 0)
-    parts = np.concatenate([faces[:, :3], faces[quads][:, [0, 2, 3]]])
-    return parts, np.concatenate([everyone, quads])
-
-
-def wall_normals(corners: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Return normals as long as the triangle's area or the edge's length."""
-    if corners.shape[1] == 3:
-        sides = corners[:, 1:] - corners[:, :1]
-        return np.cross(sides[:, 0], sides[:, 1]) / 2
-    edge = corners[:, 1] - corners[:, 0]
-    normals = np.zeros_like(edge)
-    normals[:, axes[0]], normals[:, axes[1]] = -edge[:, axes[1]], edge[:, axes[0]]
-    return normals
+    in_chunks(len(nodes), fill)
+    faces = table.reshape(corners, -1)
+    at = np.arange(faces.shape[1])
+    if len(kinds) > 1:  # which differ in how many faces they have
+        at = np.flatnonzero(faces[0] >= 0)
+        faces = faces[:, at]
+    other, crowded = pair_faces(faces, same)
+    if crowded.size:
+        alike = (np.sort(faces, 0) == np.sort(faces[:, crowded[:1]], 0)).all(0)
+        cells = ", ".join(map(str, numbers[at[alike] // most]))
+        warnings.warn(
+            f"{crowded.size} faces are shared by more than two cells, the first by "
+            f"cells {cells}: remove cells that are there twice",
+            stacklevel=4,
+        )
+    neighbors = np.full(len(nodes) * most, -1, np.int32)
+    neighbors[at] = np.where(other < 0, -1, at[other] // most)
+    alone = np.flatnonzero(other < 0)
+    return neighbors.reshape(-1, most), faces[:, alone].T, *np.divmod(at[alone], most)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from jaxtrace.fields import faces as face_module
 from jaxtrace.fields.cells import KINDS
 from jaxtrace.fields.topology import (
     coincident,
@@ -33,11 +34,13 @@ def test_neighbors_share_a_face(name):
     mesh = make_mesh(points, cells, kind=name)
     faces = KINDS[name].faces
     owners = shared_faces(cells, lambda _: faces)
-    for cell, row in enumerate(cells):
+    np.testing.assert_array_equal(mesh.nodes, cells[mesh.numbers])
+    given = np.append(mesh.numbers, -1)  # by a cell's place on the curve
+    for cell, row in zip(mesh.numbers, mesh.neighbors, strict=True):
         for place, face in enumerate(faces):
-            others = owners[frozenset(int(row[i]) for i in face)]
+            others = owners[frozenset(int(cells[cell, i]) for i in face)]
             expected = [c for c in others if c != cell] or [-1]
-            assert mesh.neighbors[cell, place] == expected[0]
+            assert given[row[place]] == expected[0]
     assert len(mesh.boundary.cells) == sum(len(o) == 1 for o in owners.values())
 
 
@@ -138,9 +141,37 @@ def test_flat_cells_are_left_out_with_a_warning():
     points, cells = lattice((2, 2, 3))
     cells = np.concatenate([split(cells, SIX), [[0, 1, 2, 3]]])
     assert relative_volumes(points, cells[-1:], KINDS["tetra"])[0] < 1e-12
-    with pytest.warns(UserWarning, match="1 of 13 tetra cells have no volume"):
+    with pytest.warns(UserWarning, match="1 of 13 .* no volume, the first is cell 12"):
         mesh = make_mesh(points, cells, kind="tetra")
     assert len(mesh.nodes) == 12
+
+
+def test_cells_that_are_there_twice_are_named():
+    points, cells = lattice((2, 2, 3))
+    cells = split(cells, SIX)
+    twice = np.concatenate([cells, cells[4:5]])
+    with pytest.warns(UserWarning, match="faces are shared .* by cells [^:]*12"):
+        make_mesh(points, twice, kind="tetra")
+
+
+@pytest.mark.parametrize("corners", [2, 3, 4])
+def test_faces_are_paired_by_their_corners_even_where_keys_clash(corners, monkeypatch):
+    rng = np.random.default_rng(0)
+    faces = np.argsort(rng.random((3000, 12)), 1)[:, :corners]
+    faces[::7, -1] = -1
+    _, kind = np.unique(np.sort(faces, 1), axis=0, return_inverse=True)
+    once = kind[np.unique(kind, return_index=True)[1]]
+    twice = faces[np.unique(kind, return_index=True)[1]]
+    faces = np.concatenate([twice, twice[::2, ::-1]]).astype(np.int32)
+    kind = np.concatenate([once, once[::2]])
+    for mixers in (face_module.MIXERS, (1, 1, 1, 1)):  # the latter mix nothing
+        monkeypatch.setattr(face_module, "MIXERS", mixers)
+        other, crowded = face_module.pair_faces(faces.T)
+        assert not crowded.size
+        paired = other >= 0
+        np.testing.assert_array_equal(paired, np.bincount(kind)[kind] == 2)
+        np.testing.assert_array_equal(kind[other[paired]], kind[paired])
+        assert np.all(other[paired] != np.flatnonzero(paired))
 
 
 def test_surfaces_among_volumes_are_left_out_with_a_warning():
@@ -154,7 +185,7 @@ def test_surfaces_among_volumes_are_left_out_with_a_warning():
 def test_voxels_and_pixels_are_brought_into_order():
     points, cells = lattice((3, 3, 3))
     voxels = make_mesh(points, cells[:, [0, 1, 3, 2, 4, 5, 7, 6]], kind="voxel")
-    np.testing.assert_array_equal(voxels.nodes, cells)
+    np.testing.assert_array_equal(voxels.nodes, cells[voxels.numbers])
     points, cells = plane_lattice((3, 3))
     pixels = make_mesh(points, cells[:, [0, 1, 3, 2]], kind="pixel")
-    np.testing.assert_array_equal(pixels.nodes, cells)
+    np.testing.assert_array_equal(pixels.nodes, cells[pixels.numbers])

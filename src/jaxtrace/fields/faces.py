@@ -1,0 +1,127 @@
+"""Faces of cells: which of them are one, and those that bound a mesh."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from jaxtrace.fields.curve import in_chunks
+
+# Odd multipliers, fractions of the golden ratio and of roots, that mix corner numbers.
+MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryFaces:
+    """Faces with a cell on one side only; unit normals point into the mesh.
+
+    In a plane faces are edges and areas are lengths; missing corners are -1.
+    """
+
+    nodes: Int[np.ndarray, "faces corners"]
+    cells: Int[np.ndarray, " faces"]
+    places: Int[np.ndarray, " faces"]  # which face of its cell each one is
+    areas: Float[np.ndarray, " faces"]
+    normals: Float[np.ndarray, "faces 3"]
+    centers: Float[np.ndarray, "faces 3"]
+
+
+def pair_faces(
+    faces: Int[np.ndarray, "corners n"],
+    same: Int[np.ndarray, " points"] | None = None,
+) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " some"]]:
+    """Return another face with the same corners (-1: none), and those with several.
+
+    `same` names, for each node, the node that stands for it.
+    """
+    count = faces.shape[1]
+    ordered, keys = np.empty_like(faces), np.empty(count, np.uint64)
+    bits = np.uint64(int(faces.max(initial=1)).bit_length())
+
+    def fill(some: slice) -> None:
+        rows = faces[:, some]
+        if same is not None:
+            rows = np.where(rows < 0, -1, same[rows])
+        ordered[:, some] = np.sort(rows, 0)
+        # The largest corner, then a mixture of all: faces of a node stay together.
+        mixed = np.zeros(rows.shape[1], np.uint64)
+        for row, mixer in zip(ordered[:, some], MIXERS, strict=False):
+            mixed += row.astype(np.uint64) * np.uint64(mixer)
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(MIXERS[0])
+        corner = ordered[-1, some].astype(np.uint64)
+        keys[some] = corner << (np.uint64(64) - bits) | mixed >> bits
+
+    in_chunks(count, fill)
+    order = np.argsort(keys)
+    joined = _repeats(ordered, order)
+    if np.any(_repeats(keys[None], order) & ~joined):  # different faces of equal keys
+        order = np.lexsort(ordered)
+        joined = _repeats(ordered, order)
+    other = np.full(count, -1, np.int32)
+    other[order[joined]] = order[:-1][joined[1:]]
+    after = np.append(joined[1:], False)
+    other[order[after]] = order[1:][joined[1:]]
+    return other, np.sort(order[joined & after])
+
+
+def _repeats(rows: np.ndarray, order: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """Return which columns, in an order, equal the one before."""
+    equal = np.ones(len(order), bool)
+    equal[:1] = False
+
+    def compare(some: slice) -> None:
+        here = slice(max(some.start, 1), some.stop)
+        for row in rows:
+            ranked = row[order[here.start - 1 : here.stop]]
+            equal[here] &= ranked[1:] == ranked[:-1]
+
+    in_chunks(len(order), compare)
+    return equal
+
+
+def make_boundary(
+    points: np.ndarray,
+    axes: tuple[int, ...],
+    nodes: Int[np.ndarray, "cells nodes"],
+    faces: np.ndarray,
+    owners: np.ndarray,
+    places: np.ndarray,
+) -> BoundaryFaces:
+    """Return faces, as nodes around each, with their cells and places in these."""
+    triangles, face = split_faces(faces)
+    corners = points[triangles]
+    crossed = wall_normals(corners, axes)
+    vectors = np.zeros((len(faces), 3))
+    np.add.at(vectors, face, crossed)
+    areas = np.zeros(len(faces))
+    np.add.at(areas, face, np.linalg.norm(crossed, axis=1))
+    known = (faces >= 0)[..., None]
+    centers = (points[faces] * known).sum(1) / known.sum(1)
+    inward = points[nodes[owners]].mean(1) - centers
+    vectors *= np.sign((vectors * inward).sum(1, keepdims=True))
+    size = np.linalg.norm(vectors, axis=1, keepdims=True)
+    normals = vectors / np.where(size > 0, size, 1)
+    cells = owners.astype(np.int32)
+    return BoundaryFaces(faces, cells, places, areas, normals, centers)
+
+
+def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"]]:
+    """Split faces into triangles (edges in a plane); return their faces too."""
+    width = faces.shape[1]
+    everyone = np.arange(len(faces))
+    if width < 4:
+        return faces, everyone
+    quads = np.flatnonzero(faces[:, 3] >= 0)
+    parts = np.concatenate([faces[:, :3], faces[quads][:, [0, 2, 3]]])
+    return parts, np.concatenate([everyone, quads])
+
+
+def wall_normals(corners: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Return normals as long as the triangle's area or the edge's length."""
+    if corners.shape[1] == 3:
+        sides = corners[:, 1:] - corners[:, :1]
+        return np.cross(sides[:, 0], sides[:, 1]) / 2
+    edge = corners[:, 1] - corners[:, 0]
+    normals = np.zeros_like(edge)
+    normals[:, axes[0]], normals[:, axes[1]] = -edge[:, axes[1]], edge[:, axes[0]]
+    return normals
