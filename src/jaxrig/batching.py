@@ -8,9 +8,10 @@ import functools
 import logging
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -23,6 +24,12 @@ from jaxrig.dtypes import is_key
 from jaxrig.memory import CompiledMemory, compiled_memory
 from jaxrig.progress import Meter
 
+try:
+    from jaxlib.xla_client import execution_stream_id
+except ImportError:  # before JAX 0.7: calls run one after the other
+    from contextlib import nullcontext as execution_stream_id
+
+R = TypeVar("R")
 logger = logging.getLogger(__name__)
 
 
@@ -59,6 +66,51 @@ def pad_axis(tree: PyTree, length: int) -> PyTree:
         return array.concatenate([leaf, array.repeat(leaf[-1:], missing, axis=0)])
 
     return jax.tree.map(pad, tree)
+
+
+def split_axis(tree: PyTree, parts: int) -> tuple[PyTree, ...]:
+    """Cut the first axis, whose length is a multiple, into so many equal parts.
+
+    >>> [part.tolist() for part in split_axis(jnp.arange(6), 2)]
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    return (tree,) if parts == 1 else _split(tree, parts)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _split(tree: PyTree, parts: int) -> tuple[PyTree, ...]:
+    size = axis_length(tree) // parts
+    cut = lambda i: jax.tree.map(lambda x: x[i * size : (i + 1) * size], tree)
+    return tuple(cut(i) for i in range(parts))
+
+
+def call_together(function: Callable[..., R], items: Iterable[Any]) -> list[R]:
+    """Call a compiled function for each item, so that a CPU runs all calls at once."""
+    found = []
+    for stream, item in enumerate(items):
+        with own_stream(stream):
+            found.append(function(item))
+    return found
+
+
+def own_stream(number: int) -> AbstractContextManager[Any]:
+    """Let programs started in here run beside those of other streams, on a CPU.
+
+    Elsewhere JAX runs what one Python thread starts in order; what depends on a result
+    waits for it here too.
+    """
+    # Python threads would do as well, but lose JAX's settings, which belong to one.
+    return execution_stream_id(number + 1)  # 0 is "no stream"
+
+
+def join_axis(parts: Sequence[PyTree]) -> PyTree:
+    """Put parts of the first axis together again."""
+    return parts[0] if len(parts) == 1 else _join(tuple(parts))
+
+
+@jax.jit
+def _join(parts: tuple[PyTree, ...]) -> PyTree:
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
 
 
 @functools.partial(jax.jit, static_argnums=2)

@@ -86,6 +86,13 @@ def package_summary(module: str) -> str:
     return text.partition("\n")[0]
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def describe_machine() -> dict[str, Any]:
     """Return processor, cores, memory, system and JAX devices."""
     import jax
@@ -94,9 +101,7 @@ def describe_machine() -> dict[str, Any]:
 
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1,
+        "cores": usable_cores(),
         "memory_bytes": host_memory().total,
         "system": f"{platform.system()} {platform.release()}",
         "devices": [f"{d.platform}:{d.id} {d.device_kind}" for d in jax.devices()],

@@ -20,6 +20,7 @@ from jaxrig.devices import (
     pick_devices,
     set_accelerator_memory,
 )
+from jaxrig.machine import usable_cores
 from jaxrig.memory import host_memory
 from jaxrig.settings import Checked, flag, maybe, one_of, whole, wrong
 from jaxtrace.settings import DTYPES, GIB
@@ -55,6 +56,7 @@ class Settings(Checked):
     oom_recovery: Annotated[bool, flag] = True
     use_jax_jit: Annotated[bool, flag] = True
     show_progress: Annotated[bool, flag] = False
+    cores: Annotated[int | None, maybe(whole())] = None
 
 
 _store = [Settings()]
@@ -65,7 +67,8 @@ def configure(**changes: Any) -> None:
     """Change settings of the package, all or none; `Settings` lists them.
 
     `dtype="float64"` turns on 64 bits in JAX, `device` chooses where arrays go from
-    now on, `memory_limit_gb` bounds what trackers and chunked operations take.
+    now on, `memory_limit_gb` bounds what trackers and chunked operations take, `cores`
+    how many cores of a CPU they keep busy (None: all).
     """
     changes = Settings.read(changes)
     if "device" in changes:
@@ -108,6 +111,13 @@ def working_device() -> Device:
     if chosen is None or isinstance(chosen, str):
         return jax.local_devices(backend=chosen)[0]
     return chosen
+
+
+def working_cores() -> int:
+    """Return how many parts of the particles to work on at once; one on a GPU."""
+    if working_device().platform != "cpu":
+        return 1
+    return get_config().cores or usable_cores()
 
 
 def memory_budget_bytes() -> int:

@@ -98,6 +98,22 @@ def test_devices_change_nothing(name):
         assert expected.generation[-1].max() >= 1
 
 
+@pytest.mark.bitwise
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(
+    "name",
+    ["grid, uniform inlet", pytest.param("mesh, walls", marks=pytest.mark.slow)],
+)
+def test_a_run_goes_on_with_other_cores(name, tmp_path):
+    jt.configure(cores=1)
+    expected, output = run(name), tmp_path / "run.zarr"
+    jt.configure(cores=4)
+    with pytest.raises(Stopped):
+        run(name, output, progress_callback=stop_halfway)
+    jt.configure(cores=2)
+    assert_same(run(name, output, resume=True), expected)
+
+
 @pytest.mark.slow  # dozens of programs
 @pytest.mark.parametrize("name", CASES)
 def test_batches_devices_and_memory(name):

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field, RecordField
 from jaxtrace.fields.clock import (
@@ -63,8 +63,10 @@ class Axis(eqx.Module):
         if self.even:
             # An even axis is indexed by arithmetic: no search, no dependent load.
             along = (x - nodes[0]) * jnp.asarray(self.per_node, x.dtype)
-            index = jnp.clip(along.astype(np.int32), 0, count - 2)
-            return index, along - index.astype(x.dtype)
+            # Rounded and clipped as a float: every component's loop needs the
+            # fraction, and a conversion to integers costs a CPU branches on NaN.
+            low = jnp.clip(jnp.floor(along), 0, count - 2)
+            return low.astype(np.int32), along - low
         # Unrolled bisection fuses into the loop over particles; a while loop does not.
         found = jnp.searchsorted(nodes, x, side="right", method="scan_unrolled")
         index = jnp.clip(found.astype(np.int32) - 1, 0, count - 2)
@@ -125,7 +127,8 @@ class GridField(RecordField):
         ]
         (i, x), (j, y), (k, z) = [(n, f.astype(dtype)) for n, f in placed]
         _, ny, nz = self.shape
-        base = (i * ny + j) * nz + k
+        # Unsigned: JAX would test each of 48 signed indices for being negative.
+        base = ((i * ny + j) * nz + k).astype(np.uint32)
         strides = (ny * nz, nz, 1)
         steps = [0 if n == 1 else s for n, s in zip(self.shape, strides, strict=True)]
         offsets = [sum(p) for p in itertools.product(*((0, s) for s in steps))]
@@ -159,7 +162,7 @@ class GridField(RecordField):
         )
         return (i * self.shape[1] + j) * self.shape[2] + k
 
-    def _load(self, component: int, index: Int[Array, " n"], instant: Instant):
+    def _load(self, component: int, index: UInt32[Array, " n"], instant: Instant):
         """Return node values at one instant for all or for each particle."""
         dtype = self.values.dtype
         if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
@@ -171,7 +174,7 @@ class GridField(RecordField):
             chosen = instant.slices[..., s]
             if instant.time.ndim:
                 flat = self.values[:, component].reshape(-1)
-                at = chosen * self.values.shape[2] + index
+                at = chosen.astype(np.uint32) * self.values.shape[2] + index
                 blended += weight * flat.at[at].get(mode="promise_in_bounds")
             else:
                 table = self.values[chosen, component]

@@ -4,6 +4,7 @@ A run to disk keeps its particles beside the frames after every chunk, so that a
 that was stopped goes on from there, bit for bit.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -33,15 +34,15 @@ class Collected:
 
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
         """Take frame 0; say from which frame on to go, and with which particles."""
-        for name, array in _host(opening, self.count).items():
-            shape = (len(self.times), *array.shape[1:])
+        for name, array in _host(opening).items():
+            shape = (len(self.times), self.count, *array.shape[2:])
             self.arrays[name] = np.empty(shape, array.dtype)
-        self._put(0, opening)
+        self._put(0, (opening,))
         return 0, particles
 
     def take(self, chunk: Chunk) -> None:
         """Fetch a chunk while the next is worked out."""
-        self._put(chunk.first + 1, chunk.record)
+        self._put(chunk.first + 1, chunk.records)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """Return all frames as a trajectory."""
@@ -52,9 +53,15 @@ class Collected:
     def close(self) -> None:
         """Do nothing: nothing is open."""
 
-    def _put(self, at: int, record: Record) -> None:
-        for name, array in _host(record, self.count).items():
-            self.arrays[name][at : at + len(array)] = array
+    def _put(self, at: int, records: Sequence[Record]) -> None:
+        start = 0
+        for record in records:
+            arrays = _host(record)
+            stop = start + arrays["positions"].shape[1]
+            for name, array in arrays.items():
+                own = self.arrays[name][at : at + len(array), start:stop]
+                own[:] = array[:, : own.shape[1]]  # the rest only fills up
+            start = stop
 
 
 class Streamed:
@@ -119,7 +126,7 @@ class Streamed:
             self.store.truncate(done + 1)
             return done, restored.tree
         self.store.truncate(0)
-        self.store.append(self.times[:1], _host(opening, self.count))
+        self.store.append(self.times[:1], _host(opening))
         return 0, particles
 
     def take(self, chunk: Chunk) -> None:
@@ -141,7 +148,12 @@ class Streamed:
         Slots that only fill up are left out: the run may go on with other batches.
         """
         first, last = chunk.first + 1, chunk.first + 1 + chunk.frames
-        self.store.append(self.times[first:last], _host(chunk.record, self.count))
+        parts = [_host(record) for record in chunk.records]
+        frames = {
+            name: np.concatenate([part[name] for part in parts], 1)[:, : self.count]
+            for name in parts[0]
+        }
+        self.store.append(self.times[first:last], frames)
         real = jax.tree.map(lambda x: x[: self.count], chunk.particles)
         self.keeper.save(last - 1, real)
 
@@ -211,11 +223,11 @@ def _presence(
     return alive
 
 
-def _host(record: Record, count: int) -> Arrays:
-    """Return the arrays of a record without the slots that only fill up."""
+def _host(record: Record) -> Arrays:
+    """Return the arrays of a record."""
     parts = {
         "positions": record.positions,
         "velocities": record.velocities,
         "generation": record.generation,
     }
-    return {n: np.asarray(a)[:, :count] for n, a in parts.items() if a is not None}
+    return {n: np.asarray(a) for n, a in parts.items() if a is not None}

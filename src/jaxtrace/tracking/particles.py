@@ -58,6 +58,22 @@ def seed_particles(
     )
 
 
+def pad_slots(particles: Particles, multiple: int) -> Particles:
+    """Add empty slots so that their number is a multiple."""
+    count = particles.positions.shape[0]
+    missing = -count % multiple
+    if not missing or not count:
+        return particles
+    padded = jax.tree.map(
+        lambda x: jnp.concatenate([x, jnp.repeat(x[-1:], missing, 0)]), particles
+    )
+    real = jnp.arange(count + missing) < count
+    slots = jnp.arange(count + missing, dtype=particles.slots.dtype)
+    return eqx.tree_at(
+        lambda p: (p.alive, p.slots), padded, (padded.alive & real, slots)
+    )
+
+
 def retire(
     particles: Particles,
     gone: Bool[Array, " n"],

@@ -2,7 +2,7 @@
 runs as chunks of frames through one compiled program.
 
 Results do not depend on the length of the chunks, on the number of particles advanced
-at a time, or on the number of devices.
+at a time, or on the number of cores and devices.
 """
 
 import logging
@@ -19,9 +19,9 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, Int32
 
 from jaxrig import compile_once, replicate
-from jaxrig.batching import is_out_of_memory
+from jaxrig.batching import call_together, is_out_of_memory, join_axis, split_axis
 from jaxrig.compile_guard import CompiledOnce
-from jaxtrace.fields.analytic import as_field
+from jaxtrace.fields.analytic import HostField, as_field
 from jaxtrace.fields.base import AbstractField, as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.streamed import StreamedField
@@ -194,26 +194,43 @@ def first_instant(field: AbstractField, times: Any, dtype: Any) -> Instant:
 logger = logging.getLogger(__name__)
 
 # Neighbors in space that are neighbors in memory share the loads of a look-up; with
-# fewer particles than this the field's tables stay in fast memory anyway.
-WORTH_SORTING = 50_000
+# fewer particles than this the field's tables stay in fast memory anyway. A GPU has
+# more of it, and its sort takes as long as some steps.
+WORTH_SORTING = 2_000
+WORTH_SORTING_ON_GPU = 50_000
+# A part with fewer particles spends more on starting its loops than on their work.
+SMALLEST_PART = 1_000
 
 
 class Chunk(NamedTuple):
-    """Some recorded frames, and the particles after the last of them."""
+    """Some recorded frames of each part, and the particles after the last of them."""
 
     first: int
     frames: int
-    record: Record
+    records: tuple[Record, ...]
     particles: Particles
 
 
 @dataclass(frozen=True)
 class ChunkPlan:
-    """How a run is cut up: frames per call, and how small pieces may become."""
+    """How a run is cut up: frames per call, parts, and how small pieces may become."""
 
     frames: int
     smallest_tile: int = 100
     recover: bool = True
+    parts: int = 1
+
+
+def part_count(dynamics: Dynamics, particles: int, cores: int) -> int:
+    """Return how many equal parts of the particles to advance at the same time.
+
+    XLA runs a loop over time in one thread of a CPU, and independent programs in as
+    many as there are. A function of NumPy arrays is called by one program at a time.
+    """
+    calls_host = lambda x: isinstance(x, HostField) or getattr(x, "on_host", False)
+    if any(map(calls_host, jax.tree.leaves(dynamics, is_leaf=calls_host))):
+        return 1
+    return max(1, min(cores, particles // SMALLEST_PART))
 
 
 class SliceWindows:
@@ -374,12 +391,12 @@ def _start(
 ) -> Chunk:
     """Have the frames from this one on worked out, and fetched when they are there."""
     dynamics, part, last = windows.piece(schedule, first, plan.frames)
-    after, record = _call(dynamics, particles, part, method, padded, mesh)
+    after, records = _call(dynamics, particles, part, method, padded, plan.parts, mesh)
     windows.prefetch(schedule, last)
     if last - first < plan.frames:
-        record = jax.tree.map(lambda x: x[: last - first], record)
-    jax.tree.map(lambda x: x.copy_to_host_async(), record)
-    return Chunk(first, last - first, record, after)
+        records = jax.tree.map(lambda x: x[: last - first], records)
+    jax.tree.map(lambda x: x.copy_to_host_async(), records)
+    return Chunk(first, last - first, records, after)
 
 
 def _smaller(
@@ -393,7 +410,7 @@ def _smaller(
             "out of memory: continuing with %d frames per call", plan.frames // 2
         )
         return method, replace(plan, frames=plan.frames // 2)
-    count = particles.positions.shape[0]
+    count = particles.positions.shape[0] // plan.parts
     tile = method.tile or count
     halves = [t for t in range(tile // 2, 0, -1) if count % t == 0]
     if not halves or halves[0] < plan.smallest_tile:
@@ -408,12 +425,18 @@ def _call(
     part: Schedule,
     method: Method,
     padded: bool,
+    parts: int,
     mesh: Mesh | None,
-) -> tuple[Particles, Record]:
-    if mesh is None:
-        return _advance(dynamics, particles, part, method, padded)
-    dynamics, part = replicate((dynamics, part), mesh)
-    return _advance_shared(dynamics, particles, part, method, padded, mesh)
+) -> tuple[Particles, tuple[Record, ...]]:
+    if mesh is not None:
+        dynamics, part = replicate((dynamics, part), mesh)
+        shared = _advance_shared(dynamics, particles, part, method, padded, mesh)
+        return shared[0], (shared[1],)
+    part = jax.device_put(part)
+    work = lambda some: _advance(dynamics, some, part, method, padded)
+    done = call_together(work, split_axis(particles, parts))
+    after, records = zip(*done, strict=True)
+    return join_axis(after), records
 
 
 @compile_once(max_traces=1)
@@ -426,7 +449,9 @@ def _advance(
 ) -> tuple[Particles, Record]:
     """Advance in the order of cells, and answer in the order of slots."""
     places = dynamics.field.order(particles.positions, particles.cell_hint)
-    if places is None or method.particles < WORTH_SORTING:
+    gpu = jax.default_backend() == "gpu"
+    worth = WORTH_SORTING_ON_GPU if gpu else WORTH_SORTING
+    if places is None or method.particles < worth:
         return advance(dynamics, particles, part, method, padded=padded)
     # Sorted once per chunk: particles move few cells in that time.
     order = jnp.argsort(places)
@@ -464,19 +489,3 @@ def _advance_shared(
         check_vma=False,
     )
     return spread(arrays, particles)
-
-
-def pad_slots(particles: Particles, multiple: int) -> Particles:
-    """Add empty slots so that their number is a multiple."""
-    count = particles.positions.shape[0]
-    missing = -count % multiple
-    if not missing or not count:
-        return particles
-    padded = jax.tree.map(
-        lambda x: jnp.concatenate([x, jnp.repeat(x[-1:], missing, 0)]), particles
-    )
-    real = jnp.arange(count + missing) < count
-    slots = jnp.arange(count + missing, dtype=particles.slots.dtype)
-    return eqx.tree_at(
-        lambda p: (p.alive, p.slots), padded, (padded.alive & real, slots)
-    )

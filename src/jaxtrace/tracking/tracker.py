@@ -23,7 +23,12 @@ from jaxrig.settings import (
     whole,
 )
 from jaxrig.timing import measure
-from jaxtrace.config import get_config, working_device, working_dtype
+from jaxtrace.config import (
+    get_config,
+    working_cores,
+    working_device,
+    working_dtype,
+)
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.fields.clock import Instant
@@ -32,6 +37,7 @@ from jaxtrace.settings import DTYPES, GIB, as_given
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
+from jaxtrace.tracking.particles import pad_slots
 from jaxtrace.tracking.schedule import (
     Schedule,
     Timing,
@@ -50,7 +56,7 @@ from jaxtrace.tracking.time_loop import (
     check_steps,
     first_instant,
     make_dynamics,
-    pad_slots,
+    part_count,
     run_chunks,
 )
 from jaxtrace.trajectory import Trajectory
@@ -288,8 +294,11 @@ class ParticleTracker:
     def _run(
         self, seeds: jax.Array, timing: Timing, output: Any, resume: bool
     ) -> Trajectory:
-        options, count = self.options, seeds.shape[0]
-        method, dynamics = self._method(count), self.dynamics
+        options, count, dynamics = self.options, seeds.shape[0], self.dynamics
+        mesh, parts = self._device_mesh(), 1
+        if mesh is None and self.compiled:
+            parts = part_count(dynamics, count, working_cores())
+        method = self._method(count, parts)
         dtype, frames = seeds.dtype, np.asarray(timing.frames)
         kept = kept_frames(len(frames), options.recording_interval)
         check_steps(dynamics.motion, frames, timing.substeps, method)
@@ -306,7 +315,9 @@ class ParticleTracker:
         del dynamics  # and with it the first slices of a field that is streamed
         sink = open_output(output, resume, frames[kept], count, facts)
         with contextlib.closing(sink):
-            return self._record(sink, windows, seeds, instant, schedule, method)
+            return self._record(
+                sink, windows, seeds, instant, schedule, method, mesh, parts
+            )
 
     def _record(
         self,
@@ -316,6 +327,8 @@ class ParticleTracker:
         instant: Instant,
         schedule: Schedule,
         method: Method,
+        mesh: Any,
+        parts: int,
     ) -> Trajectory:
         """Put every frame of the schedule into the sink."""
         options, count = self.options, seeds.shape[0]
@@ -324,16 +337,15 @@ class ParticleTracker:
         particles, opening = begin(here, seeds, instant, method)
         del here
         first, particles = sink.begin(opening, particles)
-        mesh = self._device_mesh()
-        devices = 1 if mesh is None else mesh.size
-        particles = pad_slots(particles, devices * (method.tile or 1))
+        spread = parts if mesh is None else mesh.size
+        particles = pad_slots(particles, spread * (method.tile or 1))
         if mesh is not None:
             particles = shard_batch(particles, mesh)
         progress = Progress(options)
         size = options.frames_per_call(
             count, schedule.frames - first, progress.watched or sink.streams
         )
-        plan = ChunkPlan(size, options.min_batch_size, options.oom_recovery)
+        plan = ChunkPlan(size, options.min_batch_size, options.oom_recovery, parts)
         progress.start(schedule.frames)
         for chunk in run_chunks(
             windows, particles, schedule, method, plan, first=first, mesh=mesh
@@ -362,11 +374,11 @@ class ParticleTracker:
             return jnp.zeros((0, 3), self._dtype)
         return as_positions(jnp.asarray(given, self._dtype))
 
-    def _method(self, count: int) -> Method:
+    def _method(self, count: int, parts: int = 1) -> Method:
         options = self.options
         batch = options.batch_size
         tile = None if batch is None else max(batch, SMALLEST_TILE)
-        if tile is not None and tile >= count:
+        if tile is not None and tile * parts >= count:
             tile = None
         return Method.choose(
             self.integrator,

@@ -7,7 +7,7 @@ import pytest
 from jaxtrace.tracking import time_loop
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.motion import PassiveTracer
-from jaxtrace.tracking.particles import noise_key
+from jaxtrace.tracking.particles import noise_key, pad_slots
 from jaxtrace.tracking.schedule import make_schedule
 from jaxtrace.tracking.step import Dynamics, Method
 from jaxtrace.tracking.time_loop import (
@@ -15,7 +15,6 @@ from jaxtrace.tracking.time_loop import (
     SliceWindows,
     begin,
     first_instant,
-    pad_slots,
     run_chunks,
 )
 from trace_flows import noise_field, seeds, track
@@ -40,7 +39,7 @@ def positions(dynamics, particles, schedule, method, plan, **options):
     assert [c.first for c in chunks] == list(
         np.cumsum([options.get("first", 0)] + [c.frames for c in chunks[:-1]])
     )
-    return np.concatenate([c.record.positions for c in chunks]), chunks
+    return np.concatenate([c.records[0].positions for c in chunks]), chunks
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -65,10 +64,10 @@ def fail_above(monkeypatch, frames: int, tile: int | None = None):
     """Make calls that are too large fail as an accelerator does."""
     call = time_loop._call
 
-    def scarce(dynamics, particles, part, method, padded, mesh):
+    def scarce(dynamics, particles, part, method, padded, *where):
         if part.frames > frames or (tile and (method.tile or 10**9) > tile):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
-        return call(dynamics, particles, part, method, padded, mesh)
+        return call(dynamics, particles, part, method, padded, *where)
 
     monkeypatch.setattr(time_loop, "_call", scarce)
 
@@ -98,11 +97,11 @@ def test_a_call_that_fails_behind_another_loses_nothing(monkeypatch):
     whole, _ = positions(*parts, ChunkPlan(4))
     call, calls = time_loop._call, []
 
-    def third_fails(dynamics, particles, part, method, padded, mesh):
+    def third_fails(dynamics, particles, part, method, padded, *where):
         calls.append(part.frames)
         if len(calls) == 3:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
-        return call(dynamics, particles, part, method, padded, mesh)
+        return call(dynamics, particles, part, method, padded, *where)
 
     monkeypatch.setattr(time_loop, "_call", third_fails)
     got, chunks = positions(*parts, ChunkPlan(4))

@@ -13,6 +13,7 @@ from jaxtrace.tracking import time_loop
 from jaxtrace.tracking import tracker as tracker_module
 from jaxtrace.tracking.boundaries.base import Open
 from jaxtrace.tracking.boundaries.box import box_boundary
+from jaxtrace.tracking.motion import Inertial
 from jaxtrace.tracking.tracker import Progress, TrackerOptions, create_tracker
 from trace_flows import (
     AXES,
@@ -56,6 +57,35 @@ def test_results_do_not_depend_on_the_batch(reference, batch, monkeypatch):
     np.testing.assert_array_equal(got.positions, reference.positions)
     np.testing.assert_array_equal(got.velocities, reference.velocities)
     assert got.metadata["batch_size"] == min(batch, 60)
+
+
+@pytest.mark.bitwise
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("cores", [2, 7])
+def test_results_do_not_depend_on_the_cores(reference, cores):
+    configure(cores=cores)
+    got = track(record_velocities=True)
+    np.testing.assert_array_equal(got.positions, reference.positions)
+    np.testing.assert_array_equal(got.velocities, reference.velocities)
+
+
+@pytest.mark.bitwise
+@pytest.mark.usefixtures("small_parts")
+def test_particles_choose_their_own_steps_on_any_core():
+    options = {"adaptive_dt": True, "motion": Inertial(0.1)}
+    runs = []
+    for cores in (1, 3):
+        configure(cores=cores)
+        runs.append(track(DoubleGyre(), integrator="rk45", **options))
+    np.testing.assert_array_equal(runs[1].positions, runs[0].positions)
+
+
+def test_a_function_of_numpy_is_called_from_one_program_at_a_time():
+    flows = (UniformFlow(), lambda x, t: np.zeros_like(x))
+    with pytest.warns(UserWarning, match="called on the host"):
+        worlds = [time_loop.make_dynamics(flow, None, None, 0) for flow in flows]
+    assert [time_loop.part_count(w, 9_999, 4) for w in worlds] == [4, 1]
+    assert time_loop.part_count(worlds[0], 1_500, 4) == 1
 
 
 @pytest.mark.bitwise
