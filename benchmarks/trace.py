@@ -300,11 +300,12 @@ def mesh_group(particles: list[int]) -> list[Measurement]:
 
 def shuffled_tetrahedra(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points, cells and values of a lattice, nodes and cells in random order."""
-    _, points = lattice_nodes((side,) * 3)
+    shape = side, side, side
+    _, points = lattice_nodes(shape)
     rng = np.random.default_rng(0)
     order = rng.permutation(side**3)
     place = np.argsort(order)
-    cells = rng.permutation(place[box_tetrahedra((side,) * 3)])
+    cells = rng.permutation(place[box_tetrahedra(shape)])
     points = points.reshape(-1, 3)[order]
     return points, cells, gyre_slices(points, 1)[1][0]
 

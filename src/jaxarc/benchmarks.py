@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -234,7 +234,7 @@ def _compile(config: JaxArcConfig, tasks: JaxArcTask, action: PointAction) -> No
 
 
 @contextmanager
-def _nothing_cached() -> Iterator[None]:
+def _nothing_cached() -> Generator[None, None, None]:
     """Keep what is compiled here out of the cache on disk, for the next run."""
     name = "jax_persistent_cache_min_compile_time_secs"
     before = jax.config.values[name]

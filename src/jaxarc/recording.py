@@ -302,14 +302,14 @@ class TaskPlayer:
         rows, columns = self.size
         if box is None:
             return 0, 0, rows - 1, columns - 1
-        room = self.task.get_grid_shape() if operation == Op.RESIZE else self.size
+        room = self.task.get_grid_shape() if operation == int(Op.RESIZE) else self.size
         for index, value in enumerate(box):
             name, size = ("row", "column")[index % 2], room[index % 2]
             if not 0 <= value < size:
                 raise ValueError(
                     f"{name} {value} is outside: {name}s go from 0 to {size - 1}"
                 )
-        if operation == Op.PASTE and box[:2] == box[2:]:
+        if operation == int(Op.PASTE) and box[:2] == box[2:]:
             return box[0], box[1], rows - 1, columns - 1
         return box
 

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,9 @@ _TEMPORARY = re.compile(
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[io.BufferedIOBase]:
+def atomic_write(
+    path: str | os.PathLike[str],
+) -> Generator[io.BufferedIOBase, None, None]:
     """Open a temporary beside `path` that takes its place when the block succeeds.
 
     The bytes and the folder entry are on the disk when the block has ended. After an

@@ -129,7 +129,7 @@ def run_benchmarks(
         say(console, f"wrote {json}")
 
 
-def bench_table(records: Sequence[dict]) -> Table:
+def bench_table(records: Sequence[dict[str, Any]]) -> Table:
     """Return a table of the rates of all cases with their spread and compile time."""
     table = Table(box=box.SIMPLE)
     table.add_column("case", overflow="fold")

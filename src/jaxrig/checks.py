@@ -6,7 +6,7 @@ trace again; going back to an earlier mode finds the earlier compilation.
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import equinox as eqx
@@ -70,7 +70,7 @@ def set_error_mode(mode: str) -> None:
 
 
 @contextlib.contextmanager
-def error_mode(mode: str) -> Iterator[None]:
+def error_mode(mode: str) -> Generator[None, None, None]:
     """Use another error mode inside a block."""
     before = _mode
     set_error_mode(mode)

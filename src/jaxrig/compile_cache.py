@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def _on_duration(event: str, duration_secs: float, **details: object) -> None:
 
 
 @contextlib.contextmanager
-def record_compilations() -> Iterator[CompilationLog]:
+def record_compilations() -> Generator[CompilationLog, None, None]:
     """Record every compilation in a block, whoever caused it.
 
     >>> import jax, jax.numpy as jnp

@@ -281,7 +281,7 @@ def compile_once(
     compiler_options: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], CompiledOnce[P, R]]: ...
 def compile_once(
-    function: Callable | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     max_traces: int | None = 1,
     donate: Sequence[str] = (),

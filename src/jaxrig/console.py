@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,7 @@ def complain(line: str) -> None:
 
 
 @contextmanager
-def warnings_as_lines(console: Console) -> Iterator[None]:
+def warnings_as_lines(console: Console) -> Generator[None, None, None]:
     """Show warnings of a block as lines, without the place in the code."""
 
     def show(message: Warning | str, *details: object, **more: object) -> None:

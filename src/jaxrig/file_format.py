@@ -295,7 +295,8 @@ def unpack_scalar(node: Any) -> Scalar:
             return complex(real, imag)
         case ["str", str(text)]:
             return bytes.fromhex(text).decode("utf-8", "surrogatepass")
-    raise ValueError(f"{str(node)[:60]} does not represent a value")
+        case _:
+            raise ValueError(f"{str(node)[:60]} does not represent a value")
 
 
 def encode(data: Any) -> tuple[Any, dict[str, Any]]:
@@ -387,9 +388,10 @@ def decode(node: Any, arrays: Mapping[str, Any], depth: int = 0) -> Any:
                 return _SEQUENCES[tag](map(below, nodes))
             case ["array" | "scalar" | "bytes" as tag, str(name)] if name in arrays:
                 return _decode_array(tag, arrays[name])
+            case _:
+                return unpack_scalar(node)
     except TypeError as error:  # not a pair, or an unhashable member of a set
         raise ValueError(f"{str(node)[:60]}: {error}") from error
-    return unpack_scalar(node)
 
 
 def _decode_array(tag: str, array: Any) -> Any:

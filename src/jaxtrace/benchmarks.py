@@ -129,7 +129,10 @@ _inlet = functools.partial(
 
 def grid_benchmark() -> list[Measurement]:
     """Measure an unsteady grid, with reflection and with a continuous inlet."""
-    boundaries = {"reflective": _reflective, "continuous inlet": _inlet}
+    boundaries: dict[str, Callable[[], Any]] = {
+        "reflective": _reflective,
+        "continuous inlet": _inlet,
+    }
     shapes = {"grid": list(GRID), "slices": SLICES}
     return track_benchmark(grid_gyre, boundaries, shapes)
 

@@ -6,7 +6,7 @@ nothing, and once it has they never wait for a device.
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -104,7 +104,7 @@ class MemoryTracker:
         return taken
 
     @contextmanager
-    def operation(self, name: str) -> Iterator[None]:
+    def operation(self, name: str) -> Generator[None, None, None]:
         """Record memory before and after a block, failed or not."""
         before = self.snapshot(f"{name}: begin")
         try:
@@ -161,7 +161,7 @@ def track_memory(
 
 
 @contextmanager
-def track_operation_memory(operation_name: str) -> Iterator[None]:
+def track_operation_memory(operation_name: str) -> Generator[None, None, None]:
     """Record memory before and after a block, or around a function as a decorator.
 
     >>> with track_operation_memory("load"):

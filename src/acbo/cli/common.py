@@ -2,7 +2,7 @@
 
 import json as json_text
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def refusing() -> Generator[None, None, None]:
     """Wrong input ends the command with the sentence that says what is wrong."""
     try:
         yield

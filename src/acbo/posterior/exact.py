@@ -102,7 +102,7 @@ def parent_posterior(
     single precision) or "dag" (each graph counts once; rounding grows with d).
     """
     statistics = gather_statistics(values, intervened, row_mask, var_mask)
-    options = {"max_parents": max_parents, "score_prior": score_prior}
+    options: dict[str, Any] = {"max_parents": max_parents, "score_prior": score_prior}
     scores = constrained_scores(statistics, var_mask, required, forbidden, **options)
     return parent_set_log_probs(scores, target, max_parents, prior)
 
@@ -121,7 +121,7 @@ def edge_posterior(
 ) -> Float[Array, "d d"]:
     """Return P(i causes j | data) for all pairs [i, j]; see `parent_posterior`."""
     statistics = gather_statistics(values, intervened, row_mask, var_mask)
-    options = {"max_parents": max_parents, "score_prior": score_prior}
+    options: dict[str, Any] = {"max_parents": max_parents, "score_prior": score_prior}
     scores = constrained_scores(statistics, var_mask, required, forbidden, **options)
     return edge_probs(scores, max_parents, prior)
 

@@ -46,7 +46,7 @@ from jaxrig.settings import require, require_positive
 
 
 @jax.tree_util.register_pytree_node_class
-class SetPrediction(dict):
+class SetPrediction(dict[str, Any]):
     """Logits and the sets they belong to; under jit the sets travel as static data."""
 
     def tree_flatten(self) -> tuple[tuple[Any], tuple[frozenset[str], ...]]:

@@ -6,7 +6,7 @@ gradient.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -52,6 +52,20 @@ Batch = BatchArrays | tuple[BatchArrays, ...]
 
 def _groups(batch: Batch) -> tuple[BatchArrays, ...]:
     return (batch,) if isinstance(batch, BatchArrays) else batch
+
+
+class StepConfig(Protocol):
+    """What a step reads of a configuration, such as `SurrogateTrainingConfig`."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Return the rate that is reported where the optimizer holds none."""
+        ...
+
+    @property
+    def weight_decay(self) -> float:
+        """Return the weight of the squares of all parameters."""
+        ...
 
 
 class Terms(NamedTuple):
@@ -161,15 +175,14 @@ def make_update(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: Any,
+    config: StepConfig,
     l2_in_loss: bool,
     compute_dtype: Any,
 ) -> tuple[ParentSetModel | UserModel, Callable[..., Any]]:
     """Return the model, and the pure function `update(params, opt_state, batch, key) ->
     (params, opt_state, metrics)`.
 
-    `config` has a `learning_rate` and a `weight_decay`; the latter is left to the
-    optimizer unless `l2_in_loss`.
+    The weight decay of `config` is left to the optimizer unless `l2_in_loss`.
     """
     if not isinstance(model, ParentSetModel):
         if not (hasattr(model, "init") and hasattr(model, "apply")):
@@ -265,7 +278,7 @@ class TrainStep:
 
     def __init__(
         self,
-        model: Any,
+        model: ParentSetModel | UserModel,
         optimizer: optax.GradientTransformation,
         update: Callable[..., Any],
         mesh: Mesh | None = None,
@@ -315,7 +328,7 @@ def create_surrogate_train_step(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: Any,
+    config: StepConfig,
     *,
     l2_in_loss: bool = True,
     compute_dtype: Any = None,
@@ -334,7 +347,7 @@ def create_jax_surrogate_train_step(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: Any,
+    config: StepConfig,
     *,
     donate: bool = False,
     mesh: Mesh | None = None,
@@ -360,7 +373,7 @@ def create_adaptive_train_step(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: Any,
+    config: StepConfig,
     use_jax_compilation: bool = True,
     *,
     l2_in_loss: bool = True,

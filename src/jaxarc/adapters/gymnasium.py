@@ -177,7 +177,7 @@ def make_gym_vector(
     return GymVectorEnv(make(id, **kw)[0], num_envs, render_mode)
 
 
-def as_gym_space(space: Space) -> gymnasium.Space:
+def as_gym_space(space: Space) -> gymnasium.Space[Any]:
     """Convert a space to one of Gymnasium's."""
     if isinstance(space, Discrete):
         return gymnasium.spaces.Discrete(space.num_values)

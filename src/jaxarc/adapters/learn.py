@@ -4,6 +4,7 @@ from typing import Any
 
 import equinox as eqx
 
+from jaxarc.wrappers.episodes import AnyEnvironment
 from jaxrig.learn import Step
 
 
@@ -15,7 +16,7 @@ class LearnEnvironment(eqx.Module):
     nothing at random and leave their key unused.
     """
 
-    env: Any
+    env: AnyEnvironment
 
     def reset(self, key: Any) -> tuple[Any, Any]:
         """Start an episode; return its state and observation."""

@@ -97,9 +97,11 @@ _PAIRS = {  # for demonstrations, for tests
     "unsolved": (Op.SWITCH_TO_FIRST_UNSOLVED_DEMO, Op.SWITCH_TO_FIRST_UNSOLVED_TEST),
 }
 # How many numbers may follow a word; no cells, one, or two corners unless it is here.
-_COUNTS = dict.fromkeys((*ORDERS, *_PAIRS, "input", "submit", "reset"), (0,))
-_COUNTS |= dict.fromkeys(("flood", "paste", "resize"), (2,))
-_TAKES = {
+_COUNTS: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys((*ORDERS, *_PAIRS, "input", "submit", "reset"), (0,)),
+    **dict.fromkeys(("flood", "paste", "resize"), (2,)),
+}
+_TAKES: dict[tuple[int, ...], str] = {
     (0,): "nothing after it",
     (2,): "two numbers: a row and a column, or a height and a width",
     (0, 2, 4): "cells: nothing, a row and a column, or two corners",
@@ -286,6 +288,8 @@ class PlaySession:
                 self.save(name)
             case Order("quit"):
                 return False
+            case _:  # an empty line, or a comment
+                pass
         return True
 
     def _step(self, act: Act) -> None:

@@ -10,7 +10,7 @@ import functools
 import logging
 import os
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
@@ -231,7 +231,7 @@ def _of_omegaconf(value: Any) -> bool:
 
 
 @contextmanager
-def _resolving(name: str) -> Iterator[None]:
+def _resolving(name: str) -> Generator[None, None, None]:
     from omegaconf.errors import OmegaConfBaseException
 
     try:

@@ -4,7 +4,7 @@ import dataclasses
 import logging as log
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -217,7 +217,7 @@ def load_jaxarc_config(
 
 
 @contextmanager
-def _kept_hydra() -> Iterator[None]:
+def _kept_hydra() -> Generator[None, None, None]:
     """Set the caller's Hydra aside, and put it back with its version."""
     from hydra.core.global_hydra import GlobalHydra
     from hydra.version import VersionBase

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
+from jaxarc.config import JaxArcConfig
 from jaxarc.envs.checks import (
     ACTION_RULE,
     action_in_range,
@@ -146,19 +147,43 @@ def _given(*choices: Any) -> tuple[bool, ...]:
     return tuple(choice is not None for choice in choices)
 
 
-def _start(key, config, tasks, mode, pair, row, augmentation) -> Episode:
+def _start(
+    key: Any,
+    config: JaxArcConfig,
+    tasks: JaxArcTask,
+    mode: int,
+    pair: Any,
+    row: Any,
+    augmentation: Any,
+) -> Episode:
     """Start as `Environment.reset` does, so that equal keys make equal starts."""
     params = EnvParams(tasks, None, config, mode, augment=False)
     return start_episode(params, draw_seed(key), None, row, pair, augmentation)
 
 
-def _reset(key, config, tasks, mode, pair, row, augmentation):
+def _reset(
+    key: Any,
+    config: JaxArcConfig,
+    tasks: JaxArcTask,
+    mode: int,
+    pair: Any,
+    row: Any,
+    augmentation: Any,
+) -> tuple[ArcEnvState, Observation]:
     episode = _start(key, config, tasks, mode, pair, row, augmentation)
     return ArcEnvState(tasks, episode), observe(episode)
 
 
-def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
-    def one(key, pair, row, shown):
+def _reset_batch(
+    keys: Any,
+    config: JaxArcConfig,
+    tasks: JaxArcTask,
+    mode: int,
+    pairs: Any,
+    rows: Any,
+    augmentation: Any,
+) -> tuple[ArcEnvState, Observation]:
+    def one(key: Any, pair: Any, row: Any, shown: Any) -> Episode:
         return _start(key, config, tasks, mode, pair, row, shown)
 
     episodes = jax.vmap(one)(keys, pairs, rows, augmentation)
@@ -167,7 +192,7 @@ def _reset_batch(keys, config, tasks, mode, pairs, rows, augmentation):
 
 
 @Quick
-def _step(parts, rules):
+def _step(parts: Any, rules: tuple[Any, ...]) -> tuple[Info, Array, Array, Info]:
     """Return what a step changes by name, observation, reward, and of `info` what
     neither episode nor task holds: every array that a call takes or gives costs.
     """
@@ -181,7 +206,9 @@ def _step(parts, rules):
     return changed, observe(after), reward, info
 
 
-def _step_batch(states, actions, config, checked):
+def _step_batch(
+    states: ArcEnvState, actions: Any, config: JaxArcConfig, checked: bool
+) -> tuple[Episode, Observation, Array, Info]:
     tasks, axis = shared_tasks(states)
     one = functools.partial(_advance, config=config, checked=checked)
     step = jax.vmap(one, in_axes=(axis, 0, 0))
@@ -189,7 +216,13 @@ def _step_batch(states, actions, config, checked):
     return episodes, observe(episodes), rewards, more
 
 
-def _advance(tasks, episode, action, config, checked) -> tuple[Episode, Array, Info]:
+def _advance(
+    tasks: JaxArcTask,
+    episode: Episode,
+    action: Any,
+    config: JaxArcConfig,
+    checked: bool,
+) -> tuple[Episode, Array, Info]:
     """Return episode, reward, and what `info` holds that the episode does not."""
     clipped = action.validate(tasks.get_grid_shape())
     after, transition = advance(tasks, episode, clipped, config)

@@ -221,7 +221,9 @@ def auto_reset(
 
 
 @auto_reset.def_vmap
-def _auto_reset_rule(axis_size, in_batched, params, episode, seed, done):
+def _auto_reset_rule(
+    axis_size: int, in_batched: Any, params: Any, episode: Any, seed: Any, done: Any
+) -> tuple[Any, Any]:
     """Add a leading axis for every `vmap`, so that it stays one program."""
     args = (params, episode, seed, done)
     if any(jax.tree.leaves(in_batched[0])):
@@ -268,7 +270,7 @@ def _reset_by_rounds(
     block = min(count, max(SMALLEST_BLOCK, count // BLOCKS))
     start = jax.vmap(lambda seed, last_row: start_episode(params, seed, last_row))
 
-    def round_of(carry):
+    def round_of(carry: tuple[Episode, Array]) -> tuple[Episode, Array]:
         episodes, left = carry
         (rows,) = jnp.nonzero(left, size=block, fill_value=count)
         take = lambda x: x.at[rows].get(mode="clip")

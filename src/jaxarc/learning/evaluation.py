@@ -7,7 +7,7 @@ that has not submitted by its last step is made to, so that every attempt has an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -15,10 +15,31 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
+from jaxarc.actions import PointAction
 from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.wrappers.episodes import AnyEnvironment
 from jaxrig.compile_guard import compile_once
+from jaxrig.learn import Choice
 
 ATTEMPTS = 2
+
+
+@runtime_checkable
+class Player(Protocol):
+    """An agent that draws its actions."""
+
+    def sample(self, key: PRNGKeyArray, observation: Array, /) -> Choice:
+        """Draw an action."""
+        ...
+
+
+@runtime_checkable
+class GreedyPlayer(Player, Protocol):
+    """An agent that also knows its best action."""
+
+    def best(self, observation: Array, /) -> PointAction:
+        """Return the best action."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -62,8 +83,8 @@ class EvaluationResult:
 
 
 def evaluate(
-    policy: Any,
-    env: Any,
+    policy: Player,
+    env: AnyEnvironment,
     key: PRNGKeyArray,
     attempts: int = ATTEMPTS,
     greedy: bool = False,
@@ -74,6 +95,8 @@ def evaluate(
     """
     if attempts < 1:
         raise ValueError(f"attempts is {attempts}: allow at least one")
+    if greedy and not isinstance(policy, GreedyPlayer):
+        raise TypeError(f"a {type(policy).__name__} has no `best`: leave greedy out")
     rows, pairs = every_pair(env)
     if len(rows) == 0:
         raise ValueError("there is no pair to play: the tasks have none in this mode")
@@ -88,7 +111,9 @@ def evaluate(
     )
 
 
-def every_pair(env: Any) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
+def every_pair(
+    env: AnyEnvironment,
+) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
     """Return task row and index of every pair in the environment's mode."""
     params = env.params
     buffer = params.buffer
@@ -113,8 +138,8 @@ def summarize(
 # No bound on traces: each kind of policy, environment and number of pairs has its own.
 @compile_once(max_traces=None)
 def _play_all(
-    policy: Any,
-    env: Any,
+    policy: Player,
+    env: AnyEnvironment,
     keys: Shaped[Array, " pairs *key"],
     rows: Int[Array, " pairs"],
     pairs: Int[Array, " pairs"],
@@ -126,7 +151,12 @@ def _play_all(
 
 
 def _play(
-    policy: Any, env: Any, key: PRNGKeyArray, row: Array, pair: Array, best: bool
+    policy: Player,
+    env: AnyEnvironment,
+    key: PRNGKeyArray,
+    row: Array,
+    pair: Array,
+    best: bool,
 ) -> tuple[Bool[Array, ""], Float[Array, ""], Int[Array, ""]]:
     """Play one episode; return whether it is solved, similarity and steps."""
     limit = env.params.config.environment.max_episode_steps
@@ -135,14 +165,13 @@ def _play(
 
     # A scan to the step limit that freezes finished episodes: under vmap a while loop
     # would run as long as the longest episode anyway.
-    def turn(carry, now):
+    def turn(carry: tuple[Any, ...], now: Array) -> tuple[tuple[Any, ...], None]:
         state, observation, done, solved, alike, steps = carry
         chosen = jax.random.fold_in(act_key, now)
-        action = (
-            policy.best(observation)
-            if best
-            else policy.sample(chosen, observation).action
-        )
+        if best and isinstance(policy, GreedyPlayer):
+            action = policy.best(observation)
+        else:
+            action = policy.sample(chosen, observation).action
         action = _submitting(action, env, now == limit - 1)
         after, step = env.step(state, action)
         # Where pairs may be switched, only the one asked for counts.
@@ -169,7 +198,7 @@ def _play(
     return ended[3], ended[4], ended[5]
 
 
-def _submitting(action: Any, env: Any, last: Bool[Array, ""]) -> Any:
+def _submitting(action: Any, env: AnyEnvironment, last: Bool[Array, ""]) -> Any:
     """Replace the last action on test pairs by Submit."""
     if env.params.episode_mode == 0:
         return action

@@ -149,7 +149,7 @@ class PictureHandler(Handler):
         """Draw curves and key moments, or write a page."""
         if not self._rules.episode_summaries or not frames:
             return
-        options = {
+        options: dict[str, Any] = {
             "scheme": self._rules.color_scheme,
             "show_metrics": self._rules.include_metrics,
         }

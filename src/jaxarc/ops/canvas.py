@@ -6,6 +6,7 @@ source. Rows are gathered as whole words; a column map is a bit reversal and a s
 no cell is ever handled on its own.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -340,14 +341,16 @@ def _transposed(
 
 
 @_transposed.def_vmap
-def _transposed_rule(axis_size, in_batched, *args):
+def _transposed_rule(
+    axis_size: int, in_batched: Sequence[bool], *args: Array
+) -> tuple[Array, bool]:
     """Turn on NVIDIA devices only the few grids that an operation turns."""
-    args = spread(axis_size, in_batched, args)
+    grids = spread(axis_size, in_batched, args)
     turn_all = lambda planes, wanted: bits.transpose(planes)
     if not has_kernels():
-        return turn_all(*args), True
+        return turn_all(*grids), True
     turned = jax.lax.platform_dependent(
-        *args, cuda=transpose_by_kernel, default=turn_all
+        *grids, cuda=transpose_by_kernel, default=turn_all
     )
     return turned, True
 

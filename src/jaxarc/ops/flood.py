@@ -57,7 +57,9 @@ def reachable(
 
 
 @reachable.def_vmap
-def _reachable_rule(axis_size, in_batched, *args):
+def _reachable_rule(
+    axis_size: int, in_batched: Sequence[bool], *args: Array
+) -> tuple[Array, bool]:
     """Flood a batch in one program, however many rows it has."""
     return reachable_in_batch(*spread(axis_size, in_batched, args)), True
 
@@ -105,7 +107,7 @@ def reachable_by_rounds(
     start = start & open_cells.T
     passable = open_cells.T
 
-    def round_of(carry):
+    def round_of(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         reached, _ = carry
         grown = _fill_columns(passable, fill_runs(passable, reached))
         return grown, jnp.any(grown != reached)
@@ -121,7 +123,7 @@ def _fill_columns(
 ) -> UInt[Array, "h batch"]:
     """Carry reached cells down, then up, as far as open cells go."""
 
-    def row(above, here):
+    def row(above: Array, here: tuple[Array, Array]) -> tuple[Array, Array]:
         free, seen = here
         below = seen | (free & above)
         return below, below

@@ -118,7 +118,7 @@ def _flood(
     place = row_ref[:]
     start = tuple(jnp.where(place == row, bit & passable[row], 0) for row in rows)
 
-    def round_of(carry):
+    def round_of(carry: tuple[Any, Array]) -> tuple[Any, Array]:
         before, _ = carry
         reached = [
             _fill_run(*row, reverse) for row in zip(passable, before, strict=True)
@@ -183,7 +183,7 @@ def _turn(
 
     wanted = wanted_ref[:] != 0
 
-    def turn_plane(plane, _):
+    def turn_plane(plane: Array, _: Any) -> Any:
         rows = [_load(rows_ref, (plane, row), wanted) for row in range(height)]
         rows = _swap_blocks(rows + [jnp.zeros_like(rows[0])] * (length - height))
         for row in range(height):

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from jaxarc.actions import BboxAction, PointAction
+from jaxarc.envs.environment import TimeStep
 from jaxarc.envs.spaces import DictSpace, Discrete
+from jaxarc.envs.starts import EnvParams
 from jaxarc.wrappers.episodes import Wrapper
 
 
@@ -16,14 +18,16 @@ class ComponentActionWrapper(Wrapper):
 
     kind: ClassVar[type[PointAction | BboxAction]]
 
-    def action_space(self, env_params: Any = None) -> DictSpace:
+    def action_space(self, env_params: EnvParams | None = None) -> DictSpace:
         """Return a space with a number for each component."""
         shape = self.params.buffer.get_grid_shape()
         operations = Discrete(self.params.config.action.max_operations)
         cells = [(name, Discrete(shape[axis])) for name, axis in self.kind.axes.items()]
         return DictSpace((("operation", operations), *cells))
 
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
         """Advance by one action, a dictionary or a structured one."""
         if isinstance(action, dict):
             names = ("operation", *self.kind.axes)
@@ -66,11 +70,13 @@ class FlattenActionWrapper(Wrapper):
                 "PointActionWrapper, or smaller grids"
             )
 
-    def action_space(self, env_params: Any = None) -> Discrete:
+    def action_space(self, env_params: EnvParams | None = None) -> Discrete:
         """Return as many numbers as there are actions."""
         return Discrete(math.prod(space.num_values for _, space in self._components))
 
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
         """Step with the action of this number."""
         return self.env.step(state, self.unflatten(action), env_params)
 

@@ -1,7 +1,7 @@
 """Wrap environments: automatic resets, metrics, many at once."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -10,13 +10,113 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.envs.checks import check_choice
 from jaxarc.envs.environment import Identified, TimeStep
+from jaxarc.envs.spaces import Bounded, Space
+from jaxarc.envs.starts import EnvParams
+from jaxarc.episode import Augmentation
 from jaxarc.state import ArcEnvState
+
+
+@runtime_checkable
+class AnyEnvironment(Protocol):
+    """An environment, wrapped or not; its state is read by its own methods alone."""
+
+    @property
+    def params(self) -> EnvParams:
+        """Return tasks and configuration."""
+        ...
+
+    def reset(
+        self,
+        key: Any,
+        env_params: EnvParams | None = None,
+        *,
+        task: Any = None,
+        pair: Any = None,
+        augmentation: Augmentation | None = None,
+    ) -> tuple[Any, TimeStep]:
+        """Start an episode."""
+        ...
+
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
+        """Advance by one action."""
+        ...
+
+    def auto_reset(
+        self, state: Any, done: Any, env_params: EnvParams | None = None
+    ) -> Any:
+        """Return the state, or where its episode is done the start of another one."""
+        ...
+
+    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
+        """Return what an agent sees."""
+        ...
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """Return the state with all its documented views."""
+        ...
+
+    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
+        """Return the space of observations."""
+        ...
+
+    def action_space(self, env_params: EnvParams | None = None) -> Space:
+        """Return the space of actions."""
+        ...
+
+    def render(self, state: Any, mode: str | None = None) -> Any:
+        """Render a state."""
+        ...
 
 
 class Wrapper(Identified):
     """An environment around another one, which does all that a subclass does not."""
 
-    env: Any
+    env: AnyEnvironment
+
+    @property
+    def params(self) -> EnvParams:
+        """Return tasks and configuration."""
+        return self.env.params
+
+    def reset(
+        self, key: Any, env_params: EnvParams | None = None, **start: Any
+    ) -> tuple[Any, TimeStep]:
+        """Start an episode."""
+        return self.env.reset(key, env_params, **start)
+
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
+        """Advance by one action."""
+        return self.env.step(state, action, env_params)
+
+    def auto_reset(
+        self, state: Any, done: Any, env_params: EnvParams | None = None
+    ) -> Any:
+        """Return the state, or where its episode is done the start of another one."""
+        return self.env.auto_reset(state, done, env_params)
+
+    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
+        """Return what an agent sees."""
+        return self.env.observe(state, env_params)
+
+    def arc_state(self, state: Any) -> ArcEnvState:
+        """Return the state with all its documented views."""
+        return self.env.arc_state(state)
+
+    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
+        """Return the space of observations."""
+        return self.env.observation_space(env_params)
+
+    def action_space(self, env_params: EnvParams | None = None) -> Space:
+        """Return the space of actions."""
+        return self.env.action_space(env_params)
+
+    def render(self, state: Any, mode: str | None = None) -> Any:
+        """Render a state."""
+        return self.env.render(state, mode)
 
     def __getattr__(self, name: str) -> Any:
         # While a module is made, `env` itself is missing; special names that JAX or
@@ -26,7 +126,7 @@ class Wrapper(Identified):
         return getattr(self.env, name)
 
 
-def has_wrapper(env: Any, *kinds: type[Wrapper]) -> bool:
+def has_wrapper(env: AnyEnvironment, *kinds: type[Wrapper]) -> bool:
     """Return whether one of these wrappers is somewhere around an environment."""
     while isinstance(env, Wrapper):
         if isinstance(env, kinds):
@@ -44,13 +144,17 @@ class AutoReset(Wrapper):
     `environment.auto_reset` off it begins nothing: a finished episode stays finished.
     """
 
-    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+    def reset(
+        self, key: Any, env_params: EnvParams | None = None, **start: Any
+    ) -> tuple[Any, TimeStep]:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         extras = step.extras | {"final_observation": step.observation}
         return state, dataclasses.replace(step, extras=extras)
 
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
         """Advance by one action."""
         after, step = self.env.step(state, action, env_params)
         extras = step.extras | {"final_observation": step.observation}
@@ -87,13 +191,17 @@ class MetricsWrapper(Wrapper):
     On the last step of an episode they are those of the whole episode.
     """
 
-    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+    def reset(
+        self, key: Any, env_params: EnvParams | None = None, **start: Any
+    ) -> tuple[Any, TimeStep]:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         fresh = MetricsState(state, _initial_metrics(step.extras["similarity"]))
         return fresh, _with_metrics(step, fresh.metrics)
 
-    def step(self, state: MetricsState, action: Any, env_params: Any = None) -> Any:
+    def step(
+        self, state: MetricsState, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
         """Advance by one action."""
         inner, step = self.env.step(state.inner, action, env_params)
         before = state.metrics
@@ -111,7 +219,7 @@ class MetricsWrapper(Wrapper):
         )
         return MetricsState(inner, metrics), _with_metrics(step, metrics)
 
-    def observe(self, state: Any, env_params: Any = None) -> Any:
+    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
         """Return the observation of a state."""
         return self.env.observe(state.inner, env_params)
 
@@ -124,7 +232,7 @@ class MetricsWrapper(Wrapper):
         return self.env.arc_state(state.inner)
 
     def auto_reset(
-        self, state: MetricsState, done: Any, env_params: Any = None
+        self, state: MetricsState, done: Any, env_params: EnvParams | None = None
     ) -> MetricsState:
         """Return the state, or a start of another episode where it is done."""
         inner = self.env.auto_reset(state.inner, done, env_params)
@@ -157,22 +265,28 @@ class Vectorize(Wrapper):
     make equal starts, which is how a group of environments begins alike.
     """
 
-    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+    def reset(
+        self, key: Any, env_params: EnvParams | None = None, **start: Any
+    ) -> tuple[Any, TimeStep]:
         """Start an episode for every key; `start` has a value for each."""
         params = self.params if env_params is None else env_params
         pair, task = start.get("pair"), start.get("task")
         check_choice(params.buffer, params.episode_mode, pair, task)
         return _reset_many(self.env, key, env_params, start)
 
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
         """Advance by one action each."""
         return jax.vmap(lambda s, a: self.env.step(s, a, env_params))(state, action)
 
-    def auto_reset(self, state: Any, done: Any, env_params: Any = None) -> Any:
+    def auto_reset(
+        self, state: Any, done: Any, env_params: EnvParams | None = None
+    ) -> Any:
         """Return the states, with another start for those that are done."""
         return jax.vmap(lambda s, d: self.env.auto_reset(s, d, env_params))(state, done)
 
-    def observe(self, state: Any, env_params: Any = None) -> Any:
+    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
         """Return the observations of the states."""
         return jax.vmap(lambda s: self.env.observe(s, env_params))(state)
 
@@ -193,5 +307,7 @@ class Vectorize(Wrapper):
 # Compiled whole: mapped outside of any program, each part of a start that no key
 # changes would be broadcast by a program of its own.
 @jax.jit
-def _reset_many(env: Any, keys: Any, params: Any, start: dict[str, Any]) -> Any:
+def _reset_many(
+    env: AnyEnvironment, keys: Any, params: EnvParams | None, start: dict[str, Any]
+) -> tuple[Any, TimeStep]:
     return jax.vmap(lambda key, start: env.reset(key, params, **start))(keys, start)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Int
 from jaxarc import bits
 from jaxarc.envs.environment import TimeStep
 from jaxarc.envs.spaces import Bounded
+from jaxarc.envs.starts import EnvParams
 from jaxarc.episode import Episode, load_pair, pair_counts, slot_of
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers.episodes import Wrapper
@@ -31,31 +32,39 @@ class ObservationWrapper(Wrapper):
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the channels to add."""
 
-    def observe(self, state: Any, env_params: Any = None) -> Channels:
+    def observe(self, state: Any, env_params: EnvParams | None = None) -> Channels:
         """Return all channels."""
         return self._extended(self.env.observe(state, env_params), state, env_params)
 
-    def reset(self, key: Any, env_params: Any = None, **start: Any) -> Any:
+    def reset(
+        self, key: Any, env_params: EnvParams | None = None, **start: Any
+    ) -> tuple[Any, TimeStep]:
         """Start an episode."""
         state, step = self.env.reset(key, env_params, **start)
         return state, self._seen(state, step, env_params)
 
-    def step(self, state: Any, action: Any, env_params: Any = None) -> Any:
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
         """Advance by one action."""
         after, step = self.env.step(state, action, env_params)
         return after, self._seen(after, step, env_params)
 
-    def _seen(self, state: Any, step: TimeStep, env_params: Any) -> TimeStep:
+    def _seen(
+        self, state: Any, step: TimeStep, env_params: EnvParams | None
+    ) -> TimeStep:
         seen = self._extended(step.observation, state, env_params)
         return dataclasses.replace(step, observation=seen)
 
-    def _extended(self, seen: Array, state: Any, env_params: Any) -> Channels:
+    def _extended(
+        self, seen: Array, state: Any, env_params: EnvParams | None
+    ) -> Channels:
         seen = seen[..., None] if seen.ndim == 2 else seen
         params = self.params if env_params is None else env_params
         more = self.channels(params.buffer, self.env.arc_state(state).episode)
         return jnp.concatenate([seen, more], axis=-1)
 
-    def observation_space(self, env_params: Any = None) -> Bounded:
+    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
         """Return the space of grids with channels."""
         inner = self.env.observation_space(env_params)
         channels = inner.shape[2] if len(inner.shape) == 3 else 1

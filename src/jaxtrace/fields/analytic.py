@@ -74,7 +74,7 @@ class UniformFlow(AnalyticFlow):
     v: Number = parameter(0.0)
     w: Number = parameter(0.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return the three constants."""
         return self.u, self.v, self.w
 
@@ -87,7 +87,7 @@ class Rotation(AnalyticFlow):
     y0: Number = parameter(0.0)
     w: Number = parameter(0.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return velocity at right angles to the radius."""
         return -self.rate * (y - self.y0), self.rate * (x - self.x0), self.w
 
@@ -99,7 +99,7 @@ class Saddle(AnalyticFlow):
     x0: Number = parameter(0.0)
     y0: Number = parameter(0.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return a linear flow without divergence."""
         return self.rate * (x - self.x0), -self.rate * (y - self.y0), 0
 
@@ -112,7 +112,7 @@ class Vortex(AnalyticFlow):
     x0: Number = parameter(0.0)
     y0: Number = parameter(0.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return circulation over radius, solid rotation in the core."""
         dx, dy = x - self.x0, y - self.y0
         q = (dx * dx + dy * dy) / (self.core * self.core)
@@ -131,7 +131,7 @@ class DoubleGyre(AnalyticFlow):
     sway: Number = parameter(0.25)
     frequency: Number = parameter(2 * np.pi / 10)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return the rotated gradient of A sin(pi f(x, t)) sin(pi y)."""
         a = self.sway * jnp.sin(self.frequency * t)
         f = a * x * x + (1 - 2 * a) * x
@@ -152,7 +152,7 @@ class ABCFlow(AnalyticFlow):
     b: Number = parameter(2**0.5)
     c: Number = parameter(1.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return the three components of the flow."""
         return (
             self.a * jnp.sin(z) + self.c * jnp.cos(y),
@@ -172,7 +172,7 @@ class TaylorGreen(AnalyticFlow):
     wavenumber: Number = parameter(1.0)
     viscosity: Number = parameter(0.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return cosine times sine, decaying at 2 nu k^2."""
         k = self.wavenumber
         scale = self.amplitude * jnp.exp(-2 * self.viscosity * k * k * t)
@@ -189,7 +189,7 @@ class MovingEddy(AnalyticFlow):
     decay: Number = parameter(0.0)
     mean_decay: Number = parameter(0.0)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return the same everywhere at one instant."""
         swing = (self.initial - self.mean) * jnp.exp(-self.decay * t)
         mean = self.mean * jnp.exp(-self.mean_decay * t)
@@ -228,7 +228,7 @@ class FunctionField(AnalyticFlow):
 
     function: Velocity = eqx.field(static=True)
 
-    def formula(self, x, y, z, t):
+    def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Raise: the function gives all components at once."""
         raise NotImplementedError
 

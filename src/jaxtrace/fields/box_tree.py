@@ -86,7 +86,7 @@ def _halved(centers: Float[np.ndarray, "items dim"], depth: int) -> np.ndarray:
     return order
 
 
-def _depth_first(lows: list, highs: list, items: np.ndarray) -> Tree:
+def _depth_first(lows: list[Any], highs: list[Any], items: np.ndarray) -> Tree:
     """Return nodes of all levels in depth-first order."""
     # Nodes of a full tree that have no item come after all others in this order.
     depth, total = len(lows) - 1, sum(map(len, lows))
@@ -160,7 +160,7 @@ def traverse(
     node = jnp.where(active, root, end)
     none = jnp.full_like(node, -1)
 
-    def seek(carry: tuple) -> tuple:
+    def seek(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         node, item, lanes = carry
         moving = (node < end) & (item < 0)
         at = jnp.minimum(node, size - 1)
@@ -169,7 +169,7 @@ def traverse(
         item = jnp.where(touched, rows(tree.items, at), item)
         return jnp.where(moving, onward, node), item, lanes
 
-    def step(carry: tuple) -> tuple:
+    def step(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         node, item, lanes = carry
         here = item >= 0
         lanes, enough = visit(lanes, jnp.maximum(item, 0), here)
@@ -250,7 +250,7 @@ def in_groups(
     everyone = jnp.arange(count, dtype=np.int32)
     order = order.at[jnp.where(wanted, rank, room)].set(everyone, mode="drop")
 
-    def turn(carry: tuple) -> tuple:
+    def turn(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         done, results = carry
         mine = lax.dynamic_slice(order, (done,), (group,))
         at = jnp.minimum(mine, count - 1)

@@ -5,6 +5,7 @@ particle outside, or that nothing is known yet.
 """
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -175,11 +176,11 @@ def _resolve(
 ) -> Place:
     """Find the missing ones, a group at a time: in cells first, then beyond walls."""
 
-    def by_cells(given: tuple, active: Array) -> Place:
+    def by_cells(given: tuple[Any, ...], active: Array) -> Place:
         x, cell_hint, part = given
         return _find_cells(locator, x, cell_hint, active, part)
 
-    def by_walls(given: tuple, active: Array) -> Place:
+    def by_walls(given: tuple[Any, ...], active: Array) -> Place:
         x, guess, part = given
         return _find_walls(locator, x, guess, active, part)
 
@@ -246,11 +247,11 @@ def walk(
     gone on for too long, ends where it is.
     """
 
-    def going(carry: tuple) -> Array:
+    def going(carry: tuple[Any, ...]) -> Array:
         _, _, moving, hops = carry
         return jnp.any(moving) & (hops < HOPS)
 
-    def hop(carry: tuple) -> tuple:
+    def hop(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         cell, found, moving, hops = carry
         _, inside, faces = _probe(locator, x, cell, moving)
         beyond = rows(locator.neighbors, cell)
@@ -278,12 +279,12 @@ def ask_tree(
     """Return the cells of places not found yet, or those given where none is."""
     d = x.shape[1]
 
-    def touches(lanes: tuple, boxes: Array) -> Array:
+    def touches(lanes: tuple[Any, ...], boxes: Array) -> Array:
         del lanes
         boxes = boxes.astype(x.dtype)
         return jnp.all((x >= boxes[:, :d]) & (x <= boxes[:, d:]), -1)
 
-    def visit(lanes: tuple, item: Array, here: Array) -> tuple:
+    def visit(lanes: tuple[Any, ...], item: Array, here: Array) -> tuple[Any, ...]:
         _, inside, _ = _probe(locator, x, item, here)
         return select(here & inside, (item, inside), lanes), inside
 
@@ -393,7 +394,7 @@ def first_exit(
     lost = ~jnp.all(jnp.isfinite(start) & jnp.isfinite(end), -1)
     none = Hit(jnp.zeros_like(cell_hint), jnp.full(cell_hint.shape, 2, start.dtype))
 
-    def work(given: tuple, active: Array) -> Hit:
+    def work(given: tuple[Any, ...], active: Array) -> Hit:
         start, end, part = given
         return first_wall(locator.walls, start, end, active, part)
 

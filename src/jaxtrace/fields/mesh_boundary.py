@@ -4,7 +4,7 @@ Walls answer which of their points is closest to a place outside, and where a pa
 first runs out of the mesh.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -145,10 +145,10 @@ def closest_wall(
 ) -> tuple[Int[Array, " n"], Points]:
     """Return the closest wall, found from a guess (-1: none), and its point."""
 
-    def touches(lanes: tuple, boxes: Array) -> Array:
+    def touches(lanes: tuple[Any, ...], boxes: Array) -> Array:
         return distances(x, boxes) < lanes[1]
 
-    def visit(lanes: tuple, item: Array, here: Array) -> tuple:
+    def visit(lanes: tuple[Any, ...], item: Array, here: Array) -> tuple[Any, ...]:
         point = closest_point(walls, x, item)
         length = dot(x - point, x - point)
         better = here & (length < lanes[1])
@@ -187,7 +187,7 @@ def first_wall(
         boxes = boxes.astype(start.dtype)
         return _crosses(start, path, boxes[:, :d], boxes[:, d:], lanes.fraction)
 
-    def visit(lanes: Hit, item: Array, here: Array) -> tuple:
+    def visit(lanes: Hit, item: Array, here: Array) -> tuple[Any, ...]:
         fraction, meets = _meet(walls, start, path, item)
         meets &= here & ~rows(walls.gaps, item) & (fraction < lanes.fraction)
         return select(meets, Hit(item, fraction), lanes), jnp.zeros_like(here)

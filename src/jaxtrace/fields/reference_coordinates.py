@@ -7,6 +7,7 @@ faces are not parallel need a few Newton steps on their product terms besides.
 
 import dataclasses
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -158,7 +159,7 @@ def invert(
     guess = [jnp.clip(c, -REACH, REACH) for c in local.target]
     carry = (guess, jnp.full_like(local.tolerance, np.inf), 0)
 
-    def improve(carry: tuple) -> tuple:
+    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         p, _, step = carry
         change = newton_step(records, local, p)
         p = [jnp.clip(c - e, -REACH, REACH) for c, e in zip(p, change, strict=True)]
@@ -248,7 +249,7 @@ def _first_product(
 
 # Written out for lanes: a batched `linalg.solve` is a library call per step, which XLA
 # cannot fuse with the loads around it.
-def _solve(a: list, b: Values) -> Values:
+def _solve(a: list[Any], b: Values) -> Values:
     """Return solutions of small linear systems, one per lane, by Cramer's rule."""
     if len(b) == 2:
         det = _safe(a[0][0] * a[1][1] - a[0][1] * a[1][0])

@@ -74,10 +74,10 @@ class NearestField(RecordField):
         return points.min(0), points.max(0)
 
     def _nearest(self, x: Positions, guess: CellHint) -> CellHint:
-        def touches(lanes: tuple, boxes: Array) -> Array:
+        def touches(lanes: tuple[Any, ...], boxes: Array) -> Array:
             return distances(x, boxes) < lanes[1]
 
-        def visit(lanes: tuple, item: Array, here: Array) -> tuple:
+        def visit(lanes: tuple[Any, ...], item: Array, here: Array) -> tuple[Any, ...]:
             offset = x - rows(self.points, item).astype(x.dtype)
             length = dot(offset, offset)
             better = here & (length < lanes[1])

@@ -290,7 +290,7 @@ class TimeSeriesField(Field):
 
     def _reset_clock(self, **changes: Any) -> None:
         clock = self._clock
-        now = {
+        now: dict[str, Any] = {
             "times": np.asarray(clock.times),
             "interpolation": clock.interpolation,
             "extrapolation": clock.extrapolation,

@@ -3,7 +3,7 @@
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -215,7 +215,7 @@ def _in_parts(
 
 
 @contextmanager
-def _aside(target: Path) -> Iterator[Path]:
+def _aside(target: Path) -> Generator[Path, None, None]:
     """Yield a name to write to, which becomes the target if the block succeeds."""
     part = target.with_name(f".{target.name}.part")
     remove_path(part)

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,7 @@ def _step_names(group: Any) -> list[str]:
 
 
 @contextlib.contextmanager
-def open_hdf5(path: Path) -> Iterator[Any]:
+def open_hdf5(path: Path) -> Generator[Any, None, None]:
     """Open a file to read; what HDF5 cannot read is a ValueError that names it."""
     try:
         import h5py

@@ -126,7 +126,7 @@ def load_optimized_dataset(
     )
     field = loaded.field
     if not isinstance(field, ChangingMeshField):
-        field._source_info = {
+        field._source_info = {  # pyright: ignore[reportPrivateUsage]
             "source": find_format(data_pattern, options.get("format_type")).name,
             "file_pattern": source_name(data_pattern),
             "files": loaded.slices.labels,

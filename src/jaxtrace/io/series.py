@@ -223,7 +223,7 @@ def load(slices: Slices, limit_mb: float = math.inf) -> Series:
 def float_dtype(dtype: Any) -> np.dtype:
     """Return the dtype of results; ValueError unless it is float32 or float64."""
     kind = np.dtype(dtype)
-    if kind not in (np.float32, np.float64):
+    if kind.type not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
     return kind
 

@@ -6,7 +6,7 @@ OpenFOAM, also decomposed, EnSight, Nek5000, PLOT3D, Exodus II and CGNS.
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +141,7 @@ class CaseSteps:
         return dataclasses.replace(snapshot, available=available or snapshot.available)
 
     @contextlib.contextmanager
-    def _running(self) -> Iterator[None]:
+    def _running(self) -> Generator[None, None, None]:
         with chatter_logged(), reporting(self.path, self._reader):
             yield
 

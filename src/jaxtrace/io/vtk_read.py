@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class Transcript:
 
 
 @contextlib.contextmanager
-def captured(algorithm: Any) -> Iterator[Transcript]:
+def captured(algorithm: Any) -> Generator[Transcript, None, None]:
     """Collect everything VTK says while `algorithm` runs; nothing reaches stderr."""
     from vtkmodules.vtkCommonCore import (
         vtkLogger,
@@ -90,7 +90,7 @@ def captured(algorithm: Any) -> Iterator[Transcript]:
 
 
 @contextlib.contextmanager
-def chatter_logged() -> Iterator[None]:
+def chatter_logged() -> Generator[None, None, None]:
     """Send what C++ code prints to standard output to the debug log instead.
 
     A few VTK readers print their progress there and offer no way to ask them not to.
@@ -117,7 +117,7 @@ def vtk_class(module: str, name: str) -> Any:
 
 
 @contextlib.contextmanager
-def reporting(path: Path, reader: Any) -> Iterator[None]:
+def reporting(path: Path, reader: Any) -> Generator[None, None, None]:
     """Turn VTK's complaints into one ValueError that names the file."""
     with captured(reader) as transcript:
         yield
@@ -227,7 +227,7 @@ def stated_time(snapshot: Snapshot) -> StatedTime:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Any]:
+def opened(path: Path) -> Generator[Any, None, None]:
     """Open the reader for the file, with its header read."""
     suffix = path.suffix.lower()
     if suffix not in SNAPSHOT_EXTENSIONS:

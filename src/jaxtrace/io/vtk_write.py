@@ -8,7 +8,7 @@ import io
 import math
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,7 +128,7 @@ def as_points(positions: Any, name: str = "positions") -> np.ndarray:
     array = np.asarray(positions)
     if array.ndim == 0 or array.shape[-1] not in (2, 3):
         raise ValueError(f"{name} has shape {array.shape}, it needs (..., 3)")
-    if array.dtype not in (np.float32, np.float64):
+    if array.dtype.type not in (np.float32, np.float64):
         array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
     if array.shape[-1] == 2:
         array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, 1)])
@@ -188,7 +188,7 @@ class _Document:
     offset: int = 0
 
     @contextmanager
-    def element(self, tag: str, **attributes: object) -> Iterator[None]:
+    def element(self, tag: str, **attributes: object) -> Generator[None, None, None]:
         self.lines.append(f"<{tag}{_attributes(attributes)}>")
         yield
         self.lines.append(f"</{tag}>")
@@ -318,7 +318,7 @@ def write_vtr(
 @contextmanager
 def _piece(
     document: _Document, field_data: Arrays, **attributes: object
-) -> Iterator[None]:
+) -> Generator[None, None, None]:
     document.field(field_data)
     with document.element("Piece", **attributes):
         yield
@@ -332,7 +332,7 @@ def _grid(
     point_data: Arrays,
     field_data: Arrays,
     **attributes: object,
-) -> Iterator[None]:
+) -> Generator[None, None, None]:
     extent = " ".join(f"0 {n - 1}" for n in shape)
     with (
         document.element(kind, WholeExtent=extent, **attributes),

@@ -251,7 +251,8 @@ def _draw_lines(drawn: Any, lines: list[np.ndarray], colors: list[Any]) -> None:
     if not lines:
         return
     flat = lines[0].shape[1] == 2
-    style = {"linewidths": PATH_WIDTH, "alpha": PATH_OPACITY, "colors": colors}
+    style: dict[str, Any] = {"linewidths": PATH_WIDTH, "alpha": PATH_OPACITY}
+    style["colors"] = colors
     drawn.add_collection((LineCollection if flat else Line3DCollection)(lines, **style))
     if flat:
         drawn.autoscale_view()

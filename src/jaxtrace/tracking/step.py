@@ -130,7 +130,7 @@ def _advance(
 ) -> Particles:
     tableau, motion = method.tableau, dynamics.motion
 
-    def rate(unknowns, stage, cell_hint):
+    def rate(unknowns: Any, stage: int, cell_hint: Any):
         field, instant = stage_fields[tableau.instant_index(stage)]
         places = dynamics.boundary.wrap(motion.positions(unknowns))
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
@@ -143,7 +143,11 @@ def _advance(
 
 
 def finish_step(
-    dynamics: Dynamics, particles: Particles, unknowns, cell_hint, time_step: TimeStep
+    dynamics: Dynamics,
+    particles: Particles,
+    unknowns: Any,
+    cell_hint: Any,
+    time_step: TimeStep,
 ):
     """Apply diffusion, then lost particles, then the boundary."""
     before = particles.positions
@@ -203,11 +207,11 @@ def _start_recycled(
     return eqx.tree_at(lambda p: p.velocity, after, own)
 
 
-def _is_empty(node) -> bool:
+def _is_empty(node: Any) -> bool:
     return node == () if isinstance(node, tuple) else False
 
 
-def _is_none(node) -> bool:
+def _is_none(node: Any) -> bool:
     return node is None
 
 

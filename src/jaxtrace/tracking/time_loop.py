@@ -60,7 +60,7 @@ class Paths(eqx.Module):
 
 
 def record_frame(
-    dynamics: Dynamics, particles: Particles, instant, method: Method
+    dynamics: Dynamics, particles: Particles, instant: Instant, method: Method
 ) -> Record:
     """Return what a frame keeps."""
     gone = ~particles.alive[:, None]
@@ -309,7 +309,7 @@ class SliceWindows:
         self._streamed.prefetch(low if ahead else high + 1 - self._streamed.window)
 
 
-def allow_one_program(*entries: CompiledOnce) -> None:
+def allow_one_program(*entries: CompiledOnce[..., Any]) -> None:
     """Let each entry compile at most one more program from here on.
 
     A process may track any number of fields and seedings, so there is no bound for all

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class Plan:
 
 
 @contextlib.contextmanager
-def working(case: Case) -> Iterator[None]:
+def working(case: Case) -> Generator[None, None, None]:
     """Use the precision, device and memory of a case, and restore those before."""
     before = get_config()
     table = case.tracking
@@ -124,7 +124,7 @@ CASE_WORDS = {
 
 
 @contextlib.contextmanager
-def in_case_words() -> Iterator[None]:
+def in_case_words() -> Generator[None, None, None]:
     """Let errors of readers name the keys of a case in place of arguments."""
     try:
         yield

@@ -178,7 +178,8 @@ def draw(
     common = {"show": False}
     jobs: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
     if "particles" in table.which:
-        options = {"plane": table.plane, "bounds": corners, "title": _when(trajectory)}
+        options: dict[str, Any] = {"plane": table.plane, "bounds": corners}
+        options["title"] = _when(trajectory)
         options["s"] = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
         jobs.append(("final_particles", plot_particles, (trajectory,), options))
     if "trajectories" in table.which:

@@ -6,7 +6,7 @@ that was stopped continues; all that follows is made again from them.
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -206,7 +206,7 @@ def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
 
 
 @contextmanager
-def _timed(clock: dict[str, float], name: str) -> Iterator[None]:
+def _timed(clock: dict[str, float], name: str) -> Generator[None, None, None]:
     start = time.perf_counter()
     yield
     clock[name] = time.perf_counter() - start

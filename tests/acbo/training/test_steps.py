@@ -16,6 +16,7 @@ from acbo.graphs import enumerate_possible_parent_sets
 from acbo.surrogate.losses import kl_divergence_loss, kl_divergence_loss_jax
 from acbo.training.difficulty import create_test_batch, create_test_model, test_config
 from acbo.training.examples import TrainingBatch, convert_to_jax_batch
+from acbo.training.parent_set_model import SurrogateTrainingConfig
 from acbo.training.steps import (
     Objective,
     TrainingMetrics,
@@ -30,7 +31,7 @@ from causal_examples import make_example
 from causal_surrogates import draw_parameters, small_model, stand_in
 from jaxrig.sharding import make_mesh
 
-CONFIG = SimpleNamespace(learning_rate=1e-2, weight_decay=1e-3)
+CONFIG = SurrogateTrainingConfig(learning_rate=1e-2, weight_decay=1e-3)
 ADAM = optax.adam(1e-2)
 MODEL = stand_in()
 BATCH = TrainingBatch([make_example(seed) for seed in range(3)])
