@@ -96,9 +96,12 @@ def write_starter(
         list[str] | None,
         typer.Option("--velocity", help="Velocity array; twice or more: components."),
     ] = None,
+    allow_nan: Annotated[
+        bool, typer.Option("--allow-nan", help="Accept values that are not finite.")
+    ] = False,
 ) -> None:
     """Write a commented case file fitted to data files, or for an analytic flow."""
-    from jaxtrace.workflow.prepare import in_case_words
+    from jaxtrace.workflow.prepare import NEW_WORDS, in_words
     from jaxtrace.workflow.starter import facts, starter, survey
 
     check_writable(case)
@@ -109,8 +112,8 @@ def write_starter(
     if files:
         spec = files[0] if len(files) == 1 else files
         name = velocity[0] if velocity and len(velocity) == 1 else velocity
-        with warnings_as_lines(console), in_case_words():
-            found = survey(spec, name)
+        with warnings_as_lines(console), in_words(NEW_WORDS):
+            found = survey(spec, name, allow_nan)
         for fact in facts(found):
             say(console, fact)
     with atomic_write(case) as file:
@@ -127,9 +130,11 @@ def show_info(
     ],
 ) -> None:
     """Show the contents of files: time slices, extent, speeds, frames, or a case."""
+    from jaxtrace.workflow.prepare import in_words
+
     console = make_console()
     for name in files:
-        with warnings_as_lines(console):
+        with warnings_as_lines(console), in_words():
             facts = describe(name)
         table = Table(box=box.SIMPLE, title=name, show_header=False)
         table.title_justify = "left"

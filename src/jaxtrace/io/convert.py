@@ -80,7 +80,7 @@ def convert(
 def holds_trajectories(path: str | os.PathLike[str]) -> bool:
     """Return whether a path holds recorded trajectories, and not velocities."""
     path = Path(path)
-    if not path.exists():
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
         return False
     if path.suffix.lower() in HDF5_EXTENSIONS:
         with open_hdf5(path) as root:

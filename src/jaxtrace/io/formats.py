@@ -24,6 +24,9 @@ FORMATS: dict[str, FileFormat] = {
 }
 
 
+NEVER_EMPTY = (*hdf5.FORMAT.extensions, *netcdf.FORMAT.extensions)
+
+
 def open_slices(spec: Any, format_type: str | None = None, **options: Any) -> Slices:
     """Open the slices of a series; nothing of the data is read yet.
 
@@ -36,6 +39,7 @@ def open_slices(spec: Any, format_type: str | None = None, **options: Any) -> Sl
     reading = _keywords(format.open)
     given = {name: value for name, value in options.items() if value is not None}
     known_only(given, [*reading, *choices], f"option for {format.name} files")
+    _check_content(spec)
     chosen = {name: given.pop(name) for name in choices if name in given}
     return select(format.open(spec, **given), **chosen)
 
@@ -74,6 +78,16 @@ def detect_format(spec: PathSpec) -> str:
     raise ValueError(
         f"{spec}: unknown extension {', '.join(kinds[:5])}; known are {known}"
     )
+
+
+def _check_content(spec: Any) -> None:
+    """Name files without a byte: their libraries only say that they know none such."""
+    for name in () if hasattr(spec, "data_vars") else _names(spec):
+        path = Path(name)
+        if kind_of(path) in NEVER_EMPTY and path.is_file() and not path.stat().st_size:
+            raise ValueError(
+                f"{name}: the file is empty: write it again, or leave it out"
+            )
 
 
 def source_name(spec: Any) -> str:

@@ -107,7 +107,9 @@ class PickedSlices(Slices):
     def notes(self) -> tuple[str, ...]:
         """Return what was done to the data, in words."""
         left = (f"left out, another mesh size: {file}" for file in self._dropped)
-        return (*self.slices.notes(), *left)
+        some = len(self) + len(self._dropped) < len(self.slices)
+        used = (f"{len(self)} of {len(self.slices)} slices are used",) if some else ()
+        return (*self.slices.notes(), *used, *left)
 
     def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
         """Return geometry and velocity of a slice."""

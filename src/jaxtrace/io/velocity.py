@@ -109,10 +109,15 @@ def check_values(values: np.ndarray, what: str, source: str, allow_nan: bool) ->
     if allow_nan:
         return
     bad = values.size - int(np.count_nonzero(np.isfinite(values)))
+    if bad and bad == values.size:
+        raise ValueError(
+            f"{source}: no value of {what} is finite: give another array as "
+            "velocity_field_name=, or other files"
+        )
     if bad:
         raise ValueError(
             f"{source}: {bad} of {values.size} values of {what} are not finite; "
-            "pass allow_nan=True to keep them"
+            "give allow_nan=True to keep them"
         )
 
 

@@ -57,6 +57,11 @@ def plan_times(
         raise ValueError(f"time_span ({first}, {last}): both ends must be finite")
     if dt is not None and not (math.isfinite(dt) and dt != 0):
         raise ValueError(f"dt={dt} must be finite and nonzero")
+    if dt is not None and dt < 0 and last > first:
+        raise ValueError(
+            f"dt={dt} is below 0, but time_span ({first:g}, {last:g}) goes forward: "
+            f"give dt={-dt}, or time_span=({last:g}, {first:g}) to track backward"
+        )
     length = abs(float(dt)) if dt is not None else None
     if n_timesteps is None:
         n_timesteps, given = _frames(first, last, length, slices)

@@ -105,14 +105,17 @@ def _anchored(case: Case, folder: Path) -> Case:
     output = dataclasses.replace(
         case.output, folder=str(folder / Path(case.output.folder).expanduser())
     )
+    anchored = lambda name: str(folder / Path(name).expanduser())
+    particles = case.particles
+    if particles.file is not None:
+        particles = dataclasses.replace(particles, file=anchored(particles.file))
     data = case.data
     if data is not None:
-        anchored = lambda name: str(folder / Path(name).expanduser())
         named = data.pattern
         one = isinstance(named, str)
         pattern = anchored(named) if one else tuple(map(anchored, named))
         data = dataclasses.replace(data, pattern=pattern)
-    return dataclasses.replace(case, data=data, output=output)
+    return dataclasses.replace(case, data=data, particles=particles, output=output)
 
 
 def write_case(case: Case, path: str | os.PathLike[str]) -> Path:

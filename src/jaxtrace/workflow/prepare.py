@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,10 @@ from jaxtrace.fields.analytic import as_field, make_flow
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import load_field
+from jaxtrace.io.seed_files import read_seeds
 from jaxtrace.settings import GIB
 from jaxtrace.tracking.boundaries.base import AbstractBoundary
+from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
 from jaxtrace.tracking.schedule import kept_frames
@@ -73,7 +75,7 @@ def make_plan(case: Case) -> Plan:
         field,
         domain,
         seeds,
-        make_boundary(case, domain),
+        check_walls(make_boundary(case, domain), first),
         make_motion(case),
         span,
         count_frames(case, first, span),
@@ -87,11 +89,11 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
         return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
     assert case.data is not None
     table = case.data
-    with in_case_words():
+    with in_words():
         loaded = load_field(
             table.pattern,
             interpolation=table.interpolation,
-            extrapolation=table.extrapolation,
+            extrapolation=table.extrapolation or "constant",
             outside=table.outside,
             dtype=case.tracking.dtype,
             max_time_steps=table.max_timesteps_to_load,
@@ -113,8 +115,8 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
 
 # What loading calls by the names of its arguments, in the words of a case.
 CASE_WORDS = {
+    'velocity_field_name=("u", "v")': 'velocity_name = ["u", "v"] in [data]',
     "velocity_field_name=": "velocity_name in [data]",
-    "velocity_names=": "velocity_name in [data]",
     "allow_nan=True": "allow_nan = true in [data]",
     "time_source=": "time_source in [data]:",
     "max_time_steps": "max_timesteps_to_load in [data]",
@@ -123,14 +125,22 @@ CASE_WORDS = {
 }
 
 
+# The same as options of `jaxrig trace new`, which has no case yet.
+NEW_WORDS = {
+    'velocity_field_name=("u", "v")': "--velocity u --velocity v",
+    "velocity_field_name=": "--velocity",
+    "allow_nan=True": "--allow-nan",
+}
+
+
 @contextlib.contextmanager
-def in_case_words() -> Generator[None, None, None]:
-    """Let errors of readers name the keys of a case in place of arguments."""
+def in_words(words_of: Mapping[str, str] = CASE_WORDS) -> Generator[None, None, None]:
+    """Let errors of readers name keys or options in place of arguments."""
     try:
         yield
     except (ValueError, TypeError) as error:
         words = str(error)
-        for argument, key in CASE_WORDS.items():
+        for argument, key in words_of.items():
             words = words.replace(argument, key)
         raise type(error)(words) from error
 
@@ -163,10 +173,25 @@ def find_domain(case: Case, field: Field) -> Box:
 
 def find_span(case: Case, field: Field) -> tuple[float, float]:
     """Return the time span of the case, else of the data, else from 0 to 4."""
-    if case.time.time_span is not None:
-        return case.time.time_span
     first, last = field.get_time_bounds()
-    return (first, last) if math.isfinite(last - first) else TIME_SPAN
+    recorded = math.isfinite(last - first)
+    if case.time.time_span is not None:
+        span = case.time.time_span
+        if recorded and case.data is not None and case.data.extrapolation is None:
+            _check_recorded(span, first, last)
+        return span
+    return (first, last) if recorded else TIME_SPAN
+
+
+def _check_recorded(span: tuple[float, float], first: float, last: float) -> None:
+    """Refuse instants that the files say nothing of, unless a rule is given."""
+    slack = UNEVEN * (last - first)
+    if last > first and (min(span) < first - slack or max(span) > last + slack):
+        raise ValueError(
+            f"time.time_span is {list(span)}, but the data are from t = {first:g} to "
+            f"{last:g}: give a span within, or extrapolation in [data], such as "
+            '"constant" or "periodic"'
+        )
 
 
 def count_frames(case: Case, field: AbstractField, span: tuple[float, float]) -> int:
@@ -197,11 +222,15 @@ def seed_region(case: Case, domain: Box) -> Box:
 
 
 def make_seeds(case: Case, domain: Box) -> Seeds:
-    """Return particles on a lattice, at random, or around the middle of their box.
+    """Return particles of a file, on a lattice, at random, or around the middle.
 
     A flat axis has one layer, whatever its count.
     """
-    table, region = case.particles, seed_region(case, domain)
+    table = case.particles
+    if table.file is not None:
+        count = math.prod(table.concentrations)
+        return as_seeds(read_seeds(table.file, count, table.seed).positions)
+    region = seed_region(case, domain)
     counts = [
         n if active else 1
         for n, active in zip(table.concentrations, region.active, strict=True)
@@ -226,13 +255,16 @@ def keep_inside(
     if held.all():
         return seeds, ()
     if not held.any():
+        lo, hi = field.get_spatial_bounds()
+        ends = zip(AXES, lo.tolist(), hi.tolist(), strict=True)
+        box = ", ".join(f"{axis} {low:g} to {high:g}" for axis, low, high in ends)
         raise ValueError(
-            f"none of the {len(seeds)} particles is inside the mesh: give bounds in "
-            "[particles] that overlap it"
+            f"none of the {len(seeds)} particles is inside the data ({box}): give "
+            "bounds or a file in [particles] that overlap them"
         )
     missing = len(seeds) - int(held.sum())
     return seeds[held], (
-        f"{missing:,} of {len(seeds):,} particles are outside the mesh: dropped",
+        f"{missing:,} of {len(seeds):,} particles are outside the data: dropped",
     )
 
 
@@ -248,6 +280,16 @@ def make_boundary(case: Case, domain: Box) -> AbstractBoundary:
     }
     defaults = {name: value for name, value in filled.items() if name in takes}
     return BOUNDARIES[table.type](**{**defaults, **given})
+
+
+def check_walls(boundary: AbstractBoundary, field: AbstractField) -> AbstractBoundary:
+    """Return the boundary; walls of a mesh are refused where there is none."""
+    if isinstance(boundary, WallBoundary) and not isinstance(field, Traced):
+        raise ValueError(
+            'boundary.type is "walls", which needs data on a mesh, and these are on a '
+            'grid or a formula: give "absorbing", "reflective" or another'
+        )
+    return boundary
 
 
 def make_motion(case: Case) -> AbstractMotion | None:
@@ -323,6 +365,8 @@ def size_words(size: float) -> str:
     >>> size_words(9.2 * 2**30), size_words(120 * 2**20)
     ('9.2 GiB', '120 MiB')
     """
+    if size < 2**19:
+        return f"{size / 2**10:,.3g} KiB"
     if size < GIB / 2:
         return f"{size / 2**20:,.3g} MiB"
     return f"{size / GIB:,.3g} GiB"

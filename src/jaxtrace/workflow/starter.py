@@ -44,6 +44,7 @@ class Survey:
     mean_speed: float
     crossings: float  # cells per unit of time, of nearly the fastest
     closed: tuple[bool, bool, bool]  # axes along which nothing passes either end
+    allow_nan: bool = False
 
     @property
     def steady(self) -> bool:
@@ -56,9 +57,10 @@ class Survey:
         return self.high - self.low
 
 
-def survey(spec: Any, velocity_name: Any = None) -> Survey:
+def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Survey:
     """Look at the files of a series: the mesh, the times, some of the slices."""
-    slices = open_slices(spec, velocity_field_name=velocity_name)
+    given: dict[str, Any] = {"allow_nan": True} if allow_nan else {}
+    slices = open_slices(spec, velocity_field_name=velocity_name, **given)
     geometry, _ = slices.read_slice(0)
     points = _corners(geometry)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -66,6 +68,7 @@ def survey(spec: Any, velocity_name: Any = None) -> Survey:
     top, total, crossings, closed = 0.0, 0.0, 0.0, np.ones(3, bool)
     for index in looked.tolist():
         there, values = slices.read_slice(index)
+        values = np.nan_to_num(values)
         speeds = np.linalg.norm(values.reshape(-1, 3), axis=1)
         if not speeds.any():  # such as the first instant of a flow that begins at rest
             continue
@@ -91,6 +94,7 @@ def survey(spec: Any, velocity_name: Any = None) -> Survey:
         total / len(looked),
         crossings,
         (bool(closed[0]), bool(closed[1]), bool(closed[2])),
+        allow_nan,
     )
 
 
@@ -265,14 +269,17 @@ skip_initial_timesteps = 0
 use_stable_mesh_only = true    # skip slices with a different mesh size
 # time_range = [0.0, 1.0]      # load only slices in this range
 # time_source = "name"         # of the files: field, collection, array, name, index
-allow_nan = false              # true: particles are lost where the velocity is NaN
+allow_nan = {allow_nan}              # true: particles are lost where it is NaN
 interpolation = "linear"       # in time: linear, nearest, cubic
-extrapolation = "constant"     # before and after: constant, linear, periodic, zero, nan
+# extrapolation = "constant"   # beyond their times: constant, linear, periodic, zero,
+#                              # nan; without it, a span beyond them is an error
 # outside = "zero"             # beyond a grid: clamp, zero, nan, periodic, extrapolate;
 #                              # beyond a mesh: nearest_element, zero, nan, extrapolate
 """
 REST = """
 [particles]
+# file = "seeds.csv"           # columns lon,lat or x,y, then z or depth, and time; or
+#                              # a .geojson; or a run (.zarr, .nc, .h5): where it ended
 concentrations = {counts}   # particles per axis; a flat axis has 1
 distribution = "uniform"       # uniform, gaussian, random
 gaussian_std = 0.2             # fraction of the box, one value or one per axis
@@ -394,6 +401,7 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
             pattern=as_toml(files_pattern(found.names, folder)),
             velocity=as_toml(named[0] if len(named) == 1 else named),
             slices=len(found.times),
+            allow_nan=as_toml(found.allow_nan),
         )
     return head + REST.format(
         counts=as_toml(counts),

@@ -65,7 +65,7 @@ class Data(Checked):
     time_source: Annotated[str | None, maybe(one_of(*TIME_SOURCES))] = None
     allow_nan: Annotated[bool, flag] = False
     interpolation: Annotated[str, one_of(*INTERPOLATIONS)] = "linear"
-    extrapolation: Annotated[str, one_of(*EXTRAPOLATIONS)] = "constant"
+    extrapolation: Annotated[str | None, maybe(one_of(*EXTRAPOLATIONS))] = None
     outside: Annotated[str | None, maybe(text)] = None
 
 
@@ -102,6 +102,7 @@ class Particles(Checked):
     """Where particles start: counts per axis, how they are spread, and in what box."""
 
     section: ClassVar[str] = "particles"
+    file: Annotated[str | None, maybe(text)] = None
     concentrations: Annotated[Triple, per_axis(whole())] = (60, 50, 15)
     distribution: Annotated[str, one_of("uniform", "gaussian", "random")] = "uniform"
     gaussian_std: Annotated[Triple, per_axis(number(0))] = (0.2, 0.2, 0.2)
@@ -113,6 +114,8 @@ class Particles(Checked):
         super().__post_init__()
         if self.bounds is not None and self.bounds_fraction is not None:
             raise ValueError("particles has bounds and bounds_fraction: give one")
+        if self.file is not None and self.bounds is not None:
+            raise ValueError("particles has file and bounds: give one")
 
 
 @dataclass(frozen=True)

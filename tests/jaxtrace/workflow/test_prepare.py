@@ -82,7 +82,7 @@ def test_particles_outside_a_mesh_are_left_out_and_counted():
     seeds = np.array([[0.2, 0.5, 0.5], [0.9, 0.5, 0.5]], np.float32)
     kept, notes = prepare.keep_inside(field, seeds)
     np.testing.assert_array_equal(kept, seeds[:1])
-    assert notes == ("1 of 2 particles are outside the mesh: dropped",)
+    assert notes == ("1 of 2 particles are outside the data: dropped",)
     with pytest.raises(ValueError, match="none of the 1 particles"):
         prepare.keep_inside(field, seeds[1:])
 

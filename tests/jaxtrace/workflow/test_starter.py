@@ -106,7 +106,7 @@ def test_what_has_no_velocity_is_refused_in_the_words_of_a_case(tmp_path, monkey
     new = lambda *words: CliRunner().invoke(app, ["new", "case.toml", *words])
     assert "is zero everywhere" in str(new("still.vti").exception)
     words = str(new("two.vti").exception)
-    assert "the arrays are a, b: give one as velocity_name in [data]" in words
+    assert "the arrays are a, b: give one as --velocity" in words
     assert new("two.vti", "--velocity", "b").exit_code == 0
     data = load_case("case.toml").data
     assert data is not None

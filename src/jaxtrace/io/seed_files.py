@@ -1,0 +1,175 @@
+"""Seeds from files: tables (CSV), points and polygons (GeoJSON), or a recorded run."""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from jaxtrace.io.convert import holds_trajectories, read_recorded
+
+PLACES = (("lon", "lat"), ("x", "y"))
+HEIGHTS = ("z", "depth")
+ENOUGH_TRIES = 1000  # of as many points: a polygon fills more of its box than that
+
+
+@dataclass(frozen=True, eq=False)
+class SeedTable:
+    """Seeds (N, 3) with z upward, and when each is released, if the file says so."""
+
+    positions: Float[np.ndarray, "seeds 3"]
+    times: Float[np.ndarray, " seeds"] | None = None
+
+
+def read_seeds(
+    path: str | os.PathLike[str], count: int = 1000, seed: int = 0
+) -> SeedTable:
+    """Read seeds from a .csv, .geojson or recorded run (.zarr, .nc, .h5).
+
+    A table has columns `lon`, `lat` or `x`, `y`, then perhaps `z` or `depth`, and
+    `time`. Points of a GeoJSON file are seeds; over its polygons `count` seeds are
+    spread at random, even per area on the sphere. A run gives where its particles were
+    at the end.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return _from_csv(path)
+    if suffix in (".geojson", ".json"):
+        return SeedTable(_from_geojson(path, count, seed))
+    if holds_trajectories(path):
+        last = read_recorded(path)
+        return SeedTable(last.positions[-1][last.alive[-1]].astype(np.float64))
+    raise ValueError(
+        f"{path}: seeds are read from .csv, .geojson or a recorded run (.zarr, .nc, "
+        ".h5): give one of them"
+    )
+
+
+def _from_csv(path: Path) -> SeedTable:
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file, skipinitialspace=True)
+        names = [name.strip().lower() for name in reader.fieldnames or ()]
+        reader.fieldnames = names
+        rows = list(reader)
+    pair = next((p for p in PLACES if set(p) <= set(names)), None)
+    if pair is None:
+        raise ValueError(
+            f"{path}: its columns are {', '.join(names) or 'none'}: name them lon,lat "
+            "or x,y, then perhaps z or depth, and time"
+        )
+    if not rows:
+        raise ValueError(f"{path}: no rows below the names of the columns: add seeds")
+    column = lambda name: _numbers(path, name, [row[name] for row in rows])
+    height = next((name for name in HEIGHTS if name in names), None)
+    up = np.zeros(len(rows)) if height is None else column(height)
+    up = -up if height == "depth" else up
+    places = np.stack([column(pair[0]), column(pair[1]), up], axis=1)
+    return SeedTable(places, column("time") if "time" in names else None)
+
+
+def _numbers(path: Path, name: str, texts: list[str | None]) -> np.ndarray:
+    values = np.full(len(texts), np.nan)
+    for index, text in enumerate(texts):
+        try:
+            values[index] = float(text or "")
+        except ValueError:
+            values[index] = np.nan
+        if not math.isfinite(values[index]):
+            # The first line is that of the names.
+            raise ValueError(
+                f"{path}, line {index + 2}: {name} is {text!r}: give a finite number, "
+                "or leave the line out"
+            )
+    return values
+
+
+Ring = Float[np.ndarray, "corners 2"]
+
+
+def _from_geojson(path: Path, count: int, seed: int) -> np.ndarray:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        shapes = list(_geometries(content))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not readable GeoJSON: {error}") from error
+    points = [_point(p) for kind, parts in shapes if kind == "Point" for p in parts]
+    rings = [
+        np.array(r, float)[:, :2] for k, rs in shapes if k == "Polygon" for r in rs
+    ]
+    if not (points or rings):
+        raise ValueError(f"{path}: no points and no polygons in it: draw some")
+    spread = spread_over(rings, count, seed) if rings else np.zeros((0, 3))
+    return np.concatenate([np.array(points).reshape(-1, 3), spread])
+
+
+def _point(place: list[float]) -> list[float]:
+    return [*map(float, place[:3]), *([0.0] * (3 - len(place)))]
+
+
+def _geometries(content: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Yield points, and the rings of each polygon, of anything that GeoJSON nests."""
+    kind = content["type"]
+    if kind == "FeatureCollection":
+        for feature in content["features"]:
+            yield from _geometries(feature)
+    elif kind == "Feature":
+        yield from _geometries(content["geometry"])
+    elif kind == "GeometryCollection":
+        for geometry in content["geometries"]:
+            yield from _geometries(geometry)
+    elif kind in ("Point", "Polygon"):
+        places = content["coordinates"]
+        yield kind, [places] if kind == "Point" else places
+    elif kind in ("MultiPoint", "MultiPolygon"):
+        for part in content["coordinates"]:
+            yield kind.removeprefix("Multi"), [part] if kind == "MultiPoint" else part
+
+
+def spread_over(
+    rings: list[Ring], count: int, seed: int = 0, sphere: bool = True
+) -> Float[np.ndarray, "seeds 3"]:
+    """Return seeds spread at random inside polygons, outside their holes.
+
+    On the sphere they are even per area: uniform in longitude and the sine of latitude.
+    """
+    generator = np.random.default_rng(seed)
+    corners = np.concatenate(rings)
+    (west, south), (east, north) = corners.min(axis=0), corners.max(axis=0)
+    ends = np.sin(np.radians([south, north])) if sphere else np.array([south, north])
+    kept, found = [np.zeros((0, 2))], 0
+    for _ in range(ENOUGH_TRIES):
+        if found >= count:
+            break
+        draw = generator.random((max(count, 1), 2))
+        up = ends[0] + draw[:, 1] * (ends[1] - ends[0])
+        up = np.degrees(np.arcsin(up)) if sphere else up
+        tried = np.stack([west + draw[:, 0] * (east - west), up], axis=1)
+        kept.append(tried[inside(tried, rings)])
+        found += len(kept[-1])
+    if found < count:
+        raise ValueError("the polygons have no area to speak of: draw larger ones")
+    return np.pad(np.concatenate(kept)[:count], ((0, 0), (0, 1)))
+
+
+def inside(
+    points: Float[np.ndarray, "points 2"], rings: list[Ring]
+) -> Bool[np.ndarray, " points"]:
+    """Return which points an odd number of edges lies east of, over all rings."""
+    odd = np.zeros(len(points), bool)
+    x, y = points.T
+    for ring in rings:
+        for (x0, y0), (x1, y1) in zip(ring, np.roll(ring, -1, axis=0), strict=True):
+            crosses = (y0 > y) != (y1 > y)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                at = x0 + (y - y0) * (x1 - x0) / (y1 - y0)
+            odd ^= crosses & (x < at)
+    return odd

@@ -1,0 +1,80 @@
+"""Seeds from tables, polygons and recorded runs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from jaxtrace.io.seed_files import inside, read_seeds, spread_over
+from jaxtrace.io.store import open_store
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "times"),
+    [
+        ("x,y\n1,2\n3,4.5\n", [[1, 2, 0], [3, 4.5, 0]], None),
+        ("lon, lat, depth, time\n-5, 40, 10, 3600\n", [[-5, 40, -10]], [3600]),
+        ("id,Z,Y,X\n7,-1e-3,2,1\n", [[1, 2, -1e-3]], None),
+    ],
+)
+def test_tables(tmp_path, text, places, times):
+    path = tmp_path / "seeds.csv"
+    path.write_text(text)
+    found = read_seeds(path)
+    np.testing.assert_array_equal(found.positions, places)
+    assert (found.times is None) == (times is None)
+    if times is not None:
+        np.testing.assert_array_equal(found.times, times)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.csv", "lon,depth\n1,2\n", "its columns are lon, depth: name them lon,lat"),
+        ("a.csv", "", "its columns are none"),
+        ("a.csv", "x,y\n", "no rows below"),
+        ("a.csv", "x,y\n1,2\n3,nan\n", r"line 3: y is 'nan': give a finite number"),
+        ("a.csv", "x,y\n1\n", r"line 2: y is None"),
+        ("a.geojson", "{}", "is not readable GeoJSON"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}', "no polygons"),
+        ("a.txt", "1 2", r"are read from \.csv, \.geojson"),
+    ],
+)
+def test_files_without_seeds_are_refused_by_name(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"{name}.*{words}"):
+        read_seeds(path)
+
+
+def test_a_polygon_is_filled_evenly_outside_its_hole(tmp_path):
+    outer = [[0, 0], [10, 0], [10, 80], [0, 80], [0, 0]]
+    hole = [[2, 10], [4, 10], [4, 20], [2, 20], [2, 10]]
+    shape = {"type": "Polygon", "coordinates": [outer, hole]}
+    point = {"type": "Point", "coordinates": [20, 5, -3]}
+    features = [{"type": "Feature", "geometry": one} for one in (point, shape)]
+    path = tmp_path / "release.geojson"
+    content = {"type": "FeatureCollection", "features": features}
+    path.write_text(json.dumps(content))
+    found = read_seeds(path, 20_000, seed=1).positions
+    assert found[0].tolist() == [20, 5, -3]
+    places = found[1:, :2]
+    assert inside(places, [np.array(outer, float)]).all()
+    assert not inside(places, [np.array(hole, float)]).any()
+    # The share of the area north of 60 degrees, the hole left out.
+    sine = lambda degrees: np.sin(np.radians(degrees))
+    whole = 10 * sine(80) - 2 * (sine(20) - sine(10))
+    north = 10 * (sine(80) - sine(60)) / whole
+    assert abs((places[:, 1] > 60).mean() - north) < 4 * np.sqrt(north / 20_000)
+    flat = spread_over([np.array(outer, float)], 20_000, sphere=False)
+    assert abs((flat[:, 1] > 60).mean() - 0.25) < 0.015
+
+
+def test_a_run_goes_on_from_where_another_ended(tmp_path):
+    path = tmp_path / "run.zarr"
+    positions = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
+    positions[1, 1] = np.nan
+    with open_store(path, "x") as store:
+        store.append([0.0, 1.0], {"positions": positions})
+    found = read_seeds(path).positions
+    np.testing.assert_array_equal(found, positions[1, [0, 2]])

@@ -1,0 +1,126 @@
+"""What is wrong with files and cases is said with the file and the remedy."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from jaxtrace.cli import app
+from trace_files import image, write_xml
+
+TAIL = """
+[output]
+formats = []
+reports = false
+page = false
+[density]
+methods = []
+[pictures]
+which = []
+"""
+
+
+def write(name, values, array="velocity", time=None):
+    grid = image((4, 4, 4))
+    del grid.point_data["velocity"]
+    grid[array] = values
+    write_xml(grid, Path(name), time=time)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    xarray, h5py = pytest.importorskip("xarray"), pytest.importorskip("h5py")
+    monkeypatch.chdir(tmp_path)
+    ones = np.tile([0.1, 0.0, 0.0], (64, 1))
+    holes = np.where(np.arange(64)[:, None] < 3, np.nan, ones)
+    write("ok.vti", ones)
+    write("holes.vti", holes)
+    write("nan.vti", ones * np.nan)
+    for time in (0, 1):
+        write(f"t_{time}.vti", ones, time=float(time))
+    for name in ("empty.h5", "empty.nc"):
+        Path(name).touch()
+    h5py.File("nothing.h5", "w").close()
+    xarray.Dataset().to_netcdf("nothing.nc", engine="h5netcdf")
+    Path("bad.csv").write_text("x,y,z\n1.5,2.5,nan\n")
+    Path("far.csv").write_text("x,y,z\n-5,0,0\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("holes.vti", "holes.vti: 9 of 192 values .* give --allow-nan to keep them"),
+        ("nan.vti", "nan.vti: no value of velocity is finite: .* --velocity"),
+        ("empty.h5", "empty.h5: the file is empty: write it again"),
+        ("empty.nc", "empty.nc: the file is empty: write it again"),
+        ("nothing.h5", "nothing.h5: .* holds nothing: give one as --velocity"),
+        ("nothing.nc", "nothing.nc: .* variables are none: .* --velocity u"),
+        ("missing.vtu", "no files found for missing.vtu"),
+        ("bad.csv", "bad.csv: unknown extension .csv; known are"),
+    ],
+)
+def test_new_says_what_is_wrong_with_files(folder, name, words):
+    done = CliRunner().invoke(app, ["new", "case.toml", name])
+    assert done.exit_code == 1
+    assert_said(done, words)
+    assert not Path("case.toml").exists()
+
+
+DEFAULT = {"pattern": '"ok.vti"', "n_timesteps": "5", "time_span": "[0, 1]"}
+DEFAULT |= {"concentrations": "3", "type": '"absorbing"'}
+TABLE = {"pattern": "data", "velocity_name": "data", "extrapolation": "data"}
+TABLE |= {"n_timesteps": "time", "time_span": "time", "dt": "time"}
+TABLE |= {"concentrations": "particles", "bounds": "particles", "file": "particles"}
+TABLE |= {"type": "boundary"}
+FAR = "{x = [-5.0, -3.0], y = [0.0, 1.0], z = [0.0, 1.0]}"
+
+
+def write_case(**changes):
+    keys = {**DEFAULT, **changes}
+    tables: dict[str, list[str]] = {}
+    for key, value in keys.items():
+        tables.setdefault(TABLE[key], []).append(f"{key} = {value}")
+    text = "\n".join("\n".join([f"[{t}]", *keys]) for t, keys in tables.items())
+    Path("case.toml").write_text(text + TAIL)
+
+
+def assert_said(done, words):
+    assert re.search(words, str(done.exception)), done.exception
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"pattern": '"holes.vti"'},
+            r"holes.vti: 9 of 192 .* allow_nan = true in",
+        ),
+        ({"velocity_name": '"vel"'}, r"no 'vel' array; .* velocity_name in \[data\]"),
+        ({"time_span": "[0, nan]"}, "case.toml: time.time_span is nan: give a number"),
+        (
+            {"pattern": '"t_*.vti"', "time_span": "[0, 5]"},
+            r"time.time_span is \[0.0, 5.0\], .* 0 to 1: .* extrapolation in \[data\]",
+        ),
+        ({"dt": "-0.1"}, "case.toml: time.dt is -0.1: give a number above 0"),
+        ({"bounds": FAR}, r"none of the 27 .* \(x 1 to 2.5, .* bounds or a file in"),
+        ({"file": '"far.csv"'}, r"none of the 1 particles is inside the data"),
+        ({"file": '"bad.csv"'}, "bad.csv, line 2: z is 'nan': give a finite number"),
+        ({"type": '"walls"'}, 'boundary.type is "walls", which needs data on a mesh'),
+        ({"n_timesteps": "1"}, "time.n_timesteps is 1: give a whole number from 2"),
+    ],
+)
+def test_a_run_says_what_is_wrong_with_its_case(folder, changes, words):
+    write_case(**changes)
+    done = CliRunner().invoke(app, ["run", "case.toml"])
+    assert done.exit_code == 1
+    assert_said(done, words)
+
+
+def test_what_is_allowed_runs(folder):
+    rule = '"constant"'
+    write_case(pattern='"t_*.vti"', time_span="[0, 5]", extrapolation=rule)
+    done = CliRunner().invoke(app, ["run", "case.toml"])
+    assert done.exit_code == 0, done.exception
