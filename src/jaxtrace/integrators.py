@@ -118,11 +118,12 @@ Rate = Callable[[Any, int, Any], tuple[Any, Any]]
 
 
 class StepResult(NamedTuple):
-    """The unknowns after a step, cell hints, and an estimate of the error."""
+    """The unknowns after a step, cell hints, an estimate of the error, and slopes."""
 
     unknowns: Any
     cell_hint: Any
     error: Any
+    slopes: list[Any]
 
 
 def explicit_step(
@@ -136,11 +137,11 @@ def explicit_step(
         slopes.append(slope)
     after = _along(unknowns, tableau.weights, slopes, dt)
     if tableau.lower is None:
-        return StepResult(after, cell_hint, None)
+        return StepResult(after, cell_hint, None, slopes)
     pairs = zip(tableau.weights, tableau.lower, strict=True)
     nothing = jax.tree.map(jnp.zeros_like, unknowns)
     error = _along(nothing, [high - low for high, low in pairs], slopes, dt)
-    return StepResult(after, cell_hint, error)
+    return StepResult(after, cell_hint, error, slopes)
 
 
 def _along(

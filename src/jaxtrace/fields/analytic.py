@@ -16,6 +16,7 @@ from jaxrig.compile_guard import TRACING_ERRORS
 from jaxrig.settings import known_only
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
 from jaxtrace.fields.clock import Instant, Numbers
+from jaxtrace.sphere import Sphere, chosen_radius, make_sphere
 from jaxtrace.types import check_choice
 
 Number = Float[Array | np.ndarray, ""] | float
@@ -271,12 +272,50 @@ def _three(found: Any, shape: tuple[int, ...]) -> Any:
     return xp.concatenate([found, xp.zeros_like(found[:, :1])], 1)
 
 
-def as_field(field: Any) -> AbstractField:
+class SphericalFlow(AbstractField):
+    """Any flow whose x and y are degrees on a sphere, and whose speeds are in m/s."""
+
+    flow: AbstractField
+    sphere: Sphere | None = None  # type: ignore[override]
+
+    def instant(self, time: Numbers) -> Instant:
+        """Return an instant as the flow sees it."""
+        return self.flow.instant(time)
+
+    def velocity(
+        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
+        """Return velocities east, north and up."""
+        return self.flow.velocity(positions, instant, cell_hint)
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """Return the whole sphere; up and down there is no end."""
+        return np.array([-180.0, -90.0, -np.inf]), np.array([180.0, 90.0, np.inf])
+
+
+def as_field(
+    field: Any, geometry: str | None = None, radius: float | None = None
+) -> AbstractField:
     """Return a frozen field from anything that answers velocities.
 
     Tried in this order: our own fields, `sample_at_positions(positions, t)`,
-    `sample(positions)`, and any function of positions and time.
+    `sample(positions)`, and any function of positions and time. With
+    geometry="sphere" a function or flow is asked at (longitude, latitude, z) and
+    answers meters per second east, north and up; `radius` is in meters.
     """
+    found = _as_field(field)
+    length = chosen_radius(geometry, radius)
+    if length is None:
+        return found
+    if not isinstance(found, AnalyticFlow):
+        raise TypeError(
+            f"geometry='sphere' is for functions and flows; {type(field).__name__} is "
+            "given it where it is made or read"
+        )
+    return SphericalFlow(found, make_sphere(length))
+
+
+def _as_field(field: Any) -> AbstractField:
     if isinstance(field, Field):
         return field.frozen
     if hasattr(field, "sample_at_positions"):

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxrig import compile_once
 from jaxtrace.fields.clock import Instant, Numbers
+from jaxtrace.sphere import Sphere
 
 CellHint = Any  # a pytree of arrays with one row per particle; () where none is needed
 Corner = Float[np.ndarray, " 3"]
@@ -61,6 +62,11 @@ class AbstractField(eqx.Module, Field):
     def frozen(self) -> "AbstractField":
         """Return itself: it is frozen already."""
         return self
+
+    @property
+    def sphere(self) -> Sphere | None:
+        """Return the sphere that positions are degrees on; None in flat space."""
+        return None
 
     @abc.abstractmethod
     def instant(self, time: Numbers) -> Instant:

@@ -4,6 +4,7 @@ Each component is a table of its own, so that a look-up is a handful of loads fr
 arrays that the compiler fuses into one loop over particles.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, cast, get_args
@@ -23,6 +24,13 @@ from jaxtrace.fields.clock import (
     make_clock,
     steady_clock,
 )
+from jaxtrace.sphere import (
+    Sphere,
+    chosen_radius,
+    close_longitudes,
+    make_sphere,
+    reach_poles,
+)
 from jaxtrace.types import check_choice
 
 Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
@@ -41,11 +49,13 @@ class Axis(eqx.Module):
     """The coordinates of a grid along one direction.
 
     An axis with one node is constant; `period` is nothing where it does not repeat.
+    `ends` are where the axis is known: its outer nodes, or on a sphere beyond them.
     """
 
     nodes: Float[Array | np.ndarray, " nodes"]
     per_node: Float[Array | np.ndarray, ""]  # one over the spacing of even nodes
     period: Float[Array | np.ndarray, ""]
+    ends: Float[Array | np.ndarray, " 2"]
     even: bool = eqx.field(static=True)
 
     def place(
@@ -78,18 +88,21 @@ class Axis(eqx.Module):
         """Return whether coordinates lie on the axis, ends included."""
         if self.nodes.shape[0] == 1:
             return jnp.ones(x.shape, bool)
-        return (x >= self.nodes[0].astype(x.dtype)) & (
-            x <= self.nodes[-1].astype(x.dtype)
-        )
+        low, high = jnp.asarray(self.ends, x.dtype)
+        return (x >= low) & (x <= high)
 
 
 class GridField(RecordField):
-    """Velocities at the nodes of a grid, trilinear between them."""
+    """Velocities at the nodes of a grid, trilinear between them.
+
+    On a sphere the axes are longitude, latitude and z; rows are held to the poles.
+    """
 
     values: Float[Array, "slices 3 nodes"]
     axes: tuple[Axis, Axis, Axis]
     clock: Clock
     outside: Outside = eqx.field(static=True, default="clamp")
+    sphere: Sphere | None = None  # type: ignore[override]
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -99,8 +112,10 @@ class GridField(RecordField):
 
     def bounds(self) -> tuple[Corner, Corner]:
         """Return the corners of the grid; along a repeating axis, one period."""
-        ends = [(float(axis.nodes[0]), float(axis.nodes[-1])) for axis in self.axes]
-        low, high = np.array(ends, np.float64).T
+        pairs = [(float(axis.nodes[0]), float(axis.nodes[-1])) for axis in self.axes]
+        if self.sphere is not None:
+            pairs[1] = float(self.axes[1].ends[0]), float(self.axes[1].ends[1])
+        low, high = np.array(pairs, np.float64).T
         return low, high
 
     def at_instant(
@@ -114,17 +129,14 @@ class GridField(RecordField):
         if one_slice or costs or instant.time.ndim:
             return self, instant
         values, clock, instant = blend_slices(self.values, instant)
-        return GridField(values, self.axes, clock, self.outside), instant
+        return dataclasses.replace(self, values=values, clock=clock), instant
 
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
         """Return trilinear in space, blended in time."""
         dtype = self.values.dtype
-        columns = [positions[:, c] for c in range(3)]
-        placed = [
-            a.place(x, self.outside) for a, x in zip(self.axes, columns, strict=True)
-        ]
+        placed = self._place(positions)
         (i, x), (j, y), (k, z) = [(n, f.astype(dtype)) for n, f in placed]
         _, ny, nz = self.shape
         # Unsigned: JAX would test each of 48 signed indices for being negative.
@@ -148,7 +160,8 @@ class GridField(RecordField):
         del cell_hint
         if self.outside == "periodic":
             return jnp.ones(positions.shape[0], bool)
-        held = [axis.holds(positions[:, c]) for c, axis in enumerate(self.axes)]
+        columns = zip(self.axes, self._columns(positions), strict=True)
+        held = [axis.holds(x) for axis, x in columns]
         return held[0] & held[1] & held[2]
 
     def order(
@@ -156,11 +169,21 @@ class GridField(RecordField):
     ) -> Int[Array, " n"] | None:
         """Return the number of each position's cell."""
         del cell_hint
-        i, j, k = (
-            axis.place(positions[:, c], self.outside)[0]
-            for c, axis in enumerate(self.axes)
-        )
+        i, j, k = (index for index, _ in self._place(positions))
         return (i * self.shape[1] + j) * self.shape[2] + k
+
+    def _columns(self, positions: Float[Array, "n 3"]) -> list[Float[Array, " n"]]:
+        columns = [positions[:, c] for c in range(3)]
+        if self.sphere is not None:
+            columns[0] = self.sphere.wrap(columns[0])
+        return columns
+
+    def _place(
+        self, positions: Float[Array, "n 3"]
+    ) -> list[tuple[Int[Array, " n"], Float[Array, " n"]]]:
+        """Return the interval along each axis and the fraction into it."""
+        columns = zip(self.axes, self._columns(positions), strict=True)
+        return [axis.place(x, self.outside) for axis, x in columns]
 
     def _load(self, component: int, index: UInt32[Array, " n"], instant: Instant):
         """Return node values at one instant for all or for each particle."""
@@ -205,10 +228,17 @@ def make_grid_field(
     extrapolation: str = "constant",
     outside: str = "clamp",
     dtype: Any = None,
+    radius: float | None = None,
 ) -> GridField:
-    """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times."""
+    """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times.
+
+    With a radius the axes are longitude, latitude and z on a sphere.
+    """
     check_choice("outside", outside, OUTSIDE)
     made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
+    sphere = None
+    if radius is not None:
+        made, sphere = _wrap_round(made, outside, radius)
     values = np.asarray(values) if not hasattr(values, "devices") else values
     if times is None:
         values = values[None]
@@ -225,7 +255,37 @@ def make_grid_field(
             f"{table.shape[0]} slices of {table.shape[2]} nodes exceed 32-bit "
             "indices: stream the slices, or load fewer"
         )
-    return GridField(table, (made[0], made[1], made[2]), clock, cast(Outside, outside))
+    rule = cast(Outside, outside)
+    return GridField(table, (made[0], made[1], made[2]), clock, rule, sphere)
+
+
+def _wrap_round(
+    axes: list[Axis], outside: str, radius: float
+) -> tuple[list[Axis], Sphere]:
+    """Return axes on a sphere: longitudes closed, rows held to poles, levels to walls.
+
+    A level holds halfway to the next one, also beyond the first and the last; an axis
+    of depths ends at the surface, where particles stay.
+    """
+    if outside == "periodic":
+        raise ValueError(
+            "outside='periodic' is for flat grids: on a sphere longitudes close by "
+            "themselves; leave it out"
+        )
+    x, y, z = (np.asarray(axis.nodes) for axis in axes)
+    round_ = close_longitudes(x)
+    lon = _make_axis(round_.nodes, "longitude", outside)
+    if round_.closed:
+        lon = eqx.tree_at(lambda a: a.ends, lon, np.array([-np.inf, np.inf]))
+    lat = eqx.tree_at(lambda a: a.ends, axes[1], np.array(reach_poles(y)))
+    up, top = axes[2], np.inf
+    if z.size > 1:
+        low, high = z[0] - (z[1] - z[0]) / 2, z[-1] + (z[-1] - z[-2]) / 2
+        if z[-1] <= 0:
+            top = max(min(high, 0.0), z[-1])
+            high = np.inf
+        up = eqx.tree_at(lambda a: a.ends, up, np.array([low, high]))
+    return [lon, lat, up], make_sphere(radius, round_.west, top)
 
 
 def _clock(values: Any, times: Any, interpolation: str, extrapolation: str) -> Clock:
@@ -278,7 +338,7 @@ def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
     exact = nodes[0] + spacing * np.arange(nodes.size)
     even = bool(np.all(np.abs(nodes - exact) <= slack))
     per_node = np.asarray(1 / spacing if spacing else 0.0)
-    return Axis(nodes, per_node, np.asarray(width), even)
+    return Axis(nodes, per_node, np.asarray(width), nodes[[0, -1]], even)
 
 
 class StructuredGridSampler(Field):
@@ -288,6 +348,10 @@ class StructuredGridSampler(Field):
     components are three with w = 0. `bounds_handling` says what is answered beyond the
     grid: "clamp" (the value at the nearest point of its surface), "zero", "nan",
     "extrapolate", or "periodic" (the first node follows one spacing after the last).
+    With geometry="sphere" the axes are longitude and latitude in degrees and z in
+    meters, velocities are in meters per second east, north and up, and `radius` is that
+    of the sphere: a grid that goes round closes, rows are held to the poles, and
+    particles that leave are absorbed.
     """
 
     def __init__(
@@ -302,6 +366,8 @@ class StructuredGridSampler(Field):
         interpolation: str = "linear",
         extrapolation: str = "constant",
         dtype: Any = None,
+        geometry: str = "flat",
+        radius: float | None = None,
     ) -> None:
         given = (grid_x, grid_y, grid_z)
         axes = [np.atleast_1d(np.asarray(axis, np.float64)) for axis in given]
@@ -314,6 +380,7 @@ class StructuredGridSampler(Field):
             extrapolation=extrapolation,
             outside=bounds_handling,
             dtype=dtype,
+            radius=chosen_radius(geometry, radius),
         )
 
     @property

@@ -33,6 +33,7 @@ from jaxtrace.fields.mesh import OUTSIDE as MESH_OUTSIDE
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.fields.scattered import make_scattered_field
 from jaxtrace.fields.topology import flatten, read_blocks
+from jaxtrace.sphere import close_longitudes
 from jaxtrace.types import check_choice
 
 ROUNDINGS = 8  # how many roundings two equal coordinates may be apart
@@ -59,13 +60,15 @@ _SIMPLICES = {
 class TensorGrid:
     """A grid and its nodes: `order[n]` is the point at node n, with z fastest.
 
-    Without an order the points are the nodes, one after the other.
+    Without an order the points are the nodes, one after the other. With a radius the
+    axes are longitude, latitude and z on a sphere.
     """
 
     axes: tuple[
         Float[np.ndarray, " nx"], Float[np.ndarray, " ny"], Float[np.ndarray, " nz"]
     ]
     order: Int[np.ndarray, " nodes"] | None = None
+    radius: float | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -264,12 +267,15 @@ class OnGrid(Scheme):
             self.lattice.axes,
             **_instants(clock),
             outside=self.outside,
+            radius=self.lattice.radius,
         )
 
     def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
         """Return components last, without the layers that close a period."""
         shape = self.lattice.shape
         closed = [n + (self.outside == "periodic" and n > 1) for n in shape]
+        if self.lattice.radius is not None:
+            closed[0] = close_longitudes(self.lattice.axes[0]).nodes.size
         whole = stored.reshape(-1, 3, *closed)
         table = whole[:, :, : shape[0], : shape[1], : shape[2]]
         table = table.reshape(*table.shape[:2], -1)

@@ -94,12 +94,17 @@ class TimeSeriesField(Field):
 
     @classmethod
     def on_grid(
-        cls, values: Any, times: Any, axes: tuple[Any, Any, Any], **options: Any
+        cls,
+        values: Any,
+        times: Any,
+        axes: tuple[Any, Any, Any],
+        radius: float | None = None,
+        **options: Any,
     ) -> "TimeSeriesField":
         """Return the field of velocities (T, Nx, Ny, Nz, 3) on a grid of three axes.
 
         The nodes are not listed and not searched for a grid; `options` are those of
-        the field.
+        the field. With a radius the axes are longitude, latitude and z on a sphere.
         """
         x, y, z = (np.atleast_1d(np.asarray(axis, np.float64)) for axis in axes)
         shape = (np.size(times), x.size, y.size, z.size)
@@ -110,7 +115,7 @@ class TimeSeriesField(Field):
             )
         # A view of the same values: the scheme reshapes it back.
         rows = values.reshape(shape[0], -1, np.shape(values)[-1])
-        return cls(rows, times, TensorGrid((x, y, z)), **options)
+        return cls(rows, times, TensorGrid((x, y, z), radius=radius), **options)
 
     @property
     def frozen(self) -> AbstractField:

@@ -45,11 +45,15 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class GridAxes:
-    """A tensor-product grid: three increasing axes, a flat direction has one node."""
+    """A tensor-product grid: three increasing axes, a flat direction has one node.
+
+    With a radius the axes are longitude, latitude and z on a sphere.
+    """
 
     x: Float[np.ndarray, " nx"]
     y: Float[np.ndarray, " ny"]
     z: Float[np.ndarray, " nz"]
+    radius: float | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -152,7 +152,9 @@ def _make_series(
     values = np.asarray(series.velocities)
     if isinstance(geometry, GridAxes):
         axes = (geometry.x, geometry.y, geometry.z)
-        return TimeSeriesField.on_grid(values, series.times, axes, **rules)
+        return TimeSeriesField.on_grid(
+            values, series.times, axes, geometry.radius, **rules
+        )
     nodes = _node_arrays(geometry)
     return TimeSeriesField(
         values, series.times, nodes.pop("positions"), **nodes, **rules
@@ -194,7 +196,8 @@ def _stream(
     nodes: Any = None
     elements = None
     if isinstance(geometry, GridAxes):
-        nodes = TensorGrid((geometry.x, geometry.y, geometry.z))
+        axes = (geometry.x, geometry.y, geometry.z)
+        nodes = TensorGrid(axes, radius=geometry.radius)
     else:
         arrays = _node_arrays(geometry)
         nodes, *cells = (arrays[n] for n in ("positions", *_CELLS))

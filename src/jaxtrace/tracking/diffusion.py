@@ -14,7 +14,7 @@ from jaxtrace.fields.analytic import FunctionField
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.integrators import Tableau
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
-from jaxtrace.tracking.particles import Draw, Particles, move
+from jaxtrace.tracking.particles import Draw, Particles
 from jaxtrace.types import check_choice, needed_arguments
 
 Scheme = Literal["euler-maruyama", "milstein"]
@@ -85,26 +85,28 @@ class Diffusion(AbstractMotion):
         """Return the particles before they diffuse."""
         return self.motion.update(particles, unknowns)
 
-    def diffuse(
+    def walk(
         self,
-        particles: Particles,
         places: Float[Array, "n 3"],
         time: Array,
         dt: Array,
         draw: Draw,
-    ) -> Particles:
-        """Take one step of the random walk."""
-        particles = self.motion.diffuse(particles, places, time, dt, draw)
+        scale: Float[Array, "n 3"] | None = None,
+    ) -> Float[Array, "n 3"]:
+        """Return one step of the random walk; on a sphere in meters east, north, up."""
+        before = self.motion.walk(places, time, dt, draw, scale)
         length = jnp.abs(dt)
         noise = jnp.sqrt(length) * draw.normal(STREAM, places.dtype)
         spread, slope = self._coefficients(places, time)
+        if slope is not None and scale is not None:
+            slope = slope / jnp.maximum(scale, 1)  # per meter; nothing at the pole
         # Ito's form; the drift K' keeps a well-mixed cloud well mixed (Visser 1997).
         walk = _settled(spread * noise)
         if slope is not None and self.scheme == "milstein":
             walk = walk + _settled(slope * (_settled(noise * noise) + length) / 2)
         elif slope is not None:
             walk = walk + _settled(slope * length)
-        return move(particles, particles.positions + walk)
+        return walk if before is None else before + walk
 
     def _coefficients(
         self, places: Float[Array, "n 3"], time: Array

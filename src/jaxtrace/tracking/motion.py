@@ -52,20 +52,21 @@ class AbstractMotion(eqx.Module):
     def update(self, particles: Particles, unknowns: Any) -> Particles:
         """Return the particles after a step."""
 
-    def diffuse(
+    def walk(
         self,
-        particles: Particles,
         places: Float[Array, "n 3"],
         time: Array,
         dt: Array,
         draw: Draw,
-    ) -> Particles:
-        """Return the random part of a step that ends at `time`.
+        scale: Float[Array, "n 3"] | None = None,
+    ) -> Float[Array, "n 3"] | None:
+        """Return the random displacement of a step that ends at `time`, or None.
 
-        `places` are the positions moved to where a repeating domain knows them.
+        `places` are the positions moved to where a repeating domain knows them; on a
+        sphere `scale` is how many meters a unit of each coordinate is there.
         """
-        del places, time, dt, draw
-        return particles
+        del places, time, dt, draw, scale
+        return None
 
 
 class PassiveTracer(AbstractMotion):

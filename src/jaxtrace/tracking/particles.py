@@ -21,8 +21,9 @@ class Particles(eqx.Module):
 
     A particle that is gone keeps its last position. `cell_hint` says where the field
     looked it up last, `velocity` is that of a particle with inertia, and `next_dt` the
-    step an adaptive method would take next, as a fraction of the interval; both are
-    None where nothing needs them.
+    step an adaptive method would take next, as a fraction of the interval; `remainder`
+    is what rounding left of positions on a sphere. They are None where nothing needs
+    them.
     """
 
     positions: Float[Array, "n 3"]
@@ -34,6 +35,7 @@ class Particles(eqx.Module):
     cell_hint: Any
     velocity: Any = None
     next_dt: Float[Array, " n"] | None = None
+    remainder: Float[Array, "n 3"] | None = None
 
 
 def seed_particles(

@@ -4,6 +4,7 @@ With a tolerance, an embedded pair covers each interval of the clock in as many 
 per particle as it takes; diffusion and boundaries act at the ends of the intervals.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,10 +18,17 @@ from jaxrig import compile_once
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
-from jaxtrace.integrators import Tableau, explicit_step, find_method
+from jaxtrace.integrators import StepResult, Tableau, explicit_step, find_method
+from jaxtrace.sphere import Sphere
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
 from jaxtrace.tracking.motion import AbstractMotion
-from jaxtrace.tracking.particles import Draw, Particles, retire, seed_particles
+from jaxtrace.tracking.particles import (
+    Draw,
+    Particles,
+    move,
+    retire,
+    seed_particles,
+)
 from jaxtrace.types import ParticleStatus
 
 SAFETY = 0.9  # of the step that the error estimate allows
@@ -76,6 +84,10 @@ def initialize(
     dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
 ) -> Particles:
     """Return particles at their seeds, knowing where they are and what they carry."""
+    sphere = dynamics.field.sphere
+    if sphere is not None:
+        _check_motion(dynamics.motion)
+        seeds = sphere.start(seeds)
     particles = seed_particles(seeds, ())
     places = dynamics.boundary.wrap(particles.positions)
     cell_hint, velocity = dynamics.field.start(places), None
@@ -88,6 +100,10 @@ def initialize(
         next_dt = jnp.ones(seeds.shape[0], seeds.dtype)
         particles = eqx.tree_at(
             lambda p: p.next_dt, particles, next_dt, is_leaf=_is_none
+        )
+    if sphere is not None and seeds.dtype == np.float32:
+        particles = eqx.tree_at(
+            lambda p: p.remainder, particles, jnp.zeros_like(seeds), is_leaf=_is_none
         )
     if velocity is None or not dynamics.motion.has_velocity:
         return particles
@@ -128,18 +144,119 @@ def _advance(
     time_step: TimeStep,
     method: Method,
 ) -> Particles:
-    tableau, motion = method.tableau, dynamics.motion
+    tableau = method.tableau
 
-    def rate(unknowns: Any, stage: int, cell_hint: Any):
+    def look(stage: int) -> _Look:
         field, instant = stage_fields[tableau.instant_index(stage)]
+        return field, instant, jnp.asarray(instant.time)
+
+    unknowns = _unknowns(dynamics, particles)
+    step = _integrate(
+        dynamics, tableau, look, unknowns, particles.cell_hint, time_step.dt
+    )
+    return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
+
+
+_Look = tuple[AbstractField, Instant, Array]
+
+
+def _unknowns(dynamics: Dynamics, particles: Particles) -> Any:
+    """Return what a step advances: on a sphere, positions and what rounding left."""
+    if dynamics.field.sphere is not None:
+        return particles.positions, particles.remainder
+    return dynamics.motion.unknowns(particles)
+
+
+def _integrate(
+    dynamics: Dynamics,
+    tableau: Tableau,
+    look: Callable[[int], _Look],
+    unknowns: Any,
+    cell_hint: Any,
+    dt: Array,
+) -> StepResult:
+    """Take one step; `look` gives field, instant and time of a stage.
+
+    The hint of one stage starts the search of the next: most look-ups take no hop.
+    """
+    motion, sphere = dynamics.motion, dynamics.field.sphere
+    if sphere is not None:
+        return _integrate_there(
+            dynamics, sphere, tableau, look, unknowns, cell_hint, dt
+        )
+
+    def rate(unknowns: Any, stage: int, cell_hint: Any) -> tuple[Any, Any]:
+        field, instant, time = look(stage)
         places = dynamics.boundary.wrap(motion.positions(unknowns))
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
-        return motion.rate(unknowns, velocity, jnp.asarray(instant.time)), cell_hint
+        return motion.rate(unknowns, velocity, time), cell_hint
 
-    unknowns = motion.unknowns(particles)
-    # The hint of one stage starts the search of the next: most look-ups take no hop.
-    step = explicit_step(tableau, rate, unknowns, particles.cell_hint, time_step.dt)
-    return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
+    return explicit_step(tableau, rate, unknowns, cell_hint, dt)
+
+
+def _integrate_there(
+    dynamics: Dynamics,
+    sphere: Sphere,
+    tableau: Tableau,
+    look: Callable[[int], _Look],
+    unknowns: Any,
+    cell_hint: Any,
+    dt: Array,
+) -> StepResult:
+    """Take one step on a sphere: in meters, in the frame of where it begins."""
+    frame = sphere.frame(*unknowns)
+
+    def rate(offset: Array, stage: int, cell_hint: Any) -> tuple[Any, Any]:
+        field, instant, time = look(stage)
+        # The first stage is at the origin, whose directions are the frame's.
+        place = frame.locate(offset) if stage else None
+        places = unknowns[0] if place is None else frame.places(place, offset[:, 2])
+        places = jax.lax.optimization_barrier(dynamics.boundary.wrap(places))
+        velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        velocity = dynamics.motion.rate(places, velocity, time)
+        # Computed once: XLA would look both components up again for each direction.
+        velocity = jax.lax.optimization_barrier(velocity)
+        return velocity if place is None else frame.turn(place, velocity), cell_hint
+
+    nothing = jnp.zeros_like(unknowns[0])
+    step = explicit_step(tableau, rate, nothing, cell_hint, dt)
+    ends = jax.lax.optimization_barrier(frame.arrive(step.unknowns))
+    return step._replace(unknowns=ends)
+
+
+def _check_motion(motion: AbstractMotion) -> None:
+    if motion.has_velocity:
+        raise ValueError(
+            "inertial particles need straight coordinates, and this field is on a "
+            "sphere: use passive tracers, or read the field with geometry='flat'"
+        )
+
+
+def _arrived(dynamics: Dynamics, particles: Particles, unknowns: Any) -> Particles:
+    """Return the particles where a step ends."""
+    if dynamics.field.sphere is None:
+        return dynamics.motion.update(particles, unknowns)
+    positions, remainder = unknowns
+    moved = dynamics.motion.update(particles, positions)
+    if remainder is None or particles.remainder is None:
+        return moved
+    kept = jnp.where(particles.alive[:, None], remainder, particles.remainder)
+    return eqx.tree_at(lambda p: p.remainder, moved, kept)
+
+
+def _diffused(
+    dynamics: Dynamics, particles: Particles, end: Array, dt: Array, draw: Draw
+) -> Particles:
+    """Return the particles after the random part of a step."""
+    places, sphere = dynamics.boundary.wrap(particles.positions), dynamics.field.sphere
+    scale = None if sphere is None else sphere.scale(places)
+    walk = dynamics.motion.walk(places, end, dt, draw, scale)
+    if walk is None:
+        return particles
+    if sphere is None:
+        return move(particles, particles.positions + walk)
+    frame = sphere.frame(particles.positions, particles.remainder)
+    return _arrived(dynamics, particles, frame.arrive(walk))
 
 
 def finish_step(
@@ -153,12 +270,14 @@ def finish_step(
     before = particles.positions
     end = time_step.start + time_step.dt
     draw = Draw(dynamics.key, particles.slots, time_step.step)
-    moved = dynamics.motion.update(particles, unknowns)
+    moved = _arrived(dynamics, particles, unknowns)
     moved = eqx.tree_at(lambda p: p.cell_hint, moved, cell_hint, is_leaf=_is_empty)
-    places = dynamics.boundary.wrap(moved.positions)
-    moved = dynamics.motion.diffuse(moved, places, end, time_step.dt, draw)
+    moved = _diffused(dynamics, moved, end, time_step.dt, draw)
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
     moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
+    if dynamics.field.sphere is not None:
+        left = ~dynamics.field.inside(moved.positions, moved.cell_hint)
+        moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
     context = StepContext(before, time_step.start, end, draw, dynamics.field)
     if not dynamics.motion.has_velocity:
         return dynamics.boundary.apply(moved, context)
@@ -265,9 +384,7 @@ def _cover(
     if next_dt is None:
         next_dt = jnp.ones(count, dtype)
     done = jnp.where(particles.alive, jnp.zeros(count, dtype), jnp.ones(count, dtype))
-    cursor = _Cursor(
-        dynamics.motion.unknowns(particles), particles.cell_hint, done, next_dt
-    )
+    cursor = _Cursor(_unknowns(dynamics, particles), particles.cell_hint, done, next_dt)
     cursor = jax.lax.while_loop(
         lambda c: jnp.any(c.done < 1),
         lambda c: _try(dynamics, c, time_step, method),
@@ -288,23 +405,23 @@ def _try(
     assert tolerance is not None
     left = 1 - cursor.done
     length = jnp.minimum(cursor.next_dt, left)
-    fastest: list[Array] = []
 
-    def rate(unknowns: Any, stage: int, cell_hint: Any):
+    def look(stage: int) -> _Look:
         when = (
             time_step.start
             + (cursor.done + tableau.nodes[stage] * length) * time_step.dt
         )
-        places = dynamics.boundary.wrap(motion.positions(unknowns))
-        instant = dynamics.field.instant(when)
-        velocity, cell_hint = dynamics.field.velocity(places, instant, cell_hint)
-        slope = motion.rate(unknowns, velocity, when)
-        fastest.append(jnp.max(jnp.abs(motion.positions(slope)), 1))
-        return slope, cell_hint
+        return dynamics.field, dynamics.field.instant(when), when
 
-    step = explicit_step(
-        tableau, rate, cursor.unknowns, cursor.cell_hint, length * time_step.dt
+    step = _integrate(
+        dynamics,
+        tableau,
+        look,
+        cursor.unknowns,
+        cursor.cell_hint,
+        length * time_step.dt,
     )
+    fastest = [jnp.max(jnp.abs(motion.positions(s)), 1) for s in step.slopes]
     speed = jnp.max(jnp.stack(fastest), 0)
     allowed = tolerance * speed * jnp.abs(time_step.dt)
     error = jnp.max(jnp.abs(motion.positions(step.error)), 1)

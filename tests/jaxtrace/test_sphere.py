@@ -1,0 +1,227 @@
+"""Tracking on the sphere, against closed forms (R = 6,371,008.8 m)."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtrace.fields import StructuredGridSampler, UniformFlow, as_field
+from jaxtrace.sphere import EARTH_RADIUS, angle, great_circle, sine
+from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.motion import Inertial
+from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.types import ParticleStatus
+
+DAY = 86400.0
+PERIOD = 12 * DAY
+SPEED = 2 * np.pi * EARTH_RADIUS / PERIOD
+SEEDS = np.array(
+    [
+        [0, 0, 0],
+        [170, 30, 0],
+        [-100, -60, 0],
+        [45, 88, 0],
+        [0, 90, 0],
+        [3, -89.99, -5.0],
+    ]
+)
+
+
+@pytest.fixture
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def rotation(tilt):
+    """Return solid rotation about an axis tilted by so many degrees."""
+    cos, sin = math.cos(math.radians(tilt)), math.sin(math.radians(tilt))
+
+    def velocity(positions, t):
+        lon, lat = (jnp.radians(positions[:, c]) for c in (0, 1))
+        u = jnp.cos(lat) * cos + jnp.sin(lat) * jnp.cos(lon) * sin
+        return SPEED * jnp.stack([u, -jnp.sin(lon) * sin], 1)
+
+    return as_field(velocity, geometry="sphere")
+
+
+def run(field, seeds, times, **options):
+    return jax.jit(lambda s: simulate(field, s, times, **options))(jnp.asarray(seeds))
+
+
+@pytest.mark.parametrize("tilt", [0.0, 85.0, 90.0])
+def test_solid_rotation_returns_over_the_poles(double, tilt):
+    paths = run(rotation(tilt), SEEDS, np.linspace(0, PERIOD, 3), substeps=576)
+    ends = np.asarray(paths.positions)
+    # 1e-10 of the radius is 0.6 mm, after a way of 40,000 km.
+    assert great_circle(ends[-1], SEEDS).max() < 1e-10 * EARTH_RADIUS
+    np.testing.assert_array_equal(ends[-1, :, 2], SEEDS[:, 2])
+    assert ((ends[:, :, 0] >= -180) & (ends[:, :, 0] < 180)).all()
+    half = great_circle(ends[1], SEEDS)
+    axis = np.array([-np.sin(np.radians(tilt)), 0, np.cos(np.radians(tilt))])
+    around = np.arccos(np.clip(unit(SEEDS) @ axis, -1, 1))
+    expected = 2 * np.minimum(around, np.pi - around) * EARTH_RADIUS
+    np.testing.assert_allclose(half, expected, atol=1.0)
+
+
+def unit(positions):
+    lon, lat = np.radians(positions[:, 0]), np.radians(positions[:, 1])
+    parts = [np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]
+    return np.stack(parts, 1)
+
+
+def test_single_precision_keeps_the_remainder():
+    paths = run(
+        rotation(85.0), np.float32(SEEDS), np.linspace(0, PERIOD, 2), substeps=3456
+    )
+    # Without the remainder of each sum this is 25 m off, and more with shorter steps.
+    assert great_circle(np.asarray(paths.positions)[-1], SEEDS).max() < 5.0
+
+
+def test_adaptive_steps_hold_their_error_in_meters(double):
+    paths = run(rotation(90.0), SEEDS, np.linspace(0, PERIOD, 13), tolerance=1e-9)
+    assert great_circle(np.asarray(paths.positions)[-1], SEEDS).max() < 1.0
+
+
+def test_a_jet_follows_its_parallel_and_comes_back(double):
+    jet = as_field(UniformFlow(u=10.0), geometry="sphere")
+    start = np.array([[170.0, 80.0, 0.0]])
+    paths = run(jet, start, np.array([0.0, DAY, 0.0]), substeps=24)
+    east, back = np.asarray(paths.positions)[1:, 0]
+    assert east[0] + 360 - 170 == pytest.approx(44.746383446, abs=3e-7)
+    assert east[1] == pytest.approx(80.0, abs=2e-9)
+    assert great_circle(back, start[0]) < 1e-3
+
+
+def test_the_stream_function_is_conserved(double):
+    rate = 7.848e-6  # of the frozen Rossby-Haurwitz wave number 4, per second
+
+    def velocity(positions, t):
+        lon, lat = (jnp.radians(positions[:, c]) for c in (0, 1))
+        c, s = jnp.cos(lat), jnp.sin(lat)
+        u = c + c**3 * (4 * s * s - c * c) * jnp.cos(4 * lon)
+        v = -4 * c**3 * s * jnp.sin(4 * lon)
+        return EARTH_RADIUS * rate * jnp.stack([u, v], 1)
+
+    def stream(positions):
+        lon, lat = np.radians(positions[:, 0]), np.radians(positions[:, 1])
+        return -np.sin(lat) + np.cos(lat) ** 4 * np.sin(lat) * np.cos(4 * lon)
+
+    draw = np.random.default_rng(0)
+    lat = np.degrees(np.arcsin(draw.uniform(-1, 1, 300)))
+    seeds = np.stack([draw.uniform(-180, 180, 300), lat, 0 * lat], 1)
+    field = as_field(velocity, geometry="sphere")
+    paths = run(field, seeds, np.array([0.0, 10 * DAY]), substeps=480)
+    before, after = (stream(np.asarray(p)) for p in paths.positions)
+    assert np.abs(after - before).max() / np.ptp(before) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meters"),
+    [
+        ((0, 0), (90, 0), 10007557.221),
+        ((0, 0), (180, 0), 20015114.442),
+        ((0, 60), (180, 60), 6671704.814),
+        ((179, 0), (-179, 0), 222390.160),
+        ((0, 89.9), (180, 89.9), 22239.016),
+        ((10, 50), (10.0001, 50), 7.147482),
+    ],
+)
+def test_great_circles(one, other, meters):
+    assert great_circle(one, other) == pytest.approx(meters, abs=6e-4)
+
+
+def test_angles_are_those_of_the_library(double):
+    draw = np.random.default_rng(1)
+    x, y = draw.normal(size=(2, 1000)) * 10.0 ** draw.uniform(-9, 0, (2, 1000))
+    expected = np.degrees(np.arctan2(y, x))
+    for dtype, digits in (("float32", 3e-7), ("float64", 1e-15)):
+        found = angle(jnp.asarray(y, dtype), jnp.asarray(x, dtype))
+        np.testing.assert_allclose(found, expected, rtol=digits)
+        latitudes = np.linspace(-90, 90, 181)
+        found = sine(jnp.asarray(latitudes, dtype))
+        np.testing.assert_allclose(
+            found, np.sin(np.radians(latitudes)), rtol=digits, atol=1e-17
+        )
+    assert float(angle(jnp.zeros(1), jnp.zeros(1))[0]) == 0
+
+
+def test_brownian_motion_forgets_where_it_began():
+    diffusivity, count = 1e-3 * EARTH_RADIUS**2, 4000  # in a unit of time
+    still = as_field(UniformFlow(u=0.0), geometry="sphere")
+    seeds = np.tile([[30.0, 80.0, 0.0]], (count, 1))
+    walk = Diffusion([diffusivity, diffusivity, 0.0])
+    paths = run(still, seeds, np.array([0.0, 200.0]), substeps=100, motion=walk)
+    ends = unit(np.asarray(paths.positions)[-1])
+    expected = np.exp(-2 * 1e-3 * 200)
+    spread = np.sqrt((1 + 2 * expected**3) / 3 - expected**2)
+    assert abs((ends @ unit(seeds)[0]).mean() - expected) < 4 * spread / count**0.5
+
+
+LONGITUDES, LATITUDES = np.arange(0, 360, 5.0), np.arange(-87.5, 90, 5.0)
+
+
+def grid(shift=0.0, roll=0, lat=LATITUDES, lon=LONGITUDES):
+    field = rotation(85.0)
+    x, y = np.meshgrid(lon, lat, indexing="ij")
+    points = np.stack([x.ravel(), y.ravel(), 0 * x.ravel()], 1)
+    values = np.asarray(field(points)).reshape(lon.size, lat.size, 1, 3)
+    lon = np.roll(lon, -roll) + np.where(np.arange(lon.size) >= lon.size - roll, 360, 0)
+    return StructuredGridSampler(
+        np.roll(values, -roll, 0), lon + shift, lat, [0.0], geometry="sphere"
+    )
+
+
+def test_a_grid_closes_by_itself_and_is_held_to_the_poles(double):
+    times = np.linspace(0, PERIOD, 2)
+    seeds = np.array([[10.0, 40.0, 0.0], [0.0, 1.0, 0.0], [200.0, -30.0, 0.0]])
+    plain = run(grid(), seeds, times, substeps=96)
+    ends = np.asarray(plain.positions)[-1]
+    # Second order in the spacing: 4.6 km at 2 degrees, so 29 km at 5.
+    assert great_circle(ends, seeds).max() < 60e3
+    assert (np.asarray(plain.final.status) == ParticleStatus.ACTIVE).all()
+    for other in (grid(shift=360.0), grid(roll=17)):
+        moved = np.asarray(run(other, seeds, times, substeps=96).positions)[-1]
+        assert great_circle(moved, ends).max() < 1e-3
+        west = float(other.grid_x[0])
+        assert ((moved[:, 0] >= west) & (moved[:, 0] < west + 360)).all()
+
+
+def test_who_leaves_a_region_is_absorbed():
+    region = grid(lat=np.arange(-20.0, 21, 5), lon=np.arange(340.0, 381, 5))
+    seeds = np.array([[0.0, 15.0, 0.0], [15.0, 18.0, 0.0], [-100.0, 0.0, 0.0]])
+    final = run(
+        region, np.float32(seeds), np.linspace(0, 6 * DAY, 3), substeps=24
+    ).final
+    assert final.status.tolist() == [ParticleStatus.ABSORBED] * 3
+    assert region.contains(seeds).tolist() == [True, True, False]
+    assert 260 < float(final.positions[2, 0]) < 261
+
+
+def test_particles_stay_below_the_surface():
+    level = StructuredGridSampler(
+        np.ones((4, 3, 3, 3)),
+        [0, 1, 2, 3],
+        [0, 1, 2],
+        [-25, -15, -5],
+        geometry="sphere",
+    )
+    seeds = np.array([[0.5, 0.5, -3.0]], np.float32)
+    paths = run(level, seeds, np.array([0.0, 10.0]), substeps=10)
+    assert paths.positions[-1, 0, 2] == 0
+    assert paths.final.status.tolist() == [ParticleStatus.ACTIVE]
+
+
+def test_what_a_sphere_cannot_do_is_refused():
+    with pytest.raises(ValueError, match="inertial particles need straight"):
+        simulate(rotation(0.0), SEEDS, [0.0, 1.0], motion=Inertial(1.0))
+    with pytest.raises(ValueError, match="more than one turn"):
+        grid(lon=np.arange(0, 400, 5.0))
+    with pytest.raises(
+        ValueError, match="geometry 'round': choose one of flat, sphere"
+    ):
+        as_field(UniformFlow(), geometry="round")
+    with pytest.raises(ValueError, match="needs geometry='sphere'"):
+        as_field(UniformFlow(), radius=1.0)
