@@ -140,10 +140,14 @@ class ChunkedMap:
         to_host: bool,
         meter: Meter,
         label: str,
+        together: int = 1,
     ):
-        if chunk_size < 1:
-            raise ValueError(f"chunk_size={chunk_size} must be at least 1")
+        if chunk_size < 1 or together < 1:
+            raise ValueError(
+                f"chunk_size={chunk_size}, together={together}: both must be at least 1"
+            )
         self.chunk_size = chunk_size
+        self._together = together
         self._to_host = to_host
         self._meter = meter
         self._label = label
@@ -190,18 +194,19 @@ class ChunkedMap:
         return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)
 
     def _run(self, items: PyTree, total: int, shared: tuple[Any, ...]) -> list[PyTree]:
-        """Return results in order; while one is waited for, the next runs."""
+        """Return results in order; while one is waited for, the next run."""
         finished: list[PyTree] = []
         under_way: deque[_Chunk] = deque()
         start = 0
         while start < total or under_way:
             try:
-                # Two chunks at a time: the device computes one while the host copies
-                # the other. A third would only take memory.
+                # One chunk more than run together: the device computes while the host
+                # copies the first. Another would only take memory.
                 if start < total:
-                    under_way.append(self._launch(items, start, total, shared))
+                    with own_stream(start // self.chunk_size % self._together):
+                        under_way.append(self._launch(items, start, total, shared))
                     start = under_way[-1].stop
-                if len(under_way) > 1 or start == total:
+                if len(under_way) > self._together or start == total:
                     finished.append(self._finish(under_way[0]))
                     self._meter.show(under_way.popleft().stop)
             except (jax.errors.JaxRuntimeError, ValueError, MemoryError) as error:
@@ -259,20 +264,22 @@ def map_chunked(
     to_host: bool = False,
     meter: Meter | None = None,
     label: str = "items",
+    together: int = 1,
 ) -> ChunkedMap:
     """Map `function(item, *shared)` over a long axis, `chunk_size` items at a time.
 
     One compilation serves every chunk and every later call: the last chunk is filled
-    up and what is not its own dropped. With `to_host` results are NumPy arrays and at
-    most two chunks are on the device at a time. When a chunk does not fit in memory its
-    size is halved and the work goes on where it was.
+    up and what is not its own dropped. On a CPU so many chunks run `together`, each on
+    a core of its own. With `to_host` results are NumPy arrays and at most one more is
+    on the device. When a chunk does not fit in memory its size is halved and the work
+    goes on where it was.
     Callbacks inside the function run again for rows that fill up the last chunk.
 
     >>> squares = map_chunked(lambda x: x**2, chunk_size=4)
     >>> squares(jnp.arange(6)).tolist(), squares.trace_count
     ([0, 1, 4, 9, 16, 25], 1)
     """
-    return ChunkedMap(function, chunk_size, to_host, meter or Meter(), label)
+    return ChunkedMap(function, chunk_size, to_host, meter or Meter(), label, together)
 
 
 @dataclass(frozen=True)

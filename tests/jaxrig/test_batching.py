@@ -43,6 +43,20 @@ def test_every_chunk_size_gives_the_loop_with_one_compilation(chunk_size):
     jax.tree.map(np.testing.assert_array_equal, result, loop(items, scale))
 
 
+@pytest.mark.parametrize("together", [2, 9])
+def test_chunks_that_run_together_come_in_order(together):
+    squares = batching.map_chunked(lambda x: x**2, chunk_size=3, together=together)
+    np.testing.assert_array_equal(squares(jnp.arange(20)), np.arange(20) ** 2)
+    with pytest.raises(ValueError, match="together=0"):
+        batching.map_chunked(lambda x: x, chunk_size=3, together=0)
+
+
+def test_parts_that_run_together_are_the_whole():
+    parts = batching.split_axis({"x": jnp.arange(6), "y": jnp.ones((6, 2))}, 3)
+    doubled = batching.call_together(jax.jit(lambda p: p["x"] * 2), parts)
+    assert batching.join_axis(doubled).tolist() == [0, 2, 4, 6, 8, 10]
+
+
 def test_another_length_of_axis_does_not_compile_again():
     mapped = batching.map_chunked(lambda x: x + 1, chunk_size=4)
     for count in (1, 3, 4, 9):

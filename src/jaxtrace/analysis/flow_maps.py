@@ -16,15 +16,20 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig import compile_once
-from jaxrig.batching import is_out_of_memory
+from jaxrig.batching import call_together, is_out_of_memory, split_axis
 from jaxrig.settings import Checked, maybe, number, one_of, whole
-from jaxtrace.config import WORKSPACE_FACTOR, memory_budget_bytes, working_dtype
+from jaxtrace.config import (
+    WORKSPACE_FACTOR,
+    memory_budget_bytes,
+    working_cores,
+    working_dtype,
+)
 from jaxtrace.fields.analytic import HostField
 from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import METHODS
 from jaxtrace.settings import as_given
-from jaxtrace.tracking.particles import Particles
+from jaxtrace.tracking.particles import Particles, pad_slots
 from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
 from jaxtrace.tracking.step import Dynamics, Method
 from jaxtrace.tracking.time_loop import (
@@ -34,6 +39,7 @@ from jaxtrace.tracking.time_loop import (
     begin,
     first_instant,
     make_dynamics,
+    part_count,
 )
 
 
@@ -288,18 +294,24 @@ class FlowMap:
         dynamics, instant = windows.at(first_instant(field, times, kind))
         allow_one_program(begin, push)
         particles, _ = begin(dynamics, jnp.asarray(seeds), instant, method)
+        parts = part_count(dynamics, len(seeds), working_cores())
+        split = split_axis(pad_slots(particles, parts), parts)
         axes = jnp.eye(3, dtype=kind)[:directions, None]
-        tangents = jnp.broadcast_to(axes, (directions, len(seeds), 3))
+        tangents = jnp.broadcast_to(axes, (directions, *split[0].positions.shape))
+        pieces: list[Any] = [(some, tangents) for some in split]
         length = min(STEPS_PER_CALL, steps)
         padded = bool(steps % length) or windows.streams
         first = 0
         while first < steps:
             dynamics, part, first = windows.piece(schedule, first, length)
-            particles, tangents = push(
-                dynamics, particles, tangents, part, method, padded
+            work = lambda piece, w=dynamics, s=part: push(
+                w, piece[0], piece[1], s, method, padded
             )
+            pieces = call_together(work, pieces)
             windows.prefetch(schedule, first)
-        return _ends(particles, tangents)
+        ends, gradients = zip(*(_ends(*piece) for piece in pieces), strict=True)
+        count = len(seeds)
+        return np.concatenate(ends)[:count], np.concatenate(gradients)[:count]
 
 
 @compile_once(max_traces=1)

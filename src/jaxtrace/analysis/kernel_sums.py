@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Int32
 
 from jaxrig.batching import ChunkedMap, axis_length, map_chunked, pad_axis
+from jaxtrace.config import working_cores
 
 # Cells are this much wider than the reach, so that no rounding of a distance on the
 # device can find a neighbor two cells away.
@@ -74,7 +75,9 @@ class CellGrid:
 _DIRECT_BLOCK = 256  # particles looked at together, in a sum over all
 _RANGE_BLOCK = 64  # and in a sum over ranges, which are shorter
 _RANGE_BYTES = 128  # of one range of one query while it is looked up on the host
-_LARGEST_CHUNK = 4096  # queries together: more gains nothing
+# Queries of one call. The last bit of a sum may depend on it, so it is the same for any
+# number of cores: small enough that all have something to do, large enough to pay.
+_LARGEST_CHUNK = 1024
 _CHUNKS_ALIVE = 2  # map_chunked starts one while another ends
 _TEMPORARIES = 6  # arrays of a block that may be alive at a time
 
@@ -103,6 +106,12 @@ def chunk_size(count: int, item_bytes: int, limit_bytes: float) -> int:
             f"takes {_CHUNKS_ALIVE * item_bytes:.3g}: configure at least that"
         )
     return min(fits, _LARGEST_CHUNK, bucket(max(count, 1)))
+
+
+def chunks_together(chunk: int, item_bytes: int, limit_bytes: float) -> int:
+    """Return how many chunks run at once: one per core, and one waits, in the limit."""
+    fits = int(limit_bytes / (chunk * item_bytes)) - 1
+    return max(1, min(working_cores(), fits))
 
 
 def rescale(sums: np.ndarray, scale: float) -> np.ndarray:
@@ -210,11 +219,17 @@ def sum_row(
 
 @functools.lru_cache(maxsize=128)
 def _program(
-    function: Callable[..., Array], given: tuple[Any, ...], chunk: int, *_shapes: Any
+    function: Callable[..., Array],
+    given: tuple[Any, ...],
+    chunk: int,
+    together: int,
+    *_shapes: Any,
 ) -> ChunkedMap:
     """Return a sum in chunks, kept for later calls with the same shapes and dtypes."""
     run = functools.partial(function, *given)
-    return map_chunked(run, chunk_size=chunk, to_host=True, label="queries")
+    return map_chunked(
+        run, chunk_size=chunk, to_host=True, label="queries", together=together
+    )
 
 
 def _run(program: ChunkedMap, items: Any, shared: list[Array]) -> np.ndarray:
@@ -238,7 +253,8 @@ class DirectSum:
         """Sum of weight * profile(distance / length) at each point."""
         item = _DIRECT_BLOCK * _TEMPORARIES * points.itemsize
         chunk = chunk_size(len(points), item, limit_bytes)
-        run = _program(sum_all, (profile,), chunk, *self._shape)
+        together = chunks_together(chunk, item, limit_bytes)
+        run = _program(sum_all, (profile,), chunk, together, *self._shape)
         return _run(run, points, self._shared)
 
 
@@ -277,12 +293,13 @@ class NeighborSum:
         dims = points.shape[1]
         item = _RANGE_BLOCK * (_TEMPORARIES + dims) * points.itemsize
         chunk = chunk_size(len(points), item, limit_bytes)
-        run = _program(sum_ranges, (profile,), chunk, *self._shape)
+        together = chunks_together(chunk, item, limit_bytes)
+        run = _program(sum_ranges, (profile,), chunk, together, *self._shape)
         rooms = int(limit_bytes / (3 ** (dims - 1) * _RANGE_BYTES * chunk))
-        together = max(1, rooms) * chunk
+        width = max(1, rooms) * chunk
         result = np.zeros(len(points), points.dtype)
-        for start in range(0, len(points), together):
-            rows = slice(start, start + together)
+        for start in range(0, len(points), width):
+            rows = slice(start, start + width)
             for offset, grid in self._levels:
                 result[rows] += self._sum(run, points[rows], offset, grid)
         return result
@@ -314,6 +331,6 @@ def separable_sum(
     item = (_DIRECT_BLOCK * counts[1] + 3 * cells) * weights.itemsize
     chunk = min(chunk_size(counts[0], item, limit_bytes), counts[0])
     key = (parts.shape, tuple(counts), str(parts.dtype))
-    run = _program(sum_row, (), chunk, *key)
+    run = _program(sum_row, (), chunk, chunks_together(chunk, item, limit_bytes), *key)
     others = [jnp.asarray(axis) for axis in axes[1:]]
     return run(axes[0], jnp.asarray(parts), jnp.asarray(weights), others)

@@ -103,6 +103,16 @@ def test_batches_do_not_change_results(batch):
     np.testing.assert_allclose(found, whole, atol=1e-6)
 
 
+@pytest.mark.bitwise
+@pytest.mark.usefixtures("small_parts")
+def test_the_cores_do_not_change_the_exponents():
+    grid, found = (np.linspace(0.1, 1.9, 5), np.linspace(0.1, 0.9, 3)), []
+    for cores in (1, 2):
+        configure(cores=cores)
+        found.append(ftle(DoubleGyre(), grid, 0.0, 1.0, n_steps=20))
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.slow  # compiles a program of its own
 def test_the_memory_limit_sets_the_batches(monkeypatch):
     sizes = []

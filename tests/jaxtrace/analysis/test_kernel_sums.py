@@ -8,16 +8,19 @@ import pytest
 
 from jaxrig.compile_cache import record_compilations
 from jaxrig.memory import compiled_memory
-from jaxtrace.analysis.density import KERNELS, normal
+from jaxtrace.analysis import kernel_sums
+from jaxtrace.analysis.density import KERNELS, cubic_spline, normal
 from jaxtrace.analysis.kernel_sums import (
     DirectSum,
     NeighborSum,
     Sources,
     chunk_size,
+    chunks_together,
     rescale,
     separable_sum,
     sum_all,
 )
+from jaxtrace.config import configure, reset_config
 from trace_densities import clustered
 
 pytestmark = pytest.mark.slow  # compiles programs of its own
@@ -109,12 +112,28 @@ def test_no_table_of_all_pairs_is_made():
     assert many < queries * block * 4 * 6
 
 
-def test_chunks_follow_the_limit():
+def test_chunks_follow_the_limit_and_the_cores():
     assert chunk_size(10, 1000, 1e9) == 10
-    assert chunk_size(10**6, 1000, 1e9) == 4096
+    assert chunk_size(10**6, 1000, 1e9) == 1024
     assert chunk_size(10**6, 1000, 1e5) == 50
     with pytest.raises(ValueError, match=r"smallest chunk takes 2e\+03"):
         chunk_size(10, 1000, 1e3)
+    configure(cores=4)
+    limits = [1e9, 4e6, 1e5]
+    assert [chunks_together(1000, 1000, limit) for limit in limits] == [4, 3, 1]
+    reset_config()
+
+
+@pytest.mark.bitwise
+@pytest.mark.parametrize("make", [DirectSum, lambda s: NeighborSum(s, 2.0)])
+def test_the_cores_do_not_change_the_answer(make, monkeypatch):
+    monkeypatch.setattr(kernel_sums, "_LARGEST_CHUNK", 16)
+    given, found = sources(100, 3), []
+    for cores in (1, 3):
+        configure(cores=cores)
+        found.append(make(given)(cubic_spline, given.positions, LIMIT))
+    reset_config()
+    np.testing.assert_array_equal(*found)
 
 
 def test_factors_beyond_float32_are_no_matter():
