@@ -6,7 +6,7 @@ gradient.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -54,6 +54,7 @@ def _groups(batch: Batch) -> tuple[BatchArrays, ...]:
     return (batch,) if isinstance(batch, BatchArrays) else batch
 
 
+@runtime_checkable
 class StepConfig(Protocol):
     """What a step reads of a configuration, such as `SurrogateTrainingConfig`."""
 
