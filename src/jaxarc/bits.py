@@ -131,6 +131,7 @@ def _transpose_by_bits(rows: UInt[Array, "*batch h"]) -> UInt[Array, "*batch h"]
     column = along_last(jnp.arange(height, dtype=dtype), rows.ndim)[..., None]
     place = along_last(jnp.arange(height, dtype=dtype), rows.ndim + 1)
     picked = (rows[..., None, :] >> column & words(1, dtype)) << place
+    # No two terms share a bit, so that their sum is their union and nothing carries.
     return jnp.sum(picked, axis=-1, dtype=dtype)
 
 
@@ -160,6 +161,8 @@ def similarity(
     # agrees there would count as solved.
     common = jnp.minimum(size, wanted_size)
     shared = active_rows(common, planes.shape[-1], planes.dtype)
+    # Colors are equal where all four of their bits are: an XOR per plane compares a row
+    # of cells at once, and no cell is unpacked.
     differs = words(0, planes.dtype)
     for plane in range(PLANES):
         differs = differs | (planes[..., plane, :] ^ wanted[..., plane, :])

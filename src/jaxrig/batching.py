@@ -254,6 +254,7 @@ class ChunkedMap:
             half,
         )
         self.chunk_size = half
+        # Another size is another program, which this function is then allowed.
         self._run_chunk.max_traces = (self._run_chunk.max_traces or 0) + 1
 
 

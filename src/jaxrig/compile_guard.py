@@ -200,6 +200,8 @@ class CompiledOnce(Generic[P, R]):
             return False
         if any(isinstance(x, Tracer) for x in [*donated, *kept]):
             return False  # part of a larger program, which will wait
+        # Whether a program can fail is read from its jaxpr, once: to wait for every
+        # result would give up what asynchronous dispatch gains.
         if traces != self.trace_count:
             can_fail = checks.holds_check(self._jit.trace(*call).jaxpr)
             self._can_fail[program] = (self.trace_count, can_fail)

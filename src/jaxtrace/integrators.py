@@ -135,11 +135,15 @@ def explicit_step(
         point = _along(unknowns, row, slopes, dt)
         slope, cell_hint = rate(point, stage, cell_hint)
         slopes.append(slope)
+    # Local extrapolation: the run goes on with the higher order, and the lower one only
+    # estimates the error (Hairer, Norsett and Wanner, I, II.4).
     after = _along(unknowns, tableau.weights, slopes, dt)
     if tableau.lower is None:
         return StepResult(after, cell_hint, None, slopes)
     pairs = zip(tableau.weights, tableau.lower, strict=True)
     nothing = jax.tree.map(jnp.zeros_like, unknowns)
+    # By the differences of the weights: those of the two results would be mostly the
+    # rounding of positions.
     error = _along(nothing, [high - low for high, low in pairs], slopes, dt)
     return StepResult(after, cell_hint, error, slopes)
 

@@ -51,6 +51,8 @@ def elements_of(masks: np.ndarray, d: int) -> np.ndarray:
 
 def add_logs(a: Float[Array, "*n"], b: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """Return log(exp a + exp b) of finite numbers."""
+    # `jnp.logaddexp` also answers for infinities, by two selects per entry that finite
+    # tables do not need.
     return jnp.maximum(a, b) + jnp.log1p(jnp.exp(-jnp.abs(a - b)))
 
 
@@ -73,6 +75,8 @@ def _transform(
     the same program and the last one restores the order.
     """
 
+    # Yates (1937): d rounds over 2^d entries, where the sums one by one have 3^d terms.
+    # A round per bit position would be a program of its own for each of them.
     def turn(_: Any, table: Float[Array, "n subsets"]) -> Float[Array, "n subsets"]:
         pair = table.reshape(table.shape[0], -1, 2)
         return jnp.concatenate(combine(pair[:, :, 0], pair[:, :, 1]), axis=1)
@@ -129,6 +133,10 @@ def _sum_levels(
     padded = jnp.pad(sums, ((0, 1), (0, 0)), constant_values=LOG_ZERO)
     full = subsets - 1
 
+    # With a_j(W) for `sums`: L(W) = sum over j in W of L(W - j) a_j(W - j), from the
+    # empty set up, and R(W) = sum over j outside W of a_j(W) R(W + j), from the full
+    # set down (Koivisto and Sood, 2004). One scan over padded levels is one program for
+    # all sizes of W.
     def step(table: Float[Array, " subsets"], level: Any):
         mask, element, smaller = level
         if outward:  # W lacks what the complementary set holds
@@ -165,6 +173,7 @@ def _with_each(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 def predecessor_weights(sums: Float[Array, "d subsets"]) -> Float[Array, "d subsets"]:
     """Return log P(the predecessors of j are W) for every j and W."""
+    # P(W before j) = L(W) a_j(W) R(W + j) / L(all).
     added, held = _with_each(sums.shape[0])
     into, out = sum_orders_into(sums), sum_orders_out(sums)
     found = into[None, :] + sums + out[added] - into[-1]
@@ -228,6 +237,9 @@ def _products(
     sums: Float[Array, "d subsets"], level: _Level
 ) -> Float[Array, "sets choices"]:
     """Return the log of the product over T of the sums of its members given W."""
+    # A product over T is a sum of logs, so that one matrix product with the 0/1 table
+    # of all T makes all of them. Half precision, a default of accelerators, would err
+    # by whole units of these logs.
     factors = sums[level.outside, level.masks[:, None]]
     chosen = jnp.asarray(_choices(factors.shape[1]).T, sums.dtype)
     return jnp.matmul(factors, chosen, precision="highest")
@@ -268,11 +280,15 @@ def layer_weights(sums: Float[Array, "d subsets"]) -> Float[Array, "d subsets"]:
     levels = _levels(d)
     products = [_products(sums, level) for level in levels]
     flat = jnp.concatenate([x.reshape(-1) for x in products])
+    # Robinson (1973) counts acyclic graphs so; here each is weighed: I(W) = sum over T
+    # in W, not empty, of (-1)^(|T| + 1) I(W - T) prod over j in T of a_j(W - T).
     into = jnp.zeros(2**d, sums.dtype)
     for size, level in enumerate(levels[1:], start=1):
         terms = into[level.rest] + flat[level.place]
         total = _log_total(*_signed_sum(terms, size))
         into = into.at[level.masks].set(total, unique_indices=True)
+    # The same from the other end: O(W) = sum over T outside W of (-1)^(|T| + 1)
+    # O(W + T) prod over j in T of a_j(W); j takes part by the T that hold it.
     out = jnp.zeros(2**d, sums.dtype)
     weights = jnp.zeros((d, 2**d), sums.dtype)
     for size in reversed(range(d)):

@@ -110,6 +110,8 @@ def regression_matrix(
     first = jnp.full((sets, 1), 1 / prior.intercept_variance, gram.dtype)
     used = members + 1 < unused
     weights = jnp.where(used, 1 / prior.weight_variance, 1.0).astype(gram.dtype)
+    # 2 b in the corner: eliminating all rows before it leaves 2 b_n there, the prior
+    # and the residual sum of squares in one, and no system is solved.
     last = jnp.full((sets, 1), 2 * prior.noise_scale, gram.dtype)
     diagonal = jnp.concatenate([first, weights, last], axis=1)
     return picked + diagonal[:, :, None] * jnp.eye(slots + 2, dtype=gram.dtype)[None]
@@ -147,6 +149,7 @@ def node_scores(
     found = pivots(regression_matrix(gram, members, node, prior))
     size = (members < d).sum(axis=1).astype(gram.dtype)
     shape = prior.noise_shape + count / 2
+    # log |Ln| - log |L0|: pivots of unused slots are 1 on both sides and drop out.
     determinants = (
         math.log(prior.intercept_variance)
         + size * math.log(prior.weight_variance)

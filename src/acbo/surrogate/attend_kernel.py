@@ -165,6 +165,8 @@ def _look_back(
         most = jnp.max(scores, axis=1)
         risen = jnp.exp(scores - most[:, None])
         total = jnp.sum(risen, axis=1)
+        # The Jacobian of a softmax: dS = P (dP - sum of P dP along the row), and that
+        # sum is `even` (Dao et al., 2022, appendix B.2).
         slope = _dot(change, value, 1, 1)
         even = jnp.sum(slope * risen, axis=1) / total
         risen = risen * (shape.scale / total)[:, None]
@@ -198,6 +200,8 @@ def _hidden(mask_ref: Any, shape: Shape) -> Array:
     """Return what is added to the scores of each cell: hidden, or not there."""
     number = jnp.arange(shape.long)
     mask = triton.load(mask_ref, mask=number < shape.places, other=0)
+    # Hidden places keep a finite score, so that a line of nothing else has a mean and
+    # not 0 / 0; what only fills up the block must have no part in that.
     hidden = jnp.where(mask != 0, 0.0, -1e9)
     hidden = jnp.where(number < shape.places, hidden, -jnp.inf)
     if shape.axis == 1:

@@ -93,6 +93,8 @@ def sweep_out(
     """
     size = matrix.shape[-1]
 
+    # Sweep operator (Goodnight, 1979): after all pivots the matrix is minus its
+    # inverse, in its own place, and the pivots multiply to the determinant.
     def sweep(a: Float[Array, "*b k k"], pivot: Int[Array, ""]):
         row = jnp.take(a, pivot, axis=-2)
         column = jnp.take(a, pivot, axis=-1)
@@ -134,10 +136,14 @@ def _regressions(
     inverse = sweep_inverse(gram + jnp.eye(d + 1)[None])[:, :d, :d]
     pivot = jnp.einsum("jjj->j", inverse)
     toward = jnp.einsum("jaj->aj", inverse)  # [cause, effect]
+    # From the inverse P of the joint moments: column j regressed on all others has
+    # slopes -P_aj / P_jj and residual sum of squares 1 / P_jj, so that one inverse per
+    # effect serves all of its causes.
     slope = -toward / pivot[None]
     count = jnp.maximum(free.sum(axis=0), 1.0)
     noise = 1.0 / (pivot * count)
     diagonal = jnp.einsum("jaa->aj", inverse)
+    # The inverse of the moments without j, by the Schur complement.
     variance = noise[None] * (diagonal - jnp.square(toward) / pivot[None])
     t = slope / jnp.sqrt(jnp.maximum(variance, 1e-12))
     own = jnp.eye(d, dtype=bool)  # on itself: certain, and rounding must not decide
@@ -208,6 +214,7 @@ def pair_statistics(
     effect_t = effect / jnp.sqrt(power + 1e-3)
     effect = effect / (power + 0.1)
     times = jnp.log1p(acted.sum(axis=0))
+    # -n/2 log(1 - r^2): what a Gaussian likelihood gains by the one regressor.
     gain = -0.5 * n_free[None] * jnp.log1p(-jnp.square(active))
     whole = jnp.ones((d, d), z.dtype)
     set_rows = jnp.log1p((row_mask & ~observed).sum().astype(z.dtype))

@@ -166,6 +166,7 @@ class Perceptron(eqx.Module):
     def __init__(self, dim: int, factor: int, key: PRNGKeyArray):
         first, last = jax.random.split(key)
         self.norm = Norm(dim)
+        # Gain 2: a ReLU passes half of the variance (He et al., 2015).
         self.widen = Linear(dim, factor * dim, first, 2.0)
         # Residual branches that start small leave a deep stack near the identity, where
         # gradients neither vanish nor explode (Zhang, Dauphin and Ma, 2019).

@@ -99,6 +99,8 @@ class PairBlock(eqx.Module):
         gated = self.parts(unit) * jax.nn.sigmoid(self.gate(unit))
         gated = jnp.where(there[..., None], gated, 0.0)
         a, b = gated[..., : self.width], gated[..., self.width :]
+        # A sum over d thirds grows like the root of d while they are independent: so
+        # divided, buckets of all sizes have one scale.
         size = jnp.sqrt(there.any(axis=0).sum().astype(jnp.float32))
         rounds = [
             jnp.einsum("ikc,kjc->ijc", a, b),
@@ -212,6 +214,8 @@ class SurrogateNetwork(eqx.Module):
             config.pair_layers,
         )
         self.pair_norm = Norm(pair)
+        # Heads start near zero, so that the first predictions are the prior and the
+        # first gradients are those of its error.
         self.head = Linear(pair, 2 + INTERACTION_RANK, next(keys), 0.01)
         self.size_head = Linear(pair, LARGEST_SET + 1, next(keys), 0.01)
         self.config = config
@@ -324,6 +328,8 @@ def set_logits(
     """Return logits of sets of causes: members, pairs of members, and the size."""
     member = membership.astype(jnp.float32)
     single = jnp.where(membership, prediction.member_logits[None], 0.0).sum(axis=-1)
+    # sum over pairs a < b of v_a . v_b = (|sum v|^2 - sum |v|^2) / 2: all pairs of a
+    # set in time linear in its size (Rendle, 2010, factorization machines).
     joint = member @ prediction.interaction
     own = member @ jnp.square(prediction.interaction)
     pairs = 0.5 * (jnp.square(joint) - own).sum(axis=-1)

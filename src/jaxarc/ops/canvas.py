@@ -100,6 +100,8 @@ def select_rows(rows: UInt[Array, " h"]) -> Selection:
     columns = jax.lax.reduce(
         rows, bits.words(0, rows.dtype), jax.lax.bitwise_or, dimensions=(0,)
     )
+    # x & -x is the lowest one of x, and x - 1 of that has as many ones as there are
+    # zeros below it: XLA counts leading zeros, not trailing ones.
     lowest = columns & (bits.words(0, rows.dtype) - columns)
     length = jnp.iinfo(rows.dtype).bits
     return Selection(

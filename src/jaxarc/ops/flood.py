@@ -146,6 +146,8 @@ def fill_runs(
     """
     # Upwards one addition carries along a run; downwards nothing does, so the distance
     # doubles, as in the Kogge-Stone fill of chess programs.
+    # A second reached cell of a run survives the sum as a one, which the last union
+    # covers; a carry out of the word is dropped, as the run ends there too.
     reached = (passable & ~(passable + reached)) | reached
     passage, distance = passable, 1
     while distance < jnp.iinfo(reached.dtype).bits:

@@ -170,6 +170,7 @@ def grpo_terms(
     """
     counted = jnp.ones(new_logp.shape, bool) if counts is None else counts
     mean = lambda x: x.mean(where=counted)
+    # 1 in the first iteration, where the gradient is that of plain policy gradients.
     ratio = jnp.exp(new_logp - old_logp)
     policy_loss = -mean(clipped_surrogate(ratio, advantages, clip))
     mean_entropy = mean(entropy)

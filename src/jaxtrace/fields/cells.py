@@ -224,6 +224,8 @@ def later_weights(kind: Kind, p: Values) -> Values:
         second, third = p[0] + _THIRD, p[1] + _THIRD
         first = _THIRD - p[0] - p[1]
         return [second * low, third * low, first * high, second * high, third * high]
+    # Rational functions (Bedrosian, 1992): no polynomial is bilinear on the base and
+    # linear on the four triangles.
     if kind.name == "pyramid":
         height = 1 - p[2]
         safe = jnp.where(height > 0, height, jnp.ones_like(height))

@@ -141,6 +141,8 @@ def locate(
     found &= cell_hint != NOWHERE
     place = Place(cell, coordinates, jnp.where(lost, NOWHERE, cell))
     missing = ~found & ~lost
+    # Nearly all particles are where their hint says: unless one is not, nothing but the
+    # probe runs, where a mask would run the search for all of them.
     return lax.cond(
         jnp.any(missing), _resolve, lambda _, place, *__: place,
         locator, place, x, missing, cell_hint, part,
@@ -247,6 +249,8 @@ def walk(
     gone on for too long, ends where it is.
     """
 
+    # A visibility walk ends on Delaunay meshes, and may go round in circles on others
+    # (Devillers, Pion and Teillaud, 2002): hence the limit of hops, and the tree.
     def going(carry: tuple[Any, ...]) -> Array:
         _, _, moving, hops = carry
         return jnp.any(moving) & (hops < HOPS)

@@ -123,10 +123,13 @@ def _closest_shares(frame: Frame, offset: Points) -> tuple[Array, Array]:
     d, e = dot(offset, one), dot(offset, two)
     zero = jnp.zeros_like(d)
     third = _share(e - d + a - b, a - b - b + c)
+    # Ericson (2005, section 5.1.5) branches by the region a place lies in; lanes
+    # cannot, so that all three sides are tried and the best is chosen.
     sides = [(_share(d, a), zero), (zero, _share(e, c)), (1 - third, third)]
     s, t = sides[0]
     least = jnp.full_like(d, np.inf)
     for u, v in sides:
+        # The squared distance, less that of the corner.
         excess = u * (u * a - 2 * d) + v * (v * c - 2 * e) + 2 * u * v * b
         better = excess < least
         s, t = jnp.where(better, u, s), jnp.where(better, v, t)
@@ -203,6 +206,8 @@ def _crosses(
     """Return whether paths pass through boxes before a fraction of their length."""
     slack = ROUNDINGS * np.finfo(start.dtype).eps
     room = slack * jnp.maximum(jnp.abs(low), jnp.abs(high))
+    # Slabs (Kay and Kajiya, 1986). Along an axis on which nothing moves they would
+    # divide 0 by 0, so that such axes are asked apart.
     still = path == 0
     speed = jnp.where(still, jnp.ones_like(path), path)
     one = (low - room - start) / speed
@@ -232,6 +237,8 @@ def _meet(
     meets = outward & (fraction >= 0) & (fraction <= 1)
     point = offset + fraction[:, None] * path
     rest = jnp.ones_like(fraction)
+    # Stored duals make a share of an edge an inner product; from the corners alone it
+    # takes cross products (Moeller and Trumbore, 1997).
     for dual in frame.duals:
         share = dot(point, dual)
         meets &= share >= -slack

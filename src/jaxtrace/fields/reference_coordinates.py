@@ -273,6 +273,8 @@ def _solve(a: list[Any], b: Values) -> Values:
 
 
 def _safe(det: Array) -> Array:
+    # The map of a valid cell is singular only far outside of it, where any step will
+    # do: coordinates are cut at REACH.
     return jnp.where(jnp.abs(det) > 1e-6, det, jnp.full_like(det, 1e-6))
 
 
@@ -280,6 +282,9 @@ def refine(records: Records, local: Local, p: Values) -> Values:
     """Return coordinates one step better, with the slope of the exact ones."""
     if not records.warped:
         return local.target
+    # The search has no derivative (a loop of unknown length has none in reverse), but a
+    # Newton step from its fixed end has that of the implicit function theorem,
+    # dp = J^-1 dx.
     fixed = [lax.stop_gradient(c) for c in p]
     change = newton_step(records, local, fixed)
     return [c - e for c, e in zip(fixed, change, strict=True)]

@@ -135,6 +135,8 @@ def triangulate(
             f"points that extend {extent} along x, y and z lie on a line: linear "
             'interpolation needs an area; use spatial_interpolation="nearest"'
         )
+    # Qhull's tolerance grows with the largest coordinate: far from the origin it would
+    # merge points that are apart.
     plane = (points - points.mean(0))[:, varying] / extent.max()
     try:
         cells = Delaunay(plane).simplices.astype(np.int64)

@@ -119,6 +119,8 @@ class Diffusion(AbstractMotion):
         def at(points: Array) -> Float[Array, "n 3"]:
             return _evaluate(self.diffusivity, points, time)
 
+        # K at a particle depends on that particle alone, so that one tangent along an
+        # axis is the slope for all of them, without a Jacobian.
         def along(axis: int) -> Float[Array, " n"]:
             way = jnp.zeros_like(places).at[:, axis].set(1)
             return jax.jvp(at, (places,), (way,))[1][:, axis]
@@ -203,5 +205,7 @@ def _evaluate(
 def _root(value: Array) -> Array:
     """Return the square root, nothing below zero; its slope stays finite there."""
     none = value <= 0
+    # The root of 0 has no finite slope, and a select passes 0 times infinity on: the
+    # argument is replaced before, the answer after.
     safe = jnp.where(none, jnp.ones_like(value), value)
     return jnp.where(none, jnp.zeros_like(value), jnp.sqrt(safe))

@@ -138,6 +138,8 @@ class Draw(eqx.Module):
     def normal(self, stream: int, dtype: np.dtype) -> Float[Array, "n 3"]:
         """Return three standard normal numbers per particle (Box and Muller)."""
         parts = [self.uniform(2 * stream + s, dtype) for s in (0, 1)]
+        # log1p(-u): u may be 0 but never 1, so that the logarithm is finite without a
+        # check.
         radius = [jnp.sqrt(-2 * jnp.log1p(-p[:, 0])) for p in parts]
         angle = [2 * np.pi * p[:, 1] for p in parts]
         columns = [
@@ -153,6 +155,8 @@ class Draw(eqx.Module):
         steps = jnp.broadcast_to(self.step.astype(np.uint32), slots.shape)
         words = []
         for half in (0, 1):
+            # Salmon et al. (2011): a number is a hash of who asks and when, so that
+            # tiling, sharding and resuming draw the same ones and no state is carried.
             key = threefry_2x32(self.key, jnp.array([stream, half], np.uint32))
             hashed = threefry_2x32(key, jnp.concatenate([slots, steps]))
             words.append(hashed.reshape(2, -1))

@@ -385,6 +385,8 @@ def _cover(
         next_dt = jnp.ones(count, dtype)
     done = jnp.where(particles.alive, jnp.zeros(count, dtype), jnp.ones(count, dtype))
     cursor = _Cursor(_unknowns(dynamics, particles), particles.cell_hint, done, next_dt)
+    # One number of trips for all: particles that are through wait for the slowest,
+    # masked.
     cursor = jax.lax.while_loop(
         lambda c: jnp.any(c.done < 1),
         lambda c: _try(dynamics, c, time_step, method),
@@ -422,6 +424,8 @@ def _try(
         length * time_step.dt,
     )
     fastest = [jnp.max(jnp.abs(motion.positions(s)), 1) for s in step.slopes]
+    # Relative to the way that the interval takes at the fastest stage: positions have
+    # no size, since their origin is arbitrary.
     speed = jnp.max(jnp.stack(fastest), 0)
     allowed = tolerance * speed * jnp.abs(time_step.dt)
     error = jnp.max(jnp.abs(motion.positions(step.error)), 1)
@@ -462,6 +466,8 @@ def _control(error: Array, allowed: Array, length: Array, order: int) -> _Verdic
     shortest = length <= SHORTEST
     accepted = (ratio <= 1) | shortest
     safe = jnp.where(nowhere, jnp.ones_like(ratio), jnp.maximum(ratio, tiny))
+    # The estimate is the error of the embedded method, one order below: it goes with
+    # the length to the power of `order`.
     factor = jnp.clip(SAFETY * safe ** (-1 / order), SHRINK, GROW)
     factor = jnp.where(nowhere, SHRINK, factor)
     next_dt = jnp.clip(length * factor, SHORTEST, 1.0)
