@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         create_parent_set_posterior,
     )
     from acbo.posterior.exact import exact_edge_posterior, exact_parent_posterior
+    from acbo.posterior.order_chains import sample_graphs
     from acbo.surrogate.predictor import load_surrogate
     from acbo.training.difficulty import create_training_batch
     from acbo.training.parent_set_model import (
@@ -100,6 +101,7 @@ __all__ = [
     "read_json",
     "read_pgmpy_json",
     "sample_from_scm",
+    "sample_graphs",
     "sample_with_intervention",
     "samples_to_arrays",
     "samples_to_avici_data",

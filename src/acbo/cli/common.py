@@ -1,6 +1,7 @@
 """Options, tables and messages that the commands share; input is checked at once."""
 
 import json as json_text
+import math
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from acbo.named.names import check_known
-from acbo.named.tables import DataTable, Experiments, observed_ranges, read_csv
+from acbo.named.tables import DataTable, Experiments, observed_ranges
 from jaxrig.atomic import write_file
 from jaxrig.console import say
 
@@ -29,6 +30,17 @@ DataArgument = Annotated[
         help="CSV table with a header; the column `intervention_targets` names the "
         "variables set in each row.",
     ),
+]
+KnowOption = Annotated[
+    list[str] | None,
+    typer.Option("--know", help="Edge that exists, e.g. 'dose->yield'. Repeatable."),
+]
+ForbidOption = Annotated[
+    list[str] | None,
+    typer.Option("--forbid", help="Edge that cannot exist, e.g. 'yield->dose'."),
+]
+IgnoreOption = Annotated[
+    str, typer.Option("--ignore", help="Columns to leave out, e.g. id,comment.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
 
@@ -55,6 +67,17 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def parse_edges(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return pairs (cause, effect) from words such as `dose->yield`."""
+    found = []
+    for word in words:
+        parts = tuple(part.strip() for part in word.split("->"))
+        if len(parts) != 2 or not all(parts):
+            raise ValueError(f"edge {word!r} is not CAUSE->EFFECT, e.g. 'dose->yield'")
+        found.append(parts)
+    return found
+
+
 def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
     """Return ranges by name from words such as `X=-5:5`."""
     found: dict[str, Range] = {}
@@ -78,7 +101,7 @@ def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
 
 
 def read_experiments(
-    path: Path,
+    table: DataTable,
     target: str,
     maximize: bool,
     ranges: Sequence[str],
@@ -86,7 +109,6 @@ def read_experiments(
 ) -> Given:
     """Return the table as experiments, with a range for each settable variable."""
     given = parse_ranges(ranges)
-    table = read_csv(path, target=target)
     wanted = split_names(settable)
     for name in (*given, *wanted):
         check_known(name, table.names)
@@ -155,9 +177,12 @@ def write_pictures(console: Console, folder: Path, pictures: dict[str, str]) -> 
         say(console, f"wrote {write_file(folder / f'{name}.svg', svg)}")
 
 
-def signed(value: float) -> str:
-    """Return a number for people, in few digits."""
-    return f"{value:.4g}"
+def signed(value: float, std: float = 0.0) -> str:
+    """Return a number for people, in few digits, or in as many as its std needs."""
+    digits = 4
+    if value and std > 0:
+        digits = min(max(digits, math.ceil(math.log10(abs(value) / std)) + 2), 15)
+    return f"{value:.{digits}g}"
 
 
 def percent(value: float) -> str:

@@ -13,17 +13,23 @@ from rich.console import Console
 
 from acbo.cli.common import (
     DataArgument,
+    ForbidOption,
     Given,
+    IgnoreOption,
+    KnowOption,
     make_table,
+    parse_edges,
     percent,
     read_experiments,
     refusing,
     show_json,
     signed,
+    split_names,
 )
-from acbo.named.tables import read_csv
+from acbo.named.tables import DataTable, read_csv
 from acbo.policy.advisor import Suggestion, load_policy
-from acbo.surrogate.predictor import load_surrogate
+from acbo.posterior.order_chains import GraphPosterior, sample_graphs
+from acbo.surrogate.predictor import TRAINED_VARIABLES, load_surrogate
 from jaxrig.console import check_writable, make_console, say
 
 
@@ -31,8 +37,9 @@ def suggest(
     data: DataArgument,
     target: Annotated[str, typer.Option("--target", help="Variable to optimize.")],
     maximize: Annotated[
-        bool, typer.Option("--maximize", help="Maximize the target. Default: minimize.")
-    ] = False,
+        bool | None,
+        typer.Option("--maximize/--minimize", help="Direction in which to optimize."),
+    ] = None,
     ranges: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,6 +59,9 @@ def suggest(
             "--set", help="Variables that can be set, e.g. X,Z. Default: all."
         ),
     ] = "",
+    know: KnowOption = None,
+    forbid: ForbidOption = None,
+    ignore: IgnoreOption = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Suggest the next experiment from a table of experiments.
@@ -59,13 +69,20 @@ def suggest(
     Sets one variable at a time. Expected outcomes are in the units of the table;
     std is one standard deviation.
     """
+    if maximize is None:
+        raise typer.BadParameter(
+            f"say which way {target} should go: give --maximize or --minimize"
+        )
     console = make_console()
     with refusing():
-        given = read_experiments(data, target, maximize, ranges or [], settable)
-        found = load_policy().explain(given.experiments)
+        table = read_table(data, target, ignore)
+        given = read_experiments(table, target, maximize, ranges or [], settable)
+        sampled = sample_if_needed(table, know, forbid)
+        found = load_policy().explain(given.experiments, sampled)
     if json:
-        show_json(console, as_record(given, found))
+        show_json(console, as_record(given, found, table, sampled))
         return
+    say_what_was_done(console, table, sampled)
     say(console, sentence(given, found[0]))
     show_suggestions(console, given, found)
     if given.observed and not from_data:
@@ -76,13 +93,59 @@ def suggest(
         )
 
 
+def sample_if_needed(
+    table: DataTable, know: Sequence[str] | None, forbid: Sequence[str] | None
+) -> GraphPosterior | None:
+    """Return sampled graphs where the network cannot answer: many variables, known or
+    forbidden edges.
+    """
+    if len(table.names) <= TRAINED_VARIABLES and not know and not forbid:
+        return None
+    return sample_graphs(
+        table.values,
+        table.intervened,
+        names=table.names,
+        required=parse_edges(know or ()),
+        forbidden=parse_edges(forbid or ()),
+    )
+
+
+def read_table(data: Path, target: str | None, ignore: str) -> DataTable:
+    """Return the table of a file without the columns to ignore and incomplete rows."""
+    left_out = split_names(ignore)
+    return read_csv(data, target=target, ignore=left_out, drop_missing=True)
+
+
+def say_what_was_done(
+    console: Console, table: DataTable, sampled: GraphPosterior | None
+) -> None:
+    """Print which rows were left out, and what the probabilities rest on."""
+    if table.dropped:
+        rows = f"{table.dropped} of {table.dropped + len(table.values)} rows"
+        say(console, f"{rows} were left out: a value is missing in them")
+    if sampled is None:
+        return
+    reason = "edges are known or forbidden"
+    if len(table.names) > TRAINED_VARIABLES:
+        reason = (
+            f"{len(table.names)} variables are more than the {TRAINED_VARIABLES} that "
+            "the network was trained on"
+        )
+    say(
+        console,
+        f"{reason}: probabilities are of graphs sampled from the posterior of "
+        "linear-Gaussian models",
+    )
+
+
 def sentence(given: Given, best: Suggestion) -> str:
     """Return the suggestion in words."""
     seen = given.experiments
     goal = "lower" if seen.direction == "MINIMIZE" else "raise"
     return (
         f"to {goal} {seen.target}, set {best.variable} to {signed(best.value)}: "
-        f"the expected {seen.target} is {signed(best.expected)} ± {signed(best.std)}. "
+        f"the expected {seen.target} is {signed(best.expected, best.std)} ± "
+        f"{signed(best.std)}. "
         f"The probability that {best.variable} is a cause is "
         f"{percent(best.ancestor_probability)} (direct cause: "
         f"{percent(best.parent_probability)})"
@@ -103,7 +166,7 @@ def show_suggestions(
                 percent(each.ancestor_probability),
                 signed(each.value),
                 f"{signed(low)} to {signed(high)}",
-                signed(each.expected),
+                signed(each.expected, each.std),
                 signed(each.std),
                 percent(each.probability),
             )
@@ -115,7 +178,12 @@ def show_suggestions(
     console.print(make_table(columns, rows))
 
 
-def as_record(given: Given, found: Sequence[Suggestion]) -> dict[str, Any]:
+def as_record(
+    given: Given,
+    found: Sequence[Suggestion],
+    table: DataTable,
+    sampled: GraphPosterior | None,
+) -> dict[str, Any]:
     """Return everything that the table shows, for programs."""
     seen = given.experiments
     return {
@@ -124,6 +192,8 @@ def as_record(given: Given, found: Sequence[Suggestion]) -> dict[str, Any]:
         "rows": len(seen.values),
         "ranges": {name: list(ends) for name, ends in seen.ranges.items()},
         "ranges_from_data": list(given.observed),
+        "rows_left_out": table.dropped,
+        "graphs_sampled": sampled is not None,
         "suggestion": {found[0].variable: found[0].value},
         "variables": [asdict(each) for each in found],
     }
@@ -142,6 +212,9 @@ def graph(
         Path | None,
         typer.Option("--out", help="Draw the graph to this .svg or .png file."),
     ] = None,
+    know: KnowOption = None,
+    forbid: ForbidOption = None,
+    ignore: IgnoreOption = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the probability of each direct causal edge."""
@@ -153,12 +226,18 @@ def graph(
     check_writable(out)
     console = make_console()
     with refusing():
-        table = read_csv(data, target=target)
-        found = load_surrogate().edge_probs(table.values, table.intervened)
-        probs = np.asarray(found, np.float64)
+        table = read_table(data, target, ignore)
+        sampled = sample_if_needed(table, know, forbid)
+        if sampled is None:
+            found = load_surrogate().edge_probs(table.values, table.intervened)
+        else:
+            found = sampled.edge_probs
+        probs = np.array(found, np.float64)
         np.fill_diagonal(probs, 0.0)
         if out is not None:
             save_graph(out, table.names, probs, target, least)
+    if not json:
+        say_what_was_done(console, table, sampled)
     edges = [
         (table.names[i], table.names[j], float(probs[i, j]))
         for i, j in reversed(list(shown_edges(probs, least)))

@@ -36,12 +36,14 @@ TARGETS_COLUMN = "intervention_targets"
 class DataTable:
     """Rows of data in the user's units: names of columns, and which cells were set.
 
-    Values are single precision, which is what the device computes with.
+    Values are double precision: what is read of a table with a large offset must be
+    centered before it is rounded to what the device computes with.
     """
 
     names: tuple[str, ...]
     values: Float[np.ndarray, "n d"]
     intervened: Bool[np.ndarray, "n d"]
+    dropped: int = 0  # rows that were left out because a value is missing
 
     def index(self, name: str) -> int:
         """Return the column of a name; ValueError listing the names if unknown."""
@@ -108,17 +110,48 @@ def read_csv(
     path: str | os.PathLike[str],
     names: Sequence[str] | None = None,
     target: str | None = None,
+    ignore: Sequence[str] = (),
+    drop_missing: bool = False,
 ) -> DataTable:
-    """Read a CSV file with a header line, checked as by `frame_to_table`."""
+    """Read a CSV file with a header line, checked as by `frame_to_table`.
+
+    Commas, semicolons or tabs separate the cells; columns in `ignore` are left out,
+    and with `drop_missing` also rows in which a value is missing.
+    """
     pandas = import_extra("pandas", "tables")
     try:
-        frame = pandas.read_csv(path, skipinitialspace=True)
-    except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
+        separator = _separator(path)
+        # Where semicolons separate, commas are decimal.
+        point = "," if separator == ";" else "."
+        options = {"sep": separator, "decimal": point, "skipinitialspace": True}
+        frame = pandas.read_csv(path, **options)
+    except (
+        pandas.errors.EmptyDataError,
+        pandas.errors.ParserError,
+        UnicodeDecodeError,
+    ) as error:
         raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
     try:
-        return frame_to_table(frame, names, target)
+        for name in ignore:
+            check_known(name, list(frame.columns), "ignored column")
+        frame = frame.drop(columns=list(ignore))
+        rows = len(frame)
+        if drop_missing:
+            needed = [c for c in names or frame.columns if c != TARGETS_COLUMN]
+            frame = frame.dropna(subset=needed)
+        table = frame_to_table(frame, names, target)
+        return replace(table, dropped=rows - len(frame))
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def _separator(path: str | os.PathLike[str]) -> str:
+    """Return what stands most often between the names of the header."""
+    with open(path, encoding="utf-8-sig") as file:
+        header = file.readline()
+    # A quoted name may hold any of them.
+    bare = re.sub('"[^"]*"', "", header)
+    return max((",", ";", "\t"), key=bare.count)
 
 
 def write_csv(path: str | os.PathLike[str], table: DataTable) -> None:
@@ -137,13 +170,15 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
     if isinstance(column, pandas.DataFrame):
         raise ValueError(f"column {name!r} is a duplicate: names must be unique")
     found = pandas.to_numeric(column, errors="coerce")
-    with np.errstate(over="ignore"):  # what the device computes with
-        numbers = found.to_numpy(np.float64, na_value=np.nan).astype(np.float32)
-    for row in np.flatnonzero(~np.isfinite(numbers)).tolist()[:1]:
+    numbers = found.to_numpy(np.float64, na_value=np.nan)
+    with np.errstate(over="ignore"):  # the device computes in single precision
+        usable = np.isfinite(numbers.astype(np.float32))
+    for row in np.flatnonzero(~usable).tolist()[:1]:
         cell = column.iloc[row]
         if isinstance(cell, str):
             raise ValueError(
-                f"row {row + 1}, column {name!r} is {cell!r}: it must be a number"
+                f"row {row + 1}, column {name!r} is {cell!r}: it must be a number; "
+                "leave out columns of text (--ignore on the command line)"
             )
         raise ValueError(
             f"row {row + 1}, column {name!r} is {cell}: fill it or drop the row"
@@ -262,7 +297,7 @@ class Experiments:
     checked: InitVar[bool] = False  # a `DataTable` holds finite numbers already
 
     def __post_init__(self, checked: bool) -> None:
-        values = np.asarray(self.values, np.float32)
+        values = np.asarray(self.values, np.float64)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "intervened", np.asarray(self.intervened, bool))
         object.__setattr__(self, "names", check_names(self.names))
@@ -294,7 +329,7 @@ class Experiments:
         """Return low and high by column (0 where not settable), and what may be set."""
         allowed = np.array([name in self.ranges for name in self.names])
         ends = [self.ranges.get(name, (0.0, 0.0)) for name in self.names]
-        low, high = np.array(ends, np.float32).T
+        low, high = np.array(ends, np.float64).T
         return low, high, allowed
 
     def add(self, row: Mapping[str, float], setting: Sequence[str]) -> "Experiments":
@@ -304,7 +339,7 @@ class Experiments:
             raise ValueError(f"the row has no value for: {', '.join(missing)}")
         for name in setting:
             check_known(name, self.names, "variable that was set")
-        value: Any = np.array([[row[name] for name in self.names]], np.float32)
+        value: Any = np.array([[row[name] for name in self.names]], np.float64)
         flags = np.array([[name in setting for name in self.names]])
         return replace(
             self,

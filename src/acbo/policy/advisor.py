@@ -18,8 +18,9 @@ from acbo.named.tables import Experiments
 from acbo.policy import features
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
 from acbo.posterior.distribution import ParentSetPosterior
+from acbo.posterior.order_chains import GraphPosterior, sample_graphs
 from acbo.surrogate import encode
-from acbo.surrogate.predictor import Surrogate, load_surrogate
+from acbo.surrogate.predictor import TRAINED_VARIABLES, Surrogate, load_surrogate
 from acbo.types import lower_is_better
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
@@ -29,6 +30,10 @@ PLAIN_PROGRAM = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_use_fusion_emitters": False,
 }
+
+
+Causes = GraphPosterior | ParentSetPosterior | Mapping[str, float] | None
+RARE_EDGE = 0.02
 
 
 @dataclass(frozen=True)
@@ -90,29 +95,39 @@ class Policy(eqx.Module):
     def propose(
         self,
         history: Experiments,
-        posterior: ParentSetPosterior | Mapping[str, float] | None = None,
+        posterior: Causes = None,
         key: PRNGKeyArray | None = None,
     ) -> tuple[str, float]:
         """Return the variable to set next, and its value; without a key, the likeliest.
 
-        `posterior` replaces what the surrogate says about the target's causes.
+        `posterior` replaces what the surrogate says: about the target's causes, or, as
+        a `GraphPosterior`, about all edges. With more variables than the surrogate was
+        trained on, graphs are sampled instead (`acbo.posterior.order_chains`).
         """
         advice = self._advise(history, posterior)
         if key is None:
             action = advice.best
         else:
             action = _compiled_sample(self.network, key, advice.observation).action
-        name = history.names[int(action.variable)]
+        column = int(action.variable)
+        name = history.names[column]
         low, high = history.ranges[name]
-        return name, float(np.clip(float(action.value), low, high))
+        value = float(action.value) + float(history.values[:, column].mean())
+        return name, float(np.clip(value, low, high))
 
     def explain(
         self,
         history: Experiments,
-        posterior: ParentSetPosterior | Mapping[str, float] | None = None,
+        posterior: Causes = None,
     ) -> list[Suggestion]:
         """Return every variable that may be set, the likeliest first, with reasons."""
+        posterior = _posterior_for(history, posterior)
         advice = jax.device_get(self._advise(history, posterior))
+        ancestors = advice.ancestor_probs
+        target = history.names.index(history.target)
+        if isinstance(posterior, GraphPosterior):
+            ancestors = posterior.ancestor_probs[:, target]
+        center = float(history.values[:, target].mean())
         logits = advice.scores.logits
         # On the host: a softmax of a few hundred cells is no program worth compiling.
         flat = np.exp(logits - logits.max())
@@ -130,25 +145,33 @@ class Policy(eqx.Module):
                     float(low + np.clip(share, 0, 1) * (high - low)),
                     float(chosen[column]),
                     float(advice.parent_probs[column]),
-                    float(advice.ancestor_probs[column]),
-                    float(advice.expected[column, cell]),
+                    float(ancestors[column]),
+                    center + float(advice.expected[column, cell]),
                     float(advice.std[column, cell]),
                 )
             )
         return sorted(found, key=lambda each: -each.probability)
 
-    def _advise(
-        self,
-        history: Experiments,
-        posterior: ParentSetPosterior | Mapping[str, float] | None,
-    ) -> Advice:
+    def _advise(self, history: Experiments, posterior: Causes) -> Advice:
         d = len(history.names)
         columns = encode.variable_bucket(d, encode.READING_BUCKETS)
+        posterior = _posterior_for(history, posterior)
         given = np.full(columns, np.nan, np.float32)
-        if posterior is not None:
+        if isinstance(posterior, GraphPosterior):
+            # Edges as rare as the sampling's own noise would add up over many paths.
+            sure = np.where(posterior.edge_probs < RARE_EDGE, 0, posterior.edge_probs)
+            given = np.pad(sure, (0, columns - d)).astype(np.float32)
+        elif posterior is not None:
             given[:d] = _marginals(history, posterior)
         read = _compiled_advice()
         return read(self, *_on_device(history, columns), jax.device_put(given))
+
+
+def _posterior_for(history: Experiments, posterior: Causes) -> Causes:
+    """Return the posterior as given, or sample graphs where the network would guess."""
+    if posterior is not None or len(history.names) <= TRAINED_VARIABLES:
+        return posterior
+    return sample_graphs(history.values, history.intervened, names=history.names)
 
 
 def _marginals(
@@ -171,8 +194,12 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec
     rows = encode.row_bucket(n)
     low, high, allowed = history.bounds
     wide = lambda x: np.pad(x, (0, columns - d))
+    # Centered before the cast: single precision loses small differences of large
+    # numbers. Differences are all that the policy looks at.
+    center = history.values.mean(axis=0)
+    low, high = ((ends - center).astype(np.float32) for ends in (low, high))
     rows_seen = (
-        encode.pad_rows(history.values, rows, columns),
+        encode.pad_rows(encode.centered(history.values), rows, columns),
         encode.pad_rows(history.intervened, rows, columns),
         np.int32(n),
     )
@@ -190,11 +217,14 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec
 
 
 def _advice(
-    policy: Policy, history: History, spec: ProblemSpec, given: Float[Array, " d"]
+    policy: Policy, history: History, spec: ProblemSpec, given: Float[Array, "..."]
 ) -> Advice:
-    edges = features.edges_of(policy.surrogate, history, spec)
-    column = jnp.where(jnp.isnan(given), edges[:, spec.target], given)
-    edges = edges.at[:, spec.target].set(column)
+    if given.ndim == 2:
+        edges, column = given, given[:, spec.target]
+    else:
+        edges = features.edges_of(policy.surrogate, history, spec)
+        column = jnp.where(jnp.isnan(given), edges[:, spec.target], given)
+        edges = edges.at[:, spec.target].set(column)
     observation = features.policy_features(history, spec, edges)
     mean, spread = encode.column_scale(
         history.values, history.intervened, history.row_mask

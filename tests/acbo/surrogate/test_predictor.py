@@ -51,9 +51,15 @@ def test_units_and_the_order_of_names_change_nothing():
     first = surrogate.posterior(VALUES, None, 1, NAMES)
     turned = [2, 0, 1]
     names = [NAMES[i] for i in turned]
-    again = surrogate.posterior(VALUES[:, turned] * 1e3 + 5, None, "effect", names)
+    again = surrogate.posterior(VALUES[:, turned] * 1e3 + 1e10, None, "effect", names)
     for each, chance in first.parent_set_probs.items():
         assert again.parent_set_probs[each] == pytest.approx(chance, abs=1e-3)
+
+
+def test_more_variables_than_it_was_trained_on_are_answered_with_a_warning():
+    values = np.random.default_rng(0).normal(size=(20, 17))
+    with pytest.warns(UserWarning, match="more than the 16"):
+        small_surrogate().edge_probs(values)
 
 
 def test_a_saved_surrogate_is_loaded_to_half_precision(tmp_path):
