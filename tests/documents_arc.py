@@ -14,12 +14,8 @@ import pytest
 
 from arc_states import folder_parser
 from documents import Guide
+from jaxarc import envs
 from jaxarc.config.groups import get_action_record_fields
-from jaxarc.envs import (
-    EnvironmentConfig,
-    JaxArcConfig,
-    UnifiedActionConfig,
-)
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
 from jaxarc.tasks import identity
@@ -46,10 +42,10 @@ def reading(monkeypatch: pytest.MonkeyPatch):
         yield
 
 
-def point_config(**environment: Any) -> JaxArcConfig:
-    return JaxArcConfig(
-        environment=EnvironmentConfig(**environment),
-        action=UnifiedActionConfig(selection_format="point"),
+def point_config(**environment: Any) -> envs.JaxArcConfig:
+    return envs.JaxArcConfig(
+        environment=envs.EnvironmentConfig(**environment),
+        action=envs.UnifiedActionConfig(selection_format="point"),
     )
 
 

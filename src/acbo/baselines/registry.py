@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from acbo.baselines import structure
 from acbo.baselines.gaussian import GaussianPairs, GaussianProcess, RandomPairs
 from acbo.baselines.parent_scale import ParentScale
 from acbo.baselines.proposers import (
@@ -11,14 +12,6 @@ from acbo.baselines.proposers import (
     Oracle,
     ParentOracle,
     Random,
-)
-from acbo.baselines.structure import (
-    Correlation,
-    Everything,
-    Nothing,
-    Regression,
-    exact_predictor,
-    local_predictor,
 )
 
 
@@ -30,7 +23,7 @@ def proposers() -> dict[str, Any]:
         "random": Random(),
         "oracle": Oracle(),
         "parent_oracle": ParentOracle(),
-        "greedy": Greedy(Regression().predict),
+        "greedy": Greedy(structure.Regression().predict),
         "gp": GaussianProcess(),
         "gp_pairs": GaussianPairs(),
         "random_pairs": RandomPairs(),
@@ -43,10 +36,10 @@ def proposers() -> dict[str, Any]:
 def predictors() -> dict[str, Any]:
     """Return parent predictors by name."""
     return {
-        "all": Everything(),
-        "none": Nothing(),
-        "correlation": Correlation(),
-        "regression": Regression(),
-        "local": local_predictor(),
-        "exact": exact_predictor(),
+        "all": structure.Everything(),
+        "none": structure.Nothing(),
+        "correlation": structure.Correlation(),
+        "regression": structure.Regression(),
+        "local": structure.local_predictor(),
+        "exact": structure.exact_predictor(),
     }

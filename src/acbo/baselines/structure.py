@@ -15,13 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from acbo.graphs import bucket_parent_sets
+from acbo.posterior import scores
 from acbo.posterior.exact import parent_posterior
-from acbo.posterior.scores import (
-    THRESHOLD,
-    local_posterior,
-    parent_marginals,
-    regression_t,
-)
 from acbo.types import Index
 
 Values = Float[Array, "rows d"]
@@ -89,11 +84,11 @@ class Regression(Predictor):
     not a calibrated belief.
     """
 
-    threshold: float = eqx.field(static=True, default=THRESHOLD)
+    threshold: float = eqx.field(static=True, default=scores.THRESHOLD)
 
     def read(self, seen: Evidence) -> Prediction:
         """Return parent probabilities."""
-        t = regression_t(*seen)
+        t = scores.regression_t(*seen)
         score = jax.nn.sigmoid(jnp.abs(t) - self.threshold)
         return jnp.where(seen.candidates, score, 0.0), None
 
@@ -135,7 +130,7 @@ class SetPosterior(Predictor):
         logs = self.logs(*seen, max_parents=most)
         among = seen.var_mask, seen.target
         _, held = bucket_parent_sets(*among, most)
-        return parent_marginals(logs, *among, max_parents=most), (logs, held)
+        return scores.parent_marginals(logs, *among, max_parents=most), (logs, held)
 
 
 def exact_predictor(max_parents: int = 3) -> SetPosterior:
@@ -145,4 +140,4 @@ def exact_predictor(max_parents: int = 3) -> SetPosterior:
 
 def local_predictor(max_parents: int = 3) -> SetPosterior:
     """Return scores of the target's own regressions: children look like parents."""
-    return SetPosterior(local_posterior, max_parents)
+    return SetPosterior(scores.local_posterior, max_parents)

@@ -12,16 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from acbo.baselines import predictors, proposers
-from acbo.cli.common import (
-    SeedOption,
-    make_table,
-    percent,
-    refusing,
-    show_json,
-    signed,
-    split_names,
-    write_pictures,
-)
+from acbo.cli import common
 from acbo.evaluation import Report, evaluate
 from acbo.evaluation.evaluate import FAMILIES
 from acbo.evaluation.report import EPISODES, PARENTS
@@ -78,7 +69,7 @@ def evaluate_models(
             "--systems", help="Methods to evaluate, e.g. policy,random. Default: all."
         ),
     ] = "",
-    seed: SeedOption = 0,
+    seed: common.SeedOption = 0,
     json: Annotated[
         Path | None, typer.Option("--json", help="Write all results to this JSON file.")
     ] = None,
@@ -89,22 +80,22 @@ def evaluate_models(
     """Evaluate how well methods find causes and optimize targets."""
     check_writable(json)
     console = make_console()
-    with refusing():
+    with common.refusing():
         report = evaluate(
-            find_systems(split_names(systems)),
+            find_systems(common.split_names(systems)),
             seed=seed,
             n_scms=scms,
             steps=steps,
-            families=split_names(families),
-            sizes=[_whole(word, "--sizes") for word in split_names(sizes)],
-            rows=[_rows(word) for word in split_names(rows)],
+            families=common.split_names(families),
+            sizes=[_whole(word, "--sizes") for word in common.split_names(sizes)],
+            rows=[_rows(word) for word in common.split_names(rows)],
             meter=make_meter(),
         )
     show_report(console, report)
     if json is not None:
         say(console, f"wrote {write_file(json, report.to_json())}")
     if out is not None:
-        write_pictures(console, out, draw_report(report))
+        common.write_pictures(console, out, draw_report(report))
 
 
 def show_report(console: Console, report: Report) -> None:
@@ -145,7 +136,7 @@ def report_table(
     body = [
         (*place, *(line.get(c, "") for c in columns)) for place, line in lines.items()
     ]
-    return make_table(("cell", "system", *words), body, left=2, title=title)
+    return common.make_table(("cell", "system", *words), body, left=2, title=title)
 
 
 def draw_report(report: Report) -> dict[str, str]:
@@ -193,7 +184,7 @@ def optimize(
     rows: Annotated[
         int, typer.Option("--rows", min=2, help="Number of initial observational rows.")
     ] = 20,
-    seed: SeedOption = 0,
+    seed: common.SeedOption = 0,
     by: Annotated[
         str,
         typer.Option(
@@ -211,18 +202,18 @@ def optimize(
     intervention, in true expected outcome.
     """
     console = make_console()
-    with refusing():
+    with common.refusing():
         problem, proposer = get(name), find_systems((by,))[by]
         if not hasattr(proposer, "propose"):
             raise ValueError(f"--with {by!r} finds causes and proposes nothing")
     run = run_problem(problem, proposer, steps=steps, rows=rows, seed=seed)
     if json:
-        show_json(console, as_record(run, by, rows, seed))
+        common.show_json(console, as_record(run, by, rows, seed))
     else:
         show_run(console, run, by)
     if out is not None:
         told = Console(stderr=True) if json else console
-        write_pictures(told, out, draw_run(run, by))
+        common.write_pictures(told, out, draw_run(run, by))
 
 
 def show_run(console: Console, run: Run, by: str) -> None:
@@ -234,27 +225,30 @@ def show_run(console: Console, run: Run, by: str) -> None:
             (
                 str(step + 1),
                 settings(made),
-                signed(run.outcomes[step]),
-                signed(run.expected[step]),
-                percent(run.shares[step]),
+                common.signed(run.outcomes[step]),
+                common.signed(run.expected[step]),
+                common.percent(run.shares[step]),
             )
         )
     columns = ("step", "set", f"{problem.target} seen", "expected", "share")
-    console.print(make_table(columns, seen, left=2, title=f"{problem.name}, {by}"))
+    console.print(
+        common.make_table(columns, seen, left=2, title=f"{problem.name}, {by}")
+    )
     rest, top = problem.observational_mean, problem.optimum.outcome
     goal = settings(problem.optimum.intervention)
     say(
         console,
         f"{by}: {settings(run.interventions[best])} gives "
-        f"{problem.target} = {signed(run.expected[best])} on average: "
-        f"{percent(run.shares[-1])} of the improvement from {signed(rest)} "
-        f"(no intervention) to {signed(top)} (best single intervention, {goal})",
+        f"{problem.target} = {common.signed(run.expected[best])} on average: "
+        f"{common.percent(run.shares[-1])} of the improvement from "
+        f"{common.signed(rest)} (no intervention) to {common.signed(top)} "
+        f"(best single intervention, {goal})",
     )
 
 
 def settings(intervention: Mapping[str, float]) -> str:
     """Return what is set, in one line."""
-    return ", ".join(f"{name} = {signed(v)}" for name, v in intervention.items())
+    return ", ".join(f"{name} = {common.signed(v)}" for name, v in intervention.items())
 
 
 def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
@@ -307,10 +301,10 @@ def list_problems() -> None:
                 problem.target,
                 problem.direction.lower(),
                 str(len(problem.scm.names)),
-                signed(problem.observational_mean),
-                signed(problem.optimum.outcome),
+                common.signed(problem.observational_mean),
+                common.signed(problem.optimum.outcome),
                 settings(problem.optimum.intervention),
             )
         )
     columns = ("problem", "target", "direction", "variables", "nothing set", "optimum")
-    make_console().print(make_table((*columns, "by setting"), rows, left=3))
+    make_console().print(common.make_table((*columns, "by setting"), rows, left=3))

@@ -10,19 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from acbo.evaluation import scoring
 from acbo.evaluation.report import EPISODES, PARENTS, Report, Result
-from acbo.evaluation.scoring import (
-    Cell,
-    Protocol,
-    Scores,
-    Task,
-    draw_scm,
-    draw_task,
-    find_optimum,
-    score_episode,
-    score_parents,
-    task_keys,
-)
 from acbo.problems import Problem, get
 from acbo.runs import interventions_of, player, shares_of_the_way
 from jaxrig.batching import ChunkedMap, map_chunked, to_host
@@ -43,7 +32,7 @@ def evaluate(
     sizes: Sequence[int] = (5, 8),
     rows: Sequence[tuple[int, int]] = ((20, 10),),
     references: Sequence[str] | None = None,
-    protocol: Protocol | None = None,
+    protocol: scoring.Protocol | None = None,
     meter: Meter | None = None,
 ) -> Report:
     """Run every system on `n_scms` problems of every family, size and number of rows.
@@ -57,13 +46,13 @@ def evaluate(
     _check(systems, n_scms, steps, references)
     if references is None:
         references = [name for name in REFERENCES if name in systems]
-    protocol = protocol or Protocol()
+    protocol = protocol or scoring.Protocol()
     harness = _Harness(protocol, n_scms, seed, steps, meter or Meter())
     results: list[Result] = []
     for size in sizes:
         for observational, interventional in rows:
             for family in families:
-                cell = Cell(family, size, observational, interventional)
+                cell = scoring.Cell(family, size, observational, interventional)
                 results += harness.judge(cell, systems)
     settings = {
         "n_scms": n_scms,
@@ -101,13 +90,18 @@ class _Harness:
     """Compiled functions, one for each system, bucket and number of rows."""
 
     def __init__(
-        self, protocol: Protocol, n_scms: int, seed: int, steps: int, meter: Meter
+        self,
+        protocol: scoring.Protocol,
+        n_scms: int,
+        seed: int,
+        steps: int,
+        meter: Meter,
     ):
         self._protocol, self._count, self._seed = protocol, n_scms, seed
         self._steps, self._meter = steps, meter
         self._maps: dict[tuple[Any, ...], ChunkedMap] = {}
 
-    def judge(self, cell: Cell, systems: Mapping[str, Any]) -> list[Result]:
+    def judge(self, cell: scoring.Cell, systems: Mapping[str, Any]) -> list[Result]:
         """Return results of all systems in one cell, by what each of them can do."""
         predictors = {k: v for k, v in systems.items() if hasattr(v, "predict")}
         proposers = {k: v for k, v in systems.items() if hasattr(v, "propose")}
@@ -122,9 +116,9 @@ class _Harness:
         return results
 
     def _judge_parents(
-        self, cell: Cell, tasks: Task, systems: Mapping[str, Any]
+        self, cell: scoring.Cell, tasks: scoring.Task, systems: Mapping[str, Any]
     ) -> Iterator[Result]:
-        run = lambda task, system: score_parents(
+        run = lambda task, system: scoring.score_parents(
             task, system, self._protocol, cell.rows
         )
         for name, system in systems.items():
@@ -132,33 +126,33 @@ class _Harness:
             yield _result(cell, name, PARENTS, scores)
 
     def _judge_episodes(
-        self, cell: Cell, tasks: Task, systems: Mapping[str, Any]
+        self, cell: scoring.Cell, tasks: scoring.Task, systems: Mapping[str, Any]
     ) -> Iterator[Result]:
-        optimum = lambda task: find_optimum(task, self._protocol)
+        optimum = lambda task: scoring.find_optimum(task, self._protocol)
         best = self._map(optimum, cell, "optimum")(tasks)
-        run = lambda item, system: score_episode(
+        run = lambda item, system: scoring.score_episode(
             item, system, self._protocol, self._steps
         )
         for name, system in systems.items():
             scores = self._map(run, cell, name, EPISODES)((tasks, best), system)
             yield _result(cell, name, EPISODES, scores)
 
-    def _tasks(self, cell: Cell, clip: bool) -> Task:
+    def _tasks(self, cell: scoring.Cell, clip: bool) -> scoring.Task:
         """Return the problems of a cell; models and rows are drawn by programs of their
         own, as one of them serves all numbers of rows and the other all families.
         """
         config, d = self._protocol.scms, self._protocol.bucket(cell.size)
-        keys = task_keys(self._seed, cell.family, cell.size, self._count)
-        draw = lambda key, size: draw_scm(key, size, cell.family, config, d)
+        keys = scoring.task_keys(self._seed, cell.family, cell.size, self._count)
+        draw = lambda key, size: scoring.draw_scm(key, size, cell.family, config, d)
         models = self._map(draw, cell, "models", cell.family, rows=False)
         scms = models(keys, jnp.asarray(cell.size))
-        fill = lambda item: draw_task(item[0], item[1], cell, self._steps, clip)
+        fill = lambda item: scoring.draw_task(item[0], item[1], cell, self._steps, clip)
         return self._map(fill, cell, "rows", clip)((keys, scms))
 
     def _map(
         self,
         function: Callable[..., Any],
-        cell: Cell,
+        cell: scoring.Cell,
         name: str,
         *what: Any,
         rows: bool = True,
@@ -178,7 +172,9 @@ class _Harness:
         return self._maps[place]
 
 
-def _result(cell: Cell, system: str, kind: str, scores: Scores) -> Result:
+def _result(
+    cell: scoring.Cell, system: str, kind: str, scores: scoring.Scores
+) -> Result:
     single, curves, bins = to_host((scores.single, scores.curves, scores.reliability))
     sums = bins and np.stack([bins.count, bins.predicted, bins.happened])
     return Result(cell, system, kind, single, curves, sums)
@@ -217,7 +213,7 @@ def evaluate_problems(
     results = []
     for problem in found:
         keys = batch_keys(named_key(jax.random.key(seed), problem.name), runs)
-        cell = Cell(problem.name, len(problem.scm.names), observational, 0)
+        cell = scoring.Cell(problem.name, len(problem.scm.names), observational, 0)
         play = player(problem, observational, steps)
         for name, system in systems.items():
             run = map_chunked(
@@ -233,7 +229,7 @@ def evaluate_problems(
     return Report(tuple(results), tuple(references), seed, settings)
 
 
-def _judge(problem: Problem, cell: Cell, system: str, actions: Any) -> Result:
+def _judge(problem: Problem, cell: scoring.Cell, system: str, actions: Any) -> Result:
     """Return the true expected outcomes of all actions, and the best share."""
     made = interventions_of(actions, problem.scm.names)
     means = [problem.expected_outcome(each) for each in made]

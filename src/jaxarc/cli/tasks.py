@@ -16,12 +16,8 @@ from rich.text import Text
 from jaxarc.draw.svg import Drawing, save_drawing
 from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import print_task
+from jaxarc.tasks import parsers
 from jaxarc.tasks.download import DatasetDownloader
-from jaxarc.tasks.parsers import (
-    ConceptArcParser,
-    TaskParser,
-    open_dataset,
-)
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 from jaxarc.tasks.splits import available_named_subsets, resolve_selector
 from jaxrig.console import check_writable, make_console, say
@@ -117,7 +113,7 @@ def show(
     """Show the demonstrations and tests of a task."""
     check_picture(svg)
     console = make_console()
-    shown = open_dataset(dataset, path).get_raw_task(task)
+    shown = parsers.open_dataset(dataset, path).get_raw_task(task)
     label = f"{task} ({dataset})"
     console.print(Text(label, "bold"))
     print_task(shown, show_numbers=numbers, console=console, answers=answer)
@@ -153,16 +149,16 @@ def describe_dataset(kind: str) -> dict[str, Any]:
         where = f"jaxrig arc download {dataset.download}"
         return row | {"train": None, "evaluation": None, "all": None, "where": where}
     for split in ("train", "evaluation", "all"):
-        row[split] = len(open_dataset(kind, split=split).tasks.ids)
+        row[split] = len(parsers.open_dataset(kind, split=split).tasks.ids)
     return row | {"where": "embedded"}
 
 
 def describe_parts(dataset: str, path: str) -> list[dict[str, Any]]:
     """List the selectors of a data set: splits, concepts, subsets."""
-    kind, parser = dataset_kind(dataset), open_dataset(dataset, path)
+    kind, parser = dataset_kind(dataset), parsers.open_dataset(dataset, path)
     splits = ("train", "evaluation", "all") if kind.startswith("AGI") else ("all",)
     rows = [("split", name) for name in splits]
-    if isinstance(parser, ConceptArcParser):
+    if isinstance(parser, parsers.ConceptArcParser):
         rows += [("concept", name) for name in parser.get_concept_groups()]
     subsets = available_named_subsets(dataset, include_builtin=False)
     rows += [("subset", name) for name in subsets]
@@ -174,13 +170,13 @@ def describe_parts(dataset: str, path: str) -> list[dict[str, Any]]:
 
 def describe_tasks(dataset: str, selector: str, path: str) -> list[dict[str, Any]]:
     """Describe the tasks of a selector: pairs, sizes of grids, colors."""
-    parser = open_dataset(dataset, path)
+    parser = parsers.open_dataset(dataset, path)
     ids = resolve_selector(dataset, selector, parser.config).ids
     rows = {task_id: row for row, task_id in enumerate(parser.tasks.ids)}
     return [_describe_task(parser, rows[task_id]) for task_id in ids]
 
 
-def _describe_task(parser: TaskParser, row: int) -> dict[str, Any]:
+def _describe_task(parser: parsers.TaskParser, row: int) -> dict[str, Any]:
     tasks = parser.tasks
     grids = slice(tasks.starts[row], tasks.starts[row + 1])
     sizes = tasks.sizes[grids]

@@ -8,25 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
+from jaxarc.draw import svg
 from jaxarc.draw.cells import GridLike, detect_changed_cells, full_grid, read_cells
-from jaxarc.draw.svg import (
-    FRAME,
-    INPUT,
-    NEUTRAL,
-    OUTPUT,
-    UNIT,
-    Drawing,
-    arrow,
-    beside,
-    captioned,
-    centered,
-    fit_side,
-    grid_tile,
-    numbered,
-    padded,
-    stacked,
-    words,
-)
 from jaxarc.ops.operations import get_operation_display_text, get_operation_name
 from jaxrig.report import Figure, Part, Player, Section, line_chart
 
@@ -54,7 +37,7 @@ def draw_step(
     show_coordinates: bool = False,
     highlight_changes: bool = True,
     show_metrics: bool = True,
-) -> Drawing:
+) -> svg.Drawing:
     """Draw the grid before and after a step, and what the agent did and got.
 
     A structured action brings its own operation and selection; without one give them
@@ -66,26 +49,30 @@ def draw_step(
     operation, selection = read_action(action, operation, selection, shape)
     changed = detect_changed_cells(before_grid, after_grid)
     left, right = read_cells(before_grid), read_cells(after_grid)
-    side = min(fit_side(left, STAGE, STAGE), fit_side(right, STAGE, STAGE), UNIT)
-    one = grid_tile(left, side, INPUT, scheme, selection=selection)
+    side = min(
+        svg.fit_side(left, STAGE, STAGE), svg.fit_side(right, STAGE, STAGE), svg.UNIT
+    )
+    one = svg.grid_tile(left, side, svg.INPUT, scheme, selection=selection)
     ringed = changed if highlight_changes else None
-    other = grid_tile(right, side, OUTPUT, scheme, changed=ringed)
+    other = svg.grid_tile(right, side, svg.OUTPUT, scheme, changed=ringed)
     if show_coordinates:
-        one, other = numbered(one, left, side), numbered(other, right, side)
+        one, other = svg.numbered(one, left, side), svg.numbered(other, right, side)
     pictures = [
-        captioned(one, f"Before ({left.size})"),
-        arrow(),
-        captioned(other, f"After ({right.size})"),
+        svg.captioned(one, f"Before ({left.size})"),
+        svg.arrow(),
+        svg.captioned(other, f"After ({right.size})"),
     ]
     number = "" if step_num is None else f"Step {int(step_num)}"
     name = "" if operation is None else get_operation_display_text(int(operation))
     title = " · ".join(filter(None, [number, name]))
-    lines = [words(title, bold=True)] if title else []
-    lines.append(beside(pictures, GAP))
+    lines = [svg.words(title, bold=True)] if title else []
+    lines.append(svg.beside(pictures, GAP))
     if show_metrics:
         count = int(changed.sum())
-        lines.append(words(_results(reward, previous_similarity, similarity, count)))
-    return padded(stacked(lines, 6.0, title or "Step"), GAP)
+        lines.append(
+            svg.words(_results(reward, previous_similarity, similarity, count))
+        )
+    return svg.padded(svg.stacked(lines, 6.0, title or "Step"), GAP)
 
 
 def read_action(
@@ -162,7 +149,7 @@ def draw_episode(
     max_key_frames: int = 6,
     scheme: str = "default",
     show_metrics: bool = True,
-) -> Drawing:
+) -> svg.Drawing:
     """Draw reward and similarity over the steps, above key frames and the target.
 
     Key frames are the first, the last, and those where similarity changed most.
@@ -175,25 +162,29 @@ def draw_episode(
         if frame.operation is not None:
             moment = f"{index}: {get_operation_name(int(frame.operation))}"
         cells = read_cells(frame.grid)
-        side = fit_side(cells, KEY_FRAME, KEY_FRAME)
-        tile = grid_tile(cells, side, NEUTRAL, scheme, selection=frame.selection)
-        tiles.append(captioned(tile, moment))
+        side = svg.fit_side(cells, KEY_FRAME, KEY_FRAME)
+        tile = svg.grid_tile(
+            cells, side, svg.NEUTRAL, scheme, selection=frame.selection
+        )
+        tiles.append(svg.captioned(tile, moment))
     if frames[-1].target is not None:
         target = read_cells(frames[-1].target)
-        side = fit_side(target, KEY_FRAME, KEY_FRAME)
-        tiles.append(captioned(grid_tile(target, side, OUTPUT, scheme), "target"))
+        side = svg.fit_side(target, KEY_FRAME, KEY_FRAME)
+        tiles.append(
+            svg.captioned(svg.grid_tile(target, side, svg.OUTPUT, scheme), "target")
+        )
     total = sum(float(frame.reward) for frame in frames)
     result = (
         f"{len(frames) - 1} steps · total reward {total:+.3f} · "
         f"final similarity {float(frames[-1].similarity):.3f}"
     )
-    figures = [words(result), beside(episode_charts(frames), GAP)]
+    figures = [svg.words(result), svg.beside(episode_charts(frames), GAP)]
     parts = [
-        words(title, bold=True),
+        svg.words(title, bold=True),
         *(figures if show_metrics else []),
-        *(beside(row, GAP) for row in _rows(tiles)),
+        *(svg.beside(row, GAP) for row in _rows(tiles)),
     ]
-    return padded(stacked(parts, 10.0, title), GAP)
+    return svg.padded(svg.stacked(parts, 10.0, title), GAP)
 
 
 def key_frames(similarities: Sequence[float], most: int) -> list[int]:
@@ -208,7 +199,7 @@ def key_frames(similarities: Sequence[float], most: int) -> list[int]:
 
 def episode_charts(
     frames: Sequence[EpisodeFrame], size: tuple[float, float] = CHART
-) -> list[Drawing]:
+) -> list[svg.Drawing]:
     """Draw the reward of each step and the similarity after it, each as a chart."""
     steps = np.arange(len(frames))
     curves = {
@@ -219,7 +210,7 @@ def episode_charts(
     chart = lambda name, values: line_chart(
         {name: (steps, np.asarray(values))}, x_label="step", width=width, height=height
     )
-    return [Drawing(*size, chart(n, values), n) for n, values in curves.items()]
+    return [svg.Drawing(*size, chart(n, values), n) for n, values in curves.items()]
 
 
 def check_frames(frames: Sequence[EpisodeFrame]) -> None:
@@ -228,9 +219,9 @@ def check_frames(frames: Sequence[EpisodeFrame]) -> None:
         raise ValueError("frames is empty: an episode has at least its first grid")
 
 
-def _rows(tiles: Sequence[Drawing]) -> list[list[Drawing]]:
+def _rows(tiles: Sequence[svg.Drawing]) -> list[list[svg.Drawing]]:
     """Break the tiles into rows about as wide as the charts."""
-    rows: list[list[Drawing]] = [[]]
+    rows: list[list[svg.Drawing]] = [[]]
     width = 0.0
     for tile in tiles:
         if rows[-1] and width + tile.width > 2 * CHART[0] + GAP:
@@ -255,7 +246,10 @@ def episode_section(
     largest = np.max([f.grid.shape for f in frames], axis=0)
     shown = [f.target.shape for f in frames if f.target is not None]
     side = min(STAGE / max(float(np.max([largest, *shown])), 1.0), LARGEST_CELL)
-    area = float(largest[1]) * side + 2 * FRAME, float(largest[0]) * side + 2 * FRAME
+    area = (
+        float(largest[1]) * side + 2 * svg.FRAME,
+        float(largest[0]) * side + 2 * svg.FRAME,
+    )
     pictures = [frame_picture(frame, side, area, scheme).as_svg() for frame in frames]
     captions = [
         f"{index}: {describe_step(f.operation, f.reward, f.similarity)}"
@@ -264,7 +258,7 @@ def episode_section(
     parts: list[Part] = [Player(pictures, captions, PACE, alt=title)]
     if show_metrics:
         curves = Figure(
-            stacked(episode_charts(frames, STAGE_CHART), GAP).as_svg(),
+            svg.stacked(episode_charts(frames, STAGE_CHART), GAP).as_svg(),
             caption="Reward of each step and similarity to the target after it.",
             alt="Reward and similarity over the episode",
         )
@@ -274,14 +268,16 @@ def episode_section(
 
 def frame_picture(
     frame: EpisodeFrame, side: float, area: tuple[float, float], scheme: str = "default"
-) -> Drawing:
+) -> svg.Drawing:
     """Draw the grid in an area that is the same for all frames, and the target."""
     cells = read_cells(frame.grid)
-    tile = grid_tile(cells, side, INPUT, scheme, selection=frame.selection)
-    shown = [captioned(centered(tile, *area), f"Working grid ({cells.size})")]
+    tile = svg.grid_tile(cells, side, svg.INPUT, scheme, selection=frame.selection)
+    shown = [svg.captioned(svg.centered(tile, *area), f"Working grid ({cells.size})")]
     if frame.target is not None:
         target = read_cells(frame.target)
-        tall = max(area[1], target.height * side + 2 * FRAME)
-        wanted = centered(grid_tile(target, side, OUTPUT, scheme), 0.0, tall)
-        shown.append(captioned(wanted, f"Target ({target.size})"))
-    return beside(shown, GAP, "Working grid and target")
+        tall = max(area[1], target.height * side + 2 * svg.FRAME)
+        wanted = svg.centered(
+            svg.grid_tile(target, side, svg.OUTPUT, scheme), 0.0, tall
+        )
+        shown.append(svg.captioned(wanted, f"Target ({target.size})"))
+    return svg.beside(shown, GAP, "Working grid and target")

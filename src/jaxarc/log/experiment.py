@@ -14,21 +14,8 @@ from rich.console import Console
 from jaxarc.config import JaxArcConfig
 from jaxarc.draw.callbacks import monitored_name
 from jaxarc.envs.checks import checked_config
-from jaxarc.log.events import (
-    Detail,
-    FrameStore,
-    Handler,
-    Log,
-    aggregate,
-    create_episode_summary,
-    frame_of_log,
-)
+from jaxarc.log import events, handlers
 from jaxarc.log.files import FileHandler, RunFolder
-from jaxarc.log.handlers import (
-    ConsoleHandler,
-    PictureHandler,
-    WandbHandler,
-)
 from jaxrig.callbacks import run_guarded
 
 logger = logging.getLogger(__name__)
@@ -63,22 +50,22 @@ class ExperimentLogger:
         clock: Callable[[], datetime] = datetime.now,
     ):
         self.config = checked_config(config)
-        self.detail = Detail.of(self.config)
+        self.detail = events.Detail.of(self.config)
         self.folder: RunFolder | None = None
         silent = self.config.environment.debug_name == "off"
         if not silent and self.detail.policy != "none":
             self.folder = RunFolder(self.config.storage, clock)
-        self.handlers: tuple[Handler, ...] = ()
+        self.handlers: tuple[events.Handler, ...] = ()
         if not silent:
             self.handlers = _handlers(
                 self.config, self.detail, self.folder, console, settings, clock
             )
         shown = self.config.visualization
-        pictures = any(isinstance(h, PictureHandler) for h in self.handlers)
+        pictures = any(isinstance(h, handlers.PictureHandler) for h in self.handlers)
         stored = bool(self.handlers) and self.detail.policy == "research"
         # Frames are kept only where a summary is drawn or all grids are stored.
         draws = stored or (pictures and shown.episode_summaries)
-        self._frames = FrameStore(shown) if draws else None
+        self._frames = events.FrameStore(shown) if draws else None
         debug = shown.debug
         self._monitored = debug is None or debug.performance_monitoring
         threaded = bool(self.handlers) and debug is not None and debug.async_logging
@@ -91,7 +78,7 @@ class ExperimentLogger:
         """Return the folder of the run, if it writes files."""
         return None if self.folder is None else self.folder.path
 
-    def log_task_start(self, log: Log) -> None:
+    def log_task_start(self, log: events.Log) -> None:
         """Log the start of an episode; `log` is from `create_start_log`."""
         if not self.handlers:
             return
@@ -103,9 +90,9 @@ class ExperimentLogger:
         if self._frames is not None:
             self._warn(self._frames.begin())
             if "grid" in log:
-                self._run(partial(self._frames.add, frame_of_log(log)), "frames")
+                self._run(partial(self._frames.add, events.frame_of_log(log)), "frames")
 
-    def log_step(self, log: Log) -> None:
+    def log_step(self, log: events.Log) -> None:
         """Log one step; `log` is from `create_step_log`."""
         if not self.handlers:
             return
@@ -114,14 +101,16 @@ class ExperimentLogger:
         self._tell("step", log)
         if self._frames is not None:
             named = self.config.visualization.show_operation_names
-            self._run(partial(self._frames.add, frame_of_log(log, named)), "frames")
+            self._run(
+                partial(self._frames.add, events.frame_of_log(log, named)), "frames"
+            )
 
-    def log_episode_summary(self, summary: Log | None = None) -> None:
+    def log_episode_summary(self, summary: events.Log | None = None) -> None:
         """Log the end of an episode; the default summary is of the steps logged."""
         if not self.handlers:
             return
         if summary is None:
-            summary = create_episode_summary(self._episode, self._steps)
+            summary = events.create_episode_summary(self._episode, self._steps)
         frames = []
         if self._frames is not None:
             self.flush()
@@ -139,9 +128,9 @@ class ExperimentLogger:
         due = rules.batched_logging_enabled and number % rules.log_frequency == 0
         if self.handlers and due:
             rest = {k: v for k, v in data.items() if k != "update_step"}
-            self._tell("batch", number, aggregate(rest))
+            self._tell("batch", number, events.aggregate(rest))
 
-    def log_evaluation_summary(self, summary: Log) -> None:
+    def log_evaluation_summary(self, summary: events.Log) -> None:
         """Log the figures of an evaluation by name; they may be nested."""
         self._tell("evaluation", summary)
 
@@ -189,20 +178,20 @@ class ExperimentLogger:
 
 def _handlers(
     config: JaxArcConfig,
-    detail: Detail,
+    detail: events.Detail,
     folder: RunFolder | None,
     console: Console | None,
     settings: Any,
     clock: Callable[[], datetime],
-) -> tuple[Handler, ...]:
-    found: list[Handler] = []
+) -> tuple[events.Handler, ...]:
+    found: list[events.Handler] = []
     formats = set(config.visualization.output_formats)
     if detail.level != "off" and "console" in formats:
-        found.append(ConsoleHandler(config, detail, console))
+        found.append(handlers.ConsoleHandler(config, detail, console))
     if folder is not None:
         found.append(FileHandler(config, folder, detail.policy, clock))
         if detail.level != "off" and formats - {"console"}:
-            found.append(PictureHandler(config.visualization, detail, folder))
+            found.append(handlers.PictureHandler(config.visualization, detail, folder))
     if config.wandb.enabled:
-        found.append(WandbHandler(config, settings))
+        found.append(handlers.WandbHandler(config, settings))
     return tuple(found)

@@ -11,12 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from jaxarc.config import JaxArcConfig, VisualizationConfig
-from jaxarc.draw.episodes import (
-    EpisodeFrame,
-    draw_episode,
-    draw_step,
-    episode_section,
-)
+from jaxarc.draw import episodes
 from jaxarc.draw.svg import Drawing, save_drawing
 from jaxarc.draw.tasks import draw_task
 from jaxarc.draw.terminal import grid_panel
@@ -59,7 +54,7 @@ class ConsoleHandler(Handler):
         )
         self._console.print(panel)
 
-    def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
+    def episode(self, summary: Log, frames: Sequence[episodes.EpisodeFrame]) -> None:
         """Print the outcome of the episode."""
         rules = self._config
         if rules.logging.log_episode_end and rules.visualization.episode_summaries:
@@ -129,7 +124,7 @@ class PictureHandler(Handler):
         if self._detail.policy == "minimal" or not self._detail.shows_step(log):
             return
         rules = self._rules
-        drawing = draw_step(
+        drawing = episodes.draw_step(
             log["before_grid"],
             log["grid"],
             reward=log["reward"],
@@ -145,7 +140,7 @@ class PictureHandler(Handler):
         )
         self._save(drawing, log, f"step_{log['step_num']:03d}")
 
-    def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
+    def episode(self, summary: Log, frames: Sequence[episodes.EpisodeFrame]) -> None:
         """Draw curves and key moments, or write a page."""
         if not self._rules.episode_summaries or not frames:
             return
@@ -155,12 +150,12 @@ class PictureHandler(Handler):
         }
         title = f"Episode {summary['episode_num']}"
         if self._formats:
-            drawing = draw_episode(frames, title, **options)
+            drawing = episodes.draw_episode(frames, title, **options)
             self._save(drawing, summary, "summary")
         if "html" in self._rules.output_formats:
             result = "solved" if summary["success"] else "not solved"
             report = Report(title, f"{summary['total_steps']} steps, {result}.")
-            report.add(episode_section("Steps", frames, **options))
+            report.add(episodes.episode_section("Steps", frames, **options))
             place = self._folder.episode_pictures(summary["episode_num"])
             report.write(place / "episode.html")
 
@@ -200,7 +195,7 @@ class WandbHandler(Handler):
             config=kept if rules.save_config else None,
         )
 
-    def episode(self, summary: Log, frames: Sequence[EpisodeFrame]) -> None:
+    def episode(self, summary: Log, frames: Sequence[episodes.EpisodeFrame]) -> None:
         """Log the figures of an episode."""
         if summary["episode_num"] % self._frequency == 0:
             self._run.log(_figures(summary, "episode/"))

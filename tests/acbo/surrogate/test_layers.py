@@ -7,15 +7,6 @@ import pytest
 from jax.test_util import check_grads
 
 from acbo.surrogate import layers
-from acbo.surrogate.layers import (
-    EPSILON,
-    Attention,
-    Linear,
-    Norm,
-    Perceptron,
-    drop,
-    scramble,
-)
 from causal_parameters import fill
 
 DIM, HEADS, SIZE, LENGTH = 6, 2, 3, 5
@@ -26,7 +17,7 @@ CALL = jax.jit(lambda layer, *given: layer(*given))
 
 def normed(norm, x):
     centered = x - x.mean(axis=-1, keepdims=True)
-    unit = centered / np.sqrt(x.var(axis=-1, keepdims=True) + EPSILON)
+    unit = centered / np.sqrt(x.var(axis=-1, keepdims=True) + layers.EPSILON)
     return unit * np.asarray(norm.scale) + np.asarray(norm.shift)
 
 
@@ -39,7 +30,7 @@ def rows(*shape):
 
 
 def test_linear_starts_with_the_variance_asked_for():
-    layer = jax.jit(lambda key: Linear(400, 50, key, 2.0))(KEY)
+    layer = jax.jit(lambda key: layers.Linear(400, 50, key, 2.0))(KEY)
     assert float(jnp.std(layer.weight)) == pytest.approx(np.sqrt(2 / 400), rel=0.05)
     assert not layer.bias.any()
 
@@ -47,8 +38,8 @@ def test_linear_starts_with_the_variance_asked_for():
 @pytest.mark.parametrize("shape", [(DIM,), (2, DIM), (2, 3, DIM)])
 def test_linear_and_norm_over_the_last_axis(shape):
     linear, norm = (
-        fill(Linear, DIM, 4, KEY),
-        fill(Norm, DIM, seed=1),
+        fill(layers.Linear, DIM, 4, KEY),
+        fill(layers.Norm, DIM, seed=1),
     )
     x = 3 * rows(*shape) + 1
     np.testing.assert_allclose(CALL(linear, x), dense(linear, x), atol=1e-4)
@@ -56,12 +47,12 @@ def test_linear_and_norm_over_the_last_axis(shape):
 
 
 def test_the_gradient_of_the_norm():
-    norm = fill(Norm, DIM, seed=1)
+    norm = fill(layers.Norm, DIM, seed=1)
     check_grads(CALL, (norm, jnp.asarray(rows(2, 3, DIM))), 1, modes=["rev"])
 
 
 def test_perceptron():
-    layer = fill(Perceptron, DIM, 2, KEY)
+    layer = fill(layers.Perceptron, DIM, 2, KEY)
     x = rows(3, DIM)
     hidden = np.maximum(dense(layer.widen, normed(layer.norm, x)), 0)
     expected = dense(layer.narrow, hidden)
@@ -86,7 +77,7 @@ def naive_attention(layer, x, mask):
 def test_attention_looks_at_the_mask_alone(hidden, axis, monkeypatch):
     # Long sequences are done one after the other: here, where one place is hidden.
     monkeypatch.setattr(layers, "LONG", LENGTH - (hidden == [1]))
-    layer = fill(Attention, DIM, HEADS, SIZE, KEY)
+    layer = fill(layers.Attention, DIM, HEADS, SIZE, KEY)
     lines = rows(2, LENGTH, DIM)
     mask = ~np.isin(np.arange(LENGTH), hidden)
     table = lines if axis == 1 else lines.swapaxes(0, 1)
@@ -101,7 +92,7 @@ def test_attention_looks_at_the_mask_alone(hidden, axis, monkeypatch):
 
 
 def test_layers_keep_the_precision_of_their_input():
-    layer = fill(Attention, DIM, HEADS, SIZE, KEY)
+    layer = fill(layers.Attention, DIM, HEADS, SIZE, KEY)
     x, mask = jnp.asarray(rows(LENGTH, DIM)), jnp.ones(LENGTH, bool)
     run = jax.jit(lambda x: layer(x, (1, LENGTH), mask, 1))
     half = run(x.astype(jnp.bfloat16))
@@ -113,17 +104,17 @@ def test_layers_keep_the_precision_of_their_input():
 
 def test_dropout_keeps_the_mean(key):
     x = jnp.ones(20_000)
-    kept = np.asarray(drop(x, 0.25, key))
+    kept = np.asarray(layers.drop(x, 0.25, key))
     assert set(np.unique(kept).tolist()) == {0.0, np.float32(1 / 0.75)}
     assert kept.mean() == pytest.approx(1, abs=0.02)
-    assert drop(x, 0.25, None) is x
-    assert drop(x, 0.0, key) is x
+    assert layers.drop(x, 0.25, None) is x
+    assert layers.drop(x, 0.0, key) is x
 
 
 def test_scrambled_words_are_as_good_as_random_ones():
     shape = (64, 16, 32)
     keys = jax.random.split(KEY, 4)
-    words = np.asarray(jax.jit(jax.vmap(lambda key: scramble(key, shape)))(keys))
+    words = np.asarray(jax.jit(jax.vmap(lambda key: layers.scramble(key, shape)))(keys))
     assert len(np.unique(words[0])) == words[0].size  # places never share a word
     bits = np.unpackbits(words.view(np.uint8)).reshape(-1, 32)
     kept = (words >= np.uint32(0.1 * 2**32)).reshape(4, -1).astype(float)

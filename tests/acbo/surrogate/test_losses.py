@@ -8,15 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from acbo.surrogate.losses import (
-    array_form,
-    distribution_entropy,
-    expert_vector,
-    kl_divergence_loss,
-    kl_divergence_loss_jax,
-    uncertainty_weighted_loss,
-    uncertainty_weighted_loss_jax,
-)
+from acbo.surrogate import losses
 
 LOGITS = jnp.asarray([1.0, 2.0, 0.5, 0.1])
 PROBS = jnp.asarray([0.1, 0.6, 0.2, 0.1])
@@ -28,14 +20,14 @@ EXPERT = SimpleNamespace(
 
 def test_reference_values():
     close = functools.partial(np.testing.assert_allclose, atol=1e-6)
-    close(kl_divergence_loss(LOGITS, EXPERT, SETS), 0.0553174)
-    close(kl_divergence_loss_jax(LOGITS, PROBS, SETS), 0.0553174)
-    close(kl_divergence_loss_jax(LOGITS, PROBS, SETS, 2.0), 0.1085507)
-    close(kl_divergence_loss(LOGITS, EXPERT, SETS, temperature=2.0), 0.1085507)
-    close(distribution_entropy(PROBS), 1.0889000)
-    close(uncertainty_weighted_loss(LOGITS, EXPERT, SETS), 0.0186191)
-    close(uncertainty_weighted_loss_jax(LOGITS, PROBS, SETS), 0.0186191)
-    gradient = jax.grad(kl_divergence_loss_jax)(LOGITS, PROBS, SETS)
+    close(losses.kl_divergence_loss(LOGITS, EXPERT, SETS), 0.0553174)
+    close(losses.kl_divergence_loss_jax(LOGITS, PROBS, SETS), 0.0553174)
+    close(losses.kl_divergence_loss_jax(LOGITS, PROBS, SETS, 2.0), 0.1085507)
+    close(losses.kl_divergence_loss(LOGITS, EXPERT, SETS, temperature=2.0), 0.1085507)
+    close(losses.distribution_entropy(PROBS), 1.0889000)
+    close(losses.uncertainty_weighted_loss(LOGITS, EXPERT, SETS), 0.0186191)
+    close(losses.uncertainty_weighted_loss_jax(LOGITS, PROBS, SETS), 0.0186191)
+    gradient = jax.grad(losses.kl_divergence_loss_jax)(LOGITS, PROBS, SETS)
     close(gradient, [0.111355, -0.025478, -0.071807, -0.014070])
 
 
@@ -49,7 +41,7 @@ def test_padding_changes_nothing(filler):
     logits = np.append(LOGITS, np.full(2, filler, np.float32))
     probs = np.append(PROBS, np.zeros(2, np.float32))
     mask = np.arange(6) < 4
-    for loss in (kl_divergence_loss_jax, uncertainty_weighted_loss_jax):
+    for loss in (losses.kl_divergence_loss_jax, losses.uncertainty_weighted_loss_jax):
         value, gradient = jax.device_get(graded(loss, logits, probs, mask))
         alone, expected = graded(loss, LOGITS, PROBS)
         np.testing.assert_allclose(value, alone, rtol=1e-6)
@@ -59,27 +51,29 @@ def test_padding_changes_nothing(filler):
 
 def test_extreme_logits_keep_value_and_gradient():
     logits = jnp.asarray([60.0, -60.0, 0.0, 0.0])
-    value, gradient = jax.value_and_grad(kl_divergence_loss_jax)(logits, PROBS)
+    value, gradient = jax.value_and_grad(losses.kl_divergence_loss_jax)(logits, PROBS)
     np.testing.assert_allclose(value, 88.9111, rtol=1e-6)
     np.testing.assert_allclose(gradient, [0.9, -0.6, -0.2, -0.1], rtol=1e-6)
 
 
 def test_half_precision_logits_are_widened():
-    found = kl_divergence_loss_jax(LOGITS.astype(jnp.bfloat16), PROBS)
+    found = losses.kl_divergence_loss_jax(LOGITS.astype(jnp.bfloat16), PROBS)
     assert found.dtype == jnp.float32
     np.testing.assert_allclose(found, 0.0553174, atol=1e-3)
 
 
 def test_experts_are_aligned_and_renormalized():
     half = {frozenset("X"): 0.3, frozenset("XZ"): 0.1, frozenset("W"): 0.6}
-    np.testing.assert_allclose(expert_vector(half, SETS), [0, 0.75, 0, 0.25])
+    np.testing.assert_allclose(losses.expert_vector(half, SETS), [0, 0.75, 0, 0.25])
     with pytest.raises(ValueError, match="none of the 1 candidate sets"):
-        expert_vector(half, [frozenset("Q")])
+        losses.expert_vector(half, [frozenset("Q")])
 
 
 def test_array_forms():
-    assert array_form(kl_divergence_loss) is kl_divergence_loss_jax
+    assert losses.array_form(losses.kl_divergence_loss) is losses.kl_divergence_loss_jax
     own = lambda logits, probs, sets: jnp.zeros(())
-    assert array_form(own) is own
-    warm = array_form(functools.partial(kl_divergence_loss, temperature=2.0))
+    assert losses.array_form(own) is own
+    warm = losses.array_form(
+        functools.partial(losses.kl_divergence_loss, temperature=2.0)
+    )
     np.testing.assert_allclose(warm(LOGITS, PROBS, SETS), 0.1085507, atol=1e-6)

@@ -8,24 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from acbo.surrogate import model
 from acbo.surrogate.layers import Linear
-from acbo.surrogate.model import (
-    LARGEST_SET,
-    SPARSE_PRIOR,
-    PairBlock,
-    Prediction,
-    Round,
-    SurrogateConfig,
-    SurrogateNetwork,
-    TurnBlock,
-    fold,
-    set_logits,
-    stack,
-)
 from causal_parameters import fill
 
 N, D = 6, 4
-CONFIG = SurrogateConfig(
+CONFIG = model.SurrogateConfig(
     dim=8, layers=1, heads=2, key_size=4, widening_factor=2, pair_dim=8, pair_layers=1
 )
 
@@ -33,7 +21,7 @@ CONFIG = SurrogateConfig(
 @pytest.fixture(scope="module")
 def network():
     """Every parameter large enough to matter."""
-    return fill(SurrogateNetwork, CONFIG, jax.random.key(0), scale=0.5)
+    return fill(model.SurrogateNetwork, CONFIG, jax.random.key(0), scale=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -131,24 +119,26 @@ def test_before_anything_is_learned_edges_are_rare(network):
     fresh = eqx.tree_at(lambda n: n.head, network, silent)
     read = jax.jit(lambda pairs: fresh.read(pairs, jnp.ones(D, bool), jnp.asarray(0)))
     found = read(jnp.ones((D, D, CONFIG.pair_dim)))
-    np.testing.assert_array_equal(found.parent_logits[1:], SPARSE_PRIOR)
-    np.testing.assert_array_equal(found.member_logits[1:], SPARSE_PRIOR)
+    np.testing.assert_array_equal(found.parent_logits[1:], model.SPARSE_PRIOR)
+    np.testing.assert_array_equal(found.member_logits[1:], model.SPARSE_PRIOR)
 
 
 def test_sets_by_loops():
     random = np.random.default_rng(3)
-    d = LARGEST_SET + 2
+    d = model.LARGEST_SET + 2
     single = lambda *shape: jnp.asarray(random.normal(size=shape), jnp.float32)
     members = single(d).at[0].set(-jnp.inf)
-    factors, bias = single(d, 3), single(LARGEST_SET + 1)
-    found = Prediction(single(d, d), members, members, factors, bias)
+    factors, bias = single(d, 3), single(model.LARGEST_SET + 1)
+    found = model.Prediction(single(d, d), members, members, factors, bias)
     membership = random.random((6, d)) < np.array([[0, 0.2, 0.5, 0.5, 0.9, 1]]).T
     membership[:, 0] = False  # the target
     mask = np.array([True, True, True, False, True, True])
-    logits = np.asarray(set_logits(found, jnp.asarray(membership), jnp.asarray(mask)))
+    logits = np.asarray(
+        model.set_logits(found, jnp.asarray(membership), jnp.asarray(mask))
+    )
     for k, row in enumerate(membership):
         inside = np.flatnonzero(row)
-        expected = float(bias[min(len(inside), LARGEST_SET)])
+        expected = float(bias[min(len(inside), model.LARGEST_SET)])
         expected += sum(float(members[i]) for i in inside)
         expected += sum(
             float(factors[i] @ factors[j]) for i in inside for j in inside if i < j
@@ -173,7 +163,9 @@ def test_bad_configurations_are_refused(change, message):
 
 
 N_BLOCKS, D_BLOCKS, DIM = 3, 4, 4
-BLOCKS = SurrogateConfig(dim=DIM, heads=2, key_size=2, widening_factor=2, dropout=0.5)
+BLOCKS = model.SurrogateConfig(
+    dim=DIM, heads=2, key_size=2, widening_factor=2, dropout=0.5
+)
 KEY = jax.random.key(0)
 ROW_MASK = np.array([True, False, True])
 VAR_MASK = np.array([True, True, False, True])
@@ -190,8 +182,8 @@ PAIRS = (
 def results():
     """What a round gives, and what its parts give by hand, from one program."""
 
-    def run(block: Round, x, row_mask, var_mask):
-        turn: TurnBlock = block.variables
+    def run(block: model.Round, x, row_mask, var_mask):
+        turn: model.TurnBlock = block.variables
         middle = x + turn.attention(x, TABLE, var_mask, 1)
         across = middle + turn.perceptron(middle)
         along = across + block.rows.attention(across, TABLE, row_mask, 0)
@@ -201,7 +193,7 @@ def results():
             "round": (block(x, row_mask, var_mask, None), along),
         }
 
-    block = fill(Round, BLOCKS, KEY, scale=0.5)
+    block = fill(model.Round, BLOCKS, KEY, scale=0.5)
     return jax.jit(run)(block, CELLS, ROW_MASK, VAR_MASK)
 
 
@@ -212,7 +204,7 @@ def test_blocks_are_their_parts_one_after_the_other(results, name):
 
 
 def test_a_key_drops_and_keys_differ():
-    block = fill(TurnBlock, BLOCKS, KEY, scale=0.5)
+    block = fill(model.TurnBlock, BLOCKS, KEY, scale=0.5)
     run = jax.jit(
         lambda key: block(jnp.asarray(CELLS), TABLE, jnp.asarray(VAR_MASK), 1, key)
     )
@@ -224,7 +216,7 @@ def test_a_key_drops_and_keys_differ():
 
 
 def test_pairs_meet_in_the_third_variable():
-    block = fill(PairBlock, DIM, 2, 2, KEY, scale=0.5)
+    block = fill(model.PairBlock, DIM, 2, 2, KEY, scale=0.5)
     there = VAR_MASK[:, None] & VAR_MASK[None, :]
 
     @jax.jit
@@ -255,7 +247,7 @@ def make_linear(key) -> Linear:
 
 @pytest.fixture(scope="module")
 def stacked() -> Linear:
-    return jax.jit(lambda key: stack(make_linear, key, 3))(KEY)
+    return jax.jit(lambda key: model.stack(make_linear, key, 3))(KEY)
 
 
 def test_blocks_of_a_stack_start_apart(stacked):
@@ -267,7 +259,7 @@ def test_blocks_of_a_stack_start_apart(stacked):
 @pytest.mark.parametrize("remat", [False, True])
 def test_a_folded_stack_is_one_block_after_the_other(stacked, remat):
     apply = lambda block, x, index: block(x) + index.astype(x.dtype)
-    found = jax.jit(lambda x: fold(stacked, x, apply, remat))(CELLS)
+    found = jax.jit(lambda x: model.fold(stacked, x, apply, remat))(CELLS)
     expected = CELLS
     for i in range(3):
         expected = expected @ np.asarray(stacked.weight[i]) + i
@@ -275,6 +267,6 @@ def test_a_folded_stack_is_one_block_after_the_other(stacked, remat):
 
 
 def test_no_blocks_leave_all_as_it_is():
-    assert stack(make_linear, KEY, 0) is None
+    assert model.stack(make_linear, KEY, 0) is None
     x = jnp.asarray(CELLS)
-    assert fold(None, x, lambda block, x, index: x + 1, False) is x
+    assert model.fold(None, x, lambda block, x, index: x + 1, False) is x

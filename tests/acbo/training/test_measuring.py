@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acbo.training import mixed_precision
-from acbo.training.measuring import (
-    benchmark_sustained_performance,
-    measure_compilation_speedup,
-    monitor_memory_usage,
-    prepare_static_args,
-    restore_static_args,
-)
+from acbo.training import measuring, mixed_precision
 
 
 def test_the_first_call_is_compared_with_the_second():
@@ -26,7 +19,7 @@ def test_the_first_call_is_compared_with_the_second():
         sleep(next(seconds))
         return x + 1
 
-    ratio, first, second = measure_compilation_speedup(step, 2)
+    ratio, first, second = measuring.measure_compilation_speedup(step, 2)
     assert (first, second) == (3, 3)
     assert ratio > 1
 
@@ -39,7 +32,7 @@ def test_sustained_calls_are_compared_warm():
         sleep(0.01 if name == "regular" else 0)
 
     steps = partial(counted, "jax"), partial(counted, "regular")
-    assert benchmark_sustained_performance(*steps, (), n_runs=3) > 1
+    assert measuring.benchmark_sustained_performance(*steps, (), n_runs=3) > 1
     assert calls["jax"] == calls["regular"] > 3
 
 
@@ -47,7 +40,7 @@ def test_memory_of_heap_and_device():
     def keep(n):
         return bytearray(n), jnp.zeros(n, jnp.uint8)
 
-    result, increase, peak = found = monitor_memory_usage(keep, 10**6)
+    result, increase, peak = found = measuring.monitor_memory_usage(keep, 10**6)
     assert len(result[0]) == 10**6
     assert 10**6 <= increase <= peak
     assert found.device_increase >= 10**6
@@ -57,7 +50,7 @@ def test_memory_of_heap_and_device():
 def test_tracing_that_runs_already_goes_on():
     tracemalloc.start()
     try:
-        monitor_memory_usage(lambda: None)
+        measuring.monitor_memory_usage(lambda: None)
         assert tracemalloc.is_tracing()
     finally:
         tracemalloc.stop()
@@ -69,13 +62,15 @@ SETS = st.lists(st.lists(st.frozensets(NAMES)))
 
 @given(SETS, st.lists(st.lists(NAMES)), st.lists(NAMES))
 def test_round_trip_is_exact_and_hashable(sets, orders, targets):
-    frozen = prepare_static_args(sets, orders, targets)
+    frozen = measuring.prepare_static_args(sets, orders, targets)
     assert isinstance(hash(frozen), int)
-    assert restore_static_args(frozen) == (sets, orders, targets)
+    assert measuring.restore_static_args(frozen) == (sets, orders, targets)
 
 
 def test_sets_are_sorted_and_lists_keep_their_order():
-    found = prepare_static_args([[frozenset("ZX"), frozenset()]], [["Z", "X"]], ["Y"])
+    found = measuring.prepare_static_args(
+        [[frozenset("ZX"), frozenset()]], [["Z", "X"]], ["Y"]
+    )
     assert found == (((("X", "Z"), ()),), (("Z", "X"),), ("Y",))
 
 

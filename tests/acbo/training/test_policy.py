@@ -13,19 +13,7 @@ from acbo.policy.advisor import load_policy
 from acbo.policy.features import CANDIDATES, FEATURES, PolicyObservation
 from acbo.policy.model import PolicyConfig, place
 from acbo.surrogate.predictor import load_surrogate
-from acbo.training.policy import (
-    CloningRecipe,
-    JointRecipe,
-    as_policy_action,
-    shipped_policy,
-    shipped_surrogate,
-    start_cloning,
-    start_joint,
-    start_policy,
-    update_cloning,
-    update_joint,
-    update_policy,
-)
+from acbo.training import policy
 from causal_learning import EPISODES, POLICY, SURROGATE
 from causal_policies import small_surrogate
 from jaxrig.checkpoint import CheckpointManager
@@ -36,12 +24,12 @@ from jaxrig.testing import assert_trees_close
 @pytest.fixture(scope="module")
 def update():
     surrogate = small_surrogate()
-    return eqx.filter_jit(lambda state: update_policy(state, POLICY, surrogate))
+    return eqx.filter_jit(lambda state: policy.update_policy(state, POLICY, surrogate))
 
 
 @pytest.mark.slow
 def test_an_update_moves_the_policy_and_resumes_exactly(key, update, tmp_path):
-    start = start_policy(key, POLICY, small_surrogate())
+    start = policy.start_policy(key, POLICY, small_surrogate())
     whole, history = train(update, start, 2)
     assert all(np.isfinite(each["total_loss"]) for each in history)
     assert history[0]["mean_reward"] >= 0  # judged by the best so far
@@ -55,12 +43,14 @@ def test_an_update_moves_the_policy_and_resumes_exactly(key, update, tmp_path):
 
 @pytest.mark.slow
 def test_a_trained_network_is_taken_over(key):
-    first = start_policy(key, POLICY, small_surrogate())
-    again = start_policy(key, POLICY, small_surrogate(), first.policy)
+    first = policy.start_policy(key, POLICY, small_surrogate())
+    again = policy.start_policy(key, POLICY, small_surrogate(), first.policy)
     assert_trees_close(again.policy, first.policy, rtol=0, atol=0)
 
 
-RECIPE = CloningRecipe(PolicyConfig(8), EPISODES, batch_size=16, learning_rate=1e-2)
+RECIPE = policy.CloningRecipe(
+    PolicyConfig(8), EPISODES, batch_size=16, learning_rate=1e-2
+)
 
 
 def observation():
@@ -80,7 +70,7 @@ def observation():
 @pytest.mark.parametrize(("variable", "value"), [(0, -1.0), (0, 2.9), (2, 3.3)])
 def test_a_move_gives_the_action_back(variable, value):
     action = Action(jnp.asarray(variable), jnp.asarray(value))
-    move = as_policy_action(action, observation())
+    move = policy.as_policy_action(action, observation())
     assert abs(float(move.offset)) <= 0.5
     again = place(observation(), move.cell, move.offset)
     assert int(again.variable) == variable
@@ -91,9 +81,9 @@ def test_a_move_gives_the_action_back(variable, value):
 def test_the_policy_comes_to_choose_as_the_expert(key):
     surrogate, expert = small_surrogate(), Oracle()
     update = eqx.filter_jit(
-        lambda state: update_cloning(state, RECIPE, surrogate, expert)
+        lambda state: policy.update_cloning(state, RECIPE, surrogate, expert)
     )
-    _, history = train(update, start_cloning(key, RECIPE), 30)
+    _, history = train(update, policy.start_cloning(key, RECIPE), 30)
     losses = [each["loss"] for each in history]
     # The median: a value far from the grid costs much once widths are small.
     assert np.median(losses[-10:]) < np.median(losses[:10]) - 0.3
@@ -102,18 +92,18 @@ def test_the_policy_comes_to_choose_as_the_expert(key):
 
 @pytest.mark.slow
 def test_an_expert_of_pairs_is_refused(key):
-    state = start_cloning(key, RECIPE)
+    state = policy.start_cloning(key, RECIPE)
     with pytest.raises(TypeError, match="RandomPairs sets several"):
-        update_cloning(state, RECIPE, small_surrogate(), RandomPairs())
+        policy.update_cloning(state, RECIPE, small_surrogate(), RandomPairs())
 
 
-RECIPE_JOINT = JointRecipe(SURROGATE, POLICY, policy_updates=2)
+RECIPE_JOINT = policy.JointRecipe(SURROGATE, POLICY, policy_updates=2)
 
 
 @pytest.mark.slow
 def test_both_learners_move_in_every_round(key):
-    update = eqx.filter_jit(lambda state: update_joint(state, RECIPE_JOINT))
-    start = start_joint(key, RECIPE_JOINT)
+    update = eqx.filter_jit(lambda state: policy.update_joint(state, RECIPE_JOINT))
+    start = policy.start_joint(key, RECIPE_JOINT)
     end, history = train(update, start, 2)
     assert all(np.isfinite(each["loss"]) for each in history)
     assert int(end.surrogate.step) == 2 * SURROGATE.steps_per_update
@@ -127,21 +117,21 @@ def test_both_learners_move_in_every_round(key):
 
 def test_empty_batches_and_rounds_are_refused():
     with pytest.raises(ValueError, match="policy_updates=0 must be at least 1"):
-        JointRecipe(policy_updates=0)
+        policy.JointRecipe(policy_updates=0)
     with pytest.raises(ValueError, match="batch_size=0 must be at least 1"):
         dataclasses.replace(RECIPE, batch_size=0)
 
 
 def test_the_shipped_models_are_those_of_the_recipes():
-    recipe = shipped_surrogate()
+    recipe = policy.shipped_surrogate()
     network = load_surrogate().network
     for name in ("dim", "layers", "heads", "key_size", "pair_dim", "pair_layers"):
         assert getattr(network.config, name) == getattr(recipe.model, name)
-    assert load_policy().network.config == shipped_policy().model
+    assert load_policy().network.config == policy.shipped_policy().model
     assert sum(x.size for x in jax.tree.leaves(network)) < 400_000
 
 
 def test_episodes_fit_their_room():
-    episodes = shipped_policy().episodes
+    episodes = policy.shipped_policy().episodes
     assert episodes.capacity == 72
-    assert shipped_policy().learner.horizon == episodes.steps
+    assert policy.shipped_policy().learner.horizon == episodes.steps

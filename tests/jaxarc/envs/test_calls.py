@@ -7,14 +7,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 
-from jaxarc.envs.direct_calls import (
-    ONE_BY_ONE,
-    Quick,
-    knows_one_by_one,
-    put_together,
-    take_apart,
-    with_fields,
-)
+from jaxarc.envs import direct_calls
 
 
 class Pair(eqx.Module):
@@ -38,21 +31,21 @@ def doubled():
             raise ValueError("refused for its own reasons")
         return jax.tree.map(lambda x: 2 * x, parts)
 
-    return Quick(double), traced
+    return direct_calls.Quick(double), traced
 
 
 @pytest.mark.parametrize("module", [PAIR, Pair(PAIR.left, "b", None, 1)])
 def test_a_module_comes_back_as_it_was(module):
-    parts, plan = take_apart(module)
+    parts, plan = direct_calls.take_apart(module)
     assert parts == (module.left, module.right)
-    assert hash(plan) == hash(take_apart(module)[1])
-    again = put_together(parts, plan)
+    assert hash(plan) == hash(direct_calls.take_apart(module)[1])
+    again = direct_calls.put_together(parts, plan)
     assert jax.tree.structure(again) == jax.tree.structure(module)
     assert (again.name, again.size) == (module.name, module.size)
 
 
 def test_changed_fields_leave_the_module_alone():
-    changed = with_fields(PAIR, {"left": jnp.full(2, 7.0)})
+    changed = direct_calls.with_fields(PAIR, {"left": jnp.full(2, 7.0)})
     assert changed.left.tolist() == [7.0, 7.0]
     assert changed.right is PAIR.right
     assert PAIR.left.tolist() == [1.0, 1.0]
@@ -63,7 +56,7 @@ def test_direct_calls_have_a_program_of_their_own(doubled):
     for _ in range(3):
         assert quick(((jnp.ones(2),), (None,)), "x")[0][0].tolist() == [2.0, 2.0]
     assert len(traced) == 1
-    assert quick.direct._cache_size() == int(knows_one_by_one())
+    assert quick.direct._cache_size() == int(direct_calls.knows_one_by_one())
 
 
 def test_inside_other_functions_calls_are_ordinary(doubled):
@@ -86,19 +79,19 @@ def test_errors_of_the_function_are_its_own(doubled):
 
 
 def test_an_option_that_xla_does_not_know_is_not_used(doubled, monkeypatch):
-    monkeypatch.setitem(ONE_BY_ONE, "xla_cpu_no_such_option", "1")
-    knows_one_by_one.cache_clear()
+    monkeypatch.setitem(direct_calls.ONE_BY_ONE, "xla_cpu_no_such_option", "1")
+    direct_calls.knows_one_by_one.cache_clear()
     try:
-        assert not knows_one_by_one()
+        assert not direct_calls.knows_one_by_one()
         assert doubled[0](((jnp.ones(2),),), "x")[0][0][0] == 2.0
     finally:
-        knows_one_by_one.cache_clear()
+        direct_calls.knows_one_by_one.cache_clear()
 
 
 def test_other_devices_are_left_to_xla(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    knows_one_by_one.cache_clear()
+    direct_calls.knows_one_by_one.cache_clear()
     try:
-        assert not knows_one_by_one()
+        assert not direct_calls.knows_one_by_one()
     finally:
-        knows_one_by_one.cache_clear()
+        direct_calls.knows_one_by_one.cache_clear()

@@ -19,19 +19,7 @@ from jaxarc.actions import (
     create_point_action,
 )
 from jaxarc.config import ConfigValidationError, EnvironmentConfig, JaxArcConfig
-from jaxarc.envs.checks import (
-    action_in_range,
-    as_config,
-    as_index,
-    check_choice,
-    checked_action,
-    checked_config,
-    for_each,
-    out_of_range,
-    ranges,
-    tasks_or_demo,
-    validates,
-)
+from jaxarc.envs import checks
 from jaxarc.tasks.samples import stack_task_list
 from jaxrig.checks import CheckError, error_mode
 
@@ -40,20 +28,24 @@ CONFIG = make_config((5, 7))
 
 def test_configurations_and_mappings_are_read():
     settings = {"environment": {"max_episode_steps": 7}}
-    assert as_config(CONFIG) is CONFIG
+    assert checks.as_config(CONFIG) is CONFIG
     wanted = JaxArcConfig.from_hydra(settings)
     assert wanted.environment.max_episode_steps == 7
-    assert as_config(settings) == as_config(OmegaConf.create(settings)) == wanted
+    assert (
+        checks.as_config(settings)
+        == checks.as_config(OmegaConf.create(settings))
+        == wanted
+    )
 
 
 def test_other_configurations_are_refused():
     with pytest.raises(TypeError, match="configuration is a int: pass a JaxArcConfig"):
-        as_config(3)
+        checks.as_config(3)
 
 
 def test_without_a_task_there_is_one_and_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
-        task = tasks_or_demo(None, CONFIG)
+        task = checks.tasks_or_demo(None, CONFIG)
     assert task.get_grid_shape() == (5, 7)
     assert (int(task.num_train_pairs), int(task.num_test_pairs)) == (1, 1)
     assert "no task given" in caplog.text
@@ -63,17 +55,17 @@ def test_without_a_task_there_is_one_and_a_warning(caplog):
     assert set(np.unique(given)) == {0, 1}
     np.testing.assert_array_equal(wanted, 2 * given)
     with pytest.raises(TypeError, match="task_data is a dict: pass a JaxArcTask"):
-        tasks_or_demo({}, CONFIG)
+        checks.tasks_or_demo({}, CONFIG)
 
 
 def test_an_index_for_each_row():
-    assert as_index(None) is None
-    assert as_index(3).dtype == jnp.int32
-    assert for_each(None, 4, "rows") is None
-    assert for_each(2, 4, "rows").tolist() == [2, 2, 2, 2]
-    assert for_each([3, 1], 2, "rows").tolist() == [3, 1]
+    assert checks.as_index(None) is None
+    assert checks.as_index(3).dtype == jnp.int32
+    assert checks.for_each(None, 4, "rows") is None
+    assert checks.for_each(2, 4, "rows").tolist() == [2, 2, 2, 2]
+    assert checks.for_each([3, 1], 2, "rows").tolist() == [3, 1]
     with pytest.raises(ValueError, match=r"rows has shape \(3,\).*each of the 2 keys"):
-        for_each([1, 2, 3], 2, "rows")
+        checks.for_each([1, 2, 3], 2, "rows")
 
 
 @pytest.fixture(scope="module")
@@ -99,18 +91,18 @@ def stack():
 )
 def test_choices_that_do_not_exist_are_refused(stack, mode, pair, row, message):
     with pytest.raises(ValueError, match=message):
-        check_choice(stack, mode, pair, row)
+        checks.check_choice(stack, mode, pair, row)
 
 
 def test_choices_that_exist_pass(stack):
-    check_choice(stack, 0, None, None)
-    check_choice(stack, 0, 0, None)
-    check_choice(stack, 0, [3, 0], [1, 0])
-    check_choice(stack, 1, 2, 0)
+    checks.check_choice(stack, 0, None, None)
+    checks.check_choice(stack, 0, 0, None)
+    checks.check_choice(stack, 0, [3, 0], [1, 0])
+    checks.check_choice(stack, 1, 2, 0)
 
 
 def test_traced_choices_pass(stack):
-    jax.jit(lambda i: check_choice(stack, 0, i, i) or i)(jnp.int32(99))
+    jax.jit(lambda i: checks.check_choice(stack, 0, i, i) or i)(jnp.int32(99))
 
 
 @pytest.mark.parametrize(
@@ -123,13 +115,13 @@ def test_traced_choices_pass(stack):
 )
 def test_when_actions_are_checked(settings, wanted):
     config = make_config((5, 7), action=settings)
-    assert validates(config) == wanted
+    assert checks.validates(config) == wanted
     wrong = create_point_action(77, 0, 0)
     if wanted:
         with pytest.raises(CheckError, match=r"action\.operation is 77"):
-            checked_action(wrong, config)
+            checks.checked_action(wrong, config)
     else:
-        _, left = checked_action(wrong, config)
+        _, left = checks.checked_action(wrong, config)
         assert not left
 
 
@@ -138,7 +130,7 @@ def test_when_actions_are_checked(settings, wanted):
 )
 def test_other_error_modes_leave_the_check_to_the_step(mode, left):
     with error_mode(mode):
-        assert checked_action(create_point_action(77, 0, 0), CONFIG)[1] == left
+        assert checks.checked_action(create_point_action(77, 0, 0), CONFIG)[1] == left
 
 
 def test_a_traced_action_is_checked_in_the_step():
@@ -146,7 +138,7 @@ def test_a_traced_action_is_checked_in_the_step():
 
     def call(operation):
         action = PointAction(operation, operation, operation)
-        seen.append(checked_action(action, CONFIG)[1])
+        seen.append(checks.checked_action(action, CONFIG)[1])
         return operation
 
     jax.jit(call)(jnp.int32(1))
@@ -156,12 +148,12 @@ def test_a_traced_action_is_checked_in_the_step():
 def test_broken_rules_are_refused_or_logged(caplog):
     wrong = EnvironmentConfig(max_episode_steps=0)
     with pytest.raises(ConfigValidationError, match="max_episode_steps is 0"):
-        checked_config(JaxArcConfig(environment=wrong))
+        checks.checked_config(JaxArcConfig(environment=wrong))
     lax = {"environment": {"max_episode_steps": 0, "strict_validation": False}}
     with caplog.at_level(logging.WARNING):
-        assert checked_config(lax) == JaxArcConfig.from_hydra(lax)
+        assert checks.checked_config(lax) == JaxArcConfig.from_hydra(lax)
     assert "not valid: environment.max_episode_steps is 0" in caplog.text
-    assert checked_config(CONFIG) is CONFIG
+    assert checks.checked_config(CONFIG) is CONFIG
 
 
 @pytest.mark.parametrize(
@@ -177,15 +169,15 @@ def test_broken_rules_are_refused_or_logged(caplog):
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_rule(action, problem):
-    told = out_of_range(ranges(action, CONFIG))
+    told = checks.out_of_range(checks.ranges(action, CONFIG))
     assert told is not None
     assert told.startswith(problem)
     assert "validate_actions=False" in told
-    assert not action_in_range(action, CONFIG)
+    assert not checks.action_in_range(action, CONFIG)
 
 
 def test_many_bad_rows_are_counted():
     bad = jnp.full(20, 50, jnp.int32)
-    told = out_of_range([("operation", bad, 42)])
+    told = checks.out_of_range([("operation", bad, 42)])
     assert told is not None
     assert "in rows 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in told

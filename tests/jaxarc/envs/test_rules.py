@@ -16,15 +16,7 @@ import pytest
 from arc_episode_reference import SWITCHES, nearest_allowed
 from arc_play import make_config
 from arc_states import small_state, small_task
-from jaxarc.envs.rules import (
-    NO_OPERATION,
-    Outcome,
-    Place,
-    allowed_words,
-    filter_operation,
-    next_pair,
-    reward_of,
-)
+from jaxarc.envs import rules
 from jaxarc.episode import pack_flags, unpack_flags
 
 OPERATIONS = range(42)
@@ -46,7 +38,7 @@ def masks():
 def test_filtering_equals_a_search(policy):
     every = jnp.arange(42, dtype=jnp.int32)
     step = jax.jit(
-        jax.vmap(lambda o, words: filter_operation(o, words, policy), (0, None))
+        jax.vmap(lambda o, words: rules.filter_operation(o, words, policy), (0, None))
     )
     for mask in masks():
         allowed = set(np.nonzero(mask)[0].tolist())
@@ -54,7 +46,7 @@ def test_filtering_equals_a_search(policy):
         for operation in OPERATIONS:
             fine = operation in allowed or policy == "passthrough"
             other = (
-                NO_OPERATION
+                rules.NO_OPERATION
                 if policy == "reject"
                 else nearest_allowed(operation, allowed)
             )
@@ -68,7 +60,7 @@ def allowed_at(config, mode=0, steps=1, demos=2, tests=2, permitted=None):
     state = small_state(mode, task=task).replace(
         step_count=steps, allowed_operations_mask=permitted
     )
-    words = allowed_words(task, state.episode, config)
+    words = rules.allowed_words(task, state.episode, config)
     return set(np.nonzero(unpack_flags(words, 42))[0].tolist())
 
 
@@ -141,7 +133,9 @@ def test_every_place_and_operation(demos, tests):
         values.astype(np.int32)
         for values in (operation, mode, pair, count, mode * DEMO_SLOTS)
     ]
-    step = lambda flags, o, *place: next_pair(o, Place(*place), flags, config)
+    step = lambda flags, o, *place: rules.next_pair(
+        o, rules.Place(*place), flags, config
+    )
     got = np.asarray(jax.jit(jax.vmap(step))(completed, *numbers))
     for (mode, operation, count, pair, flags), after in zip(found, got, strict=True):
         solved = np.nonzero(flags[mode * DEMO_SLOTS :])[0]
@@ -150,8 +144,8 @@ def test_every_place_and_operation(demos, tests):
 
 
 def test_a_mode_without_pairs_stays_where_it_is():
-    place = Place(*map(jnp.int32, (0, 0, 0, 0)))
-    after = next_pair(jnp.int32(35), place, jnp.zeros(4, bool), make_config())
+    place = rules.Place(*map(jnp.int32, (0, 0, 0, 0)))
+    after = rules.next_pair(jnp.int32(35), place, jnp.zeros(4, bool), make_config())
     assert after == 0
 
 
@@ -180,7 +174,7 @@ def outcome(**changes):
         "step_count": jnp.int32(7),
         "replaced": False,
     } | changes
-    return Outcome(**{name: jnp.asarray(value) for name, value in facts.items()})
+    return rules.Outcome(**{name: jnp.asarray(value) for name, value in facts.items()})
 
 
 def paid(terms, frequency: Any = "step", policy: Any = "clip", **facts):
@@ -189,7 +183,7 @@ def paid(terms, frequency: Any = "step", policy: Any = "clip", **facts):
         episode={"training_reward_frequency": frequency},
         action={"invalid_operation_policy": policy},
     )
-    reward = reward_of(outcome(**facts), config)
+    reward = rules.reward_of(outcome(**facts), config)
     assert reward.dtype == jnp.float32
     return float(reward)
 

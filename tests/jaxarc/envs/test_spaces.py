@@ -5,21 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.spaces import (
-    Bounded,
-    Discrete,
-    MultiBinary,
-    action_space,
-    grid_space,
-)
+from jaxarc.envs import spaces
 
 SPACES = {
-    "discrete": Discrete(7),
-    "grid": grid_space(4, 6),
-    "selection": MultiBinary((4, 6)),
-    "action": action_space(42, 4, 6),
-    "unit": Bounded((3,), 0.0, 1.0, jnp.float32),
-    "line": Bounded((3,), float("-inf"), float("inf"), jnp.float32),
+    "discrete": spaces.Discrete(7),
+    "grid": spaces.grid_space(4, 6),
+    "selection": spaces.MultiBinary((4, 6)),
+    "action": spaces.action_space(42, 4, 6),
+    "unit": spaces.Bounded((3,), 0.0, 1.0, jnp.float32),
+    "line": spaces.Bounded((3,), float("-inf"), float("inf"), jnp.float32),
 }
 
 
@@ -47,33 +41,33 @@ def test_spaces_can_be_static_arguments(name):
 
 
 def test_every_member_is_drawn():
-    drawn = np.asarray(Discrete(5).sample(jax.random.key(0), (500,)))
+    drawn = np.asarray(spaces.Discrete(5).sample(jax.random.key(0), (500,)))
     assert set(drawn.tolist()) == set(range(5))
-    cells = np.asarray(grid_space(3, 3).sample(jax.random.key(0), (200,)))
+    cells = np.asarray(spaces.grid_space(3, 3).sample(jax.random.key(0), (200,)))
     assert set(cells.ravel().tolist()) == set(range(-1, 10))
-    truths = np.asarray(MultiBinary((3, 3)).sample(jax.random.key(0), (400,)))
+    truths = np.asarray(spaces.MultiBinary((3, 3)).sample(jax.random.key(0), (400,)))
     assert 0.4 < truths.mean() < 0.6
 
 
 def test_what_is_no_member():
-    assert not Discrete(3).contains(3)
-    assert not Discrete(3).contains(-1)
-    assert not Discrete(3).contains(1.0)
-    assert not Discrete(3).contains(np.zeros(1, np.int32))
+    assert not spaces.Discrete(3).contains(3)
+    assert not spaces.Discrete(3).contains(-1)
+    assert not spaces.Discrete(3).contains(1.0)
+    assert not spaces.Discrete(3).contains(np.zeros(1, np.int32))
     grid = np.zeros((4, 6), np.int32)
-    assert grid_space(4, 6).contains(grid)
-    assert grid_space(4, 6).contains(grid - 1)
-    assert not grid_space(4, 6).contains(grid - 2)
-    assert not grid_space(4, 6).contains(grid + 10)
-    assert not grid_space(4, 6).contains(grid.astype(np.float32))
-    assert not grid_space(4, 6).contains(grid[:3])
-    assert MultiBinary((4, 6)).contains(grid)
-    assert not MultiBinary((4, 6)).contains(grid + 2)
-    assert not MultiBinary((4, 6)).contains(grid[:3])
+    assert spaces.grid_space(4, 6).contains(grid)
+    assert spaces.grid_space(4, 6).contains(grid - 1)
+    assert not spaces.grid_space(4, 6).contains(grid - 2)
+    assert not spaces.grid_space(4, 6).contains(grid + 10)
+    assert not spaces.grid_space(4, 6).contains(grid.astype(np.float32))
+    assert not spaces.grid_space(4, 6).contains(grid[:3])
+    assert spaces.MultiBinary((4, 6)).contains(grid)
+    assert not spaces.MultiBinary((4, 6)).contains(grid + 2)
+    assert not spaces.MultiBinary((4, 6)).contains(grid[:3])
 
 
 def test_dictionaries_need_exactly_their_names():
-    space = action_space(42, 2, 2)
+    space = spaces.action_space(42, 2, 2)
     fine = {"operation": 3, "selection": np.ones((2, 2), bool)}
     assert space.contains(fine)
     assert not space.contains({"operation": 3})

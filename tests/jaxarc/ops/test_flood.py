@@ -12,12 +12,8 @@ import pytest
 
 import arc_reference as reference
 from jaxarc import bits
+from jaxarc.ops import gpu_kernels
 from jaxarc.ops.flood import component, reachable, reachable_by_rounds
-from jaxarc.ops.gpu_kernels import (
-    GRIDS_PER_BLOCK,
-    reachable_by_kernel,
-    transpose_by_kernel,
-)
 
 
 def snake(side):
@@ -95,10 +91,10 @@ def test_a_component_has_one_color_and_stays_in_the_active_area():
 
 
 @pytest.mark.parametrize("side", [5, 13, 18])
-@pytest.mark.parametrize("batch", [3, GRIDS_PER_BLOCK + 1])
+@pytest.mark.parametrize("batch", [3, gpu_kernels.GRIDS_PER_BLOCK + 1])
 def test_the_kernel_equals_the_rounds(side, batch):
     args = packed(*random_batch(side, batch))
-    by_kernel = functools.partial(reachable_by_kernel, interpret=True)
+    by_kernel = functools.partial(gpu_kernels.reachable_by_kernel, interpret=True)
     found = jax.jit(by_kernel)(*args)
     assert found.dtype == args[0].dtype
     np.testing.assert_array_equal(found, jax.jit(reachable_by_rounds)(*args))
@@ -107,9 +103,9 @@ def test_the_kernel_equals_the_rounds(side, batch):
 @pytest.mark.parametrize("height", [5, 13, 30])
 def test_the_kernel_turns_the_grids_that_it_is_asked_for(height):
     rng = np.random.default_rng(height)
-    cells = rng.random((GRIDS_PER_BLOCK + 1, 4, height, height)) < 0.5
+    cells = rng.random((gpu_kernels.GRIDS_PER_BLOCK + 1, 4, height, height)) < 0.5
     wanted = rng.random(len(cells)) < 0.5
-    by_kernel = functools.partial(transpose_by_kernel, interpret=True)
+    by_kernel = functools.partial(gpu_kernels.transpose_by_kernel, interpret=True)
     turned = jax.jit(by_kernel)(*packed(cells, wanted))
     expected = bits.pack_rows(np.swapaxes(cells, -1, -2))
     np.testing.assert_array_equal(turned[wanted], expected[wanted])

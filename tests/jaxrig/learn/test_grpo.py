@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
+from jaxrig.learn import tabular
 from jaxrig.learn.grpo import (
     GRPOConfig,
     grpo_advantages,
@@ -22,13 +23,6 @@ from jaxrig.learn.grpo import (
     sample_group,
 )
 from jaxrig.learn.rollout import Choice, Evaluation, Step
-from jaxrig.learn.tabular import (
-    TabularProblem,
-    corridor,
-    optimal_values,
-    policy_values,
-    uniform_policy,
-)
 
 single_update = eqx.filter_jit(grpo_update)
 
@@ -117,7 +111,7 @@ def bandit(states=4, arms=5, seed=0):
     reward = np.concatenate([reward, np.zeros((1, arms), np.float32)])
     transition = np.zeros((states + 1, arms, states + 1), np.float32)
     transition[..., states] = 1.0
-    return TabularProblem(
+    return tabular.TabularProblem(
         jnp.asarray(transition),
         jnp.asarray(reward),
         jnp.arange(states + 1) == states,
@@ -134,7 +128,9 @@ def updates_of(config):
 
 def learn(problem, config, seed, updates):
     update = updates_of(config)
-    state = grpo_init(jax.random.key(seed), problem, uniform_policy(problem), config)
+    state = grpo_init(
+        jax.random.key(seed), problem, tabular.uniform_policy(problem), config
+    )
     state, metrics = update(state, problem, config)
     for _ in range(updates - 1):
         state, metrics = update(state, problem, config)
@@ -154,14 +150,14 @@ def test_finds_the_best_arm_of_every_state(seed):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_reaches_the_optimum_of_the_corridor_by_whole_episodes(seed):
-    problem = corridor(5, lure=0.3, slip=0.05)
+    problem = tabular.corridor(5, lure=0.3, slip=0.05)
     config = GRPOConfig(
         states=16, group_size=16, horizon=20, learning_rate=0.05, discount=0.95
     )
     state, metrics = learn(problem, config, seed, 60)
     start = np.asarray(problem.start, np.float64)
-    best = start @ optimal_values(problem, 0.95)
-    found = start @ policy_values(problem, state.policy.probabilities(), 0.95)
+    best = start @ tabular.optimal_values(problem, 0.95)
+    found = start @ tabular.policy_values(problem, state.policy.probabilities(), 0.95)
     assert found >= 0.97 * best
     np.testing.assert_allclose(metrics.mean_advantage, 0.0, atol=1e-5)
 
@@ -170,7 +166,7 @@ def test_first_gradient_is_the_policy_gradient(key):
     """At ratio 1 the loss falls along mean(A (onehot(action) - p)): NumPy, float64."""
     problem = bandit()
     config = GRPOConfig(states=8, group_size=8, num_iterations=1, entropy_coeff=0.0)
-    policy = uniform_policy(problem)
+    policy = tabular.uniform_policy(problem)
     state = grpo_init(key, problem, policy, config)
     _, metrics = single_update(state, problem, config)
     keys = batch_keys(named_key(jax.random.fold_in(state.key, 0), "group"), 8)
@@ -192,9 +188,9 @@ def test_first_gradient_is_the_policy_gradient(key):
 
 def test_best_member_is_where_the_next_update_starts(key):
     """In a corridor without ends in reach, 'best' walks on and 'reset' does not."""
-    problem = corridor(30, lure=0.0)
+    problem = tabular.corridor(30, lure=0.0)
     problem_reward = jnp.asarray(np.tile([0.0, 1.0], (32, 1)), jnp.float32)
-    problem = TabularProblem(
+    problem = tabular.TabularProblem(
         problem.transition,
         problem_reward,
         problem.terminal,
@@ -202,7 +198,7 @@ def test_best_member_is_where_the_next_update_starts(key):
         max_steps=1000,
     )
     config = GRPOConfig(states=4, group_size=32, horizon=3, advance="best")
-    state = grpo_init(key, problem, uniform_policy(problem), config)
+    state = grpo_init(key, problem, tabular.uniform_policy(problem), config)
     state, _ = single_update(state, problem, config)
     np.testing.assert_array_equal(state.observation, 8)  # three rewarded steps right
     state, _ = single_update(state, problem, config)
@@ -214,14 +210,14 @@ def test_the_best_member_is_best_before_scaling(key):
     reward = jnp.asarray([[20.0, 30.0, 25.0], [0.0, 0.0, 0.0]])
     stay = jnp.zeros((2, 3, 2)).at[:, :, 0].set(1.0)
     problem = Remember(
-        TabularProblem(
+        tabular.TabularProblem(
             stay, reward, jnp.zeros(2, bool), jnp.asarray([1.0, 0.0]), max_steps=99
         )
     )
     config = GRPOConfig(
         states=3, group_size=64, reward_scaling="clip", advance="best", horizon=1
     )
-    policy = uniform_policy(problem.problem)
+    policy = tabular.uniform_policy(problem.problem)
     state = grpo_init(key, problem, policy, config)
     state, _ = single_update(state, problem, config)
     np.testing.assert_array_equal(state.state[1], 1)  # the last action taken
@@ -230,7 +226,7 @@ def test_the_best_member_is_best_before_scaling(key):
 class Remember(eqx.Module):
     """A tabular problem whose state remembers the last action."""
 
-    problem: TabularProblem
+    problem: tabular.TabularProblem
 
     def reset(self, key):
         state, observation = self.problem.reset(key)
@@ -291,11 +287,11 @@ def test_steps_after_the_end_leave_no_trace(horizon, key):
 def test_reward_scaling(scaling, expected, key):
     problem = bandit()
     flat = jnp.full_like(problem.reward, 50.0)
-    problem = TabularProblem(
+    problem = tabular.TabularProblem(
         problem.transition, flat, problem.terminal, problem.start, max_steps=1
     )
     config = GRPOConfig(states=2, group_size=2, reward_scaling=scaling)
-    state = grpo_init(key, problem, uniform_policy(problem), config)
+    state = grpo_init(key, problem, tabular.uniform_policy(problem), config)
     _, metrics = single_update(state, problem, config)
     assert float(metrics.group_baseline) == pytest.approx(expected, rel=1e-5)
     assert float(metrics.mean_reward) == 50.0

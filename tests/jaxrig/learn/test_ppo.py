@@ -6,35 +6,22 @@ import numpy as np
 import pytest
 
 from jaxrig.compile_guard import compile_once
-from jaxrig.learn.ppo import (
-    PPOConfig,
-    _Batch,
-    ppo_init,
-    ppo_loss,
-    ppo_update,
-)
-from jaxrig.learn.tabular import (
-    TabularPolicy,
-    corridor,
-    optimal_values,
-    policy_values,
-    uniform_policy,
-)
+from jaxrig.learn import ppo, tabular
 from jaxrig.testing import assert_trees_close
 
 
 def test_loss_equals_hand_computed_values():
-    policy = TabularPolicy(
+    policy = tabular.TabularPolicy(
         jnp.log(jnp.asarray([[0.2, 0.8], [0.5, 0.5]])), jnp.asarray([1.0, -1.0])
     )
-    batch = _Batch(
+    batch = ppo._Batch(
         observation=jnp.asarray([0, 1, 0]),
         action=jnp.asarray([1, 0, 0]),
         log_prob=jnp.log(jnp.asarray([0.5, 0.5, 0.2 / 0.9])),
         advantage=jnp.asarray([1.0, 2.0, 3.0]),
         target=jnp.asarray([0.5, -1.0, 2.0]),
     )
-    loss, parts = ppo_loss(policy, batch, PPOConfig(clip_ratio=0.2))
+    loss, parts = ppo.ppo_loss(policy, batch, ppo.PPOConfig(clip_ratio=0.2))
     scaled = np.asarray([-1, 0, 1]) / np.sqrt(2 / 3)  # of advantages 1, 2, 3
     ratio = np.asarray([1.6, 1.0, 0.9])
     clipped = np.asarray([1.2, 1.0, 0.9])
@@ -51,7 +38,7 @@ def test_loss_equals_hand_computed_values():
     np.testing.assert_allclose(parts["clip_fraction"], 1 / 3, rtol=1e-6)
 
 
-CONFIG = PPOConfig(
+CONFIG = ppo.PPOConfig(
     environments=32,
     steps=32,
     learning_rate=0.03,
@@ -63,26 +50,28 @@ CONFIG = PPOConfig(
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_reaches_the_optimum_of_a_corridor_with_a_lure(seed):
-    problem = corridor(6, lure=0.3, slip=0.1)
-    update = compile_once(ppo_update, donate=["state"])
-    state = ppo_init(jax.random.key(seed), problem, uniform_policy(problem), CONFIG)
+    problem = tabular.corridor(6, lure=0.3, slip=0.1)
+    update = compile_once(ppo.ppo_update, donate=["state"])
+    state = ppo.ppo_init(
+        jax.random.key(seed), problem, tabular.uniform_policy(problem), CONFIG
+    )
     state, metrics = update(state, problem, CONFIG)
     for _ in range(59):
         state, metrics = update(state, problem, CONFIG)
     assert update.trace_count == 1
     start = np.asarray(problem.start, np.float64)
-    best = start @ optimal_values(problem, 0.95)
-    found = start @ policy_values(problem, state.policy.probabilities(), 0.95)
-    uniform = start @ policy_values(problem, np.full((8, 2), 0.5), 0.95)
+    best = start @ tabular.optimal_values(problem, 0.95)
+    found = start @ tabular.policy_values(problem, state.policy.probabilities(), 0.95)
+    uniform = start @ tabular.policy_values(problem, np.full((8, 2), 0.5), 0.95)
     assert uniform < 0.7 * best
     assert found >= 0.98 * best
     assert np.isfinite(metrics.loss)
 
 
 def test_same_state_same_update(key):
-    problem = corridor(3)
-    state = ppo_init(key, problem, uniform_policy(problem), CONFIG)
-    update = compile_once(ppo_update)
+    problem = tabular.corridor(3)
+    state = ppo.ppo_init(key, problem, tabular.uniform_policy(problem), CONFIG)
+    update = compile_once(ppo.ppo_update)
     assert_trees_close(update(state, problem, CONFIG), update(state, problem, CONFIG))
 
 
@@ -99,4 +88,4 @@ def test_same_state_same_update(key):
 )
 def test_bad_configurations_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
-        PPOConfig(**values)
+        ppo.PPOConfig(**values)
