@@ -52,8 +52,13 @@ def make(
     *,
     dataset_path: str = "",
     augment: bool = False,
+    **settings: Any,
 ) -> tuple[Any, EnvParams]:
     """Return an environment and its parameters, by name: `make("AGI1-train")`.
+
+    `settings` are single settings of the configuration by their names, such as
+    `max_episode_steps=50`. Grids and pairs are padded to the sizes of the data set
+    unless the configuration has other sizes than its defaults.
 
     `params` made earlier save reading the data again; a limit of steps that was
     registered with the name holds for them too.
@@ -70,15 +75,18 @@ def make(
     entry = env_entry or entry or (lambda p: Environment(params=p))
     kind, name, selector = _parted(source)
     if params is not None:
-        if any((config is not None, episode_mode is not None, dataset_path, augment)):
+        held = config is not None, episode_mode is not None, dataset_path, augment
+        if any((*held, settings)):
             raise ValueError(
                 "params hold the configuration, the mode and the tasks already: give "
-                "either params, or config, episode_mode, dataset_path and augment"
+                "either params, or config, episode_mode, dataset_path, augment and "
+                "settings"
             )
         limited = _limited(params.config, limit)
         params = dataclasses.replace(params, config=limited)
         return entry(params), params
     config = _configured(kind, config, dataset_path, limit)
+    config = config.with_settings(**settings) if settings else config
     if auto_download:
         config = _fetched(kind, config)
     chosen = resolve_selector(name, selector or "all", config.dataset)
@@ -125,15 +133,22 @@ def _configured(
 ) -> JaxArcConfig:
     if config is None:
         config = JaxArcConfig(
-            dataset=DatasetConfig(dataset_name=kind, **DATASETS[kind].sizes),
             action=ActionConfig(validate_actions=False),
             history=HistoryConfig(enabled=False),
         )
     config = as_config(config)
+    general = DatasetConfig()
+    # A size that is the general default was most likely not chosen: MiniARC would be
+    # padded from 5x5 to 30x30, and tasks of ARC-AGI-2 have more test pairs than it.
+    changes = {
+        name: size
+        for name, size in DATASETS[kind].sizes.items()
+        if getattr(config.dataset, name) == getattr(general, name)
+    }
     if dataset_path:
-        dataset = dataclasses.replace(config.dataset, dataset_path=dataset_path)
-        config = dataclasses.replace(config, dataset=dataset)
-    return _limited(config, limit)
+        changes["dataset_path"] = dataset_path
+    dataset = dataclasses.replace(config.dataset, **changes)
+    return _limited(dataclasses.replace(config, dataset=dataset), limit)
 
 
 def _limited(config: JaxArcConfig, limit: int | None) -> JaxArcConfig:

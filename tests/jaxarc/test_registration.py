@@ -65,7 +65,25 @@ def test_a_configuration_is_taken(mini):
     assert params.buffer.get_grid_shape() == (6, 7)
     assert params.config.dataset.dataset_name == "Mini"
     mapping = {"dataset": {"dataset_path": mini}}
-    assert make("Mini", mapping)[1].buffer.get_grid_shape() == (30, 30)
+    assert make("Mini", mapping)[1].buffer.get_grid_shape() == (5, 5)
+
+
+def test_single_settings_go_to_their_groups(mini):
+    config = JaxArcConfig(environment=EnvironmentConfig(max_episode_steps=17))
+    _, params = make("Mini", config, dataset_path=mini, selection_format="point")
+    assert params.config.action.selection_format == "point"
+    assert params.config.environment.max_episode_steps == 17
+    _, params = make("Mini", dataset_path=mini, max_episode_steps=9)
+    assert params.config.environment.max_episode_steps == 9
+    with pytest.raises(ValueError, match="did you mean 'max_episode_steps'"):
+        make("Mini", dataset_path=mini, max_episode_step=9)
+    with pytest.raises(ValueError, match="max_episode_steps"):
+        make("Mini", dataset_path=mini, max_episode_steps=-1)
+
+
+def test_a_configuration_fits_a_data_set_with_more_pairs_than_the_default():
+    _, params = make("AGI2-train", JaxArcConfig())
+    assert params.config.dataset.max_test_pairs == 4
 
 
 @pytest.mark.parametrize(

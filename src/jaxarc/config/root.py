@@ -34,6 +34,7 @@ from jaxarc.config.outputs import (
 )
 from jaxrig.atomic import write_file
 from jaxrig.machine import missing_extra
+from jaxrig.settings import nearest
 
 logger = log.getLogger(__name__)
 
@@ -97,6 +98,23 @@ class JaxArcConfig(Config):
         call `validate` on the result.
         """
         return super().from_hydra(_grouped(as_mapping(mapping, cls.section)))
+
+    def with_settings(self, **settings: Any) -> "JaxArcConfig":
+        """Return a copy with settings by their names, each in the group that has it.
+
+        >>> short = JaxArcConfig().with_settings(max_episode_steps=50)
+        >>> short.environment.max_episode_steps
+        50
+        """
+        merged = dataclasses.asdict(self)
+        for name, group in _grouped(settings).items():
+            if name not in _PARTS:
+                known = [each for part in _PARTS.values() for each in readers_of(part)]
+                raise ConfigValidationError(
+                    f"setting {name!r} is not known: {nearest(name, known)}"
+                )
+            merged[name] = (merged[name] or {}) | as_mapping(group, name)
+        return type(self).from_hydra(merged).checked()
 
     @classmethod
     def from_yaml_string(cls, text: str) -> "JaxArcConfig":

@@ -90,6 +90,11 @@ class State(eqx.Module):
     episode: Episode
     seed: UInt[Array, "*batch"]
 
+    @property
+    def working_grid(self) -> Int[Array, "*batch h w"]:
+        """The grid being edited; -1 outside of it."""
+        return observe(self.episode)
+
 
 class Identified(eqx.Module):
     """A module that equals nothing but itself.
@@ -292,7 +297,13 @@ def as_action(action: Any, threshold: float = 0.5) -> Any:
 
     Of a selection of fractions the cells at the threshold and above are selected.
     """
-    if isinstance(action, Mapping) and set(action) == {"operation", "selection"}:
+    if isinstance(action, Mapping):
+        wrong = set(action) ^ {"operation", "selection"}
+        if wrong:
+            raise TypeError(
+                "a dictionary action has the keys 'operation' and 'selection'; missing "
+                f"or not known: {', '.join(sorted(map(repr, wrong)))}"
+            )
         selection = jnp.asarray(action["selection"])
         if jnp.issubdtype(selection.dtype, jnp.floating):
             selection = selection >= threshold
