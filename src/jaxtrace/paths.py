@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from jaxtrace.sphere import EARTH_RADIUS, SPHERICAL, course
 from jaxtrace.types import ExitRecord, PathRecord
 
 # Positions per block: a block's temporaries stay near the size of a CPU cache.
@@ -190,6 +191,28 @@ def life_times(
     return times[lives.first], np.where(ended, left, np.nan)
 
 
+def read_radius(metadata: dict[str, Any]) -> float | None:
+    """Return the radius of the sphere that paths lie on; None in flat space."""
+    if metadata.get("coordinate_system") != SPHERICAL:
+        return None
+    return float(metadata.get("radius", EARTH_RADIUS))
+
+
+def ways(
+    start: Float[np.ndarray, "*batch 3"],
+    end: Float[np.ndarray, "*batch 3"],
+    radius: float | None,
+) -> Float[np.ndarray, "*batch 3"]:
+    """Return vectors from start to end: on a sphere, meters east, north and up.
+
+    Their length is that of the great circle, their direction that of setting out.
+    """
+    if radius is None:
+        return end - start
+    along = course(start, end, radius).astype(start.dtype)
+    return np.concatenate([along, end[..., 2:] - start[..., 2:]], -1)
+
+
 def _whole_periods(
     vectors: Float[np.ndarray, "*batch 3"], period: Float[np.ndarray, "3"]
 ) -> Float[np.ndarray, "*batch 3"]:
@@ -205,7 +228,8 @@ def displacements(record: PathRecord) -> Float[np.ndarray, " particles"]:
     start = record.positions[lives.first, lives.particle]
     end = unwrapped_at(record, lives.particle, lives.last)
     distances = np.full(record.positions.shape[1], np.nan, record.positions.dtype)
-    distances[lives.particle] = np.linalg.norm(end - start, axis=-1)
+    way = ways(start, end, read_radius(record.metadata))
+    distances[lives.particle] = np.linalg.norm(way, axis=-1)
     return distances
 
 
@@ -244,7 +268,8 @@ def step_vectors(
 ) -> Float[np.ndarray, "steps columns 3"]:
     """Return the motion in each frame interval, NaN if not within one life."""
     with np.errstate(invalid="ignore"):
-        steps = np.diff(unwrap(record, columns), axis=0)
+        there = unwrap(record, columns)
+        steps = ways(there[:-1], there[1:], read_radius(record.metadata))
     steps[~moving_steps(record, columns)] = np.nan
     return steps
 

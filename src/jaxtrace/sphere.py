@@ -260,6 +260,15 @@ def course(one: Any, other: Any, radius: float = EARTH_RADIUS) -> np.ndarray:
     return np.stack([distance * np.sin(bearing), distance * np.cos(bearing)], -1)
 
 
+def mean_position(positions: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "3"]:
+    """Return the position in the direction of the mean unit vector, at the mean z."""
+    lon, lat = np.radians(np.asarray(positions[:, :2], np.float64)).T
+    x, y = np.mean(np.cos(lat) * np.cos(lon)), np.mean(np.cos(lat) * np.sin(lon))
+    z, up = np.mean(np.sin(lat)), float(np.mean(positions[:, 2], dtype=np.float64))
+    middle = np.degrees([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])
+    return np.append(middle, up)
+
+
 # XLA calls the C library for each angle on a CPU; these polynomials are vectorized with
 # the rest of a step and take a fortieth of the time. Both are x + x^3 q(x^2), which
 # keeps all digits of what is small.

@@ -7,11 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtrace.analysis.flow_maps import ftle
+from jaxtrace.analysis.statistics import cloud_spread
 from jaxtrace.fields import StructuredGridSampler, UniformFlow, as_field
 from jaxtrace.sphere import EARTH_RADIUS, angle, great_circle, sine
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial
 from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 
 DAY = 86400.0
@@ -225,3 +228,31 @@ def test_what_a_sphere_cannot_do_is_refused():
         as_field(UniformFlow(), geometry="round")
     with pytest.raises(ValueError, match="needs geometry='sphere'"):
         as_field(UniformFlow(), radius=1.0)
+
+
+def test_lengths_and_spreads_are_in_meters():
+    sphere = {"coordinate_system": "spherical", "period": [360.0, 0.0, 0.0]}
+    positions = [
+        [[179.0, 0.0, 0.0], [0.0, 89.9, 0.0]],
+        [[-179.0, 0, 3.0], [180, 89.9, 0]],
+    ]
+    path = Trajectory(positions, [0.0, 10.0], metadata=sphere)
+    expected = [np.hypot(222390.160, 3.0), 22239.016]
+    np.testing.assert_allclose(path.compute_path_length(), expected, rtol=1e-8)
+    np.testing.assert_allclose(path.compute_displacement(), expected, rtol=1e-8)
+    np.testing.assert_allclose(path.compute_speeds()[0] * 10, expected, rtol=1e-8)
+    pair = Trajectory([[[-179, 0, 0], [179.0, 0.0, 0.0]]], [0.0], metadata=sphere)
+    np.testing.assert_allclose(cloud_spread(pair, 0)[0], 111195.08, rtol=1e-6)
+
+
+def test_stretching_is_meters_per_meter(double):
+    # Rotation stretches nothing; a jet of constant speed shears by u t tan(lat) / R.
+    axes = ([20.0, 100.0], [-30.0, 60.0])
+    options = {"n_steps": 96, "dtype": "float64"}
+    still = ftle(rotation(85.0), axes, 0.0, 3 * DAY, **options)
+    assert np.abs(still * 3 * DAY).max() < 1e-6
+    jet = as_field(UniformFlow(u=10.0), geometry="sphere")
+    found = ftle(jet, axes, 0.0, DAY, **options)[0]
+    shear = 10 * DAY * np.tan(np.radians(axes[1])) / EARTH_RADIUS
+    expected = np.arcsinh(np.abs(shear) / 2) / DAY
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

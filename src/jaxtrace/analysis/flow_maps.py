@@ -311,7 +311,13 @@ class FlowMap:
             windows.prefetch(schedule, first)
         ends, gradients = zip(*(_ends(*piece) for piece in pieces), strict=True)
         count = len(seeds)
-        return np.concatenate(ends)[:count], np.concatenate(gradients)[:count]
+        ends, gradient = (np.concatenate(p)[:count] for p in (ends, gradients))
+        if field.sphere is None:
+            return ends, gradient
+        # Meters per meter, where the axes are east, north and up at either end.
+        scales = (np.asarray(field.sphere.scale(jnp.asarray(p))) for p in (seeds, ends))
+        before, after = scales
+        return ends, gradient * after[:, :, None] / before[:, None, :directions]
 
 
 @compile_once(max_traces=1)

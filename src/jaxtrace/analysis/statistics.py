@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtrace import paths
+from jaxtrace.sphere import mean_position
 from jaxtrace.types import PathRecord
 
 
@@ -109,12 +110,19 @@ def mixing_efficiency(trajectory: PathRecord) -> float:
 
 
 def cloud_spread(trajectory: PathRecord, frame: int) -> Float[np.ndarray, "3"]:
-    """Return the spread per axis of unwrapped alive particles at a frame."""
+    """Return the spread per axis of unwrapped alive particles at a frame.
+
+    On a sphere it is in meters east, north and up of their mean position.
+    """
     (present,) = np.nonzero(trajectory.alive[frame])
     if not present.size:
         return np.full(3, np.nan)
     frames = np.full(present.size, frame % len(trajectory.times))
     cloud = paths.unwrapped_at(trajectory, present, frames)
+    radius = paths.read_radius(trajectory.metadata)
+    if radius is not None:  # meters around the middle of the cloud
+        middle = np.broadcast_to(mean_position(cloud), cloud.shape)
+        cloud = paths.ways(middle, cloud.astype(np.float64), radius)
     return cloud.std(axis=0, dtype=np.float64)
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from jaxtrace.types import check_choice
 
 TimeInterpolation = Literal["linear", "nearest", "cubic"]
-TimeExtrapolation = Literal["constant", "linear", "periodic", "zero", "nan"]
+TimeExtrapolation = Literal["constant", "linear", "periodic", "zero", "nan", "error"]
 INTERPOLATIONS = get_args(TimeInterpolation)
 EXTRAPOLATIONS = get_args(TimeExtrapolation)
 ALIASES = {"wrap": "periodic"}
@@ -58,9 +58,22 @@ class Clock(eqx.Module):
         if count == 1:
             return self._single(xp, when, times)
         inside, outside = self._inside(xp, when, times.astype(when.dtype))
+        if self.extrapolation == "error" and not traced:
+            self._refuse(when, times)
         index, weight = _bracket(xp, inside, times.astype(when.dtype))
         slices, weights = self._blend(xp, index, weight, times.astype(when.dtype))
         return Instant(when, *self._beyond(xp, slices, weights, outside))
+
+    def _refuse(self, when: np.ndarray, times: np.ndarray) -> None:
+        """Raise ValueError for instants beyond the record, but for rounding."""
+        slack = 1e-9 * (times[-1] - times[0])
+        beyond = when[(when < times[0] - slack) | (when > times[-1] + slack)]
+        if beyond.size:
+            raise ValueError(
+                f"t = {beyond.flat[0]:g} lies beyond the record, which runs from "
+                f"{times[0]:g} to {times[-1]:g}: choose a time_span within it, or "
+                'extrapolation = "constant" to keep the last slice'
+            )
 
     def bounds(self) -> tuple[float, float]:
         """Return the first and the last instant; a single slice has no ends."""
@@ -143,7 +156,11 @@ class Clock(eqx.Module):
 
     def _beyond(self, xp: Any, slices: Any, weights: Any, outside: Any):
         """Return weights that make velocities outside the record 0 or NaN."""
-        fill = {"zero": 0.0, "nan": float("nan")}.get(self.extrapolation)
+        fills = {"zero": 0.0, "nan": float("nan")}
+        # Traced times cannot raise; rounding may put a host's last one beyond the end.
+        if self.extrapolation == "error" and xp is jnp:
+            fills["error"] = float("nan")
+        fill = fills.get(self.extrapolation)
         if fill is None:
             return slices, weights
         filled = xp.asarray(fill, weights.dtype)

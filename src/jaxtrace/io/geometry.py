@@ -53,7 +53,7 @@ class GridAxes:
     x: Float[np.ndarray, " nx"]
     y: Float[np.ndarray, " ny"]
     z: Float[np.ndarray, " nz"]
-    radius: float | None = None
+    radius: float | None = field(default=None, kw_only=True)
 
     @property
     def shape(self) -> tuple[int, int, int]:

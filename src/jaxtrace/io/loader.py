@@ -67,7 +67,7 @@ def load_field(
     max_memory_per_timestep_mb: float = math.inf,
     discard_boundary_layers: bool = False,
     interpolation: str = "linear",
-    extrapolation: str = "constant",
+    extrapolation: str | None = None,
     spatial_interpolation: str = "auto",
     outside: str | None = None,
     **options: Any,
@@ -78,7 +78,11 @@ def load_field(
             f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
         )
     slices = open_slices(spec, dtype=dtype, **options)
-    first = slices.read_slice(0)[1]
+    geometry, first = slices.read_slice(0)
+    if extrapolation is None:
+        # Never a constant wind by accident.
+        dated = getattr(geometry, "radius", None) is not None and len(slices) > 1
+        extrapolation = "error" if dated else "constant"
     size = check_slice(first, slices.labels[0], max_memory_per_timestep_mb)
     rules = (spatial_interpolation, interpolation, extrapolation, outside)
     if size * len(slices) * COPIES > memory_budget_bytes():
@@ -88,6 +92,7 @@ def load_field(
                 "these do not fit the memory limit: leave out discard_boundary_layers"
             )
         field, scheme = _stream(slices, *rules)
+        field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
         return LoadedField(field, scheme, slices, slices.describe())
     series = load(slices, max_memory_per_timestep_mb)
     if discard_boundary_layers:
@@ -96,6 +101,7 @@ def load_field(
         field, scheme = _make_changing(series, *rules), CHANGING
     else:
         field = _make_series(series, *rules)
+        field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
         scheme = field.interpolation_scheme
     return LoadedField(field, scheme, slices, series.notes)
 
@@ -126,7 +132,7 @@ def load_optimized_dataset(
     )
     field = loaded.field
     if not isinstance(field, ChangingMeshField):
-        field._source_info = {  # pyright: ignore[reportPrivateUsage]
+        field._source_info |= {  # pyright: ignore[reportPrivateUsage]
             "source": find_format(data_pattern, options.get("format_type")).name,
             "file_pattern": source_name(data_pattern),
             "files": loaded.slices.labels,
@@ -136,6 +142,13 @@ def load_optimized_dataset(
             "streamed": loaded.streamed,
         }
     return field
+
+
+def _dates(slices: Slices) -> dict[str, Any]:
+    """Return what the times of a field are counted from, where that is a date."""
+    if slices.time_units is None:
+        return {}
+    return {"time_units": slices.time_units, "calendar": slices.calendar}
 
 
 def _make_series(

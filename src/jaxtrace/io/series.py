@@ -32,6 +32,8 @@ class Slices(ABC):
     times: Float[np.ndarray, " steps"]
     time_source: str
     labels: tuple[str, ...]
+    time_units: str | None = None  # as CF writes them, where times are dates
+    calendar: str | None = None
 
     @property
     @abstractmethod
@@ -98,6 +100,7 @@ class PickedSlices(Slices):
         self.times: Float[np.ndarray, " steps"] = slices.times[picked]
         self.labels = tuple(slices.labels[i] for i in picked)
         self.time_source = slices.time_source
+        self.time_units, self.calendar = slices.time_units, slices.calendar
 
     @property
     def velocity_name(self) -> str:

@@ -34,6 +34,7 @@ from jaxtrace.fields.base import Field, as_positions
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import find_method
 from jaxtrace.settings import DTYPES, GIB, as_given
+from jaxtrace.sphere import SPHERICAL, TURN
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
@@ -400,6 +401,16 @@ class ParticleTracker:
     def _facts(self, timing: Timing, method: Method, count: int) -> dict[str, Any]:
         """Return what a trajectory says about how it was made."""
         batch = max(1, min(self.options.batch_size or count, count))
+        sphere, source = (
+            self.field.frozen.sphere,
+            getattr(self.field, "_source_info", {}),
+        )
+        dates = {n: source[n] for n in ("time_units", "calendar") if n in source}
+        where: dict[str, Any] = {"coordinate_system": "cartesian"}
+        period = list(self.boundary.period)
+        if sphere is not None:
+            where = {"coordinate_system": SPHERICAL, "radius": float(sphere.radius)}
+            period[0] = TURN
         return {
             "integrator": method.integrator,
             "batch_processing": "single_batch" if batch >= count else "multi_batch",
@@ -415,8 +426,9 @@ class ParticleTracker:
             "jit_scan": self.compiled,
             "format_version": "1.0",
             "dtype": str(self._dtype),
-            "coordinate_system": "cartesian",
-            "period": list(self.boundary.period),
+            **where,
+            **dates,
+            "period": period,
             "seed": self.options.seed,
             "time_span": [timing.frames[0], timing.frames[-1]],
         }

@@ -20,7 +20,7 @@ from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.seed_files import read_seeds
 from jaxtrace.settings import GIB
-from jaxtrace.tracking.boundaries.base import AbstractBoundary
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
@@ -28,7 +28,7 @@ from jaxtrace.tracking.schedule import kept_frames
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.workflow.case import Case
-from jaxtrace.workflow.tables import BOUNDARIES, Data
+from jaxtrace.workflow.tables import BOUNDARIES, Boundary, Data
 
 N_TIMESTEPS = 2000
 TIME_SPAN = (0.0, 4.0)  # where neither the case nor the field has ends in time
@@ -75,7 +75,7 @@ def make_plan(case: Case) -> Plan:
         field,
         domain,
         seeds,
-        check_walls(make_boundary(case, domain), first),
+        check_walls(make_boundary(case, domain, first.sphere is not None), first),
         make_motion(case),
         span,
         count_frames(case, first, span),
@@ -93,7 +93,7 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
         loaded = load_field(
             table.pattern,
             interpolation=table.interpolation,
-            extrapolation=table.extrapolation or "constant",
+            extrapolation=table.extrapolation,
             outside=table.outside,
             dtype=case.tracking.dtype,
             max_time_steps=table.max_timesteps_to_load,
@@ -119,6 +119,8 @@ CASE_WORDS = {
     "velocity_field_name=": "velocity_name in [data]",
     "allow_nan=True": "allow_nan = true in [data]",
     "time_source=": "time_source in [data]:",
+    "velocity_units=": "velocity_units in [data]",
+    "geometry='flat'": 'geometry = "flat" in [data]',
     "max_time_steps": "max_timesteps_to_load in [data]",
     "use_stable_mesh_only=True": "use_stable_mesh_only = true in [data]",
     "jt.configure(memory_limit_gb=...)": "memory_limit_gb in [tracking]",
@@ -150,8 +152,9 @@ def _format_options(table: Data) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if table.allow_nan:
         given["allow_nan"] = True
-    if table.time_source is not None:
-        given["time_source"] = table.time_source
+    for name in ("time_source", "geometry", "radius", "velocity_units", "land"):
+        if getattr(table, name) is not None:
+            given[name] = getattr(table, name)
     return given
 
 
@@ -268,9 +271,14 @@ def keep_inside(
     )
 
 
-def make_boundary(case: Case, domain: Box) -> AbstractBoundary:
-    """Return the boundary; particles that enter start on the lattice of the seeds."""
+def make_boundary(case: Case, domain: Box, round_: bool = False) -> AbstractBoundary:
+    """Return the boundary; particles that enter start on the lattice of the seeds.
+
+    A sphere has none unless the case gives one.
+    """
     table = case.boundary
+    if round_ and table == Boundary():
+        return no_boundary()
     given, takes = thaw(table.options), table.arguments()
     counts = dict(zip(AXES, case.particles.concentrations, strict=True))
     filled = {

@@ -52,6 +52,16 @@ class Survey:
         return len(self.times) == 1
 
     @property
+    def radius(self) -> float:
+        """The radius of a sphere, 0 where the data are flat."""
+        return getattr(self.geometry, "radius", None) or 0.0
+
+    @property
+    def round(self) -> bool:
+        """Whether positions are longitude and latitude."""
+        return self.radius > 0
+
+    @property
     def size(self) -> Float[np.ndarray, "3"]:
         """The extent along each axis."""
         return self.high - self.low
@@ -73,7 +83,7 @@ def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Sur
         if not speeds.any():  # such as the first instant of a flow that begins at rest
             continue
         top, total = max(top, float(speeds.max())), total + float(speeds.mean())
-        crossings = max(crossings, _crossing_rate(there, values))
+        crossings = max(crossings, _crossing_rate(there, values / _scale(there)))
         closed &= _closed_ends(there, values)
     if not top:
         raise ValueError(
@@ -96,6 +106,17 @@ def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Sur
         (bool(closed[0]), bool(closed[1]), bool(closed[2])),
         allow_nan,
     )
+
+
+def _scale(geometry: Geometry) -> Any:
+    """Return meters per unit of each coordinate: on a sphere, those of degrees."""
+    if not isinstance(geometry, GridAxes) or geometry.radius is None:
+        return 1.0
+    degree = np.radians(geometry.radius)
+    scale = np.full((1, geometry.y.size, 1, 3), degree)
+    scale[..., 0] *= np.maximum(np.cos(np.radians(geometry.y)), 1e-3)[None, :, None]
+    scale[..., 2] = 1.0
+    return scale
 
 
 def _corners(geometry: Geometry) -> np.ndarray:
@@ -169,6 +190,7 @@ def filled_share(found: Survey) -> float:
 def lattice_counts(found: Survey) -> dict[str, int]:
     """Return particles per axis, about equally far apart, for `PARTICLES` inside."""
     wide = found.size > 0
+    wide[2] &= not found.round  # a layer, near the surface
     sizes = found.size[wide]
     room = np.prod(sizes / sizes.max()) * filled_share(found)
     spacing = sizes.max() * (room / PARTICLES) ** (1 / len(sizes))
@@ -186,6 +208,14 @@ def middle_shares(counts: dict[str, int]) -> dict[str, list[float]]:
     }
 
 
+def seed_shares(found: Survey, counts: dict[str, int]) -> dict[str, list[float]]:
+    """Return the part of the box to seed: on a sphere, only its highest level."""
+    shares = middle_shares(counts)
+    if found.round and found.size[2] > 0:
+        shares["z"] = [0.999, 1.0]
+    return shares
+
+
 def two_digits(value: float) -> float:
     """Return a number rounded down to two digits.
 
@@ -200,7 +230,9 @@ def time_lines(found: Survey) -> str:
     """Return the frames: the files' own span, or the time it takes to pass through."""
     first, last = float(found.times[0]), float(found.times[-1])
     if found.steady:
-        pass_through = float(found.size.max()) / found.mean_speed
+        length = found.size if not found.round else np.radians(found.size[:2])
+        unit = found.radius if found.round else 1.0
+        pass_through = float(length.max()) * unit / found.mean_speed
         last = first + two_digits(pass_through)
         why = "steady: the time to pass through at the mean speed"
     else:
@@ -215,6 +247,8 @@ def time_lines(found: Survey) -> str:
 
 def boundary_lines(found: Survey) -> str:
     """Return a boundary that fits: the mesh's own walls, or the faces of a grid."""
+    if found.round:
+        return SPHERE
     if not found.on_grid:
         return WALLS + CHANNEL
     rules = {
@@ -228,6 +262,8 @@ def boundary_lines(found: Survey) -> str:
 
 def plane_of(found: Survey) -> str:
     """Return the plane of the two longest axes."""
+    if found.round:
+        return "xy"
     longest = sorted(np.argsort(-found.size, kind="stable")[:2].tolist())
     return next(name for name, axes in PLANES.items() if list(axes) == longest)
 
@@ -275,6 +311,10 @@ interpolation = "linear"       # in time: linear, nearest, cubic
 #                              # nan; without it, a span beyond them is an error
 # outside = "zero"             # beyond a grid: clamp, zero, nan, periodic, extrapolate;
 #                              # beyond a mesh: nearest_element, zero, nan, extrapolate
+# geometry = {geometry}          # found in the files; "sphere": degrees and m/s, "flat"
+# radius = 6371008.8           # of the sphere, in meters
+# velocity_units = "m/s"       # in place of those of the file; cm/s, km/h, knots, ...
+# land = "zero"                # masked points of a labeled grid: zero, nan, error
 """
 REST = """
 [particles]
@@ -369,6 +409,9 @@ CHANNEL = """\
 # outlet = "absorbing"         # reflective, periodic
 # inlet_distribution = "grid"  # uniform, random, gaussian
 """
+SPHERE = """\
+type = "none"                  # a sphere: longitudes wrap, who leaves a region is gone
+"""
 WALLS = """\
 type = "walls"                 # of the mesh; or channel, reflective, periodic, ...
 condition = "absorb"           # where particles leave it; or reflect, slide, stick
@@ -393,7 +436,7 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
         head, boundary, plane = FLOW, BOX, "xy"
     else:
         counts, plane = lattice_counts(found), plane_of(found)
-        fraction = f"bounds_fraction = {as_toml(middle_shares(counts))}"
+        fraction = f"bounds_fraction = {as_toml(seed_shares(found, counts))}"
         time, boundary = time_lines(found), boundary_lines(found)
         named = tuple(found.velocity_name.split(", "))
         head = DATA.format(
@@ -402,6 +445,7 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
             velocity=as_toml(named[0] if len(named) == 1 else named),
             slices=len(found.times),
             allow_nan=as_toml(found.allow_nan),
+            geometry=as_toml("sphere" if found.round else "flat"),
         )
     return head + REST.format(
         counts=as_toml(counts),

@@ -28,6 +28,7 @@ from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
 from jaxtrace.integrators import METHODS
 from jaxtrace.io.steps import TIME_SOURCES
 from jaxtrace.settings import DTYPES, per_axis
+from jaxtrace.sphere import GEOMETRIES
 from jaxtrace.tracking import boundary
 from jaxtrace.tracking.diffusion import SCHEMES
 
@@ -67,6 +68,10 @@ class Data(Checked):
     interpolation: Annotated[str, one_of(*INTERPOLATIONS)] = "linear"
     extrapolation: Annotated[str | None, maybe(one_of(*EXTRAPOLATIONS))] = None
     outside: Annotated[str | None, maybe(text)] = None
+    geometry: Annotated[str | None, maybe(one_of(*GEOMETRIES))] = None
+    radius: Annotated[float | None, maybe(number(0))] = None
+    velocity_units: Annotated[str | None, maybe(text)] = None
+    land: Annotated[str | None, maybe(text)] = None
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,10 @@ def values_for(extrapolation):
     return closed
 
 
-@pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS)
+ANSWERS = [rule for rule in EXTRAPOLATIONS if rule != "error"]
+
+
+@pytest.mark.parametrize("extrapolation", ANSWERS)
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 def test_every_rule_inside_and_beyond_the_record(interpolation, extrapolation):
     clock = make_clock(UNEVEN, interpolation, extrapolation)
@@ -75,7 +78,7 @@ def test_every_rule_inside_and_beyond_the_record(interpolation, extrapolation):
     assert np.allclose(found, expected, atol=1e-12, equal_nan=True)
 
 
-@pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS)
+@pytest.mark.parametrize("extrapolation", ANSWERS)
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 def test_traced_times_follow_the_same_rules(interpolation, extrapolation):
     clock = make_clock(UNEVEN, interpolation, extrapolation)
@@ -128,7 +131,7 @@ def test_a_single_slice_holds_at_all_times_or_at_its_own_alone():
     assert only[:, 0].tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS)
+@pytest.mark.parametrize("extrapolation", ANSWERS)
 @pytest.mark.parametrize("interpolation", INTERPOLATIONS)
 def test_slopes_are_those_of_the_interpolant(interpolation, extrapolation):
     clock = make_clock(UNEVEN, interpolation, extrapolation)
@@ -189,3 +192,10 @@ def test_wrap_is_another_name_for_periodic():
 def test_a_record_has_ends_and_a_single_slice_none():
     assert make_clock([1.0, 2.0, 4.0], "linear", "constant").bounds() == (1.0, 4.0)
     assert steady_clock().bounds() == (-np.inf, np.inf)
+
+
+def test_times_beyond_the_record_may_be_refused():
+    clock = make_clock([0.0, 10.0], "linear", "error")
+    assert clock.instant(np.array([0.0, 10.0])).weights.tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(ValueError, match=r"t = 11 lies beyond the record, .* 0 to 10"):
+        clock.instant(np.array([5.0, 11.0]))

@@ -6,13 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jaxtrace.io.cf import GRID_VELOCITIES, velocity_variables
 from jaxtrace.io.geometry import GridAxes
-from jaxtrace.io.netcdf import (
-    GRID_VELOCITIES,
-    GridSlices,
-    dimension_roles,
-    velocity_variables,
-)
+from jaxtrace.io.netcdf import GridSlices, dimension_roles
 from jaxtrace.io.series import load
 
 xarray = pytest.importorskip("xarray")
@@ -32,7 +28,7 @@ def ocean(times=TIMES, lat=(10.0, 11.0, 13.0), dims=("time", "depth", "lat", "lo
 
 
 def read_grid(source, **options) -> Any:
-    series = load(GridSlices(source, **options))
+    series = load(GridSlices(source, **{"geometry": "flat", **options}))
     assert isinstance(series.geometry, GridAxes)
     return series
 
@@ -93,7 +89,7 @@ def test_files_that_overlap_or_differ_are_named(tmp_path):
 
 
 def test_one_slice_is_read_at_a_time():
-    slices = GridSlices(ocean(), dtype="float64")
+    slices = GridSlices(ocean(), dtype="float64", geometry="flat")
     assert len(slices) == 3
     assert slices.read(1).dtype == np.float64
     np.testing.assert_array_equal(slices.read(1)[0, 0, 0], [1.0, 2.0, 3.0])

@@ -1,0 +1,322 @@
+"""What the CF conventions say about variables: their axis, units, sign and dates."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrig.machine import missing_extra
+from jaxtrace.sphere import RADIAN
+
+#: Variables that together are a velocity, in the order tried; the third may be absent.
+GRID_VELOCITIES = (
+    ("u", "v", "w"), ("U", "V", "W"), ("uo", "vo", "wo"), ("ua", "va", "wa"),
+    ("water_u", "water_v", "water_w"), ("uvel", "vvel", "wvel"),
+    ("UVEL", "VVEL", "WVEL"), ("vozocrtx", "vomecrty", "vovecrtz"),
+    ("ugos", "vgos", ""), ("u10", "v10", ""), ("ux", "uy", "uz"), ("vx", "vy", "vz"),
+    ("velocity_x", "velocity_y", "velocity_z"),
+)  # fmt: skip
+#: Their standard names: of the sea, the air and the ice; the third may be absent.
+_STANDARD_NAMES = tuple(
+    (f"{kind}{east}", f"{kind}{north}", up)
+    for kind in ("", "surface_", "geostrophic_", "surface_geostrophic_")
+    for east, north, up in (
+        ("eastward_sea_water_velocity", "northward_sea_water_velocity",
+         "upward_sea_water_velocity"),
+        ("sea_water_x_velocity", "sea_water_y_velocity", "upward_sea_water_velocity"),
+        ("eastward_wind", "northward_wind", "upward_air_velocity"),
+        ("eastward_wind", "northward_wind", "lagrangian_tendency_of_air_pressure"),
+        ("x_wind", "y_wind", "upward_air_velocity"),
+        ("eastward_sea_ice_velocity", "northward_sea_ice_velocity", ""),
+        ("sea_surface_wave_stokes_drift_eastward_velocity",
+         "sea_surface_wave_stokes_drift_northward_velocity", ""),
+    )
+)  # fmt: skip
+_EAST = ("degrees_east", "degree_east", "degree_e", "degrees_e", "degreee", "degreese")
+_NORTH = (
+    *("degrees_north", "degree_north", "degree_n", "degrees_n", "degreen", "degreesn"),
+)
+_STANDARD_AXES = {
+    **{"longitude": "x", "latitude": "y", "time": "t", "depth": "z", "height": "z"},
+    **{"altitude": "z", "air_pressure": "z", "grid_longitude": "x"},
+    **{"grid_latitude": "y", "projection_x_coordinate": "x"},
+    **{"projection_y_coordinate": "y", "model_level_number": "z"},
+}
+_NAMES = {
+    "t": {"t", "time", "times", "time_counter", "time_centered", "ocean_time",
+          "valid_time", "scrum_time"},
+    "z": {"z", "depth", "depthu", "depthv", "deptht", "depthw", "lev", "level", "nz",
+          "height", "altitude", "zc", "zt", "k", "zlev", "elevation", "plev", "z_t",
+          "pressure_level", "isobaricinhpa", "pressure"},
+    "y": {"y", "lat", "latitude", "ny", "nlat", "yc", "yt", "yu", "j", "yh", "rlat"},
+    "x": {"x", "lon", "longitude", "nx", "nlon", "xc", "xt", "xu", "i", "xh", "rlon"},
+}  # fmt: skip
+LONGITUDES, LATITUDES = {"lon", "longitude", "nav_lon"}, {"lat", "latitude", "nav_lat"}
+
+_WORDS = (
+    (r"met(er|re)s?", "m"),
+    (r"seconds?|sec", "s"),
+    (r"degrees?", "deg"),
+    (r"pascals?", "pa"),
+    (r"days?", "d"),
+    (r"hours?|hr", "h"),
+    (r"(\*\*|\^)", ""),
+    (r"\s+per\s+", "/"),
+)
+SPEEDS = {
+    **{"m/s": 1.0, "cm/s": 0.01, "mm/s": 1e-3, "km/h": 1 / 3.6, "m/d": 1 / 86400},
+    **{
+        "knot": 0.514444,
+        "knots": 0.514444,
+        "kt": 0.514444,
+        "km/s": 1e3,
+        "m/h": 1 / 3600,
+    },
+}
+PRESSURE_RATES = {"pa/s": 1.0, "hpa/s": 100.0}
+TURNING = {"deg/s", "degree/s", "rad/s", "radian/s"}
+LENGTHS = {"m": 1.0, "cm": 0.01, "km": 1e3}
+PRESSURES = {
+    **{"pa": 1.0, "hpa": 100.0, "mbar": 100.0, "millibar": 100.0, "millibars": 100.0},
+    **{"mb": 100.0, "dbar": 1e4, "decibar": 1e4},
+}
+RADIANS = {"radian", "radians", "rad"}
+
+
+def velocity_variables(
+    dataset: Any, names: Sequence[str] | None, source: str
+) -> tuple[str, ...]:
+    """Return the two or three variables of the velocity; ValueError lists what there
+    is.
+    """
+    if names is not None:
+        missing = [name for name in names if name not in dataset]
+        if not missing and len(names) in (2, 3):
+            return tuple(names)
+    else:
+        named = {str(dataset[n].attrs.get("standard_name")): n for n in dataset}
+        stated = ([named.get(name, "") for name in t] for t in _STANDARD_NAMES)
+        choices = [list(t) for t in (*stated, *GRID_VELOCITIES)]
+        # Of standard names that fit, those with a third component come first.
+        choices.sort(key=lambda t: not all(name and name in dataset for name in t))
+        for first, second, third in choices:
+            if first and second and first in dataset and second in dataset:
+                return (first, second, third) if third in dataset else (first, second)
+    there = ", ".join(str(name) for name in dataset) or "none"
+    asked = "velocity variables" if names is None else f"variables {tuple(names)}"
+    raise ValueError(
+        f"{source}: no two or three {asked}; the variables are {there}: give them as "
+        'velocity_field_name=("u", "v")'
+    )
+
+
+def canonical(units: Any) -> str:
+    """Return units in one spelling: "m s**-1" and "meters per second" are "m/s"."""
+    text = str(units).strip().lower()
+    for pattern, word in _WORDS:
+        bounded = pattern if word in ("", "/") else rf"\b({pattern})\b"
+        text = re.sub(bounded, word, text)
+    over = re.fullmatch(r"([a-z]+)[. ]?\s*([a-z]+)\s*-1", text)
+    if over:
+        return f"{over[1]}/{over[2]}"
+    joined = re.fullmatch(r"(mm|cm|km|hpa|pa|m)(s|h|d)-1", text)
+    return f"{joined[1]}/{joined[2]}" if joined else re.sub(r"\s*/\s*", "/", text)
+
+
+def axis_role(name: str, attributes: Mapping[str, Any]) -> str | None:
+    """Return "t", "z", "y" or "x": by axis, standard name, units, sign, then name."""
+    axis = str(attributes.get("axis", "")).lower()
+    if axis in _NAMES:
+        return axis
+    units = str(attributes.get("units", "")).strip().lower()
+    by_units = "x" if units in _EAST else "y" if units in _NORTH else None
+    if " since " in units:
+        by_units = "t"
+    found = _STANDARD_AXES.get(str(attributes.get("standard_name", ""))) or by_units
+    if found or "positive" in attributes:
+        return found or "z"
+    return next((role for role, known in _NAMES.items() if name.lower() in known), None)
+
+
+class Geographic(NamedTuple):
+    """Whether axes are longitude and latitude, and whether only names say so."""
+
+    found: bool
+    guessed: bool
+
+
+def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
+    """Return whether the coordinates "x" and "y" are longitude and latitude."""
+    if "x" not in axes or "y" not in axes:
+        return Geographic(False, False)
+    stated, named = [], []
+    tables = (("x", "longitude", _EAST, LONGITUDES, 360.0),)
+    tables += (("y", "latitude", _NORTH, LATITUDES, 90.0),)
+    for role, standard, units, names, limit in tables:
+        coordinate = axes[role]
+        given = str(coordinate.attrs.get("standard_name", ""))
+        if given == f"grid_{standard}":
+            raise ValueError(
+                f"{label}: {coordinate.name!r} is {given}, of a rotated pole: regrid "
+                "to longitude and latitude, or give geometry='flat'"
+            )
+        unit = str(coordinate.attrs.get("units", "")).strip().lower()
+        stated.append(given == standard or unit in units)
+        fits = np.abs(np.asarray(coordinate.values, np.float64)).max() <= limit
+        bare = not unit or unit.startswith("degree")
+        named.append(bare and fits and str(coordinate.name).lower() in names)
+    sure = all(stated)
+    either = all(a or b for a, b in zip(stated, named, strict=True))
+    return Geographic(sure or either, either and not sure)
+
+
+def degrees(coordinate: Any) -> np.ndarray:
+    """Return an angle's values in degrees."""
+    values = np.asarray(coordinate.values, np.float64)
+    unit = str(coordinate.attrs.get("units", "")).strip().lower()
+    return values * RADIAN if unit in RADIANS else values
+
+
+def find_radius(dataset: Any, variable: Any) -> float | None:
+    """Return the radius in the grid mapping of a variable, if it has one."""
+    name = variable.attrs.get("grid_mapping", variable.encoding.get("grid_mapping"))
+    mapping = dataset.get(name) if isinstance(name, str) else None
+    if mapping is None:
+        return None
+    for key in ("earth_radius", "semi_major_axis"):
+        if key in mapping.attrs and "semi_minor_axis" not in mapping.attrs:
+            return float(mapping.attrs[key])
+    return None
+
+
+@dataclass(frozen=True)
+class Vertical:
+    """How an axis becomes z, upward: a factor with its sign, and its kind."""
+
+    factor: float = 1.0
+    pressure: bool = False
+    known: bool = True
+    words: str = "no vertical axis"
+
+
+def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
+    """Return how a vertical axis is turned into meters (or pascals) upward."""
+    attributes, name = coordinate.attrs, str(coordinate.name)
+    unit = canonical(attributes.get("units", ""))
+    pressure = unit in PRESSURES
+    table = PRESSURES if pressure else LENGTHS
+    known = unit in table
+    if not known and unit not in ("", "1", "level", "levels"):
+        raise ValueError(
+            f"{label}: the units {attributes['units']!r} of {name!r} are unknown; give "
+            f"the axis one of {', '.join((*LENGTHS, *PRESSURES))}, or geometry='flat'"
+        )
+    standard = str(attributes.get("standard_name", ""))
+    stated = str(attributes.get("positive", "")).lower()
+    implied = pressure or standard == "depth" or name.lower().startswith("depth")
+    values = np.asarray(coordinate.values, np.float64)
+    guess = ocean and not standard and values.size > 1 and bool((values >= 0).all())
+    down = stated == "down" if stated in ("up", "down") else implied or guess
+    words = "z = -pressure in Pa" if pressure else "z up" + ", depth = -z" * down
+    if stated in ("up", "down") and standard == "depth" and not down:
+        words += " (positive = up believed, against the standard name depth)"
+    elif guess and not implied and stated == "":
+        words += f" (guessed: {name} without positive)"
+    scale = table.get(unit, 1.0)
+    return Vertical(-scale if down else scale, pressure, known, words)
+
+
+def read_rise(variable: Any, unit: str, vertical: Vertical, label: str) -> float:
+    """Return what turns a third component into the change of z."""
+    rate = unit in PRESSURE_RATES
+    if rate != vertical.pressure or (not rate and unit not in SPEEDS):
+        axis = "pressures" if vertical.pressure else "heights or depths"
+        raise ValueError(
+            f"{label}: the units {unit!r} of {variable.name!r} do not fit an axis of "
+            f"{axis}; to stay on levels give velocity_field_name= the two horizontal "
+            "variables only"
+        )
+    standard = str(variable.attrs.get("standard_name", ""))
+    down = rate or standard.startswith("downward")
+    factor = PRESSURE_RATES[unit] if rate else SPEEDS[unit]
+    return -factor if down else factor
+
+
+TIME_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    # UDUNITS: a year of 365.242198781 days, a month a twelfth of it.
+    **dict.fromkeys(("month", "months"), 365.242198781 * 7200.0),
+    **dict.fromkeys(("year", "years"), 365.242198781 * 86400.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
+}
+_PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
+_DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Times as seconds since a reference date of a calendar; no date, no calendar."""
+
+    seconds: np.ndarray
+    reference: str | None
+    calendar: str
+
+
+def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
+    """Return encoded times in seconds; None where numbers have no unit of time."""
+    units = str(coordinate.attrs.get("units", ""))
+    unit, _, reference = (part.strip() for part in units.partition(" since "))
+    scale = TIME_UNITS.get(unit.lower())
+    if scale is None:
+        if reference:
+            raise ValueError(
+                f"{label}: the units {units!r} of {coordinate.name!r} are unknown; use "
+                "seconds, minutes, hours, days, months or years since a date"
+            )
+        return None
+    calendar = str(coordinate.attrs.get("calendar", "standard")).lower()
+    if calendar not in (*_PLAIN, *_DAYS, "julian"):
+        raise ValueError(
+            f"{label}: the calendar {calendar!r} of {coordinate.name!r} is unknown; "
+            f"use one of {', '.join((*_PLAIN[:3], 'julian', *_DAYS))}"
+        )
+    seconds = np.asarray(values, np.float64) * scale
+    return Dates(
+        seconds, reference or None, "standard" if calendar in _PLAIN else calendar
+    )
+
+
+def first_date(dates: Dates) -> Any:
+    """Return the date of the first time: a datetime64, or one of cftime."""
+    assert dates.reference is not None
+    if dates.calendar == "standard":
+        text = re.sub(r"\s*(UTC|Z|\+00:?00)$", "", dates.reference.strip())
+        try:
+            base = np.datetime64(_iso(text), "us")
+        except ValueError:
+            base = None
+        # Before 1582 the standard calendar is the Julian one, which NumPy is not.
+        if base is not None and base >= np.datetime64("1582-10-15"):
+            return base + np.timedelta64(round(float(dates.seconds[0]) * 1e6), "us")
+    try:
+        import cftime  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        what = f"dates in the calendar {dates.calendar} since {dates.reference}"
+        raise missing_extra(f"{what} need cftime", "trace") from error
+    units = f"seconds since {dates.reference}"
+    return cftime.num2date(float(dates.seconds[0]), units, dates.calendar)
+
+
+def _iso(text: str) -> str:
+    """Return a date as ISO writes it: "1950-1-1 0:0:0" has digits missing."""
+    day, _, clock = text.replace("T", " ").partition(" ")
+    parts = [p.zfill(4 if i == 0 else 2) for i, p in enumerate(day.split("-"))]
+    hours = [p.zfill(2) for p in clock.split(":")] if clock.strip() else ["00"]
+    return "-".join(parts) + "T" + ":".join([*hours, "00"] if len(hours) < 2 else hours)

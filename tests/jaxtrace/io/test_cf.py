@@ -1,0 +1,229 @@
+"""Geophysical files as they circulate: attributes, units, signs, calendars, seams."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jaxtrace.io.cf import canonical
+from jaxtrace.io.loader import load_field
+from jaxtrace.io.netcdf import GridSlices
+from jaxtrace.sphere import EARTH_RADIUS, great_circle
+from jaxtrace.tracking import create_tracker
+
+xarray = pytest.importorskip("xarray")
+LON, LAT = np.arange(0, 360, 10.0), np.arange(-85, 86, 10.0)
+EAST, NORTH = {"units": "degrees_east"}, {"units": "degrees_north"}
+DEPTH = {"units": "m", "positive": "down", "standard_name": "depth"}
+DAYS = {"units": "days since 2001-02-27 12:00", "calendar": "standard"}
+
+
+def ocean(
+    lon: Any = LON,
+    lat: Any = LAT,
+    u: Any = 1.0,
+    v: Any = 0.0,
+    units: str | None = "m s-1",
+    time: Any = (0.0, 2.0),
+    **names: Any,
+) -> Any:
+    """Return a current of constant components on a grid without levels."""
+    shape = (len(time), len(lat), len(lon))
+    dims = ("time", "lat", "lon")
+    table = {}
+    for name, value, way in (("uo", u, "eastward"), ("vo", v, "northward")):
+        standard = {"standard_name": f"{way}_sea_water_velocity"}
+        attributes = {"units": units, **standard} if units else standard
+        table[name] = (dims, np.broadcast_to(value, shape).copy(), attributes)
+    coordinates = {
+        "time": ("time", np.asarray(time), names.get("dates", DAYS)),
+        "lat": ("lat", np.asarray(lat), names.get("north", NORTH)),
+        "lon": ("lon", np.asarray(lon), names.get("east", EAST)),
+    }
+    return xarray.Dataset(table, coordinates)
+
+
+def levels(w="upward_sea_water_velocity", unit="m/s", axis=DEPTH, depth=(5.0, 15.0)):
+    """Return still water that rises or sinks, on two levels."""
+    data = ocean(u=0.0).expand_dims(depth=list(depth), axis=1)
+    data["depth"].attrs.update(axis)
+    data["wo"] = data["uo"] + 1.0
+    data["wo"].attrs = {"units": unit, "standard_name": w}
+    return data
+
+
+def test_a_file_in_degrees_is_tracked_in_meters(tmp_path):
+    ocean(lat=LAT[::-1]).to_netcdf(tmp_path / "a.nc", engine="scipy")
+    loaded = load_field(str(tmp_path / "a.nc"))
+    tracker = create_tracker("rk4", loaded.field, None)
+    paths = tracker.track_particles(
+        [[359.99, 60.0], [10.0, 0.0]], (0.0, 7200.0), n_timesteps=3
+    )
+    expected = np.degrees(7200 / EARTH_RADIUS / np.cos(np.radians([60.0, 0.0])))
+    moved = (paths.positions[-1, :, 0] - paths.positions[0, :, 0]) % 360
+    np.testing.assert_allclose(moved, expected, atol=5e-5)
+    np.testing.assert_allclose(paths.positions[-1, :, 1], [60, 0], atol=1e-5)
+    np.testing.assert_allclose(paths.compute_path_length(), 7200.0, rtol=1e-3)
+    assert paths.metadata["coordinate_system"] == "spherical"
+    assert paths.metadata["time_units"] == "seconds since 2001-02-27 12:00:00"
+    note = next(n for n in loaded.notes if n.startswith("sphere"))
+    for fact in ("36 x 18 x 1", "6,371,008.8 m", "m/s", "longitudes wrap", "standard"):
+        assert fact in note
+    with pytest.raises(ValueError, match=r"lies beyond the record, .* 0 to 172800"):
+        tracker.track_particles([[0.0, 0.0]], (0.0, 2e5), n_timesteps=2)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "unit"),
+    [
+        *(("m s-1", "m/s"), ("m s**-1", "m/s"), ("meter second-1", "m/s")),
+        *(("m.s-1", "m/s"), ("metre/second", "m/s"), ("ms-1", "m/s")),
+        *(("meters per second", "m/s"), ("cm s^-1", "cm/s"), ("Pa s**-1", "pa/s")),
+        *(("millibars", "millibars"), ("hPa", "hpa"), ("furlong", "furlong")),
+    ],
+)
+def test_units_have_one_spelling(spelling, unit):
+    assert canonical(spelling) == unit
+
+
+def test_speeds_are_converted_and_unknown_ones_named():
+    assert GridSlices(ocean(u=30.0, units="cm s-1")).read(0)[0, 0, 0, 0] == (
+        pytest.approx(0.3)
+    )
+    with pytest.raises(ValueError, match=r"'furlong' of 'uo' .* velocity_units="):
+        GridSlices(ocean(units="furlong"))
+    given = GridSlices(ocean(u=30.0, units=None), velocity_units="cm/s")
+    assert given.read(0)[0, 0, 0, 0] == pytest.approx(0.3)
+    assert "uo has no units: m/s assumed" in GridSlices(ocean(units=None)).notes()
+    assert GridSlices(ocean(units="degrees/s")).geometry.radius is None
+    assert GridSlices(ocean(), geometry="flat").geometry.radius is None
+    with pytest.raises(ValueError, match="1e\\+20 m/s is above 50 m/s, a fill value"):
+        GridSlices(ocean(u=1e20)).read(0)
+
+
+@pytest.mark.parametrize(
+    ("east", "north"),
+    [
+        ({"units": "degree_E"}, {"units": "degreesN"}),
+        ({"standard_name": "longitude"}, {"standard_name": "latitude"}),
+        ({"units": "degrees_east", "axis": "X"}, {"units": "degree_north"}),
+    ],
+)
+def test_longitudes_are_known_by_their_attributes(east, north):
+    data = ocean(east=east, north=north).rename(lon="a", lat="b")
+    slices = GridSlices(data)
+    assert slices.geometry.radius == EARTH_RADIUS
+    assert not any("guessed" in note for note in slices.notes())
+    bare = GridSlices(ocean(east={}, north={}))
+    assert bare.geometry.radius == EARTH_RADIUS
+    assert any(note.startswith("guessed a sphere") for note in bare.notes())
+
+
+def test_rotated_poles_and_counted_nodes_are_refused():
+    rotated = ocean(east={"standard_name": "grid_longitude"})
+    with pytest.raises(ValueError, match="rotated pole: regrid"):
+        GridSlices(rotated)
+    with pytest.raises(ValueError, match="has no coordinates for"):
+        GridSlices(ocean().drop_vars(["lon", "lat"]))
+
+
+def test_radius_is_given_or_stated_by_the_file():
+    data = ocean()
+    data["uo"].attrs["grid_mapping"] = "crs"
+    data["crs"] = ((), 0, {"earth_radius": 6371229.0})
+    assert GridSlices(data).geometry.radius == 6371229.0
+    assert GridSlices(data, radius=6366707.0195).geometry.radius == 6366707.0195
+
+
+@pytest.mark.parametrize(
+    "lon",
+    [np.arange(0, 361, 10.0), np.roll(LON, -5), np.where(LON > 180, LON - 360, LON)],
+)
+def test_repeated_and_jumping_longitudes_close(lon):
+    data = ocean(lon=lon, u=np.cos(np.radians(lon)))
+    field = load_field(data).field
+    points = np.array([[355.0, 0.0], [5.0, 0.0], [-175.0, 0.0], [60.0, 0.0]])
+    found = np.asarray(field(points))[:, 0]
+    middle = (1 + np.cos(np.radians(10))) / 2
+    np.testing.assert_allclose(found, [middle, middle, -middle, 0.5], atol=1e-6)
+    assert field.contains(points).all()
+
+
+def test_rows_at_the_pole_without_a_direction_are_left_out():
+    lat = np.arange(-90, 91, 10.0)
+    u = np.where(np.abs(lat) == 90, 0.0, 1.0)[:, None]
+    slices = GridSlices(ocean(lat=lat, u=u))
+    assert slices.geometry.y.tolist() == lat[1:-1].tolist()
+    assert "rows at the poles" in " ".join(slices.notes())
+    field = load_field(ocean(lat=lat, u=u)).field
+    assert np.asarray(field([[3.0, 90.0]]))[0].tolist() == [1.0, 0.0, 0.0]
+    assert field.contains([[3.0, 90.0]]).all()
+
+
+def test_depth_becomes_height_and_rising_stays_rising():
+    slices = GridSlices(levels())
+    assert slices.geometry.z.tolist() == [-15.0, -5.0]
+    assert (slices.read(0)[..., 2] == 1).all()
+    assert "z up, depth = -z" in slices.notes()[0]
+    pressure = {"units": "hPa", "standard_name": "air_pressure"}
+    omega = "lagrangian_tendency_of_air_pressure"
+    sinking = GridSlices(
+        levels(omega, "Pa s**-1", pressure, (850.0, 1000.0)),
+        velocity_field_name=("uo", "vo", "wo"),
+    )
+    assert sinking.geometry.z.tolist() == [-100000.0, -85000.0]
+    assert (sinking.read(0)[..., 2] == -1).all()
+    with pytest.raises(ValueError, match="'pa/s' of 'wo' do not fit an axis"):
+        GridSlices(levels(unit="Pa/s"))
+
+
+@pytest.mark.parametrize(
+    ("dates", "start"),
+    [
+        ({"units": "hours since 1950-1-1", "calendar": "gregorian"}, "1950-01-01"),
+        ({"units": "days since 2000-02-28", "calendar": "noleap"}, "2000-02-28"),
+        ({"units": "days since 0000-01-01", "calendar": "360_day"}, "0-01-01"),
+        ({"units": "months since 2001-01-01"}, "2001-01-01"),
+    ],
+)
+def test_times_are_seconds_in_any_calendar(tmp_path, dates, start):
+    if dates.get("calendar") in ("noleap", "360_day"):
+        pytest.importorskip("cftime")
+    ocean(dates=dates).to_netcdf(tmp_path / "a.nc", engine="scipy")
+    slices = GridSlices(tmp_path / "a.nc")
+    unit = {"h": 3600.0, "d": 86400.0, "m": 365.242198781 * 7200}[dates["units"][0]]
+    assert slices.times.tolist() == [0.0, 2 * unit]
+    assert start in str(slices.time_units)
+    expected = dates.get("calendar", "standard").replace("gregorian", "standard")
+    assert slices.calendar == expected
+
+
+def test_files_of_other_references_follow_one_another(tmp_path):
+    later = {"units": "hours since 2001-03-01 12:00", "calendar": "standard"}
+    ocean().to_netcdf(tmp_path / "a_1.nc", engine="scipy")
+    ocean(dates=later, time=(12.0, 24.0)).to_netcdf(tmp_path / "a_2.nc", engine="scipy")
+    assert (GridSlices(tmp_path).times / 86400).tolist() == [0.0, 2.0, 2.5, 3.0]
+    other = {"units": "days since 2001-03-09", "calendar": "360_day"}
+    ocean(dates=other).to_netcdf(tmp_path / "a_3.nc", engine="scipy")
+    with pytest.raises(ValueError, match="different calendars"):
+        GridSlices(tmp_path)
+
+
+def test_means_are_placed_at_the_middle_of_their_bounds():
+    data = ocean()
+    data["time"].attrs["bounds"] = "time_bnds"
+    data["time_bnds"] = (("time", "nv"), [[-1.0, 0.0], [1.0, 2.0]])
+    data["uo"].attrs["cell_methods"] = "time: mean"
+    slices = GridSlices(data)
+    assert slices.time_units == "seconds since 2001-02-27 00:00:00"
+
+
+def test_who_leaves_a_region_is_gone():
+    data = ocean(lon=[170.0, 175.0, -180.0, -175.0], lat=[-5.0, 0.0, 5.0], u=2.0)
+    tracker = create_tracker("rk4", load_field(data).field, None)
+    paths = tracker.track_particles([[-179.0, 0.0]], (0.0, 172800.0), dt=21600.0)
+    assert paths.status.tolist() == [0]
+    far = great_circle(paths.positions[-1], paths.positions[0])[0]
+    assert far == pytest.approx(345600.0, rel=1e-4)
+    gone = tracker.track_particles([[-176.0, 0.0]], (0.0, 172800.0), dt=21600.0)
+    assert gone.status.tolist() == [1]
