@@ -4,7 +4,8 @@ python benchmarks/causal.py step > step.json
 python benchmarks/causal.py surrogate --dim 128 --layers 8 --variables 20 --rows 128
 
 `step` compares one training step of the users' guide compiled and operation by
-operation, same model, loss and batch, and says how far their losses differ;
+operation, same model, loss and batch, and says how far their losses differ; `first` is
+the first call of that step in a process, and how large its program is;
 `compilations` counts over batches of different graphs; `surrogate` trains on fresh
 data; `posterior` is one data set, beside the exact expert; `grpo` a policy that learns;
 `problems` how far the shipped policy gets on three problems that are not linear;
@@ -16,6 +17,8 @@ Every timing has wall and CPU seconds, compile seconds apart, and bytes.
 import argparse
 import itertools
 import json
+import tempfile
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +70,18 @@ def step(chosen: argparse.Namespace) -> list[dict[str, Any]]:
         "largest_loss_difference": gap,
     }
     return [*records("step", found), ratio]
+
+
+def first(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:  # nothing compiled before
+        jax.config.update("jax_compilation_cache_dir", folder)
+        steps = benchmarks.document_steps()
+        start = time.process_time()
+        jax.block_until_ready(steps.compiled.run(*steps.args))
+        used = time.process_time() - start
+    lowered = jax.jit(lambda *given: steps.compiled.run(*given)).lower(*steps.args)
+    found = {"cpu_seconds": used, "program_lines": lowered.as_text().count("\n")}
+    return [{"benchmark": "causal.first", "case": "the guide's step", **found}]
 
 
 def compilations(chosen: argparse.Namespace) -> list[dict[str, Any]]:
@@ -167,6 +182,7 @@ def agreement(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 GROUPS = {
     "step": step,
+    "first": first,
     "compilations": compilations,
     "surrogate": surrogate,
     "posterior": posterior,

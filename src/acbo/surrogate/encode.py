@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 VARIABLE_BUCKETS = (4, 8, 16, 32, 64, 128)
-# One data set is read once: a program more is worth less work in each reading.
-READING_BUCKETS = (4, 8, 12, *VARIABLE_BUCKETS[2:])
+# One data set is read once: a program more is worth less work in each reading, which
+# grows with the square of the variables, and with their cube where pairs meet.
+READING_BUCKETS = (4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128)
 ROW_BUCKETS = (32, 128, 512)
 
 

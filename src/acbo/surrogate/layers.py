@@ -80,8 +80,13 @@ def _look(
     # Not -inf: a table without rows has no place to look at, and a softmax over
     # nothing but -inf is NaN.
     hidden = jnp.broadcast_to(~mask, scores.shape)
-    weights = jax.nn.softmax(jnp.where(hidden, -1e9, scale * scores), axis=-1)
-    return jnp.einsum("...qk,...kc->...qc", weights.astype(value.dtype), value)
+    scores = jnp.where(hidden, -1e9, scale * scores)
+    top = jax.lax.stop_gradient(scores.max(axis=-1, keepdims=True))
+    weights = jnp.exp(scores - top)
+    seen = jnp.einsum("...qk,...kc->...qc", weights.astype(value.dtype), value)
+    # Divided after the product: there are fewer numbers than weights.
+    total = weights.sum(axis=-1, keepdims=True)
+    return (seen / total.astype(seen.dtype)).astype(value.dtype)
 
 
 EPSILON = 1e-5

@@ -27,8 +27,8 @@ STANDARD = jax.jit(standardize)
 
 def test_variables_go_to_the_smallest_bucket_that_holds_them():
     assert [variable_bucket(d) for d in (1, 4, 5, 10, 128)] == [4, 4, 8, 16, 128]
-    reading = [variable_bucket(d, READING_BUCKETS) for d in (8, 10, 13, 17)]
-    assert reading == [8, 12, 16, 32]
+    reading = [variable_bucket(d, READING_BUCKETS) for d in (8, 10, 13, 17, 50)]
+    assert reading == [8, 12, 16, 24, 56]
     with pytest.raises(ValueError, match=r"129 variables .* largest bucket of 128"):
         variable_bucket(129)
 
