@@ -62,6 +62,16 @@ def pair(value: Any, name: str) -> tuple[float, float]:
     return first, second
 
 
+def release(value: Any, name: str) -> float | tuple[float, float, float]:
+    """Read a time of release, or start, stop and the time from one to the next."""
+    if not isinstance(value, list | tuple):
+        return number()(value, name)
+    if len(value) != 3:
+        raise wrong(name, value, "one time, or [start, stop, every]")
+    start, stop, every = (number()(one, name) for one in value)
+    return start, stop, every
+
+
 def rising(value: Any, name: str) -> tuple[float, float]:
     """Read two numbers, the second larger."""
     first, second = pair(value, name)

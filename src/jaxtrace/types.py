@@ -30,6 +30,7 @@ class ParticleStatus(IntEnum):
     EXITED = 2
     LOST = 3
     STUCK = 4
+    EXPIRED = 6
 
 
 @runtime_checkable

@@ -150,10 +150,13 @@ class FrameStore:
         text = json.dumps(dict(metadata), default=_as_json)
         self._group.attrs["metadata"] = text
 
-    def append(self, times: Any, frame_arrays: Mapping[str, Any]) -> None:
+    def append(
+        self, times: Any, frame_arrays: Mapping[str, Any], observed: Any = None
+    ) -> None:
         """Add frames: times (k,) and arrays (k,N,...) by name, all or none of them.
 
         The first frames decide the names, shapes and dtypes of all that follow.
+        `observed` (k,N) are times of single particles, where they differ.
         """
         self._check_writable()
         clock, arrays = _check_frames(times, frame_arrays, self.layout)
@@ -167,7 +170,7 @@ class FrameStore:
             for index, array in enumerate(parts):
                 values = arrays[name] if len(parts) == 1 else arrays[name][..., index]
                 self._put(array, np.swapaxes(values, 0, 1), end)
-        self._put(self._arrays["time"], _observed(clock, arrays), end)
+        self._put(self._arrays["time"], _observed(clock, arrays, observed), end)
         self._put(self._arrays[TIMES], clock, end)
         self.frames = end
 
@@ -332,10 +335,11 @@ def _described(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     return found | dict(facts.get("variables", {}).get(name, {}))
 
 
-def _observed(clock: np.ndarray, arrays: Frames) -> np.ndarray:
+def _observed(clock: np.ndarray, arrays: Frames, observed: Any) -> np.ndarray:
     """Return the time (N,k) of every observation, NaN where there is no particle."""
     first = next(iter(arrays.values()))
-    times = np.broadcast_to(clock[:, None], first.shape[:2])
+    given = clock[:, None] if observed is None else observed
+    times = np.broadcast_to(given, first.shape[:2])
     if "positions" in arrays:
         times = np.where(np.isfinite(arrays["positions"][..., 0]), times, np.nan)
     return times.T

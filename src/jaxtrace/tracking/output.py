@@ -16,6 +16,7 @@ from jaxrig import CheckpointManager
 from jaxtrace.io.convert import export_store, streaming_path
 from jaxtrace.io.store import open_store
 from jaxtrace.tracking.particles import Particles
+from jaxtrace.tracking.release import Releases
 from jaxtrace.tracking.time_loop import Chunk, Record
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
@@ -28,8 +29,15 @@ class Collected:
 
     streams = False
 
-    def __init__(self, times: np.ndarray, count: int, facts: dict[str, Any]):
+    def __init__(
+        self,
+        times: np.ndarray,
+        count: int,
+        facts: dict[str, Any],
+        releases: Releases | None = None,
+    ):
         self.times, self.count, self.facts = times, count, facts
+        self.releases = releases
         self.arrays: Arrays = {}
 
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
@@ -47,7 +55,8 @@ class Collected:
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """Return all frames as a trajectory."""
         return make_trajectory(
-            self.times, self.arrays, particles, self.count, self.facts, fill
+            *(self.times, self.arrays, particles, self.count, self.facts, fill),
+            self.releases,
         )
 
     def close(self) -> None:
@@ -79,8 +88,10 @@ class Streamed:
         times: np.ndarray,
         count: int,
         facts: dict[str, Any],
+        releases: Releases | None = None,
     ):
         self.times, self.count, self.facts = times, count, facts
+        self.releases = releases
         self.path, self.export = streaming_path(path), path
         if path.exists() and not resume:
             raise FileExistsError(f"{path} exists: remove it, or resume the run")
@@ -109,12 +120,13 @@ class Streamed:
             "recording_interval",
             "time_span",
             "dtype",
+            "releases",
         ):
-            if before.get(name) != self.facts[name]:
+            if before.get(name) != self.facts.get(name):
                 self.store.close()
                 raise ValueError(
                     f"{self.path} contains a run with {name}={before.get(name)!r}, but "
-                    f"this run has {self.facts[name]!r}: use the same value, or "
+                    f"this run has {self.facts.get(name)!r}: use the same value, or "
                     "another output"
                 )
 
@@ -126,8 +138,25 @@ class Streamed:
             self.store.truncate(done + 1)
             return done, restored.tree
         self.store.truncate(0)
-        self.store.append(self.times[:1], _host(opening))
+        self._append(0, _host(opening))
         return 0, particles
+
+    def _append(self, first: int, frames: Arrays) -> None:
+        """Write frames; a particle begins with its seed, at the time of its release."""
+        clock = self.times[first : first + len(frames["positions"])]
+        if self.releases is None:
+            self.store.append(clock, frames)
+            return
+        forward = bool(self.times[-1] >= self.times[0])
+        waiting = self.releases.waiting(clock, forward)
+        begun = self.releases.first_frames(self.times, forward) - first
+        here = np.flatnonzero((begun >= 0) & (begun < len(clock)))
+        when = np.broadcast_to(clock[:, None], waiting.shape).copy()
+        when[begun[here], here] = self.releases.times[here]
+        shown = _without(frames, waiting)
+        seeds = frames["positions"][begun[here], here]
+        shown["positions"][begun[here], here] = seeds
+        self.store.append(clock, shown, when)
 
     def take(self, chunk: Chunk) -> None:
         """Have a chunk written while the next is worked out; one waits at most.
@@ -153,19 +182,26 @@ class Streamed:
             name: np.concatenate([part[name] for part in parts], 1)[:, : self.count]
             for name in parts[0]
         }
-        self.store.append(self.times[first:last], frames)
+        self._append(first, frames)
         real = jax.tree.map(lambda x: x[: self.count], chunk.particles)
         self.keeper.save(last - 1, real)
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """Return the whole run, read back from disk; write the format asked for."""
         self._wait()
-        ends = {"status": particles.status, "exit_time": particles.exit_time}
+        ends: dict[str, Any] = {
+            "status": particles.status,
+            "exit_time": particles.exit_time,
+        }
+        if self.releases is not None:
+            ends["release_time"] = self.releases.times
         self.store.finish({n: np.asarray(a)[: self.count] for n, a in ends.items()})
         if self.export != self.path:
             export_store(self.store, self.export)
         times, arrays = self.store.read()
-        return make_trajectory(times, arrays, particles, self.count, self.facts, fill)
+        return make_trajectory(
+            times, arrays, particles, self.count, self.facts, fill, self.releases
+        )
 
     def close(self) -> None:
         """Let the writing end, also of a run that was interrupted."""
@@ -174,14 +210,19 @@ class Streamed:
 
 
 def open_output(
-    output: Any, resume: bool, times: np.ndarray, count: int, facts: dict[str, Any]
+    output: Any,
+    resume: bool,
+    times: np.ndarray,
+    count: int,
+    facts: dict[str, Any],
+    releases: Releases | None = None,
 ) -> Collected | Streamed:
     """Open memory, or the store of a path."""
     if output is None:
         if resume:
             raise ValueError("resume needs the output of the run to resume")
-        return Collected(times, count, facts)
-    return Streamed(Path(output), resume, times, count, facts)
+        return Collected(times, count, facts, releases)
+    return Streamed(Path(output), resume, times, count, facts, releases)
 
 
 def make_trajectory(
@@ -191,11 +232,17 @@ def make_trajectory(
     count: int,
     facts: dict[str, Any],
     fill: float,
+    releases: Releases | None = None,
 ) -> Trajectory:
     """Return recorded frames and what became of the particles."""
+    if releases is not None:
+        forward = bool(times[-1] >= times[0])
+        arrays = _without(arrays, releases.waiting(times, forward))
     positions, generation = arrays["positions"], arrays.get("generation")
     status = np.asarray(particles.status)[:count]
     alive = _presence(positions, generation, status)
+    if releases is not None:
+        alive = np.isfinite(positions[..., 0])
     if not np.isnan(fill):
         positions = positions.copy()
         positions[~alive] = fill
@@ -221,6 +268,16 @@ def _presence(
     alive = np.ones(positions.shape[:2], bool)
     alive[:, emptied] = np.isfinite(positions[:, emptied, 0])
     return alive
+
+
+def _without(arrays: Arrays, absent: np.ndarray) -> Arrays:
+    """Return the arrays with NaN where there is no particle yet."""
+    found = dict(arrays)
+    for name in ("positions", "velocities"):
+        if name in found:
+            found[name] = found[name].copy()
+            found[name][absent] = np.nan
+    return found
 
 
 def _host(record: Record) -> Arrays:

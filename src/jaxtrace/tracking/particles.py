@@ -22,7 +22,8 @@ class Particles(eqx.Module):
     A particle that is gone keeps its last position. `cell_hint` says where the field
     looked it up last, `velocity` is that of a particle with inertia, and `next_dt` the
     step an adaptive method would take next, as a fraction of the interval; `remainder`
-    is what rounding left of positions on a sphere. They are None where nothing needs
+    is what rounding left of positions on a sphere; `lifetime` the first step of a
+    particle and the first that it is too old for. They are None where nothing needs
     them.
     """
 
@@ -35,6 +36,7 @@ class Particles(eqx.Module):
     cell_hint: Any
     velocity: Any = None
     next_dt: Float[Array, " n"] | None = None
+    lifetime: Int32[Array, "n 2"] | None = None
     remainder: Float[Array, "n 3"] | None = None
 
 

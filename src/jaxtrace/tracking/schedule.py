@@ -7,6 +7,7 @@ ever summed up step by step.
 import math
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -157,10 +158,40 @@ class Schedule(eqx.Module):
         )
 
 
+def step_edges(
+    frames: Float[np.ndarray, " frames"],
+    substeps: int,
+    instants: Float[np.ndarray, " instants"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return start and end of each step, and which are real, one row per interval.
+
+    Steps end at the instants too; rows with fewer steps are filled up.
+    """
+    rows = []
+    for first, last in pairwise(frames.tolist()):
+        even = first + (last - first) / substeps * np.arange(substeps)
+        low, high = min(first, last), max(first, last)
+        inner = instants[(instants > low) & (instants < high)]
+        edges = np.unique(np.concatenate([even, [last], inner]))
+        rows.append(edges if last > first else edges[::-1])
+    most = max((len(edges) for edges in rows), default=2)
+    full = np.stack([np.pad(e, (0, most - len(e)), "edge") for e in rows])
+    start, end = full[:, :-1], full[:, 1:]
+    return start, end, np.arange(most - 1) < np.array([[len(e) - 1] for e in rows])
+
+
 def make_schedule(
-    field: AbstractField, frames: Any, substeps: int, tableau: Tableau, dtype: Any
+    field: AbstractField,
+    frames: Any,
+    substeps: int,
+    tableau: Tableau,
+    dtype: Any,
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
 ) -> Schedule:
-    """Return the schedule of the intervals between frames; traced times are allowed."""
+    """Return the schedule of the intervals between frames; traced times are allowed.
+
+    With `edges` of `step_edges` it has their steps in place of so many substeps.
+    """
     traced = isinstance(frames, jax.Array)
     xp: Any = jnp if traced else np
     frames = frames if traced else np.asarray(frames, np.float64)
@@ -169,17 +200,23 @@ def make_schedule(
     number = xp.arange(substeps, dtype=frames.dtype)
     start = frames[:-1, None] + width[:, None] * number[None]
     dt = xp.broadcast_to(width[:, None], start.shape)
+    step = np.arange(count * substeps, dtype=np.int32).reshape(count, substeps)
+    active = np.ones((count, substeps), bool)
+    ends = xp.concatenate([start[:, 1:], frames[1:, None]], 1)
+    if edges is not None:
+        start, ends, active = edges
+        dt = ends - start
+        step = (np.cumsum(active).reshape(active.shape) - 1).astype(np.int32)
     nodes = xp.asarray(tableau.instants, frames.dtype)
     instants = start[..., None] + dt[..., None] * nodes[None, None]
     # The last stage of an interval is the next frame, to the last bit.
     if tableau.instants[-1] == 1.0:
-        ends = xp.concatenate([start[:, 1:], frames[1:, None]], 1)
         instants = xp.concatenate([instants[..., :-1], ends[..., None]], -1)
     return Schedule(
         start.astype(dtype),
         dt.astype(dtype),
-        np.arange(count * substeps, dtype=np.int32).reshape(count, substeps),
-        np.ones((count, substeps), bool),
+        step,
+        active,
         field.instant(instants).astype(dtype),
         field.instant(frames[1:]).astype(dtype),
     )

@@ -28,13 +28,13 @@ from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.particles import Particles, noise_key
+from jaxtrace.tracking.release import step_released
 from jaxtrace.tracking.schedule import Schedule, make_schedule
 from jaxtrace.tracking.step import (
     Dynamics,
     Method,
     TimeStep,
     initialize,
-    take_step,
 )
 
 
@@ -94,11 +94,11 @@ def advance(
     def substep(state: Particles, now: tuple[TimeStep, Any]) -> tuple[Particles, None]:
         time_step, active = now
         if not padded:
-            return take_step(dynamics, state, time_step, method), None
+            return step_released(dynamics, state, time_step, method), None
         # A branch, not a select: a skipped substep costs nothing.
         after = jax.lax.cond(
             active,
-            lambda s: take_step(dynamics, s, time_step, method),
+            lambda s: step_released(dynamics, s, time_step, method),
             lambda s: s,
             state,
         )

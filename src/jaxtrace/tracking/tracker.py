@@ -3,7 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +39,7 @@ from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.particles import pad_slots
+from jaxtrace.tracking.release import Releases, make_releases
 from jaxtrace.tracking.schedule import (
     Schedule,
     Timing,
@@ -46,6 +47,7 @@ from jaxtrace.tracking.schedule import (
     kept_frames,
     make_schedule,
     plan_times,
+    step_edges,
 )
 from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.tracking.step import Dynamics, Method, single_step
@@ -237,17 +239,24 @@ class ParticleTracker:
         n_timesteps: int | None = None,
         dt: float | None = None,
         *,
+        release: Any = None,
+        max_age: float | None = None,
         output: str | Path | None = None,
         resume: bool = False,
     ) -> Trajectory:
         """Track particles from seeds (N, 3) over a span of time.
 
         Frames lie at `linspace(*time_span, n_timesteps)`; `dt` is the longest substep.
-        A span that falls tracks backward. With `output` frames stream to a .zarr store,
-        from which another suffix (.h5, .pvd, .vtp, .npz, .csv) is exported at the end;
-        `resume` continues a run that was stopped.
+        A span that falls tracks backward. `release` says when particles enter: one
+        time, one for each seed, or a tuple (start, stop, every) that releases all
+        seeds repeatedly; `max_age` takes them out again. With `output`
+        frames stream to a .zarr store, from which another suffix (.nc, .csv, .vtp, ...)
+        is exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
+        releases = make_releases(release, len(seeds), time_span, max_age)
+        if releases is not None:
+            seeds = jnp.tile(seeds, (len(releases.times) // max(len(seeds), 1), 1))
         clock = getattr(self.field.frozen, "clock", None)
         slices = None if clock is None else clock.times
         timing = plan_times(time_span, n_timesteps, dt, slices)
@@ -255,7 +264,7 @@ class ParticleTracker:
             if not self.compiled:
                 stack.enter_context(jax.disable_jit())
             stack.enter_context(jax.default_device(working_device()))
-            return self._run(seeds, timing, output, resume)
+            return self._run(seeds, timing, output, resume, releases)
 
     def estimate_runtime(
         self,
@@ -293,7 +302,12 @@ class ParticleTracker:
         }
 
     def _run(
-        self, seeds: jax.Array, timing: Timing, output: Any, resume: bool
+        self,
+        seeds: jax.Array,
+        timing: Timing,
+        output: Any,
+        resume: bool,
+        releases: Releases | None,
     ) -> Trajectory:
         options, count, dynamics = self.options, seeds.shape[0], self.dynamics
         mesh, parts = self._device_mesh(), 1
@@ -303,21 +317,30 @@ class ParticleTracker:
         dtype, frames = seeds.dtype, np.asarray(timing.frames)
         kept = kept_frames(len(frames), options.recording_interval)
         check_steps(dynamics.motion, frames, timing.substeps, method)
+        edges, lifetime = None, None
+        facts = self._facts(timing, method, count)
+        if releases is not None and len(frames) > 1:
+            forward = bool(frames[-1] >= frames[0])
+            even, _, real = step_edges(frames, timing.substeps, np.zeros(0))
+            releases = releases.snapped(np.append(even[real], frames[-1]))
+            edges = step_edges(frames, timing.substeps, releases.instants())
+            lifetime = releases.steps(edges[0][edges[2]], forward)
+            facts["releases"] = releases.words()
         schedule = every(
             make_schedule(
-                dynamics.field, frames, timing.substeps, method.tableau, dtype
+                dynamics.field, frames, timing.substeps, method.tableau, dtype, edges
             ),
             options.recording_interval,
         )
-        facts = self._facts(timing, method, count)
         instant = first_instant(dynamics.field, frames, dtype)
         windows = SliceWindows(dynamics, self.field)
         windows.check(method)
         del dynamics  # and with it the first slices of a field that is streamed
-        sink = open_output(output, resume, frames[kept], count, facts)
+        sink = open_output(output, resume, frames[kept], count, facts, releases)
         with contextlib.closing(sink):
             return self._record(
-                sink, windows, seeds, instant, schedule, method, mesh, parts
+                *(sink, windows, seeds, instant, schedule, method, mesh, parts),
+                lifetime,
             )
 
     def _record(
@@ -330,6 +353,7 @@ class ParticleTracker:
         method: Method,
         mesh: Any,
         parts: int,
+        lifetime: np.ndarray | None,
     ) -> Trajectory:
         """Put every frame of the schedule into the sink."""
         options, count = self.options, seeds.shape[0]
@@ -337,6 +361,8 @@ class ParticleTracker:
         allow_one_program(begin)
         particles, opening = begin(here, seeds, instant, method)
         del here
+        if lifetime is not None:
+            particles = replace(particles, lifetime=jnp.asarray(lifetime))
         first, particles = sink.begin(opening, particles)
         spread = parts if mesh is None else mesh.size
         particles = pad_slots(particles, spread * (method.tile or 1))

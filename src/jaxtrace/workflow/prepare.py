@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool
 
 from jaxrig.memory import tree_bytes
 from jaxrig.static_arguments import thaw
@@ -24,6 +24,7 @@ from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
+from jaxtrace.tracking.release import repeated
 from jaxtrace.tracking.schedule import kept_frames
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
@@ -47,6 +48,13 @@ class Plan:
     time_span: tuple[float, float]
     n_timesteps: int
     notes: tuple[str, ...]
+    release: Any = None  # as `track_particles` takes it
+
+    @property
+    def particles(self) -> int:
+        """The number of particles, each as often as it is released."""
+        again = repeated(*self.release) if isinstance(self.release, tuple) else [0.0]
+        return len(self.seeds) * len(again)
 
 
 @contextlib.contextmanager
@@ -70,16 +78,20 @@ def make_plan(case: Case) -> Plan:
     first = as_field(field)  # of a streamed field, that of its first slices
     domain = find_domain(case, first)
     span = find_span(case, first)
-    seeds, left = keep_inside(first, make_seeds(case, domain))
+    seeds, release = make_seeds(case, domain), find_release(case)
+    held, left = find_inside(first, seeds)
+    if isinstance(release, np.ndarray):
+        release = release[held]
     return Plan(
         field,
         domain,
-        seeds,
+        seeds[held],
         check_walls(make_boundary(case, domain, first.sphere is not None), first),
         make_motion(case),
         span,
         count_frames(case, first, span),
         (*notes, *left),
+        release,
     )
 
 
@@ -248,15 +260,26 @@ def make_seeds(case: Case, domain: Box) -> Seeds:
     return as_seeds(np.clip(middle + spread * draw, region.lo, region.hi))
 
 
-def keep_inside(
+def find_release(case: Case) -> Any:
+    """Return when particles are released: by the case, by its file, or None."""
+    table = case.particles
+    times = None if table.file is None else read_seeds(table.file, 0).times
+    if times is not None and table.release is not None:
+        raise ValueError(
+            f"particles has release, and {table.file} has a column time: leave one out"
+        )
+    return table.release if times is None else times
+
+
+def find_inside(
     field: AbstractField, seeds: Seeds
-) -> tuple[Float[np.ndarray, "kept 3"], tuple[str, ...]]:
-    """Return the seeds inside the field, and how many were left out, in words."""
+) -> tuple[Bool[np.ndarray, " seeds"], tuple[str, ...]]:
+    """Return which seeds are inside the field, and how many are not, in words."""
     first = field.get_time_bounds()[0]
     start = first if math.isfinite(first) else 0.0
     held = np.asarray(field.contains(seeds, start))
     if held.all():
-        return seeds, ()
+        return held, ()
     if not held.any():
         lo, hi = field.get_spatial_bounds()
         ends = zip(AXES, lo.tolist(), hi.tolist(), strict=True)
@@ -266,7 +289,7 @@ def keep_inside(
             "bounds or a file in [particles] that overlap them"
         )
     missing = len(seeds) - int(held.sum())
-    return seeds[held], (
+    return held, (
         f"{missing:,} of {len(seeds):,} particles are outside the data: dropped",
     )
 
@@ -384,7 +407,7 @@ def expected_cost(case: Case, plan: Plan) -> Cost:
     """Return what a run writes and needs, if no particle leaves early."""
     table = case.tracking
     frames = len(kept_frames(plan.n_timesteps, table.recording_interval))
-    points = frames * len(plan.seeds)
+    points = frames * plan.particles
     width = 8 if table.dtype == "float64" else 4
     record = 3 * width * (2 if table.record_velocities else 1)
     record += 4 * plan.boundary.recycles  # whose generations are kept too

@@ -90,7 +90,7 @@ def run_case(
             tell(note)
         first, last = plan.time_span
         tell(
-            f"{len(plan.seeds):,} particles, {plan.n_timesteps:,} frames from t = "
+            f"{plan.particles:,} particles, {plan.n_timesteps:,} frames from t = "
             f"{first:.6g} to {last:.6g}"
         )
         found = _frames_there(store_path(case))
@@ -198,6 +198,8 @@ def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
             plan.time_span,
             plan.n_timesteps,
             case.time.dt,
+            release=plan.release,
+            max_age=case.particles.max_age,
             output=_output(case),
             resume=resume,
         )

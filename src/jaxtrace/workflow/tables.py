@@ -113,6 +113,8 @@ class Particles(Checked):
     gaussian_std: Annotated[Triple, per_axis(number(0))] = (0.2, 0.2, 0.2)
     bounds: Annotated[Box | None, maybe(settings.box)] = None
     bounds_fraction: Annotated[Triple | None, maybe(settings.axis_fractions)] = None
+    release: Annotated[Any, maybe(settings.release)] = None
+    max_age: Annotated[float | None, maybe(number(0))] = None
     seed: Annotated[int, whole(0)] = 0
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxtrace.cli import app
+from jaxtrace.io.convert import read_recorded
 from trace_files import image, write_xml
 
 TAIL = """
@@ -73,7 +74,8 @@ DEFAULT = {"pattern": '"ok.vti"', "n_timesteps": "5", "time_span": "[0, 1]"}
 DEFAULT |= {"concentrations": "3", "type": '"absorbing"'}
 TABLE = {"pattern": "data", "velocity_name": "data", "extrapolation": "data"}
 TABLE |= {"n_timesteps": "time", "time_span": "time", "dt": "time"}
-TABLE |= {"concentrations": "particles", "bounds": "particles", "file": "particles"}
+KEYS = ("concentrations", "bounds", "file", "release", "max_age")
+TABLE |= dict.fromkeys(KEYS, "particles")
 TABLE |= {"type": "boundary"}
 FAR = "{x = [-5.0, -3.0], y = [0.0, 1.0], z = [0.0, 1.0]}"
 
@@ -109,6 +111,8 @@ def assert_said(done, words):
         ({"file": '"far.csv"'}, r"none of the 1 particles is inside the data"),
         ({"file": '"bad.csv"'}, "bad.csv, line 2: z is 'nan': give a finite number"),
         ({"type": '"walls"'}, 'boundary.type is "walls", which needs data on a mesh'),
+        ({"release": "2.0"}, "27 of 27 particles are released outside the time span"),
+        ({"release": "[0, 1]"}, r"particles.release is .* \[start, stop, every\]"),
         ({"n_timesteps": "1"}, "time.n_timesteps is 1: give a whole number from 2"),
     ],
 )
@@ -124,3 +128,20 @@ def test_what_is_allowed_runs(folder):
     write_case(pattern='"t_*.vti"', time_span="[0, 5]", extrapolation=rule)
     done = CliRunner().invoke(app, ["run", "case.toml"])
     assert done.exit_code == 0, done.exception
+
+
+def test_a_table_of_seeds_says_when_each_is_released(folder):
+    Path("seeds.csv").write_text("x,y,z,time\n1.5,2.5,4,0\n1.2,2.5,4,0.5\n9,0,0,0\n")
+    write_case(file='"seeds.csv"', max_age="0.75")
+    done = CliRunner().invoke(app, ["run", "case.toml"])
+    assert done.exit_code == 0, done.exception
+    assert "1 of 3 particles are outside the data: dropped" in done.output
+    found = read_recorded("out/trajectory.zarr")
+    shown = [[1, 1, 1, 1, 0], [0, 0, 1, 1, 1]]
+    # The first record of a particle is its seed; the flow goes 0.1 per unit of time.
+    assert (
+        np.isfinite(found.positions[..., 0].T).tolist()
+        == np.array(shown, bool).tolist()
+    )
+    np.testing.assert_allclose(found.positions[[0, 3], 0, 0], [1.5, 1.575], rtol=1e-6)
+    np.testing.assert_allclose(found.positions[[2, 4], 1, 0], [1.2, 1.25], rtol=1e-6)

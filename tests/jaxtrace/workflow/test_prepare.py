@@ -80,11 +80,11 @@ def test_particles_outside_a_mesh_are_left_out_and_counted():
     half = cells[points[cells].mean(1)[:, 0] < 0.5]
     field = make_mesh_field(points, half, np.ones((27, 3)), kind="hexahedron")
     seeds = np.array([[0.2, 0.5, 0.5], [0.9, 0.5, 0.5]], np.float32)
-    kept, notes = prepare.keep_inside(field, seeds)
-    np.testing.assert_array_equal(kept, seeds[:1])
+    held, notes = prepare.find_inside(field, seeds)
+    assert held.tolist() == [True, False]
     assert notes == ("1 of 2 particles are outside the data: dropped",)
     with pytest.raises(ValueError, match="none of the 1 particles"):
-        prepare.keep_inside(field, seeds[1:])
+        prepare.find_inside(field, seeds[1:])
 
 
 def test_the_inlet_has_the_lattice_of_the_seeds():

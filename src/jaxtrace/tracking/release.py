@@ -1,0 +1,148 @@
+"""Releases: when each particle enters a run, and how long it may stay.
+
+Slots are fixed. Every release is a boundary between two steps, so a particle moves from
+its seed at its time exactly, whatever the field, the motion and the boundary.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int32
+
+from jaxtrace.fields.box_tree import select
+from jaxtrace.tracking.particles import Particles, retire
+from jaxtrace.tracking.step import Dynamics, Method, TimeStep, take_step
+from jaxtrace.types import ParticleStatus
+
+NEVER = np.iinfo(np.int32).max
+ROUNDING = 1e-9  # of the interval, that the last of repeated releases may be beyond
+
+
+@dataclass(frozen=True, eq=False)
+class Releases:
+    """When each particle is released, and when it is taken out; infinite for never."""
+
+    times: Float[np.ndarray, " particles"]
+    ends: Float[np.ndarray, " particles"]
+
+    def snapped(self, edges: Float[np.ndarray, " edges"]) -> "Releases":
+        """Return the same with times that are edges of steps but for rounding on them.
+
+        A step from one to the other would have no length to speak of.
+        """
+        ordered = np.sort(edges)
+        slack = ROUNDING * np.abs(np.diff(ordered)).max(initial=0)
+
+        def snap(times: np.ndarray) -> np.ndarray:
+            after = np.searchsorted(ordered, times - slack).clip(0, len(ordered) - 1)
+            near = np.abs(ordered[after] - times) <= slack
+            return np.where(near, ordered[after], times)
+
+        return Releases(snap(self.times), snap(self.ends))
+
+    def instants(self) -> Float[np.ndarray, " instants"]:
+        """Return the times at which some particle begins or ends, each once."""
+        both = np.concatenate([self.times, self.ends])
+        return np.unique(both[np.isfinite(both)])
+
+    def steps(
+        self, starts: Float[np.ndarray, " steps"], forward: bool
+    ) -> Int32[np.ndarray, "particles 2"]:
+        """Return the first step of each particle, and the first that it is too old for.
+
+        `starts` are those of all steps of the run, in their order.
+        """
+        sign = 1 if forward else -1
+        find = lambda times: np.searchsorted(sign * starts, sign * times)
+        last = np.where(np.isfinite(self.ends), find(self.ends), NEVER)
+        return np.stack([find(self.times), last], axis=1).astype(np.int32)
+
+    def waiting(
+        self, frames: Float[np.ndarray, " frames"], forward: bool
+    ) -> Bool[np.ndarray, "frames particles"]:
+        """Return who is not yet released at each frame."""
+        sign = 1 if forward else -1
+        return sign * frames[:, None] < sign * self.times[None]
+
+    def first_frames(
+        self, frames: Float[np.ndarray, " frames"], forward: bool
+    ) -> Int32[np.ndarray, " particles"]:
+        """Return the last frame at or before each release, where its seed is kept."""
+        sign = 1 if forward else -1
+        found = np.searchsorted(sign * frames, sign * self.times, side="right") - 1
+        return found.astype(np.int32)
+
+    def words(self) -> list[Any]:
+        """Return what tells this release from another, for a run that is resumed."""
+        parts = (self.times, self.ends[np.isfinite(self.ends)])
+        return [float(part.sum()) for part in parts] + [len(part) for part in parts]
+
+
+def make_releases(
+    release: Any,
+    seeds: int,
+    span: tuple[float, float],
+    max_age: float | None = None,
+) -> Releases | None:
+    """Return when so many seeds are released; None where all start with the run.
+
+    `release` is one time, a time per seed, or a tuple (start, stop, every): then all
+    seeds are released again and again, one after another of as many copies of them.
+    """
+    if release is None and max_age is None:
+        return None
+    if max_age is not None and not max_age > 0:
+        raise ValueError(f"max_age={max_age} must be above 0")
+    if isinstance(release, tuple) and len(release) == 3:
+        release = np.repeat(repeated(*release), seeds)
+        seeds = len(release)
+    given = np.asarray(span[0] if release is None else release, np.float64)
+    if given.ndim > 1 or given.shape not in ((), (seeds,)):
+        raise ValueError(
+            f"release has shape {given.shape} for {seeds} seeds: give one time, "
+            "one for each seed, or a tuple (start, stop, every)"
+        )
+    times = np.broadcast_to(given, (seeds,)).copy()
+    low, high = min(span), max(span)
+    outside = ~((times >= low) & (times <= high))
+    if outside.any():
+        first = int(np.argmax(outside))
+        raise ValueError(
+            f"{int(outside.sum())} of {seeds} particles are released outside the "
+            f"time span from {span[0]:g} to {span[1]:g}, the first at t = "
+            f"{times[first]:g}: release them within it"
+        )
+    # Backward in time a particle ends before it is released.
+    age = np.inf if max_age is None else max_age
+    return Releases(times, times + (age if span[1] >= span[0] else -age))
+
+
+def repeated(start: float, stop: float, every: float) -> Float[np.ndarray, " times"]:
+    """Return times from start to stop, both included where they are so far apart.
+
+    >>> repeated(0.0, 1.0, 0.25).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    if not every or (stop - start) / every < 0:
+        raise ValueError(
+            f"release ({start:g}, {stop:g}, {every:g}): the third is the time from one "
+            "release to the next, above 0 forward and below 0 backward"
+        )
+    count = int(np.floor((stop - start) / every + ROUNDING)) + 1
+    return start + every * np.arange(count)
+
+
+def step_released(
+    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
+) -> Particles:
+    """Take a step with the particles that are released and not too old."""
+    lifetime = particles.lifetime
+    if lifetime is None:
+        return take_step(dynamics, particles, time_step, method)
+    old = time_step.step >= lifetime[:, 1]
+    places = particles.positions
+    kept = retire(particles, old, ParticleStatus.EXPIRED, places, time_step.start)
+    after = take_step(dynamics, kept, time_step, method)
+    # Nothing happens to those who wait, whatever the step would have done to them.
+    return select(time_step.step < lifetime[:, 0], particles, after)

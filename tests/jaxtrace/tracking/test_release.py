@@ -1,0 +1,132 @@
+"""Particles that enter a run when they are released, and leave it when they are old."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.io.store import open_store
+from jaxtrace.tracking.boundary import absorbing_boundary_factory
+from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.release import repeated
+from jaxtrace.tracking.tracker import create_tracker
+from jaxtrace.types import ParticleStatus
+
+SEEDS = np.array([[0.1, 0.2, 0.3], [0.0, 0.5, 0.0], [0.2, 0.1, 0.0]], np.float32)
+RELEASE = np.array([0.0, 0.35, 0.5])
+
+
+def accelerating(positions, t):
+    return jnp.zeros_like(positions).at[:, 0].set(1 + t)
+
+
+def track(seeds=SEEDS, span=(0.0, 1.0), frames=5, motion=None, boundary=None, **more):
+    callback = more.pop("progress_callback", None)
+    tracker = create_tracker(
+        *("rk4", FunctionField(accelerating), boundary),
+        motion=motion,
+        progress_callback=callback,
+    )
+    return tracker.track_particles(seeds, span, frames, **more)
+
+
+def moved(start, end):
+    """How far the flow goes from one time to another."""
+    return (end + end**2 / 2) - (start + start**2 / 2)
+
+
+def test_each_particle_moves_from_its_seed_at_its_time():
+    found = track(release=RELEASE)
+    waits = found.times[:, None] < RELEASE
+    assert (found.alive == ~waits).all()
+    assert (np.isnan(found.positions[..., 0]) == waits).all()
+    way = moved(RELEASE[None], found.times[:, None])
+    exact = SEEDS[None] + way[..., None] * np.array([1, 0, 0])
+    np.testing.assert_allclose(
+        found.positions[~waits], exact[~waits], rtol=1e-6, atol=1e-6
+    )
+    # The third is released at a frame, and its first record is the seed itself.
+    np.testing.assert_array_equal(found.positions[2, 2], SEEDS[2])
+
+
+def test_backward_runs_release_from_the_latest():
+    found = track(span=(1.0, 0.0), release=RELEASE[::-1] + 0.5)
+    release = RELEASE[::-1] + 0.5
+    assert (found.alive == (found.times[:, None] <= release)).all()
+    last = SEEDS[:, 0] + moved(release, 0.0)
+    np.testing.assert_allclose(found.positions[-1, :, 0], last, atol=1e-6)
+
+
+def test_who_waits_is_not_absorbed_and_who_is_old_leaves():
+    box = absorbing_boundary_factory([[0, 0, 0], [0.6, 1, 1]])
+    found = track(release=RELEASE, boundary=box, max_age=0.3, frames=11)
+    ends = RELEASE + 0.3
+    # In its time the third would go 0.495 from 0.2, and leaves the box before.
+    assert found.status.tolist() == [6, 6, ParticleStatus.ABSORBED]
+    np.testing.assert_allclose(found.exit_time[:2], ends[:2], rtol=1e-6)
+    assert 0.5 < found.exit_time[2] < ends[2]
+    slack = 1e-9
+    inside = (found.times[:, None] >= RELEASE) & (found.times[:, None] <= ends + slack)
+    assert (found.alive[:, :2] == inside[:, :2]).all()
+
+
+def test_seeds_are_released_again_and_again(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    path = tmp_path / "run.zarr"
+    found = track(SEEDS[:2], release=(0.0, 0.9, 0.3), output=path)
+    assert found.positions.shape == (5, 8, 3)
+    times = np.repeat([0.0, 0.3, 0.6, 0.9], 2)
+    memory = track(SEEDS[:2], release=(0.0, 0.9, 0.3))
+    np.testing.assert_array_equal(found.positions, memory.positions)
+    with xarray.open_zarr(path) as stored:
+        first = np.argmax(np.isfinite(stored["x"].values), axis=1)
+        rows = np.arange(8)
+        np.testing.assert_allclose(stored["time"].values[rows, first], times)
+        np.testing.assert_array_equal(
+            stored["x"].values[rows, first], np.tile(SEEDS[:2, 0], 4)
+        )
+        np.testing.assert_allclose(stored["release_time"].values, times)
+    assert repeated(1.0, 0.0, -0.5).tolist() == [1.0, 0.5, 0.0]
+
+
+class Stopped(Exception):
+    """Stands for a killed process."""
+
+
+@pytest.mark.parametrize("part", [0.2, 0.7])
+def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, part):
+    def stop(fraction):
+        if fraction >= part:
+            raise Stopped
+
+    given = {"release": RELEASE, "max_age": 0.4, "frames": 21}
+    given["motion"] = Diffusion(0.01)
+    whole = track(output=tmp_path / "whole.zarr", **given)
+    with pytest.raises(Stopped):
+        track(output=tmp_path / "run.zarr", progress_callback=stop, **given)
+    other = {**given, "release": RELEASE + 0.1}
+    with pytest.raises(ValueError, match="contains a run with releases"):
+        track(output=tmp_path / "run.zarr", resume=True, **other)
+    found = track(output=tmp_path / "run.zarr", resume=True, **given)
+    np.testing.assert_array_equal(found.positions, whole.positions)
+    with (
+        open_store(tmp_path / "run.zarr", "r") as one,
+        open_store(tmp_path / "whole.zarr", "r") as other_store,
+    ):
+        np.testing.assert_array_equal(one.read_observed(), other_store.read_observed())
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ([0.1, 0.2], r"release has shape \(2,\) for 3 seeds: give one time"),
+        (2.0, "3 of 3 particles are released outside the time span from 0 to 1"),
+        ([0.0, np.nan, 0.5], "1 of 3 particles are released outside"),
+        ((0.0, 1.0, -0.1), "the third is the time from one release to the next"),
+    ],
+)
+def test_releases_that_cannot_be(release, words):
+    with pytest.raises(ValueError, match=words):
+        track(release=release)
+    with pytest.raises(ValueError, match="max_age=-1"):
+        track(max_age=-1)
