@@ -30,6 +30,7 @@ class ParticleStatus(IntEnum):
     EXITED = 2
     LOST = 3
     STUCK = 4
+    BEACHED = 5
     EXPIRED = 6
 
 

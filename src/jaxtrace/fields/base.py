@@ -97,6 +97,16 @@ class AbstractField(eqx.Module, Field):
         del cell_hint
         return jnp.ones(positions.shape[0], bool)
 
+    def on_land(self, positions: Float[Array, "n 3"]) -> Bool[Array, " n"] | None:
+        """Return where there is land and no flow; None where the field has none."""
+        del positions
+        return None
+
+    @property
+    def shore(self) -> str:
+        """Return what becomes of particles on land: beach, previous or absorb."""
+        return "beach"
+
     def order(
         self, positions: Float[Array, "n 3"], cell_hint: CellHint
     ) -> Int[Array, " n"] | None:

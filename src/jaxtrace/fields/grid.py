@@ -35,6 +35,8 @@ from jaxtrace.types import check_choice
 
 Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
 OUTSIDE = get_args(Outside)
+Shore = Literal["beach", "previous", "absorb"]
+SHORES = get_args(Shore)
 
 # Blending all nodes once is worth it while there are no more than this many per
 # particle: a blend streams through memory, a look-up jumps about in it. On two cores
@@ -103,6 +105,8 @@ class GridField(RecordField):
     clock: Clock
     outside: Outside = eqx.field(static=True, default="clamp")
     sphere: Sphere | None = None  # type: ignore[override]
+    land: Bool[Array | np.ndarray, " nodes"] | None = None  # cells, by lowest corner
+    shore: Shore = eqx.field(static=True, default="beach")  # type: ignore[override]
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -172,6 +176,12 @@ class GridField(RecordField):
         i, j, k = (index for index, _ in self._place(positions))
         return (i * self.shape[1] + j) * self.shape[2] + k
 
+    def on_land(self, positions: Float[Array, "n 3"]) -> Bool[Array, " n"] | None:
+        """Return which positions are in cells all of whose corners are land."""
+        if self.land is None:
+            return None
+        return jnp.asarray(self.land).at[self.order(positions, ())].get(mode="clip")
+
     def _columns(self, positions: Float[Array, "n 3"]) -> list[Float[Array, " n"]]:
         columns = [positions[:, c] for c in range(3)]
         if self.sphere is not None:
@@ -229,11 +239,15 @@ def make_grid_field(
     outside: str = "clamp",
     dtype: Any = None,
     radius: float | None = None,
+    land: Bool[np.ndarray, "nx ny nz"] | None = None,
+    shore: str = "beach",
 ) -> GridField:
     """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times.
 
-    With a radius the axes are longitude, latitude and z on a sphere.
+    With a radius the axes are longitude, latitude and z on a sphere; `land` marks nodes
+    there, and `shore` says what becomes of particles in cells of nothing else.
     """
+    check_choice("land", shore, SHORES)
     check_choice("outside", outside, OUTSIDE)
     made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
     sphere = None
@@ -256,7 +270,23 @@ def make_grid_field(
             "indices: stream the slices, or load fewer"
         )
     rule = cast(Outside, outside)
-    return GridField(table, (made[0], made[1], made[2]), clock, rule, sphere)
+    axes = (made[0], made[1], made[2])
+    cells = None if land is None else _land_cells(land, [a.nodes.size for a in axes])
+    return GridField(table, axes, clock, rule, sphere, cells, cast(Shore, shore))
+
+
+def _land_cells(
+    land: Bool[np.ndarray, "nx ny nz"], shape: Sequence[int]
+) -> Bool[Array, " nodes"]:
+    """Return which cells have land at every corner, by the node of their lowest one."""
+    closing = [(0, size - n) for size, n in zip(shape, land.shape, strict=True)]
+    nodes = np.pad(land, closing, mode="wrap")
+    for axis, size in enumerate(shape):
+        if size > 1:
+            last = np.take(nodes, [-1], axis)
+            following = np.take(nodes, np.arange(1, size), axis)
+            nodes = nodes & np.concatenate([following, last], axis)
+    return jnp.asarray(nodes.ravel())
 
 
 def _wrap_round(

@@ -69,6 +69,8 @@ class TensorGrid:
     ]
     order: Int[np.ndarray, " nodes"] | None = None
     radius: float | None = None
+    land: Bool[np.ndarray, "nx ny nz"] | None = None
+    shore: str = "beach"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -268,6 +270,8 @@ class OnGrid(Scheme):
             **_instants(clock),
             outside=self.outside,
             radius=self.lattice.radius,
+            land=self.lattice.land,
+            shore=self.lattice.shore,
         )
 
     def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:

@@ -99,12 +99,16 @@ class TimeSeriesField(Field):
         times: Any,
         axes: tuple[Any, Any, Any],
         radius: float | None = None,
+        land: Any = None,
+        shore: str = "beach",
         **options: Any,
     ) -> "TimeSeriesField":
         """Return the field of velocities (T, Nx, Ny, Nz, 3) on a grid of three axes.
 
         The nodes are not listed and not searched for a grid; `options` are those of
-        the field. With a radius the axes are longitude, latitude and z on a sphere.
+        the field. With a radius the axes are longitude, latitude and z on a sphere;
+        `land` (Nx, Ny, Nz) marks nodes there, `shore` says what becomes of particles in
+        cells of nothing else: "beach", "previous" or "absorb".
         """
         x, y, z = (np.atleast_1d(np.asarray(axis, np.float64)) for axis in axes)
         shape = (np.size(times), x.size, y.size, z.size)
@@ -115,7 +119,8 @@ class TimeSeriesField(Field):
             )
         # A view of the same values: the scheme reshapes it back.
         rows = values.reshape(shape[0], -1, np.shape(values)[-1])
-        return cls(rows, times, TensorGrid((x, y, z), radius=radius), **options)
+        nodes = TensorGrid((x, y, z), radius=radius, land=land, shore=shore)
+        return cls(rows, times, nodes, **options)
 
     @property
     def frozen(self) -> AbstractField:

@@ -47,13 +47,16 @@ class Cells:
 class GridAxes:
     """A tensor-product grid: three increasing axes, a flat direction has one node.
 
-    With a radius the axes are longitude, latitude and z on a sphere.
+    With a radius the axes are longitude, latitude and z on a sphere; `land` marks nodes
+    without a flow, `shore` says what becomes of particles there.
     """
 
     x: Float[np.ndarray, " nx"]
     y: Float[np.ndarray, " ny"]
     z: Float[np.ndarray, " nz"]
     radius: float | None = field(default=None, kw_only=True)
+    land: Bool[np.ndarray, "nx ny nz"] | None = field(default=None, kw_only=True)
+    shore: str = field(default="beach", kw_only=True)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -166,7 +166,13 @@ def _make_series(
     if isinstance(geometry, GridAxes):
         axes = (geometry.x, geometry.y, geometry.z)
         return TimeSeriesField.on_grid(
-            values, series.times, axes, geometry.radius, **rules
+            values,
+            series.times,
+            axes,
+            geometry.radius,
+            geometry.land,
+            geometry.shore,
+            **rules,
         )
     nodes = _node_arrays(geometry)
     return TimeSeriesField(
@@ -210,7 +216,9 @@ def _stream(
     elements = None
     if isinstance(geometry, GridAxes):
         axes = (geometry.x, geometry.y, geometry.z)
-        nodes = TensorGrid(axes, radius=geometry.radius)
+        nodes = TensorGrid(
+            axes, radius=geometry.radius, land=geometry.land, shore=geometry.shore
+        )
     else:
         arrays = _node_arrays(geometry)
         nodes, *cells = (arrays[n] for n in ("positions", *_CELLS))

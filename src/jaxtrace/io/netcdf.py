@@ -1,5 +1,6 @@
 """Labeled grids - xarray datasets, netCDF files, zarr stores - as velocity series."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.machine import missing_extra
+from jaxtrace.fields.grid import SHORES
 from jaxtrace.io.cf import (
     SPEEDS,
     TURNING,
@@ -79,7 +81,9 @@ class GridSlices(Slices):
     positions are (longitude, latitude, z), z in meters upward, velocities in m/s east,
     north and up. `geometry` "flat" or "sphere" decides in place of the file, `radius`
     is that of the sphere, `velocity_units` stand for units the file does not give.
-    `land` says what masked points become: "zero", "nan", or "error" to refuse them.
+    `land` says what masked points become: "zero", "nan", or "error" to refuse them. On
+    a sphere they are zero, and particles among them "beach" (stay, and are marked), go
+    back to their "previous" position, or are gone ("absorb").
     Times are seconds since the first instant where the file has dates, and its own
     numbers otherwise.
     """
@@ -90,16 +94,16 @@ class GridSlices(Slices):
         *,
         velocity_field_name: Sequence[str] | None = None,
         dtype: str = "float32",
-        land: str = "zero",
+        land: str | None = None,
         engine: str | None = None,
         geometry: str | None = None,
         radius: float | None = None,
         velocity_units: str | None = None,
     ) -> None:
-        check_choice("land", land, ("zero", "nan", "error"))
+        check_choice("land", land or "zero", (*SHORES, "zero", "nan", "error"))
         if geometry is not None:
             check_choice("geometry", geometry, GEOMETRIES)
-        self._land, self._dtype = land, float_dtype(dtype)
+        self._dtype = float_dtype(dtype)
         choices = _Choices(velocity_field_name, geometry, radius, velocity_units)
         self._parts = [
             _Part(data, label, choices) for data, label in _open(source, engine)
@@ -107,6 +111,13 @@ class GridSlices(Slices):
         for part in self._parts[1:]:
             part.check_like(self._parts[0])
         self.geometry: GridAxes = self._parts[0].axes
+        round_ = self.geometry.radius is not None
+        self._land = land or ("beach" if round_ else "zero")
+        if self._land in SHORES and not round_:
+            raise ValueError(
+                f"land={land!r} is for a sphere; on a flat grid masked points become "
+                '"zero" or "nan", or are an "error"'
+            )
         places = [(p, row) for p in self._parts for row in range(p.raw_times.size)]
         times = _seconds(self._parts)
         self.time_source, self.time_units = times.words, times.units
@@ -115,6 +126,24 @@ class GridSlices(Slices):
         self.times: Float[np.ndarray, " steps"] = times.seconds
         self._places = places
         self.labels = tuple(f"{part.label}, slice {row}" for part, row in places)
+        if self._land in SHORES:
+            self._find_land()
+
+    def _find_land(self) -> None:
+        """Mark the nodes that are masked, or else those that never move."""
+        looked = {0, len(self._places) // 2, len(self._places) - 1}
+        slices = [
+            self._places[i][0].read(self._places[i][1], self._dtype) for i in looked
+        ]
+        land = np.isnan(slices[0][..., :2]).any(-1)
+        self._coast = "masked"
+        if not land.any():
+            still = [np.all(values[..., :2] == 0, -1) for values in slices]
+            land, self._coast = np.logical_and.reduce(still), "without any flow"
+        if land.any() and not land.all():
+            self.geometry = dataclasses.replace(
+                self.geometry, land=land, shore=self._land
+            )
 
     @property
     def velocity_name(self) -> str:
@@ -123,7 +152,13 @@ class GridSlices(Slices):
 
     def notes(self) -> tuple[str, ...]:
         """Return how the file was read: geometry, units, signs, and masked points."""
-        return (*self._parts[0].notes(self.calendar), f"land: {self._land}")
+        words = self._land
+        if self.geometry.land is not None:
+            share = f"{int(self.geometry.land.sum()):,} of {self.geometry.n_points:,}"
+            words = f"{share} nodes {self._coast}; particles there: {self._land}"
+        elif self._land in SHORES:
+            words = "none found"
+        return (*self._parts[0].notes(self.calendar), f"land: {words}")
 
     def read_slice(self, index: int) -> tuple[GridAxes, np.ndarray]:
         """Return the grid, which is the same for all, and one velocity."""
@@ -138,7 +173,7 @@ class GridSlices(Slices):
                 'are not finite; masked points are kept with land="zero" or "nan"'
             )
         part.check_speed(values, self.labels[index])
-        if self._land == "zero":
+        if self._land not in ("nan", "error"):
             values[missing] = 0
         return self.geometry, values
 

@@ -21,6 +21,7 @@ from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, explicit_step, find_method
 from jaxtrace.sphere import Sphere
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
+from jaxtrace.tracking.boundaries.land import reach_shore
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.particles import (
     Draw,
@@ -278,6 +279,7 @@ def finish_step(
     if dynamics.field.sphere is not None:
         left = ~dynamics.field.inside(moved.positions, moved.cell_hint)
         moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
+        moved = reach_shore(dynamics.field, moved, before, end)
     context = StepContext(before, time_step.start, end, draw, dynamics.field)
     if not dynamics.motion.has_velocity:
         return dynamics.boundary.apply(moved, context)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
@@ -277,9 +278,10 @@ def find_inside(
     """Return which seeds are inside the field, and how many are not, in words."""
     first = field.get_time_bounds()[0]
     start = first if math.isfinite(first) else 0.0
-    held = np.asarray(field.contains(seeds, start))
-    if held.all():
-        return held, ()
+    known = np.asarray(field.contains(seeds, start))
+    land = field.on_land(jnp.asarray(seeds, np.float32))
+    dry = np.zeros_like(known) if land is None else np.asarray(land) & known
+    held = known & ~dry
     if not held.any():
         lo, hi = field.get_spatial_bounds()
         ends = zip(AXES, lo.tolist(), hi.tolist(), strict=True)
@@ -288,9 +290,11 @@ def find_inside(
             f"none of the {len(seeds)} particles is inside the data ({box}): give "
             "bounds or a file in [particles] that overlap them"
         )
-    missing = len(seeds) - int(held.sum())
-    return held, (
-        f"{missing:,} of {len(seeds):,} particles are outside the data: dropped",
+    counts = {"outside the data": ~known, "on land": dry}
+    return held, tuple(
+        f"{int(where.sum()):,} of {len(seeds):,} particles are {place}: dropped"
+        for place, where in counts.items()
+        if where.any()
     )
 
 

@@ -314,7 +314,8 @@ interpolation = "linear"       # in time: linear, nearest, cubic
 # geometry = {geometry}          # found in the files; "sphere": degrees and m/s, "flat"
 # radius = 6371008.8           # of the sphere, in meters
 # velocity_units = "m/s"       # in place of those of the file; cm/s, km/h, knots, ...
-# land = "zero"                # masked points of a labeled grid: zero, nan, error
+# land = "beach"               # particles on land of a sphere: beach, previous, absorb;
+#                              # masked points of flat labeled grids: zero, nan, error
 """
 REST = """
 [particles]

@@ -10,6 +10,11 @@ from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking import create_tracker
+from jaxtrace.tracking.boundaries.base import Open
+from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.types import ParticleStatus
+from jaxtrace.workflow.case import read_case
+from jaxtrace.workflow.prepare import make_plan
 
 xarray = pytest.importorskip("xarray")
 LON, LAT = np.arange(0, 360, 10.0), np.arange(-85, 86, 10.0)
@@ -227,3 +232,62 @@ def test_who_leaves_a_region_is_gone():
     assert far == pytest.approx(345600.0, rel=1e-4)
     gone = tracker.track_particles([[-176.0, 0.0]], (0.0, 172800.0), dt=21600.0)
     assert gone.status.tolist() == [1]
+
+
+def coast(hidden=np.nan):
+    """Return a current to the east with an island of 3 by 3 nodes in its way."""
+    lon, lat = np.arange(0.0, 21.0), np.arange(-10.0, 11.0)
+    u = np.ones((lat.size, lon.size))
+    u[9:12, 10:13] = hidden
+    return ocean(lon=lon, lat=lat, u=u, v=np.where(u == 1, 0.0, u))
+
+
+@pytest.mark.parametrize("hidden", [np.nan, 0.0])
+@pytest.mark.parametrize("land", [None, "previous", "absorb"])
+def test_nothing_crosses_land(hidden, land):
+    loaded = load_field(coast(hidden), land=land)
+    way = "masked" if np.isnan(hidden) else "without any flow"
+    rule = land or "beach"
+    assert f"land: 9 of 441 nodes {way}; particles there: {rule}" in loaded.notes
+    lat = np.linspace(-2.5, 2.5, 51)
+    seeds = np.stack([np.full(51, 9.0), lat, 0 * lat], 1)
+    # The walk pushes particles ashore, where the flow alone would only slow down.
+    tracker = create_tracker("rk4", loaded.field, None, motion=Diffusion([2e4, 2e4, 0]))
+    paths = tracker.track_particles(seeds, (0.0, 172800.0), n_timesteps=49)
+    x, y = paths.positions[..., 0] - 11, paths.positions[..., 1]
+    inside = (np.abs(x) < 0.95) & (np.abs(y) < 0.95)
+    beached = paths.status == ParticleStatus.BEACHED
+    if land == "previous":
+        assert not inside.any()
+        assert (paths.status == 0).all()
+        return
+    assert 0 < beached.sum() < 51
+    assert np.isfinite(paths.exit_time[beached]).all()
+    ends = paths.positions[-1, beached]
+    if land == "absorb":
+        assert np.isnan(ends).all()
+        return
+    assert ((ends[:, 0] >= 10) & (ends[:, 0] <= 12) & (np.abs(ends[:, 1]) <= 1)).all()
+    moving = np.asarray(np.diff(paths.positions[:, beached], axis=0).any(axis=-1))
+    last = moving.shape[0] - 1 - np.argmax(moving[::-1], axis=0)
+    np.testing.assert_allclose(
+        paths.times[last + 1], paths.exit_time[beached], rtol=1e-6
+    )
+
+
+def test_seeds_on_land_are_dropped_and_counted(tmp_path):
+    coast().to_netcdf(tmp_path / "a.nc", engine="scipy")
+    case = read_case(
+        {
+            "data": {"pattern": str(tmp_path / "a.nc")},
+            "particles": {
+                "concentrations": {"x": 5, "y": 1, "z": 1},
+                "bounds": {"x": [0.5, 20.5], "y": [0.5, 0.5], "z": [0.0, 0.0]},
+            },
+        }
+    )
+    plan = make_plan(case)
+    assert len(plan.seeds) == 3
+    assert "1 of 5 particles are on land: dropped" in plan.notes
+    assert "1 of 5 particles are outside the data: dropped" in plan.notes
+    assert type(plan.boundary) is Open

@@ -108,7 +108,7 @@ def test_land_is_zero_or_nan_or_refused():
     data["v"][0, 0, 0, 0] = np.inf
     with pytest.raises(ValueError, match="1 of 72 values"):
         read_grid(data)
-    with pytest.raises(ValueError, match="'sea': choose one of zero, nan, error"):
+    with pytest.raises(ValueError, match="'sea': choose one of beach, "):
         read_grid(data, land="sea")
 
 
