@@ -3,6 +3,7 @@
 These are readers for the checked settings of `jaxrig.settings`.
 """
 
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,14 +63,36 @@ def pair(value: Any, name: str) -> tuple[float, float]:
     return first, second
 
 
-def release(value: Any, name: str) -> float | tuple[float, float, float]:
+Instant = float | str  # a number, or a date as ISO 8601 writes it
+
+
+def instant(value: Any, name: str) -> Instant:
+    """Read a time: a number in the units of the data, or a date."""
+    if isinstance(value, datetime.date):  # and date-times, which TOML has too
+        value = value.isoformat()
+    if not isinstance(value, str):
+        return number()(value, name)
+    try:
+        return str(datetime.datetime.fromisoformat(value).isoformat())
+    except ValueError as error:
+        rule = 'a number or a date, as in "2020-02-28" or "2020-02-28T12:00"'
+        raise wrong(name, value, rule) from error
+
+
+def span(value: Any, name: str) -> tuple[Instant, Instant]:
+    """Read two times."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise wrong(name, value, "two numbers or dates, as in [0.0, 4.0]")
+    return instant(value[0], name), instant(value[1], name)
+
+
+def release(value: Any, name: str) -> Instant | tuple[Instant, Instant, float]:
     """Read a time of release, or start, stop and the time from one to the next."""
     if not isinstance(value, list | tuple):
-        return number()(value, name)
+        return instant(value, name)
     if len(value) != 3:
         raise wrong(name, value, "one time, or [start, stop, every]")
-    start, stop, every = (number()(one, name) for one in value)
-    return start, stop, every
+    return instant(value[0], name), instant(value[1], name), number()(value[2], name)
 
 
 def rising(value: Any, name: str) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import importlib
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ Progress = Callable[[int, int], None]
 FRAMES_AT_ONCE = 64
 GROUP = "trajectories"  # of an HDF5 file
 NETCDF = ".nc"
+UNIT_CODES = {"second": "s", "minute": "m", "hour": "h", "day": "D"}
 PACKING = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
 SERIES_TARGETS = (".pvd", ".nc", ".zarr")
 
@@ -313,6 +314,24 @@ def as_dates(times: np.ndarray, metadata: Mapping[str, Any]) -> np.ndarray | Non
     xarray = _import_xarray()
     coded = xarray.Dataset({"time": ("row", np.asarray(times, np.float64), units)})
     return xarray.decode_cf(coded)["time"].values
+
+
+def dates_to_numbers(dates: Sequence[str], metadata: Mapping[str, Any]) -> list[float]:
+    """Return ISO dates as numbers in the time units and calendar of a run."""
+    unit, _, origin = metadata["time_units"].partition(" since ")
+    calendar = metadata.get("calendar") or "standard"
+    if calendar in ("standard", "gregorian", "proleptic_gregorian"):
+        gone = np.array(dates, "datetime64[ns]") - np.datetime64(origin, "ns")
+        return (gone / np.timedelta64(1, UNIT_CODES[unit.rstrip("s")])).tolist()
+    try:
+        cftime = importlib.import_module("cftime")
+    except ImportError as error:
+        raise missing_extra(f"calendar {calendar!r} needs cftime", "trace") from error
+    read = lambda text: cftime.datetime.strptime(
+        f"{text}T00:00:00"[:19], "%Y-%m-%dT%H:%M:%S", calendar=calendar
+    )
+    found = cftime.date2num([read(text) for text in dates], metadata["time_units"])
+    return np.asarray(found, float).tolist()
 
 
 def _to_csv(store: FrameStore, target: Path, progress: Progress) -> None:

@@ -4,7 +4,8 @@ import csv
 import json
 import math
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxtrace.io.convert import holds_trajectories, read_recorded
+from jaxtrace.settings import instant
 
 PLACES = (("lon", "lat"), ("x", "y"))
 HEIGHTS = ("z", "depth")
@@ -24,7 +26,7 @@ class SeedTable:
     """Seeds (N, 3) with z upward, and when each is released, if the file says so."""
 
     positions: Float[np.ndarray, "seeds 3"]
-    times: Float[np.ndarray, " seeds"] | None = None
+    times: Sequence[float | str] | None = None  # numbers, or dates by ISO 8601
 
 
 def read_seeds(
@@ -73,7 +75,15 @@ def _from_csv(path: Path) -> SeedTable:
     up = np.zeros(len(rows)) if height is None else column(height)
     up = -up if height == "depth" else up
     places = np.stack([column(pair[0]), column(pair[1]), up], axis=1)
-    return SeedTable(places, column("time") if "time" in names else None)
+    times = None
+    if "time" in names:
+        texts = [str(row["time"]).strip() for row in rows]
+        if re.match(r"\d{4}-\d\d", texts[0]):
+            lines = enumerate(texts, 2)  # the first line is that of the names
+            times = [instant(t, f"{path}, line {line}: time") for line, t in lines]
+        else:
+            times = column("time").tolist()
+    return SeedTable(places, times)
 
 
 def _numbers(path: Path, name: str, texts: list[str | None]) -> np.ndarray:

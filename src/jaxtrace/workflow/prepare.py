@@ -17,6 +17,7 @@ from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config, memory_budget_bytes
 from jaxtrace.fields.analytic import as_field, make_flow
 from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.seed_files import read_seeds
@@ -78,8 +79,8 @@ def make_plan(case: Case) -> Plan:
     field, notes = make_field(case)
     first = as_field(field)  # of a streamed field, that of its first slices
     domain = find_domain(case, first)
-    span = find_span(case, first)
-    seeds, release = make_seeds(case, domain), find_release(case)
+    span = find_span(case, field)
+    seeds, release = make_seeds(case, domain), find_release(case, field)
     held, left = find_inside(first, seeds)
     if isinstance(release, np.ndarray):
         release = release[held]
@@ -192,11 +193,28 @@ def find_span(case: Case, field: Field) -> tuple[float, float]:
     first, last = field.get_time_bounds()
     recorded = math.isfinite(last - first)
     if case.time.time_span is not None:
-        span = case.time.time_span
+        start, stop = case.time.time_span
+        span = (
+            as_number(start, field, "time.time_span"),
+            as_number(stop, field, "time.time_span"),
+        )
         if recorded and case.data is not None and case.data.extrapolation is None:
             _check_recorded(span, first, last)
         return span
     return (first, last) if recorded else TIME_SPAN
+
+
+def as_number(instant: Any, field: Field, key: str) -> float:
+    """Return a time as the field counts it; a date needs data that have dates."""
+    if not isinstance(instant, str):
+        return float(instant)
+    facts = getattr(field, "_source_info", {})
+    if "time_units" not in facts:
+        raise ValueError(
+            f"{key} is the date {instant}, but the times of the data are plain "
+            "numbers: give numbers"
+        )
+    return dates_to_numbers([instant], facts)[0]
 
 
 def _check_recorded(span: tuple[float, float], first: float, last: float) -> None:
@@ -261,15 +279,22 @@ def make_seeds(case: Case, domain: Box) -> Seeds:
     return as_seeds(np.clip(middle + spread * draw, region.lo, region.hi))
 
 
-def find_release(case: Case) -> Any:
+def find_release(case: Case, field: Field) -> Any:
     """Return when particles are released: by the case, by its file, or None."""
     table = case.particles
     times = None if table.file is None else read_seeds(table.file, 0).times
+    key = f"a time in {table.file}" if times is not None else "particles.release"
+    number_of = lambda instant: as_number(instant, field, key)
     if times is not None and table.release is not None:
         raise ValueError(
             f"particles has release, and {table.file} has a column time: leave one out"
         )
-    return table.release if times is None else times
+    if times is not None:
+        return np.array([number_of(time) for time in times])
+    if isinstance(table.release, tuple):
+        start, stop, every = table.release
+        return number_of(start), number_of(stop), every
+    return None if table.release is None else number_of(table.release)
 
 
 def find_inside(

@@ -326,7 +326,8 @@ distribution = "uniform"       # uniform, gaussian, random
 gaussian_std = 0.2             # fraction of the box, one value or one per axis
 # bounds = {{x = [0.0, 1.0], y = [0.0, 1.0], z = [0.0, 1.0]}}
 {fraction}   # fractions of the domain
-# release = 0.5                # when particles enter, or [start, stop, every]
+# release = 0.5                # when particles enter: a time or a date ("2020-02-28"),
+#                              # or [start, stop, every]
 # max_age = 1.0                # particles leave when they are this old
 seed = 0
 

@@ -133,7 +133,7 @@ class Time(Checked):
     n_timesteps: Annotated[int | None, maybe(whole(2))] = None
     dt: Annotated[float | None, maybe(number(0))] = None
     use_data_dt: Annotated[bool, flag] = False
-    time_span: Annotated[tuple[float, float] | None, maybe(settings.pair)] = None
+    time_span: Annotated[Any, maybe(settings.span)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

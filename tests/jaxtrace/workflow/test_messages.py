@@ -113,6 +113,11 @@ def assert_said(done, words):
         ({"type": '"walls"'}, 'boundary.type is "walls", which needs data on a mesh'),
         ({"release": "2.0"}, "27 of 27 particles are released outside the time span"),
         ({"release": "[0, 1]"}, r"particles.release is .* \[start, stop, every\]"),
+        (
+            {"time_span": '["2020-01-01", 1]'},
+            "is the date 2020-01-01T00:00:00, but .* n",
+        ),
+        ({"time_span": '["soon", 1]'}, "time.time_span is 'soon': .* or a date"),
         ({"n_timesteps": "1"}, "time.n_timesteps is 1: give a whole number from 2"),
     ],
 )
@@ -145,3 +150,39 @@ def test_a_table_of_seeds_says_when_each_is_released(folder):
     )
     np.testing.assert_allclose(found.positions[[0, 3], 0, 0], [1.5, 1.575], rtol=1e-6)
     np.testing.assert_allclose(found.positions[[2, 4], 1, 0], [1.2, 1.25], rtol=1e-6)
+
+
+def test_data_with_dates_are_run_and_stored_by_dates(folder):
+    xarray = pytest.importorskip("xarray")
+    times = np.datetime64("2020-02-28", "ns") + np.arange(4) * np.timedelta64(24, "h")
+    axes = {"time": times, "lat": np.linspace(-4, 4, 5), "lon": np.linspace(0, 20, 11)}
+    attributes = {"lat": {"units": "degrees_north"}, "lon": {"units": "degrees_east"}}
+    speed = {"uo": 1.0, "vo": 0.0}
+    data = {
+        n: (("time", "lat", "lon"), np.full((4, 5, 11), v)) for n, v in speed.items()
+    }
+    found = xarray.Dataset(data, axes)
+    for name in found.variables:
+        found[name].attrs.update(attributes.get(name, {}))
+        if name in speed:
+            found[name].attrs["units"] = "m s-1"
+    found.to_netcdf("sea.nc", engine="h5netcdf")
+    Path("seeds.csv").write_text(
+        "lon,lat,depth,time\n5,0,0,2020-02-28\n6,0,0,2020-02-29T12:00:00\n"
+    )
+    span = '["2020-02-28", "2020-03-01"]'
+    changes = {"file": '"seeds.csv"', "type": '"none"', "time_span": span}
+    write_case(pattern='"sea.nc"', n_timesteps="3", **changes)
+    done = CliRunner().invoke(app, ["run", "case.toml"])
+    assert done.exit_code == 0, done.exception
+    with xarray.open_zarr("out/trajectory.zarr") as run:
+        day = run["time"].values.astype("datetime64[h]").astype(str)
+        assert day[0].tolist() == ["2020-02-28T00", "2020-02-29T00", "2020-03-01T00"]
+        # The second waits a day and a half: its seed is the first of its records.
+        assert day[1].tolist() == ["NaT", "2020-02-29T12", "2020-03-01T00"]
+        degrees = 86400 / 111195.08
+        east = [5, 5 + degrees, 5 + 2 * degrees]
+        np.testing.assert_allclose(run["lon"].values[0], east, atol=1e-5)
+        np.testing.assert_allclose(
+            run["lon"].values[1, 1:], [6, 6 + degrees / 2], atol=1e-5
+        )
