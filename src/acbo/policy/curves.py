@@ -66,6 +66,8 @@ def rbf_basis(x: Float[Array, "*n"], candidates: int) -> Float[Array, "*n w m"]:
     wide = jnp.array(LENGTH_SCALES)[:, None]
     away = x[..., None, None] - jnp.broadcast_to(grid, (*(1,) * x.ndim, 1, candidates))
     height = -0.5 * jnp.square(away / wide.reshape((1,) * x.ndim + wide.shape))
+    # Half the log of the sum of squares, which is the norm; squared first, narrow
+    # Gaussians between two candidates would vanish in single precision.
     high = jax.nn.logsumexp(2 * height, axis=-1, keepdims=True) / 2
     return jnp.exp(height - high)
 
@@ -120,6 +122,7 @@ def fit_curves(data: RegressionRows, line: Float[Array, "d m"]) -> Fit:
         jax.nn.softmax(evidence, axis=(0, 2, 3)),
         weights,
         around + jnp.einsum("miwa,tiwha->tiwhm", parts_at_candidates(line), weights),
+        # The mean of an inverse gamma; finite, since the prior shape exceeds 1.
         scale / (shape - 1),
         inverse,
         jnp.square(rows[:, :, 1, :m]).sum(axis=0),

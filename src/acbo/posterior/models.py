@@ -120,9 +120,13 @@ def _sample_regression(
     d = statistics.count.shape[0]
     members = parent_set_members(d, max_parents, node)[chosen]
     matrix = regression_matrix(statistics.gram[node], members[None], node, prior)
+    # The last pivot is 2 b_n, and b_n over a Gamma(a_n) draw is a draw of the variance,
+    # InverseGamma(a_n, b_n).
     deviation = jnp.sqrt(pivots(matrix)[0, -1] / 2 / gamma)
     factor = jnp.linalg.cholesky(matrix[0, :-1, :-1])
     solve = jax.scipy.linalg.solve_triangular
+    # With precision Ln = L L^T: mean and deviation share the second solve, since
+    # L^-T (L^-1 X^T y + s e) has mean Ln^-1 X^T y and covariance s^2 Ln^-1.
     half = solve(factor, matrix[0, :-1, -1], lower=True) + deviation * normal
     weights = solve(factor, half, lower=True, trans=1)
     spread = jnp.zeros(d, weights.dtype).at[members].set(weights[1:], mode="drop")

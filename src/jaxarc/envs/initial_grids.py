@@ -53,6 +53,8 @@ def draw_grid(
     choice_key, grid_key = jax.random.split(key)
     shares = np.cumsum(config.probabilities)[:-1].astype(np.float32)
     drawn = jax.random.uniform(choice_key)
+    # Inverse of the distribution function: the last share is left out, so that a sum
+    # that rounding leaves below 1 draws no fifth kind.
     mode = jnp.sum((drawn >= jnp.asarray(shares)).astype(jnp.int32))
     weights = dict(zip(MODES, config.probabilities, strict=True))
     result = planes, size

@@ -123,6 +123,8 @@ def _flood(
         reached = [
             _fill_run(*row, reverse) for row in zip(passable, before, strict=True)
         ]
+        # Two sweeps over all rows, as in `flood`: unrolled, since registers have no
+        # index.
         for row in rows[1:]:
             reached[row] = reached[row] | (passable[row] & reached[row - 1])
         for row in reversed(rows[:-1]):
