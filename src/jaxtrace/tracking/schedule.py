@@ -4,6 +4,7 @@ All of it follows from the frame times alone, on the host and in float64, so no 
 ever summed up step by step.
 """
 
+import functools
 import math
 import warnings
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.base import AbstractField
-from jaxtrace.fields.clock import Instant
+from jaxtrace.fields.base import AbstractField, RecordField
+from jaxtrace.fields.clock import Clock, Instant
 from jaxtrace.integrators import Tableau
 
 # A requested step this much longer than the frame spacing is worth a warning, and a
@@ -103,6 +104,9 @@ def _substeps(spacing: float, length: float | None) -> int:
     return max(1, math.ceil(spacing / length - SLACK))
 
 
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 class Schedule(eqx.Module):
     """Everything about time that the compiled loop needs, frame by frame.
 
@@ -129,6 +133,8 @@ class Schedule(eqx.Module):
 
     def part(self, first: int, last: int, length: int) -> "Schedule":
         """Return some of the frames, padded to a fixed length."""
+        if first == 0 and last == length == self.frames:
+            return self
         missing = length - (last - first)
 
         def cut(x: Any) -> Any:
@@ -151,6 +157,8 @@ class Schedule(eqx.Module):
 
     def rebased(self, first_slice: int) -> "Schedule":
         """Return the same for a field whose first stored slice is this one."""
+        if first_slice == 0:
+            return self
         return eqx.tree_at(
             lambda s: (s.stages.slices, s.frame.slices),
             self,
@@ -162,7 +170,7 @@ def step_edges(
     frames: Float[np.ndarray, " frames"],
     substeps: int,
     instants: Float[np.ndarray, " instants"],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> Edges:
     """Return start and end of each step, and which are real, one row per interval.
 
     Steps end at the instants too; rows with fewer steps are filled up.
@@ -181,12 +189,12 @@ def step_edges(
 
 
 def make_schedule(
-    field: AbstractField,
+    field: AbstractField | Clock,
     frames: Any,
     substeps: int,
     tableau: Tableau,
     dtype: Any,
-    edges: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    edges: Edges | None = None,
 ) -> Schedule:
     """Return the schedule of the intervals between frames; traced times are allowed.
 
@@ -220,6 +228,53 @@ def make_schedule(
         field.instant(instants).astype(dtype),
         field.instant(frames[1:]).astype(dtype),
     )
+
+
+def plan_run(
+    field: AbstractField,
+    timing: Timing,
+    interval: int,
+    tableau: Tableau,
+    dtype: Any,
+    edges: Edges | None = None,
+) -> tuple[Schedule, Instant]:
+    """Return the schedule of a run that keeps every n-th frame, and its first instant.
+
+    The plan of a record depends on its clock alone, and is kept for the next run: a
+    small run would take longer to plan than to compute.
+    """
+    clock = getattr(field, "clock", None) if isinstance(field, RecordField) else None
+    if clock is None or edges is not None:
+        return _plan(field, timing, interval, tableau, dtype, edges)
+    times = np.asarray(clock.times, np.float64).tobytes()
+    rules = clock.interpolation, clock.extrapolation
+    return _plan_record(times, rules, timing, interval, tableau, np.dtype(dtype))
+
+
+@functools.lru_cache(maxsize=2)  # a plan of millions of steps takes tens of megabytes
+def _plan_record(
+    times: bytes,
+    rules: tuple[Any, Any],
+    timing: Timing,
+    interval: int,
+    tableau: Tableau,
+    dtype: np.dtype,
+) -> tuple[Schedule, Instant]:
+    clock = Clock(np.frombuffer(times), *rules)
+    return _plan(clock, timing, interval, tableau, dtype)
+
+
+def _plan(
+    field: AbstractField | Clock,
+    timing: Timing,
+    interval: int,
+    tableau: Tableau,
+    dtype: Any,
+    edges: Edges | None = None,
+) -> tuple[Schedule, Instant]:
+    frames = np.asarray(timing.frames)
+    schedule = make_schedule(field, frames, timing.substeps, tableau, dtype, edges)
+    return every(schedule, interval), field.instant(frames[0]).astype(dtype)
 
 
 def every(schedule: Schedule, interval: int) -> Schedule:

@@ -43,9 +43,8 @@ from jaxtrace.tracking.release import Releases, make_releases
 from jaxtrace.tracking.schedule import (
     Schedule,
     Timing,
-    every,
     kept_frames,
-    make_schedule,
+    plan_run,
     plan_times,
     step_edges,
 )
@@ -57,7 +56,6 @@ from jaxtrace.tracking.time_loop import (
     allow_one_program,
     begin,
     check_steps,
-    first_instant,
     make_dynamics,
     part_count,
     run_chunks,
@@ -326,13 +324,15 @@ class ParticleTracker:
             edges = step_edges(frames, timing.substeps, releases.instants())
             lifetime = releases.steps(edges[0][edges[2]], forward)
             facts["releases"] = releases.words()
-        schedule = every(
-            make_schedule(
-                dynamics.field, frames, timing.substeps, method.tableau, dtype, edges
-            ),
+        schedule, instant = plan_run(
+            dynamics.field,
+            timing,
             options.recording_interval,
+            method.tableau,
+            dtype,
+            edges,
         )
-        instant = first_instant(dynamics.field, frames, dtype)
+        instant = jax.tree.map(jnp.asarray, instant)
         windows = SliceWindows(dynamics, self.field)
         windows.check(method)
         del dynamics  # and with it the first slices of a field that is streamed

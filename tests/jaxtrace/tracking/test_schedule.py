@@ -1,5 +1,6 @@
 import warnings
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from jaxtrace.tracking.schedule import (
     every,
     kept_frames,
     make_schedule,
+    plan_run,
     plan_times,
 )
+from trace_flows import TIMES, noise_field
 from trace_runs import grid_of, still
 
 
@@ -190,3 +193,17 @@ def test_recording_keeps_the_first_each_so_many_and_the_last(count, interval, ke
 def test_an_interval_below_one_is_refused():
     with pytest.raises(ValueError, match="recording_interval=0"):
         kept_frames(5, 0)
+
+
+def test_a_plan_is_kept_for_the_next_run_of_the_same_clock():
+    timing = plan_times((0.0, 2.0), 31, 0.04)
+    plan = lambda field, interval=1: plan_run(
+        field, timing, interval, find_method("rk4"), np.float32
+    )[0]
+    first, again = plan(noise_field()), plan(noise_field(seed=5))
+    assert first is again  # other values, the same instants
+    assert first.part(0, 30, 30) is first
+    assert plan(noise_field(), 3).frames == 10
+    moved = eqx.tree_at(lambda f: f.clock.times, noise_field(), TIMES + 0.5)
+    slower = plan(moved)
+    assert not np.array_equal(slower.stages.weights, first.stages.weights)
