@@ -21,6 +21,7 @@ from jaxtrace.workflow.tables import (
     Output,
     Particles,
     Pictures,
+    Sample,
     Time,
     Tracking,
 )
@@ -39,6 +40,7 @@ class Case:
     tracking: Tracking = field(default_factory=Tracking)
     boundary: Boundary = field(default_factory=Boundary)
     motion: Motion = field(default_factory=Motion)
+    sample: Sample = field(default_factory=Sample)
     density: Density = field(default_factory=Density)
     pictures: Pictures = field(default_factory=Pictures)
     ftle: FTLE = field(default_factory=FTLE)
@@ -47,6 +49,8 @@ class Case:
     def __post_init__(self) -> None:
         if (self.data is None) == (self.flow is None):
             raise ValueError("a case has either [data] or [flow]: give one of them")
+        if self.sample.variables and self.data is None:
+            raise ValueError("sample.variables needs data files: a [flow] has none")
         if self.time.use_data_dt and self.data is None:
             raise ValueError("time.use_data_dt needs slices: a [flow] has none")
 
@@ -60,7 +64,7 @@ TABLES: dict[str, type[Checked]] = {
     kind.section: kind
     for kind in (
         *(Data, Flow, Particles, Time, Tracking, Boundary),
-        *(Motion, Density, Pictures, FTLE, Output),
+        *(Motion, Sample, Density, Pictures, FTLE, Output),
     )
 }
 

@@ -104,19 +104,7 @@ def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
     assert case.data is not None
     table = case.data
     with in_words():
-        loaded = load_field(
-            table.pattern,
-            interpolation=table.interpolation,
-            extrapolation=table.extrapolation,
-            outside=table.outside,
-            dtype=case.tracking.dtype,
-            max_time_steps=table.max_timesteps_to_load,
-            time_range=table.time_range,
-            velocity_field_name=table.velocity_name,
-            skip_initial_timesteps=table.skip_initial_timesteps,
-            use_stable_mesh_only=table.use_stable_mesh_only,
-            **_format_options(table),
-        )
+        loaded = load_field(table.pattern, **loading_options(case, table))
     count = len(loaded.slices)
     files = source_name(table.pattern)
     notes = [f"{count} slices of {files}" if count > 1 else f"steady flow: {files}"]
@@ -161,9 +149,19 @@ def in_words(words_of: Mapping[str, str] = CASE_WORDS) -> Generator[None, None, 
         raise type(error)(words) from error
 
 
-def _format_options(table: Data) -> dict[str, Any]:
-    """Return what only some formats take, where the case gives it."""
-    given: dict[str, Any] = {}
+def loading_options(case: Case, table: Data) -> dict[str, Any]:
+    """Return the options of `load_field`; what only some formats take, if given."""
+    given: dict[str, Any] = {
+        "interpolation": table.interpolation,
+        "extrapolation": table.extrapolation,
+        "outside": table.outside,
+        "dtype": case.tracking.dtype,
+        "max_time_steps": table.max_timesteps_to_load,
+        "time_range": table.time_range,
+        "velocity_field_name": table.velocity_name,
+        "skip_initial_timesteps": table.skip_initial_timesteps,
+        "use_stable_mesh_only": table.use_stable_mesh_only,
+    }
     if table.allow_nan:
         given["allow_nan"] = True
     for name in ("time_source", "geometry", "radius", "velocity_units", "land"):

@@ -25,6 +25,8 @@ from jaxtrace.workflow.prepare import (
     Plan,
     describe_seeding,
     expected_cost,
+    in_words,
+    loading_options,
     make_plan,
     make_tracker,
     size_words,
@@ -39,7 +41,9 @@ from jaxtrace.workflow.results import (
     save_maps,
     write_page,
 )
+from jaxtrace.workflow.sampling import load_variable, sample_store
 
+SAMPLE_WORDS = {"velocity_field_name=": "variables in [sample]"}
 PAGE_FILE, DENSITY_FILE = "report.html", "density.npz"
 Tell = Callable[[str], None]
 
@@ -101,12 +105,26 @@ def run_case(
         write_case(case, case.folder / CASE_FILE)
         with record_compilations() as log, _timed(clock, "tracking"):
             trajectory = _track(case, plan, found > 0, meter or Meter())
+        if case.sample.variables:
+            with _timed(clock, "sampling"):
+                _sample(case, tell)
         clock["compiling"] = min(log.seconds, clock["tracking"])
         clock["tracking"] -= clock["compiling"]
         outcome = Outcome(plan, trajectory, [_output(case)], list(plan.notes), clock)
         outcome.share = 1 - max(found - 1, 0) / max(trajectory.T - 1, 1)
         finish_case(case, outcome, tell)
     return outcome
+
+
+def _sample(case: Case, tell: Tell) -> None:
+    """Add the variables of the case to its store, at the recorded positions."""
+    assert case.data is not None
+    with open_store(store_path(case), "a") as store:
+        for name in case.sample.variables:
+            with in_words(SAMPLE_WORDS):
+                options = loading_options(case, case.data)
+                field = load_variable(case.data, name, options)
+            tell(f"sampled {', '.join(sample_store(store, name, field))}")
 
 
 def stored_case(folder: str | Path) -> Case:

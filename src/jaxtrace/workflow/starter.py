@@ -352,6 +352,9 @@ scheme = "euler-maruyama"      # or milstein
 # response_time = 1e-3         # of inertial particles
 gravity = [0.0, 0.0, 0.0]      # acts on inertial particles
 
+[sample]
+variables = []                 # of the files, recorded along the paths: ["T", "p"]
+
 [density]
 methods = ["kde", "sph"]       # [] for none
 plane = {plane}

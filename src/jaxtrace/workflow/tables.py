@@ -18,6 +18,7 @@ from jaxrig.settings import (
     some_of,
     text,
     whole,
+    wrong,
 )
 from jaxrig.static_arguments import freeze, thaw
 from jaxtrace import settings
@@ -209,6 +210,20 @@ class Motion(Checked):
     scheme: Annotated[str, one_of(*SCHEMES)] = "euler-maruyama"
     response_time: Annotated[float | None, maybe(number(0))] = None
     gravity: Annotated[Triple, per_axis(number())] = (0.0, 0.0, 0.0)
+
+
+def _names(value: Any, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise wrong(name, value, 'names in brackets, as in ["T", "p"]')
+    return tuple(text(one, name) for one in value)
+
+
+@dataclass(frozen=True)
+class Sample(Checked):
+    """Variables of the data files that are recorded along the paths."""
+
+    section: ClassVar[str] = "sample"
+    variables: Annotated[tuple[str, ...], _names] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from jaxtrace.cli import app
 from jaxtrace.io.convert import read_recorded
+from jaxtrace.io.store import open_store
 from trace_files import image, write_xml
 
 TAIL = """
@@ -76,7 +77,7 @@ TABLE = {"pattern": "data", "velocity_name": "data", "extrapolation": "data"}
 TABLE |= {"n_timesteps": "time", "time_span": "time", "dt": "time"}
 KEYS = ("concentrations", "bounds", "file", "release", "max_age")
 TABLE |= dict.fromkeys(KEYS, "particles")
-TABLE |= {"type": "boundary"}
+TABLE |= {"type": "boundary", "variables": "sample"}
 FAR = "{x = [-5.0, -3.0], y = [0.0, 1.0], z = [0.0, 1.0]}"
 
 
@@ -156,11 +157,15 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
     xarray = pytest.importorskip("xarray")
     times = np.datetime64("2020-02-28", "ns") + np.arange(4) * np.timedelta64(24, "h")
     axes = {"time": times, "lat": np.linspace(-4, 4, 5), "lon": np.linspace(0, 20, 11)}
-    attributes = {"lat": {"units": "degrees_north"}, "lon": {"units": "degrees_east"}}
+    attributes = {"thetao": {"units": "degC"}}
+    attributes |= {"lat": {"units": "degrees_north"}, "lon": {"units": "degrees_east"}}
     speed = {"uo": 1.0, "vo": 0.0}
     data = {
         n: (("time", "lat", "lon"), np.full((4, 5, 11), v)) for n, v in speed.items()
     }
+    # Twice the longitude, and a day warmer by one.
+    warm = 2 * axes["lon"][None, None] + np.arange(4)[:, None, None]
+    data["thetao"] = (("time", "lat", "lon"), np.broadcast_to(warm, (4, 5, 11)))
     found = xarray.Dataset(data, axes)
     for name in found.variables:
         found[name].attrs.update(attributes.get(name, {}))
@@ -172,7 +177,7 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
     )
     span = '["2020-02-28", "2020-03-01"]'
     changes = {"file": '"seeds.csv"', "type": '"none"', "time_span": span}
-    write_case(pattern='"sea.nc"', n_timesteps="3", **changes)
+    write_case(pattern='"sea.nc"', n_timesteps="3", variables='["thetao"]', **changes)
     done = CliRunner().invoke(app, ["run", "case.toml"])
     assert done.exit_code == 0, done.exception
     with xarray.open_zarr("out/trajectory.zarr") as run:
@@ -180,9 +185,35 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
         assert day[0].tolist() == ["2020-02-28T00", "2020-02-29T00", "2020-03-01T00"]
         # The second waits a day and a half: its seed is the first of its records.
         assert day[1].tolist() == ["NaT", "2020-02-29T12", "2020-03-01T00"]
+        warmth = 2 * run["lon"].values + [[0, 1, 2], [np.nan, 1.5, 2]]
+        np.testing.assert_allclose(run["thetao"].values, warmth, rtol=1e-5)
         degrees = 86400 / 111195.08
         east = [5, 5 + degrees, 5 + 2 * degrees]
         np.testing.assert_allclose(run["lon"].values[0], east, atol=1e-5)
         np.testing.assert_allclose(
             run["lon"].values[1, 1:], [6, 6 + degrees / 2], atol=1e-5
         )
+
+
+def test_variables_are_recorded_along_the_paths(folder):
+    grid = image((4, 4, 4))
+    grid["velocity"] = np.tile([0.1, 0.0, 0.0], (64, 1))
+    for time in (0.0, 1.0):
+        grid["T"] = grid.points[:, 0] + 2 * grid.points[:, 1] + 10 * time
+        grid["force"] = grid.points.astype(float)
+        write_xml(grid, Path(f"warm_{time:g}.vti"), time=time)
+    write_case(pattern='"warm_*.vti"', variables='["T", "force"]', release="0.1")
+    done = CliRunner().invoke(app, ["run", "case.toml"])
+    assert done.exit_code == 0, done.exception
+    assert "sampled force_x, force_y, force_z" in done.output
+    with open_store("out/trajectory.zarr", "r") as store:
+        _, arrays = store.read()
+        when = store.read_observed()
+    x, y, _ = np.moveaxis(arrays["positions"], -1, 0)
+    np.testing.assert_allclose(arrays["T"], x + 2 * y + 10 * when, rtol=1e-5)
+    np.testing.assert_allclose(arrays["force_y"], y, rtol=1e-5)
+    # Seeds and their values are those of the time of release.
+    assert (when[0] == 0.1).all()
+    write_case(pattern='"warm_*.vti"', variables='["heat"]', release="0.1")
+    wrong = CliRunner().invoke(app, ["run", "case.toml"])
+    assert_said(wrong, r"no 'heat' array; the arrays are .* variables in \[sample\]")
