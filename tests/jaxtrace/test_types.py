@@ -6,7 +6,8 @@ from jaxtrace.types import ExitRecord, ParticleStatus, PathRecord
 
 def test_status_codes_fit_a_byte_and_do_not_move():
     codes = {status.name: int(status) for status in ParticleStatus}
-    assert codes == {"ACTIVE": 0, "ABSORBED": 1, "EXITED": 2, "LOST": 3, "STUCK": 4}
+    names = ("ACTIVE", "ABSORBED", "EXITED", "LOST", "STUCK", "BEACHED", "EXPIRED")
+    assert codes == {name: code for code, name in enumerate(names)}
     assert all(np.int8(code) == code for code in codes.values())
 
 
