@@ -291,3 +291,23 @@ def test_seeds_on_land_are_dropped_and_counted(tmp_path):
     assert "1 of 5 particles are on land: dropped" in plan.notes
     assert "1 of 5 particles are outside the data: dropped" in plan.notes
     assert type(plan.boundary) is Open
+
+
+def test_a_stopped_run_resumes_to_the_same_bits(tmp_path):
+    field = load_field(coast()).field
+    seeds = np.stack([np.full(7, 2.0), np.linspace(-3, 3, 7), np.zeros(7)], 1)
+    span, walk = (0.0, 172800.0), Diffusion([100.0, 100.0, 0.0])
+
+    def stop(done, total):
+        if done > 10:
+            raise KeyboardInterrupt
+
+    def track(output, resume=False, **options):
+        tracker = create_tracker("rk4", field, None, motion=walk, **options)
+        return tracker.track_particles(seeds, span, 25, output=output, resume=resume)
+
+    whole = track(tmp_path / "whole.zarr")
+    with pytest.raises(KeyboardInterrupt):
+        track(tmp_path / "part.zarr", progress_callback=stop)
+    rest = track(tmp_path / "part.zarr", resume=True)
+    np.testing.assert_array_equal(rest.positions, whole.positions)
