@@ -6,8 +6,8 @@ python benchmarks/trace.py grid mesh --particles 1000000 10000000
 Cases of one group run in turns. `grid` compares ours with a scan written by hand and,
 where numba is installed, with its loop; `job` is the users' document's run; `mesh` has
 tetrahedra and warped hexahedra; `build` makes fields of shuffled tetrahedra, on
-lattices of `--sides` nodes a side, and tracks in them; `gradient` the reverse mode;
-`export` a .vtp file.
+lattices of `--sides` nodes a side, and tracks in them; `cores` compares one core with
+all; `gradient` is the reverse mode; `export` a .vtp file.
 """
 
 import argparse
@@ -27,6 +27,7 @@ import numpy as np
 from jaxrig import compile_once, compiled_memory
 from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
 from jaxrig.timing import compare
+from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.benchmarks import (
     BOX,
     GRID,
@@ -40,6 +41,7 @@ from jaxtrace.benchmarks import (
     lattice_nodes,
     mesh_gyre,
 )
+from jaxtrace.config import configure
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.io.vtk_export import export_trajectory_to_vtk
 from jaxtrace.tracking import (
@@ -331,6 +333,38 @@ def build_group(particles: list[int], sides: list[int]) -> list[Measurement]:
     return found
 
 
+def cores_group(particles: list[int]) -> list[Measurement]:
+    """The same runs on one core and on all of them."""
+    grid, tetrahedra = grid_gyre(), mesh_gyre()
+    axes = np.linspace(0.1, 1.9, 120), np.linspace(0.1, 0.9, 60)
+
+    def on(cores: int | None, run: Callable[[], Any]) -> Callable[[], Any]:
+        def measured() -> Any:
+            configure(cores=cores)
+            return run()
+
+        return measured
+
+    found = []
+    for count in particles:
+        seeds = jnp.asarray(random_seeds(count, 0.05 + 0.9 * BOX))
+        steps = STEPS if count <= 10_000 else STEPS // 4
+        cases = {
+            "grid": lambda d=seeds, s=steps: last_positions(grid, d, s),
+            "tetrahedra": lambda d=seeds, s=steps: last_positions(tetrahedra, d, s),
+        }
+        for name, run in cases.items():
+            both = {
+                f"{name}, {count:,}, one core": on(1, run),
+                f"{name}, {count:,}, all cores": on(None, run),
+            }
+            shapes = {"particles": count, "steps": steps}
+            found += measurements(both, count * steps, shapes, 5)
+    exponents = lambda: ftle(grid, axes, 0.0, 1.0, n_steps=64, level=0.5)
+    both = {"FTLE, one core": on(1, exponents), "FTLE, all cores": on(None, exponents)}
+    return found + measurements(both, 7_200 * 64, {"nodes": 7_200, "steps": 64}, 5)
+
+
 def gradient_group(particles: list[int]) -> list[Measurement]:
     """The reverse mode through 240 steps of 7,500 particles, beside the forward run."""
     del particles
@@ -387,6 +421,7 @@ GROUPS = {
     "grid": grid_group,
     "job": job_group,
     "mesh": mesh_group,
+    "cores": cores_group,
     "build": lambda particles: build_group(particles, chosen.sides),
     "gradient": gradient_group,
     "export": export_group,
