@@ -114,7 +114,7 @@ def stability_limit(tableau: Tableau) -> float:
     return float(min(beyond))
 
 
-Rate = Callable[[Any, int, Any], tuple[Any, Any]]
+Rate = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 class StepResult(NamedTuple):
@@ -127,14 +127,25 @@ class StepResult(NamedTuple):
 
 
 def explicit_step(
-    tableau: Tableau, rate: Rate, unknowns: Any, cell_hint: Any, dt: Array
+    tableau: Tableau,
+    rate: Rate,
+    unknowns: Any,
+    cell_hint: Any,
+    dt: Array,
+    loop: bool = False,
 ) -> StepResult:
-    """Advance by dt; `rate(unknowns, stage, cell_hint)` gives slopes and cell hints."""
+    """Advance by dt; `rate(unknowns, stage, cell_hint)` gives slopes and cell hints.
+
+    In a `loop` the rate is compiled once for all stages, whose number is then traced.
+    """
     slopes: list[Any] = []
-    for stage, row in enumerate(tableau.stages):
-        point = _along(unknowns, row, slopes, dt)
-        slope, cell_hint = rate(point, stage, cell_hint)
-        slopes.append(slope)
+    if loop:
+        slopes, cell_hint = _loop_stages(tableau, rate, unknowns, cell_hint, dt)
+    else:
+        for stage, row in enumerate(tableau.stages):
+            point = _along(unknowns, row, slopes, dt)
+            slope, cell_hint = rate(point, stage, cell_hint)
+            slopes.append(slope)
     # Local extrapolation: the run goes on with the higher order, and the lower one only
     # estimates the error (Hairer, Norsett and Wanner, I, II.4).
     after = _along(unknowns, tableau.weights, slopes, dt)
@@ -148,11 +159,35 @@ def explicit_step(
     return StepResult(after, cell_hint, error, slopes)
 
 
-def _along(
-    unknowns: Any, weights: Sequence[float], slopes: list[Any], dt: Array
-) -> Any:
+def _loop_stages(
+    tableau: Tableau, rate: Rate, unknowns: Any, cell_hint: Any, dt: Array
+) -> tuple[list[Any], Any]:
+    """Return the slopes of all stages; those still to come count as zero."""
+    count = len(tableau.stages)
+    matrix = [[*row, *[0.0] * (count - len(row))] for row in tableau.stages]
+
+    def advance(carry: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, None]:
+        slopes, cell_hint = carry
+        stage, row = given
+        slope, cell_hint = rate(
+            _along(unknowns, list(row), slopes, dt), stage, cell_hint
+        )
+        keep = lambda new, old, i: jnp.where(stage == i, new, old)
+        kept = [
+            jax.tree.map(functools.partial(keep, i=i), slope, old)
+            for i, old in enumerate(slopes)
+        ]
+        return (kept, cell_hint), None
+
+    nothing = jax.tree.map(jnp.zeros_like, unknowns)
+    given = (jnp.arange(count), jnp.asarray(matrix, dt.dtype))
+    return jax.lax.scan(advance, ([nothing] * count, cell_hint), given)[0]
+
+
+def _along(unknowns: Any, weights: Sequence[Any], slopes: list[Any], dt: Array) -> Any:
     """Return the unknowns moved along weighted slopes; zero weights cost nothing."""
-    used = [(w, s) for w, s in zip(weights, slopes, strict=False) if w]
+    pairs = zip(weights, slopes, strict=False)
+    used = [(w, s) for w, s in pairs if not isinstance(w, float) or w]
     if not used:
         return unknowns
 

@@ -143,3 +143,14 @@ def test_wrong_shapes_are_named():
         euler_step(np.zeros((4, 2)), 0.0, 0.1, spiral)
     with pytest.raises(ValueError, match=r"dt of shape \(3,\)"):
         rk4_step(np.zeros((4, 3)), 0.0, np.zeros(3), spiral)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_stages_in_a_loop_are_the_stages(name):
+    tableau = METHODS[name]
+    nodes = jnp.asarray(tableau.nodes, jnp.float32)
+    rate = lambda x, stage, hint: (jnp.cos(x) * (1 + nodes[stage]), hint + 1)
+    start = (jnp.linspace(0, 1, 12).reshape(4, 3), jnp.int32(0), jnp.float32(0.3))
+    one, other = (explicit_step(tableau, rate, *start, loop=l) for l in (False, True))
+    assert one.cell_hint == other.cell_hint == len(tableau.nodes)
+    np.testing.assert_allclose(one.unknowns, other.unknowns, rtol=1e-6)

@@ -82,6 +82,7 @@ class ChangingMeshField(RecordField):
     meshes: MeshField
     parts: Parts
     clock: Clock
+    searches = True
 
     def start(self, positions: Positions) -> CellHint:
         """Return that no cell is known yet: particles are looked for everywhere."""

@@ -201,6 +201,7 @@ class MeshField(RecordField):
     clock: Clock
     axes: tuple[int, ...] = eqx.field(static=True)
     outside: Outside = eqx.field(static=True)
+    searches = True
 
     def start(self, positions: Positions) -> CellHint:
         """Return that no cell is known yet: particles are looked for everywhere."""

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -21,7 +22,7 @@ from jaxtrace.fields.curve import in_chunks
 from jaxtrace.fields.topology import Mesh, corner_places, expand, invert_linear
 
 # Newton steps from a good guess, by bytes of a number: each about doubles the digits.
-QUICK_STEPS = {4: 3, 8: 5}
+QUICK_STEPS = {4: 4, 8: 6}
 PATIENT_STEPS = 16
 REACH = 1.5  # coordinates beyond this say no more than that the place is far away
 
@@ -171,8 +172,12 @@ def invert(
         going = lambda c: (c[2] < PATIENT_STEPS) & jnp.any(hopeful & (c[1] >= near))
         carry = lax.while_loop(going, improve, carry)
     else:
-        for _ in range(QUICK_STEPS[local.tolerance.dtype.itemsize]):
-            carry = improve(carry)
+        steps = QUICK_STEPS[local.tolerance.dtype.itemsize]
+        # A GPU keeps the steps in registers, 9 % faster; on a CPU XLA would repeat all
+        # earlier steps for each coordinate of a later one, at half the rate.
+        unroll = jax.default_backend() != "cpu"
+        work = lambda _, carry: improve(carry)
+        carry = lax.fori_loop(0, steps, work, carry, unroll=unroll)
     return carry[0], carry[1] < near
 
 
@@ -189,20 +194,28 @@ def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
 
 def newton_step(records: Records, local: Local, p: Values) -> Values:
     """Return how far the coordinates are off, to first order."""
-    d = records.dimension
-    terms, slopes = _products(records, local, p)
-    error = [p[i] - local.target[i] for i in range(d)]
-    matrix = [[None] * d for _ in range(d)]
+    return _solve(_jacobian(records, local, p), _errors(records, local, p))
+
+
+def _errors(records: Records, local: Local, p: Values) -> Values:
+    """Return by how much the map of coordinates misses the place."""
+    errors = [c - target for c, target in zip(p, local.target, strict=True)]
+    for term, part in zip(_products(records, local, p)[0], local.products, strict=True):
+        errors = [error + c * term for error, c in zip(errors, part, strict=True)]
+    return errors
+
+
+def _jacobian(records: Records, local: Local, p: Values) -> list[list[Any]]:
+    d, slopes = records.dimension, _products(records, local, p)[1]
+    matrix: list[list[Any]] = [[None] * d for _ in range(d)]
     for i in range(d):
-        for term, part in zip(terms, local.products, strict=True):
-            error[i] = error[i] + part[i] * term
         for k in range(d):
             entry: Array | float = 1.0 if i == k else 0.0
             for slope, part in zip(slopes, local.products, strict=True):
                 if slope[k] is not None:
                     entry = entry + part[i] * slope[k]
-            matrix[i][k] = entry  # type: ignore[assignment]
-    return _solve(matrix, error)
+            matrix[i][k] = entry
+    return matrix
 
 
 def _products(
@@ -279,15 +292,28 @@ def _safe(det: Array) -> Array:
 
 
 def refine(records: Records, local: Local, p: Values) -> Values:
-    """Return coordinates one step better, with the slope of the exact ones."""
+    """Return the coordinates, with the derivative that exact ones have."""
     if not records.warped:
         return local.target
-    # The search has no derivative (a loop of unknown length has none in reverse), but a
-    # Newton step from its fixed end has that of the implicit function theorem,
-    # dp = J^-1 dx.
-    fixed = [lax.stop_gradient(c) for c in p]
-    change = newton_step(records, local, fixed)
-    return [c - e for c, e in zip(fixed, change, strict=True)]
+    # The search has no derivative (a loop of unknown length has none in reverse); this
+    # is the one of the implicit function theorem, dp = J^-1 dx.
+
+    @jax.custom_jvp
+    def settled(local: Local, p: Values) -> Values:
+        del local
+        return p
+
+    @settled.defjvp
+    def _(
+        primals: tuple[Local, Values], tangents: tuple[Local, Values]
+    ) -> tuple[Values, Values]:
+        local, p = primals
+        errors = lambda local: _errors(records, local, p)
+        _, change = jax.jvp(errors, (local,), tangents[:1])
+        slope = _solve(_jacobian(records, local, p), change)
+        return p, [-c for c in slope]
+
+    return settled(local, [lax.stop_gradient(c) for c in p])
 
 
 def sides(records: Records, local: Local, p: Values) -> Values:

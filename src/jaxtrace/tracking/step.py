@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxrig import compile_once
-from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.base import AbstractField, at_stage, shares_search
 from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, explicit_step, find_method
@@ -145,15 +145,17 @@ def _advance(
     time_step: TimeStep,
     method: Method,
 ) -> Particles:
-    tableau = method.tableau
+    tableau, loop = method.tableau, shares_search(dynamics.field)
+    numbers = [tableau.instant_index(i) for i in range(len(tableau.nodes))]
+    pick = at_stage(numbers, stage_fields)
 
-    def look(stage: int) -> _Look:
-        field, instant = stage_fields[tableau.instant_index(stage)]
+    def look(stage: Any) -> _Look:
+        field, instant = pick(stage)
         return field, instant, jnp.asarray(instant.time)
 
     unknowns = _unknowns(dynamics, particles)
     step = _integrate(
-        dynamics, tableau, look, unknowns, particles.cell_hint, time_step.dt
+        dynamics, tableau, look, unknowns, particles.cell_hint, time_step.dt, loop
     )
     return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
@@ -171,10 +173,11 @@ def _unknowns(dynamics: Dynamics, particles: Particles) -> Any:
 def _integrate(
     dynamics: Dynamics,
     tableau: Tableau,
-    look: Callable[[int], _Look],
+    look: Callable[[Any], _Look],
     unknowns: Any,
     cell_hint: Any,
     dt: Array,
+    loop: bool = False,
 ) -> StepResult:
     """Take one step; `look` gives field, instant and time of a stage.
 
@@ -186,13 +189,13 @@ def _integrate(
             dynamics, sphere, tableau, look, unknowns, cell_hint, dt
         )
 
-    def rate(unknowns: Any, stage: int, cell_hint: Any) -> tuple[Any, Any]:
+    def rate(unknowns: Any, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
         field, instant, time = look(stage)
         places = dynamics.boundary.wrap(motion.positions(unknowns))
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
         return motion.rate(unknowns, velocity, time), cell_hint
 
-    return explicit_step(tableau, rate, unknowns, cell_hint, dt)
+    return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
 
 
 def _integrate_there(
