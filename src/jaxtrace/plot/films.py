@@ -55,7 +55,13 @@ def render_frames(
     place = _make_dots(drawn, len(axes) == 2, s, style)
     figure.set_facecolor(bg_color)
     drawn.set_facecolor(bg_color)
-    label_axes(drawn, axes, inputs.path_limits(paths, axes), None, equal=True)
+    label_axes(
+        drawn,
+        inputs.axis_names(axes, paths),
+        inputs.path_limits(paths, axes),
+        None,
+        equal=True,
+    )
 
     def move(frame: int) -> None:
         points = paths.at(frame, chosen)[:, list(axes)]
@@ -220,7 +226,7 @@ def animate_trajectory(
     ends = inputs.path_limits(paths, axes)
     named = [
         {"title": name, "range": end}
-        for name, end in zip(inputs.axis_names(axes), ends, strict=True)
+        for name, end in zip(inputs.axis_names(axes, paths), ends, strict=True)
     ]
     if flat:
         across, up = named

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
+from jaxtrace.io.convert import as_dates
 from jaxtrace.paths import joined_steps
 from jaxtrace.trajectory import Trajectory, as_paths
 from jaxtrace.types import PathRecord
@@ -33,8 +34,16 @@ class Paths(Trajectory):
 
     def clock(self, frame: int) -> str:
         """Return the instant of a frame in words."""
-        time = self.times[frame]
-        return f"t = {time:.4g}" if self.timed else f"frame {time:.0f}"
+        return instant(self, frame) if self.timed else f"frame {self.times[frame]:.0f}"
+
+
+def instant(record: PathRecord, frame: int) -> str:
+    """Return the time of a frame in words: a date where the data have dates."""
+    time = record.times[frame]
+    dates = as_dates(np.array([time]), record.metadata)
+    if dates is None:
+        return f"t = {time:.4g}"
+    return str(dates[0])[:16].replace("T", " ")
 
 
 def read_paths(given: Any, times: Any = None) -> Paths:
@@ -140,9 +149,12 @@ def path_limits(paths: Paths, axes: Sequence[int]) -> list[tuple[float, float]]:
     return list(zip((low - room).tolist(), (high + room).tolist(), strict=True))
 
 
-def axis_names(axes: Sequence[int]) -> list[str]:
-    """Return the letters of the axes."""
-    return [AXES[axis] for axis in axes]
+def axis_names(axes: Sequence[int], given: Any = None) -> list[str]:
+    """Return the letters of the axes, or what they are on the sphere."""
+    metadata = getattr(given, "metadata", {})
+    spherical = metadata.get("coordinate_system") == "spherical"
+    names = ("longitude", "latitude", "z") if spherical else AXES
+    return [names[axis] for axis in axes]
 
 
 class Stretch(NamedTuple):

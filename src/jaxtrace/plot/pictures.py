@@ -35,6 +35,7 @@ def plot_particles(
     figsize: Size = None,
     elev: float = 20,
     azim: float = 45,
+    axis_labels: Sequence[str] | None = None,
 ) -> Any:
     """Plot particles as dots; of a record, those of the last frame.
 
@@ -51,7 +52,8 @@ def plot_particles(
     chosen = inputs.choose(len(points), every_kth, max_points)
     drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
     _scatter(drawn, points, chosen, axes, color, s, alpha)
-    label_axes(drawn, axes, inputs.axis_limits(bounds, axes), title, equal)
+    names = axis_labels or inputs.axis_names(axes, positions)
+    label_axes(drawn, names, inputs.axis_limits(bounds, axes), title, equal)
     finish(drawn, save_path, show and ax is None)
     return drawn
 
@@ -93,7 +95,8 @@ def plot_trajectory(
         stretches = inputs.find_stretches(paths, chosen, frame)
         lines = [stretch.points[:, list(axes)] for stretch in stretches]
         _draw_lines(drawn, lines, [color_of[s.particle] for s in stretches])
-    options = {"s": 12.0, "title": paths.clock(frame), **options}
+    names = inputs.axis_names(axes, paths)
+    options = {"s": 12.0, "title": paths.clock(frame), "axis_labels": names, **options}
     options |= {"elev": elev, "azim": azim}
     plot_particles(paths.at(frame, chosen), plane, color=colors, ax=drawn, **options)
     finish(drawn, save_path, show and ax is None)
@@ -115,6 +118,7 @@ def plot_density_2d(
     show: bool = True,
     save_path: Any = None,
     figsize: Size = None,
+    axis_labels: Sequence[str] | None = None,
 ) -> Any:
     """Plot a density over a plane as colors with a color bar.
 
@@ -147,7 +151,8 @@ def plot_density_2d(
     bar = drawn.figure.colorbar(shown, ax=drawn, label=label, shrink=0.8)
     bar.locator = load_package("matplotlib.ticker", "Plots").MaxNLocator(6)
     bar.update_ticks()
-    label_axes(drawn, axes, (None, None), title, equal)
+    names = axis_labels or inputs.axis_names(axes)
+    label_axes(drawn, names, (None, None), title, equal)
     finish(drawn, save_path, show and ax is None)
     return drawn
 
@@ -176,13 +181,13 @@ def plot_field_2d(
 
 def label_axes(
     drawn: Any,
-    axes: Sequence[int],
+    names: Sequence[str],
     limits: Sequence[inputs.Limits],
     title: str | None,
     equal: bool,
 ) -> None:
     """Name the axes, set their ends, and give them one scale if equal."""
-    for letter, name, ends in zip("xyz", inputs.axis_names(axes), limits, strict=False):
+    for letter, name, ends in zip("xyz", names, limits, strict=False):
         getattr(drawn, f"set_{letter}label")(name)
         if ends is not None:
             getattr(drawn, f"set_{letter}lim")(*ends)

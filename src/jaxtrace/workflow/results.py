@@ -15,6 +15,7 @@ from jaxtrace.analysis.estimators import KDEEstimator, SPHDensityEstimator
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.bounds import Box, box_bounds
 from jaxtrace.plot.canvas import trajectory_section
+from jaxtrace.plot.inputs import axis_names, instant
 from jaxtrace.plot.pictures import (
     plot_density_2d,
     plot_field_2d,
@@ -191,6 +192,7 @@ def draw(
             options = {
                 "plane": one.plane,
                 "title": f"{one.method}, {_when(trajectory)}",
+                "axis_labels": axis_names(PLANES[one.plane], trajectory),
             }
             grid = (one.x, one.y, one.values)
             jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
@@ -213,7 +215,7 @@ def draw(
 
 
 def _when(trajectory: Trajectory) -> str:
-    return f"t = {trajectory.times[-1]:.4g}"
+    return instant(trajectory, -1)
 
 
 def write_page(

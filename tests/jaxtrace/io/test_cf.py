@@ -192,8 +192,6 @@ def test_depth_becomes_height_and_rising_stays_rising():
     ],
 )
 def test_times_are_seconds_in_any_calendar(tmp_path, dates, start):
-    if dates.get("calendar") in ("noleap", "360_day"):
-        pytest.importorskip("cftime")
     ocean(dates=dates).to_netcdf(tmp_path / "a.nc", engine="scipy")
     slices = GridSlices(tmp_path / "a.nc")
     unit = {"h": 3600.0, "d": 86400.0, "m": 365.242198781 * 7200}[dates["units"][0]]

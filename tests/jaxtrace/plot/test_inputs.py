@@ -9,6 +9,7 @@ from jaxtrace.paths import joined_steps
 from jaxtrace.plot.inputs import (
     axes_of,
     axis_limits,
+    axis_names,
     choose,
     choose_frames,
     find_stretches,
@@ -16,6 +17,7 @@ from jaxtrace.plot.inputs import (
     read_paths,
     read_points,
 )
+from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 
@@ -26,6 +28,16 @@ def test_records_and_arrays_are_read_alike():
         np.testing.assert_array_equal(getattr(ours, name), getattr(plain, name))
     assert ours.clock(3) == "t = 1"
     assert read_paths(record.positions).clock(3) == "frame 3"
+
+
+def test_a_record_on_the_sphere_has_dates_and_geographic_axes():
+    record = uniform([1, 2, 3], np.eye(3), np.linspace(0, 5400, 4))
+    dates = {"time_units": "seconds since 1999-12-31 23:00:00"}
+    sphere = {"coordinate_system": "spherical", **dates}
+    paths = read_paths(Trajectory(record.positions, record.times, metadata=sphere))
+    assert paths.clock(3) == "2000-01-01 00:30"
+    assert axis_names((0, 1), paths) == ["longitude", "latitude"]
+    assert axis_names((0, 2), record) == ["x", "z"]
 
 
 def test_points_of_paths_are_those_of_the_last_frame():
