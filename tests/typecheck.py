@@ -1,4 +1,4 @@
-"""The run-time checker of every test: beartype, where an int may stand for a float."""
+"""The run-time checker of slow tests: beartype, where an int may be a float."""
 
 from beartype import BeartypeConf, beartype
 
