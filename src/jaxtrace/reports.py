@@ -37,7 +37,10 @@ def generate_summary_report(
     given. The rate is that of the seconds named `tracking`.
     """
     frames, particles = trajectory.alive.shape
-    work: dict[str, Any] = {"particle-steps": particles * max(frames - 1, 0)}
+    # A frame may take several steps, and not every frame is recorded.
+    facts = trajectory.metadata
+    each = facts.get("substeps", 1) * facts.get("recording_interval", 1)
+    work: dict[str, Any] = {"particle-steps": particles * max(frames - 1, 0) * each}
     if seconds := (timing_info or {}).get("tracking"):
         work["particle-steps per second"] = work["particle-steps"] / seconds
     if stats is None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from jaxtrace.reports import field_facts, generate_summary_report
+from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, uniform
 
 RUN = uniform([3, 4, 0], np.zeros((7, 3)), np.linspace(0, 2, 11))
@@ -84,6 +85,10 @@ def test_rates_are_particle_steps_over_tracking_time(tmp_path):
     assert found["particle-steps"] == "70"
     assert found["particle-steps per second"] == "140"
     assert found["load"] == "2"
+    steps = {"substeps": 4, "recording_interval": 2}
+    fine = Trajectory(RUN.positions, RUN.times, metadata=steps)
+    path = generate_summary_report(Box(), fine, output_dir=tmp_path)
+    assert entries(path)["particle-steps"] == "560"
     text = generate_summary_report(swirl, RUN, output_dir=tmp_path).read_text()
     assert "per second" not in text
     assert "host: " in text

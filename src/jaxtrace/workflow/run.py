@@ -63,6 +63,7 @@ class Outcome:
     def rate(self) -> float:
         """Particle-steps per second of tracking in this run, compiling left out."""
         steps = self.trajectory.N * max(self.plan.n_timesteps - 1, 0)
+        steps *= int(self.trajectory.metadata.get("substeps", 1))
         return self.share * steps / max(self.seconds["tracking"], 1e-9)
 
 
