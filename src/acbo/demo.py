@@ -15,11 +15,22 @@ from acbo.evaluation.report import EPISODES
 from acbo.pictures.charts import draw_parent_sets, draw_regret, draw_shares
 from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import Policy, PolicyProposer, load_policy
-from acbo.problems import get
+from acbo.problems import Problem, get
 from acbo.runs import run_problem, true_edges
 from acbo.surrogate.losses import kl_divergence_loss_jax
 from jaxrig.progress import Meter
-from jaxrig.report import Figure, Heading, Part, Section, Table, Text
+from jaxrig.report import (
+    Beside,
+    Code,
+    Figure,
+    Fold,
+    Heading,
+    Part,
+    Player,
+    Section,
+    Table,
+    Text,
+)
 from jaxrig.report.text import format_number
 from jaxrig.timing import compare
 
@@ -46,7 +57,11 @@ def causal_section(meter: Meter) -> Section:
     meter.show(3)
     meter.stop()
     return Section(
-        "Causal optimization", *problem, *regret_parts(report), *rates, id="causal"
+        "Causal optimization",
+        *problem,
+        Fold("Regret on models it has not seen", *regret_parts(report)),
+        Fold("Rates, claimed and measured", *rates),
+        id="causal",
     )
 
 
@@ -55,41 +70,76 @@ def optimize_live(policy: Policy, proposer: PolicyProposer) -> list[Part]:
     run = run_problem(get(PROBLEM), proposer, steps=STEPS, rows=ROWS, seed=SEED)
     problem, history = run.problem, run.record.history
     names, target = problem.scm.names, problem.target
-    data = np.asarray(history.values), np.asarray(history.intervened)
+    values, intervened = np.asarray(history.values), np.asarray(history.intervened)
     surrogate = policy.surrogate
-    probs = np.array(surrogate.edge_probs(*data), np.float64)
-    posterior = surrogate.posterior(*data, target, names=names)
+    posterior = surrogate.posterior(values, intervened, target, names=names)
     made = run.interventions[run.best].items()
     best = ", ".join(f"{name} = {value:.3g}" for name, value in made)
     (goal, at), *_ = problem.optimum.intervention.items()
     return [
-        Heading(f"A problem optimized live: {problem.name}"),
-        Text(
-            f"The policy sees {ROWS} rows of `{', '.join(names)}` and makes {STEPS} "
-            f"experiments, one variable each, to lower `{target}`. Setting {best} "
-            f"leads to {run.expected[run.best]:.3f} on average, "
-            f"{run.shares[-1]:.0%} of the improvement from "
-            f"{problem.observational_mean:.3f} (no intervention) to "
-            f"{problem.optimum.outcome:.3f} (the optimum, at {goal} = {at:.3g}). "
-            "Neither network was trained on this problem."
+        Beside(
+            beliefs(policy, problem, values, intervened),
+            Heading("What causes what, and which experiment comes next"),
+            Text(
+                f"The policy sees {ROWS} rows of `{', '.join(names)}` and makes "
+                f"{STEPS} experiments, one variable each, to lower `{target}`. Setting "
+                f"{best} "
+                f"reaches {run.shares[-1]:.0%} of the possible improvement. Edges that "
+                "are not in the true graph are dashed, missed ones dotted. Neither "
+                "network was trained on this problem."
+            ),
+            Code(
+                f"jaxrig causal optimize {problem.name}\n"
+                "jaxrig causal suggest data.csv --target yield --maximize"
+            ),
         ),
-        Figure(
-            draw_shares({"policy": run.shares}),
-            caption="Best experiment so far, by its true expected outcome.",
-            alt="Share of the possible improvement by number of interventions",
-        ),
-        Figure(
-            draw_graph(names, probs, target, truth=true_edges(problem)),
-            caption="Probability of every edge after all rows; edges that are not in "
-            "the true graph are dashed, missed ones dotted.",
-            alt="Causal graph with edge probabilities",
-        ),
-        Figure(
-            draw_parent_sets(posterior),
-            caption=f"The posterior over sets of direct causes of `{target}`.",
-            alt="Probabilities of parent sets",
+        Fold(
+            f"How {problem.name} was optimized",
+            Text(
+                f"Setting {best} leads to {run.expected[run.best]:.3f} on average, "
+                f"where {problem.observational_mean:.3f} is the mean without an "
+                f"intervention and {problem.optimum.outcome:.3f} the optimum, at "
+                f"{goal} = {at:.3g}."
+            ),
+            Figure(
+                draw_shares({"policy": run.shares}),
+                caption="Best experiment so far, by its true expected outcome.",
+                alt="Share of the possible improvement by number of interventions",
+            ),
+            Figure(
+                draw_parent_sets(posterior),
+                caption=f"The posterior over sets of direct causes of `{target}`.",
+                alt="Probabilities of parent sets",
+            ),
         ),
     ]
+
+
+def beliefs(
+    policy: Policy, problem: Problem, values: np.ndarray, intervened: np.ndarray
+) -> Player:
+    """Play the probability of every edge after each experiment."""
+    seen = range(ROWS, len(values) + 1)
+    graphs = [
+        draw_graph(
+            problem.scm.names,
+            np.array(
+                policy.surrogate.edge_probs(values[:n], intervened[:n]), np.float64
+            ),
+            problem.target,
+            truth=true_edges(problem),
+        )
+        for n in seen
+    ]
+    captions = [f"after {n - ROWS} experiments" for n in seen]
+    return Player(
+        graphs,
+        captions,
+        frames_per_second=2,
+        first=-1,
+        autoplay=True,
+        alt="Causal graph with edge probabilities after every experiment",
+    )
 
 
 def held_out(policy: Any) -> Report:
@@ -125,7 +175,6 @@ def regret_parts(report: Report) -> list[Part]:
         rows.append((row["system"], row["mean"], interval, shown))
     columns = ("proposer", "regret", "95 % interval", "p against random")
     return [
-        Heading("Held-out models"),
         Text(
             f"{MODELS} random linear models of {SIZE} variables, not used in training "
             "and the same for all methods. Each method gets 20 observational rows and "
@@ -171,7 +220,6 @@ def rate_parts() -> list[Part]:
         ),
     ]
     return [
-        Heading("Claimed vs. measured"),
         Text(
             "A training step of the size that the users' guide measured: width 16, two "
             "layers, three data sets of 20 rows and 3 variables. Here the compiled "

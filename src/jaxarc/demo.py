@@ -29,7 +29,18 @@ from jaxarc.tasks.parsers import TaskParser
 from jaxrig.learn import PPOConfig
 from jaxrig.memory import tree_bytes
 from jaxrig.progress import Meter
-from jaxrig.report import Figure, Heading, Part, Section, Table, Text, line_chart
+from jaxrig.report import (
+    Beside,
+    Code,
+    Figure,
+    Fold,
+    Heading,
+    Part,
+    Section,
+    Table,
+    Text,
+    line_chart,
+)
 from jaxrig.timing import measure
 
 ENVIRONMENT = "AGI1-train"
@@ -72,10 +83,10 @@ def arc_section(meter: Meter) -> Section:
     tasks = open_dataset("AGI1", split="train")
     return Section(
         "ARC environments",
-        *episode_parts(tasks),
-        *training_parts(tasks, meter),
-        *agent_parts(results),
-        *claim_parts(tasks, results),
+        *episode_parts(tasks, results),
+        Fold("Training an agent", *training_parts(tasks, meter)),
+        Fold("Random agents", *agent_parts(results)),
+        Fold("Rates, claimed and measured", *claim_parts(tasks, results)),
         id="arc",
     )
 
@@ -108,7 +119,6 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
     ]
     first = results[0]
     return [
-        Heading("Random agents"),
         Text(
             f"{first.environments:,} environments at once on the {first.tasks} "
             f"training tasks of ARC-AGI-1, {first.steps} steps each, all 42 operations "
@@ -159,7 +169,6 @@ def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
     )
     steps = UPDATES * LEARNER.ppo.steps_per_update
     return [
-        Heading("Training an agent"),
         Text(
             f"PPO on the {len(np.unique(after.rows))} tasks whose grids all fit "
             f"{SIDE} x {SIDE}, with the output as an input channel, so the agent "
@@ -190,34 +199,47 @@ def solve(
     return player
 
 
-def episode_parts(tasks: TaskParser) -> list[Part]:
+def episode_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Part]:
     """Show two tasks solved by hand, step by step."""
     mirrored = solve(tasks, MIRRORED, MIRRORED_STEPS, mode=1, pair=0)
     enclosed = solve(tasks, ENCLOSED, ENCLOSED_STEPS, mode=0, pair=4)
-    picture = draw_task(mirrored.task)
+    player, *curves = episode_section(ENCLOSED, enclosed.frames).parts
+    fastest = max(result.steps_per_second for result in results)
     return [
-        Heading("A task"),
-        Figure(
-            picture.as_svg(),
-            caption=f"Task {MIRRORED} of ARC-AGI-1: inputs above, outputs below.",
-            alt=f"All pairs of task {MIRRORED}",
+        Beside(
+            player,
+            Heading("Puzzles to solve, for people and for agents"),
+            Text(
+                f"Task {ENCLOSED} of ARC-AGI-1, fifth demonstration: flood fill paints "
+                "every area that green encloses. Agents choose among the same 42 "
+                f"operations, on this machine up to {fastest / 1e3:,.0f} thousand "
+                f"times a second in {ENVIRONMENTS:,} environments."
+            ),
+            Code(
+                f"jaxrig arc play {ENCLOSED}      # solve it yourself\n"
+                "jaxrig arc rollout AGI1       # let a random agent try"
+            ),
         ),
-        Heading("The test, solved in five steps"),
-        Text(
-            "In test mode the target is hidden, and so is the similarity until the "
-            "agent submits. The steps: make "
-            "the grid twice as wide, copy the left half, paste it on the right, "
-            "flip it, submit."
+        Fold(
+            "A test solved in five steps, and how steps are rewarded",
+            Figure(
+                draw_task(mirrored.task).as_svg(),
+                caption=f"Task {MIRRORED}: inputs above, outputs below.",
+                alt=f"All pairs of task {MIRRORED}",
+            ),
+            Text(
+                "In test mode the target is hidden, and so is the similarity until the "
+                "agent submits. The steps: make the grid twice as wide, copy the left "
+                "half, paste it on the right, flip it, submit."
+            ),
+            *episode_section(MIRRORED, mirrored.frames).parts,
+            Text(
+                f"In task {ENCLOSED} above the target is known and shown on the right. "
+                "Each step is rewarded by the gain in similarity, and the last step "
+                "also gets the bonuses of a solved pair."
+            ),
+            *curves,
         ),
-        *episode_section(MIRRORED, mirrored.frames).parts,
-        Heading("A demonstration, solved step by step"),
-        Text(
-            f"Task {ENCLOSED}, fifth demonstration: flood fill paints every area that "
-            "green encloses. The target is known and shown on the right. Each step is "
-            "rewarded by the gain in similarity, and the last step also gets the "
-            "bonuses of a solved pair."
-        ),
-        *episode_section(ENCLOSED, enclosed.frames).parts,
     ]
 
 
@@ -236,7 +258,6 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         found = f"{size / 1e6:.3f} MB, {size / 2**20:.3f} MiB"
         rows.append((f"history of 1,000 {form} actions", megabytes, found))
     return [
-        Heading("Claimed vs. measured"),
         Table(("what", "documented", "in this run"), rows),
     ]
 

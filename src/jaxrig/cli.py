@@ -147,8 +147,15 @@ def run_demo(
     """Run every installed system on built-in data and write one report."""
     from jaxrig.report import Report
 
-    report = Report("jaxrig demo", "All numbers on this page come from one run.")
-    there = {s.name: (s.title, s.demo) for s in _systems() if s.demo is not None}
+    report = Report(
+        "jaxrig",
+        "Puzzles for agents, particles in flows, causes in data: three research "
+        "systems on one compiled JAX core. Everything on this page comes from one run "
+        "of `jaxrig demo`.",
+    )
+    core, *systems = _systems()
+    shown = (*systems, core)  # what people came for first
+    there = {s.name: (s.title, s.demo) for s in shown if s.demo is not None}
     for name in only or ():
         if name not in there:
             known = ", ".join(there)

@@ -35,7 +35,16 @@ CONFIG = PPOConfig(
 def core_section(meter: Meter) -> report.Section:
     """Return all that the core shows of itself."""
     return report.Section(
-        "The core", *guard_parts(), *batching_parts(), *learner_parts(meter), id="core"
+        "The core",
+        report.Text(
+            "What the three systems share: a guard against recompiling, batching that "
+            "gives the same bits for every chunk size, devices and hosts, checkpoints, "
+            "PPO and GRPO."
+        ),
+        report.Fold("Compile guard", *guard_parts()),
+        report.Fold("Batching", *batching_parts()),
+        report.Fold("Learning", *learner_parts(meter)),
+        id="core",
     )
 
 
@@ -50,7 +59,6 @@ def guard_parts() -> list[report.Part]:
     else:
         raise AssertionError("compile_once did not detect a changed dtype")
     return [
-        report.Heading("Compile guard"),
         report.Text(
             "A function wrapped in `compile_once` raises an error instead of "
             "recompiling silently. Called with an integer instead of a float, it "
@@ -88,7 +96,6 @@ def batching_parts() -> list[report.Part]:
     ]
     columns = ("chunk size", "walks per second", "spread", "compiled", "same bits")
     return [
-        report.Heading("Batching"),
         report.Text(
             f"{ITEMS:,} random walks of 64 steps, mapped in chunks. The last "
             "chunk is padded, so one compiled program serves all chunks, and the "
@@ -127,7 +134,6 @@ def learner_parts(meter: Meter) -> list[report.Part]:
         bands={"PPO": (found.min(axis=0), found.max(axis=0))},
     )
     return [
-        report.Heading("Learning"),
         report.Text(
             "PPO on a slippery corridor of eight cells, with reward 0.3 at the left "
             "end and 1 at the right end. Values are exact solutions of the policy's "
@@ -140,6 +146,7 @@ def learner_parts(meter: Meter) -> list[report.Part]:
         report.Player(
             frames,
             captions=[f"update {i}" for i in range(0, UPDATES + 1, 2)],
+            first=-1,
             title="Probability of going left (top) and right (bottom); dark is 1",
             alt="Probability of each action in each cell",
         ),

@@ -10,6 +10,7 @@ from scipy.spatial import Delaunay
 
 from jaxrig import report
 from jaxrig.progress import Meter
+from jaxrig.report.players import SPECTRUM
 from jaxrig.timing import time_call
 from jaxtrace.analysis.estimators import KDEEstimator
 from jaxtrace.analysis.flow_maps import ftle
@@ -28,12 +29,14 @@ from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.trajectory import Trajectory
 
 GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
+GYRE_ENDS = (GYRE_BOX[0][0], GYRE_BOX[1][0])
 GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500
 GYRE_NODES, GYRE_SLICES = (129, 65), 61
 FTLE_NODES = (200, 100)
 DENSITY_FRAMES = 16
 SHOWN = (1, 99.5)  # percentiles at which the colors of a map end
-GYRE_SHOWN, CHANNEL_SHOWN = 400, 600  # particles on a canvas
+# All particles at some of the frames: between these the page interpolates.
+GYRE_SHOWN, CHANNEL_SHOWN = 61, 81  # frames on a canvas
 PIXELS = 3  # of a node of a map, each way
 CHANNEL_BOX = np.array([[-2.0, -1.0, 0.0], [4.0, 1.0, 0.0]])
 CYLINDER = 0.4  # radius, about the origin
@@ -66,10 +69,11 @@ def trace_section(meter: Meter) -> report.Section:
     channel = run_channel(meter)
     return report.Section(
         "Particle tracking",
-        *gyre_parts(gyre),
-        *channel_parts(channel),
-        *rate_parts([gyre, channel]),
+        channel_row(channel),
+        report.Fold("The particles above: mixing on a grid", *gyre_parts(gyre)),
+        report.Fold("Rates, claimed and measured", *rate_parts([gyre, channel])),
         id="trace",
+        hero=gyre_canvas(gyre),
     )
 
 
@@ -157,8 +161,8 @@ def cylinder_mesh(
     return np.pad(points, ((0, 0), (0, 1))), cells[~inside]
 
 
-def gyre_parts(run: Run) -> list[report.Part]:
-    """Show the particles over the exponent of their flow, and where they end."""
+def gyre_canvas(run: Run) -> report.Points:
+    """Show the particles over the exponent of their flow."""
     # The middles of cells: along the walls the exponent is far larger than elsewhere.
     axes = [
         lo + (np.arange(n) + 0.5) * (hi - lo) / n
@@ -167,24 +171,31 @@ def gyre_parts(run: Run) -> list[report.Part]:
     start, end = GYRE_SPAN
     exponent = ftle(DoubleGyre(), axes, start, end - start)
     low, high = np.percentile(exponent, SHOWN)
+    return particle_canvas(
+        run.trajectory,
+        bounds=np.transpose(GYRE_BOX),
+        background=np.clip(exponent, low, high),
+        max_particles=GYRE_PARTICLES,
+        max_frames=GYRE_SHOWN,
+        trail=3,
+        radius=1.5,
+        first=-1,
+        autoplay=True,
+        alt="Particles of the double gyre over the Lyapunov exponent",
+    )
+
+
+def gyre_parts(run: Run) -> list[report.Part]:
+    """Say what the particles show, and where those of one side go."""
     return [
-        report.Heading("Mixing on a grid"),
         report.Text(
             f"{run.trajectory.N:,} particles in the double gyre, two vortices that "
             f"oscillate from side to side, tracked through {GYRE_SLICES} slices on a "
-            f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. {GYRE_SHOWN} of them "
-            "are shown, colored by their initial x. The background is the finite-time "
-            f"Lyapunov exponent, from {low:.2f} to {high:.2f}: particles on opposite "
-            "sides of a ridge separate."
+            f"grid of {GYRE_NODES[0]} x {GYRE_NODES[1]} nodes. The color is where a "
+            "particle began, the shade the finite-time Lyapunov exponent: particles on "
+            "opposite sides of a dark ridge separate."
         ),
-        particle_canvas(
-            run.trajectory,
-            bounds=np.transpose(GYRE_BOX),
-            background=np.clip(exponent, low, high),
-            max_particles=GYRE_SHOWN,
-            trail=6,
-            alt="Particles of the double gyre over the Lyapunov exponent",
-        ),
+        report.ColorBar(report.Axis("initial x", *GYRE_ENDS), SPECTRUM),
         *density_parts(run.trajectory),
     ]
 
@@ -207,8 +218,7 @@ def density_parts(trajectory: Trajectory) -> list[report.Part]:
     return [
         report.Text(
             f"Density of the {int(began.sum()):,} particles that started in the left "
-            "third, as the flow stretches and folds them. A value of 1 is evenly "
-            f"mixed; blue is 0 and yellow is {high:.1f}."
+            "third, as the flow stretches and folds them."
         ),
         report.Player(
             [color_map(density, high) for density in densities],
@@ -217,34 +227,47 @@ def density_parts(trajectory: Trajectory) -> list[report.Part]:
                 for frame, density in zip(frames, densities, strict=True)
             ],
             frames_per_second=4,
+            first=-1,
             alt="Density of the particles from the left third",
+        ),
+        report.ColorBar(
+            report.Axis("density, 1 where evenly mixed", 0, high), MAP_COLORS
         ),
     ]
 
 
-def channel_parts(run: Run) -> list[report.Part]:
+def channel_row(run: Run) -> report.Part:
     """Show the channel as an animation, and how many particles passed it."""
     found = run.trajectory
     entered = int((found.generation[-1] - found.generation[0]).sum())
-    return [
-        report.Heading("A channel on a mesh"),
+    canvas = particle_canvas(
+        found,
+        bounds=CHANNEL_BOX,
+        background=channel_shade(),
+        color="age",
+        max_particles=found.N,
+        max_frames=CHANNEL_SHOWN,
+        trail=3,
+        radius=2.0,
+        first=-1,
+        autoplay=True,
+        alt="Particles in a channel with a cylinder",
+    )
+    return report.Beside(
+        canvas,
+        report.Heading("Your flow, your particles, on meshes and grids"),
         report.Text(
             f"{found.N:,} particles in a pulsing flow past a cylinder, on triangles. "
-            "Particles that leave on the right free their slot for one that enters on "
-            f"the left in the same lane; {entered:,} did. {CHANNEL_SHOWN} slots are "
-            "shown; color is age, from orange to blue. The gray background is the mean "
-            "speed, and the disc is the cylinder."
+            "A particle that leaves on the right frees its slot for one that enters on "
+            f"the left in the same lane; {entered:,} did. The gray shade is the mean "
+            f"speed. This run: {run.rate / 1e6:.1f} million particle-steps a second."
         ),
-        particle_canvas(
-            found,
-            bounds=CHANNEL_BOX,
-            background=channel_shade(),
-            color="age",
-            max_particles=CHANNEL_SHOWN,
-            trail=5,
-            alt="Particles in a channel with a cylinder",
+        report.ColorBar(report.Axis("age", 0, float(np.ptp(found.times))), SPECTRUM),
+        report.Code(
+            "jaxrig trace new case.toml FILES   # VTK, netCDF, OpenFOAM, ...\n"
+            "jaxrig trace run case.toml         # tracks, draws, resumes if stopped"
         ),
-    ]
+    )
 
 
 def channel_shade(per_unit: int = 80) -> Float[np.ndarray, "across up"]:

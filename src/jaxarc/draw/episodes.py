@@ -255,7 +255,9 @@ def episode_section(
         f"{index}: {describe_step(f.operation, f.reward, f.similarity)}"
         for index, f in enumerate(frames)
     ]
-    parts: list[Part] = [Player(pictures, captions, PACE, alt=title)]
+    parts: list[Part] = [
+        Player(pictures, captions, PACE, alt=title, first=-1, autoplay=True)
+    ]
     if show_metrics:
         curves = Figure(
             svg.stacked(episode_charts(frames, STAGE_CHART), GAP).as_svg(),

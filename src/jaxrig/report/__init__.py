@@ -3,13 +3,26 @@
 from jaxrig.report.charts import bar_chart, line_chart
 from jaxrig.report.images import png_from_array
 from jaxrig.report.page import Report, Section
-from jaxrig.report.parts import Code, Figure, Heading, Part, Table, Text
+from jaxrig.report.parts import (
+    Beside,
+    Code,
+    ColorBar,
+    Figure,
+    Fold,
+    Heading,
+    Part,
+    Table,
+    Text,
+)
 from jaxrig.report.players import Axis, Player, Points
 
 __all__ = [
     "Axis",
+    "Beside",
     "Code",
+    "ColorBar",
     "Figure",
+    "Fold",
     "Heading",
     "Part",
     "Player",

@@ -8,7 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from jaxrig.atomic import write_file
-from jaxrig.report.parts import Part
+from jaxrig.report.parts import Part, check_parts
 from jaxrig.report.text import escape, inline
 
 # Even if markup slipped through, the page could not load or send anything.
@@ -26,13 +26,12 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
+<link rel="icon" href="{icon}">
 <style>
 {style}</style>
 </head>
 <body>
-<header>
-<h1>{title}</h1>
-{subtitle}</header>
+{header}
 {links}<main>
 {sections}
 </main>
@@ -42,30 +41,42 @@ _PAGE = """<!doctype html>
 </html>
 """
 
+# Three particles and their trails.
+_ICON = (
+    "data:image/svg+xml,"
+    "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Cg fill='none' stroke-width='2' stroke-linecap='round'%3E"
+    "%3Cpath d='M2 5q5-4 10 0' stroke='%23d55e00'/%3E"
+    "%3Cpath d='M3 9q4-3 9 0' stroke='%238d5fd0'/%3E"
+    "%3Cpath d='M4 13q3-2 8 0' stroke='%230077bb'/%3E%3C/g%3E%3C/svg%3E"
+)
+
 
 class Section:
-    """A titled run of parts; the id, made from the title if absent, is its anchor."""
+    """A titled run of parts; the id, made from the title if absent, is its anchor.
 
-    def __init__(self, title: str, *parts: Part, id: str | None = None):
+    A `hero` is a part that may open the whole page.
+    """
+
+    def __init__(
+        self, title: str, *parts: Part, id: str | None = None, hero: Part | None = None
+    ):
         if not isinstance(title, str) or not title.strip():
             raise ValueError(f"title is {title!r}: a section needs a title")
-        for index, part in enumerate(parts):
-            if not isinstance(part, Part):
-                raise TypeError(
-                    f"parts[{index}] is of type {type(part).__name__}: "
-                    "it must be Text, Heading, Code, Table, Figure, Player or Points"
-                )
         if id is not None and not _ID.fullmatch(id):
             raise ValueError(
                 f"id is {id!r}: it must be lower-case words joined by single hyphens"
             )
         self.title = title
-        self.parts = parts
+        self.parts = check_parts(parts)
         self.id = id
+        self.hero = hero
 
 
 class Report:
     """One HTML page that needs no network and no other file.
+
+    The first hero of its sections opens it, over the whole width.
 
     >>> from jaxrig.report import Report, Section, Text
     >>> report = Report("Measured rates")
@@ -100,12 +111,23 @@ class Report:
         return _PAGE.format(
             policy=POLICY,
             title=escape(self.title),
-            subtitle=self.subtitle and f"<p>{inline(self.subtitle)}</p>\n",
+            icon=_ICON,
+            header=self._header(),
             style=_resource("style.css"),
             script=_resource("points.js") + "\n" + _resource("player.js"),
             links=_links(self._sections, ids),
             sections="\n".join(sections),
         )
+
+    def _header(self) -> str:
+        words = f"<h1>{escape(self.title)}</h1>\n"
+        if self.subtitle:
+            words += f"<p>{inline(self.subtitle)}</p>\n"
+        heroes = [section.hero for section in self._sections if section.hero]
+        if not heroes:
+            return f"<header>\n{words}</header>"
+        shown = heroes[0].html("hero--")
+        return f'<header class="hero">\n<div>\n{words}</div>\n{shown}\n</header>'
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, whole or not at all; missing folders are created."""

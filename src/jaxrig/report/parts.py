@@ -7,8 +7,18 @@ from typing import TypeAlias
 import numpy as np
 
 from jaxrig.report.images import Image, image_size, picture
-from jaxrig.report.players import Player, Points
-from jaxrig.report.text import Number, escape, format_number, inline, paragraphs
+from jaxrig.report.players import Axis, Player, Points
+from jaxrig.report.text import (
+    Number,
+    escape,
+    format_number,
+    inline,
+    linear_ticks,
+    paragraphs,
+    tick_labels,
+)
+
+LONG_TABLE = 8  # rows; a longer table opens on demand
 
 Cell: TypeAlias = str | bool | Number | np.bool_ | None
 
@@ -71,11 +81,14 @@ class Table:
         rows = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)
         caption = f"<caption>{inline(self.caption)}</caption>" if self.caption else ""
         name = escape(self.caption or "Table")
-        return (
+        table = (
             f'<div class="table-box" role="region" aria-label="{name}" tabindex="0">'
             f"<table>{caption}\n<thead><tr>{heads}</tr></thead>\n"
             f"<tbody>\n{rows}\n</tbody></table></div>"
         )
+        if len(self.rows) <= LONG_TABLE:
+            return table
+        return _details(f"{self.caption or 'Table'} ({len(self.rows):,} rows)", table)
 
     def _check_row(self, index: int, row: Sequence[Cell]) -> None:
         if len(row) != len(self.columns):
@@ -117,7 +130,84 @@ class Figure:
         return f"<figure>{shown}{caption}</figure>"
 
 
-Part: TypeAlias = Text | Heading | Code | Table | Figure | Player | Points
+@dataclass(frozen=True)
+class ColorBar:
+    """The scale of a map's colors: what they show, and the values at both ends."""
+
+    axis: Axis
+    colors: Sequence[str]
+
+    def html(self, scope: str) -> str:
+        """Return the markup; the scope is a prefix for ids unique on the page."""
+        low, high = float(self.axis.low), float(self.axis.high)
+        ticks = linear_ticks(low, high, 4)
+        shares = [(tick - low) / (high - low) for tick in ticks]
+        marks = "".join(
+            f'<span style="left:{100 * share:.2f}%">{label}</span>'
+            for share, label in zip(shares, tick_labels(ticks), strict=True)
+            if 0 <= share <= 1
+        )
+        gradient = f"linear-gradient(to right,{','.join(self.colors)})"
+        return (
+            f'<div class="color-bar"><p>{escape(self.axis.name)}</p>'
+            f'<div class="colors" style="background:{gradient}"></div>'
+            f'<div class="ticks">{marks}</div></div>'
+        )
+
+
+class _Group:
+    """Parts that stand together."""
+
+    parts: tuple["Part", ...]
+
+    def _inside(self, scope: str) -> str:
+        return "\n".join(
+            part.html(f"{scope}{index}--") for index, part in enumerate(self.parts)
+        )
+
+
+class Fold(_Group):
+    """Parts behind a line that opens them."""
+
+    def __init__(self, title: str, *parts: "Part"):
+        self.title, self.parts = title, check_parts(parts)
+
+    def html(self, scope: str) -> str:
+        """Return the markup; the scope is a prefix for ids unique on the page."""
+        return _details(self.title, self._inside(scope))
+
+
+class Beside(_Group):
+    """A picture, and on wide screens beside it, else below it, what belongs to it."""
+
+    def __init__(self, picture: "Part", *parts: "Part"):
+        self.picture, self.parts = check_parts([picture])[0], check_parts(parts)
+
+    def html(self, scope: str) -> str:
+        """Return the markup; the scope is a prefix for ids unique on the page."""
+        shown = self.picture.html(f"{scope}picture--")
+        words = self._inside(scope)
+        return f'<div class="beside"><div>{shown}</div><div>{words}</div></div>'
+
+
+Part: TypeAlias = (
+    Text | Heading | Code | Table | Figure | Player | Points | ColorBar | Fold | Beside
+)
+
+
+def check_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the parts, or raise for the first that is none."""
+    for index, part in enumerate(parts):
+        if not isinstance(part, Part):
+            raise TypeError(
+                f"parts[{index}] is of type {type(part).__name__}: it must be Text, "
+                "Heading, Code, Table, Figure, Player, Points, ColorBar, Fold or Beside"
+            )
+    return tuple(parts)
+
+
+def _details(title: str, inside: str) -> str:
+    return f"<details><summary>{inline(title)}</summary>\n{inside}\n</details>"
 
 
 def _is_number(value: Cell) -> bool:

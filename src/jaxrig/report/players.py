@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,10 +31,19 @@ class _Playback:
     frames_per_second: Number
     title: str
     alt: str
+    first: int
+    loop: bool
+    autoplay: bool
 
     def _check_playback(self, count: int) -> None:
         """Raise unless so many frames can be played with these words at this rate."""
         object.__setattr__(self, "captions", tuple(self.captions))
+        if not -count <= self.first < count:
+            raise ValueError(
+                f"first is {self.first}: it must be one of the {count} frames, "
+                f"{-count} to {count - 1}"
+            )
+        object.__setattr__(self, "first", self.first % count)
         if len(self.captions) not in (0, count):
             raise ValueError(
                 f"captions has {len(self.captions)} entries: it must be empty or have "
@@ -53,25 +63,36 @@ class _Playback:
         heading = f'<p class="player-title">{title}</p>' if title else ""
         words = "".join(
             f'<figcaption class="player-caption">{escape(caption)}</figcaption>'
-            for caption in self.captions[:1]
+            for caption in self.captions[self.first : self.first + 1]
         )
+        switches = " data-loop" * self.loop + " data-autoplay" * self.autoplay
         return (
             f'<figure class="player" role="group" aria-label="{escape(name)}" '
             f'tabindex="0" aria-keyshortcuts="{KEYS}" style="{room}" '
-            f'data-frames-per-second="{float(self.frames_per_second):g}">'
-            f"{heading}\n{stage}\n{_controls(count)}\n{words}</figure>"
+            f'data-frames-per-second="{float(self.frames_per_second):g}" '
+            f'data-first="{self.first}"{switches}>'
+            f"{heading}\n{stage}\n{_controls(count, self.first)}\n{words}</figure>"
         )
 
 
 @dataclass(frozen=True)
 class Player(_Playback):
-    """Frames of one kind, SVG texts or PNG bytes, to play, step and scrub through."""
+    """Frames of one kind, SVG texts or PNG bytes, to play, step and scrub through.
+
+    Arguments:
+        first: the frame shown before anything is played; -1 for the last.
+        loop: whether it begins again at its end, or rests there.
+        autoplay: plays by itself while in view, where visitors allow motion.
+    """
 
     frames: Sequence[Image]
     captions: Sequence[str] = ()
     frames_per_second: Number = 8
     title: str = ""
     alt: str = ""
+    first: int = 0
+    loop: bool = False
+    autoplay: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "frames", tuple(self.frames))
@@ -87,7 +108,7 @@ class Player(_Playback):
         self._check_playback(len(self.frames))
 
     def html(self, scope: str) -> str:
-        """Return the markup; without JavaScript it shows the first frame."""
+        """Return the markup; without JavaScript it shows one frame."""
         name = self.title or self.alt or "Player"
         sizes = shown_sizes(self.frames)
         width, height = (max(side) for side in zip(*sizes, strict=True))
@@ -96,7 +117,7 @@ class Player(_Playback):
             attributes = f' style="width:{100 * size[0] / width:.2f}%"'
             if self.captions:
                 attributes += f' data-caption="{escape(self.captions[index])}"'
-            attributes += " hidden" if index else ""
+            attributes += "" if index == self.first else " hidden"
             elements.append(image_element(frame, self.alt or name, size, attributes))
         inside = "\n".join(elements)
         shape = f"aspect-ratio:{width:.0f}/{height:.0f}"
@@ -105,15 +126,15 @@ class Player(_Playback):
         return self._box(stage, (width, height), len(self.frames), name)
 
 
-def _controls(count: int) -> str:
+def _controls(count: int, first: int) -> str:
     return (
         '<div class="controls" hidden>'
         f"{_button('previous', 'Previous frame', 'left arrow', ['previous'])}"
         f"{_button('toggle', 'Play', 'space', ['play', 'pause'])}"
         f"{_button('next', 'Next frame', 'right arrow', ['next'])}"
-        f'<input type="range" min="0" max="{count - 1}" step="1" value="0" '
+        f'<input type="range" min="0" max="{count - 1}" step="1" value="{first}" '
         f'autocomplete="off" aria-label="Frame">'
-        f'<span class="counter">1 / {count}</span>'
+        f'<span class="counter">{first + 1} / {count}</span>'
         '<button type="button" data-action="speed" aria-label="Speed 1" '
         'title="Speed">1\u00d7</button></div>'
     )
@@ -136,8 +157,9 @@ MOST_COLORS = 256  # a point's color is one byte
 # Orange to blue over violet: about 3:1 against the light and the dark page, and in
 # order for eyes without red or green cones.
 SPECTRUM = ("#d55e00", "#d2506c", "#b55a98", "#8d5fd0", "#5a6fe8", "#0077bb")
-# Two bytes a coordinate: fifteen bits of place and one bit of news.
-PLACES, FLAG = 0x7FFF, 0x8000
+# Two bytes a coordinate: a place, a fifth of a pixel on a wide screen, and one bit of
+# news. Finer places are noise to the eye that does not compress.
+PLACES, FLAG = 0x1FFF, 0x8000
 _COLOR = re.compile("#[0-9a-fA-F]{6}")
 
 
@@ -189,6 +211,9 @@ class Points(_Playback):
     frames_per_second: Number = 20
     title: str = ""
     alt: str = ""
+    first: int = 0
+    loop: bool = True
+    autoplay: bool = False
 
     def __post_init__(self):
         for name in ("positions", "shades", "starts"):
@@ -261,7 +286,7 @@ class Points(_Playback):
         facts = {
             "frames": frames,
             "points": points,
-            "packed": _encode(self._packed()),
+            "packed": _compress(self._packed()),
             "shades": _encode(shades.astype(np.uint8)),
             "colors": ",".join(self.colors),
             "trail": self.trail,
@@ -287,6 +312,16 @@ class Points(_Playback):
             packed[..., 0] |= np.where(self.starts, FLAG, 0).astype("<u2")
         packed[..., 1] |= np.where(absent, FLAG, 0).astype("<u2")
         return packed
+
+
+def _compress(packed: np.ndarray) -> str:
+    """Return second differences along time, zipped: smooth paths have small ones."""
+    # Unsigned numbers wrap around here, and back in the page's script.
+    padded = np.concatenate([np.zeros_like(packed[:1])] * 2 + [packed])
+    differences = np.diff(padded, n=2, axis=0)
+    # All low bytes, then all high ones, which are mostly zeros.
+    halves = differences.ravel().view(np.uint8).reshape(-1, 2).T
+    return base64.b64encode(zlib.compress(halves.tobytes(), 9)).decode("ascii")
 
 
 def _encode(array: np.ndarray) -> str:

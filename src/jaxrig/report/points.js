@@ -1,19 +1,42 @@
 "use strict";
 
-// A canvas of points as a stage of a player; what `points.py` packs is unpacked here.
+// A canvas of points as a stage of a player; what `players.py` packs is unpacked here.
 const pointStage = (() => {
-  const PLACES = 0x7fff;
+  const PLACES = 0x1fff;
   const FLAG = 0x8000;
   const HALO = 1;
   const TRAIL_OPACITY = 0.65;
   const FULL_WIDTH = 640; // of a stage, where points have the size that was asked for
   const SMALLEST = 0.6; // of that size, on narrow stages
+  const ROUND = 2; // pixels of radius from which a circle looks unlike a square
 
   function bytes(text) {
     return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   }
 
-  return (canvas) => {
+  // Second differences along time, all low bytes before all high ones, zipped.
+  async function unpack(text, perFrame) {
+    const zipped = new Blob([bytes(text)]).stream();
+    const plain = zipped.pipeThrough(new DecompressionStream("deflate"));
+    const halves = new Uint8Array(await new Response(plain).arrayBuffer());
+    const size = halves.length / 2;
+    const values = new Uint16Array(size);
+    for (let i = 0; i < size; i += 1) {
+      const before = i < perFrame ? 0 : values[i - perFrame];
+      const earlier = i < 2 * perFrame ? 0 : values[i - 2 * perFrame];
+      values[i] = halves[i] + 256 * halves[size + i] + 2 * before - earlier;
+    }
+    return values;
+  }
+
+  // Between two frames a point follows the cubic through them and their neighbors.
+  function cubic(before, from, to, after, share) {
+    const bend = 2 * before - 5 * from + 4 * to - after;
+    const twist = 3 * (from - to) + after - before;
+    return from + 0.5 * share * (to - before + share * (bend + share * twist));
+  }
+
+  return async (canvas) => {
     const facts = canvas.dataset;
     const count = Number(facts.frames);
     const points = Number(facts.points);
@@ -21,35 +44,61 @@ const pointStage = (() => {
     const radius = Number(facts.radius);
     const colors = facts.colors.split(",");
     const captions = JSON.parse(facts.captions);
-    const packed = new Uint16Array(bytes(facts.packed).buffer);
+    const packed = await unpack(facts.packed, 2 * points);
     const shades = bytes(facts.shades);
     const changing = shades.length > points;
     const context = canvas.getContext("2d");
+    const places = new Float32Array(2 * points); // of this instant, in pixels
+    let grouped = [-1, []];
     let current = 0;
 
     const isAbsent = (at) => packed[2 * at + 1] & FLAG;
+    const isStart = (at) => packed[2 * at] & FLAG;
     const x = (at) => ((packed[2 * at] & PLACES) / PLACES) * canvas.width;
-    const y = (at) => (1 - packed[2 * at + 1] / PLACES) * canvas.height;
+    const y = (at) => (1 - (packed[2 * at + 1] & PLACES) / PLACES) * canvas.height;
+    const joins = (at) => !isAbsent(at) && !isAbsent(at - points) && !isStart(at);
 
     function byColor(frame) {
+      const key = changing ? frame : 0;
+      if (grouped[0] === key) return grouped[1];
       const groups = colors.map(() => []);
       for (let point = 0; point < points; point += 1) {
-        const at = frame * points + point;
-        groups[shades[changing ? at : point]].push(at);
+        groups[shades[key * points + point]].push(point);
       }
+      grouped = [key, groups];
       return groups;
     }
 
-    function drawTrails(scale) {
+    function place(frame, share) {
+      for (let point = 0; point < points; point += 1) {
+        const at = frame * points + point;
+        let [across, down] = [x(at), y(at)];
+        const next = at + points;
+        if (share > 0 && joins(next)) {
+          const before = frame > 0 && joins(at) ? at - points : at;
+          const goesOn = frame + 2 < count && joins(next + points);
+          const after = goesOn ? next + points : next;
+          across = cubic(x(before), across, x(next), x(after), share);
+          down = cubic(y(before), down, y(next), y(after), share);
+        }
+        places[2 * point] = across;
+        places[2 * point + 1] = down;
+      }
+    }
+
+    function drawTrails(frame, share, scale) {
       context.lineWidth = radius * scale;
-      for (let back = Math.min(trail, current); back > 0; back -= 1) {
+      for (let back = Math.min(trail, frame); back >= 0; back -= 1) {
+        if (back === 0 && share === 0) break;
         context.globalAlpha = TRAIL_OPACITY * (1 - back / (trail + 1));
-        byColor(current - back + 1).forEach((group, color) => {
+        byColor(frame).forEach((group, color) => {
           context.beginPath();
-          for (const at of group) {
-            if (isAbsent(at) || isAbsent(at - points) || packed[2 * at] & FLAG) continue;
-            context.moveTo(x(at - points), y(at - points));
-            context.lineTo(x(at), y(at));
+          for (const point of group) {
+            const to = (frame - back + 1) * points + point;
+            if (!joins(to)) continue;
+            context.moveTo(x(to - points), y(to - points));
+            if (back > 0) context.lineTo(x(to), y(to));
+            else context.lineTo(places[2 * point], places[2 * point + 1]);
           }
           context.strokeStyle = colors[color];
           context.stroke();
@@ -58,13 +107,18 @@ const pointStage = (() => {
       context.globalAlpha = 1;
     }
 
-    function drawDots(groups, size, colorOf) {
-      groups.forEach((group, color) => {
+    function drawDots(frame, size, colorOf) {
+      byColor(frame).forEach((group, color) => {
         context.beginPath();
-        for (const at of group) {
-          if (isAbsent(at)) continue;
-          context.moveTo(x(at) + size, y(at));
-          context.arc(x(at), y(at), size, 0, 2 * Math.PI);
+        for (const point of group) {
+          if (isAbsent(frame * points + point)) continue;
+          const [across, down] = [places[2 * point], places[2 * point + 1]];
+          if (size < ROUND) {
+            context.rect(across - size, down - size, 2 * size, 2 * size);
+            continue;
+          }
+          context.moveTo(across + size, down);
+          context.arc(across, down, size, 0, 2 * Math.PI);
         }
         context.fillStyle = colorOf(color);
         context.fill();
@@ -75,13 +129,16 @@ const pointStage = (() => {
       const ratio = window.devicePixelRatio || 1;
       canvas.width = Math.round(canvas.clientWidth * ratio);
       canvas.height = Math.round(canvas.clientHeight * ratio);
-      const share = canvas.clientWidth / FULL_WIDTH;
-      const scale = ratio * Math.min(1, Math.max(SMALLEST, share));
-      drawTrails(scale);
-      const groups = byColor(current);
+      const wide = canvas.clientWidth / FULL_WIDTH;
+      const scale = ratio * Math.min(1, Math.max(SMALLEST, wide));
+      const frame = Math.floor(current);
+      const share = current - frame;
+      place(frame, share);
+      drawTrails(frame, share, scale);
       const page = getComputedStyle(document.body).backgroundColor;
-      drawDots(groups, (radius + HALO) * scale, () => page);
-      drawDots(groups, radius * scale, (color) => colors[color]);
+      // A halo sets points apart; among thousands of small ones it would be a fog.
+      if (radius > ROUND) drawDots(frame, (radius + HALO) * scale, () => page);
+      drawDots(frame, radius * scale, (color) => colors[color]);
     }
 
     new ResizeObserver(draw).observe(canvas);
@@ -89,6 +146,7 @@ const pointStage = (() => {
 
     return {
       count,
+      smooth: true,
       words: (index) => captions[index] ?? "",
       show: (index) => {
         current = index;

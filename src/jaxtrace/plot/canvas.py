@@ -38,6 +38,8 @@ def particle_canvas(
     frames_per_second: float = 20.0,
     title: str = "",
     alt: str = "",
+    first: int = 0,
+    autoplay: bool = False,
 ) -> Points:
     """Make a report part that plays particles in a plane.
 
@@ -48,6 +50,7 @@ def particle_canvas(
         color: "position" for where across the particle began, or "age".
         max_particles, max_frames: at most so many, spread evenly.
         trail: how many of the frames shown a trail reaches back.
+        first, autoplay: as of `jaxrig.report.Points`.
     """
     axes, paths = inputs.axes_of(plane), inputs.read_paths(positions_over_time, times)
     if not paths.N:
@@ -78,6 +81,8 @@ def particle_canvas(
         frames_per_second,
         title,
         alt or f"Particles in the {plane} plane",
+        first,
+        autoplay=autoplay,
     )
 
 

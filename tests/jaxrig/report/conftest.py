@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-VOID = {"meta", "img", "input"}
+VOID = {"meta", "img", "input", "link"}
 
 
 @dataclass

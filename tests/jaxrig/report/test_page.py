@@ -91,10 +91,12 @@ def test_nothing_is_fetched(parse):
     root = parse(page)
     (policy,) = root.having("http-equiv", "Content-Security-Policy")
     assert "default-src 'none'; img-src data:;" in (policy.attributes["content"] or "")
-    assert not root.all("link", "iframe", "base", "object", "form", "audio", "video")
+    (icon,) = root.all("link")
+    assert (icon.attributes["href"] or "").startswith("data:image/svg+xml,")
+    assert not root.all("iframe", "base", "object", "form", "audio", "video")
     for node in root.having("src"):
         assert (node.attributes["src"] or "").startswith("data:image/")
-    for node in root.having("href"):
+    for node in root.all("a"):
         assert (node.attributes["href"] or "").startswith("#")
     assert not re.search(r"@import|url\((?!#)", page)
 

@@ -132,3 +132,34 @@ def test_images_are_checked_where_they_are_given(image, error):
 def test_player_refusals(arguments, error, message):
     with pytest.raises(error, match=message):
         report.Player(**arguments)
+
+
+def test_a_long_table_opens_on_demand(parse):
+    short, long = (report.Table(["n"], [[n] for n in range(rows)]) for rows in (8, 9))
+    assert not parse(short.html("s--")).all("details")
+    opened = parse(long.html("s--")).one("details")
+    assert opened.one("summary").text == "Table (9 rows)"
+    assert len(opened.all("td")) == 9
+
+
+def test_groups_hold_parts_whose_ids_do_not_meet(parse):
+    drawn = SVG.replace("<rect/>", '<g id="shape"/><use href="#shape"/>')
+    chart = report.Figure(drawn)
+    fold = report.Fold(
+        "More of `it`", chart, report.Beside(chart, report.Text("words"), chart)
+    )
+    root = parse(fold.html("s--"))
+    assert root.one("summary").text == "More of it"
+    ids = [node.attributes["id"] for node in root.having("id")]
+    assert len(ids) == len(set(ids)) > 0
+    with pytest.raises(TypeError, match=r"parts\[1\] is of type str"):
+        report.Fold("More", report.Text("a"), "b")
+
+
+def test_a_color_bar_has_round_ticks_inside_its_ends(parse):
+    bar = report.ColorBar(report.Axis("age (s)", 0.3, 2.2), ["#000000", "#ffffff"])
+    root = parse(bar.html("s--"))
+    ticks = {n.text: n.attributes["style"] for n in root.all("span")}
+    assert set(ticks) == {"0.5", "1.0", "1.5", "2.0"}
+    assert ticks["1.5"] == "left:63.16%"
+    assert root.one("p").text == "age (s)"
