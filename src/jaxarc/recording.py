@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from jaxarc.types import JaxArcTask
 from jaxrig.atomic import write_file
 
 SCHEMA = "jaxarc.replay/1"
+LINES = ".jsonl"  # a file with an episode in every line
 TOLERANCE = 1e-4  # how far rewards may lie apart on another kind of device
 FORMS = {"point": 3, "bbox": 5, "mask": None}  # numbers of an action; a mask has any
 Box = tuple[int, int, int, int]
@@ -141,25 +142,55 @@ def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
 
 def save_recording(path: str | os.PathLike[str], recording: Recording) -> Path:
     """Write an episode as one JSON file, whole or not at all."""
-    content = {"schema": SCHEMA, **dataclasses.asdict(recording)}
-    return write_file(path, json.dumps(content, indent=1))
+    return write_file(path, json.dumps(_content(recording), indent=1))
 
 
-def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read and check an episode that `save_recording` wrote."""
+def save_recordings(
+    path: str | os.PathLike[str], recordings: Iterable[Recording]
+) -> Path:
+    """Write many episodes as one file of JSON Lines, whole or not at all."""
+    path = Path(path)
+    if path.suffix != LINES:
+        raise ValueError(f"{path}: name a file of many episodes *{LINES}")
+    lines = (json.dumps(_content(recording)) + "\n" for recording in recordings)
+    return write_file(path, "".join(lines))
+
+
+def _content(recording: Recording) -> dict[str, Any]:
+    return {"schema": SCHEMA, **dataclasses.asdict(recording)}
+
+
+def load_recordings(path: str | os.PathLike[str]) -> tuple[Recording, ...]:
+    """Read and check all episodes of a file: one of JSON, or many of JSON Lines."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"no replay file {os.fspath(path)!r}: write one with `play --save` or "
-            "`rollout --out`"
+            f"no replay file {os.fspath(path)!r}: write one with `play --save`, "
+            "`rollout --out` or `demonstrate --out`"
         )
     try:
-        content = json.loads(path.read_bytes())
-        if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
-            raise ValueError(f"its schema is not {SCHEMA!r}")
-        return _checked(content)
+        text = path.read_text()
+        parts = text.splitlines() if path.suffix == LINES else [text]
+        return tuple(map(_read, parts))
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path}: not a replay file ({error})") from error
+
+
+def load_recording(path: str | os.PathLike[str], episode: int = 1) -> Recording:
+    """Read and check one episode of a file, by default the first."""
+    recordings = load_recordings(path)
+    if not 1 <= episode <= len(recordings):
+        raise ValueError(
+            f"{path} has no episode {episode}: choose one of 1 to {len(recordings)}"
+        )
+    return recordings[episode - 1]
+
+
+def _read(text: str) -> Recording:
+    content = json.loads(text)
+    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
+        raise ValueError(f"its schema is not {SCHEMA!r}")
+    return _checked(content)
 
 
 def _checked(content: dict[str, Any]) -> Recording:

@@ -27,6 +27,10 @@ COMMANDS = {
         "jaxarc.cli.train:evaluate",
         "Play every pair, demonstrations and tests, and report how many are solved.",
     ),
+    "demonstrate": (
+        "jaxarc.cli.episodes:demonstrate",
+        "Write expert episodes, one for every pair: a data set for imitation.",
+    ),
     "replay": (
         "jaxarc.cli.episodes:replay",
         "Replay a recorded episode and verify its rewards.",

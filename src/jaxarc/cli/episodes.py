@@ -1,4 +1,4 @@
-"""`jaxrig arc rollout` and `replay`: a random agent, and recorded episodes."""
+"""`jaxrig arc rollout`, `demonstrate` and `replay`: episodes made and repeated."""
 
 import dataclasses
 import enum
@@ -114,6 +114,61 @@ def rollout(
     say(console, f"wrote {out} (task {task}): jaxrig arc replay {out}")
 
 
+def demonstrate(
+    env_id: EnvironmentArgument = "AGI1-train",
+    out: Annotated[
+        Path, typer.Option("--out", help="Write the episodes to this .jsonl file.")
+    ] = Path("demonstrations.jsonl"),
+    actions: Annotated[
+        Actions,
+        typer.Option(
+            "--actions",
+            help="Action type: bbox draws with boxes, flood fills, pastes and turns, "
+            "point cell by cell.",
+        ),
+    ] = Actions.bbox,
+    tests: Annotated[
+        bool, typer.Option("--tests", help="Use the test pairs, with their answers.")
+    ] = False,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Most steps of an episode.")
+    ] = 100,
+    path: PathOption = "",
+) -> None:
+    """Write expert episodes, one for every pair: a data set for imitation."""
+    check_writable(out)
+    if actions is Actions.mask:
+        raise typer.BadParameter("plans are of boxes or points: use bbox or point")
+    import numpy as np
+
+    from jaxarc.learning import demonstrations, planner
+    from jaxarc.recording import LINES, save_recordings
+    from jaxarc.registration import make
+
+    if out.suffix != LINES:
+        raise typer.BadParameter(f"{out.name} does not end in {LINES}")
+    console = make_console()
+    env, _ = make(
+        env_id,
+        dataset_path=path,
+        episode_mode=int(tests),
+        selection_format=actions.value,
+        max_episode_steps=steps,
+    )
+    kinds = planner.KINDS if actions is Actions.bbox else ()
+    recordings, lengths = demonstrations.demonstrate(env, kinds)
+    save_recordings(out, recordings)
+    say(
+        console,
+        f"{len(recordings):,} episodes, one for each pair of {env_id}; a plan has "
+        f"{np.median(lengths):g} actions at the median and {lengths.max()} at most, "
+        "with Submit",
+    )
+    if missing := len(lengths) - len(recordings):
+        say(console, f"{missing} pairs need more than {steps} steps and are left out")
+    say(console, f"wrote {out}: jaxrig arc replay {out} --episode 1")
+
+
 def rollout_table(env_id: str, result: "RolloutResult") -> Table:
     """Return a table of a rollout, a line for each figure."""
     table = Table(box=box.SIMPLE, show_header=False)
@@ -172,8 +227,13 @@ def log_recording(
 
 def replay(
     file: Annotated[
-        Path, typer.Argument(help="Episode file written by `rollout` or `play`.")
+        Path,
+        typer.Argument(help="File written by `rollout`, `play` or `demonstrate`."),
     ],
+    episode: Annotated[
+        int,
+        typer.Option("--episode", min=1, help="Which episode of a file of many."),
+    ] = 1,
     html: Annotated[
         Path | None,
         typer.Option("--html", help="Write a page that plays the episode."),
@@ -196,7 +256,7 @@ def replay(
     from jaxarc.recording import load_recording, run_again
 
     console = make_console()
-    recording = load_recording(file)
+    recording = load_recording(file, episode)
     recording = recording.in_folder(path) if path else recording
     task = recording.load_task()
     frames = run_again(recording, task)

@@ -1,0 +1,198 @@
+"""Carry out plans in an environment: answers to evaluate, episodes to imitate."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from jaxarc.actions import BboxAction
+from jaxarc.envs.environment import Environment, TimeStep
+from jaxarc.envs.spaces import Bounded
+from jaxarc.envs.starts import EnvParams
+from jaxarc.learning.evaluation import every_pair
+from jaxarc.learning.planner import KINDS, plan
+from jaxarc.ops.operations import ARCLEOperationType as Op
+from jaxarc.recording import FORMS, Recording
+from jaxarc.tasks.identity import extract_task_id_from_index
+from jaxarc.types import measure
+from jaxarc.wrappers import Wrapper
+from jaxarc.wrappers.episodes import AnyEnvironment
+from jaxrig.compile_guard import compile_once
+from jaxrig.learn import Choice
+
+POINT_KINDS = ("flood",)  # of the kinds of action, those that a point can select for
+Place = tuple[int, int]
+Answers = Mapping[Place, Sequence[np.ndarray]]
+
+
+class PlaceObservationWrapper(Wrapper):
+    """Shows where an episode is, and not its grid: task row, pair, steps taken."""
+
+    def observe(
+        self, state: Any, env_params: EnvParams | None = None
+    ) -> Int[Array, "*batch 3"]:
+        """Return task row, pair and number of steps."""
+        episode = self.env.arc_state(state).episode
+        place = episode.task_row, episode.current_example_idx, episode.step_count
+        return jnp.stack(place, axis=-1)
+
+    def reset(
+        self, key: Any, env_params: EnvParams | None = None, **start: Any
+    ) -> tuple[Any, TimeStep]:
+        """Start an episode."""
+        return self._placed(*self.env.reset(key, env_params, **start))
+
+    def step(
+        self, state: Any, action: Any, env_params: EnvParams | None = None
+    ) -> tuple[Any, TimeStep]:
+        """Advance by one action."""
+        return self._placed(*self.env.step(state, action, env_params))
+
+    def _placed(self, state: Any, step: TimeStep) -> tuple[Any, TimeStep]:
+        return state, eqx.tree_at(lambda s: s.observation, step, self.observe(state))
+
+    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
+        """Return three counts."""
+        return Bounded((3,), 0, np.iinfo(np.int32).max, jnp.int32)
+
+
+class PlannedPlayer(eqx.Module):
+    """Carries out plans made beforehand, in a `PlaceObservationWrapper`.
+
+    Its best action follows the first plan of a pair, the one it draws the last plan:
+    `evaluate(player, env, key, attempts=2, greedy=True)` gives both answers.
+    """
+
+    actions: Int[Array, "attempts rows pairs steps 5"]
+
+    def best(self, observation: Int[Array, " 3"]) -> BboxAction:
+        """Return the next action of the first plan."""
+        return self._next(0, observation)
+
+    def sample(self, key: PRNGKeyArray, observation: Int[Array, " 3"]) -> Choice:
+        """Return the next action of the last plan."""
+        return Choice(self._next(-1, observation), jnp.zeros(()), jnp.zeros(()))
+
+    def _next(self, attempt: int, observation: Int[Array, " 3"]) -> BboxAction:
+        row, pair, step = observation
+        # Beyond its end a plan repeats its last action, Submit.
+        numbers = self.actions[attempt].at[row, pair, step].get(mode="clip")
+        return BboxAction(*numbers)
+
+
+def make_player(
+    env: AnyEnvironment, answers: Answers, kinds: tuple[str, ...] = KINDS
+) -> PlannedPlayer:
+    """Return a player that draws and submits the answers to each task row and pair.
+
+    Every pair may have several answers, the first for the first attempt; a pair without
+    any submits its input as it is.
+    """
+    attempts = max((len(grids) for grids in answers.values()), default=1)
+    inputs = _grids(env, 0)
+    plans = {
+        (attempt, *place): plan(
+            _cut(inputs[place]), grids[min(attempt, len(grids) - 1)], kinds=kinds
+        )
+        for place, grids in answers.items()
+        for attempt in range(attempts if len(grids) else 0)
+    }
+    return PlannedPlayer(jnp.asarray(_padded((attempts, *inputs.shape[:2]), plans)))
+
+
+def _padded(
+    shape: tuple[int, ...], plans: Mapping[tuple[int, ...], np.ndarray]
+) -> np.ndarray:
+    """Return plans in one array; what is left of their rows is Submit."""
+    longest = max((len(actions) for actions in plans.values()), default=1)
+    table = np.zeros((*shape, longest, FORMS["bbox"] or 0), np.int32)
+    table[..., 0] = Op.SUBMIT
+    for place, actions in plans.items():
+        table[place][: len(actions)] = actions
+    return table
+
+
+def _grids(env: AnyEnvironment, side: int) -> np.ndarray:
+    """Return inputs (0) or outputs (1) of every row and pair, with their padding."""
+    tasks, mode = env.params.buffer, env.params.episode_mode
+    if side == 0:
+        return np.asarray((tasks.input_grids_examples, tasks.test_input_grids)[mode])
+    outputs = tasks.output_grids_examples, tasks.true_test_output_grids
+    return np.asarray(outputs[mode])
+
+
+def _cut(grid: np.ndarray) -> np.ndarray:
+    """Return a grid without its padding."""
+    height, width = measure(grid >= 0)
+    return grid[:height, :width]
+
+
+def demonstrate(
+    env: Environment, kinds: tuple[str, ...] = KINDS
+) -> tuple[tuple[Recording, ...], np.ndarray]:
+    """Solve every pair by its known output; return the episodes, and plan lengths.
+
+    The actions select single cells where `kinds` has only such (`POINT_KINDS`), and
+    boxes otherwise. Pairs without a known output have no episode, and neither have
+    those whose plan is longer than the step limit; lengths are of all plans, with
+    Submit, which an episode on a demonstration ends without.
+    """
+    params = env.params
+    if params.augment or params.config.grid_initialization is not None:
+        raise ValueError(
+            "episodes are recorded without augmentation and grid_initialization, "
+            "which a replay could not repeat: make the environment without them"
+        )
+    places = [(int(row), int(pair)) for row, pair in zip(*every_pair(env), strict=True)]
+    inputs, outputs = _grids(env, 0), _grids(env, 1)
+    plans = {
+        (number,): plan(_cut(inputs[place]), _cut(outputs[place]), kinds=kinds)
+        for number, place in enumerate(places)
+        if np.any(outputs[place] >= 0)
+    }
+    if not plans:
+        raise ValueError("no pair in this mode has a known output to draw")
+    table = _padded((len(places),), plans)
+    rewards, ends = jax.device_get(_carry_out(env, table, np.asarray(places, np.int32)))
+    form = "point" if set(kinds) <= set(POINT_KINDS) else "bbox"
+    recordings = [
+        Recording(
+            task=str(extract_task_id_from_index(params.buffer.task_index[row])),
+            config=params.config,
+            mode=params.episode_mode,
+            pair=pair,
+            form=form,
+            actions=tuple(
+                tuple(numbers[: FORMS[form]].tolist())
+                for numbers in table[number, : ends[number]]
+            ),
+            rewards=tuple(rewards[number, : ends[number]].tolist()),
+        )
+        for number, (row, pair) in enumerate(places)
+        if (number,) in plans and ends[number]
+    ]
+    return tuple(recordings), np.asarray([len(actions) for actions in plans.values()])
+
+
+# No bound on traces: each data set has its own number of pairs and length of plans.
+@compile_once(max_traces=None)
+def _carry_out(env: Environment, table: Any, places: Any) -> tuple[Array, Array]:
+    """Return rewards, and after how many steps a pair is solved; 0 where it is not."""
+    limit = env.params.config.environment.max_episode_steps
+
+    def one(actions: Any, place: Any) -> tuple[Array, Array]:
+        state, _ = env.reset(jax.random.key(0), task=place[0], pair=place[1])
+
+        def turn(state: Any, numbers: Any) -> tuple[Any, tuple[Array, Array]]:
+            state, step = env.step(state, BboxAction(*numbers))
+            return state, (step.reward, step.last() & step.extras["solved"])
+
+        _, (rewards, solved) = jax.lax.scan(turn, state, actions[:limit])
+        first = jnp.argmax(solved).astype(jnp.int32) + 1
+        return rewards, jnp.where(jnp.any(solved), first, 0)
+
+    return jax.vmap(one)(table, places)
