@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         write_csv,
     )
     from acbo.policy.advisor import load_policy
+    from acbo.policy.suggest import suggest
     from acbo.posterior.distribution import (
         ParentSetPosterior,
         create_parent_set_posterior,
@@ -106,6 +107,7 @@ __all__ = [
     "samples_to_arrays",
     "samples_to_avici_data",
     "samples_to_avici_format",
+    "suggest",
     "table_to_frame",
     "to_networkx",
     "training",

@@ -1,6 +1,7 @@
-"""Words of the domain: channels of a data tensor, directions, checks of values."""
+"""Words of the domain: channels of a data tensor, directions, numbers for people."""
 
 import importlib
+import math
 from collections.abc import Collection, Set
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ Direction = Literal["MINIMIZE", "MAXIMIZE"]
 
 Row = Float[Array, " d"]
 Index = Int[Array, ""]
+Range = tuple[float, float]  # lowest and highest value
 
 
 def check_direction(direction: str) -> Direction:
@@ -55,3 +57,16 @@ def import_extra(name: str, what: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise missing_extra(f"{what} need {name}", "causal") from error
+
+
+def signed(value: float, std: float = 0.0) -> str:
+    """Return a number for people, in few digits, or in as many as its std needs."""
+    digits = 4
+    if value and std > 0:
+        digits = min(max(digits, math.ceil(math.log10(abs(value) / std)) + 2), 15)
+    return f"{value:.{digits}g}"
+
+
+def percent(value: float) -> str:
+    """Return a probability as a percentage."""
+    return f"{value:.0%}"

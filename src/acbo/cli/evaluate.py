@@ -23,7 +23,7 @@ from acbo.policy.advisor import load_policy
 from acbo.problems import get, names
 from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.predictor import load_surrogate
-from acbo.types import check_known
+from acbo.types import check_known, percent, signed
 from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.progress import make_meter
@@ -225,9 +225,9 @@ def show_run(console: Console, run: Run, by: str) -> None:
             (
                 str(step + 1),
                 settings(made),
-                common.signed(run.outcomes[step]),
-                common.signed(run.expected[step]),
-                common.percent(run.shares[step]),
+                signed(run.outcomes[step]),
+                signed(run.expected[step]),
+                percent(run.shares[step]),
             )
         )
     columns = ("step", "set", f"{problem.target} seen", "expected", "share")
@@ -239,16 +239,16 @@ def show_run(console: Console, run: Run, by: str) -> None:
     say(
         console,
         f"{by}: {settings(run.interventions[best])} gives "
-        f"{problem.target} = {common.signed(run.expected[best])} on average: "
-        f"{common.percent(run.shares[-1])} of the improvement from "
-        f"{common.signed(rest)} (no intervention) to {common.signed(top)} "
+        f"{problem.target} = {signed(run.expected[best])} on average: "
+        f"{percent(run.shares[-1])} of the improvement from "
+        f"{signed(rest)} (no intervention) to {signed(top)} "
         f"(best single intervention, {goal})",
     )
 
 
 def settings(intervention: Mapping[str, float]) -> str:
     """Return what is set, in one line."""
-    return ", ".join(f"{name} = {common.signed(v)}" for name, v in intervention.items())
+    return ", ".join(f"{name} = {signed(v)}" for name, v in intervention.items())
 
 
 def as_record(run: Run, by: str, rows: int, seed: int) -> dict[str, Any]:
@@ -301,8 +301,8 @@ def list_problems() -> None:
                 problem.target,
                 problem.direction.lower(),
                 str(len(problem.scm.names)),
-                common.signed(problem.observational_mean),
-                common.signed(problem.optimum.outcome),
+                signed(problem.observational_mean),
+                signed(problem.optimum.outcome),
                 settings(problem.optimum.intervention),
             )
         )

@@ -2,10 +2,8 @@
 about which variables cause which.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -14,38 +12,36 @@ from rich.console import Console
 from acbo.cli.common import (
     DataArgument,
     ForbidOption,
-    Given,
     IgnoreOption,
     KnowOption,
+    MaximizeOption,
+    RangeOption,
+    SettableOption,
+    TargetOption,
     make_table,
-    parse_edges,
-    percent,
-    read_experiments,
+    parse_ranges,
     refusing,
     show_json,
-    signed,
     split_names,
 )
-from acbo.named.tables import DataTable, read_csv
-from acbo.policy.advisor import Suggestion, load_policy
-from acbo.posterior.order_chains import GraphPosterior, sample_graphs
-from acbo.surrogate.predictor import TRAINED_VARIABLES, load_surrogate
+from acbo.named.reading import find_name, read_table
+from acbo.policy import suggest as policy
+from acbo.policy.suggest import (
+    Suggestion,
+    note_on_graphs,
+    parse_edges,
+    sample_if_needed,
+)
+from acbo.surrogate.predictor import load_surrogate
+from acbo.types import percent, signed
 from jaxrig.console import check_writable, make_console, say
 
 
 def suggest(
     data: DataArgument,
-    target: Annotated[str, typer.Option("--target", help="Variable to optimize.")],
-    maximize: Annotated[
-        bool | None,
-        typer.Option("--maximize/--minimize", help="Direction in which to optimize."),
-    ] = None,
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range", help="Range of a variable, e.g. X=-5:5. Can be repeated."
-        ),
-    ] = None,
+    target: TargetOption,
+    maximize: MaximizeOption = None,
+    ranges: RangeOption = None,
     from_data: Annotated[
         bool,
         typer.Option(
@@ -53,12 +49,7 @@ def suggest(
             help="Use the observed range of variables without --range.",
         ),
     ] = False,
-    settable: Annotated[
-        str,
-        typer.Option(
-            "--set", help="Variables that can be set, e.g. X,Z. Default: all."
-        ),
-    ] = "",
+    settable: SettableOption = "",
     know: KnowOption = None,
     forbid: ForbidOption = None,
     ignore: IgnoreOption = "",
@@ -75,97 +66,47 @@ def suggest(
         )
     console = make_console()
     with refusing():
-        table = read_table(data, target, ignore)
-        given = read_experiments(table, target, maximize, ranges or [], settable)
-        sampled = sample_if_needed(table, know, forbid)
-        found = load_policy().explain(given.experiments, sampled)
+        found = policy.suggest(
+            data,
+            target,
+            maximize,
+            ranges=parse_ranges(ranges or []),
+            settable=split_names(settable),
+            know=know or (),
+            forbid=forbid or (),
+            ignore=split_names(ignore),
+        )
     if json:
-        show_json(console, as_record(given, found, table, sampled))
+        show_json(console, found.to_dict())
         return
-    say_what_was_done(console, table, sampled)
-    say(console, sentence(given, found[0]))
-    show_suggestions(console, given, found)
-    if given.observed and not from_data:
+    show_suggestion(console, found)
+    if found.ranges_from_data and not from_data:
         say(
             console,
-            f"no range given for {', '.join(given.observed)}: using the observed "
-            "minimum and maximum (set it with --range NAME=LOW:HIGH)",
+            f"no range given for {', '.join(found.ranges_from_data)}: using the "
+            "observed minimum and maximum (set it with --range NAME=LOW:HIGH)",
         )
 
 
-def sample_if_needed(
-    table: DataTable, know: Sequence[str] | None, forbid: Sequence[str] | None
-) -> GraphPosterior | None:
-    """Return sampled graphs where the network cannot answer: many variables, known or
-    forbidden edges.
-    """
-    if len(table.names) <= TRAINED_VARIABLES and not know and not forbid:
-        return None
-    return sample_graphs(
-        table.values,
-        table.intervened,
-        names=table.names,
-        required=parse_edges(know or ()),
-        forbidden=parse_edges(forbid or ()),
-    )
-
-
-def read_table(data: Path, target: str | None, ignore: str) -> DataTable:
-    """Return the table of a file without the columns to ignore and incomplete rows."""
-    left_out = split_names(ignore)
-    return read_csv(data, target=target, ignore=left_out, drop_missing=True)
-
-
-def say_what_was_done(
-    console: Console, table: DataTable, sampled: GraphPosterior | None
-) -> None:
-    """Print which rows were left out, and what the probabilities rest on."""
-    if table.dropped:
-        rows = f"{table.dropped} of {table.dropped + len(table.values)} rows"
-        say(console, f"{rows} were left out: a value is missing in them")
-    if sampled is None:
-        return
-    reason = "edges are known or forbidden"
-    if len(table.names) > TRAINED_VARIABLES:
-        reason = (
-            f"{len(table.names)} variables are more than the {TRAINED_VARIABLES} that "
-            "the network was trained on"
-        )
-    say(
-        console,
-        f"{reason}: probabilities are of graphs sampled from the posterior of "
-        "linear-Gaussian models",
-    )
-
-
-def sentence(given: Given, best: Suggestion) -> str:
-    """Return the suggestion in words."""
-    seen = given.experiments
-    goal = "lower" if seen.direction == "MINIMIZE" else "raise"
-    return (
-        f"to {goal} {seen.target}, set {best.variable} to {signed(best.value)}: "
-        f"the expected {seen.target} is {signed(best.expected, best.std)} ± "
-        f"{signed(best.std)}. "
-        f"The probability that {best.variable} is a cause is "
-        f"{percent(best.ancestor_probability)} (direct cause: "
-        f"{percent(best.parent_probability)})"
-    )
-
-
-def show_suggestions(
-    console: Console, given: Given, found: Sequence[Suggestion]
-) -> None:
-    """Print a line for every variable that may be set, the one to choose first."""
+def show_suggestion(console: Console, found: Suggestion) -> None:
+    """Print what was read, what to do and why, and a line for every variable."""
+    for note in found.notes:
+        say(console, note)
+    if not found.worthwhile:
+        say(console, found.nothing_to_gain())
+    for each in found.experiments:
+        say(console, found.sentence(each))
     rows = []
-    for each in found:
-        low, high = given.experiments.ranges[each.variable]
+    for each in found.candidates:
+        name = each.variable
+        low, high = found.seen.ranges[name]
         rows.append(
             (
-                each.variable,
+                name,
                 percent(each.parent_probability),
                 percent(each.ancestor_probability),
-                signed(each.value),
-                f"{signed(low)} to {signed(high)}",
+                found.shown(name, each.value),
+                f"{found.shown(name, low)} to {found.shown(name, high)}",
                 signed(each.expected, each.std),
                 signed(each.std),
                 percent(each.probability),
@@ -173,30 +114,9 @@ def show_suggestions(
         )
     columns = (
         *("variable", "direct cause", "cause", "set to", "range"),
-        *(f"expected {given.experiments.target}", "std", "chosen"),
+        *(f"expected {found.seen.target}", "std", "chosen"),
     )
     console.print(make_table(columns, rows))
-
-
-def as_record(
-    given: Given,
-    found: Sequence[Suggestion],
-    table: DataTable,
-    sampled: GraphPosterior | None,
-) -> dict[str, Any]:
-    """Return everything that the table shows, for programs."""
-    seen = given.experiments
-    return {
-        "target": seen.target,
-        "direction": seen.direction,
-        "rows": len(seen.values),
-        "ranges": {name: list(ends) for name, ends in seen.ranges.items()},
-        "ranges_from_data": list(given.observed),
-        "rows_left_out": table.dropped,
-        "graphs_sampled": sampled is not None,
-        "suggestion": {found[0].variable: found[0].value},
-        "variables": [asdict(each) for each in found],
-    }
 
 
 def graph(
@@ -226,8 +146,10 @@ def graph(
     check_writable(out)
     console = make_console()
     with refusing():
-        table = read_table(data, target, ignore)
-        sampled = sample_if_needed(table, know, forbid)
+        table = read_table(data, target, split_names(ignore))
+        target = target and find_name(target, table.names, "target")
+        known, closed = (parse_edges(edges or ()) for edges in (know, forbid))
+        sampled = sample_if_needed(table, known, closed)
         if sampled is None:
             found = load_surrogate().edge_probs(table.values, table.intervened)
         else:
@@ -237,7 +159,8 @@ def graph(
         if out is not None:
             save_graph(out, table.names, probs, target, least)
     if not json:
-        say_what_was_done(console, table, sampled)
+        for note in (*table.notes, *note_on_graphs(table.names, sampled)):
+            say(console, note)
     edges = [
         (table.names[i], table.names[j], float(probs[i, j]))
         for i, j in reversed(list(shown_edges(probs, least)))

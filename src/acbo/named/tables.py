@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from acbo.mechanisms import plain_numbers
-from acbo.named.names import check_known, check_names
+from acbo.named.names import FrozenMap, check_known, check_names
 from acbo.named.samples import Sample
 from acbo.types import (
     CHANNELS,
@@ -44,6 +44,8 @@ class DataTable:
     values: Float[np.ndarray, "n d"]
     intervened: Bool[np.ndarray, "n d"]
     dropped: int = 0  # rows that were left out because a value is missing
+    notes: tuple[str, ...] = ()  # what was left out or read as something else
+    labels: Mapping[str, tuple[str, str]] = FrozenMap()  # texts behind 0 and 1
 
     def index(self, name: str) -> int:
         """Return the column of a name; ValueError listing the names if unknown."""
@@ -110,48 +112,55 @@ def read_csv(
     path: str | os.PathLike[str],
     names: Sequence[str] | None = None,
     target: str | None = None,
-    ignore: Sequence[str] = (),
-    drop_missing: bool = False,
 ) -> DataTable:
     """Read a CSV file with a header line, checked as by `frame_to_table`.
 
-    Commas, semicolons or tabs separate the cells; columns in `ignore` are left out,
-    and with `drop_missing` also rows in which a value is missing.
+    Nothing is left out; `acbo.named.reading.read_table` reads what is less tidy.
     """
-    pandas = import_extra("pandas", "tables")
+    frame = read_frame(path)
     try:
-        separator = _separator(path)
-        # Where semicolons separate, commas are decimal.
-        point = "," if separator == ";" else "."
-        options = {"sep": separator, "decimal": point, "skipinitialspace": True}
-        frame = pandas.read_csv(path, **options)
+        return frame_to_table(frame, names, target)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def read_frame(path: str | os.PathLike[str]) -> Any:
+    """Return a CSV file as a pandas frame; commas, semicolons or tabs separate."""
+    pandas = import_extra("pandas", "tables")
+    encoding = _encoding(path)
+    with open(path, encoding=encoding) as file:
+        header = file.readline()
+    # A quoted name may hold any of them.
+    bare = re.sub('"[^"]*"', "", header)
+    separator = max((",", ";", "\t"), key=bare.count)
+    # Where semicolons separate, commas are decimal.
+    point = "," if separator == ";" else "."
+    options = {"sep": separator, "decimal": point, "skipinitialspace": True}
+    try:
+        return pandas.read_csv(path, encoding=encoding, na_values=MISSING, **options)
     except (
         pandas.errors.EmptyDataError,
         pandas.errors.ParserError,
         UnicodeDecodeError,
     ) as error:
         raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
+
+
+MISSING = ("-", "--", "?", "n.a.", "na", "missing")  # beside those that pandas knows
+
+
+def _encoding(path: str | os.PathLike[str]) -> str:
+    """Return how the text is stored; spreadsheets write three different ways."""
+    with open(path, "rb") as file:
+        start = file.read(1 << 20)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
     try:
-        for name in ignore:
-            check_known(name, list(frame.columns), "ignored column")
-        frame = frame.drop(columns=list(ignore))
-        rows = len(frame)
-        if drop_missing:
-            needed = [c for c in names or frame.columns if c != TARGETS_COLUMN]
-            frame = frame.dropna(subset=needed)
-        table = frame_to_table(frame, names, target)
-        return replace(table, dropped=rows - len(frame))
-    except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from error
-
-
-def _separator(path: str | os.PathLike[str]) -> str:
-    """Return what stands most often between the names of the header."""
-    with open(path, encoding="utf-8-sig") as file:
-        header = file.readline()
-    # A quoted name may hold any of them.
-    bare = re.sub('"[^"]*"', "", header)
-    return max((",", ";", "\t"), key=bare.count)
+        # The last bytes read may be the first of a longer character.
+        start[: -4 if len(start) == 1 << 20 else None].decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
 
 
 def write_csv(path: str | os.PathLike[str], table: DataTable) -> None:
@@ -187,20 +196,23 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
 
 
 def _parse(cell: Any, names: Sequence[str], row: int) -> frozenset[str]:
-    """Return the names in one cell: text, a list or set, or nothing (None, NaN, "")."""
-    empty = cell is None or cell is import_extra("pandas", "tables").NA
-    if empty or (isinstance(cell, float) and np.isnan(cell)):
-        return frozenset()
-    if isinstance(cell, str):
-        parts = [cell] if cell in names else re.split("[,;]", cell)
-        found = frozenset(part.strip() for part in parts if part.strip())
-    elif isinstance(cell, Iterable):
-        found = frozenset(cell)
-    else:  # a column of bare numbers, whose names are text
-        found = frozenset([str(cell)])
+    """Return the names in one cell; ValueError for one that is not a column."""
+    found = frozenset(split_targets(cell, names))
     for name in sorted(found, key=str):
         check_known(name, names, f"row {row}: intervention target")
     return found
+
+
+def split_targets(cell: Any, names: Sequence[str], between: str = "[,;]") -> list[Any]:
+    """Return the words of one cell: text, a list or set, or nothing (None, NaN, "")."""
+    empty = cell is None or cell is import_extra("pandas", "tables").NA
+    if empty or (isinstance(cell, float) and np.isnan(cell)):
+        return []
+    if isinstance(cell, str):
+        parts = [cell] if cell in names else re.split(between, cell)
+        return [part.strip() for part in parts if part.strip()]
+    # Else a list, or a column of bare numbers, whose names are text.
+    return list(cell) if isinstance(cell, Iterable) else [f"{cell:g}"]
 
 
 def samples_to_arrays(

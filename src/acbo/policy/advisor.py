@@ -1,7 +1,7 @@
 """The trained policy: the next experiment from everything seen so far, by name."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from acbo.environment import Action, ProblemSpec
 from acbo.history import History
+from acbo.named.names import FrozenMap
 from acbo.named.tables import Experiments
 from acbo.policy import features
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
@@ -37,7 +38,7 @@ RARE_EDGE = 0.02
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class Candidate:
     """What the policy expects of setting one variable; outcomes in the user's units."""
 
     variable: str
@@ -47,6 +48,7 @@ class Suggestion:
     ancestor_probability: float  # that it causes the target at all
     expected: float
     std: float  # of the expected outcome
+    gain: float = 0.0  # expected improvement over the best experiment so far
 
 
 class Advice(eqx.Module):
@@ -57,6 +59,8 @@ class Advice(eqx.Module):
     observation: features.PolicyObservation
     expected: Float[Array, "d m"]
     std: Float[Array, "d m"]
+    gain: Float[Array, "d m"]
+    edge_probs: Float[Array, "d d"]
     parent_probs: Float[Array, " d"]
     ancestor_probs: Float[Array, " d"]
 
@@ -119,16 +123,28 @@ class Policy(eqx.Module):
         self,
         history: Experiments,
         posterior: Causes = None,
-    ) -> list[Suggestion]:
+    ) -> list[Candidate]:
         """Return every variable that may be set, the likeliest first, with reasons."""
+        return self.explain_with_edges(history, posterior)[0]
+
+    def explain_with_edges(
+        self,
+        history: Experiments,
+        posterior: Causes = None,
+        levels: Mapping[str, Sequence[float]] = FrozenMap(),
+    ) -> tuple[list[Candidate], np.ndarray]:
+        """Return the same, and P(i causes j) for every pair of columns.
+
+        `levels` are the only values to which some variables can be set.
+        """
         posterior = _posterior_for(history, posterior)
         advice = jax.device_get(self._advise(history, posterior))
         ancestors = advice.ancestor_probs
-        target = history.names.index(history.target)
+        d, target = len(history.names), history.names.index(history.target)
         if isinstance(posterior, GraphPosterior):
             ancestors = posterior.ancestor_probs[:, target]
         center = float(history.values[:, target].mean())
-        logits = advice.scores.logits
+        logits, values = _on_levels(history, advice.scores, levels)
         # On the host: a softmax of a few hundred cells is no program worth compiling.
         flat = np.exp(logits - logits.max())
         chosen = flat.sum(axis=1) / flat.sum()
@@ -137,20 +153,21 @@ class Policy(eqx.Module):
             if name not in history.ranges:
                 continue
             cell = int(np.argmax(logits[column]))
-            low, high = history.ranges[name]
-            share = (cell + advice.scores.center[column, cell]) / (logits.shape[1] - 1)
             found.append(
-                Suggestion(
+                Candidate(
                     name,
-                    float(low + np.clip(share, 0, 1) * (high - low)),
+                    float(values[column, cell]),
                     float(chosen[column]),
                     float(advice.parent_probs[column]),
                     float(ancestors[column]),
                     center + float(advice.expected[column, cell]),
                     float(advice.std[column, cell]),
+                    float(advice.gain[column, cell]),
                 )
             )
-        return sorted(found, key=lambda each: -each.probability)
+        edges = np.array(advice.edge_probs[:d, :d], np.float64)
+        np.fill_diagonal(edges, 0.0)
+        return sorted(found, key=lambda each: -each.probability), edges
 
     def _advise(self, history: Experiments, posterior: Causes) -> Advice:
         d = len(history.names)
@@ -172,6 +189,28 @@ def _posterior_for(history: Experiments, posterior: Causes) -> Causes:
     if posterior is not None or len(history.names) <= TRAINED_VARIABLES:
         return posterior
     return sample_graphs(history.values, history.intervened, names=history.names)
+
+
+def _on_levels(
+    history: Experiments, scores: Scores, levels: Mapping[str, Sequence[float]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores and the value of each cell; of a variable with levels, only the
+    cells next to one can be chosen.
+    """
+    logits = np.array(scores.logits, np.float64)
+    last = logits.shape[1] - 1
+    low, high, _ = (ends[:, None] for ends in history.bounds)
+    share = (np.arange(last + 1) + scores.center[: len(history.names)]) / last
+    values = low + np.clip(share, 0, 1) * (high - low)
+    for name, given in levels.items():
+        column = history.names.index(name)
+        start, end = history.ranges[name]
+        width = max(end - start, 1e-12)
+        cells = np.rint((np.asarray(given, np.float64) - start) / width * last)
+        cells = np.clip(cells.astype(int), 0, last)
+        logits[column, np.setdiff1d(np.arange(last + 1), cells)] = -np.inf
+        values[column, cells] = given
+    return logits, values
 
 
 def _marginals(
@@ -236,6 +275,8 @@ def _advice(
         observation,
         mean[spec.target] + scale * spec.sign * observation.mean,
         scale * observation.std,
+        scale * observation.gain,
+        edges,
         column,
         features.ancestor_probs(edges, spec.target),
     )

@@ -8,26 +8,14 @@ from typer.testing import CliRunner
 
 from acbo.cli import suggest as command
 from acbo.cli.app import app
-from acbo.policy.advisor import Suggestion
+from acbo.policy import suggest as engine
+from causal_policies import MiddleOfRanges
 from causal_tables import chain_lines, write_table
-
-
-class MiddleOfRanges:
-    """Every variable at the middle of its range, the first the likeliest."""
-
-    def explain(self, history, posterior=None):
-        chances = np.linspace(2, 1, len(history.ranges))
-        return [
-            Suggestion(name, sum(ends) / 2, chance / chances.sum(), 0.25, 0.5, -1.5, 2)
-            for (name, ends), chance in zip(
-                history.ranges.items(), chances, strict=True
-            )
-        ]
 
 
 @pytest.fixture
 def call(monkeypatch):
-    monkeypatch.setattr(command, "load_policy", MiddleOfRanges)
+    monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
     return lambda *words: CliRunner().invoke(app, ["suggest", *map(str, words)])
 
 
@@ -61,7 +49,8 @@ def test_a_suggestion_has_reasons_and_says_where_ranges_come_from(call, tmp_path
     [
         (None, ("--target", "Q"), "target 'Q' is not known"),
         (["1,2,3,"], ("--target", "Y"), "the table has 1 row"),
-        ([*chain_lines(), "a,1,1,"], ("--target", "Y"), "--ignore"),
+        (None, ("--target", "Y", "--range", "Q=0:1"), "variable 'Q' is not known"),
+        (None, ("--target", "Y", "--range", "X=1:0"), "low end first"),
         (None, ("--target", "Y", "--know", "X"), "is not CAUSE->EFFECT"),
         (None, ("--target", "Y", "--know", "Q->Y"), "'Q'"),
         (None, ("--target", "Y", "--range", "X=1"), "is not NAME=LOW:HIGH"),
@@ -85,10 +74,11 @@ def test_a_messy_table_is_read_and_what_was_left_out_is_said(call, tmp_path):
     plain = [f"s{i};{line}" for i, line in enumerate(chain_lines())]
     lines = [line.replace(",", ";").replace(".", ",") for line in plain]
     path = write_table(tmp_path, [*lines, "s99;;1,0;2,0;"], header)
-    options = ("--target", "Y", "--maximize", "--ignore", "id")
+    options = ("--target", "y", "--maximize")
     done = call(path, *options)
     assert done.exit_code == 0, done.output
     assert "1 of 25 rows were left out" in done.output
+    assert "'id' was left out" in done.output
     record = json.loads(call(path, *options, "--json").output)
     assert record["rows_left_out"] == 1
     low, high = record["ranges"]["X"]

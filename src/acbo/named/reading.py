@@ -1,0 +1,372 @@
+"""Tables as laboratories keep them: a file, a frame or columns, read into numbers.
+
+Nothing is left out in silence. What each column was taken for, and which rows could not
+be used, is told in the `notes` of the table.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from acbo.named.tables import TARGETS_COLUMN, DataTable, read_frame, split_targets
+from acbo.types import import_extra
+from jaxrig.settings import nearest
+
+# Headers under which people write what was set. Columns under the second group are
+# read so only if their cells name columns: "treatment" may as well be a category.
+CERTAIN = (
+    TARGETS_COLUMN,
+    *("intervention_target", "interventions", "intervention", "intervened"),
+    *("intervened_on", "do", "set_variables", "variables_set", "what_was_set"),
+)
+POSSIBLE = (
+    "set",
+    "targets",
+    "treatment",
+    "treated",
+    "manipulated",
+    "changed",
+    "varied",
+)
+NOTHING = (
+    *("", "none", "no", "nothing", "-", "control", "baseline", "natural", "0"),
+    *("obs", "observed", "observation", "observational", "false"),
+)
+IDENTIFIERS = (
+    *("id", "index", "idx", "row", "run", "no", "nr", "number", "sample", "#"),
+    *("experiment", "exp", "batch", "name", "label", "uid", "key"),
+)
+# Two levels of text in their natural order, which becomes 0 and 1.
+LEVELS = (
+    *(("no", "yes"), ("n", "y"), ("false", "true"), ("off", "on"), ("low", "high")),
+    *(("control", "treated"), ("absent", "present"), ("without", "with"), ("-", "+")),
+    *(("fail", "pass"), ("bad", "good"), ("old", "new"), ("small", "large")),
+)
+DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?"
+    r"|\d{1,2}:\d{2}(:\d{2})?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
+)
+QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s][^\d]*)?")
+MOST_UNITS = 3  # more kinds of endings are not units, but text
+LISTED = 4  # of the levels of a category, in a sentence
+
+
+class Column(NamedTuple):
+    """Numbers of one column (NaN: missing), or why it has none."""
+
+    numbers: np.ndarray | None
+    note: str = ""
+    labels: tuple[str, str] | None = None  # of 0 and 1
+
+
+def read_table(
+    data: Any, target: str | None = None, ignore: Sequence[str] = ()
+) -> DataTable:
+    """Return the numbers of a CSV file, a pandas frame or a mapping of columns.
+
+    Left out and told in `notes`: columns of text, dates, identifiers, one value, or
+    the same values as another one, and rows in which a value is missing. Text of two
+    levels becomes 0 and 1. Units behind numbers are taken off.
+
+    >>> table = read_table({"dose": [1, 2, 4], "run": ["a", "b", "c"], "y": [3, 5, 9]})
+    >>> table.names
+    ('dose', 'y')
+    """
+    if isinstance(data, DataTable):
+        return data
+    frame, notes = _as_frame(data)
+    for name in ignore:
+        frame = frame.drop(
+            columns=find_name(name, list(frame.columns), "ignored column")
+        )
+    rows = len(frame)
+    sets, column = _interventions(frame, notes)
+    frame = frame.drop(columns=[column] if column else [])
+    wanted = (
+        None if target is None else find_name(target, list(frame.columns), "target")
+    )
+    if wanted is not None and wanted != target:
+        notes.append(f"the target is the column {wanted!r}")
+    numbers, labels = _read_columns(frame, wanted, notes)
+    values = (
+        np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((rows, 0))
+    )
+    usable = np.isfinite(values).all(axis=1)
+    dropped = int((~usable).sum())
+    if dropped:
+        notes.append(
+            f"{dropped} of {rows} rows were left out: a value is missing in them"
+        )
+    usable &= _sets_what_is_left(sets, tuple(numbers), notes)
+    for row in np.flatnonzero([wanted in found for found in sets]).tolist()[:1]:
+        raise ValueError(
+            f"row {row + 1}: the target {wanted!r} is among the variables that were "
+            "set; drop the row, the target is never set"
+        )
+    if usable.sum() < 2:
+        raise ValueError(
+            f"the table has {int(usable.sum())} row(s) that can be used: give at "
+            "least 2" + "".join(f"; {note}" for note in notes)
+        )
+    numbers = _telling(numbers, usable, wanted, notes)
+    values = np.stack(list(numbers.values()), axis=1)[usable]
+    flags = [[name in found for name in numbers] for found in sets]
+    table = DataTable(tuple(numbers), values, np.array(flags)[usable], dropped)
+    labels = {name: both for name, both in labels.items() if name in numbers}
+    return replace(table, notes=tuple(notes), labels=labels)
+
+
+def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:
+    """Return the column meant by a name: itself, or the only one that differs from it
+    in case, spaces or the unit in brackets.
+
+    >>> find_name("yield", ["Temp (K)", "Yield (%)"])
+    'Yield (%)'
+    """
+    if name in known:
+        return name
+    close = [each for each in known if _plain(each) == _plain(name)]
+    if len(close) != 1:
+        # The nearest without units: a short name is far from one with them.
+        like = difflib.get_close_matches(_plain(name), map(_plain, known), n=1)
+        meant = next((each for each in known if _plain(each) in like), name)
+        raise ValueError(f"{what} {name!r} is not known; {nearest(meant, known)}")
+    return close[0]
+
+
+def _plain(name: str) -> str:
+    bare = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", name) or name
+    return re.sub(r"[\s_-]+", "_", bare.strip()).casefold()
+
+
+def _as_frame(data: Any) -> tuple[Any, list[str]]:
+    pandas = import_extra("pandas", "tables")
+    notes: list[str] = []
+    if isinstance(data, str | os.PathLike):
+        frame = read_frame(data)
+    elif isinstance(data, Mapping):
+        frame = pandas.DataFrame(dict(data))
+    elif isinstance(data, pandas.DataFrame):
+        frame = data
+    else:
+        raise TypeError(
+            f"data is a {type(data).__name__}: give a pandas DataFrame, a mapping of "
+            "columns, or the path of a CSV file"
+        )
+    frame = frame.rename(columns=lambda name: str(name).strip())
+    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+    if twice:
+        notes.append(
+            f"{_names(twice)}: several columns have this name; the first is used"
+        )
+        frame = frame.loc[:, ~frame.columns.duplicated()]
+    empty = [name for name in frame.columns if frame[name].isna().all()]
+    # A column of interventions is empty while nothing was set yet.
+    empty = [name for name in empty if _plain(name) not in CERTAIN]
+    if empty:
+        notes.append(f"{_names(empty)} was left out: the column is empty")
+    return frame.drop(columns=empty).dropna(how="all"), notes
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _interventions(frame: Any, notes: list[str]) -> tuple[list[frozenset[str]], str]:
+    """Return the names set in each row, and the column that tells them."""
+    columns = list(frame.columns)
+    for name in sorted(columns, key=lambda each: _plain(each) not in CERTAIN):
+        others = [each for each in columns if each != name]
+        if _plain(name) in CERTAIN:
+            sets = [
+                _targets_in(cell, others, f"row {row}: intervention target")
+                for row, cell in enumerate(frame[name].tolist(), 1)
+            ]
+        else:
+            sets = _sets_if_names(frame[name].tolist(), others)
+            if sets is None:
+                continue
+            if _plain(name) not in POSSIBLE:
+                raise ValueError(
+                    f"the cells of column {name!r} are names of other columns: if it "
+                    f"tells what was set, did you mean {TARGETS_COLUMN!r} as its name? "
+                    "If not, leave it out (ignore, or --ignore on the command line)"
+                )
+        if name != TARGETS_COLUMN:
+            notes.append(f"column {name!r} was read as what was set in each row")
+        return sets, name
+    return [frozenset()] * len(frame), ""
+
+
+def _targets_in(cell: Any, names: Sequence[str], what: str) -> frozenset[str]:
+    """Return the columns named in a cell such as `dose`, `dose=2; heat` or a list."""
+    found = []
+    for word in split_targets(cell, names, r"[,;+&|]|\band\b"):
+        if word not in names and word.casefold() in NOTHING:
+            continue
+        bare = re.sub(r"^do\s*\((.*)\)$", r"\1", word)
+        if bare not in names:
+            bare = bare.split("=")[0].strip()
+        if bare.casefold() in ("1", "true", "yes") and bare not in names:
+            raise ValueError(
+                f"{what} is {word!r}, which says that something was set, but not what: "
+                "write the names of the variables into this column"
+            )
+        found.append(find_name(bare, names, what))
+    return frozenset(found)
+
+
+def _sets_if_names(
+    cells: Sequence[Any], names: Sequence[str]
+) -> list[frozenset[str]] | None:
+    """Return the names in the cells if all are names of columns, and some are."""
+    if not any(isinstance(cell, str | list | tuple | set) for cell in cells):
+        return None
+    try:
+        sets = [_targets_in(cell, names, "") for cell in cells]
+    except ValueError:  # a cell is something else
+        return None
+    return sets if any(sets) else None
+
+
+def _sets_what_is_left(
+    sets: Sequence[frozenset[str]], names: Sequence[str], notes: list[str]
+) -> np.ndarray:
+    """Return which rows set only variables that are in the table."""
+    gone = [sorted(found - set(names)) for found in sets]
+    missing = sorted({name for found in gone for name in found})
+    if missing:
+        count = sum(map(bool, gone))
+        notes.append(f"{count} rows were left out: they set {_names(missing)}")
+    return np.array([not found for found in gone], bool)
+
+
+def _read_columns(
+    frame: Any, target: str | None, notes: list[str]
+) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, str]]]:
+    numbers: dict[str, np.ndarray] = {}
+    labels: dict[str, tuple[str, str]] = {}
+    for name in frame.columns:
+        column = _read_column(frame[name], name)
+        if column.numbers is None:
+            if name == target:
+                raise ValueError(f"the target {name!r} cannot be used: {column.note}")
+            notes.append(f"{name!r} was left out: {column.note}")
+            continue
+        missing = np.isnan(column.numbers)
+        if 2 * missing.sum() > len(missing) and name != target:
+            share = f"{int(missing.sum())} of {len(missing)} values are missing"
+            notes.append(f"{name!r} was left out: {share}")
+            continue
+        if column.note:
+            notes.append(f"{name!r}: {column.note}")
+        if column.labels:
+            labels[name] = column.labels
+        numbers[name] = column.numbers
+    return numbers, labels
+
+
+def _read_column(column: Any, name: str) -> Column:
+    """Return the numbers of a column, or why there are none."""
+    pandas = import_extra("pandas", "tables")
+    if pandas.api.types.is_datetime64_any_dtype(column):
+        return Column(None, "it holds dates")
+    if pandas.api.types.is_bool_dtype(column):
+        return Column(column.to_numpy(np.float64), "", ("False", "True"))
+    numbers = pandas.to_numeric(column, errors="coerce").to_numpy(np.float64)
+    with np.errstate(over="ignore"):  # the device computes in single precision
+        numbers = np.where(np.isfinite(numbers.astype(np.float32)), numbers, np.nan)
+    given = column.notna().to_numpy()
+    words = [str(cell).strip() for cell in column[given & np.isnan(numbers)]]
+    if _is_identifier(name, numbers, words, column[given]):
+        return Column(None, "it numbers or names the rows")
+    if not words:
+        return Column(numbers)
+    if 2 * len(words) <= given.sum():
+        return Column(numbers, f"{words[0]!r} is not a number and counts as missing")
+    return _read_text([str(cell).strip() for cell in column[given]], given)
+
+
+def _is_identifier(
+    name: str, numbers: np.ndarray, words: Sequence[str], cells: Any
+) -> bool:
+    plain = _plain(name)
+    usual = plain in IDENTIFIERS or plain.endswith("_id") or plain.startswith("unnamed")
+    if words:
+        return (
+            (usual or len(words) > 2)
+            and cells.is_unique
+            and not any(map(QUANTITY.fullmatch, words))
+            and not any(map(DATE.fullmatch, words))
+        )
+    steps = np.diff(numbers)
+    return usual and len(steps) > 0 and bool((steps == 1).all())
+
+
+def _read_text(words: Sequence[str], given: np.ndarray) -> Column:
+    """Return numbers with units, text of two levels as 0 and 1, or why neither."""
+    if all(map(DATE.fullmatch, words)):
+        return Column(None, "it holds dates or times")
+    parts = [QUANTITY.fullmatch(word) for word in words]
+    units = sorted({part[2].strip() for part in parts if part and part[2]})
+    if all(parts) and len(units) <= MOST_UNITS:
+        if len(units) > 1:
+            raise ValueError(
+                f"its values are in different units ({', '.join(units)}): convert them "
+                "to one, or leave the column out (ignore, or --ignore)"
+            )
+        numbers = np.full(len(given), np.nan)
+        numbers[given] = [float(part[1]) for part in parts if part]
+        return Column(numbers, f"the unit {units[0]} was taken off its values")
+    levels = sorted(set(words), key=str.casefold)
+    if len(levels) == 2:
+        return _read_levels(words, (levels[0], levels[1]), given)
+    if len(levels) == 1:
+        return Column(None, f"it is {levels[0]!r} wherever there is something")
+    shown = ", ".join(levels[:LISTED]) + (", ..." if len(levels) > LISTED else "")
+    return Column(
+        None,
+        f"it is text of {len(levels)} levels ({shown}); to use it, write numbers, or "
+        "one column of 0 and 1 for each level",
+    )
+
+
+def _read_levels(
+    words: Sequence[str], levels: tuple[str, str], given: np.ndarray
+) -> Column:
+    low, high = levels
+    if any((high.casefold(), low.casefold()) == pair for pair in LEVELS):
+        low, high = high, low
+    numbers = np.full(len(given), np.nan)
+    numbers[given] = [float(word == high) for word in words]
+    return Column(numbers, f"{low!r} was read as 0, {high!r} as 1", (low, high))
+
+
+def _telling(
+    numbers: Mapping[str, np.ndarray],
+    usable: np.ndarray,
+    target: str | None,
+    notes: list[str],
+) -> dict[str, np.ndarray]:
+    """Return the columns that vary and do not repeat another one."""
+    kept: dict[str, np.ndarray] = {}
+    # The target comes first: of two equal columns, it is the one to keep.
+    for name in sorted(numbers, key=lambda each: each != target):
+        cells = numbers[name][usable]
+        if np.ptp(cells) == 0:
+            note = f"it is {cells[0]:g} in every row, which says nothing about causes"
+            if name == target:
+                raise ValueError(f"the target {name!r} cannot be used: {note}")
+            notes.append(f"{name!r} was left out: {note}")
+            continue
+        same = [o for o, other in kept.items() if np.array_equal(other[usable], cells)]
+        if same:
+            notes.append(f"{name!r} was left out: it is equal to {same[0]!r}")
+            continue
+        kept[name] = numbers[name]
+    return {name: kept[name] for name in numbers if name in kept}

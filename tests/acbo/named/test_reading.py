@@ -1,0 +1,109 @@
+"""Tables as laboratories keep them: what is read, and what is said about the rest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from acbo.named.reading import find_name, read_table
+
+ROWS = 12
+NUMBERS = np.random.default_rng(0).normal(size=(ROWS, 3)).round(3)
+
+
+def messy(**more):
+    """A notebook's table; `more` adds columns or replaces them."""
+    columns = {
+        "Run": range(1, ROWS + 1),
+        "Date": [f"{day}.03.2024" for day in range(1, ROWS + 1)],
+        "Operator": ["Ann", "Bob", "Cy"] * 4,
+        "Catalyst": ["with", "without"] * 6,
+        "Temp (°C)": NUMBERS[:, 0],
+        "dose": [f"{value} mg" for value in NUMBERS[:, 1]],
+        "Yield (%)": NUMBERS[:, 2],
+        "stirring": 200,
+        "Temp copy": NUMBERS[:, 0],
+        "do": ["", "none", "temp", "Temp; dose", "do(dose)", "dose = 2"] + [None] * 6,
+    }
+    return pd.DataFrame(columns | more)
+
+
+def test_every_column_is_used_or_named_with_the_reason():
+    table = read_table(messy(), "yield")
+    assert table.names == ("Catalyst", "Temp (°C)", "dose", "Yield (%)")
+    np.testing.assert_array_equal(table.values[:, 0], [1, 0] * 6)
+    np.testing.assert_array_equal(table.values[:, 1:], NUMBERS)
+    assert table.labels == {"Catalyst": ("without", "with")}
+    assert table.intervened.nonzero()[0].tolist() == [2, 3, 3, 4, 5]
+    assert table.intervened.nonzero()[1].tolist() == [1, 1, 2, 2, 2]
+    told = "\n".join(table.notes)
+    for name, reason in {
+        "'Run'": "numbers or names the rows",
+        "'Date'": "dates",
+        "'Operator'": "text of 3 levels (Ann, Bob, Cy)",
+        "'stirring'": "200 in every row",
+        "'Temp copy'": "equal to 'Temp (°C)'",
+        "'dose'": "unit mg",
+        "'without'": "was read as 0",
+        "the target": "'Yield (%)'",
+        "column 'do'": "what was set",
+    }.items():
+        assert any(name in line and reason in line for line in table.notes), told
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+def test_files_of_spreadsheets(tmp_path, separator, encoding):
+    path = tmp_path / "table.csv"
+    messy().to_csv(path, index=False, sep=separator, encoding=encoding)
+    table = read_table(path, "yield")
+    assert table.names == read_table(messy(), "yield").names
+    np.testing.assert_array_equal(table.values[:, 1:], NUMBERS)
+
+
+def test_cells_that_are_no_numbers_are_missing():
+    weak = ["<0.1", np.nan, *NUMBERS[2:, 0]]
+    table = read_table(messy(**{"Temp (°C)": weak, "rare": [1.0] + [None] * 11}))
+    assert table.dropped == 2
+    assert len(table.values) == ROWS - 2
+    assert any("'<0.1' is not a number" in note for note in table.notes)
+    assert any("'rare'" in n and "11 of 12 values" in n for n in table.notes)
+    # A row that sets what is not in the table is neither observed nor an experiment.
+    left = read_table(messy(do=["Operator", *[""] * 11]))
+    assert len(left.values) == ROWS - 1
+
+
+def test_a_mapping_is_a_table_too():
+    table = read_table({"x": [1.0, 2, 4], "on": [True, False, True], "y": [1, 2, 3]})
+    assert table.names == ("x", "on", "y")
+    assert table.labels == {"on": ("False", "True")}
+
+
+@pytest.mark.parametrize(
+    ("change", "target", "message"),
+    [
+        ({"do": ["tempp"] + [""] * 11}, "yield", "did you mean 'Temp"),
+        ({"do": [1] + [0] * 11}, "yield", "but not what"),
+        ({"do": ["yield"] + [""] * 11}, "yield", "the target 'Yield .* was|among"),
+        ({"do": "", "which": ["dose"] + [""] * 11}, "yield", "intervention_targets"),
+        ({"dose": ["1 mg", "2 g"] * 6}, "yield", "different units .g, mg."),
+        ({}, "Operator", "the target 'Operator' cannot be used: it is text"),
+        ({}, "stirring", "cannot be used: it is 200"),
+        ({}, "yeld", "did you mean 'Yield"),
+    ],
+)
+def test_what_cannot_be_read(change, target, message):
+    frame = messy(**change)
+    if "which" in change:
+        frame = frame.drop(columns="do")
+    with pytest.raises(ValueError, match=message):
+        read_table(frame, target)
+    with pytest.raises(TypeError, match="give a pandas DataFrame"):
+        read_table([1, 2])
+
+
+def test_names_without_case_and_units():
+    known = ["Temp (K)", "temp_max", "yield [%]", "yield (g)"]
+    assert find_name("temp", known) == "Temp (K)"
+    assert find_name("Temp max", known) == "temp_max"
+    with pytest.raises(ValueError, match="did you mean"):
+        find_name("yield", known)  # two columns could be meant

@@ -1,0 +1,80 @@
+"""The next experiment for a table: one object, in the user's names and units."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import acbo
+from acbo.policy import suggest as engine
+from acbo.types import signed
+from causal_policies import MiddleOfRanges
+from causal_tables import write_table
+
+
+@pytest.fixture(autouse=True)
+def policy(monkeypatch):
+    monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
+
+
+def test_a_suggestion_holds_everything(tmp_path):
+    path = write_table(tmp_path)
+    found = acbo.suggest(path, "Y", maximize=True, ranges={"x": (-5, 5)})
+    assert (found.variable, found.value) == ("X", 0.0)
+    assert found.settings == {"X": 0.0}
+    assert found.expected == -1.5
+    assert found.interval == pytest.approx((-5.42, 2.42))
+    assert found.cause_probs == {"X": 0.5, "Z": 0.5}
+    assert found.parent_probs["Z"] == 0.25
+    assert found.worthwhile
+    assert found.ranges_from_data == ("Z",)
+    assert found.seen.ranges["Z"] == (
+        pytest.approx(found.seen.values[:, 1].min()),
+        pytest.approx(found.seen.values[:, 1].max()),
+    )
+    assert str(found).startswith("to raise Y, set X to 0: the expected Y is -1.5 ± 2")
+    best = found.seen.values[found.seen.intervened[:, 0], 2].max()
+    assert found.reasons[-1].endswith(f"gave {signed(best)}")
+    assert json.loads(json.dumps(found.to_dict()))["suggestion"] == {"X": 0.0}
+    # A frame, and a mapping of columns, are the same table.
+    frame = pd.read_csv(path)
+    for same in (frame, frame.to_dict("list")):
+        other = acbo.suggest(same, "Y", True, ranges={"X": (-5, 5)})
+        assert str(other) == str(found)
+
+
+def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
+    path = write_table(tmp_path)
+    found = acbo.suggest(path, "Y", False, settable=["x"], ranges={"X": (-1, 1)})
+    assert list(found.seen.ranges) == ["X"]
+    assert found.seen.direction == "MINIMIZE"
+    assert any("4 rows set 'X' outside" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"maximize": None}, "maximize=True or False"),
+        ({"ranges": {"Q": (0, 1)}}, "variable 'Q' is not known"),
+        ({"settable": ["Q"]}, "variable 'Q' is not known"),
+        ({"ranges": {"Y": (0, 1)}}, "target 'Y' cannot be set"),
+        ({"ranges": {"X": (1, 0)}}, "low end first"),
+        ({"ranges": {"X": (0, np.inf)}}, "finite"),
+        ({"ranges": {"X": (0, 1)}, "settable": ["Z"]}, "not among the variables"),
+        ({"know": ["a"]}, "is not CAUSE->EFFECT"),
+        ({"know": ["X->"]}, "is not CAUSE->EFFECT"),
+        ({"forbid": [("X", "Z", "Y")]}, "is not CAUSE->EFFECT"),
+    ],
+)
+def test_wrong_input_is_one_sentence(options, message, tmp_path):
+    given = {"maximize": True} | options
+    with pytest.raises(ValueError, match=message) as raised:
+        acbo.suggest(write_table(tmp_path), "Y", **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_small_deviation_of_a_large_number_is_seen():
+    assert signed(1000008.6789) == "1e+06"
+    assert signed(1000008.6789, 0.35) == "1000008.68"
+    assert signed(-1.5, 2.0) == "-1.5"
