@@ -92,7 +92,8 @@ def configure(
         bool, typer.Option("--version", help="Show the version and exit.")
     ] = False,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Do not cache compiled programs on disk.")
+        bool,
+        typer.Option("--no-cache", help="Cache no programs and no meshes on disk."),
     ] = False,
 ) -> None:
     """A compiled JAX core and the research systems built on it."""
@@ -101,9 +102,11 @@ def configure(
         raise typer.Exit
     if not debug:
         sys.excepthook = _show_error
-    if not no_cache:
-        from jaxrig.compile_cache import keep_compilations
+    from jaxrig.compile_cache import forbid_caches, keep_compilations
 
+    if no_cache:
+        forbid_caches()
+    else:
         keep_compilations()
 
 

@@ -75,6 +75,16 @@ def cache_folder() -> Path:
     return Path(base) / "jaxrig"
 
 
+def forbid_caches() -> None:
+    """Keep nothing on disk for a later start, in this process and those it starts."""
+    os.environ["JAXRIG_NO_CACHE"] = "1"
+
+
+def caches_allowed() -> bool:
+    """Return whether `forbid_caches` was not called."""
+    return not os.environ.get("JAXRIG_NO_CACHE")
+
+
 def keep_compilations(folder: Path | None = None) -> Path:
     """Keep compiled programs on disk, so that the next process need not compile them.
 

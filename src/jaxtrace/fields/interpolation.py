@@ -6,6 +6,7 @@ and gives them back in the order of the nodes.
 
 import abc
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -295,6 +296,7 @@ class OnElements(Scheme):
     points: Points
     elements: Elements
     outside: str
+    cache: str | os.PathLike[str] | None = None  # the folder of prepared meshes
 
     @property
     def name(self) -> str:
@@ -319,6 +321,7 @@ class OnElements(Scheme):
             types=elements.types,
             **_instants(clock),
             outside=self.outside,
+            cache=self.cache,
         )
 
     def replace(self, field: Any, values: Values) -> Any:
@@ -371,6 +374,7 @@ def choose_scheme(
     elements: Elements | None,
     choice: str,
     outside: str | None,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Scheme:
     """Return the best scheme that nodes and cells allow, or the one asked for.
 
@@ -390,7 +394,8 @@ def choose_scheme(
     if lattice and (elements is None or elements.cover(lattice, points)):
         return OnGrid(lattice, outside_policy(outside, GRID_OUTSIDE))
     if elements is not None:
-        return OnElements(points, elements, outside_policy(outside, MESH_OUTSIDE))
+        policy = outside_policy(outside, MESH_OUTSIDE)
+        return OnElements(points, elements, policy, cache)
     return AmongPoints(points, "linear", outside_policy(outside, MESH_OUTSIDE))
 
 

@@ -1,5 +1,7 @@
 """Velocities on meshes of tetrahedra, hexahedra, prisms, pyramids or plane cells."""
 
+import functools
+import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -10,6 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxtrace.fields import mesh_cache
 from jaxtrace.fields.base import Corner, RecordField
 from jaxtrace.fields.box_tree import rows, select
 from jaxtrace.fields.clock import (
@@ -31,6 +34,7 @@ from jaxtrace.fields.locate import (
     no_hint,
 )
 from jaxtrace.fields.mesh_boundary import closest_point
+from jaxtrace.fields.mesh_cache import PreparedMesh
 from jaxtrace.fields.reference_coordinates import clamp, open_records, refine, weights
 from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
 from jaxtrace.types import check_choice
@@ -282,12 +286,14 @@ def make_mesh_field(
     outside: str = "nearest_element",
     thin_walls: bool = False,
     dtype: Any = None,
+    cache: str | os.PathLike[str] | None = None,
 ) -> MeshField:
     """Return a field of nodal values (N, 3) or (T, N, 3) on a mesh.
 
     Cells are rows (M, k) of nodes of one `kind`, or VTK's flat connectivity with
     `offsets` and `types`. Nodes at one place are one, unless `thin_walls` says that
-    those which differ in value bound the mesh.
+    those which differ in value bound the mesh. A large mesh is kept in the folder
+    `cache`, if one is given, and read from there the next time.
     """
     check_choice("outside", outside, OUTSIDE)
     points = check_points(points)
@@ -296,22 +302,46 @@ def make_mesh_field(
     # Geometry is worked out in float64 from coordinates that are exact in the dtype of
     # the field, so that host and device agree on which side of a face a node lies.
     points = points.astype(kept).astype(np.float64)
-    same = coincident(points, values if thin_walls else None)
-    mesh = make_mesh(points, connectivity, offsets, types, kind, same)
-    corners = box_around(mesh)
-    scale = unit_scale(corners)
-    locator = make_locator(mesh, (points * scale)[:, mesh.axes], kept)
-    locator = close_seams(locator, mesh)
-    table, nodes, locator = jax.tree.map(jnp.asarray, (values, mesh.nodes, locator))
+    given = (connectivity, offsets, types)
+    cells: Any = tuple(None if part is None else np.asarray(part) for part in given)
+    same = coincident(points, values) if thin_walls else None
+    prepare = functools.partial(_prepare, points, cells, kind, same, kept)
+    if cache is None or cells[0].size < mesh_cache.SMALLEST:
+        mesh = prepare()
+    else:
+        parts = (points, *cells, kind, same, kept)
+        mesh = mesh_cache.prepared_mesh(cache, parts, prepare)
+    on_device = (values, mesh.nodes, mesh.locator, mesh.scale)
+    table, nodes, locator, scale = jax.tree.map(jnp.asarray, on_device)
     return MeshField(
         table,
         nodes,
         locator,
-        jnp.asarray(scale, kept),
-        corners.astype(kept),
+        scale,
+        mesh.corners,
         check_clock(times, len(values), interpolation, extrapolation),
         mesh.axes,
         cast(Outside, outside),
+    )
+
+
+def _prepare(
+    points: np.ndarray,
+    cells: tuple[Any, ...],
+    kind: str | None,
+    same: np.ndarray | None,
+    dtype: np.dtype,
+) -> PreparedMesh:
+    """Return all of a field that does not depend on its values."""
+    same = coincident(points) if same is None else same
+    connectivity, offsets, types = cells
+    mesh = make_mesh(points, connectivity, offsets, types, kind, same)
+    corners = box_around(mesh)
+    scale = unit_scale(corners)
+    locator = make_locator(mesh, (points * scale)[:, mesh.axes], dtype)
+    locator = close_seams(locator, mesh)
+    return PreparedMesh(
+        mesh.nodes, locator, np.asarray(scale, dtype), corners.astype(dtype), mesh.axes
     )
 
 

@@ -6,6 +6,7 @@ or waits until arrays that belong together fit.
 
 import copy
 import math
+import os
 from typing import Any
 
 import equinox as eqx
@@ -47,7 +48,8 @@ class TimeSeriesField(Field):
     and after the last `extrapolation` is "constant", "linear", "periodic", "zero" or
     "nan". Beyond the nodes `outside` is "clamp" (the closest point that is known),
     "zero", "nan" or "extrapolate"; "periodic" on a grid. Cells are rows (M, k) in
-    `connectivity`, or VTK's flat list with `cell_types` and `cell_offsets`.
+    `connectivity`, or VTK's flat list with `cell_types` and `cell_offsets`. A large
+    mesh is kept in the folder `cache`, and read from there the next time.
 
     `data`, `times` and `positions` may be assigned, and are checked then. While one has
     been assigned that does not fit the others - as between a new `data` with more
@@ -73,6 +75,7 @@ class TimeSeriesField(Field):
         cell_offsets: Any = None,
         spatial_interpolation: str = "auto",
         outside: str | None = None,
+        cache: str | os.PathLike[str] | None = None,
     ) -> None:
         self._source_info = dict(_source_info or {})
         self._repeats = 1
@@ -81,7 +84,7 @@ class TimeSeriesField(Field):
             names = ("connectivity", "cell_types", "cell_offsets")
             cells = tuple(self._source_info.get(name) for name in names)
         self.elements = make_elements(*cells)
-        self._choice, self._outside = spatial_interpolation, outside
+        self._rules = (spatial_interpolation, outside, cache)
         if not isinstance(positions, TensorGrid):
             positions = check_points(positions)
         self._waiting: dict[str, Any] = {
@@ -325,7 +328,7 @@ class TimeSeriesField(Field):
         if "positions" in waiting:
             given = waiting.get("data")
             data = self.data if given is None else given
-            scheme = choose_scheme(points, self.elements, self._choice, self._outside)
+            scheme = choose_scheme(points, self.elements, *self._rules)
             field = scheme.build(data, clock)
         else:
             field = eqx.tree_at(lambda f: f.clock, self._field, clock)

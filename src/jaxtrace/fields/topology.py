@@ -161,7 +161,7 @@ def _of_dimension(blocks: dict[str, Block], dimension: int) -> dict[str, Block]:
         counts = ", ".join(f"{len(b.nodes)} {name}" for name, b in lower.items())
         warnings.warn(
             f"{counts} cells are surfaces in a mesh of volumes: they are ignored",
-            stacklevel=5,
+            stacklevel=6,
         )
     return {k: b for k, b in blocks.items() if k not in lower}
 
@@ -192,7 +192,7 @@ def _proper(points: np.ndarray, block: Block, name: str) -> Block:
     warnings.warn(
         f"{int(flat.sum())} of {len(flat)} {name} cells have no volume, the first is "
         f"cell {block.numbers[np.argmax(flat)]}: they are ignored",
-        stacklevel=5,
+        stacklevel=6,
     )
     return Block(block.nodes[~flat], block.numbers[~flat])
 
@@ -408,7 +408,7 @@ def _join(
         warnings.warn(
             f"{crowded.size} faces are shared by more than two cells, the first by "
             f"cells {cells}: remove cells that are there twice",
-            stacklevel=4,
+            stacklevel=5,
         )
     neighbors = np.full(len(nodes) * most, -1, np.int32)
     neighbors[at] = np.where(other < 0, -1, at[other] // most)

@@ -1,5 +1,6 @@
 """Fields on unstructured meshes as users make them: a mesh, and values at its nodes."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,8 @@ class UnstructuredField(Field):
     ("nearest_element"), "zero", "nan" or "extrapolate".
 
     A mesh without elements is interpolated on Delaunay's simplices of its nodes, or by
-    the nearest node if `spatial_interpolation` is "nearest".
+    the nearest node if `spatial_interpolation` is "nearest". A large mesh of elements
+    is kept in the folder `cache`, and read from there the next time.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class UnstructuredField(Field):
         interpolation: str = "linear",
         extrapolation: str = "constant",
         dtype: Any = None,
+        cache: str | os.PathLike[str] | None = None,
     ) -> None:
         self.mesh = mesh
         self.has_values = values is not None
@@ -81,7 +84,13 @@ class UnstructuredField(Field):
             return
         cells = {"types": mesh.cell_types, "offsets": mesh.cell_offsets}
         self._frozen = make_mesh_field(
-            mesh.nodes, mesh.elements, values, kind=mesh.kind, **cells, **rules
+            mesh.nodes,
+            mesh.elements,
+            values,
+            kind=mesh.kind,
+            **cells,
+            **rules,
+            cache=cache,
         )
 
     @property

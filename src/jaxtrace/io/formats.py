@@ -99,6 +99,13 @@ def source_name(spec: Any) -> str:
     return ", ".join(str(file) for file in spec)
 
 
+def source_folder(spec: Any) -> Path | None:
+    """Return the folder that the first file of a source lies in; None for a dataset."""
+    if hasattr(spec, "data_vars"):
+        return None
+    return Path(min(_names(spec))).expanduser().absolute().parent
+
+
 def _names(spec: PathSpec) -> list[str]:
     """Return the files named, or those inside a folder or matched by an open glob."""
     if not isinstance(spec, str | os.PathLike):

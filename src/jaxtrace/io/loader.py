@@ -5,14 +5,17 @@ the memory limit is streamed.
 """
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
+from jaxrig.compile_cache import cache_folder, caches_allowed
 from jaxtrace.config import memory_budget_bytes
 from jaxtrace.fields.changing_mesh import (
     ChangingMeshField,
@@ -30,7 +33,7 @@ from jaxtrace.fields.interpolation import (
 )
 from jaxtrace.fields.streamed import StreamedField, stream_slices
 from jaxtrace.fields.time_series import TimeSeriesField
-from jaxtrace.io.formats import find_format, open_slices, source_name
+from jaxtrace.io.formats import find_format, open_slices, source_folder, source_name
 from jaxtrace.io.geometry import Geometry, GridAxes, same_geometry
 from jaxtrace.io.series import (
     PickedSlices,
@@ -70,6 +73,7 @@ def load_field(
     extrapolation: str | None = None,
     spatial_interpolation: str = "auto",
     outside: str | None = None,
+    cache: str | os.PathLike[str] | bool = True,
     **options: Any,
 ) -> LoadedField:
     """Read a series into a field; `load_optimized_dataset` says what the options do."""
@@ -84,7 +88,8 @@ def load_field(
         dated = getattr(geometry, "radius", None) is not None and len(slices) > 1
         extrapolation = "error" if dated else "constant"
     size = check_slice(first, slices.labels[0], max_memory_per_timestep_mb)
-    rules = (spatial_interpolation, interpolation, extrapolation, outside)
+    kept = find_cache(spec) if cache is True else cache or None
+    rules = (spatial_interpolation, interpolation, extrapolation, outside, kept)
     if size * len(slices) * COPIES > memory_budget_bytes():
         if discard_boundary_layers:
             raise ValueError(
@@ -98,7 +103,7 @@ def load_field(
     if discard_boundary_layers:
         series = discard_still_nodes(series)
     if isinstance(series.geometry, tuple):
-        field, scheme = _make_changing(series, *rules), CHANGING
+        field, scheme = _make_changing(series, *rules[:-1]), CHANGING
     else:
         field = _make_series(series, *rules)
         field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
@@ -121,6 +126,10 @@ def load_optimized_dataset(
     ValueError. Options are `interpolation`, `extrapolation`, `spatial_interpolation`
     and `outside` of `TimeSeriesField`, `discard_boundary_layers` to leave out nodes at
     which the velocity is always zero, and those of `open_slices`.
+
+    A large mesh, once prepared, is kept in a folder `.jaxtrace` beside the files, or in
+    the user's cache if that cannot be written to; `cache` names another folder, and
+    with `cache=False` nothing is kept.
     """
     loaded = load_field(
         data_pattern,
@@ -144,6 +153,19 @@ def load_optimized_dataset(
     return field
 
 
+def find_cache(spec: Any) -> Path | None:
+    """Return where prepared meshes are kept: beside the files, or with the user's.
+
+    None for data in memory, and after `jaxrig --no-cache`.
+    """
+    folder = source_folder(spec)
+    if folder is None or not caches_allowed():
+        return None
+    if os.access(folder, os.W_OK):
+        return folder / ".jaxtrace"
+    return cache_folder() / "meshes"
+
+
 def _dates(slices: Slices) -> dict[str, Any]:
     """Return what the times of a field are counted from, where that is a date."""
     if slices.time_units is None:
@@ -152,7 +174,12 @@ def _dates(slices: Slices) -> dict[str, Any]:
 
 
 def _make_series(
-    series: Series, choice: str, interpolation: str, extrapolation: str, outside: Any
+    series: Series,
+    choice: str,
+    interpolation: str,
+    extrapolation: str,
+    outside: Any,
+    cache: Any,
 ) -> TimeSeriesField:
     """Return the time series of a loaded series; a grid is handed over by its axes."""
     rules: dict[str, Any] = {
@@ -160,6 +187,7 @@ def _make_series(
         "extrapolation": extrapolation,
         "spatial_interpolation": choice,
         "outside": outside,
+        "cache": cache,
     }
     geometry: Any = series.geometry
     values = np.asarray(series.velocities)
@@ -208,7 +236,12 @@ def _make_changing(
 
 
 def _stream(
-    slices: Slices, choice: str, interpolation: str, extrapolation: str, outside: Any
+    slices: Slices,
+    choice: str,
+    interpolation: str,
+    extrapolation: str,
+    outside: Any,
+    cache: Any,
 ) -> tuple[StreamedField, str]:
     """Return a field that keeps only some slices in memory, and how it interpolates."""
     geometry, first = slices.read_slice(0)
@@ -223,7 +256,7 @@ def _stream(
         arrays = _node_arrays(geometry)
         nodes, *cells = (arrays[n] for n in ("positions", *_CELLS))
         elements = make_elements(*cells)
-    scheme = choose_scheme(nodes, elements, choice, outside)
+    scheme = choose_scheme(nodes, elements, choice, outside, cache)
     one = make_clock(slices.times[:1], interpolation, extrapolation)
     build = lambda values: scheme.build(values.reshape(1, -1, 3), one)
     still = build(first)
