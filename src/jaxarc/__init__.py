@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     )
     from jaxarc.config import (
         ActionConfig,
+        ArcEpisodeConfig,
         DatasetConfig,
         EnvironmentConfig,
+        GridInitializationConfig,
         HistoryConfig,
         JaxArcConfig,
+        RewardConfig,
         get_jaxarc_config_dir,
         load_jaxarc_config,
     )
@@ -44,16 +47,19 @@ if TYPE_CHECKING:
 __all__ = [
     "ActionConfig",
     "ArcEnvState",
+    "ArcEpisodeConfig",
     "BboxAction",
     "DatasetConfig",
     "EnvParams",
     "Environment",
     "EnvironmentConfig",
+    "GridInitializationConfig",
     "HistoryConfig",
     "JaxArcConfig",
     "JaxArcTask",
     "MaskAction",
     "PointAction",
+    "RewardConfig",
     "StepType",
     "TimeStep",
     "__version__",

@@ -52,26 +52,28 @@ def jax_log_grid(
     show_numbers: bool = False,
     double_width: bool = True,
 ) -> None:
-    """Show a grid in the terminal, from compiled code or outside it."""
-    data = grid_data.data if isinstance(grid_data, MaskedGrid) else grid_data
-    if np.ndim(data) != 2:
-        raise ValueError(
-            f"grid_data has shape {np.shape(data)}: it must be (height, width); log "
-            "each grid of a batch with jax.vmap"
-        )
-    if mask is not None and np.shape(mask) != np.shape(data):
-        raise ValueError(
-            f"mask has shape {np.shape(mask)}, grid_data {np.shape(data)}: they must "
-            "be equal"
-        )
+    """Show a grid, or each of a batch, from compiled code or outside it.
+
+    What is no grid is reported on the host and counted as an error: logging never ends
+    the program that it is in.
+    """
     show = functools.partial(
         log_grid_to_console,
-        title=title,
         show_coordinates=show_coordinates,
         show_numbers=show_numbers,
         double_width=double_width,
     )
-    _call(show, (grid_data, mask), {}, f"log_grid_{title}")
+
+    def show_each(grid: Any, mask: Any) -> None:
+        if isinstance(grid, MaskedGrid):
+            grid, mask = grid.data, grid.mask if mask is None else mask
+        grids = np.asarray(grid)
+        for index in np.ndindex(grids.shape[:-2]):
+            place = f"{title} {list(index)}" if index else title
+            shown = None if mask is None else np.asarray(mask)[index]
+            show(grids[index], shown, title=place)
+
+    _call(show_each, (grid_data, mask), {}, f"log_grid_{title}")
 
 
 def jax_log_episode_summary(

@@ -14,9 +14,11 @@ from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.episode import is_stack
 from jaxarc.ops.operations import NUM_OPERATIONS
+from jaxarc.tasks.identity import registered_id
 from jaxarc.tasks.samples import create_demo_task
 from jaxarc.types import JaxArcTask, is_traced
 from jaxrig.checks import CheckError, get_error_mode
+from jaxrig.settings import nearest
 
 ACTION_RULE = (
     "an action is out of range: operations are 0 to 41, rows and columns lie inside "
@@ -176,6 +178,35 @@ def for_each(index: Any, count: int, name: str) -> Any:
             f"{count} keys"
         )
     return jnp.broadcast_to(index, (count,))
+
+
+def task_ids(tasks: JaxArcTask) -> tuple[str | None, ...]:
+    """Return the id of every row of a stack of tasks; None where it has none."""
+    if is_traced(tasks.task_index):
+        raise TypeError(
+            "ids are not known inside a compiled function: find the rows before it, "
+            "with env.params.rows_of([...]), and pass them as numbers"
+        )
+    return tuple(map(registered_id, np.atleast_1d(tasks.task_index).tolist()))
+
+
+def find_rows(tasks: JaxArcTask, chosen: Any) -> Any:
+    """Return tasks chosen by their ids as rows; rows come back as they are."""
+    if isinstance(chosen, str):
+        return find_rows(tasks, [chosen])[0]
+    if not isinstance(chosen, list | tuple) or not all(
+        isinstance(name, str) for name in chosen
+    ):
+        return chosen
+    ids = task_ids(tasks)
+    rows = {name: row for row, name in reversed(list(enumerate(ids))) if name}
+    for name in chosen:
+        if name not in rows:
+            raise ValueError(
+                f"none of the {len(ids)} tasks has the id {name!r}: "
+                f"{nearest(name, rows)}"
+            )
+    return np.asarray([rows[name] for name in chosen], np.int32)
 
 
 def check_choice(tasks: JaxArcTask, mode: int, pair: Any, row: Any) -> None:

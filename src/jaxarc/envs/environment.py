@@ -19,6 +19,7 @@ from jaxarc.envs.checks import (
     check_action_kind,
     check_choice,
     checked_action,
+    find_rows,
 )
 from jaxarc.envs.rules import NO_OPERATION, allowed_words
 from jaxarc.envs.spaces import Bounded, DictSpace, action_space, grid_space
@@ -155,12 +156,14 @@ class Environment(Identified):
         pair: Any = None,
         augmentation: Augmentation | None = None,
     ) -> tuple[State, TimeStep]:
-        """Start an episode; task row, pair and augmentation are drawn unless given.
+        """Start an episode; task, pair and augmentation are drawn unless given.
 
-        Rows and pairs that do not exist are refused; where they are traced, row 0 and
-        pair 0 are taken instead.
+        A task is given by its row, or by its id where nothing is traced. Rows and pairs
+        that do not exist are refused; where they are traced, row 0 and pair 0 are taken
+        instead.
         """
         params = self.params if env_params is None else env_params
+        task = find_rows(params.buffer, task)
         check_choice(params.buffer, params.episode_mode, pair, task)
         return _reset(params, key, as_index(task), as_index(pair), augmentation)
 

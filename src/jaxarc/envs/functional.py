@@ -21,6 +21,7 @@ from jaxarc.envs.checks import (
     check_choice,
     checked_action,
     checked_mode,
+    find_rows,
     for_each,
     tasks_or_demo,
 )
@@ -67,11 +68,12 @@ def arc_reset(
 
     `episode_mode` is 0 for demonstrations, 1 for tests (default: the configuration's);
     `initial_pair_idx` picks the pair, otherwise the configured strategy does. Of a
-    stack of tasks `task_row` picks one, otherwise the key does. Without a task there is
-    a made-up one.
+    stack of tasks `task_row` picks one, by its row or its id, otherwise the key does.
+    Without a task there is a made-up one.
     """
     config = as_config(config)
     tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
+    task_row = find_rows(tasks, task_row)
     pair, row = as_index(initial_pair_idx), as_index(task_row)
     check_choice(tasks, mode, initial_pair_idx, task_row)
     kind = (config, mode, _shape(tasks), *_given(pair, row, augmentation))
@@ -110,12 +112,13 @@ def batch_reset(
 ) -> tuple[ArcEnvState, Observation]:
     """Return fresh states, one for every key, on one task or on a stack of tasks.
 
-    Of a stack each key draws a row, or `task_indices` gives one for each; equal keys
-    make equal starts. The task is shared, never copied.
+    Of a stack each key draws a row, or `task_indices` gives one for each, as rows or
+    ids; equal keys make equal starts. The task is shared, never copied.
     """
     config = as_config(config)
     tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
     count = keys.shape[0]
+    task_indices = find_rows(tasks, task_indices)
     pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
     rows = for_each(task_indices, count, "task_indices")
     check_choice(tasks, mode, initial_pair_idx, task_indices)
@@ -162,15 +165,9 @@ def _start(
 
 
 def _reset(
-    key: Any,
-    config: JaxArcConfig,
-    tasks: JaxArcTask,
-    mode: int,
-    pair: Any,
-    row: Any,
-    augmentation: Any,
+    key: Any, config: JaxArcConfig, tasks: JaxArcTask, *choices: Any
 ) -> tuple[ArcEnvState, Observation]:
-    episode = _start(key, config, tasks, mode, pair, row, augmentation)
+    episode = _start(key, config, tasks, *choices)
     return ArcEnvState(tasks, episode), observe(episode)
 
 

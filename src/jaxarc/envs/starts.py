@@ -5,6 +5,7 @@ splitting a key for every environment at every step would cost more than a step 
 and only the few environments whose episode ended need anything new.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -14,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.checks import checked_config, checked_mode
+from jaxarc.envs.checks import checked_config, checked_mode, find_rows, task_ids
 from jaxarc.envs.initial_grids import initialize
 from jaxarc.envs.transition import begin
 from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
@@ -76,6 +77,15 @@ class EnvParams(eqx.Module):
         if self.subset_indices is None:
             return self.buffer.pairs.shape[0] if is_stack(self.buffer) else 1
         return self.subset_indices.shape[0]
+
+    @property
+    def task_ids(self) -> tuple[str | None, ...]:
+        """The id of every row of the buffer (host only)."""
+        return task_ids(self.buffer)
+
+    def rows_of(self, ids: Sequence[str]) -> Int[np.ndarray, " ids"]:
+        """Return the rows of tasks by their ids (host only)."""
+        return find_rows(self.buffer, list(ids))
 
     def row(self, choice: Int[Array, "*batch"]) -> Int[Array, "*batch"]:
         """Return the row of the buffer behind a choice."""

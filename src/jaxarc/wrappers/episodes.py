@@ -1,6 +1,7 @@
 """Wrap environments: automatic resets, metrics, many at once."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -8,11 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxarc.envs.checks import check_choice
+from jaxarc.envs.checks import check_choice, find_rows
 from jaxarc.envs.environment import Identified, TimeStep
 from jaxarc.envs.spaces import Bounded, Space
 from jaxarc.envs.starts import EnvParams
-from jaxarc.episode import Augmentation
 from jaxarc.state import ArcEnvState
 
 
@@ -25,16 +25,9 @@ class AnyEnvironment(Protocol):
         """Return tasks and configuration."""
         ...
 
-    def reset(
-        self,
-        key: Any,
-        env_params: EnvParams | None = None,
-        *,
-        task: Any = None,
-        pair: Any = None,
-        augmentation: Augmentation | None = None,
-    ) -> tuple[Any, TimeStep]:
-        """Start an episode."""
+    @property
+    def reset(self) -> Callable[..., tuple[Any, TimeStep]]:
+        """Start an episode, with the arguments of `Environment.reset`."""
         ...
 
     def step(
@@ -268,9 +261,13 @@ class Vectorize(Wrapper):
     def reset(
         self, key: Any, env_params: EnvParams | None = None, **start: Any
     ) -> tuple[Any, TimeStep]:
-        """Start an episode for every key; `start` has a value for each."""
+        """Start an episode for every key; `start` has a value for each.
+
+        Tasks are a list of ids, or an array of rows.
+        """
         params = self.params if env_params is None else env_params
-        pair, task = start.get("pair"), start.get("task")
+        start = start | {"task": find_rows(params.buffer, start.get("task"))}
+        pair, task = start.get("pair"), start["task"]
         check_choice(params.buffer, params.episode_mode, pair, task)
         return _reset_many(self.env, key, env_params, start)
 

@@ -73,11 +73,27 @@ def test_options_reach_the_console(capsys):
         callbacks.jax_log_grid(GRIDS[0], color=True)  # pyright: ignore[reportCallIssue]
 
 
-def test_wrong_shapes_are_refused_while_tracing():
-    with pytest.raises(ValueError, match=r"jax\.vmap"):
-        jax.jit(callbacks.jax_log_grid)(GRIDS)
-    with pytest.raises(ValueError, match="mask has shape"):
-        callbacks.jax_log_grid(GRIDS[0], jnp.ones((1, 2), bool))
+def test_a_batch_is_logged_grid_by_grid(capsys):
+    jax.jit(callbacks.jax_log_grid)(GRIDS, GRIDS >= 0)
+    jax.effects_barrier()
+    printed = capsys.readouterr().out
+    assert [f"Grid [{n}] (2x2)" in printed for n in range(len(GRIDS))] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [(GRIDS[0, 0],), (GRIDS[0], jnp.ones((1, 2), bool)), (jnp.ones((2, 2)),)],
+    ids=["row", "mask", "fractions"],
+)
+def test_what_is_no_grid_never_ends_the_program(wrong):
+    def step(total, scale):
+        callbacks.jax_log_grid(*wrong, title="wrong")
+        callbacks.jax_log_grid(scale * jnp.ones((2, 2)), title="wrong")
+        return total + scale, None
+
+    grow = jax.grad(lambda x: jax.lax.scan(step, 0.0, x)[0])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(grow))(jnp.ones((1, 2))), 1.0)
+    assert callbacks.get_callback_performance_stats()["log_grid_wrong"]["error_count"]
 
 
 @jax.jit

@@ -36,16 +36,19 @@ from jaxarc.envs.environment import (
     as_action,
     ended_type,
 )
-from jaxarc.envs.functional import arc_reset, arc_step
+from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
 from jaxarc.episode import Augmentation
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.tasks.augment import augment_task
+from jaxarc.tasks.identity import create_jax_task_index
 from jaxarc.tasks.samples import gather_task
 from jaxarc.types import JaxArcTask
+from jaxarc.wrappers import Vectorize
 from jaxrig.checks import CheckError
 from jaxrig.testing import assert_one_trace
 
 SUBMIT = int(Op.SUBMIT)
+KEY = jax.random.key(0)
 
 
 def point(operation, row=0, col=0):
@@ -378,3 +381,27 @@ def test_the_rules_come_before_the_limit(terminated, truncated, kind):
     assert int(found) == kind
     assert found.dtype == jnp.int32
     assert not found.aval.weak_type
+
+
+def test_a_task_is_chosen_by_its_id():
+    ids = ("00d62c1b", "0a938d79", None)
+    numbers = jnp.stack([create_jax_task_index(name) for name in ids])
+    named = eqx.tree_at(lambda tasks: tasks.task_index, small_buffer(3), numbers)
+    env = small_env(buffer=named)
+    assert env.params.task_ids == ids
+    np.testing.assert_array_equal(env.params.rows_of(["0a938d79", "00d62c1b"]), [1, 0])
+    state, _ = env.reset(KEY, task="0a938d79")
+    assert int(state.episode.task_row) == 1
+    assert env.arc_state(state).task_index == named.task_index[1]
+    keys = jax.random.split(KEY, 2)
+    states, _ = Vectorize(env).reset(keys, task=["0a938d79", "00d62c1b"])
+    np.testing.assert_array_equal(states.episode.task_row, [1, 0])
+    for start in (
+        lambda task: env.reset(KEY, task=task),
+        lambda task: arc_reset(KEY, env.params.config, named, task_row=task),
+        lambda task: batch_reset(keys, env.params.config, named, task_indices=[task]),
+    ):
+        with pytest.raises(ValueError, match=r"id '0a938d7b': did you mean '0a938d79'"):
+            start("0a938d7b")
+    with pytest.raises(TypeError, match=r"env\.params\.rows_of"):
+        jax.jit(lambda env: env.reset(KEY, task="00d62c1b"))(env)
