@@ -42,6 +42,9 @@ KEYS = {  # name: the key's code and the number Windows once gave it
     "ArrowRight": ("ArrowRight", 39),
     "Home": ("Home", 36),
     "End": ("End", 35),
+    "ArrowUp": ("ArrowUp", 38),
+    "ArrowDown": ("ArrowDown", 40),
+    "Enter": ("Enter", 13),
 }
 UNTIL = """new Promise((done, fail) => {{
   const end = performance.now() + {wait};
@@ -127,10 +130,11 @@ class Page:
         ]
         self._call("Emulation.setEmulatedMedia", features=named)
 
-    def load(self, path: Path) -> None:
-        """Open a file and wait until everything in it has loaded."""
+    def load(self, place: Path | str) -> None:
+        """Open a file or an address and wait until everything in it has loaded."""
         self._connection.events.clear()
-        begun = self._call("Page.navigate", url=path.resolve().as_uri())
+        url = place if isinstance(place, str) else place.resolve().as_uri()
+        begun = self._call("Page.navigate", url=url)
         # Not any load: that of the blank page before may be told late.
         self._connection.wait_for(
             "Page.lifecycleEvent", name="load", loaderId=begun["loaderId"]
@@ -154,7 +158,7 @@ class Page:
 
     def press(self, key: str) -> None:
         """Press and release a key."""
-        code, number = KEYS[key]
+        code, number = KEYS.get(key, (f"Key{key.upper()}", ord(key[0].upper())))
         facts: dict[str, Any] = {"key": key, "code": code}
         facts["windowsVirtualKeyCode"] = number
         text = {"text": key} if len(key) == 1 else {}
@@ -169,15 +173,16 @@ class Page:
             f"return [box.left + {across} * box.width, box.top + box.height / 2]; }})"
             f"(document.querySelector({json.dumps(selector)}))"
         )
-        for kind in ("mousePressed", "mouseReleased"):
-            self._call(
-                "Input.dispatchMouseEvent",
-                type=kind,
-                x=x,
-                y=y,
-                button="left",
-                clickCount=1,
-            )
+        self.drag((x, y), (x, y))
+
+    def drag(self, start: tuple[float, float], stop: tuple[float, float]) -> None:
+        """Press the mouse at a point of the window and release it at another."""
+        held: dict[str, Any] = {"button": "left", "clickCount": 1}
+        moves = [("mousePressed", start), ("mouseReleased", stop)]
+        if start != stop:
+            moves.insert(1, ("mouseMoved", stop))
+        for kind, (x, y) in moves:
+            self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **held)
 
     def screenshot(self, path: Path) -> None:
         """Write the whole page, also what lies below the window, as a PNG."""

@@ -102,10 +102,22 @@ def frame_of(
     state: ArcEnvState, operation: int | None = None, reward: float = 0.0
 ) -> EpisodeFrame:
     """Return a state as a frame; a hidden target is left out."""
-    selected = None if operation is None else np.asarray(state.selected)
-    figures = operation, reward, float(state.similarity_score)
-    grids = state.working_grid, state.target_grid
-    return EpisodeFrame.of_grids(*grids, selected, *figures)
+    working, target, selected, similarity = jax.device_get(_views(state))
+    marked = None if operation is None else selected
+    figures = operation, reward, float(similarity)
+    return EpisodeFrame.of_grids(working, target, marked, *figures)
+
+
+# One program in place of a hundred operations: a person waits for every step. Each data
+# set has its own shapes, so that no number of traces bounds it.
+@jax.jit
+def _views(state: ArcEnvState) -> tuple[Any, ...]:
+    return (
+        state.working_grid,
+        state.target_grid,
+        state.selected,
+        state.similarity_score,
+    )
 
 
 def play_recording(recording: Recording, task: JaxArcTask) -> Iterator[Transition]:

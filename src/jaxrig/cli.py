@@ -172,6 +172,45 @@ def run_demo(
     say(make_console(), f"open {report.write(path)}")
 
 
+@app.command("studio")
+def run_studio(
+    folder: Annotated[
+        Path,
+        typer.Option(
+            "--folder", file_okay=False, help="Folder to read from and save to."
+        ),
+    ] = Path("studio"),
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, help="Port; 0 for any. Default: 8765 or next."
+        ),
+    ] = None,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Do not open the browser.")
+    ] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Show everything, save nothing.")
+    ] = False,
+) -> None:
+    """Open the studio in the browser: play ARC, track particles, find causes."""
+    from jaxrig.machine import missing_extra, missing_modules
+
+    if missing_modules("studio"):
+        raise missing_extra("the studio needs starlette and uvicorn", "studio")
+    from jaxrig.studio.server import serve
+    from jaxrig.studio.workspace import Workspace
+
+    if not folder.is_dir():
+        if read_only:
+            raise typer.BadParameter(f"{folder} is not a folder, and --read-only")
+        folder.mkdir(parents=True)
+    rooms = {s.name: (s.title, s.studio) for s in _systems() if s.studio is not None}
+    console = make_console()
+    where = Workspace(folder, read_only)
+    serve(rooms, where, port, not no_open, lambda line: say(console, line))
+
+
 def _systems() -> "list[System]":
     from jaxrig.systems import load_systems
 

@@ -34,6 +34,7 @@ EXTRAS = {  # extra: the modules it brings
     "hydra": ("hydra",),
     "stoa": ("stoa",),
     "wandb": ("wandb",),
+    "studio": ("starlette", "uvicorn", "websockets"),
 }
 SYSTEMS = "jaxrig.systems"  # the entry-point group
 

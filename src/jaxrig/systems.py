@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jaxrig.bench import Benchmark
     from jaxrig.progress import Meter
     from jaxrig.report import Section
+    from jaxrig.studio.rooms import Room
 
 Demo = Callable[["Meter"], "Section"]
 
@@ -34,12 +35,14 @@ class System:
     demo: Demo | None = None
     benchmarks: Callable[[], "Sequence[Benchmark]"] = tuple
     commands: Callable[[], "typer.Typer"] | None = None
+    studio: "Callable[[], Room] | None" = None
 
 
 def package_system(name: str, title: str, package: str) -> System:
     """Return the system of a package laid out as ours are; imports nothing yet.
 
-    Its parts are `demo.<name>_section`, `benchmarks.BENCHMARKS` and `cli.app`.
+    Its parts are `demo.<name>_section`, `benchmarks.BENCHMARKS`, `cli.app` and
+    `studio.ROOM`.
     """
 
     def part(module: str, what: str) -> Any:
@@ -51,11 +54,12 @@ def package_system(name: str, title: str, package: str) -> System:
         lambda meter: part("demo", f"{name}_section")(meter),
         lambda: part("benchmarks", "BENCHMARKS"),
         lambda: part("cli", "app"),
+        lambda: part("studio", "ROOM"),
     )
 
 
 # The commands of the core are those of `jaxrig` itself.
-CORE = replace(package_system("core", "The core", "jaxrig"), commands=None)
+CORE = replace(package_system("core", "The core", "jaxrig"), commands=None, studio=None)
 
 
 def load_system(name: str) -> System:

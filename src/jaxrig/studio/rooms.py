@@ -1,0 +1,59 @@
+"""What a system offers to the studio, and what the studio lends it."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jaxrig.studio.jobs import Job, Jobs
+from jaxrig.studio.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Download:
+    """An answer that the browser saves as a file."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(eq=False)
+class Desk:
+    """What the calls of one room work with: its folder, jobs and what it remembers."""
+
+    room: str
+    folder: Workspace
+    jobs: Jobs
+    held: dict[str, Any] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def start(self, title: str, work: Callable[[Job], Any]) -> dict[str, Any]:
+        """Begin a job; returns its facts."""
+        return self.jobs.start(self.room, title, work).facts()
+
+    def publish(self, **event: Any) -> None:
+        """Tell all tabs that something changed."""
+        self.jobs.hub.publish({"kind": self.room, **event})
+
+
+Call = Callable[[Desk, Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Room:
+    """The calls of a room by name, the files it reads, and how to check an upload."""
+
+    calls: Mapping[str, Call]
+    suffixes: tuple[str, ...] = ()
+    check: Callable[[Desk, Path], None] = lambda desk, path: None
+
+
+def required(request: Mapping[str, Any], name: str, kind: type) -> Any:
+    """Return a value of a request; ValueError if it is missing or of another kind."""
+    value = request.get(name)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{name} is {value!r}: give {kind.__name__}")
+    return value
