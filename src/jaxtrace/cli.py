@@ -185,6 +185,7 @@ def _describe_frames(times: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 def _describe_slices(slices: Any) -> dict[str, Any]:
     import numpy as np
 
+    from jaxtrace.fields.curvilinear import CurvilinearGrid
     from jaxtrace.io.geometry import GridAxes
 
     geometry, values = slices.read_slice(0)
@@ -192,6 +193,9 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
         ends = [(axis[0], axis[-1]) for axis in (geometry.x, geometry.y, geometry.z)]
         low, high = zip(*ends, strict=True)
         nodes = f"grid of {' x '.join(map(str, geometry.shape))} nodes"
+    elif isinstance(geometry, CurvilinearGrid):
+        low, high = geometry.bounds()
+        nodes = f"curvilinear grid of {' x '.join(map(str, geometry.shape))} positions"
     else:
         low, high = geometry.points.min(axis=0), geometry.points.max(axis=0)
         nodes = f"mesh of {geometry.n_points:,} nodes and {geometry.n_cells:,} cells"

@@ -103,9 +103,20 @@ class AbstractField(eqx.Module, Field):
         del cell_hint
         return jnp.ones(positions.shape[0], bool)
 
-    def on_land(self, positions: Float[Array, "n 3"]) -> Bool[Array, " n"] | None:
-        """Return where there is land and no flow; None where the field has none."""
-        del positions
+    def settle(
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint
+    ) -> tuple[Float[Array, "n 3"], CellHint]:
+        """Return positions after a step, and hints, with closed faces kept closed."""
+        return positions, cell_hint
+
+    def on_land(
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint | None = None
+    ) -> Bool[Array, " n"] | None:
+        """Return where there is land and no flow; None where the field has none.
+
+        Without a hint the cells of positions are looked for.
+        """
+        del positions, cell_hint
         return None
 
     @property

@@ -94,7 +94,44 @@ class Axis(eqx.Module):
         return (x >= low) & (x <= high)
 
 
-class GridField(RecordField):
+class TableField(RecordField):
+    """A field whose values (slices, components, places) are looked up one by one."""
+
+    # Typed as Any, as in a record: what is declared here would come first of all.
+    def at_instant(
+        self: Any, instant: Instant, particles: int
+    ) -> tuple[AbstractField, Instant]:
+        """Return the field of one instant: every value blended once for all."""
+        one_slice = self.values.shape[0] == 1
+        gpu = jax.default_backend() == "gpu"
+        worth = NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
+        costs = self.values.shape[2] > worth * max(particles, 1)
+        if one_slice or costs or instant.time.ndim:
+            return self, instant
+        values, clock, instant = blend_slices(self.values, instant)
+        return dataclasses.replace(self, values=values, clock=clock), instant
+
+    def _load(self: Any, component: int, index: UInt32[Array, " n"], instant: Instant):
+        """Return node values at one instant for all or for each particle."""
+        dtype = self.values.dtype
+        if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
+            table = self.values[0, component]
+            return table.at[index].get(mode="promise_in_bounds")
+        blended = jnp.zeros((), dtype)
+        for s in range(instant.slices.shape[-1]):
+            weight = instant.weights[..., s].astype(dtype)
+            chosen = instant.slices[..., s]
+            if instant.time.ndim:
+                flat = self.values[:, component].reshape(-1)
+                at = chosen.astype(np.uint32) * self.values.shape[2] + index
+                blended += weight * flat.at[at].get(mode="promise_in_bounds")
+            else:
+                table = self.values[chosen, component]
+                blended += weight * table.at[index].get(mode="promise_in_bounds")
+        return blended
+
+
+class GridField(TableField):
     """Velocities at the nodes of a grid, trilinear between them.
 
     On a sphere the axes are longitude, latitude and z; rows are held to the poles.
@@ -122,19 +159,6 @@ class GridField(RecordField):
         low, high = np.array(pairs, np.float64).T
         return low, high
 
-    def at_instant(
-        self, instant: Instant, particles: int
-    ) -> tuple[AbstractField, Instant]:
-        """Return the grid of one instant: every node blended once for all particles."""
-        one_slice = self.values.shape[0] == 1
-        gpu = jax.default_backend() == "gpu"
-        worth = NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
-        costs = self.values.shape[2] > worth * max(particles, 1)
-        if one_slice or costs or instant.time.ndim:
-            return self, instant
-        values, clock, instant = blend_slices(self.values, instant)
-        return dataclasses.replace(self, values=values, clock=clock), instant
-
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
@@ -150,7 +174,7 @@ class GridField(RecordField):
         offsets = [sum(p) for p in itertools.product(*((0, s) for s in steps))]
         found = jnp.stack(
             [
-                _trilinear([self._load(c, base + o, instant) for o in offsets], x, y, z)
+                trilinear([self._load(c, base + o, instant) for o in offsets], x, y, z)
                 for c in range(3)
             ],
             1,
@@ -176,8 +200,11 @@ class GridField(RecordField):
         i, j, k = (index for index, _ in self._place(positions))
         return (i * self.shape[1] + j) * self.shape[2] + k
 
-    def on_land(self, positions: Float[Array, "n 3"]) -> Bool[Array, " n"] | None:
+    def on_land(
+        self, positions: Float[Array, "n 3"], cell_hint: CellHint | None = None
+    ) -> Bool[Array, " n"] | None:
         """Return which positions are in cells all of whose corners are land."""
+        del cell_hint
         if self.land is None:
             return None
         return jnp.asarray(self.land).at[self.order(positions, ())].get(mode="clip")
@@ -195,25 +222,6 @@ class GridField(RecordField):
         columns = zip(self.axes, self._columns(positions), strict=True)
         return [axis.place(x, self.outside) for axis, x in columns]
 
-    def _load(self, component: int, index: UInt32[Array, " n"], instant: Instant):
-        """Return node values at one instant for all or for each particle."""
-        dtype = self.values.dtype
-        if self.values.shape[0] == 1 and self.clock.extrapolation == "constant":
-            table = self.values[0, component]
-            return table.at[index].get(mode="promise_in_bounds")
-        blended = jnp.zeros((), dtype)
-        for s in range(instant.slices.shape[-1]):
-            weight = instant.weights[..., s].astype(dtype)
-            chosen = instant.slices[..., s]
-            if instant.time.ndim:
-                flat = self.values[:, component].reshape(-1)
-                at = chosen.astype(np.uint32) * self.values.shape[2] + index
-                blended += weight * flat.at[at].get(mode="promise_in_bounds")
-            else:
-                table = self.values[chosen, component]
-                blended += weight * table.at[index].get(mode="promise_in_bounds")
-        return blended
-
     def _beyond(self, positions: Array, found: Array) -> Array:
         if self.outside not in ("zero", "nan"):
             return found
@@ -221,7 +229,7 @@ class GridField(RecordField):
         return jnp.where(self.inside(positions, ())[:, None], found, fill)
 
 
-def _trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
+def trilinear(q: Sequence[Array], x: Array, y: Array, z: Array) -> Array:
     """Interpolate between eight corners, the last axis fastest."""
     # a + x (b - a), not (1 - x) a + x b: a constant field stays constant to the bit.
     edges = [a + x * (b - a) for a, b in zip(q[:4], q[4:], strict=True)]
@@ -249,7 +257,7 @@ def make_grid_field(
     """
     check_choice("land", shore, SHORES)
     check_choice("outside", outside, OUTSIDE)
-    made = [_make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
+    made = [make_axis(a, name, outside) for a, name in zip(axes, "xyz", strict=True)]
     sphere = None
     if radius is not None:
         made, sphere = _wrap_round(made, outside, radius)
@@ -262,7 +270,7 @@ def make_grid_field(
             f"velocities of shape {tuple(values.shape)} do not fit axes of "
             f"{shape} nodes: give ([slices,] {shape[0]}, {shape[1]}, {shape[2]}, 3)"
         )
-    clock = _clock(values, times, interpolation, extrapolation)
+    clock = field_clock(values, times, interpolation, extrapolation)
     table = _table(values, [a.nodes.shape[0] for a in made], dtype)
     if table.shape[0] * table.shape[2] > LARGEST_INDEX:
         raise ValueError(
@@ -292,33 +300,43 @@ def _land_cells(
 def _wrap_round(
     axes: list[Axis], outside: str, radius: float
 ) -> tuple[list[Axis], Sphere]:
-    """Return axes on a sphere: longitudes closed, rows held to poles, levels to walls.
-
-    A level holds halfway to the next one, also beyond the first and the last; an axis
-    of depths ends at the surface, where particles stay.
-    """
+    """Return axes on a sphere: longitudes closed, rows and levels held to ends."""
     if outside == "periodic":
         raise ValueError(
             "outside='periodic' is for flat grids: on a sphere longitudes close by "
             "themselves; leave it out"
         )
-    x, y, z = (np.asarray(axis.nodes) for axis in axes)
+    x, y = (np.asarray(axis.nodes) for axis in axes[:2])
     round_ = close_longitudes(x)
-    lon = _make_axis(round_.nodes, "longitude", outside)
+    lon = make_axis(round_.nodes, "longitude", outside)
     if round_.closed:
         lon = eqx.tree_at(lambda a: a.ends, lon, np.array([-np.inf, np.inf]))
     lat = eqx.tree_at(lambda a: a.ends, axes[1], np.array(reach_poles(y)))
-    up, top = axes[2], np.inf
-    if z.size > 1:
-        low, high = z[0] - (z[1] - z[0]) / 2, z[-1] + (z[-1] - z[-2]) / 2
-        if z[-1] <= 0:
-            top = max(min(high, 0.0), z[-1])
-            high = np.inf
-        up = eqx.tree_at(lambda a: a.ends, up, np.array([low, high]))
+    up, top = hold_levels(axes[2])
     return [lon, lat, up], make_sphere(radius, round_.west, top)
 
 
-def _clock(values: Any, times: Any, interpolation: str, extrapolation: str) -> Clock:
+def hold_levels(axis: Axis) -> tuple[Axis, float]:
+    """Return a vertical axis with the ends of its levels, and the height of its top.
+
+    A level holds halfway to the next one, also beyond the first and the last; an axis
+    of depths ends at the surface, where particles stay.
+    """
+    z = np.asarray(axis.nodes)
+    if z.size == 1:
+        return axis, np.inf
+    low, high = z[0] - (z[1] - z[0]) / 2, z[-1] + (z[-1] - z[-2]) / 2
+    top = np.inf
+    if z[-1] <= 0:
+        top = max(min(high, 0.0), z[-1])
+        high = np.inf
+    return eqx.tree_at(lambda a: a.ends, axis, np.array([low, high])), top
+
+
+def field_clock(
+    values: Any, times: Any, interpolation: str, extrapolation: str
+) -> Clock:
+    """Return the clock of slices, which are as many as there are times."""
     if times is None:
         return steady_clock()
     clock = make_clock(times, interpolation, extrapolation)
@@ -345,7 +363,7 @@ def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 n
     return jnp.asarray(flat, dtype)
 
 
-def _make_axis(nodes: Any, name: str, outside: str) -> Axis:
+def make_axis(nodes: Any, name: str, outside: str) -> Axis:
     """Return a checked axis; a periodic one is closed by its first spacing."""
     nodes = np.atleast_1d(np.asarray(nodes, np.float64))
     if nodes.ndim != 1 or nodes.size == 0 or not np.all(np.isfinite(nodes)):

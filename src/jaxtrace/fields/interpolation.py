@@ -27,7 +27,13 @@ from jaxtrace.fields.cells import (
     VTK_KINDS,
     WEDGE,
 )
-from jaxtrace.fields.clock import Clock
+from jaxtrace.fields.clock import Clock, steady_clock
+from jaxtrace.fields.curvilinear import (
+    CurvilinearGrid,
+    make_curvilinear_field,
+    pack_curvilinear,
+    unpack_curvilinear,
+)
 from jaxtrace.fields.grid import OUTSIDE as GRID_OUTSIDE
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import OUTSIDE as MESH_OUTSIDE
@@ -248,6 +254,10 @@ class Scheme(abc.ABC):
         """Return the values as the field stores them, in the order of the nodes."""
         return stored
 
+    def pack(self, values: Values) -> np.ndarray:
+        """Return values in the order of the nodes as the field stores them."""
+        return np.asarray(values)
+
 
 @dataclass(frozen=True, eq=False)
 class OnGrid(Scheme):
@@ -287,6 +297,42 @@ class OnGrid(Scheme):
         if not self.lattice.sorted:
             table = table[:, :, self.lattice.ranks]
         return jnp.swapaxes(table, 1, 2)
+
+    def pack(self, values: Values) -> np.ndarray:
+        """Return components first, nodes in the order of the grid."""
+        return np.asarray(self.build(values, steady_clock()).values)
+
+
+@dataclass(frozen=True, eq=False)
+class OnCurvilinear(Scheme):
+    """Bilinear in the cells of a curvilinear grid, or by the transports of faces."""
+
+    grid: CurvilinearGrid
+    outside: str = "clamp"
+
+    @property
+    def name(self) -> str:
+        """Return what is interpolated in a cell."""
+        return "transports of faces" if self.grid.faces else "bilinear in cells"
+
+    def build(self, values: Values, clock: Clock) -> Any:
+        """Return a curvilinear field."""
+        given = np.asarray(values).reshape(-1, *self.grid.shape, 3)
+        return make_curvilinear_field(self.grid, given, **_instants(clock))
+
+    def replace(self, field: Any, values: Values) -> Any:
+        """Return the same grid with other values."""
+        stored = jnp.asarray(pack_curvilinear(self.grid, values, field.values.dtype))
+        return eqx.tree_at(lambda f: f.values, field, stored)
+
+    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
+        """Return velocities east, north and up, or through faces."""
+        return unpack_curvilinear(self.grid, stored)
+
+    def pack(self, values: Values) -> np.ndarray:
+        """Return vectors in space, or transports."""
+        dtype = dtypes.canonicalize_dtype(values.dtype)
+        return pack_curvilinear(self.grid, values, dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,7 +416,7 @@ def _instants(clock: Clock) -> dict[str, Any]:
 
 
 def choose_scheme(
-    points: Points | TensorGrid,
+    points: Points | TensorGrid | CurvilinearGrid,
     elements: Elements | None,
     choice: str,
     outside: str | None,
@@ -382,6 +428,13 @@ def choose_scheme(
     then Delaunay's simplices of the points.
     """
     check_choice("spatial_interpolation", choice, CHOICES)
+    if isinstance(points, CurvilinearGrid):
+        if choice != "auto" or outside not in (None, "clamp"):
+            raise ValueError(
+                f"spatial_interpolation={choice!r} with outside={outside!r} is not for "
+                "curvilinear grids: leave both out"
+            )
+        return OnCurvilinear(points)
     if isinstance(points, TensorGrid):
         if choice == "auto" and elements is None:
             return OnGrid(points, outside_policy(outside, GRID_OUTSIDE))

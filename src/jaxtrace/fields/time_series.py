@@ -19,6 +19,7 @@ from jaxrig import compile_once
 from jaxrig.memory import tree_bytes
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.clock import Clock, Instant, blend_slices, make_clock
+from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     Points,
     Scheme,
@@ -30,6 +31,8 @@ from jaxtrace.fields.interpolation import (
 from jaxtrace.fields.topology import check_points
 
 MIB = 2**20
+Nodes = Points | TensorGrid | CurvilinearGrid
+Listed = (TensorGrid, CurvilinearGrid)  # nodes that are known without a list of them
 
 
 ROUNDINGS = 16 * np.finfo(np.float64).eps  # of a duration over a period
@@ -58,7 +61,7 @@ class TimeSeriesField(Field):
     """
 
     _scheme: Scheme
-    _points: Points | TensorGrid
+    _points: Nodes
     _field: Any
 
     def __init__(
@@ -85,7 +88,7 @@ class TimeSeriesField(Field):
             cells = tuple(self._source_info.get(name) for name in names)
         self.elements = make_elements(*cells)
         self._rules = (spatial_interpolation, outside, cache)
-        if not isinstance(positions, TensorGrid):
+        if not isinstance(positions, Listed):
             positions = check_points(positions)
         self._waiting: dict[str, Any] = {
             "data": check_data(data),
@@ -156,7 +159,7 @@ class TimeSeriesField(Field):
     def positions(self) -> Float[Array, "nodes 3"]:
         """Return where the nodes are."""
         nodes = self._nodes
-        return jnp.asarray(nodes.points() if isinstance(nodes, TensorGrid) else nodes)
+        return jnp.asarray(nodes.points() if isinstance(nodes, Listed) else nodes)
 
     @positions.setter
     def positions(self, value: Any) -> None:
@@ -204,7 +207,9 @@ class TimeSeriesField(Field):
     def memory_usage_mb(self) -> float:
         """Return the field's memory in MiB, look-up tables included."""
         nodes = self._points
-        parts = nodes.axes if isinstance(nodes, TensorGrid) else (nodes,)
+        parts = (nodes,) if not isinstance(nodes, Listed) else ()
+        if isinstance(nodes, TensorGrid):
+            parts = nodes.axes
         return (tree_bytes(self.frozen) + sum(part.nbytes for part in parts)) / MIB
 
     @property
@@ -291,7 +296,7 @@ class TimeSeriesField(Field):
         return self._field.clock if given is None else given
 
     @property
-    def _nodes(self) -> Points | TensorGrid:
+    def _nodes(self) -> Nodes:
         given = self._waiting.get("positions")
         return self._points if given is None else given
 
@@ -350,8 +355,8 @@ class TimeSeriesField(Field):
             )
 
 
-def _count(nodes: Points | TensorGrid) -> int:
-    return math.prod(nodes.shape) if isinstance(nodes, TensorGrid) else len(nodes)
+def _count(nodes: Nodes) -> int:
+    return math.prod(nodes.shape) if isinstance(nodes, Listed) else len(nodes)
 
 
 def check_data(data: Any) -> Values:

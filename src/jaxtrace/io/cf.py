@@ -53,9 +53,12 @@ _NAMES = {
     "y": {"y", "lat", "latitude", "ny", "nlat", "yc", "yt", "yu", "j", "yh", "rlat"},
     "x": {"x", "lon", "longitude", "nx", "nlon", "xc", "xt", "xu", "i", "xh", "rlon"},
 }  # fmt: skip
-LONGITUDES, LATITUDES = {"lon", "longitude", "nav_lon"}, {"lat", "latitude", "nav_lat"}
+#: How names of longitudes begin in the files of models; latitudes have "lat", "phi".
+_BEGINNINGS = (*("lon", "nav_lon", "glam", "geolon", "ulon", "tlon", "clon", "xlon"),)
+_LATITUDES = ("lat", "nav_lat", "gphi", "geolat", "ulat", "tlat", "clat", "xlat")
 
 _WORDS = (
+    (r"centimet(er|re)s?", "cm"),
     (r"met(er|re)s?", "m"),
     (r"seconds?|sec", "s"),
     (r"degrees?", "deg"),
@@ -152,8 +155,8 @@ def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
     if "x" not in axes or "y" not in axes:
         return Geographic(False, False)
     stated, named = [], []
-    tables = (("x", "longitude", _EAST, LONGITUDES, 360.0),)
-    tables += (("y", "latitude", _NORTH, LATITUDES, 90.0),)
+    tables = (("x", "longitude", _EAST, _BEGINNINGS, 360.0),)
+    tables += (("y", "latitude", _NORTH, _LATITUDES, 90.0),)
     for role, standard, units, names, limit in tables:
         coordinate = axes[role]
         given = str(coordinate.attrs.get("standard_name", ""))
@@ -164,12 +167,78 @@ def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
             )
         unit = str(coordinate.attrs.get("units", "")).strip().lower()
         stated.append(given == standard or unit in units)
-        fits = np.abs(np.asarray(coordinate.values, np.float64)).max() <= limit
+        fits = np.nanmax(np.abs(np.asarray(coordinate.values, np.float64))) <= limit
         bare = not unit or unit.startswith("degree")
-        named.append(bare and fits and str(coordinate.name).lower() in names)
+        named.append(bare and fits and _begins(coordinate, names))
     sure = all(stated)
     either = all(a or b for a, b in zip(stated, named, strict=True))
     return Geographic(sure or either, either and not sure)
+
+
+def _begins(coordinate: Any, names: Sequence[str]) -> bool:
+    return str(coordinate.name).lower().startswith(tuple(names))
+
+
+def _angle_role(coordinate: Any) -> str | None:
+    """Return whether a variable is a longitude, "x", or a latitude, "y"."""
+    unit = str(coordinate.attrs.get("units", "")).strip().lower()
+    stated = _STANDARD_AXES.get(str(coordinate.attrs.get("standard_name", "")))
+    if stated in ("x", "y") and "projection" not in coordinate.attrs["standard_name"]:
+        return stated
+    if unit in _EAST or unit in _NORTH:
+        return "x" if unit in _EAST else "y"
+    if unit and not unit.startswith(("degree", "radian")):
+        return None
+    if _begins(coordinate, _BEGINNINGS):
+        return "x"
+    return "y" if _begins(coordinate, _LATITUDES) else None
+
+
+def find_positions(dataset: Any, variable: Any) -> tuple[Any, Any] | None:
+    """Return two-dimensional longitudes and latitudes of a variable, if there are.
+
+    Those that its attribute `coordinates` names come first, then coordinates, then
+    data variables; of several the first that are a pair on the same dimensions.
+    """
+    listed = variable.encoding.get("coordinates", variable.attrs.get("coordinates", ""))
+    names = [*str(listed).split(), *variable.coords, *map(str, dataset.variables)]
+    found: dict[str, list[Any]] = {"x": [], "y": []}
+    for name in dict.fromkeys(n for n in names if n in dataset.variables):
+        there = dataset[name]
+        if there.ndim == 3 and there.sizes[there.dims[0]] == 1:
+            there = there.isel({there.dims[0]: 0})  # NEMO's and WRF's one instant
+        horizontal = there.ndim == 2 and set(there.dims) <= set(variable.dims)
+        role = _angle_role(there) if horizontal else None
+        if role in found:
+            found[role].append(there)
+    for lon in found["x"]:
+        for lat in found["y"]:
+            if set(lat.dims) == set(lon.dims):
+                order = [d for d in variable.dims if d in lon.dims]
+                return lon.transpose(*order), lat
+    return None
+
+
+def points_east(variable: Any) -> bool:
+    """Return whether a first component is said to be eastward, not along a grid."""
+    said = [str(variable.attrs.get(key, "")) for key in ("standard_name", "long_name")]
+    words = " ".join(said).lower()
+    return "eastward" in words or "zonal" in words
+
+
+def find_angle(dataset: Any, variable: Any) -> Any:
+    """Return the stored angle from east to the grid's first direction, if there is."""
+    for name in ("angle", "ANGLE"):
+        there = dataset.get(name)
+        if there is not None and there.ndim == 2:
+            unit = str(there.attrs.get("units", "")).lower()
+            if set(there.dims) <= set(variable.dims):
+                return (
+                    there
+                    if unit.startswith("deg")
+                    else there.assign_attrs(units="radians")
+                )
+    return None
 
 
 def degrees(coordinate: Any) -> np.ndarray:

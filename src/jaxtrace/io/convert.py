@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxrig.atomic import atomic_write, remove_path
 from jaxrig.machine import missing_extra
+from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.io.formats import open_slices
 from jaxtrace.io.geometry import Cells, GridAxes, storage_order
 from jaxtrace.io.hdf5 import EXTENSIONS as HDF5_EXTENSIONS
@@ -401,6 +402,11 @@ def _write_series(slices: Slices, target: Path, progress: Progress) -> Path:
     steps = []
     for index, time in enumerate(np.asarray(slices.times).tolist()):
         geometry, values = slices.read_slice(index)
+        if isinstance(geometry, CurvilinearGrid):
+            raise ValueError(
+                f"{slices.labels[index]}: velocities of a curvilinear grid are in "
+                "labeled files already; convert the trajectories of a run"
+            )
         path = _write_slice(folder / f"velocity_{index:04d}", geometry, values, time)
         steps.append((time, f"{folder.name}/{path.name}"))
         progress(index + 1, len(slices))
@@ -430,8 +436,8 @@ def _write_labeled(slices: Slices, target: Path, progress: Progress) -> Path:
     geometry, first = slices.read_slice(0)
     if not isinstance(geometry, GridAxes):
         raise ValueError(
-            f"{target.name!r} holds grids, and these velocities are on a mesh: "
-            "convert them to .pvd"
+            f"{target.name!r} holds grids of straight axes, and these velocities are "
+            "on a mesh or curvilinear: convert those of a mesh to .pvd"
         )
     whole = np.empty((len(slices), *first.shape), first.dtype)
     for index in range(len(slices)):

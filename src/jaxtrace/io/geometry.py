@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num, Shaped
 
+from jaxtrace.fields.curvilinear import CurvilinearGrid
+
 Nodal = Shaped[np.ndarray, "nodes components"]
 Gridded = Shaped[np.ndarray, "nx ny nz components"]
 
@@ -74,7 +76,7 @@ class GridAxes:
         return np.stack([x.ravel(), y.ravel(), z.ravel()], axis=-1)
 
 
-Geometry = Cells | GridAxes
+Geometry = Cells | GridAxes | CurvilinearGrid
 
 
 def same_geometry(one: Geometry, other: Geometry) -> bool:
@@ -92,7 +94,7 @@ class Snapshot:
     Arrays are (N, C) on a mesh and (Nx, Ny, Nz, C) on a grid.
     """
 
-    geometry: Geometry
+    geometry: Cells | GridAxes
     arrays: dict[str, np.ndarray]
     cell_arrays: dict[str, np.ndarray]
     time: float | None

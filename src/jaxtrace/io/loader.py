@@ -23,9 +23,9 @@ from jaxtrace.fields.changing_mesh import (
     make_changing_field,
 )
 from jaxtrace.fields.clock import make_clock
+from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     MESH_OUTSIDE,
-    OnGrid,
     TensorGrid,
     choose_scheme,
     make_elements,
@@ -202,6 +202,9 @@ def _make_series(
             geometry.shore,
             **rules,
         )
+    if isinstance(geometry, CurvilinearGrid):
+        rows = values.reshape(len(values), -1, 3)
+        return TimeSeriesField(rows, series.times, geometry, **rules)
     nodes = _node_arrays(geometry)
     return TimeSeriesField(
         values, series.times, nodes.pop("positions"), **nodes, **rules
@@ -252,6 +255,8 @@ def _stream(
         nodes = TensorGrid(
             axes, radius=geometry.radius, land=geometry.land, shore=geometry.shore
         )
+    elif isinstance(geometry, CurvilinearGrid):
+        nodes = geometry
     else:
         arrays = _node_arrays(geometry)
         nodes, *cells = (arrays[n] for n in ("positions", *_CELLS))
@@ -261,9 +266,7 @@ def _stream(
     build = lambda values: scheme.build(values.reshape(1, -1, 3), one)
     still = build(first)
     # A grid has a layout of its own; elements and points store nodes as they come.
-    pack = lambda values: values
-    if isinstance(scheme, OnGrid):
-        pack = lambda values: np.asarray(build(values).values[0])
+    pack = lambda values: scheme.pack(values.reshape(1, -1, 3))[0]
 
     def read(index: int) -> np.ndarray:
         there, values = slices.read_slice(index)
@@ -392,6 +395,8 @@ def _node_arrays(geometry: Geometry) -> dict[str, Any]:
         mesh = np.meshgrid(geometry.x, geometry.y, geometry.z, indexing="ij")
         points = np.stack([axis.ravel() for axis in mesh], axis=1)
         return {"positions": points} | cells
+    if isinstance(geometry, CurvilinearGrid):
+        return {"positions": geometry.points()} | cells
     if geometry.has_elements:
         parts = (geometry.connectivity, geometry.types, geometry.offsets)
         cells = dict(zip(_CELLS, parts, strict=True))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Integer
 
+from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.io.geometry import (
     Cells,
     Geometry,
@@ -218,7 +219,9 @@ def load(slices: Slices, limit_mb: float = math.inf) -> Series:
     if len({id(geometry) for geometry in geometries}) > 1:
         # A grid that changes is a mesh too.
         meshes = {
-            id(g): g if isinstance(g, Cells) else grid_to_cells(g) for g in geometries
+            id(g): grid_to_cells(g) if isinstance(g, GridAxes) else g
+            for g in geometries
+            if not isinstance(g, CurvilinearGrid)
         }
         kept = tuple(meshes[id(geometry)] for geometry in geometries)
         velocities = tuple(r if r.ndim == 2 else storage_order(r) for r in rows)
@@ -242,6 +245,10 @@ def discard_still_nodes(series: Series) -> Series:
         rows = tuple(v[k] for v, k in zip(series.velocities, kept, strict=True))
         return Series(series.times, rows, meshes, series.files, notes)
     cells, values = series.geometry, np.asarray(series.velocities)
+    if isinstance(cells, CurvilinearGrid):
+        raise ValueError(
+            "nodes of a curvilinear grid stay: leave out discard_boundary_layers"
+        )
     if isinstance(cells, GridAxes):
         cells = grid_to_cells(cells)
         values = np.stack([storage_order(row) for row in values])

@@ -263,6 +263,15 @@ def _diffused(
     return _arrived(dynamics, particles, frame.arrive(walk))
 
 
+def _settled(field: AbstractField, particles: Particles) -> Particles:
+    """Return the particles after what the field does to positions beyond its faces."""
+    settled = field.settle(particles.positions, particles.cell_hint)
+    if settled[0] is particles.positions:
+        return particles
+    moved = move(particles, settled[0])
+    return eqx.tree_at(lambda p: p.cell_hint, moved, settled[1])
+
+
 def finish_step(
     dynamics: Dynamics,
     particles: Particles,
@@ -280,6 +289,7 @@ def finish_step(
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
     moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
     if dynamics.field.sphere is not None:
+        moved = _settled(dynamics.field, moved)
         left = ~dynamics.field.inside(moved.positions, moved.cell_hint)
         moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
         moved = reach_shore(dynamics.field, moved, before, end)

@@ -11,13 +11,14 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtrace.bounds import AXES, PLANES
+from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     OnGrid,
     choose_scheme,
     make_elements,
 )
 from jaxtrace.io.formats import open_slices
-from jaxtrace.io.geometry import Geometry, GridAxes
+from jaxtrace.io.geometry import Cells, Geometry, GridAxes
 from jaxtrace.workflow.case import as_toml
 
 PARTICLES = 5000  # about so many, spread evenly over the flow
@@ -120,6 +121,8 @@ def _scale(geometry: Geometry) -> Any:
 
 
 def _corners(geometry: Geometry) -> np.ndarray:
+    if isinstance(geometry, CurvilinearGrid):
+        return np.stack(geometry.bounds())
     if not isinstance(geometry, GridAxes):
         return np.asarray(geometry.points, np.float64)
     axes = (geometry.x, geometry.y, geometry.z)
@@ -128,7 +131,7 @@ def _corners(geometry: Geometry) -> np.ndarray:
 
 def _becomes_grid(geometry: Geometry) -> bool:
     """Return whether the loader keeps these nodes as a grid, which has no walls."""
-    if isinstance(geometry, GridAxes):
+    if isinstance(geometry, GridAxes | CurvilinearGrid):
         return True
     cells = (geometry.connectivity, geometry.types, geometry.offsets)
     elements = make_elements(*cells) if geometry.has_elements else None
@@ -146,6 +149,13 @@ def _crossing_rate(geometry: Geometry, values: np.ndarray) -> float:
                 lengths = np.gradient(nodes).reshape(shape)
                 parts.append(np.abs(values[..., axis]) / lengths)
         rates = np.max(parts, axis=0) if parts else np.zeros(1)
+    elif isinstance(geometry, CurvilinearGrid):
+        # Whatever its direction, a velocity crosses the shorter side at the most.
+        across = np.linalg.norm(values[..., :2], axis=-1)
+        rates = across / np.maximum(geometry.spacing().min(0), 1e-9)[..., None]
+        if geometry.z.size > 1:
+            rises = np.abs(values[..., 2]) / np.gradient(geometry.z)
+            rates = np.maximum(rates, rises)
     elif geometry.n_cells:
         nodes, starts = geometry.connectivity, geometry.offsets[:-1]
         points, speeds = geometry.points[nodes], np.abs(values[nodes])
@@ -165,6 +175,8 @@ def _crossing_rate(geometry: Geometry, values: np.ndarray) -> float:
 
 def _closed_ends(geometry: Geometry, values: np.ndarray) -> np.ndarray:
     """Return the axes of a box along which the flow passes neither end."""
+    if isinstance(geometry, CurvilinearGrid):
+        return np.zeros(3, bool)
     points = geometry.points() if isinstance(geometry, GridAxes) else geometry.points
     if isinstance(geometry, GridAxes):
         values = values.transpose(2, 1, 0, 3).reshape(-1, 3)
@@ -176,7 +188,7 @@ def _closed_ends(geometry: Geometry, values: np.ndarray) -> np.ndarray:
 
 def filled_share(found: Survey) -> float:
     """Return about how much of the box around a mesh is inside it."""
-    if isinstance(found.geometry, GridAxes):
+    if isinstance(found.geometry, GridAxes | CurvilinearGrid):
         return 1.0
     points, wide = found.geometry.points, found.size > 0
     count = max(1.0, len(points) / 8) ** (1 / max(wide.sum(), 1))
@@ -465,7 +477,7 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
 
 def facts(found: Survey) -> list[str]:
     """Return what was found in the files, in words."""
-    kind = "grid" if isinstance(found.geometry, GridAxes) else "mesh"
+    kind = "mesh" if isinstance(found.geometry, Cells) else "grid"
     corner = lambda ends: ", ".join(f"{float(end):.6g}" for end in ends)
     first, last = found.times[0], found.times[-1]
     when = f"{len(found.times)} slices from t = {first:.6g} to {last:.6g}"

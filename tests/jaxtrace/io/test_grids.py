@@ -8,7 +8,8 @@ import pytest
 
 from jaxtrace.io.cf import GRID_VELOCITIES, velocity_variables
 from jaxtrace.io.geometry import GridAxes
-from jaxtrace.io.netcdf import GridSlices, dimension_roles
+from jaxtrace.io.grid_part import dimension_roles
+from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.io.series import load
 
 xarray = pytest.importorskip("xarray")

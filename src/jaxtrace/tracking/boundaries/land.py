@@ -14,7 +14,7 @@ def reach_shore(
     field: AbstractField, particles: Particles, before: Array, end: Array
 ) -> Particles:
     """Return the particles after the rule for land: who was beached stays there."""
-    land = field.on_land(particles.positions)
+    land = field.on_land(particles.positions, particles.cell_hint)
     if land is None:
         return particles
     if field.shore == "absorb":

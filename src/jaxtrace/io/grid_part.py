@@ -1,0 +1,374 @@
+"""One labeled grid: its velocity, where it is, and what its attributes say of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.quads import (
+    close_columns,
+    grid_angles,
+    lattice_axes,
+    unit_vectors,
+)
+from jaxtrace.io.cf import (
+    SPEEDS,
+    TURNING,
+    Dates,
+    Vertical,
+    axis_role,
+    canonical,
+    degrees,
+    find_angle,
+    find_positions,
+    find_radius,
+    is_geographic,
+    points_east,
+    read_dates,
+    read_rise,
+    read_vertical,
+    velocity_variables,
+)
+from jaxtrace.io.geometry import GridAxes, ascending, same_geometry
+from jaxtrace.sphere import (
+    EARTH_RADIUS,
+    RADIAN,
+    close_longitudes,
+    repeats_first,
+    unwrap_longitudes,
+)
+
+_OCEAN = {"uo", "water_u", "uvel", "UVEL", "vozocrtx", "ugos"}
+FASTEST = {True: 50.0, False: 200.0}  # m/s, of the ocean and of the air: more is a fill
+
+
+def dimension_roles(
+    variable: Any, source: str, known: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return which dimension is "t", "z", "y" and "x"; ValueError where one cannot be
+    told.
+
+    Some roles may be `known` already.
+    """
+    roles = dict(known or {})
+    for dimension in variable.dims:
+        if dimension in roles.values():
+            continue
+        role = _role(variable, dimension)
+        if role is None or role in roles:
+            raise ValueError(
+                f"{source}: cannot tell which of time, z, y and x the dimension "
+                f"{dimension!r} of {variable.name!r} {tuple(variable.dims)} is; "
+                "give it a coordinate with the attribute axis = T, Z, Y or X"
+            )
+        roles[role] = dimension
+    return roles
+
+
+def _role(variable: Any, dimension: str) -> str | None:
+    attributes: dict[str, Any] = {}
+    if dimension in variable.coords:
+        coordinate = variable.coords[dimension]
+        attributes = coordinate.attrs
+        if coordinate.dtype.kind in "mM":
+            return "t"
+    return axis_role(str(dimension), attributes)
+
+
+class Sites(NamedTuple):
+    """Two-dimensional longitudes and latitudes, rows first, and their dimensions.
+
+    `axes` are one-dimensional ones where rows and columns are parallels and meridians.
+    """
+
+    lon: Any
+    lat: Any
+    x: np.ndarray
+    y: np.ndarray
+    roles: dict[str, str]
+    axes: tuple[np.ndarray, np.ndarray] | None
+
+
+def find_sites(dataset: Any, variable: Any) -> Sites | None:
+    """Return the two-dimensional positions of a variable, if it has such."""
+    found = find_positions(dataset, variable)
+    if found is None:
+        return None
+    lon, lat = found
+    x, y = degrees(lon), degrees(lat.transpose(*lon.dims))
+    return Sites(
+        lon, lat, x, y, {"y": lon.dims[0], "x": lon.dims[1]}, lattice_axes(x, y)
+    )
+
+
+class Choices(NamedTuple):
+    """What a user says in place of the file."""
+
+    names: Sequence[str] | None
+    geometry: str | None
+    radius: float | None
+    units: str | None
+
+
+class Part:
+    """One dataset: its velocity variables, its axes and its instants."""
+
+    def __init__(self, dataset: Any, label: str, choices: Choices) -> None:
+        self.label = label
+        self.names = velocity_variables(dataset, choices.names, label)
+        self._variables = [dataset[name] for name in self.names]
+        first = self._variables[0]
+        self._sites = None
+        if choices.geometry != "flat":
+            self._sites = find_sites(dataset, first)
+        self.roles = dimension_roles(first, label, self._sites and self._sites.roles)
+        for variable in self._variables[1:]:
+            if set(variable.dims) != set(first.dims):
+                raise ValueError(
+                    f"{label}: {variable.name!r} has the dimensions {variable.dims} "
+                    f"and {first.name!r} has {first.dims}; bring the components to the "
+                    "same points first"
+                )
+        standard = str(first.attrs.get("standard_name", ""))
+        self._ocean = "sea_" in standard or self.names[0] in _OCEAN
+        self._factors, self._said = [1.0] * len(self.names), list[str]()
+        self._vertical = Vertical()
+        self._keep: list[Any] = [slice(None)] * 3
+        self._turn: tuple[np.ndarray, np.ndarray] | None = None
+        stored = [self._coordinate(first, role) for role in "xyz"]
+        self.radius = self._find_radius(dataset, choices)
+        self.axes = self._place(dataset, stored)
+        self.raw_times = self._times(dataset, first)
+
+    def _place(
+        self, dataset: Any, stored: list[np.ndarray]
+    ) -> GridAxes | CurvilinearGrid:
+        """Return the grid of the velocity, and keep how its values are laid out."""
+        sites = self._sites
+        curved = sites is not None and sites.axes is None
+        if self.radius is not None:
+            stored = [*stored[:2], self._vertical.factor * stored[2]]
+            if not curved:
+                stored = self._go_round(stored)
+        self._stored = tuple(stored)
+        axes, _ = ascending(self._stored, {})
+        if sites is None or not curved:
+            return GridAxes(*axes, radius=self.radius)
+        x, y = sites.x, sites.y
+        repeated, open_ = close_columns(unit_vectors(x, y))
+        columns = np.arange(x.shape[1] - max(repeated - 1, 0))
+        self._keep[0] = np.append(columns, 0) if open_ else columns
+        self._turn = self._turned(dataset, sites)
+        x, y = x[:, self._keep[0]], y[:, self._keep[0]]
+        return CurvilinearGrid(x, y, axes[2], self.radius)
+
+    def _turned(
+        self, dataset: Any, sites: Sites
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return cosine and sine of the angle from east to the grid's own direction."""
+        first = self._variables[0]
+        if points_east(first):
+            return None
+        self._said.append(f"{self.names[0]}, {self.names[1]} along the grid: turned")
+        angles = find_angle(dataset, first)
+        if angles is None:
+            angles = grid_angles(sites.x, sites.y)
+        order = [self.roles[r] for r in "yx"]
+        if not isinstance(angles, np.ndarray):
+            angles = degrees(angles.transpose(*order)) / RADIAN
+        angles = angles[:, self._keep[0]].T[..., None]
+        return np.cos(angles), np.sin(angles)
+
+    def _find_radius(self, dataset: Any, choices: Choices) -> float | None:
+        """Return the radius of a sphere, None for a flat grid, and read the units."""
+        first = self._variables[0]
+        axes = {r: first.coords[d] for r, d in self.roles.items() if d in first.coords}
+        if self._sites is not None:
+            axes |= {"x": self._sites.lon, "y": self._sites.lat}
+        if choices.geometry == "flat":
+            if choices.radius is not None:
+                raise ValueError("radius= needs geometry='sphere'")
+            return None
+        found = is_geographic(axes, self.label)
+        if not found.found and choices.geometry != "sphere":
+            self._refuse_indices(axes)
+            return None
+        given = (choices.units or v.attrs.get("units", "") for v in self._variables)
+        units = [canonical(unit) for unit in given]
+        if units[0] in TURNING:
+            return None
+        if found.guessed:
+            self._said.append(
+                "guessed a sphere: only names say longitude and latitude; "
+                "geometry='flat' if they are not"
+            )
+        if "z" in axes:
+            self._vertical = read_vertical(axes["z"], self._ocean, self.label)
+        self._factors = [self._factor(i, unit) for i, unit in enumerate(units)]
+        stated = find_radius(dataset, first)
+        if stated is not None and choices.radius is None:
+            self._said.append("radius from the grid mapping of the file")
+        return choices.radius or stated or EARTH_RADIUS
+
+    def _factor(self, index: int, unit: str) -> float:
+        """Return what turns a component into meters per second (or pascals)."""
+        variable = self._variables[index]
+        if not unit:
+            unit = "m/s"
+            self._said.append(f"{variable.name} has no units: m/s assumed")
+        if index == 2:
+            return read_rise(variable, unit, self._vertical, self.label)
+        if unit not in SPEEDS:
+            raise ValueError(
+                f"{self.label}: the units {variable.attrs.get('units', unit)!r} of "
+                f"{variable.name!r} are unknown; give velocity_units= one of "
+                f"{', '.join(SPEEDS)}"
+            )
+        return SPEEDS[unit]
+
+    def _refuse_indices(self, axes: dict[str, Any]) -> None:
+        """Refuse a geophysical variable whose axes only count nodes."""
+        standard = "standard_name" in self._variables[0].attrs
+        if (self._ocean or standard) and not {"x", "y"} & set(axes):
+            raise ValueError(
+                f"{self.label}: {self.names[0]!r} has no coordinates for "
+                f"{self._variables[0].dims[-2:]}; give it longitude and latitude, or "
+                "geometry='flat' to count nodes"
+            )
+
+    def _go_round(self, stored: list[np.ndarray]) -> list[np.ndarray]:
+        """Return axes in degrees and meters upward, without what repeats or breaks."""
+        first = self._variables[0]
+        for index, role in enumerate("xy" if self._sites is None else ""):
+            if self.roles.get(role) in first.coords:
+                stored[index] = degrees(first.coords[self.roles[role]])
+        stored[0] = unwrap_longitudes(stored[0])
+        if repeats_first(stored[0]):
+            stored[0], self._keep[0] = stored[0][:-1], slice(0, -1)
+        low, high = (self._breaks(stored[1], end) for end in (0, -1))
+        if low or high:
+            self._keep[1] = slice(int(low), -1 if high else None)
+            stored[1] = stored[1][self._keep[1]]
+            self._said.append("rows at the poles without a direction left out")
+        return stored
+
+    def _breaks(self, latitudes: np.ndarray, end: int) -> bool:
+        """Return whether a row at a pole is masked, or one value for all longitudes."""
+        if latitudes.size < 3 or abs(latitudes[end]) < 90 - 1e-6:
+            return False
+        where = {d: 0 for r, d in self.roles.items() if r in "tz"}
+        where[self.roles["y"]] = end
+        rows = [np.asarray(v.isel(where).values) for v in self._variables[:2]]
+        return any(np.isnan(r).any() for r in rows) or all(np.ptp(r) == 0 for r in rows)
+
+    @property
+    def kind(self) -> str:
+        """The kind of grid, in words."""
+        curved = isinstance(self.axes, CurvilinearGrid)
+        return "curvilinear grid" if curved else "grid"
+
+    def notes(self, calendar: str | None) -> tuple[str, ...]:
+        """Return in words how the file was read."""
+        if self.radius is None:
+            return tuple(self._said)
+        if isinstance(self.axes, CurvilinearGrid):
+            closed = self.axes.span[2]
+        else:
+            closed = close_longitudes(self.axes.x).closed
+        ends = "longitudes wrap" if closed else "a region that particles may leave"
+        facts = (
+            f"sphere: {self.kind} of {' x '.join(map(str, self.axes.shape))}, radius "
+            f"{self.radius:,.1f} m, velocity in m/s, {self._vertical.words}, {ends}"
+            f", {'no dates' if calendar is None else f'{calendar} calendar'}"
+        )
+        return (facts, *self._said)
+
+    def check_speed(self, values: np.ndarray, label: str) -> None:
+        """Raise ValueError for speeds that no ocean and no wind has."""
+        if self.radius is None:
+            return
+        fastest = float(np.nanmax(np.abs(values[..., :2]), initial=0.0))
+        if fastest > FASTEST[self._ocean]:
+            raise ValueError(
+                f"{label}: {fastest:.4g} m/s is above {FASTEST[self._ocean]:g} m/s, a "
+                f"fill value or another unit; correct the file, or give velocity_units="
+            )
+
+    def _coordinate(self, variable: Any, role: str) -> np.ndarray:
+        dimension = self.roles.get(role)
+        if dimension is None:
+            return np.zeros(1)
+        if role in "xy" and self._sites is not None:
+            axes = self._sites.axes
+            return np.zeros(1) if axes is None else axes["xy".index(role)]
+        if dimension in variable.coords:
+            return np.asarray(variable.coords[dimension].values, np.float64)
+        flat = [n for n, c in variable.coords.items() if dimension in c.dims]
+        if any(variable.coords[name].ndim > 1 for name in flat):
+            raise ValueError(
+                f"{self.label}: dimension {dimension!r} is placed by the curvilinear "
+                f"coordinates {', '.join(map(str, flat))}, which are not longitude and "
+                "latitude; regrid to straight axes"
+            )
+        return np.arange(variable.sizes[dimension], dtype=np.float64)
+
+    def _times(self, dataset: Any, variable: Any) -> np.ndarray:
+        self.dates: Dates | None = None
+        dimension = self.roles.get("t")
+        if dimension is None:
+            return np.zeros(1)
+        if dimension not in variable.coords:
+            return np.arange(variable.sizes[dimension], dtype=np.float64)
+        coordinate = variable.coords[dimension]
+        values = np.asarray(coordinate.values)
+        ends = dataset.get(coordinate.attrs.get("bounds", ""))
+        mean = f"{dimension}: mean" in str(variable.attrs.get("cell_methods", ""))
+        if mean and ends is not None and ends.ndim == 2 and values.dtype.kind in "fiu":
+            values = np.asarray(ends.values, np.float64).mean(1)
+            self._said.append("means are placed at the middle of their time bounds")
+        if values.dtype.kind in "fiu":
+            self.dates = read_dates(coordinate, values, self.label)
+        return values
+
+    def check_like(self, first: "Part") -> None:
+        """Raise ValueError unless grid and variables are those of the first dataset."""
+        if self.names != first.names or not same_geometry(self.axes, first.axes):
+            raise ValueError(
+                f"{self.label}: grid {self.axes.shape} with {self.names} differs from "
+                f"{first.axes.shape} with {first.names} in {first.label}"
+            )
+
+    def read(self, row: int, dtype: np.dtype) -> np.ndarray:
+        """Return one instant as (Nx, Ny, Nz, 3) on increasing axes."""
+        shape = self.axes.shape
+        if isinstance(self.axes, CurvilinearGrid):  # rows first
+            shape = (shape[1], shape[0], shape[2])
+        out = np.zeros((*shape, 3), dtype)
+        order = [self.roles[role] for role in "xyz" if role in self.roles]
+        for component, variable in enumerate(self._variables):
+            if "t" in self.roles:
+                variable = variable.isel({self.roles["t"]: row})
+            values = variable.transpose(*order).values
+            shape = [
+                values.shape[order.index(self.roles[r])] if r in self.roles else 1
+                for r in "xyz"
+            ]
+            kept = values.reshape(shape)[tuple(self._keep)]
+            out[..., component] = kept
+            if self._factors[component] != 1:
+                out[..., component] *= self._factors[component]
+        if isinstance(self.axes, CurvilinearGrid):
+            if self._turn is not None:
+                cos, sin = self._turn
+                u, v = out[..., 0].copy(), out[..., 1].copy()
+                out[..., 0], out[..., 1] = u * cos - v * sin, u * sin + v * cos
+            out = out.transpose(1, 0, 2, 3)
+            return (out if self._rising else out[:, :, ::-1]).copy()
+        return ascending(self._stored, {"": out})[1][""].copy()
+
+    @property
+    def _rising(self) -> bool:
+        """Whether stored levels go up."""
+        levels = self._stored[2]
+        return levels.size == 1 or bool(levels[1] > levels[0])

@@ -1,0 +1,28 @@
+"""Grids and flows on the sphere that tests of several chapters share."""
+
+import numpy as np
+
+from jaxtrace.fields.quads import unit_vectors
+
+
+def degrees_of(points):
+    """Return longitudes and latitudes of points of the unit sphere."""
+    x, y, z = np.moveaxis(points, -1, 0)
+    return np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
+
+
+def tilted(rows, tilt=50.0, closed=True):
+    """Return a deformed global grid whose poles are off the Earth's."""
+    lon = np.linspace(-180, 180, 2 * rows + 1)[: None if closed else -1]
+    lon, lat = np.meshgrid(lon, np.linspace(-88, 88, rows + 1))
+    lon = lon + 3 * np.sin(np.radians(4 * lat))
+    a = np.radians(tilt)
+    turn = np.array([[np.cos(a), 0, np.sin(a)], [0, 1, 0], [-np.sin(a), 0, np.cos(a)]])
+    return degrees_of(unit_vectors(lon, lat) @ turn.T)
+
+
+def solid(lon, lat, speed=1.0, tilt=1.0):
+    """Return rotation about an axis tilted by so many radians, east and north."""
+    x, y = np.radians(lon), np.radians(lat)
+    east = np.cos(y) * np.cos(tilt) + np.sin(y) * np.cos(x) * np.sin(tilt)
+    return speed * east, -speed * np.sin(x) * np.sin(tilt)
