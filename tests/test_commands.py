@@ -85,7 +85,7 @@ def test_shown_commands_are_accepted(command, whole, folder, monkeypatch, capsys
         assert program in PROGRAMS, "say here how the test knows that it works"
 
 
-PROGRAMS = {"python3", "pip", "ruff", "pyright", "sbatch", "srun", "python"}
+PROGRAMS = {"python3", "pip", "uv", "ruff", "pyright", "sbatch", "srun", "python"}
 
 
 def accept_jaxrig(words, whole, monkeypatch, capsys):

@@ -50,9 +50,13 @@ def run(page: Path) -> None:
 
 
 def test_links_between_pages_lead_somewhere():
+    drawn = "".join(blocks_of(ROOT / "docs" / "gallery.md"))
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            there = (page.parent / target).exists()
+            # The pictures of the site are what the gallery's code writes.
+            made = target.startswith("pictures/") and f'"{Path(target).name}"' in drawn
+            assert there or made, f"{page.name} links to {target}"
 
 
 def test_the_citation_is_of_this_version():

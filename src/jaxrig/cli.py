@@ -18,6 +18,8 @@ import typer
 from typer.core import TyperGroup
 
 from jaxrig.console import (
+    Command,
+    Group,
     JsonOption,
     LazyCommand,
     ListOption,
@@ -59,6 +61,7 @@ BRITISH = re.compile("|".join(AMERICAN))
 _american = lambda word: BRITISH.sub(lambda found: AMERICAN[found.group()], word)
 app = typer.Typer(
     name="jaxrig",
+    cls=Group,
     invoke_without_command=True,
     no_args_is_help=True,
     add_completion=False,
@@ -110,7 +113,7 @@ def configure(
         keep_compilations()
 
 
-@app.command("doctor")
+@app.command("doctor", cls=Command)
 def run_doctor() -> None:
     """Show versions, devices, memory and extras, and check that JAX compiles."""
     from jaxrig import doctor
@@ -119,7 +122,7 @@ def run_doctor() -> None:
         raise typer.Exit(1)
 
 
-@app.command("bench")
+@app.command("bench", cls=Command)
 def run_bench(
     names: Annotated[
         list[str] | None,
@@ -135,7 +138,7 @@ def run_bench(
     run_benchmarks(known, names or [], json, list_only)
 
 
-@app.command("demo")
+@app.command("demo", cls=Command)
 def run_demo(
     out: Annotated[
         Path, typer.Option("--out", help="Output folder of report.html.")
@@ -264,7 +267,7 @@ def _load_commands(name: str) -> TyperGroup:
         raise typer.BadParameter(f"{name} has no commands")
     group = typer.main.get_group(system.commands())
     bench = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    bench.command("bench")(_bench_command(system))
+    bench.command("bench", cls=Command)(_bench_command(system))
     group.add_command(typer.main.get_command(bench))
     return group
 

@@ -66,6 +66,26 @@ def check_writable(path: Path | None) -> None:
         raise typer.BadParameter(f"cannot write to {path.parent}")
 
 
+class PlainFlags:
+    """A command whose help shows flags by their names alone, without a type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, `--help` included."""
+        params = super().get_params(ctx)  # pyright: ignore[reportAttributeAccessIssue]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class Command(PlainFlags, TyperCommand):
+    """A command with plain flags."""
+
+
+class Group(PlainFlags, TyperGroup):
+    """A group of commands with plain flags."""
+
+
 class LazyCommand(TyperCommand):
     """A command, or a group of them, that is imported when it is used.
 
@@ -92,7 +112,7 @@ def lazy_commands(
     what the list of commands tells about it.
     """
 
-    class Commands(TyperGroup):
+    class Commands(Group):
         def __init__(self, **settings: Any):
             super().__init__(**settings)
             # In the table of commands itself, where typer looks for the nearest name.
@@ -109,7 +129,7 @@ def lazy_commands(
 def _load_command(name: str, place: str) -> Any:
     module, _, function = place.partition(":")
     alone = _bare_app()
-    alone.command(name)(getattr(importlib.import_module(module), function))
+    alone.command(name, cls=Command)(getattr(importlib.import_module(module), function))
     return typer.main.get_command(alone)
 
 

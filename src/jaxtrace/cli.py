@@ -11,6 +11,8 @@ from rich.table import Table
 
 from jaxrig.atomic import atomic_write
 from jaxrig.console import (
+    Command,
+    Group,
     check_writable,
     make_console,
     say,
@@ -24,6 +26,7 @@ STOPPED = 130  # what a shell reports of a program that was interrupted
 
 app = typer.Typer(
     name="trace",
+    cls=Group,
     help="Particle tracking: run cases, inspect data, convert files.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +34,7 @@ app = typer.Typer(
 )
 
 
-@app.command("run")
+@app.command("run", cls=Command)
 def run(
     case: Annotated[
         Path,
@@ -85,7 +88,7 @@ def _agrees(words: str) -> bool:
     return sys.stdin.isatty() and typer.confirm(f"This run {words}. Go on?")
 
 
-@app.command("new")
+@app.command("new", cls=Command)
 def write_starter(
     case: Annotated[Path, typer.Argument(help="Case file to write, e.g. case.toml.")],
     files: Annotated[
@@ -122,7 +125,7 @@ def write_starter(
     say(console, f"next: jaxrig trace run {case}")
 
 
-@app.command("info")
+@app.command("info", cls=Command)
 def show_info(
     files: Annotated[
         list[str],
@@ -215,7 +218,7 @@ def _describe_slices(slices: Any) -> dict[str, Any]:
     return facts | {f"note {i}": note for i, note in enumerate(slices.describe(), 1)}
 
 
-@app.command("convert")
+@app.command("convert", cls=Command)
 def convert_files(
     source: Annotated[
         str, typer.Argument(help="Trajectories (.zarr, .h5) or velocities.")
@@ -251,7 +254,7 @@ def convert_files(
     say(console, f"wrote {written}")
 
 
-@app.command("ftle")
+@app.command("ftle", cls=Command)
 def run_ftle(
     source: Annotated[
         str, typer.Argument(help="Case file, data files, or analytic flow.")
@@ -296,7 +299,7 @@ def _ftle_case(source: str, out: Path | None) -> "Case":
     return Case(data=Data(source), output=output)
 
 
-@app.command("test")
+@app.command("test", cls=Command)
 def run_trials() -> None:
     """Track particles with known trajectories and report the errors."""
     from jaxtrace.workflow import selftest
