@@ -9,6 +9,7 @@ from jaxrig.lazy_imports import lazy_attributes
 
 if TYPE_CHECKING:
     from acbo import acquisition, baselines, evaluation, problems, training
+    from acbo.campaign import Campaign
     from acbo.mechanisms import (
         create_linear_mechanism,
         create_mechanism,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_attributes(__name__, __file__)
 
 __all__ = [
+    "Campaign",
     "DataTable",
     "Experiments",
     "NamedSCM",

@@ -70,3 +70,15 @@ def signed(value: float, std: float = 0.0) -> str:
 def percent(value: float) -> str:
     """Return a probability as a percentage."""
     return f"{value:.0%}"
+
+
+def plus_minus(value: float, std: float) -> str:
+    """Return a number and its standard deviation, which has two digits.
+
+    >>> plus_minus(60.2731, 8.859), plus_minus(45231.0, 1234.0)
+    ('60.3 ± 8.9', '45231 ± 1234')
+    """
+    if not std > 0:
+        return signed(value)
+    places = min(max(0, 1 - math.floor(math.log10(std))), 12)
+    return f"{value:.{places}f} ± {std:.{places}f}"

@@ -1,4 +1,6 @@
-"""Files that are either the previous whole version or the new one, never a part."""
+"""Files that are either the previous whole version or the new one, never a part, and
+a lock for those that several processes change.
+"""
 
 import io
 import os
@@ -54,6 +56,30 @@ def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
     with atomic_write(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return path
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str]) -> Generator[None, None, None]:
+    """Hold a lock on a file, made if absent, against every process of this machine.
+
+    Others wait. The system releases the lock of a process that dies.
+    """
+    with open(path, "a+b") as file:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+            return
+        import msvcrt  # Windows locks ranges of bytes, and gives up after ten seconds
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # pyright: ignore
+        try:
+            yield
+        finally:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # pyright: ignore
 
 
 def remove_path(path: Path) -> None:

@@ -7,6 +7,22 @@ COMMANDS = {
         "acbo.cli.suggest:suggest",
         "Suggest the next experiment from a table of experiments.",
     ),
+    "campaign": (
+        "acbo.cli.campaign:start",
+        "Start a campaign of experiments in a folder.",
+    ),
+    "ask": (
+        "acbo.cli.campaign:ask",
+        "Ask a campaign for the next experiment.",
+    ),
+    "tell": (
+        "acbo.cli.campaign:tell",
+        "Tell a campaign what came out of an experiment.",
+    ),
+    "report": (
+        "acbo.cli.campaign:report",
+        "Write a page of how a campaign stands.",
+    ),
     "optimize": (
         "acbo.cli.evaluate:optimize",
         "Optimize a problem whose true optimum is known, one intervention at a time.",

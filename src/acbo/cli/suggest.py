@@ -33,7 +33,7 @@ from acbo.policy.suggest import (
     sample_if_needed,
 )
 from acbo.surrogate.predictor import load_surrogate
-from acbo.types import percent, signed
+from acbo.types import percent, plus_minus
 from jaxrig.console import check_writable, make_console, say
 
 
@@ -57,8 +57,8 @@ def suggest(
 ) -> None:
     """Suggest the next experiment from a table of experiments.
 
-    Sets one variable at a time. Expected outcomes are in the units of the table;
-    std is one standard deviation.
+    Sets one variable at a time. Expected outcomes are means in the units of the
+    table, ± one standard deviation.
     """
     if maximize is None:
         raise typer.BadParameter(
@@ -107,14 +107,13 @@ def show_suggestion(console: Console, found: Suggestion) -> None:
                 percent(each.ancestor_probability),
                 found.shown(name, each.value),
                 f"{found.shown(name, low)} to {found.shown(name, high)}",
-                signed(each.expected, each.std),
-                signed(each.std),
+                plus_minus(each.expected, each.std),
                 percent(each.probability),
             )
         )
     columns = (
         *("variable", "direct cause", "cause", "set to", "range"),
-        *(f"expected {found.seen.target}", "std", "chosen"),
+        *(f"expected {found.seen.target}", "chosen"),
     )
     console.print(make_table(columns, rows))
 

@@ -77,22 +77,9 @@ def read_table(
     >>> table.names
     ('dose', 'y')
     """
-    if isinstance(data, DataTable):
-        return data
-    frame, notes = _as_frame(data)
-    for name in ignore:
-        frame = frame.drop(
-            columns=find_name(name, list(frame.columns), "ignored column")
-        )
-    rows = len(frame)
-    sets, column = _interventions(frame, notes)
-    frame = frame.drop(columns=[column] if column else [])
-    wanted = (
-        None if target is None else find_name(target, list(frame.columns), "target")
-    )
-    if wanted is not None and wanted != target:
-        notes.append(f"the target is the column {wanted!r}")
+    frame, sets, wanted, notes = _open(data, target, ignore)
     numbers, labels = _read_columns(frame, wanted, notes)
+    rows = len(frame)
     values = (
         np.stack(list(numbers.values()), axis=1) if numbers else np.zeros((rows, 0))
     )
@@ -119,6 +106,39 @@ def read_table(
     table = DataTable(tuple(numbers), values, np.array(flags)[usable], dropped)
     labels = {name: both for name, both in labels.items() if name in numbers}
     return replace(table, notes=tuple(notes), labels=labels)
+
+
+def read_cells(
+    data: Any, target: str | None = None, ignore: Sequence[str] = ()
+) -> tuple[Any, tuple[str, ...]]:
+    """Return a frame of the columns that hold numbers, cells as they are, with what was
+    set in a column `intervention_targets`, and what was left out.
+    """
+    frame, sets, wanted, notes = _open(data, target, ignore)
+    numbers, _ = _read_columns(frame, wanted, notes)
+    frame = frame[list(numbers)].reset_index(drop=True)
+    frame[TARGETS_COLUMN] = ["; ".join(sorted(found)) for found in sets]
+    return frame, tuple(notes)
+
+
+def _open(
+    data: Any, target: str | None, ignore: Sequence[str]
+) -> tuple[Any, list[frozenset[str]], str | None, list[str]]:
+    """Return the columns of variables, what was set in each row, the target's column,
+    and what there is to tell so far.
+    """
+    frame, notes = _as_frame(data)
+    for name in ignore:
+        column = find_name(name, list(frame.columns), "ignored column")
+        frame = frame.drop(columns=column)
+    sets, column = _interventions(frame, notes)
+    frame = frame.drop(columns=[column] if column else [])
+    wanted = None
+    if target is not None:
+        wanted = find_name(target, list(frame.columns), "target")
+        if wanted != target:
+            notes.append(f"the target is the column {wanted!r}")
+    return frame, sets, wanted, notes
 
 
 def find_name(name: str, known: Sequence[str], what: str = "variable") -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,17 @@ from acbo.surrogate.predictor import TRAINED_VARIABLES
 from acbo.types import (
     MAXIMIZE,
     MINIMIZE,
-    Direction,
     Range,
+    check_direction,
     lower_is_better,
     percent,
+    plus_minus,
     signed,
 )
+from jaxrig.settings import known_only
 
 Z = 1.96  # standard deviations on each side of a 95 % interval
-WORTHWHILE = 0.01  # of the target's deviation: a smaller gain is none
+WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Problem:
     """
 
     target: str
-    direction: Direction
+    direction: str
     ranges: Mapping[str, Range] = field(default_factory=FrozenMap)
     settable: tuple[str, ...] = ()
     know: tuple[Edge, ...] = ()
@@ -44,6 +46,7 @@ class Problem:
     ignore: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", check_direction(self.direction))
         ranges = {name: _check_range(name, ends) for name, ends in self.ranges.items()}
         object.__setattr__(self, "ranges", FrozenMap(ranges))
         for name in ("know", "forbid"):
@@ -111,6 +114,39 @@ class Experiment:
     def interval(self) -> Range:
         """Return the 95 % interval of the mean outcome."""
         return self.expected - Z * self.std, self.expected + Z * self.std
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An experiment that was asked for; outcomes in the units of the table."""
+
+    number: int
+    settings: dict[str, float]
+    expected: float
+    std: float  # of the expected outcome
+    gain: float  # expected improvement over the best experiment before
+    words: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What was asked for at one time, and what was known then."""
+
+    trials: tuple[Trial, ...]
+    time: str
+    rows: int  # told until then
+    worthwhile: bool
+    cause_probs: dict[str, float]
+    parent_probs: dict[str, float]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, float]:
+        """Return what the first experiment sets."""
+        return self.trials[0].settings
+
+    def __str__(self) -> str:
+        return "\n".join(f"experiment {t.number}: {t.words}" for t in self.trials)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +222,9 @@ class Suggestion:
             f"{name} to {self.shown(name, value)}"
             for name, value in experiment.settings.items()
         )
-        mean, std = experiment.expected, experiment.std
+        mean = plus_minus(experiment.expected, experiment.std)
         why = "".join(f". {reason}" for reason in experiment.reasons)
-        return (
-            f"to {goal} {target}, set {done}: the expected {target} is "
-            f"{signed(mean, std)} ± {signed(std)}{why}"
-        )
+        return f"to {goal} {target}, set {done}: the expected {target} is {mean}{why}"
 
     def shown(self, name: str, value: float) -> str:
         """Return a value for people, as the text that the table has in its place."""
@@ -204,6 +237,30 @@ class Suggestion:
         return (
             f"nothing is to be gained any more: the best experiment left improves "
             f"{self.seen.target} by {signed(gain)} on average"
+        )
+
+    def as_ask(self, number: int, time: str) -> Ask:
+        """Return what a campaign keeps of it; experiments count on from a number."""
+        trials = [
+            Trial(
+                number + place,
+                {name: float(value) for name, value in each.settings.items()},
+                float(each.expected),
+                float(each.std),
+                float(each.gain),
+                self.sentence(each),
+            )
+            for place, each in enumerate(self.experiments, 1)
+        ]
+        notes = self.notes if self.worthwhile else (self.nothing_to_gain(), *self.notes)
+        return Ask(
+            tuple(trials),
+            time,
+            len(self.seen.values),
+            self.worthwhile,
+            self.cause_probs,
+            self.parent_probs,
+            notes,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,18 +312,24 @@ def suggest(
         forbid: edges that cannot exist.
         ignore: columns to leave out.
     """
-    if maximize is None:
-        raise ValueError(f"say which way {target} should go: maximize=True or False")
-    problem = Problem(
+    problem = make_problem(
         target,
-        MAXIMIZE if maximize else MINIMIZE,
-        ranges or {},
-        tuple(settable),
-        tuple(know),
-        tuple(forbid),
-        tuple(ignore),
+        maximize,
+        ranges=ranges or {},
+        settable=settable,
+        know=know,
+        forbid=forbid,
+        ignore=ignore,
     )
     return suggest_for(problem, read_table(data, target, ignore))
+
+
+def make_problem(target: str, maximize: bool | None, **options: Any) -> Problem:
+    """Return the problem that the options of `suggest` state."""
+    if maximize is None:
+        raise ValueError(f"say which way {target} should go: maximize=True or False")
+    known_only(options, [each.name for each in fields(Problem)], "option")
+    return Problem(target, MAXIMIZE if maximize else MINIMIZE, **options)
 
 
 def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
@@ -285,8 +348,12 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     )
     sampled = sample_if_needed(table, problem.know, problem.forbid)
     policy = load_policy()
+    levels = {
+        name: (0.0, 1.0)
+        for name in names
+        if seen.ranges[name] == (0.0, 1.0) and _is_binary(table, name)
+    }
     free = [name for name in names if name not in problem.ranges]
-    levels = {name: (0.0, 1.0) for name in free if _is_binary(table, name)}
     found, edges = policy.explain_with_edges(seen, sampled, levels)
     best = found[0]
     deviation = float(seen.values[:, seen.names.index(seen.target)].std())

@@ -33,7 +33,7 @@ def test_a_suggestion_holds_everything(tmp_path):
         pytest.approx(found.seen.values[:, 1].min()),
         pytest.approx(found.seen.values[:, 1].max()),
     )
-    assert str(found).startswith("to raise Y, set X to 0: the expected Y is -1.5 ± 2")
+    assert str(found).startswith("to raise Y, set X to 0: the expected Y is -1.5 ± 2.0")
     best = found.seen.values[found.seen.intervened[:, 0], 2].max()
     assert found.reasons[-1].endswith(f"gave {signed(best)}")
     assert json.loads(json.dumps(found.to_dict()))["suggestion"] == {"X": 0.0}

@@ -1,0 +1,172 @@
+"""`jaxrig causal campaign`, `ask`, `tell` and `report`: experiments one after another,
+kept in a folder.
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acbo.campaign import Campaign, show_row
+from acbo.cli.common import (
+    ForbidOption,
+    IgnoreOption,
+    KnowOption,
+    MaximizeOption,
+    RangeOption,
+    SettableOption,
+    TargetOption,
+    parse_ranges,
+    refusing,
+    show_json,
+    split_names,
+)
+from jaxrig.console import check_writable, make_console, say, warnings_as_lines
+
+FolderArgument = Annotated[Path, typer.Argument(help="Folder of the campaign.")]
+
+
+def start(
+    folder: FolderArgument,
+    data: Annotated[
+        Path,
+        typer.Option(
+            "--data", exists=True, dir_okay=False, help="CSV table of the rows so far."
+        ),
+    ],
+    target: TargetOption,
+    maximize: MaximizeOption = None,
+    ranges: RangeOption = None,
+    settable: SettableOption = "",
+    know: KnowOption = None,
+    forbid: ForbidOption = None,
+    ignore: IgnoreOption = "",
+) -> None:
+    """Start a campaign of experiments in a folder.
+
+    The folder holds the problem (campaign.toml), every row (rows.csv) and what was
+    asked for (asked.jsonl). The first two may be edited.
+    """
+    console = make_console()
+    with refusing():
+        campaign = Campaign.create(
+            folder,
+            data,
+            target,
+            maximize,
+            ranges=parse_ranges(ranges or []),
+            settable=split_names(settable),
+            know=know or (),
+            forbid=forbid or (),
+            ignore=split_names(ignore),
+        )
+        table = campaign.read()
+    say(console, (folder / "campaign.toml").read_text(encoding="utf-8").rstrip())
+    for note in table.notes:
+        say(console, note)
+    say(
+        console,
+        f"started {folder} with {len(table.values)} rows of {len(table.names)} "
+        f"variables; next: jaxrig causal ask {folder}",
+    )
+
+
+def ask(
+    folder: FolderArgument,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Forget what is open, and think again."),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask a campaign for the next experiment.
+
+    Until its outcome is told, the answer stays the same.
+    """
+    console = make_console()
+    with refusing():
+        campaign = Campaign(folder)
+        found = campaign.ask(again)
+        names = [name for name in campaign.read().names if name not in found.settings]
+    if json:
+        show_json(console, asdict(found))
+        return
+    for note in found.notes:
+        say(console, note)
+    say(console, str(found))
+    values = " ".join(
+        f"'{name}=...'" if " " in name else f"{name}=..." for name in names
+    )
+    say(console, f"then: jaxrig causal tell {folder} {values}")
+
+
+def tell(
+    folder: FolderArgument,
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(help="What was measured, e.g. yield=53.1 'Temp (K)=310'."),
+    ] = None,
+    settable: Annotated[
+        str,
+        typer.Option("--set", help="What was set, e.g. X,Z. Default: what was asked."),
+    ] = "",
+    observed: Annotated[
+        bool, typer.Option("--observed", help="Nothing was set.")
+    ] = False,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--experiment", help="Number of the experiment that this answers."
+        ),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Take back the row told last.")
+    ] = False,
+) -> None:
+    """Tell a campaign what came out of an experiment.
+
+    What looks wrong is kept, with a warning.
+    """
+    console = make_console()
+    with refusing(), warnings_as_lines(console):
+        campaign = Campaign(folder)
+        if undo:
+            if values:
+                raise ValueError("--undo takes no values: tell them afterwards")
+            gone = campaign.undo()
+            say(console, f"took back {show_row(gone)}")
+            return
+        if observed and settable:
+            raise ValueError("--observed says that nothing was set: drop --set")
+        names = () if observed else split_names(settable) or None
+        count = campaign.tell(dict(map(_parse, values or ())), names, number)
+        row = campaign.told()[-1]
+    say(console, f"row {count}: {show_row(row)}")
+
+
+def _parse(word: str) -> tuple[str, float | str]:
+    name, _, value = word.rpartition("=")
+    if not name.strip():
+        raise ValueError(f"{word!r} is not NAME=VALUE, e.g. yield=53.1")
+    try:
+        return name.strip(), float(value)
+    except ValueError:  # a text, which the campaign may know as a level
+        return name.strip(), value.strip()
+
+
+def report(
+    folder: FolderArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Page to write. Default: report.html in the folder."
+        ),
+    ] = None,
+) -> None:
+    """Write a page of how a campaign stands."""
+    check_writable(out)
+    console = make_console()
+    with refusing():
+        written = Campaign(folder).report(out)
+    say(console, f"wrote {written}")
