@@ -34,6 +34,7 @@ from jaxarc.state import ArcEnvState
 from jaxarc.tasks.parsers import create_parser
 from jaxarc.types import JaxArcTask
 from jaxrig.atomic import write_file
+from jaxrig.notebook import Shown
 
 SCHEMA = "jaxarc.replay/1"
 LINES = ".jsonl"  # a file with an episode in every line
@@ -260,8 +261,10 @@ def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:
     )
 
 
-class TaskPlayer:
+class TaskPlayer(Shown):
     """One episode on one task; every step can be taken back."""
+
+    shown_by = "jaxarc.notebook:show_episode"
 
     def __init__(
         self,

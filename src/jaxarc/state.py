@@ -7,7 +7,7 @@ An `Episode` (`jaxarc.episode`) is all that a step rewrites, about 1.3 kB at 30x
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -28,9 +28,10 @@ from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.saving import read_state, write_state
 from jaxarc.state_changes import changed_parts
 from jaxarc.types import JaxArcTask, measure
+from jaxrig.notebook import Shown
 
 
-class ArcEnvState(eqx.Module):
+class ArcEnvState(eqx.Module, Shown):
     """An episode with its task (or the stack its task is a row of).
 
     In a batch every array of `episode` has a leading batch axis and every array of
@@ -38,6 +39,7 @@ class ArcEnvState(eqx.Module):
     `jax.tree.map(lambda x: x[i], states)`, is a state of its own.
     """
 
+    shown_by: ClassVar[str] = "jaxarc.notebook:show_state"
     tasks: JaxArcTask
     episode: Episode
 

@@ -1,6 +1,6 @@
 """The domain's words: a grid, a pair of grids, a task."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -10,6 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
+from jaxrig.notebook import Shown
 
 COLOR_RANGE = (bits.PADDING, 9)
 
@@ -43,7 +44,7 @@ class TaskPair(eqx.Module):
     output_grid: Grid
 
 
-class JaxArcTask(eqx.Module):
+class JaxArcTask(eqx.Module, Shown):
     """A puzzle: demonstration pairs and test pairs, padded to one shape.
 
     Grids are held as bit planes (`jaxarc.bits`): slots `0 … P-1` of `pairs` are the
@@ -53,6 +54,7 @@ class JaxArcTask(eqx.Module):
     tasks.
     """
 
+    shown_by: ClassVar[str] = "jaxarc.notebook:show_task"
     pairs: UInt[Array, "*stack slots two planes h"]
     sizes: Int[Array, "*stack slots two two"]
     num_train_pairs: Int[Array, "*stack"]

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int8, Shaped
 from numpy.typing import ArrayLike, DTypeLike
 
+from jaxrig.notebook import Shown
 from jaxtrace import paths
 from jaxtrace.types import ParticleStatus, check_choice
 
@@ -70,7 +71,7 @@ def as_axis_index(key: Any, size: int) -> slice | np.ndarray:
 FORMAT_VERSION = "1.0"
 
 
-class Trajectory:
+class Trajectory(Shown):
     """Positions of N particles at T instants, and what became of each particle.
 
     `positions` may be `(3,)`, `(T, 2)`, `(T, 3)`, `(T, N, 2)` or `(T, N, 3)`; a 2-D
@@ -81,6 +82,7 @@ class Trajectory:
     jump; an absorbed particle counts up to its last alive frame.
     """
 
+    shown_by = "jaxtrace.plot.notebook:show_trajectory"
     positions: Float[np.ndarray, "frames particles 3"]
     times: Float[np.ndarray, " frames"]
     velocities: Float[np.ndarray, "frames particles 3"] | None

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,6 +28,7 @@ from acbo.types import (
     import_extra,
 )
 from jaxrig.atomic import write_file
+from jaxrig.notebook import Shown
 
 TARGETS_COLUMN = "intervention_targets"
 
@@ -294,12 +295,13 @@ def _standardize(values: Float[np.ndarray, "n d"], kind: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Experiments:
+class Experiments(Shown):
     """The rows seen so far, which cells were set, and which way to move the target.
 
     `ranges` names the variables that may be set and how far; the target is never one.
     """
 
+    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_experiments"
     values: np.ndarray
     intervened: np.ndarray
     names: tuple[str, ...]

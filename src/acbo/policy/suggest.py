@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from acbo.types import (
     plus_minus,
     signed,
 )
+from jaxrig.notebook import Shown
 from jaxrig.settings import known_only
 
 Z = 1.96  # standard deviations on each side of a 95 % interval
@@ -150,12 +151,13 @@ class Ask:
 
 
 @dataclass(frozen=True, eq=False)
-class Suggestion:
+class Suggestion(Shown):
     """The experiment to make next, why, and what else could be done.
 
     `candidates` holds each variable at its best value, the one to choose first.
     """
 
+    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_suggestion"
     experiments: tuple[Experiment, ...]
     candidates: tuple[Candidate, ...]
     seen: Experiments

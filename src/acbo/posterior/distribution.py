@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
 from acbo.types import import_extra
+from jaxrig.notebook import Shown
 
 ParentSet = frozenset[str]
 
@@ -18,13 +19,14 @@ ENTROPY_TOLERANCE = 0.01  # nats
 
 
 @dataclass(frozen=True)
-class ParentSetPosterior:
+class ParentSetPosterior(Shown):
     """Which sets of variables may be the direct causes of a target, and how likely.
 
     `uncertainty` is the entropy in nats; `top_k_sets` lists sets with their
     probabilities, the likeliest first. Made by `create_parent_set_posterior`.
     """
 
+    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_parent_sets"
     target_variable: str
     parent_set_probs: Mapping[ParentSet, float]
     uncertainty: float

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from acbo.posterior import inputs
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
 from acbo.posterior.scores import ScorePrior
 from jaxrig.compile_guard import compile_once
+from jaxrig.notebook import Shown
 
 CANDIDATES = 12  # per variable; a table of 2**12 subsets for each
 # One variance alone fails on weak effects or on strong ones, so three are averaged.
@@ -32,13 +33,14 @@ BURN_IN = 20
 
 
 @dataclass(frozen=True)
-class GraphPosterior:
+class GraphPosterior(Shown):
     """Graphs sampled from the posterior, [samples, cause, effect].
 
     `edge_probs[i, j]` is P(i causes j directly), averaged exactly over the graphs of
     each sampled order.
     """
 
+    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_graphs"
     names: tuple[str, ...]
     graphs: np.ndarray
     edge_probs: np.ndarray

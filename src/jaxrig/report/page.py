@@ -30,7 +30,7 @@ _PAGE = """<!doctype html>
 <style>
 {style}</style>
 </head>
-<body>
+<body{kind}>
 {header}
 {links}<main>
 {sections}
@@ -76,7 +76,8 @@ class Section:
 class Report:
     """One HTML page that needs no network and no other file.
 
-    The first hero of its sections opens it, over the whole width.
+    The first hero of its sections opens it, over the whole width. A `compact` one
+    shows no header: it stands in a frame that has a title.
 
     >>> from jaxrig.report import Report, Section, Text
     >>> report = Report("Measured rates")
@@ -85,11 +86,12 @@ class Report:
     True
     """
 
-    def __init__(self, title: str, subtitle: str = ""):
+    def __init__(self, title: str, subtitle: str = "", compact: bool = False):
         if not isinstance(title, str) or not title.strip():
             raise ValueError(f"title is {title!r}: a report needs a title")
         self.title = title
         self.subtitle = subtitle
+        self.compact = compact
         self._sections: list[Section] = []
 
     def add(self, section: Section) -> None:
@@ -112,6 +114,7 @@ class Report:
             policy=POLICY,
             title=escape(self.title),
             icon=_ICON,
+            kind=' class="compact"' * self.compact,
             header=self._header(),
             style=_resource("style.css"),
             script=_resource("points.js") + "\n" + _resource("player.js"),

@@ -5,7 +5,7 @@ Particles carry a cell hint, so that on a mesh a look-up starts from the last el
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxrig import compile_once
+from jaxrig.notebook import Shown
 from jaxtrace.fields.clock import Instant, Numbers
 from jaxtrace.sphere import Sphere
 
@@ -21,8 +22,10 @@ CellHint = Any  # a pytree of arrays with one row per particle; () where none is
 Corner = Float[np.ndarray, " 3"]
 
 
-class Field(abc.ABC):
+class Field(Shown, abc.ABC):
     """The calls every field answers: what users and trackers of other packages use."""
+
+    shown_by: ClassVar[str] = "jaxtrace.plot.notebook:show_field"
 
     @property
     @abc.abstractmethod
