@@ -92,6 +92,10 @@ class AbstractField(eqx.Module, Field):
         del positions
         return ()
 
+    def find(self, positions: Float[Array, "n 3"], instant: Instant) -> CellHint:
+        """Return the cell hints of particles that were nowhere yet."""
+        return self.velocity(positions, instant, self.start(positions))[1]
+
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["AbstractField", Instant]:
@@ -168,8 +172,7 @@ def sample(field: AbstractField, positions: Array, instant: Instant) -> Array:
 
 @compile_once(max_traces=None)
 def _contains(field: AbstractField, positions: Array, instant: Instant) -> Array:
-    _, cell_hint = field.velocity(positions, instant, field.start(positions))
-    return field.inside(positions, cell_hint)
+    return field.inside(positions, field.find(positions, instant))
 
 
 def as_positions(positions: Any) -> Float[Array, "n 3"]:

@@ -196,7 +196,7 @@ def _tables(
     locator = make_locator(mesh, places, kept, of_cell)
     locator = close_seams(locator, mesh, of_cell)
     own = (mesh.nodes - joined.first_node[:, None]).astype(np.int32)
-    table, nodes, locator = jax.tree.map(jnp.asarray, (values, own, locator))
+    table, nodes, locator = jax.device_put((values, own, locator))
     field = MeshField(
         table,
         nodes,

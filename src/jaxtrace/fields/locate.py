@@ -149,6 +149,44 @@ def locate(
     )  # fmt: skip
 
 
+def find(locator: Locator, x: Places, part: CellHint | None = None) -> Int[Array, " n"]:
+    """Return the hints that `locate` gives where nothing is known yet.
+
+    Neither a probe nor a walk nor coordinates are needed, which are most of what
+    `locate` compiles.
+    """
+    x = lax.stop_gradient(x)
+    wanted = jnp.all(jnp.isfinite(x), -1)
+
+    def by_cells(given: tuple[Any, ...], active: Array) -> Array:
+        x, part = given
+        cell, found = ask_tree(locator, x, no_hint(active.shape), ~active, part)
+        return jnp.where(found, cell, NOWHERE)
+
+    def by_walls(given: tuple[Any, ...], active: Array) -> Array:
+        x, part = given
+        none = jnp.full_like(active, -1, np.int32)
+        return _hint_of_wall(
+            locator, closest_wall(locator.walls, x, none, active, part)[0]
+        )
+
+    hint = in_groups(wanted, (x, part), no_hint(wanted.shape), by_cells)
+    outside = wanted & (hint == NOWHERE)
+    return lax.cond(
+        jnp.any(outside),
+        lambda hint: in_groups(outside, (x, part), hint, by_walls),
+        lambda hint: hint,
+        hint,
+    )
+
+
+def _hint_of_wall(locator: Locator, wall: Int[Array, " n"]) -> CellHint:
+    """Return the hint of a place beyond a wall."""
+    # A seam within the mesh is no end of it: its closest cell counts as the place's.
+    cell = rows(locator.walls.cells, wall)
+    return jnp.where(rows(locator.walls.gaps, wall), cell, -1 - wall)
+
+
 def _probe(
     locator: Locator, x: Places, cell: Array, waiting: Array | None = None
 ) -> tuple[Kept, Bool[Array, " n"], list[Array]]:
@@ -226,11 +264,8 @@ def _find_walls(
     part: CellHint | None,
 ) -> Place:
     """Return the walls and cells closest to places outside."""
-    walls = locator.walls
-    wall, near = closest_wall(walls, x, guess, active, part)
-    cell = rows(walls.cells, wall)
-    # A seam within the mesh is no end of it: its closest cell counts as the place's.
-    known = jnp.where(rows(walls.gaps, wall), cell, -1 - wall)
+    wall, near = closest_wall(locator.walls, x, guess, active, part)
+    cell, known = rows(locator.walls.cells, wall), _hint_of_wall(locator, wall)
     return Place(cell, _coordinates(locator.records, near, cell, active), known)
 
 

@@ -27,6 +27,7 @@ from jaxtrace.fields.locate import (
     Locator,
     Place,
     close_seams,
+    find,
     first_exit,
     hinted_wall,
     locate,
@@ -211,6 +212,11 @@ class MeshField(RecordField):
         """Return that no cell is known yet: particles are looked for everywhere."""
         return no_hint(positions.shape[:1])
 
+    def find(self, positions: Positions, instant: Instant) -> CellHint:
+        """Return the cells of particles, without the rest of a look-up."""
+        del instant
+        return find(self.locator, self.scaled(positions))
+
     def at_instant(
         self, instant: Instant, particles: int
     ) -> tuple["MeshField", Instant]:
@@ -312,7 +318,8 @@ def make_mesh_field(
         parts = (points, *cells, kind, same, kept)
         mesh = mesh_cache.prepared_mesh(cache, parts, prepare)
     on_device = (values, mesh.nodes, mesh.locator, mesh.scale)
-    table, nodes, locator, scale = jax.tree.map(jnp.asarray, on_device)
+    # Not `jnp.asarray`, which compiles a program for each shape.
+    table, nodes, locator, scale = jax.device_put(on_device)
     return MeshField(
         table,
         nodes,

@@ -111,7 +111,7 @@ def make_scattered_field(
         kept = points.astype(values.dtype)
         tree = build_tree(kept, kept)
         clock = check_clock(times, len(values), interpolation, extrapolation)
-        values, kept, tree = jax.tree.map(jnp.asarray, (values, kept, tree))
+        values, kept, tree = jax.device_put((values, kept, tree))
         return NearestField(values, kept, tree, clock)
     return make_mesh_field(
         points,

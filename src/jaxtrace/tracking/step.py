@@ -92,8 +92,10 @@ def initialize(
     particles = seed_particles(seeds, ())
     places = dynamics.boundary.wrap(particles.positions)
     cell_hint, velocity = dynamics.field.start(places), None
-    if jax.tree.leaves(cell_hint) or dynamics.motion.has_velocity:
+    if dynamics.motion.has_velocity:
         velocity, cell_hint = dynamics.field.velocity(places, instant, cell_hint)
+    elif jax.tree.leaves(cell_hint):
+        cell_hint = dynamics.field.find(places, instant)
     particles = eqx.tree_at(
         lambda p: p.cell_hint, particles, cell_hint, is_leaf=_is_empty
     )
@@ -106,7 +108,7 @@ def initialize(
         particles = eqx.tree_at(
             lambda p: p.remainder, particles, jnp.zeros_like(seeds), is_leaf=_is_none
         )
-    if velocity is None or not dynamics.motion.has_velocity:
+    if velocity is None:
         return particles
     own = dynamics.motion.initial_velocity(velocity)
     return eqx.tree_at(lambda p: p.velocity, particles, own, is_leaf=_is_none)

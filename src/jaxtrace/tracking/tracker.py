@@ -332,7 +332,7 @@ class ParticleTracker:
             dtype,
             edges,
         )
-        instant = jax.tree.map(jnp.asarray, instant)
+        instant = jax.device_put(instant)
         windows = SliceWindows(dynamics, self.field)
         windows.check(method)
         del dynamics  # and with it the first slices of a field that is streamed
