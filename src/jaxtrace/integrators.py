@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from jaxtrace.types import check_choice
 
@@ -232,3 +232,36 @@ def _step(tableau: Tableau, x: Any, t: Any, dt: Any, field_fn: Velocity) -> Arra
         return jnp.asarray(field_fn(point, when), x.dtype), cell_hint
 
     return explicit_step(tableau, rate, x, (), dt).unknowns
+
+
+SAFETY = 0.9  # of the step that the error estimate allows
+SHRINK, GROW = 0.2, 5.0  # limits of one change of the step
+SHORTEST = 1e-6  # of the interval: a step this short is taken whatever its error
+
+
+class Verdict(NamedTuple):
+    """Which steps are good enough, how long the next should be, and who is lost."""
+
+    accepted: Bool[Array, " n"]
+    next_dt: Float[Array, " n"]
+    lost: Bool[Array, " n"]
+
+
+def control(error: Array, allowed: Array, length: Array, order: int) -> Verdict:
+    """Accept or reject each step and choose the next (Hairer et al., I, eq. II.4.13).
+
+    A step that ends in NaN is retried shorter: it may have reached beyond the field.
+    One that is as short as can be is taken, and its particle is lost.
+    """
+    tiny = jnp.finfo(error.dtype).tiny
+    ratio = error / jnp.maximum(allowed, tiny)
+    nowhere = ~jnp.isfinite(ratio)
+    shortest = length <= SHORTEST
+    accepted = (ratio <= 1) | shortest
+    safe = jnp.where(nowhere, jnp.ones_like(ratio), jnp.maximum(ratio, tiny))
+    # The estimate is the error of the embedded method, one order below: it goes with
+    # the length to the power of `order`.
+    factor = jnp.clip(SAFETY * safe ** (-1 / order), SHRINK, GROW)
+    factor = jnp.where(nowhere, SHRINK, factor)
+    next_dt = jnp.clip(length * factor, SHORTEST, 1.0)
+    return Verdict(accepted, next_dt, nowhere & shortest)

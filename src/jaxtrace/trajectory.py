@@ -79,7 +79,8 @@ class Trajectory(Shown):
     given; `generation` counts the particles that used a slot before; `exit_time` is NaN
     while a particle is inside. Lengths and speeds are those of unwrapped paths where
     `metadata["period"]` names axes that wrap, and never include a recycled particle's
-    jump; an absorbed particle counts up to its last alive frame.
+    jump; an absorbed particle counts up to its last alive frame. `variables` are what
+    was sampled along the paths and the states of behaviors, (T, N) by name.
     """
 
     shown_by = "jaxtrace.plot.notebook:show_trajectory"
@@ -91,6 +92,7 @@ class Trajectory(Shown):
     generation: Int[np.ndarray, "frames particles"]
     status: Int8[np.ndarray, " particles"]
     exit_time: Float[np.ndarray, " particles"]
+    variables: dict[str, Float[np.ndarray, "frames particles"]]
 
     def __init__(
         self,
@@ -102,6 +104,7 @@ class Trajectory(Shown):
         generation: ArrayLike | None = None,
         status: ArrayLike | None = None,
         exit_time: ArrayLike | None = None,
+        variables: Mapping[str, ArrayLike] | None = None,
     ):
         self.positions = as_paths(positions, "positions")
         frames, particles, _ = self.positions.shape
@@ -134,6 +137,9 @@ class Trajectory(Shown):
             exit_time = self._guess_exit_time()
         self.exit_time = as_floats(exit_time, "exit_time")
         require_shape("exit_time", self.exit_time, (particles,))
+        self.variables = {n: as_floats(a, n) for n, a in (variables or {}).items()}
+        for name, values in self.variables.items():
+            require_shape(name, values, slots)
 
     def _guess_status(self) -> Int8[np.ndarray, " particles"]:
         """Return active if alive at the end, absorbed if alive before, else lost."""
@@ -218,6 +224,7 @@ class Trajectory(Shown):
             pick(self.generation),
             status,
             exit_time,
+            {name: pick(values) for name, values in self.variables.items()},
         )
 
     def compute_displacement(self) -> Float[np.ndarray, " particles"]:
@@ -296,6 +303,7 @@ def _join_frames(parts: Sequence[Trajectory]) -> Trajectory:
         np.concatenate(generations),
         status,
         exit_time,
+        _joined_variables(kept, axis=0),
     )
 
 
@@ -322,6 +330,17 @@ def _joined_velocities(
     return np.concatenate(known, axis=axis) if len(known) == len(parts) else None
 
 
+def _joined_variables(
+    parts: Sequence[Trajectory], axis: int
+) -> dict[str, Float[np.ndarray, "frames particles"]]:
+    """Return the variables that every part has."""
+    shared = [n for n in parts[0].variables if all(n in p.variables for p in parts)]
+    return {
+        name: np.concatenate([part.variables[name] for part in parts], axis=axis)
+        for name in shared
+    }
+
+
 def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
     first = parts[0]
     for part in parts[1:]:
@@ -344,4 +363,5 @@ def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
         beside(part.generation for part in parts),
         np.concatenate([part.status for part in parts]),
         np.concatenate([part.exit_time for part in parts]),
+        _joined_variables(parts, axis=1),
     )

@@ -32,6 +32,7 @@ class ParticleStatus(IntEnum):
     STUCK = 4
     BEACHED = 5
     EXPIRED = 6
+    REMOVED = 7  # by a behavior
 
 
 @runtime_checkable

@@ -6,7 +6,8 @@ from jaxtrace.types import ExitRecord, ParticleStatus, PathRecord
 
 def test_status_codes_fit_a_byte_and_do_not_move():
     codes = {status.name: int(status) for status in ParticleStatus}
-    names = ("ACTIVE", "ABSORBED", "EXITED", "LOST", "STUCK", "BEACHED", "EXPIRED")
+    names = ("ACTIVE", "ABSORBED", "EXITED", "LOST", "STUCK", "BEACHED")
+    names += ("EXPIRED", "REMOVED")
     assert codes == {name: code for code, name in enumerate(names)}
     assert all(np.int8(code) == code for code in codes.values())
 

@@ -33,7 +33,6 @@ from jaxtrace.tracking.particles import Particles, pad_slots
 from jaxtrace.tracking.schedule import SLACK, Schedule, make_schedule
 from jaxtrace.tracking.step import Dynamics, Method
 from jaxtrace.tracking.time_loop import (
-    SliceWindows,
     advance,
     allow_one_program,
     begin,
@@ -41,6 +40,7 @@ from jaxtrace.tracking.time_loop import (
     make_dynamics,
     part_count,
 )
+from jaxtrace.tracking.windows import SliceWindows
 
 
 def log_stretch(
@@ -291,7 +291,7 @@ class FlowMap:
         windows, method, kind = self._windows, self._method, self._how.kind
         field, times = self._world.field, np.linspace(*self._span, steps + 1)
         schedule = make_schedule(field, times, 1, method.tableau, kind)
-        dynamics, instant = windows.at(first_instant(field, times, kind))
+        dynamics, instant, _ = windows.at(first_instant(field, times, kind), {})
         allow_one_program(begin, push)
         particles, _ = begin(dynamics, jnp.asarray(seeds), instant, method)
         parts = part_count(dynamics, len(seeds), working_cores())

@@ -32,12 +32,8 @@ def parameter(default: float) -> Any:
     return eqx.field(converter=number, default_factory=lambda: np.asarray(default))
 
 
-class AnalyticFlow(AbstractField):
-    """A velocity given by a formula of x, y, z and t."""
-
-    @abc.abstractmethod
-    def formula(self, x: Array, y: Array, z: Array, t: Array) -> tuple[Any, Any, Any]:
-        """Return the three components; 0 stands for one that vanishes."""
+class UnboundedFlow(AbstractField):
+    """A velocity that is known everywhere and at any time."""
 
     def instant(self, time: Numbers) -> Instant:
         """Return an instant; there are no slices."""
@@ -47,6 +43,18 @@ class AnalyticFlow(AbstractField):
             when = when.astype(np.float64 if xp is np else jnp.result_type(float))
         none = (*when.shape, 0)
         return Instant(when, xp.zeros(none, np.int32), xp.zeros(none, when.dtype))
+
+    def bounds(self) -> tuple[Corner, Corner]:
+        """Return no bounds: a formula holds everywhere."""
+        return np.full(3, -np.inf), np.full(3, np.inf)
+
+
+class AnalyticFlow(UnboundedFlow):
+    """A velocity given by a formula of x, y, z and t."""
+
+    @abc.abstractmethod
+    def formula(self, x: Array, y: Array, z: Array, t: Array) -> tuple[Any, Any, Any]:
+        """Return the three components; 0 stands for one that vanishes."""
 
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
@@ -62,10 +70,6 @@ class AnalyticFlow(AbstractField):
         parts = flow.formula(x, y, z, jnp.asarray(instant.time, dtype))
         columns = [jnp.broadcast_to(jnp.asarray(p, dtype), x.shape) for p in parts]
         return jnp.stack(columns, 1), cell_hint
-
-    def bounds(self) -> tuple[Corner, Corner]:
-        """Return no bounds: a formula holds everywhere."""
-        return np.full(3, -np.inf), np.full(3, np.inf)
 
 
 class UniformFlow(AnalyticFlow):
@@ -224,14 +228,10 @@ def make_flow(type: str, **parameters: Any) -> Any:
 Velocity = Callable[[Any, Any], Any]
 
 
-class FunctionField(AnalyticFlow):
+class FunctionField(UnboundedFlow):
     """A JAX function `f(positions, t) -> (N, 2 or 3)` as a field."""
 
     function: Velocity = eqx.field(static=True)
-
-    def formula(self, x: Array, y: Array, z: Array, t: Array):
-        """Raise: the function gives all components at once."""
-        raise NotImplementedError
 
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
@@ -307,7 +307,7 @@ def as_field(
     length = chosen_radius(geometry, radius)
     if length is None:
         return found
-    if not isinstance(found, AnalyticFlow):
+    if not isinstance(found, UnboundedFlow):
         raise TypeError(
             f"geometry='sphere' is for functions and flows; {type(field).__name__} is "
             "given it where it is made or read"

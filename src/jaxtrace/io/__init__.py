@@ -3,6 +3,7 @@
 from jaxtrace.io.convert import convert
 from jaxtrace.io.loader import Dataset, load_optimized_dataset, open_dataset
 from jaxtrace.io.store import open_store
+from jaxtrace.io.variables import load_variable
 from jaxtrace.io.vtk_export import (
     export_trajectory_to_vtk,
     write_grid,
@@ -15,6 +16,7 @@ __all__ = [
     "convert",
     "export_trajectory_to_vtk",
     "load_optimized_dataset",
+    "load_variable",
     "open_dataset",
     "open_store",
     "write_collection",

@@ -118,6 +118,8 @@ class Part:
         self.label = label
         self.names = velocity_variables(dataset, choices.names, label)
         self._variables = [dataset[name] for name in self.names]
+        # A scalar to be sampled is read as both components.
+        self.scalar = self.names[0] == self.names[1]
         first = self._variables[0]
         self._sites = None
         if choices.geometry != "flat":
@@ -168,7 +170,7 @@ class Part:
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Return cosine and sine of the angle from east to the grid's own direction."""
         first = self._variables[0]
-        if points_east(first):
+        if self.scalar or points_east(first):
             return None
         self._said.append(f"{self.names[0]}, {self.names[1]} along the grid: turned")
         angles = find_angle(dataset, first)
@@ -286,7 +288,7 @@ class Part:
 
     def check_speed(self, values: np.ndarray, label: str) -> None:
         """Raise ValueError for speeds that no ocean and no wind has."""
-        if self.radius is None:
+        if self.radius is None or self.scalar:
             return
         fastest = float(np.nanmax(np.abs(values[..., :2]), initial=0.0))
         if fastest > FASTEST[self._ocean]:

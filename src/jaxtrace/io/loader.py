@@ -81,7 +81,9 @@ def load_field(
         raise ValueError(
             f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
         )
-    slices = open_slices(spec, dtype=dtype, **options)
+    slices = spec
+    if not isinstance(spec, Slices):
+        slices = open_slices(spec, dtype=dtype, **options)
     geometry, first = slices.read_slice(0)
     if extrapolation is None:
         # Never a constant wind by accident.

@@ -227,17 +227,6 @@ class FrameStore:
         """The names of the coordinates: x, y, z or lon, lat, z."""
         return SPHERE if "lon" in self._arrays else FLAT
 
-    def annotate(self, frame_arrays: Mapping[str, np.ndarray]) -> None:
-        """Add arrays (T,N) to a whole run, or replace them; positions stay."""
-        self._check_writable()
-        for name, values in frame_arrays.items():
-            layout = Layout(values.shape[1:], values.dtype)
-            self._make(name, layout, self.metadata)
-            array: Any = self._group[name]
-            array.resize((array.shape[0], self.frames))
-            array[:] = values.T
-            self._arrays[name] = array
-
     def finish(self, particles: Mapping[str, np.ndarray]) -> None:
         """Keep what became of each particle: arrays (N,), and flags by an enumeration.
 

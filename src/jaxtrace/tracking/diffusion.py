@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from jaxrig.compile_guard import TRACING_ERRORS
 from jaxtrace.fields.analytic import FunctionField
 from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.fields.variables import Variable
 from jaxtrace.integrators import Tableau
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.particles import Draw, Particles
@@ -25,8 +26,9 @@ STREAM = 1  # of the run's dice; boundaries roll dice of their own
 class Diffusion(AbstractMotion):
     """Another motion, and a random walk of a diffusivity K after each of its steps.
 
-    K is a number, three numbers (one per axis), a field whose components they are, or
-    a JAX function `K(positions) -> (N,) or (N, 3)` (or of positions and t). Where K
+    K is a number, three numbers (one per axis), a field whose components they are, a
+    JAX function `K(positions) -> (N,) or (N, 3)` (or of positions and t), or a
+    variable of `load_variable`; three of them may be mixed with numbers. Where K
     varies, its gradient pushes particles towards larger K, as it must for a cloud that
     is well mixed to stay so:
 
@@ -136,8 +138,27 @@ def _settled(product: Array) -> Array:
     return jax.lax.reduce_precision(product, kind.nexp, kind.nmant - 1)
 
 
+class _PerAxis(eqx.Module):
+    """A diffusivity along each axis, numbers or variables; none where it is unknown."""
+
+    parts: tuple[Any, ...]
+
+    def __call__(self, positions: Float[Array, "n 3"], time: Array) -> Array:
+        one = lambda part: (
+            part(positions, time)
+            if isinstance(part, Variable)
+            else jnp.full(positions.shape[0], part, positions.dtype)
+        )
+        return jnp.nan_to_num(jnp.stack([one(part) for part in self.parts], 1))
+
+
 def as_diffusivity(value: Any) -> Any:
     """Return three numbers, or a field or function of what varies."""
+    several = isinstance(value, list | tuple)
+    parts: tuple[Any, ...] = tuple(value) if several else (value,) * 3
+    if any(isinstance(part, Variable) for part in parts):
+        frozen = (p.frozen if isinstance(p, Variable) else p for p in parts)
+        return _PerAxis(tuple(frozen))
     if isinstance(value, Field):
         return value.frozen
     if hasattr(value, "sample_at_positions"):

@@ -22,6 +22,7 @@ from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 
 Arrays = dict[str, np.ndarray]
+RECORDED = ("positions", "velocities", "generation")  # all else are variables
 
 
 class Collected:
@@ -121,6 +122,7 @@ class Streamed:
             "time_span",
             "dtype",
             "releases",
+            "sampled",
         ):
             if before.get(name) != self.facts.get(name):
                 self.store.close()
@@ -156,6 +158,8 @@ class Streamed:
         shown = _without(frames, waiting)
         seeds = frames["positions"][begun[here], here]
         shown["positions"][begun[here], here] = seeds
+        for name, values in self.releases.values.items():
+            shown[name][begun[here], here] = values[here]
         self.store.append(clock, shown, when)
 
     def take(self, chunk: Chunk) -> None:
@@ -255,6 +259,7 @@ def make_trajectory(
         generation=generation,
         status=status,
         exit_time=np.asarray(particles.exit_time)[:count],
+        variables={n: a for n, a in arrays.items() if n not in RECORDED},
     )
 
 
@@ -273,18 +278,13 @@ def _presence(
 def _without(arrays: Arrays, absent: np.ndarray) -> Arrays:
     """Return the arrays with NaN where there is no particle yet."""
     found = dict(arrays)
-    for name in ("positions", "velocities"):
-        if name in found:
-            found[name] = found[name].copy()
-            found[name][absent] = np.nan
+    for name in found.keys() - {"generation"}:
+        found[name] = found[name].copy()
+        found[name][absent] = np.nan
     return found
 
 
 def _host(record: Record) -> Arrays:
     """Return the arrays of a record."""
-    parts = {
-        "positions": record.positions,
-        "velocities": record.velocities,
-        "generation": record.generation,
-    }
+    parts = {name: getattr(record, name) for name in RECORDED} | record.variables
     return {n: np.asarray(a) for n, a in parts.items() if a is not None}

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.random import threefry_2x32
-from jaxtyping import Array, Bool, Float, Int, Int8, Int32, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int8, Int32, Key, Shaped, UInt32
 
 from jaxtrace.types import ParticleStatus
 
@@ -23,8 +23,8 @@ class Particles(eqx.Module):
     looked it up last, `velocity` is that of a particle with inertia, and `next_dt` the
     step an adaptive method would take next, as a fraction of the interval; `remainder`
     is what rounding left of positions on a sphere; `lifetime` the first step of a
-    particle and the first that it is too old for. They are None where nothing needs
-    them.
+    particle and the first that it is too old for; `state` what its behaviors keep, and
+    `fresh` that of a newcomer. They are None where nothing needs them.
     """
 
     positions: Float[Array, "n 3"]
@@ -38,6 +38,8 @@ class Particles(eqx.Module):
     next_dt: Float[Array, " n"] | None = None
     lifetime: Int32[Array, "n 2"] | None = None
     remainder: Float[Array, "n 3"] | None = None
+    state: dict[str, Shaped[Array, " n"]] | None = None
+    fresh: dict[str, Shaped[Array, " n"]] | None = None
 
 
 def seed_particles(
@@ -150,6 +152,10 @@ class Draw(eqx.Module):
             radius[1] * jnp.cos(angle[1]),
         ]
         return jnp.stack(columns, 1)
+
+    def keys(self, stream: int) -> Key[Array, " n"]:
+        """Return a JAX key per particle; each stream is another one."""
+        return jax.random.wrap_key_data(self._bits(stream)[:, :2], impl="threefry2x32")
 
     def _bits(self, stream: int) -> UInt32[Array, "n 4"]:
         """Return four words per particle from two hashes of (slot, step)."""

@@ -4,7 +4,7 @@ Slots are fixed. Every release is a boundary between two steps, so a particle mo
 its seed at its time exactly, whatever the field, the motion and the boundary.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ class Releases:
 
     times: Float[np.ndarray, " particles"]
     ends: Float[np.ndarray, " particles"]
+    # Variables and states at the release, by name.
+    values: dict[str, np.ndarray] = field(default_factory=dict)
 
     def snapped(self, edges: Float[np.ndarray, " edges"]) -> "Releases":
         """Return the same with times that are edges of steps but for rounding on them.

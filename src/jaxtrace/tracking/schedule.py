@@ -7,9 +7,10 @@ ever summed up step by step.
 import functools
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -105,13 +106,25 @@ def _substeps(spacing: float, length: float | None) -> int:
 
 
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
+Timed = Mapping[str, Any]  # fields and variables, which know instants of theirs
+NO_SAMPLES: Timed = {}
+FLOW = ""  # the name of the velocity itself among what is sampled
+
+
+class Sampled(NamedTuple):
+    """Starts and ends of substeps, and frames, as one variable sees them."""
+
+    start: Instant
+    end: Instant
+    frame: Instant
 
 
 class Schedule(eqx.Module):
     """Everything about time that the compiled loop needs, frame by frame.
 
     `stages` are the instants of each substep's stages as the field sees them, `frame`
-    those of the frames themselves. Substeps that are not active are skipped.
+    those of the frames themselves, and `samples` starts and ends of substeps and frames
+    as each sampled variable sees them. Substeps that are not active are skipped.
     """
 
     start: Float[Array | np.ndarray, "frames substeps"]
@@ -120,6 +133,7 @@ class Schedule(eqx.Module):
     active: Bool[Array | np.ndarray, "frames substeps"]
     stages: Instant
     frame: Instant
+    samples: dict[str, Sampled] = eqx.field(default_factory=dict)
 
     @property
     def frames(self) -> int:
@@ -148,22 +162,24 @@ class Schedule(eqx.Module):
         real = np.arange(length)[:, None] < last - first
         return eqx.tree_at(lambda s: s.active, found, found.active & real)
 
-    def slices(self, first: int, last: int) -> tuple[int, int]:
+    def instants(self, name: str = FLOW) -> list[Instant]:
+        """Return all instants at which the flow, or a variable, is asked for."""
+        own = [self.stages, self.frame] if name == FLOW else []
+        return [*own, *self.samples.get(name, ())]
+
+    def slices(self, first: int, last: int, name: str = FLOW) -> tuple[int, int]:
         """Return the first and the last stored slice that some of the frames need."""
-        used = [m.slices[first:last] for m in (self.stages, self.frame)]
+        used = [m.slices[first:last] for m in self.instants(name)]
         if not used[0].size:  # a formula has no slices
             return 0, 0
         return min(int(u.min()) for u in used), max(int(u.max()) for u in used)
 
-    def rebased(self, first_slice: int) -> "Schedule":
+    def rebased(self, first_slice: int, name: str = FLOW) -> "Schedule":
         """Return the same for a field whose first stored slice is this one."""
         if first_slice == 0:
             return self
-        return eqx.tree_at(
-            lambda s: (s.stages.slices, s.frame.slices),
-            self,
-            (self.stages.slices - first_slice, self.frame.slices - first_slice),
-        )
+        where = lambda s: [instant.slices for instant in s.instants(name)]
+        return eqx.tree_at(where, self, [at - first_slice for at in where(self)])
 
 
 def step_edges(
@@ -195,6 +211,7 @@ def make_schedule(
     tableau: Tableau,
     dtype: Any,
     edges: Edges | None = None,
+    samples: Timed = NO_SAMPLES,
 ) -> Schedule:
     """Return the schedule of the intervals between frames; traced times are allowed.
 
@@ -227,6 +244,12 @@ def make_schedule(
         active,
         field.instant(instants).astype(dtype),
         field.instant(frames[1:]).astype(dtype),
+        {
+            name: Sampled(
+                *(x.instant(t).astype(dtype) for t in (start, ends, frames[1:]))
+            )
+            for name, x in samples.items()
+        },
     )
 
 
@@ -237,6 +260,7 @@ def plan_run(
     tableau: Tableau,
     dtype: Any,
     edges: Edges | None = None,
+    samples: Timed = NO_SAMPLES,
 ) -> tuple[Schedule, Instant]:
     """Return the schedule of a run that keeps every n-th frame, and its first instant.
 
@@ -244,8 +268,8 @@ def plan_run(
     small run would take longer to plan than to compute.
     """
     clock = getattr(field, "clock", None) if isinstance(field, RecordField) else None
-    if clock is None or edges is not None:
-        return _plan(field, timing, interval, tableau, dtype, edges)
+    if clock is None or edges is not None or samples:
+        return _plan(field, timing, interval, tableau, dtype, edges, samples)
     times = np.asarray(clock.times, np.float64).tobytes()
     rules = clock.interpolation, clock.extrapolation
     return _plan_record(times, rules, timing, interval, tableau, np.dtype(dtype))
@@ -265,15 +289,10 @@ def _plan_record(
 
 
 def _plan(
-    field: AbstractField | Clock,
-    timing: Timing,
-    interval: int,
-    tableau: Tableau,
-    dtype: Any,
-    edges: Edges | None = None,
+    field: AbstractField | Clock, timing: Timing, interval: int, *rest: Any
 ) -> tuple[Schedule, Instant]:
-    frames = np.asarray(timing.frames)
-    schedule = make_schedule(field, frames, timing.substeps, tableau, dtype, edges)
+    frames, dtype = np.asarray(timing.frames), rest[1]
+    schedule = make_schedule(field, frames, timing.substeps, *rest)
     return every(schedule, interval), field.instant(frames[0]).astype(dtype)
 
 
@@ -298,6 +317,14 @@ def every(schedule: Schedule, interval: int) -> Schedule:
         join(whole.active),
         jax.tree.map(join, whole.stages),
         jax.tree.map(lambda x: x[kept], schedule.frame),
+        {
+            name: Sampled(
+                jax.tree.map(join, whole.samples[name].start),
+                jax.tree.map(join, whole.samples[name].end),
+                jax.tree.map(lambda x: x[kept], each.frame),
+            )
+            for name, each in schedule.samples.items()
+        },
     )
 
 

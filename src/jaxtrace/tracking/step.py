@@ -5,23 +5,30 @@ per particle as it takes; diffusion and boundaries act at the ends of the interv
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Float
 
 from jaxrig import compile_once
 from jaxtrace.fields.base import AbstractField, at_stage, shares_search
 from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
-from jaxtrace.integrators import StepResult, Tableau, explicit_step, find_method
+from jaxtrace.integrators import StepResult, Tableau, control, explicit_step
 from jaxtrace.sphere import Sphere
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
 from jaxtrace.tracking.boundaries.land import reach_shore
+from jaxtrace.tracking.dynamics import (
+    Dynamics,
+    Method,
+    TimeStep,
+    drift_of,
+    remember,
+)
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.particles import (
     Draw,
@@ -31,54 +38,6 @@ from jaxtrace.tracking.particles import (
     seed_particles,
 )
 from jaxtrace.types import ParticleStatus
-
-SAFETY = 0.9  # of the step that the error estimate allows
-SHRINK, GROW = 0.2, 5.0  # limits of one change of the step
-SHORTEST = 1e-6  # of the interval: a step this short is taken whatever its error
-
-
-@dataclass(frozen=True)
-class Method:
-    """The static choices of a run.
-
-    `particles` is how many there are in all, however they are split: what pays for
-    that many is done for every split alike, so that results do not depend on it.
-    """
-
-    integrator: str = "rk4"
-    particles: int = 1
-    tile: int | None = None
-    record_velocities: bool = False
-    tolerance: float | None = None
-
-    @classmethod
-    def choose(cls, integrator: str, tolerance: float | None, **rest: Any) -> "Method":
-        """Return the method of a name, or with a tolerance an embedded one."""
-        adaptive = tolerance is not None
-        return cls(find_method(integrator, adaptive).name, tolerance=tolerance, **rest)
-
-    @property
-    def tableau(self) -> Tableau:
-        """Return the numbers of the integrator."""
-        return find_method(self.integrator)
-
-
-class Dynamics(eqx.Module):
-    """What acts on particles: the flow, its borders and how particles respond."""
-
-    field: AbstractField
-    boundary: AbstractBoundary
-    motion: AbstractMotion
-    key: UInt32[Array, " 2"]
-
-
-class TimeStep(eqx.Module):
-    """One step of the clock: its start, its length and the instants of its stages."""
-
-    start: Float[Array, "*substeps"]
-    dt: Float[Array, "*substeps"]
-    step: Int[Array, "*substeps"]
-    stages: Instant
 
 
 def initialize(
@@ -108,6 +67,10 @@ def initialize(
         particles = eqx.tree_at(
             lambda p: p.remainder, particles, jnp.zeros_like(seeds), is_leaf=_is_none
         )
+    state = dynamics.behaviors.initial(seeds.shape[0], seeds.dtype)
+    if state is not None:
+        fresh = state if dynamics.boundary.recycles else None
+        particles = replace(particles, state=state, fresh=fresh)
     if velocity is None:
         return particles
     own = dynamics.motion.initial_velocity(velocity)
@@ -157,7 +120,14 @@ def _advance(
 
     unknowns = _unknowns(dynamics, particles)
     step = _integrate(
-        dynamics, tableau, look, unknowns, particles.cell_hint, time_step.dt, loop
+        dynamics,
+        tableau,
+        look,
+        unknowns,
+        particles.cell_hint,
+        time_step.dt,
+        loop,
+        drift_of(dynamics, particles, time_step),
     )
     return finish_step(dynamics, particles, step.unknowns, step.cell_hint, time_step)
 
@@ -180,21 +150,24 @@ def _integrate(
     cell_hint: Any,
     dt: Array,
     loop: bool = False,
+    drift: Float[Array, "n 3"] | None = None,
 ) -> StepResult:
     """Take one step; `look` gives field, instant and time of a stage.
 
     The hint of one stage starts the search of the next: most look-ups take no hop.
+    `drift` is added to the velocity of the flow at every stage.
     """
     motion, sphere = dynamics.motion, dynamics.field.sphere
     if sphere is not None:
         return _integrate_there(
-            dynamics, sphere, tableau, look, unknowns, cell_hint, dt
+            dynamics, sphere, tableau, look, unknowns, cell_hint, dt, drift
         )
 
     def rate(unknowns: Any, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
         field, instant, time = look(stage)
         places = dynamics.boundary.wrap(motion.positions(unknowns))
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        velocity = velocity if drift is None else velocity + drift
         return motion.rate(unknowns, velocity, time), cell_hint
 
     return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
@@ -208,6 +181,7 @@ def _integrate_there(
     unknowns: Any,
     cell_hint: Any,
     dt: Array,
+    drift: Float[Array, "n 3"] | None,
 ) -> StepResult:
     """Take one step on a sphere: in meters, in the frame of where it begins."""
     frame = sphere.frame(*unknowns)
@@ -219,6 +193,7 @@ def _integrate_there(
         places = unknowns[0] if place is None else frame.places(place, offset[:, 2])
         places = jax.lax.optimization_barrier(dynamics.boundary.wrap(places))
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        velocity = velocity if drift is None else velocity + drift
         velocity = dynamics.motion.rate(places, velocity, time)
         # Computed once: XLA would look both components up again for each direction.
         velocity = jax.lax.optimization_barrier(velocity)
@@ -281,7 +256,7 @@ def finish_step(
     cell_hint: Any,
     time_step: TimeStep,
 ):
-    """Apply diffusion, then lost particles, then the boundary."""
+    """Apply diffusion, then lost particles, then the boundary, then behaviors."""
     before = particles.positions
     end = time_step.start + time_step.dt
     draw = Draw(dynamics.key, particles.slots, time_step.step)
@@ -296,14 +271,13 @@ def finish_step(
         moved = retire(moved, left, ParticleStatus.ABSORBED, moved.positions, end)
         moved = reach_shore(dynamics.field, moved, before, end)
     context = StepContext(before, time_step.start, end, draw, dynamics.field)
-    if not dynamics.motion.has_velocity:
-        return dynamics.boundary.apply(moved, context)
-    after = _bounce(dynamics.boundary, moved, context)
-    return (
-        _start_recycled(dynamics, moved, after, end)
-        if dynamics.boundary.recycles
-        else after
-    )
+    if dynamics.motion.has_velocity:
+        after = _bounce(dynamics.boundary, moved, context)
+        if dynamics.boundary.recycles:
+            after = _start_recycled(dynamics, moved, after, end)
+    else:
+        after = dynamics.boundary.apply(moved, context)
+    return remember(dynamics, particles, after, time_step)
 
 
 def _bounce(
@@ -402,11 +376,12 @@ def _cover(
         next_dt = jnp.ones(count, dtype)
     done = jnp.where(particles.alive, jnp.zeros(count, dtype), jnp.ones(count, dtype))
     cursor = _Cursor(_unknowns(dynamics, particles), particles.cell_hint, done, next_dt)
+    drift = drift_of(dynamics, particles, time_step)
     # One number of trips for all: particles that are through wait for the slowest,
     # masked.
     cursor = jax.lax.while_loop(
         lambda c: jnp.any(c.done < 1),
-        lambda c: _try(dynamics, c, time_step, method),
+        lambda c: _try(dynamics, c, time_step, method, drift),
         cursor,
     )
     if particles.next_dt is not None:
@@ -417,7 +392,11 @@ def _cover(
 
 
 def _try(
-    dynamics: Dynamics, cursor: _Cursor, time_step: TimeStep, method: Method
+    dynamics: Dynamics,
+    cursor: _Cursor,
+    time_step: TimeStep,
+    method: Method,
+    drift: Float[Array, "n 3"] | None,
 ) -> _Cursor:
     """Try one step for every particle that is not there yet."""
     tableau, motion, tolerance = method.tableau, dynamics.motion, method.tolerance
@@ -439,6 +418,7 @@ def _try(
         cursor.unknowns,
         cursor.cell_hint,
         length * time_step.dt,
+        drift=drift,
     )
     fastest = [jnp.max(jnp.abs(motion.positions(s)), 1) for s in step.slopes]
     # Relative to the way that the interval takes at the fastest stage: positions have
@@ -448,7 +428,7 @@ def _try(
     error = jnp.max(jnp.abs(motion.positions(step.error)), 1)
     # The step length is a choice, not part of the solution: it has no derivative.
     error, allowed = jax.lax.stop_gradient((error, allowed))
-    verdict = _control(error, allowed, length, tableau.order)
+    verdict = control(error, allowed, length, tableau.order)
     waiting = cursor.done < 1
     moving = verdict.accepted & waiting
     arrives = (length >= left) | verdict.lost
@@ -461,31 +441,3 @@ def _try(
         jnp.where(moving, done, cursor.done),
         jnp.where(waiting & ~cut, verdict.next_dt, cursor.next_dt),
     )
-
-
-class _Verdict(NamedTuple):
-    """Which steps are good enough, how long the next should be, and who is lost."""
-
-    accepted: Bool[Array, " n"]
-    next_dt: Float[Array, " n"]
-    lost: Bool[Array, " n"]
-
-
-def _control(error: Array, allowed: Array, length: Array, order: int) -> _Verdict:
-    """Accept or reject each step and choose the next (Hairer et al., I, eq. II.4.13).
-
-    A step that ends in NaN is retried shorter: it may have reached beyond the field.
-    One that is as short as can be is taken, and its particle is lost.
-    """
-    tiny = jnp.finfo(error.dtype).tiny
-    ratio = error / jnp.maximum(allowed, tiny)
-    nowhere = ~jnp.isfinite(ratio)
-    shortest = length <= SHORTEST
-    accepted = (ratio <= 1) | shortest
-    safe = jnp.where(nowhere, jnp.ones_like(ratio), jnp.maximum(ratio, tiny))
-    # The estimate is the error of the embedded method, one order below: it goes with
-    # the length to the power of `order`.
-    factor = jnp.clip(SAFETY * safe ** (-1 / order), SHRINK, GROW)
-    factor = jnp.where(nowhere, SHRINK, factor)
-    next_dt = jnp.clip(length * factor, SHORTEST, 1.0)
-    return _Verdict(accepted, next_dt, nowhere & shortest)

@@ -6,7 +6,7 @@ at a time, or on the number of cores and devices.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -24,18 +24,16 @@ from jaxrig.compile_guard import CompiledOnce
 from jaxtrace.fields.analytic import HostField, as_field
 from jaxtrace.fields.base import AbstractField, as_positions
 from jaxtrace.fields.clock import Instant
-from jaxtrace.fields.streamed import StreamedField
+from jaxtrace.fields.variables import Variable
+from jaxtrace.tracking.behaviors import make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
+from jaxtrace.tracking.dynamics import Dynamics, Method, TimeStep, sample_variables
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.particles import Particles, noise_key
 from jaxtrace.tracking.release import step_released
 from jaxtrace.tracking.schedule import Schedule, make_schedule
-from jaxtrace.tracking.step import (
-    Dynamics,
-    Method,
-    TimeStep,
-    initialize,
-)
+from jaxtrace.tracking.step import initialize
+from jaxtrace.tracking.windows import SliceWindows
 
 
 class Record(eqx.Module):
@@ -44,12 +42,14 @@ class Record(eqx.Module):
     positions: Float[Array, "*frames n 3"]
     velocities: Float[Array, "*frames n 3"] | None
     generation: Int32[Array, "*frames n"] | None
+    variables: dict[str, Float[Array, "*frames n"]] = eqx.field(default_factory=dict)
 
 
 class Paths(eqx.Module):
     """Recorded paths, frame 0 being the seeds, and the particles at the end.
 
-    A particle that is gone is NaN from then on.
+    A particle that is gone is NaN from then on. `variables` are those that were
+    sampled, and the state of behaviors.
     """
 
     positions: Float[Array, "frames n 3"]
@@ -57,12 +57,17 @@ class Paths(eqx.Module):
     velocities: Float[Array, "frames n 3"] | None
     generation: Int32[Array, "frames n"] | None
     final: Particles
+    variables: dict[str, Float[Array, "frames n"]] = eqx.field(default_factory=dict)
 
 
 def record_frame(
-    dynamics: Dynamics, particles: Particles, instant: Instant, method: Method
+    dynamics: Dynamics,
+    particles: Particles,
+    instant: Instant,
+    method: Method,
+    samples: Mapping[str, Instant] | None = None,
 ) -> Record:
-    """Return what a frame keeps."""
+    """Return what a frame keeps; `samples` are its instants as variables see them."""
     gone = ~particles.alive[:, None]
     nan = jnp.asarray(jnp.nan, particles.positions.dtype)
     velocities = None
@@ -73,7 +78,13 @@ def record_frame(
         velocities = jnp.where(gone, nan, found)
     generation = particles.generation if dynamics.boundary.recycles else None
     positions = jnp.where(gone, nan, particles.positions)
-    return Record(positions, velocities, generation)
+    variables = sample_variables(dynamics, particles.positions, dict(samples or {}))
+    kept = {n: x for n, x in (particles.state or {}).items() if not n.startswith("_")}
+    variables = {
+        name: jnp.where(particles.alive, value.astype(nan.dtype), nan)
+        for name, value in (variables | kept).items()
+    }
+    return Record(positions, velocities, generation, variables)
 
 
 def advance(
@@ -109,12 +120,16 @@ def advance(
 
     def frame(state: Particles, now: Schedule) -> tuple[Particles, Record]:
         start, dt, number = (jnp.asarray(x) for x in (now.start, now.dt, now.step))
-        time_steps = TimeStep(start, dt, number, now.stages), now.active
+        begins = {name: each.start for name, each in now.samples.items()}
+        ends = {name: each.end for name, each in now.samples.items()}
+        steps = TimeStep(start, dt, number, now.stages, begins, ends)
+        time_steps = steps, now.active
         if now.step.shape[0] == 1:
             state, _ = substep(state, jax.tree.map(lambda x: x[0], time_steps))
         else:
             state, _ = jax.lax.scan(substep, state, time_steps)
-        return state, record_frame(dynamics, state, now.frame, method)
+        samples = {name: each.frame for name, each in now.samples.items()}
+        return state, record_frame(dynamics, state, now.frame, method, samples)
 
     return jax.lax.scan(frame, particles, jax.tree.map(jnp.asarray, schedule))
 
@@ -131,6 +146,8 @@ def simulate(
     seed: int = 0,
     record_velocities: bool = False,
     tolerance: float | None = None,
+    sample: Mapping[str, Any] | None = None,
+    behave: Any = None,
 ) -> Paths:
     """Return paths of particles from seeds (N, 3) through frames at the given times.
 
@@ -139,7 +156,8 @@ def simulate(
     reverse mode keeps one state per step. With a tolerance steps are adaptive, which
     has a forward mode only.
     """
-    dynamics = make_dynamics(field, boundary, motion, seed)
+    dynamics = make_dynamics(field, boundary, motion, seed, sample, behave)
+    timed = dynamics.behaviors.timed(dynamics.field)
     start = as_positions(seeds)
     method = Method.choose(
         integrator,
@@ -149,17 +167,22 @@ def simulate(
     )
     times = times if isinstance(times, jax.Array) else np.asarray(times, np.float64)
     check_steps(dynamics.motion, times, substeps, method)
+    dtype = start.dtype
     schedule = make_schedule(
-        dynamics.field, times, substeps, method.tableau, start.dtype
+        *(dynamics.field, times, substeps, method.tableau, dtype), samples=timed
     )
-    first = first_instant(dynamics.field, times, start.dtype)
+    first = first_instant(dynamics.field, times, dtype)
+    samples = {n: first_instant(x, times, dtype) for n, x in timed.items()}
     particles = initialize(dynamics, start, first, method)
-    opening = record_frame(dynamics, particles, first, method)
+    opening = record_frame(dynamics, particles, first, method, samples)
     final, rest = advance(dynamics, particles, schedule, method, remember=False)
     whole = jax.tree.map(
         lambda one, many: jnp.concatenate([one[None], many]), opening, rest
     )
-    return Paths(whole.positions, times, whole.velocities, whole.generation, final)
+    return Paths(
+        *(whole.positions, times, whole.velocities, whole.generation, final),
+        whole.variables,
+    )
 
 
 def check_steps(
@@ -175,19 +198,27 @@ def check_steps(
 
 
 def make_dynamics(
-    field: Any, boundary: Any, motion: AbstractMotion | None, seed: int
+    field: Any,
+    boundary: Any,
+    motion: AbstractMotion | None,
+    seed: int,
+    sample: Mapping[str, Any] | None = None,
+    behave: Any = None,
 ) -> Dynamics:
     """Return what acts on particles, from whatever users give."""
+    given = make_behaviors(sample, behave)
+    frozen = {name: variable.frozen for name, variable in given.variables.items()}
     return Dynamics(
         as_field(field),
         as_boundary(boundary),
         motion or PassiveTracer(),
         noise_key(seed),
+        replace(given, variables=frozen),
     )
 
 
-def first_instant(field: AbstractField, times: Any, dtype: Any) -> Instant:
-    """Return the instant of the first frame as the field sees it."""
+def first_instant(field: AbstractField | Variable, times: Any, dtype: Any) -> Instant:
+    """Return the instant of the first frame as a field or variable sees it."""
     return jax.tree.map(jnp.asarray, field.instant(times[0]).astype(dtype))
 
 
@@ -233,82 +264,6 @@ def part_count(dynamics: Dynamics, particles: int, cores: int) -> int:
     return max(1, min(cores, particles // SMALLEST_PART))
 
 
-class SliceWindows:
-    """What acts on particles, with the slices of the field that some frames need."""
-
-    def __init__(self, dynamics: Dynamics, field: Any = None):
-        self._streamed = field if isinstance(field, StreamedField) else None
-        # The window of the moment is asked for; another one would only take up room.
-        if self._streamed is not None:
-            dynamics = eqx.tree_at(lambda w: w.field, dynamics, None)
-        self._world = dynamics
-
-    @property
-    def streams(self) -> bool:
-        """Return whether only some slices are in memory."""
-        return self._streamed is not None
-
-    def check(self, method: Method) -> None:
-        """Refuse what asks for the field at instants that no schedule names."""
-        newcomers = self._world.motion.has_velocity and self._world.boundary.recycles
-        if self.streams and (method.tolerance is not None or newcomers):
-            what = "heavy newcomers" if newcomers else "adaptive steps"
-            raise ValueError(
-                f"{what} may need any slice at any time, but this field is streamed: "
-                "increase the memory limit, or use fixed steps and passive tracers"
-            )
-
-    def cover(self, first: int, last: int) -> tuple[Dynamics, int]:
-        """Return the world of a window that holds these slices, and its first slice."""
-        if self._streamed is None:
-            return self._world, 0
-        field = self._streamed.cover(first, last)
-        dynamics = eqx.tree_at(
-            lambda w: w.field, self._world, field, is_leaf=lambda x: x is None
-        )
-        return dynamics, self._streamed.first
-
-    def at(self, instant: Instant) -> tuple[Dynamics, Instant]:
-        """Return the world of one instant, and the instant as it sees it."""
-        if self._streamed is None:
-            return self._world, instant
-        used = np.asarray(instant.slices)
-        dynamics, offset = self.cover(int(used.min()), int(used.max()))
-        return dynamics, eqx.tree_at(
-            lambda m: m.slices, instant, instant.slices - offset
-        )
-
-    def reach(self, schedule: Schedule, first: int, last: int) -> int:
-        """Return the last frame whose slices share a window with the first."""
-        if self._streamed is None:
-            return last
-        while last > first + 1:
-            low, high = schedule.slices(first, last)
-            if high - low < self._streamed.window:
-                break
-            last -= 1
-        return last
-
-    def piece(
-        self, schedule: Schedule, first: int, length: int
-    ) -> tuple[Dynamics, Schedule, int]:
-        """Return the world and the schedule of some frames, and where they end.
-
-        There are at most `length`, to which the schedule is padded.
-        """
-        last = self.reach(schedule, first, min(first + length, schedule.frames))
-        dynamics, offset = self.cover(*schedule.slices(first, last))
-        return dynamics, schedule.part(first, last, length).rebased(offset), last
-
-    def prefetch(self, schedule: Schedule, first: int) -> None:
-        """Begin to read what the frames from this one on need."""
-        if self._streamed is None or first >= schedule.frames:
-            return
-        low, high = schedule.slices(first, first + 1)
-        ahead = schedule.dt[first, 0] >= 0
-        self._streamed.prefetch(low if ahead else high + 1 - self._streamed.window)
-
-
 def allow_one_program(*entries: CompiledOnce[..., Any]) -> None:
     """Let each entry compile at most one more program from here on.
 
@@ -324,11 +279,15 @@ def allow_one_program(*entries: CompiledOnce[..., Any]) -> None:
 
 @compile_once(max_traces=1)
 def begin(
-    dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
+    dynamics: Dynamics,
+    seeds: Float[Array, "n 3"],
+    instant: Instant,
+    method: Method,
+    samples: dict[str, Instant] | None = None,
 ) -> tuple[Particles, Record]:
     """Return particles at their seeds, and frame 0."""
     particles = initialize(dynamics, seeds, instant, method)
-    opening = record_frame(dynamics, particles, instant, method)
+    opening = record_frame(dynamics, particles, instant, method, samples)
     return particles, jax.tree.map(lambda x: x[None], opening)
 
 

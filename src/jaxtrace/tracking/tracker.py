@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +35,7 @@ from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import find_method
 from jaxtrace.settings import DTYPES, GIB, as_given
 from jaxtrace.sphere import SPHERICAL, TURN
+from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
@@ -52,14 +53,15 @@ from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.tracking.step import Dynamics, Method, single_step
 from jaxtrace.tracking.time_loop import (
     ChunkPlan,
-    SliceWindows,
     allow_one_program,
     begin,
     check_steps,
+    first_instant,
     make_dynamics,
     part_count,
     run_chunks,
 )
+from jaxtrace.tracking.windows import SliceWindows, released_values
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import needed_arguments
 
@@ -239,6 +241,8 @@ class ParticleTracker:
         *,
         release: Any = None,
         max_age: float | None = None,
+        sample: Mapping[str, Any] | None = None,
+        behave: Any = None,
         output: str | Path | None = None,
         resume: bool = False,
     ) -> Trajectory:
@@ -247,9 +251,11 @@ class ParticleTracker:
         Frames lie at `linspace(*time_span, n_timesteps)`; `dt` is the longest substep.
         A span that falls tracks backward. `release` says when particles enter: one
         time, one for each seed, or a tuple (start, stop, every) that releases all
-        seeds repeatedly; `max_age` takes them out again. With `output`
-        frames stream to a .zarr store, from which another suffix (.nc, .csv, .vtp, ...)
-        is exported at the end; `resume` continues a run that was stopped.
+        seeds repeatedly; `max_age` takes them out again. `sample` maps names to fields
+        that are recorded along the paths, and `behave` lists behaviors
+        (`jaxtrace.tracking.behaviors`); both are in `variables`. With `output` frames
+        stream to a .zarr store, from which another suffix (.nc, .csv, .vtp, ...) is
+        exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
         releases = make_releases(release, len(seeds), time_span, max_age)
@@ -258,11 +264,13 @@ class ParticleTracker:
         clock = getattr(self.field.frozen, "clock", None)
         slices = None if clock is None else clock.times
         timing = plan_times(time_span, n_timesteps, dt, slices)
+        facts = getattr(self.field, "_source_info", {})
+        behaviors = make_behaviors(sample, behave, facts)
         with contextlib.ExitStack() as stack:
             if not self.compiled:
                 stack.enter_context(jax.disable_jit())
             stack.enter_context(jax.default_device(working_device()))
-            return self._run(seeds, timing, output, resume, releases)
+            return self._run(seeds, timing, output, resume, releases, behaviors)
 
     def estimate_runtime(
         self,
@@ -306,8 +314,13 @@ class ParticleTracker:
         output: Any,
         resume: bool,
         releases: Releases | None,
+        behaviors: Behaviors,
     ) -> Trajectory:
-        options, count, dynamics = self.options, seeds.shape[0], self.dynamics
+        options, count, variables = self.options, seeds.shape[0], behaviors.variables
+        frozen = {name: variable.frozen for name, variable in variables.items()}
+        dynamics = replace(
+            self.dynamics, behaviors=replace(behaviors, variables=frozen)
+        )
         mesh, parts = self._device_mesh(), 1
         if mesh is None and self.compiled:
             parts = part_count(dynamics, count, working_cores())
@@ -317,6 +330,7 @@ class ParticleTracker:
         check_steps(dynamics.motion, frames, timing.substeps, method)
         edges, lifetime = None, None
         facts = self._facts(timing, method, count)
+        facts["sampled"] = behaviors.names
         if releases is not None and len(frames) > 1:
             forward = bool(frames[-1] >= frames[0])
             even, _, real = step_edges(frames, timing.substeps, np.zeros(0))
@@ -331,16 +345,22 @@ class ParticleTracker:
             method.tableau,
             dtype,
             edges,
+            timed := behaviors.timed(dynamics.field),
         )
         instant = jax.device_put(instant)
-        windows = SliceWindows(dynamics, self.field)
+        samples = {n: first_instant(x, frames, dtype) for n, x in timed.items()}
+        windows = SliceWindows(dynamics, self.field, variables)
         windows.check(method)
         del dynamics  # and with it the first slices of a field that is streamed
+        if releases is not None:
+            releases = replace(
+                releases, values=released_values(windows, behaviors, seeds, releases)
+            )
         sink = open_output(output, resume, frames[kept], count, facts, releases)
         with contextlib.closing(sink):
             return self._record(
                 *(sink, windows, seeds, instant, schedule, method, mesh, parts),
-                lifetime,
+                *(lifetime, samples),
             )
 
     def _record(
@@ -354,12 +374,13 @@ class ParticleTracker:
         mesh: Any,
         parts: int,
         lifetime: np.ndarray | None,
+        samples: dict[str, Instant],
     ) -> Trajectory:
         """Put every frame of the schedule into the sink."""
         options, count = self.options, seeds.shape[0]
-        here, instant = windows.at(instant)
+        here, instant, samples = windows.at(instant, samples)
         allow_one_program(begin)
-        particles, opening = begin(here, seeds, instant, method)
+        particles, opening = begin(here, seeds, instant, method, samples)
         del here
         if lifetime is not None:
             particles = replace(particles, lifetime=jnp.asarray(lifetime))

@@ -13,6 +13,7 @@ from jaxrig.atomic import atomic_write
 from jaxrig.settings import Checked, nearest, readers
 from jaxtrace.workflow.tables import (
     FTLE,
+    Behave,
     Boundary,
     Data,
     Density,
@@ -41,6 +42,7 @@ class Case:
     boundary: Boundary = field(default_factory=Boundary)
     motion: Motion = field(default_factory=Motion)
     sample: Sample = field(default_factory=Sample)
+    behave: Behave = field(default_factory=Behave)
     density: Density = field(default_factory=Density)
     pictures: Pictures = field(default_factory=Pictures)
     ftle: FTLE = field(default_factory=FTLE)
@@ -49,8 +51,11 @@ class Case:
     def __post_init__(self) -> None:
         if (self.data is None) == (self.flow is None):
             raise ValueError("a case has either [data] or [flow]: give one of them")
-        if self.sample.variables and self.data is None:
-            raise ValueError("sample.variables needs data files: a [flow] has none")
+        if self.sample.variables and self.data is None and not self.sample.files:
+            raise ValueError(
+                "sample.variables needs data files, and a [flow] has none: give files "
+                "in [sample]"
+            )
         if self.time.use_data_dt and self.data is None:
             raise ValueError("time.use_data_dt needs slices: a [flow] has none")
 
@@ -64,7 +69,7 @@ TABLES: dict[str, type[Checked]] = {
     kind.section: kind
     for kind in (
         *(Data, Flow, Particles, Time, Tracking, Boundary),
-        *(Motion, Sample, Density, Pictures, FTLE, Output),
+        *(Motion, Sample, Behave, Density, Pictures, FTLE, Output),
     )
 }
 
@@ -119,7 +124,14 @@ def _anchored(case: Case, folder: Path) -> Case:
         one = isinstance(named, str)
         pattern = anchored(named) if one else tuple(map(anchored, named))
         data = dataclasses.replace(data, pattern=pattern)
-    return dataclasses.replace(case, data=data, particles=particles, output=output)
+    files = tuple(map(anchored, case.sample.files))
+    return dataclasses.replace(
+        case,
+        data=data,
+        particles=particles,
+        output=output,
+        sample=dataclasses.replace(case.sample, files=files),
+    )
 
 
 def write_case(case: Case, path: str | os.PathLike[str]) -> Path:

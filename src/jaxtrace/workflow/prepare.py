@@ -3,31 +3,43 @@
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from jaxrig.memory import tree_bytes
 from jaxrig.static_arguments import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config, memory_budget_bytes
 from jaxtrace.fields.analytic import as_field, make_flow
 from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.fields.variables import Variable
 from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.seed_files import read_seeds
+from jaxtrace.io.variables import align, load_variable
 from jaxtrace.settings import GIB
+from jaxtrace.tracking.behaviors import (
+    AbstractBehavior,
+    Age,
+    Buoyancy,
+    Decay,
+    History,
+    Migration,
+    Sinking,
+    StokesDrift,
+    Windage,
+)
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
 from jaxtrace.tracking.release import repeated
-from jaxtrace.tracking.schedule import kept_frames
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.workflow.case import Case
@@ -50,7 +62,9 @@ class Plan:
     time_span: tuple[float, float]
     n_timesteps: int
     notes: tuple[str, ...]
-    release: Any = None  # as `track_particles` takes it
+    release: Any = None  # as `track_particles` takes it, and these two
+    sample: dict[str, Variable] = dataclasses.field(default_factory=dict)
+    behave: tuple[AbstractBehavior, ...] = ()
 
     @property
     def particles(self) -> int:
@@ -84,16 +98,23 @@ def make_plan(case: Case) -> Plan:
     held, left = find_inside(first, seeds)
     if isinstance(release, np.ndarray):
         release = release[held]
+    behave = make_rules(case, field)
+    needed = [name for rule in behave for name in rule.needs]
+    sampled = dict.fromkeys([*case.sample.variables, *needed])
+    uneven = [k for k in case.motion.diffusivity or () if isinstance(k, str)]
+    variables = load_variables(case, [*sampled, *uneven], field)
     return Plan(
         field,
         domain,
         seeds[held],
         check_walls(make_boundary(case, domain, first.sphere is not None), first),
-        make_motion(case),
+        make_motion(case, variables),
         span,
         count_frames(case, first, span),
         (*notes, *left),
         release,
+        {name: variables[name] for name in sampled},
+        behave,
     )
 
 
@@ -149,8 +170,16 @@ def in_words(words_of: Mapping[str, str] = CASE_WORDS) -> Generator[None, None, 
         raise type(error)(words) from error
 
 
-def loading_options(case: Case, table: Data) -> dict[str, Any]:
-    """Return the options of `load_field`; what only some formats take, if given."""
+def loading_options(case: Case, table: Data | None) -> dict[str, Any]:
+    """Return the options of `load_field`; what only some formats take, if given.
+
+    Files beside the data have the rules of those, and are read whole.
+    """
+    if table is None:
+        keys = ("extrapolation", "outside", "geometry")
+        rules = {key: getattr(case.data, key, None) for key in keys}
+        given = {key: value for key, value in rules.items() if value is not None}
+        return {"dtype": case.tracking.dtype, **given}
     given: dict[str, Any] = {
         "interpolation": table.interpolation,
         "extrapolation": table.extrapolation,
@@ -350,7 +379,67 @@ def check_walls(boundary: AbstractBoundary, field: AbstractField) -> AbstractBou
     return boundary
 
 
-def make_motion(case: Case) -> AbstractMotion | None:
+SAMPLE_WORDS = {"velocity_field_name=": "variables in [sample]"}
+
+
+def load_variables(case: Case, names: Sequence[str], field: Field) -> dict[str, Any]:
+    """Read variables, each from the first files that have it: the data, then others."""
+    found: dict[str, Any] = {}
+    sources: list[Any] = [] if case.data is None else [(case.data.pattern, case.data)]
+    sources += [(file, None) for file in case.sample.files]
+    facts = getattr(field, "_source_info", {})
+    for name in dict.fromkeys(names):
+        errors = []
+        for pattern, table in sources:
+            options = loading_options(case, table)
+            try:
+                with in_words(SAMPLE_WORDS):
+                    found[name] = align(
+                        load_variable(pattern, name, **options), name, facts
+                    )
+                break
+            except (ValueError, KeyError) as error:
+                errors.append(error)
+        if name not in found:
+            if not errors:
+                raise ValueError(f"{name} is in no file: give files in [sample]")
+            raise ValueError("; ".join(dict.fromkeys(map(str, errors))))
+    return found
+
+
+def make_rules(case: Case, field: Field) -> tuple[AbstractBehavior, ...]:
+    """Return the behaviors that a case asks for."""
+    table = case.behave
+    rules: list[AbstractBehavior] = [Age()] if table.age else []
+    rules += [History(name) for name in table.history]
+    if table.sinking_speed is not None:
+        rules.append(Sinking(table.sinking_speed))
+    if table.diameter is not None:
+        fluid = table.viscosity, table.water_density
+        rules.append(Buoyancy(table.diameter, table.density, *fluid))
+    if table.windage is not None:
+        rules.append(Windage(table.windage, table.wind))
+    if table.stokes_drift:
+        rules.append(StokesDrift(table.stokes_drift, table.wavenumber))
+    if table.migration_speed is not None:
+        depths = table.day_depth, table.night_depth
+        rules.append(Migration(*depths, table.migration_speed, _first_hour(field)))
+    if table.decay_time is not None:
+        rules.append(Decay(table.decay_time))
+    return tuple(rules)
+
+
+def _first_hour(field: Field) -> float:
+    """Return the hour (UTC) at time zero; 0 where the data have no dates."""
+    units = getattr(field, "_source_info", {}).get("time_units", "")
+    clock = units.partition(" since ")[2].replace("T", " ").partition(" ")[2]
+    parts = [float(part) for part in clock.split(":")] if clock else []
+    return sum(part / 60**i for i, part in enumerate(parts))
+
+
+def make_motion(
+    case: Case, variables: Mapping[str, Any] = MappingProxyType({})
+) -> AbstractMotion | None:
     """Return the motion of the case; None for passive tracers."""
     table = case.motion
     motion: AbstractMotion | None = None
@@ -362,7 +451,8 @@ def make_motion(case: Case) -> AbstractMotion | None:
         )
     if table.diffusivity is None:
         return motion
-    return Diffusion(table.diffusivity, table.scheme, motion)
+    named = [variables[k] if isinstance(k, str) else k for k in table.diffusivity]
+    return Diffusion(named, table.scheme, motion)
 
 
 def make_tracker(
@@ -387,63 +477,6 @@ def make_tracker(
         progress_callback=progress,
         **adaptive,
     )
-
-
-# What one recorded position takes beside its coordinates, measured on runs of 500,000.
-EXPORT_BYTES = {
-    **{"vtp": 32, "series": 41, "pvd": 41, "csv": 60},
-    **{"npz": 0, "h5": 0, "nc": 8, "parquet": 16},
-}
-ASK_ABOVE = GIB
-
-
-@dataclass(frozen=True)
-class Cost:
-    """About how much a run writes by format, and the memory that it needs."""
-
-    written: dict[str, int]
-    memory: int
-
-    @property
-    def total(self) -> int:
-        """All bytes on disk."""
-        return sum(self.written.values())
-
-    def __str__(self) -> str:
-        parts = ", ".join(f"{n} {size_words(b)}" for n, b in self.written.items())
-        return (
-            f"will write about {size_words(self.total)} ({parts}) and need about "
-            f"{size_words(self.memory)} of memory"
-        )
-
-
-def size_words(size: float) -> str:
-    """Return a number of bytes as people read it.
-
-    >>> size_words(9.2 * 2**30), size_words(120 * 2**20)
-    ('9.2 GiB', '120 MiB')
-    """
-    if size < 2**19:
-        return f"{size / 2**10:,.3g} KiB"
-    if size < GIB / 2:
-        return f"{size / 2**20:,.3g} MiB"
-    return f"{size / GIB:,.3g} GiB"
-
-
-def expected_cost(case: Case, plan: Plan) -> Cost:
-    """Return what a run writes and needs, if no particle leaves early."""
-    table = case.tracking
-    frames = len(kept_frames(plan.n_timesteps, table.recording_interval))
-    points = frames * plan.particles
-    width = 8 if table.dtype == "float64" else 4
-    record = 3 * width * (2 if table.record_velocities else 1)
-    record += 4 * plan.boundary.recycles  # whose generations are kept too
-    exports = [*case.output.formats]
-    exports += [case.output.store] if case.output.store != "zarr" else []
-    written = {"zarr": points * record}
-    written |= {name: points * (record + EXPORT_BYTES[name]) for name in exports}
-    held = points * (2 * record + 2)  # frames of the store and of the trajectory
-    return Cost(written, held + tree_bytes(plan.field.frozen))
 
 
 def describe_seeding(case: Case) -> dict[str, Any]:

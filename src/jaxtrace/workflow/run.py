@@ -13,23 +13,22 @@ from pathlib import Path
 
 from jaxrig import Meter, record_compilations
 from jaxrig.atomic import remove_path
+from jaxrig.memory import tree_bytes
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.io.convert import export_store
 from jaxtrace.io.store import open_store
 from jaxtrace.io.vtk_export import export_trajectory_to_vtk
 from jaxtrace.reports import generate_summary_report
+from jaxtrace.settings import GIB
+from jaxtrace.tracking.behaviors import make_behaviors
+from jaxtrace.tracking.schedule import kept_frames
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.workflow.case import CASE_FILE, Case, load_case, write_case
 from jaxtrace.workflow.prepare import (
-    ASK_ABOVE,
     Plan,
     describe_seeding,
-    expected_cost,
-    in_words,
-    loading_options,
     make_plan,
     make_tracker,
-    size_words,
     working,
 )
 from jaxtrace.workflow.results import (
@@ -41,9 +40,7 @@ from jaxtrace.workflow.results import (
     save_maps,
     write_page,
 )
-from jaxtrace.workflow.sampling import load_variable, sample_store
 
-SAMPLE_WORDS = {"velocity_field_name=": "variables in [sample]"}
 PAGE_FILE, DENSITY_FILE = "report.html", "density.npz"
 Tell = Callable[[str], None]
 
@@ -106,26 +103,14 @@ def run_case(
         write_case(case, case.folder / CASE_FILE)
         with record_compilations() as log, _timed(clock, "tracking"):
             trajectory = _track(case, plan, found > 0, meter or Meter())
-        if case.sample.variables:
-            with _timed(clock, "sampling"):
-                _sample(case, tell)
+        if trajectory.variables:
+            tell(f"sampled {', '.join(sorted(trajectory.variables))}")
         clock["compiling"] = min(log.seconds, clock["tracking"])
         clock["tracking"] -= clock["compiling"]
         outcome = Outcome(plan, trajectory, [_output(case)], list(plan.notes), clock)
         outcome.share = 1 - max(found - 1, 0) / max(trajectory.T - 1, 1)
         finish_case(case, outcome, tell)
     return outcome
-
-
-def _sample(case: Case, tell: Tell) -> None:
-    """Add the variables of the case to its store, at the recorded positions."""
-    assert case.data is not None
-    with open_store(store_path(case), "a") as store:
-        for name in case.sample.variables:
-            with in_words(SAMPLE_WORDS):
-                options = loading_options(case, case.data)
-                field = load_variable(case.data, name, options)
-            tell(f"sampled {', '.join(sample_store(store, name, field))}")
 
 
 def stored_case(folder: str | Path) -> Case:
@@ -138,7 +123,10 @@ def stored_case(folder: str | Path) -> Case:
 
 
 # What decides where particles go; the rest may change between the parts of a run.
-_DECISIVE = ("data", "flow", "particles", "time", "boundary", "motion")
+_DECISIVE = (
+    *("data", "flow", "particles", "time", "boundary", "motion"),
+    *("sample", "behave"),
+)
 _DECISIVE_TRACKING = (
     *("integrator", "recording_interval", "record_velocities"),
     *("error_tolerance", "dtype", "seed"),
@@ -182,6 +170,64 @@ def _check_cost(
         )
 
 
+# What one recorded position takes beside its coordinates, measured on runs of 500,000.
+EXPORT_BYTES = {
+    **{"vtp": 32, "series": 41, "pvd": 41, "csv": 60},
+    **{"npz": 0, "h5": 0, "nc": 8, "parquet": 16},
+}
+ASK_ABOVE = GIB
+
+
+@dataclass(frozen=True)
+class Cost:
+    """About how much a run writes by format, and the memory that it needs."""
+
+    written: dict[str, int]
+    memory: int
+
+    @property
+    def total(self) -> int:
+        """All bytes on disk."""
+        return sum(self.written.values())
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{n} {size_words(b)}" for n, b in self.written.items())
+        return (
+            f"will write about {size_words(self.total)} ({parts}) and need about "
+            f"{size_words(self.memory)} of memory"
+        )
+
+
+def size_words(size: float) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> size_words(9.2 * 2**30), size_words(120 * 2**20)
+    ('9.2 GiB', '120 MiB')
+    """
+    if size < 2**19:
+        return f"{size / 2**10:,.3g} KiB"
+    if size < GIB / 2:
+        return f"{size / 2**20:,.3g} MiB"
+    return f"{size / GIB:,.3g} GiB"
+
+
+def expected_cost(case: Case, plan: Plan) -> Cost:
+    """Return what a run writes and needs, if no particle leaves early."""
+    table = case.tracking
+    frames = len(kept_frames(plan.n_timesteps, table.recording_interval))
+    points = frames * plan.particles
+    width = 8 if table.dtype == "float64" else 4
+    record = 3 * width * (2 if table.record_velocities else 1)
+    record += 4 * plan.boundary.recycles  # whose generations are kept too
+    record += width * len(make_behaviors(plan.sample, plan.behave).names)
+    exports = [*case.output.formats]
+    exports += [case.output.store] if case.output.store != "zarr" else []
+    written = {"zarr": points * record}
+    written |= {name: points * (record + EXPORT_BYTES[name]) for name in exports}
+    held = points * (2 * record + 2)  # frames of the store and of the trajectory
+    return Cost(written, held + tree_bytes(plan.field.frozen))
+
+
 def _another(case: Case, what: str) -> FileExistsError:
     return FileExistsError(
         f"{case.folder} contains a run with another {what}: overwrite it "
@@ -219,6 +265,8 @@ def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
             case.time.dt,
             release=plan.release,
             max_age=case.particles.max_age,
+            sample=plan.sample,
+            behave=plan.behave,
             output=_output(case),
             resume=resume,
         )

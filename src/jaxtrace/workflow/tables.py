@@ -31,6 +31,7 @@ from jaxtrace.io.steps import TIME_SOURCES
 from jaxtrace.settings import DTYPES, per_axis
 from jaxtrace.sphere import GEOMETRIES
 from jaxtrace.tracking import boundary
+from jaxtrace.tracking.behaviors import SEA_WATER
 from jaxtrace.tracking.diffusion import SCHEMES
 
 Triple = tuple[Any, Any, Any]
@@ -201,12 +202,16 @@ class Boundary(Checked):
         return {"type": self.type, **thaw(self.options)}
 
 
+def _number_or_name(value: Any, name: str) -> float | str:
+    return text(value, name) if isinstance(value, str) else number()(value, name)
+
+
 @dataclass(frozen=True)
 class Motion(Checked):
     """More than going with the flow: a random walk, or inertia with drag."""
 
     section: ClassVar[str] = "motion"
-    diffusivity: Annotated[Triple | None, maybe(per_axis(number()))] = None
+    diffusivity: Annotated[Triple | None, maybe(per_axis(_number_or_name))] = None
     scheme: Annotated[str, one_of(*SCHEMES)] = "euler-maruyama"
     response_time: Annotated[float | None, maybe(number(0))] = None
     gravity: Annotated[Triple, per_axis(number())] = (0.0, 0.0, 0.0)
@@ -220,10 +225,54 @@ def _names(value: Any, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Sample(Checked):
-    """Variables of the data files that are recorded along the paths."""
+    """Variables that are recorded along the paths: of the data, or of more files."""
 
     section: ClassVar[str] = "sample"
     variables: Annotated[tuple[str, ...], _names] = ()
+    files: Annotated[tuple[str, ...], _names] = ()
+
+
+@dataclass(frozen=True)
+class Behave(Checked):
+    """What particles do beside going with the flow, and what they remember.
+
+    Speeds are in the units of the velocity, depths below z = 0.
+    """
+
+    section: ClassVar[str] = "behave"
+    age: Annotated[bool, flag] = False
+    history: Annotated[tuple[str, ...], _names] = ()
+    sinking_speed: Annotated[float | None, maybe(number())] = None
+    diameter: Annotated[float | None, maybe(number(0))] = None
+    density: Annotated[float | None, maybe(number(0))] = None
+    water_density: Annotated[float | str, _number_or_name] = SEA_WATER
+    viscosity: Annotated[float, number(0)] = 1e-3
+    windage: Annotated[float | None, maybe(number())] = None
+    wind: Annotated[tuple[str, ...], _names] = ("u10", "v10")
+    stokes_drift: Annotated[tuple[str, ...], _names] = ()
+    wavenumber: Annotated[float | str | None, maybe(_number_or_name)] = None
+    day_depth: Annotated[float | None, maybe(number())] = None
+    night_depth: Annotated[float | None, maybe(number())] = None
+    migration_speed: Annotated[float | None, maybe(number(0))] = None
+    decay_time: Annotated[float | None, maybe(number(0))] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for keys in (("diameter", "density"), _MIGRATION):
+            given = [key for key in keys if getattr(self, key) is not None]
+            missing = [key for key in keys if key not in given]
+            if given and missing:
+                raise ValueError(
+                    f"behave has {', '.join(given)} without {', '.join(missing)}: give "
+                    "all of them"
+                )
+        if self.sinking_speed is not None and self.diameter is not None:
+            raise ValueError(
+                "behave has sinking_speed and diameter: a particle sinks by one of them"
+            )
+
+
+_MIGRATION = ("day_depth", "night_depth", "migration_speed")
 
 
 @dataclass(frozen=True)

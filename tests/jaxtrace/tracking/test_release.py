@@ -1,11 +1,13 @@
 """Particles that enter a run when they are released, and leave it when they are old."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import FunctionField
 from jaxtrace.io.store import open_store
+from jaxtrace.tracking.behaviors import Age, History
 from jaxtrace.tracking.boundary import absorbing_boundary_factory
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.release import repeated
@@ -99,8 +101,14 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, part):
         if fraction >= part:
             raise Stopped
 
+    def jump(state, here, t, dt, key):
+        way = jax.vmap(lambda k: jax.random.normal(k, (3,), jnp.float32))(key)
+        return state, 0.1 * way * here["warmth"][:, None]
+
     given = {"release": RELEASE, "max_age": 0.4, "frames": 21}
     given["motion"] = Diffusion(0.01)
+    given["sample"] = {"warmth": lambda p, t: p[:, 0] + t}
+    given["behave"] = [Age(), History("warmth"), jump]
     whole = track(output=tmp_path / "whole.zarr", **given)
     with pytest.raises(Stopped):
         track(output=tmp_path / "run.zarr", progress_callback=stop, **given)
@@ -109,6 +117,10 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, part):
         track(output=tmp_path / "run.zarr", resume=True, **other)
     found = track(output=tmp_path / "run.zarr", resume=True, **given)
     np.testing.assert_array_equal(found.positions, whole.positions)
+    for name in ("warmth", "age", "warmth_mean", "warmth_max"):
+        np.testing.assert_array_equal(found.variables[name], whole.variables[name])
+    with pytest.raises(ValueError, match="contains a run with sampled"):
+        track(output=tmp_path / "run.zarr", resume=True, **{**given, "behave": Age()})
     with (
         open_store(tmp_path / "run.zarr", "r") as one,
         open_store(tmp_path / "whole.zarr", "r") as other_store,

@@ -6,12 +6,12 @@ import pytest
 
 from jaxtrace.fields.analytic import DoubleGyre, Rotation, UniformFlow
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.integrators import euler_step, rk2_step, rk4_step
+from jaxtrace.integrators import SHORTEST, euler_step, rk2_step, rk4_step
 from jaxtrace.tracking import step as module
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial, PassiveTracer
-from jaxtrace.tracking.step import SHORTEST, Method, TimeStep, single_step
+from jaxtrace.tracking.step import Method, TimeStep, single_step
 from jaxtrace.tracking.time_loop import make_dynamics, simulate
 from jaxtrace.types import ParticleStatus
 from trace_meshes import SIX, lattice, split

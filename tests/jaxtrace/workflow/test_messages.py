@@ -77,7 +77,9 @@ TABLE = {"pattern": "data", "velocity_name": "data", "extrapolation": "data"}
 TABLE |= {"n_timesteps": "time", "time_span": "time", "dt": "time"}
 KEYS = ("concentrations", "bounds", "file", "release", "max_age")
 TABLE |= dict.fromkeys(KEYS, "particles")
-TABLE |= {"type": "boundary", "variables": "sample"}
+TABLE |= {"type": "boundary", "variables": "sample", "files": "sample"}
+TABLE |= dict.fromkeys(("age", "history", "windage"), "behave")
+DAY = np.timedelta64(24, "h")
 FAR = "{x = [-5.0, -3.0], y = [0.0, 1.0], z = [0.0, 1.0]}"
 
 
@@ -155,7 +157,7 @@ def test_a_table_of_seeds_says_when_each_is_released(folder):
 
 def test_data_with_dates_are_run_and_stored_by_dates(folder):
     xarray = pytest.importorskip("xarray")
-    times = np.datetime64("2020-02-28", "ns") + np.arange(4) * np.timedelta64(24, "h")
+    times = np.datetime64("2020-02-28", "ns") + np.arange(4) * DAY
     axes = {"time": times, "lat": np.linspace(-4, 4, 5), "lon": np.linspace(0, 20, 11)}
     attributes = {"thetao": {"units": "degC"}}
     attributes |= {"lat": {"units": "degrees_north"}, "lon": {"units": "degrees_east"}}
@@ -166,6 +168,16 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
     # Twice the longitude, and a day warmer by one.
     warm = 2 * axes["lon"][None, None] + np.arange(4)[:, None, None]
     data["thetao"] = (("time", "lat", "lon"), np.broadcast_to(warm, (4, 5, 11)))
+    # A wind that is one stronger every day, in a file that begins two days before.
+    windy = {**axes, "time": axes["time"][0] + (np.arange(6) - 2) * DAY}
+    blows = np.broadcast_to(np.arange(6.0)[:, None, None], (6, 5, 11))
+    wind = {"u10": 0 * blows, "v10": blows}
+    wind = xarray.Dataset(
+        {n: (("time", "lat", "lon"), v) for n, v in wind.items()}, windy
+    )
+    for name, unit in (("lat", "degrees_north"), ("lon", "degrees_east")):
+        wind[name].attrs["units"] = unit
+    wind.to_netcdf("wind.nc", engine="h5netcdf")
     found = xarray.Dataset(data, axes)
     for name in found.variables:
         found[name].attrs.update(attributes.get(name, {}))
@@ -177,7 +189,9 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
     )
     span = '["2020-02-28", "2020-03-01"]'
     changes = {"file": '"seeds.csv"', "type": '"none"', "time_span": span}
-    write_case(pattern='"sea.nc"', n_timesteps="3", variables='["thetao"]', **changes)
+    changes |= {"variables": '["thetao"]', "files": '["wind.nc"]', "age": "true"}
+    changes |= {"windage": "0.02", "history": '["thetao"]', "dt": "3600"}
+    write_case(pattern='"sea.nc"', n_timesteps="3", **changes)
     done = CliRunner().invoke(app, ["run", "case.toml"])
     assert done.exit_code == 0, done.exception
     with xarray.open_zarr("out/trajectory.zarr") as run:
@@ -188,6 +202,18 @@ def test_data_with_dates_are_run_and_stored_by_dates(folder):
         warmth = 2 * run["lon"].values + [[0, 1, 2], [np.nan, 1.5, 2]]
         np.testing.assert_allclose(run["thetao"].values, warmth, rtol=1e-5)
         degrees = 86400 / 111195.08
+        np.testing.assert_allclose(run["v10"].values[0], [2, 3, 4], rtol=1e-6)
+        np.testing.assert_allclose(run["v10"].values[1, 1:], [3.5, 4], rtol=1e-6)
+        days = np.array([[0, 1, 2], [np.nan, 0, 0.5]])
+        np.testing.assert_allclose(run["age"].values, 86400 * days, rtol=1e-5)
+        # Two hundredths of a wind of 2 + t, in steps of an hour.
+        north = 0.02 * (2 * days[0] + days[0] * (days[0] - 1 / 24) / 2) * degrees
+        np.testing.assert_allclose(run["lat"].values[0], north, atol=1e-6)
+        mean = np.nanmean(run["thetao"].values[0])
+        found = run["thetao_mean"].values
+        np.testing.assert_allclose(found[0, -1], mean, rtol=2e-3)
+        assert np.isnan(found[1, 1])
+        assert found[1, 2] < run["thetao_max"].values[1, 2]
         east = [5, 5 + degrees, 5 + 2 * degrees]
         np.testing.assert_allclose(run["lon"].values[0], east, atol=1e-5)
         np.testing.assert_allclose(
@@ -205,7 +231,7 @@ def test_variables_are_recorded_along_the_paths(folder):
     write_case(pattern='"warm_*.vti"', variables='["T", "force"]', release="0.1")
     done = CliRunner().invoke(app, ["run", "case.toml"])
     assert done.exit_code == 0, done.exception
-    assert "sampled force_x, force_y, force_z" in done.output
+    assert "sampled T, force_x, force_y, force_z" in done.output
     with open_store("out/trajectory.zarr", "r") as store:
         _, arrays = store.read()
         when = store.read_observed()
@@ -215,5 +241,5 @@ def test_variables_are_recorded_along_the_paths(folder):
     # Seeds and their values are those of the time of release.
     assert (when[0] == 0.1).all()
     write_case(pattern='"warm_*.vti"', variables='["heat"]', release="0.1")
-    wrong = CliRunner().invoke(app, ["run", "case.toml"])
+    wrong = CliRunner().invoke(app, ["run", "case.toml", "--overwrite"])
     assert_said(wrong, r"no 'heat' array; the arrays are .* variables in \[sample\]")
