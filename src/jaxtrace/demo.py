@@ -10,7 +10,6 @@ from scipy.spatial import Delaunay
 
 from jaxrig import report
 from jaxrig.progress import Meter
-from jaxrig.report.players import SPECTRUM
 from jaxrig.timing import time_call
 from jaxtrace.analysis.estimators import KDEEstimator
 from jaxtrace.analysis.flow_maps import ftle
@@ -29,7 +28,6 @@ from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.trajectory import Trajectory
 
 GYRE_BOX = ((0.0, 0.0), (2.0, 1.0))
-GYRE_ENDS = (GYRE_BOX[0][0], GYRE_BOX[1][0])
 GYRE_SPAN, GYRE_FRAMES, GYRE_PARTICLES = (0.0, 15.0), 301, 7_500
 GYRE_NODES, GYRE_SLICES = (129, 65), 61
 FTLE_NODES = (200, 100)
@@ -178,7 +176,6 @@ def gyre_canvas(run: Run) -> report.Points:
         max_particles=GYRE_PARTICLES,
         max_frames=GYRE_SHOWN,
         trail=3,
-        radius=1.5,
         first=-1,
         autoplay=True,
         alt="Particles of the double gyre over the Lyapunov exponent",
@@ -195,7 +192,6 @@ def gyre_parts(run: Run) -> list[report.Part]:
             "particle began, the shade the finite-time Lyapunov exponent: particles on "
             "opposite sides of a dark ridge separate."
         ),
-        report.ColorBar(report.Axis("initial x", *GYRE_ENDS), SPECTRUM),
         *density_parts(run.trajectory),
     ]
 
@@ -262,7 +258,6 @@ def channel_row(run: Run) -> report.Part:
             f"the left in the same lane; {entered:,} did. The gray shade is the mean "
             f"speed. This run: {run.rate / 1e6:.1f} million particle-steps a second."
         ),
-        report.ColorBar(report.Axis("age", 0, float(np.ptp(found.times))), SPECTRUM),
         report.Code(
             "jaxrig trace new case.toml FILES   # VTK, netCDF, OpenFOAM, ...\n"
             "jaxrig trace run case.toml         # tracks, draws, resumes if stopped"

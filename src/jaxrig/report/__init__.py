@@ -6,7 +6,6 @@ from jaxrig.report.page import Report, Section
 from jaxrig.report.parts import (
     Beside,
     Code,
-    ColorBar,
     Figure,
     Fold,
     Heading,
@@ -14,7 +13,7 @@ from jaxrig.report.parts import (
     Table,
     Text,
 )
-from jaxrig.report.players import Axis, Player, Points
+from jaxrig.report.players import Axis, ColorBar, Player, Points
 
 __all__ = [
     "Axis",

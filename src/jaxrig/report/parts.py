@@ -7,15 +7,13 @@ from typing import TypeAlias
 import numpy as np
 
 from jaxrig.report.images import Image, image_size, picture
-from jaxrig.report.players import Axis, Player, Points
+from jaxrig.report.players import ColorBar, Player, Points
 from jaxrig.report.text import (
     Number,
     escape,
     format_number,
     inline,
-    linear_ticks,
     paragraphs,
-    tick_labels,
 )
 
 LONG_TABLE = 8  # rows; a longer table opens on demand
@@ -128,31 +126,6 @@ class Figure:
         caption = self.caption and f"<figcaption>{inline(self.caption)}</figcaption>"
         shown = picture(self.image, self.alt or self.caption, scope)
         return f"<figure>{shown}{caption}</figure>"
-
-
-@dataclass(frozen=True)
-class ColorBar:
-    """The scale of a map's colors: what they show, and the values at both ends."""
-
-    axis: Axis
-    colors: Sequence[str]
-
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
-        low, high = float(self.axis.low), float(self.axis.high)
-        ticks = linear_ticks(low, high, 4)
-        shares = [(tick - low) / (high - low) for tick in ticks]
-        marks = "".join(
-            f'<span style="left:{100 * share:.2f}%">{label}</span>'
-            for share, label in zip(shares, tick_labels(ticks), strict=True)
-            if 0 <= share <= 1
-        )
-        gradient = f"linear-gradient(to right,{','.join(self.colors)})"
-        return (
-            f'<div class="color-bar"><p>{escape(self.axis.name)}</p>'
-            f'<div class="colors" style="background:{gradient}"></div>'
-            f'<div class="ticks">{marks}</div></div>'
-        )
 
 
 class _Group:

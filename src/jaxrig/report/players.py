@@ -11,7 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxrig.report.images import Image, backdrop, image_element, image_size, shown_sizes
-from jaxrig.report.text import Number, escape, format_number
+from jaxrig.report.text import (
+    Number,
+    escape,
+    format_number,
+    linear_ticks,
+    tick_labels,
+)
 
 MAX_FRAMES_PER_SECOND = 60
 STAGE_HEIGHT = 75  # at most, in percent of the window, to keep the controls in view
@@ -178,6 +184,31 @@ class Axis:
             raise ValueError(f"{self} has no extent: low must be less than high")
 
 
+@dataclass(frozen=True)
+class ColorBar:
+    """The scale of a map's colors: what they show, and the values at both ends."""
+
+    axis: Axis
+    colors: Sequence[str]
+
+    def html(self, scope: str) -> str:
+        """Return the markup; the scope is a prefix for ids unique on the page."""
+        low, high = float(self.axis.low), float(self.axis.high)
+        ticks = linear_ticks(low, high, 4)
+        shares = [(tick - low) / (high - low) for tick in ticks]
+        marks = "".join(
+            f'<span style="left:{100 * share:.2f}%">{label}</span>'
+            for share, label in zip(shares, tick_labels(ticks), strict=True)
+            if 0 <= share <= 1
+        )
+        gradient = f"linear-gradient(to right,{','.join(self.colors)})"
+        return (
+            f'<div class="color-bar"><p>{escape(self.axis.name)}</p>'
+            f'<div class="colors" style="background:{gradient}"></div>'
+            f'<div class="ticks">{marks}</div></div>'
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Points(_Playback):
     """Points that move over a picture, to play, step and scrub through.
@@ -191,6 +222,7 @@ class Points(_Playback):
             the frame before, so that no trail leads there.
         trail: how many frames back a trail reaches.
         height: of the stage per unit of its width.
+        scale: what the colors mean, and the values of the first and the last.
 
     >>> turn = np.linspace(0, 6, 40)[:, None]
     >>> circle = np.stack([np.cos(turn), np.sin(turn)], axis=-1)
@@ -214,6 +246,7 @@ class Points(_Playback):
     first: int = 0
     loop: bool = True
     autoplay: bool = False
+    scale: Axis | None = None
 
     def __post_init__(self):
         for name in ("positions", "shades", "starts"):
@@ -278,6 +311,8 @@ class Points(_Playback):
             f'<div class="x-ends">{_ends(self.x_axis)}</div></div>'
             "<noscript><p>The points are drawn by JavaScript.</p></noscript>"
         )
+        if self.scale is not None:
+            stage += ColorBar(self.scale, self.colors).html(scope)
         return self._box(stage, size, len(self.positions), name)
 
     def _canvas(self, name: str) -> str:

@@ -10,10 +10,12 @@ from jaxrig.report import Axis, Part, Points, Section, Text, png_from_array
 from jaxrig.report.players import SPECTRUM
 from jaxtrace.paths import joined_steps, life_starts
 from jaxtrace.plot import inputs
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import check_choice
 
-MAX_PARTICLES, MAX_FRAMES = 300, 150  # about 240 kB of page
+MAX_PARTICLES, MAX_FRAMES = 4_000, 60  # about 700 kB of page
 FLATTEST, TALLEST = 0.25, 1.25  # heights of a stage per unit of its width
+FEW = 500  # particles that can be told apart at full size
 COLORS = ("position", "age")
 # Gray over any page, light or dark; the value is its opacity.
 MAP_GRAY, MAP_OPACITY = 128, 0.45
@@ -33,8 +35,8 @@ def particle_canvas(
     color: str = "position",
     max_particles: int = MAX_PARTICLES,
     max_frames: int = MAX_FRAMES,
-    trail: int = 8,
-    radius: float = 2.5,
+    trail: int = 4,
+    radius: float | None = None,
     frames_per_second: float = 20.0,
     title: str = "",
     alt: str = "",
@@ -48,34 +50,30 @@ def particle_canvas(
         background: values (across, up) spread evenly over the axes, such as a speed,
             a density or FTLE; or a PNG or SVG.
         color: "position" for where across the particle began, or "age".
-        max_particles, max_frames: at most so many, spread evenly.
+        max_particles: at most so many, chosen at random.
+        max_frames: at most so many, spread evenly; the page interpolates between them.
         trail: how many of the frames shown a trail reaches back.
+        radius: of the points; by default smaller the more there are.
         first, autoplay: as of `jaxrig.report.Points`.
     """
     axes, paths = inputs.axes_of(plane), inputs.read_paths(positions_over_time, times)
     if not paths.N:
         raise ValueError("the paths have no particle: a canvas needs at least one")
-    asked = zip(
-        inputs.axis_limits(bounds, axes), inputs.path_limits(paths, axes), strict=True
-    )
-    ends = [given or _round_out(*found) for given, found in asked]
-    across, up = (
-        Axis(n, *pair)
-        for n, pair in zip(inputs.axis_names(axes, paths), ends, strict=True)
-    )
+    across, up = _axes(paths, axes, bounds)
     particles = inputs.choose(paths.N, max_points=max_particles)
-    frames = inputs.choose(paths.T, max_points=max_frames)
+    frames = _spread(paths.T, max_frames)
+    values, scale = _color_values(paths, particles, frames, axes[0], across, color)
     places = [paths.at(frame, particles)[:, list(axes)] for frame in frames.tolist()]
     return Points(
         np.stack(places),
         across,
         up,
         _background(background),
-        _shades(paths, particles, frames, axes[0], ends[0], color),
+        _shades(values, scale),
         blend_colors(SPECTRUM, BLENDS),
         _starts(paths, particles, frames),
         trail,
-        radius,
+        radius or (2.5 if len(particles) <= FEW else 1.5),
         float(np.clip(_shape(across, up), FLATTEST, TALLEST)),
         [paths.clock(frame) for frame in frames.tolist()],
         frames_per_second,
@@ -83,6 +81,7 @@ def particle_canvas(
         alt or f"Particles in the {plane} plane",
         first,
         autoplay=autoplay,
+        scale=scale,
     )
 
 
@@ -103,7 +102,7 @@ def trajectory_section(
     )
     paths = inputs.read_paths(positions_over_time, options.get("times"))
     parts: list[Part] = [Text(text)] if text else []
-    parts += [Text(_describe(part, paths, plane, color)), part]
+    parts += [Text(describe(part, paths, plane, color)), part]
     return Section(title, *parts)
 
 
@@ -137,6 +136,22 @@ def blend_colors(stops: Sequence[str], between: int) -> list[str]:
     return [f"#{row.tobytes().hex()}" for row in rows]
 
 
+def _axes(paths: inputs.Paths, axes: tuple[int, int], bounds: Any) -> list[Axis]:
+    names = inputs.axis_names(axes, paths)
+    asked = inputs.axis_limits(bounds, axes), inputs.path_limits(paths, axes)
+    return [
+        Axis(name, *(given or _round_out(*found)))
+        for name, given, found in zip(names, *asked, strict=True)
+    ]
+
+
+def _spread(count: int, most: int) -> Shown:
+    """Return at most so many frames from the first to the last."""
+    if most < 1:
+        raise ValueError(f"max_frames is {most}: give at least 1")
+    return np.linspace(0, count - 1, min(count, most)).round().astype(int)
+
+
 def _shape(across: Axis, up: Axis) -> float:
     """Return height over width where both axes have one scale."""
     return float((up.high - up.low) / (across.high - across.low))
@@ -159,24 +174,31 @@ def _starts(
     return np.diff(shown, axis=0, prepend=shown[:1]) > 0
 
 
-def _shades(
+def _color_values(
     paths: inputs.Paths,
     particles: Slots,
     frames: Shown,
     axis: int,
-    ends: tuple[float, float],
+    across: Axis,
     color: str,
-) -> Int[np.ndarray, " particles"] | Int[np.ndarray, "frames particles"]:
+) -> tuple[Float[np.ndarray, "frames particles"], Axis]:
+    """Return what the color of each particle at each frame shows, and its range."""
     check_choice("color", color, COLORS)
-    most = (len(SPECTRUM) - 1) * BLENDS
     begun = life_starts(paths, particles)
     every = np.arange(len(begun))[:, None]
     first = np.maximum.accumulate(np.where(begun, every, 0), axis=0)[frames]
     if color == "age":
         ages = np.abs(paths.times[frames, None] - paths.times[first])
-        return np.round(most * ages / (ages.max() or 1)).astype(int)
+        return ages, Axis("age", 0, float(ages.max()) or 1.0)
     began = paths.positions[first, particles, axis]
-    shares = np.nan_to_num((began - ends[0]) / (ends[1] - ends[0]))
+    return began, Axis(f"{across.name} at the start", across.low, across.high)
+
+
+def _shades(
+    values: Float[np.ndarray, "frames particles"], scale: Axis
+) -> Int[np.ndarray, " particles"] | Int[np.ndarray, "frames particles"]:
+    most = (len(SPECTRUM) - 1) * BLENDS
+    shares = np.nan_to_num((values - scale.low) / (scale.high - scale.low))
     shades = np.round(most * np.clip(shares, 0, 1)).astype(int)
     return shades[0] if (shades == shades[0]).all() else shades
 
@@ -193,14 +215,15 @@ def _background(background: Any) -> Any:
     return shade_map(values)
 
 
-def _describe(part: Points, paths: inputs.Paths, plane: str, color: str) -> str:
+def describe(part: Points, paths: Trajectory, plane: str, color: str) -> str:
+    """Say what of the paths a canvas shows, and what its colors mean."""
     frames, particles = paths.alive.shape
     shown, count, _ = part.positions.shape
     some = lambda few, all: f"{few:,}" if few == all else f"{few:,} of {all:,}"
     across, up = part.x_axis, part.y_axis
     said = {
-        "position": f"where along {across.name} it began, from orange to blue",
-        "age": "how long it has been there, from orange to blue",
+        "position": f"where along {across.name} it began",
+        "age": "how long it has been there",
     }[color]
     words = (
         f"{some(count, particles)} particles at {some(shown, frames)} instants in the "

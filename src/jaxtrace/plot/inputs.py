@@ -82,7 +82,7 @@ def choose(
     max_points: int | None = None,
     indices: Any = None,
 ) -> Int[np.ndarray, " chosen"]:
-    """Return every k-th particle, at most so many, spread evenly."""
+    """Return every k-th particle; of more than `max_points`, so many at random."""
     for name, value in (("every_kth", every_kth), ("max_points", max_points)):
         if value is not None and value < 1:
             raise ValueError(f"{name} is {value}: give a whole number of at least 1")
@@ -97,7 +97,9 @@ def choose(
         chosen = chosen[named]
     chosen = chosen[::every_kth]
     if max_points is not None and len(chosen) > max_points:
-        chosen = chosen[np.linspace(0, len(chosen) - 1, max_points).round().astype(int)]
+        # Every tenth of seeds on a lattice would be drawn as stairs.
+        some = np.random.default_rng(0).permutation(len(chosen))[:max_points]
+        chosen = chosen[np.sort(some)]
     return chosen
 
 

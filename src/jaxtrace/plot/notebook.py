@@ -24,7 +24,7 @@ def show_trajectory(trajectory: Trajectory) -> Section:
         ("longest path", float(np.max(lengths))),
         ("in the domain at the end", int(trajectory.alive[-1].sum())),
     ]
-    canvas = particle_canvas(trajectory, max_particles=MOST, radius=1.5, first=-1)
+    canvas = particle_canvas(trajectory, max_particles=MOST, first=-1)
     return Section("Trajectory", canvas, Table(("what", "value"), rows))
 
 

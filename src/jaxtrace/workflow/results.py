@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
-from jaxrig.report import Heading, Part, Report, Section, Table, Text
+from jaxrig.report import Beside, Code, Figure, Fold, Part, Report, Section, Table, Text
 from jaxtrace.analysis.density import PLANES
 from jaxtrace.analysis.estimators import KDEEstimator, SPHDensityEstimator
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.bounds import Box, box_bounds
-from jaxtrace.plot.canvas import trajectory_section
+from jaxtrace.plot.canvas import describe, particle_canvas
 from jaxtrace.plot.inputs import axis_names, instant
 from jaxtrace.plot.pictures import (
     plot_density_2d,
@@ -24,7 +24,7 @@ from jaxtrace.plot.pictures import (
 )
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
-from jaxtrace.workflow.case import Case
+from jaxtrace.workflow.case import CASE_FILE, Case
 from jaxtrace.workflow.prepare import find_domain, find_span, make_field, working
 from jaxtrace.workflow.tables import Density, Pictures
 
@@ -228,14 +228,26 @@ def write_page(
     statistics: Mapping[str, Any],
     seconds: Mapping[str, float],
     notes: Sequence[str],
+    pictures: Sequence[Path] = (),
 ) -> Path:
     """Write the page; it is one file and needs no network."""
-    report = Report(title)
+    span = f"{instant(trajectory, 0)} to {instant(trajectory, -1)}"
+    report = Report(title, f"{span}, {trajectory.T:,} recorded frames.")
     report.add(moving_section(trajectory, domain, plane, maps))
-    report.add(Section("Figures", *figure_parts(trajectory, statistics)))
+    drawn = [
+        Figure(file.read_bytes(), caption=f"`{file.name}`", alt=file.stem)
+        for file in pictures
+    ]
+    if drawn:
+        pairs = [drawn[i : i + 2] for i in range(0, len(drawn), 2)]
+        report.add(Section("Pictures", *(Beside(*pair) for pair in pairs)))
+    report.add(Section("What became of them", *figure_parts(trajectory, statistics)))
     rate = rate_rows(trajectory, seconds)
-    parts: list[Part] = [Table(("what", "value"), rate)]
-    parts += [Heading("Notes"), *(Text(note) for note in notes)] if notes else []
+    parts: list[Part] = [*(Text(note) for note in notes)]
+    parts += [
+        Code(f"jaxrig trace run {CASE_FILE}"),
+        Fold("Sizes and times", Table(("what", "value"), rate)),
+    ]
     report.add(Section("The run", *parts))
     return report.write(path)
 
@@ -250,16 +262,18 @@ def moving_section(
         f"Behind them: the density at the end ({behind[0].method})." if behind else ""
     )
     color = "age" if trajectory.generation.any() else "position"
-    corners = np.stack([domain.lo, domain.hi])
-    return trajectory_section(
-        "Particles",
+    canvas = particle_canvas(
         trajectory,
-        words,
-        plane,
-        color,
-        bounds=corners,
+        plane=plane,
+        color=color,
+        bounds=np.stack([domain.lo, domain.hi]),
         background=shade,
+        first=-1,
+        autoplay=True,
+        alt="Particles",
     )
+    shown = describe(canvas, trajectory, plane, color)
+    return Section("Particles", Text(f"{shown} {words}"), hero=canvas)
 
 
 def figure_parts(trajectory: Trajectory, statistics: Mapping[str, Any]) -> list[Part]:

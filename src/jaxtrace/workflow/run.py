@@ -365,7 +365,7 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
     if case.output.page:
         page = write_page(
             case.folder / PAGE_FILE,
-            f"Particles: {case.folder.name}",
+            f"{trajectory.N:,} particles in {_flow_name(case)}",
             trajectory,
             plan.domain,
             case.pictures.plane,
@@ -373,5 +373,14 @@ def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
             statistics,
             outcome.seconds,
             outcome.notes,
+            [path for path in outcome.files if path.suffix == ".png"],
         )
         outcome.files.append(page)
+
+
+def _flow_name(case: Case) -> str:
+    if case.data is None:
+        return case.flow.name.replace("_", " ") if case.flow else ""
+    pattern = case.data.pattern
+    files = [pattern] if isinstance(pattern, str) else pattern
+    return ", ".join(Path(file).name for file in files)

@@ -11,6 +11,7 @@ from jaxtrace.plot.canvas import (
     shade_map,
     trajectory_section,
 )
+from jaxtrace.plot.inputs import choose
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 SEEDS = np.linspace(0, 0.9, 10)[:, None] * [1, 1, 0]
@@ -40,11 +41,12 @@ def test_positions_are_those_of_the_plane():
     assert part.captions[:2] == ("t = 0", "t = 0.1")
 
 
-def test_at_most_so_many_particles_and_frames_first_and_last_kept():
+def test_at_most_so_many_particles_and_frames_the_last_one_kept():
     record = uniform([0.1, 0, 0], SEEDS, TIMES)
     part = particle_canvas(record, max_particles=4, max_frames=9)
     assert part.positions.shape == (9, 4, 2)
-    np.testing.assert_allclose(part.positions[-1, -1], record.positions[-1, -1, :2])
+    last = choose(10, max_points=4)[-1]
+    np.testing.assert_allclose(part.positions[-1, -1], record.positions[-1, last, :2])
 
 
 @pytest.mark.parametrize("max_frames", [41, 7])
@@ -144,7 +146,7 @@ def test_axes_hold_the_particles_at_any_scale(scale):
         ({"background": np.zeros(3)}, "background has shape"),
         ({"background": np.full((2, 2), np.nan)}, "finite"),
         ({"plane": "zz"}, "plane"),
-        ({"max_frames": 0}, "max_points is 0"),
+        ({"max_frames": 0}, "max_frames is 0"),
     ],
 )
 def test_refusals(options, message):

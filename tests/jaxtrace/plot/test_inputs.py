@@ -63,14 +63,18 @@ def test_other_inputs_are_refused(given, times, message):
 
 
 @given(st.integers(0, 50), st.integers(1, 7), st.integers(1, 20))
-def test_the_choice_is_spread_from_first_to_last(count, every, most):
+def test_the_choice_is_made_among_every_kth(count, every, most):
     every_kth = np.arange(0, count, every)
     chosen = choose(count, every, most)
     assert len(chosen) == min(most, len(every_kth))
     assert set(chosen) <= set(every_kth)
     assert (np.diff(chosen) > 0).all()
-    if len(chosen) > 1:
-        assert (chosen[0], chosen[-1]) == (every_kth[0], every_kth[-1])
+    np.testing.assert_array_equal(chosen, choose(count, every, most))
+
+
+def test_the_choice_among_seeds_on_a_lattice_is_no_lattice():
+    column = choose(10_000, max_points=1_000) % 100
+    assert len(np.unique(column)) == 100
 
 
 def test_named_particles_keep_their_order():

@@ -129,12 +129,13 @@ def test_particles_play_over_the_density_of_their_plane():
     paths = recycling_channel(1.0, 1.0, STARTS, TIMES)
     maps, _ = estimate(Density(resolution=12), CLOUD_PAGE, BOX_PAGE, "xy")
     section = moving_section(paths, BOX_PAGE, "xy", maps)
-    (points,) = (part for part in section.parts if isinstance(part, Points))
+    points = section.hero
+    assert isinstance(points, Points)
     assert points.positions.shape == (9, 5, 2)
     assert points.background is not None
     other = moving_section(paths, BOX_PAGE, "xz", maps)
-    (points,) = (part for part in other.parts if isinstance(part, Points))
-    assert points.background is None
+    assert isinstance(other.hero, Points)
+    assert other.hero.background is None
 
 
 def test_figures_count_what_became_of_particles():
