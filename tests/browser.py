@@ -24,6 +24,8 @@ OPTIONS = (
     "--remote-debugging-pipe",
     "--no-sandbox",  # the page is our own, and the sandbox refuses to run as root
     "--disable-gpu",
+    "--use-angle=swiftshader",  # WebGL without a graphics card
+    "--enable-unsafe-swiftshader",
     "--disable-dev-shm-usage",
     "--disable-extensions",
     "--disable-background-networking",

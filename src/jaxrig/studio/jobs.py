@@ -99,7 +99,11 @@ class Job:
         except FAILURES as error:
             self.state, self.label = "failed", "failed"
             self.message = str(error) or type(error).__name__
-        self.publish({"kind": "job", **self.facts()})
+        finally:
+            if self.state == "running":  # a bug, which the thread shows in the terminal
+                self.state = self.label = "failed"
+                self.message = "an error of the studio: its terminal shows where"
+            self.publish({"kind": "job", **self.facts()})
 
 
 class Jobs:

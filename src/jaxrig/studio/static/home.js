@@ -1,11 +1,13 @@
 // Home: three live tiles, each a door to a room.
-import { address, call, el, onTheme, still, studio } from "/static/shell.js";
+import { address, call, callBytes, el, onTheme, still, studio } from "/static/shell.js";
 import { COLORS, shape } from "/static/grid.js";
+import { particles } from "/static/particles.js";
 
 export async function enter(room) {
   const tiles = [];
   const stops = [];
   if (studio.shown.includes("arc")) tiles.push(tile("arc", "ARC", "Puzzles of colored grids", "Find the rule from a few examples and draw the output, with the same operations that agents use.", stops, puzzle));
+  if (studio.shown.includes("trace")) tiles.push(tile("trace", "Flow", "Particles in a double gyre", "Drop your own data or take an analytic flow, draw seeds, and watch where particles go.", stops, gyre));
   room.append(el("div", { className: "home" },
     el("div", {}, el("h1", { text: "Play a puzzle, follow a flow, find a cause" }),
       el("p", { className: "say", text: "Three research systems on one compiled core. Everything runs on this machine." })),
@@ -18,6 +20,26 @@ export function tile(name, title, short, words, stops, start) {
   start(picture, stops).catch(() => { picture.setAttribute("aria-label", `${short} (no picture)`); });
   return el("a", { className: "card tile", href: address([name]) }, el("div", { className: "picture" }, picture),
     el("div", { className: "words" }, el("h2", { text: title }), el("div", { text: words }), el("span", { className: "go", text: "Open →" })));
+}
+
+// Particles of a double gyre, tracked by the server a moment ago.
+async function gyre(canvas, stops) {
+  const data = await callBytes("trace", "preview"), each = 2000 * 4, total = data.byteLength / each;
+  const dots = particles(canvas);
+  dots.start(2000, 2, total);
+  for (let at = 0; at < data.byteLength; at += each) dots.add(data.slice(at, at + each));
+  let time = 0, timer = 0;
+  const draw = () => {
+    const shape = canvas.clientWidth / Math.max(1, canvas.clientHeight), fit = shape > 2 ? [3.6 / shape, 1.8] : [1.8, 0.9 * shape];
+    dots.draw(time, { dot: 2.4, metric: [2 / 0.2 / 0.31, 1 / 0.2 / 0.31, 0], turn: [1, 0, 0, 0, 1, 0, 0, 0, 1], center: [0.5, 0.5, 0], fit, shift: [0, 0], plain: false });
+  };
+  const tick = () => {
+    time = (time + 0.12) % (total - 1);
+    if (canvas.isConnected) draw();
+    timer = requestAnimationFrame(tick);
+  };
+  if (still.matches) { time = total - 1; draw(); } else tick();
+  stops.push(() => cancelAnimationFrame(timer));
 }
 
 // Inputs turn into their outputs, cell by cell, one puzzle after the other.

@@ -2,6 +2,7 @@
 
 const modules = {
   arc: { title: "ARC", load: () => import("/static/arc.js") },
+  trace: { title: "Flow", load: () => import("/static/flow.js") },
 };
 export const studio = { rooms: {}, jobs: new Map(), read_only: false };
 
@@ -19,11 +20,22 @@ export function el(tag, attributes = {}, ...children) {
 }
 export const $ = (selector, within = document) => within.querySelector(selector);
 
+export const raised = (power) => [...String(power)].map((sign) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign] ?? "⁻").join("");
+// Very large or small numbers on an axis share a power of a thousand.
+export function axisUnit(low, high) {
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (!size || (size < 1e5 && size >= 1e-2)) return { unit: 1, words: "" };
+  const power = 3 * Math.floor(Math.log10(size) / 3);
+  return { unit: 10 ** power, words: ` · 10${raised(power)}` };
+}
 // Three significant digits, thin spaces in thousands.
 export function figure(value) {
   if (value === null || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(2).replace("e", " × 10^").replace("+", "");
+  if (size !== 0 && (size >= 1e6 || size < 1e-3)) {
+    const [digits, power] = value.toExponential(2).split("e");
+    return `${digits.replace("-", "\u2212")} × 10${raised(Number(power))}`;
+  }
   const shown = size >= 100 ? value.toFixed(0) : Number(value.toPrecision(3)).toString();
   return shown.replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, "\u2009").replace("-", "\u2212");
 }

@@ -1,0 +1,328 @@
+"""The flow room of the studio: choose a flow or a file, draw seeds, watch particles.
+
+What a person draws becomes a case in the studio's folder, tracked as `jaxrig trace run`
+tracks it: the same readers, tracker and store, so that a run can be resumed there.
+"""
+
+import re
+import tempfile
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxrig.static_arguments import freeze
+from jaxrig.studio.jobs import Job
+from jaxrig.studio.rooms import Desk, Download, Room, required
+from jaxtrace.bounds import AXES, Box, box_bounds
+from jaxtrace.fields.analytic import as_field
+from jaxtrace.integrators import METHODS
+from jaxtrace.io.convert import export_store
+from jaxtrace.io.store import open_store
+from jaxtrace.studio_sources import (
+    PRESETS,
+    RUNS,
+    SUFFIXES,
+    as_layer,
+    check_upload,
+    domain_facts,
+    flow_case,
+    look,
+    seed_positions,
+    series,
+    shown_axes,
+    source_case,
+)
+from jaxtrace.tracking.seeding import random_seeds
+from jaxtrace.workflow import tables
+from jaxtrace.workflow.case import CASE_FILE, Case, case_text
+from jaxtrace.workflow.case import write_case as write_case_file
+from jaxtrace.workflow.prepare import (
+    find_domain,
+    make_field,
+    make_plan,
+    make_tracker,
+)
+from jaxtrace.workflow.results import compute_ftle, estimate
+from jaxtrace.workflow.run import store_path, stored_case
+
+EXPORTS = ("csv", "nc", "vtp", "npz")
+MOST_PARTICLES, MOST_FRAMES = 200_000, 2_000
+MOST_STREAMED = 48 * 2**20  # bytes of all frames of a run
+MARGIN = 0.02  # of the domain around it that frames can show
+LEVELS = 65_534  # of a coordinate; the next number stands for a particle not shown
+HIDDEN = 65_535
+PREVIEW = 2_000
+
+# The chunks of a run share one program, which another run at the same time would upset.
+_tracking = threading.Lock()
+
+
+def sources(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """List the analytic flows, and the files of the folder with series as patterns."""
+    return {
+        "flows": [
+            {"flow": name, "title": preset.title} for name, preset in PRESETS.items()
+        ],
+        "files": series([f["name"] for f in desk.folder.files(SUFFIXES)]),
+        "integrators": list(METHODS),
+        "suffixes": list(SUFFIXES),
+        "most_particles": MOST_PARTICLES,
+        "most_streamed": MOST_STREAMED,
+        "runs": runs(desk, {}),
+    }
+
+
+def _drawn_case(desk: Desk, request: Mapping[str, Any], folder: Path) -> Case:
+    """Return the case of a request: its source with what was chosen on the page."""
+    case = source_case(desk, request)
+    frames = required(request, "frames", int)
+    if not 2 <= frames <= MOST_FRAMES:
+        raise ValueError(f"{frames} frames: give 2 to {MOST_FRAMES:,}")
+    span = [required({"t": t}, "t", float) for t in required(request, "span", list)]
+    boundary = required(request, "boundary", str)
+    if boundary != case.boundary.type:
+        given = case.boundary.to_mapping().get("bounds")
+        keeps = given is not None and boundary not in ("none", "walls")
+        bounds = {"bounds": given} if keeps else {}
+        case = replace(case, boundary=tables.Boundary(boundary, freeze(bounds)))
+    if len(span) != 2 or span[0] == span[1]:
+        raise ValueError(f"the times {span} are not a start and another end")
+    between = abs(span[1] - span[0]) / (frames - 1)
+    step = None if case.time.dt is None else min(case.time.dt, between)
+    diffusivity = request.get("diffusivity") or None
+    return replace(
+        case,
+        particles=tables.Particles(file=str(folder / "seeds.csv")),
+        time=tables.Time(frames, step, time_span=tuple(span)),
+        tracking=replace(
+            case.tracking, integrator=required(request, "integrator", str)
+        ),
+        motion=replace(
+            case.motion, diffusivity=None if diffusivity is None else (diffusivity,) * 3
+        ),
+        sample=tables.Sample(),
+        output=tables.Output(str(folder), formats=(), reports=False, page=False),
+    )
+
+
+def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Track particles from the seeds that were drawn; returns the job."""
+    count = required(request, "particles", int)
+    if not 1 <= count <= MOST_PARTICLES:
+        raise ValueError(f"{count:,} particles: give 1 to {MOST_PARTICLES:,}")
+    name, folder = _run_folder(desk, request)
+    case = _drawn_case(desk, request, folder)
+    field, _ = make_field(case)
+    domain = find_domain(case, as_field(field))
+    streamed = 2 * len(shown_axes(domain)) * count * required(request, "frames", int)
+    if streamed > MOST_STREAMED:
+        raise ValueError(
+            f"{count:,} particles and {request['frames']:,} frames are "
+            f"{streamed / 2**20:.0f} MiB: at most {MOST_STREAMED / 2**20:.0f} are "
+            "streamed, choose fewer of either"
+        )
+    seeds = seed_positions(required(request, "seeds", list), count, domain)
+    lines = [",".join(f"{value:.9g}" for value in place) for place in seeds]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "seeds.csv").write_text("\n".join(["x,y,z", *lines, ""]))
+    write_case_file(case, folder / CASE_FILE)
+    return desk.start(name, lambda job: _track(job, case, name, False))
+
+
+def _run_folder(desk: Desk, request: Mapping[str, Any]) -> tuple[str, Path]:
+    """Return the name and the folder of a run that does not exist yet."""
+    source = required(request, "source", dict)
+    given = str(source.get("flow") or Path(source["file"]).stem)
+    plain = re.sub(r"[^\w.-]+", "_", given).strip("_.") or "run"
+    root = _runs_root(desk)
+    number = next(n for n in range(1, 100_000) if not (root / f"{plain}-{n}").exists())
+    return f"{plain}-{number}", root / f"{plain}-{number}"
+
+
+def _runs_root(desk: Desk) -> Path:
+    """Return where runs lie: in the folder, or where nothing stays if read-only."""
+    if not desk.folder.read_only:
+        return desk.folder.inside(RUNS)
+    if "scratch" not in desk.held:
+        desk.held["scratch"] = tempfile.TemporaryDirectory(prefix="jaxrig-studio-")
+    return Path(desk.held["scratch"].name)
+
+
+def runs(desk: Desk, request: Mapping[str, Any]) -> list[str]:
+    """List the runs that are kept, the newest first."""
+    found = [path.parent for path in _runs_root(desk).glob(f"*/{CASE_FILE}")]
+    found.sort(key=lambda path: -path.stat().st_mtime)
+    return [path.name for path in found]
+
+
+def _kept_run(desk: Desk, request: Mapping[str, Any]) -> tuple[str, Path]:
+    name = required(request, "run", str)
+    if not re.fullmatch(r"[\w.-]+", name) or not (_runs_root(desk) / name).is_dir():
+        raise FileNotFoundError(f"no run {name!r} in the studio's folder")
+    return name, _runs_root(desk) / name
+
+
+def resume(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Show a run of the folder again, and track the frames it still lacks."""
+    name, folder = _kept_run(desk, request)
+    case = stored_case(folder)
+    return desk.start(name, lambda job: _track(job, case, name, True))
+
+
+@contextmanager
+def _alone(job: Job) -> Generator[None, None, None]:
+    while not _tracking.acquire(timeout=0.2):
+        job.show("waiting for another run")
+    try:
+        yield
+    finally:
+        _tracking.release()
+
+
+def _track(job: Job, case: Case, name: str, again: bool) -> str:
+    job.show("reading the flow")
+    with _alone(job):
+        plan = make_plan(case)
+        domain, field = plan.domain, as_field(plan.field)
+        begin, end = plan.time_span
+        times = np.linspace(begin, end, plan.n_timesteps)
+        job.describe(
+            domain_facts(domain, field)
+            | {"run": name, "count": len(plan.seeds), "notes": list(plan.notes)}
+            | {"times": [float(t) for t in times], "margin": MARGIN}
+        )
+        store, wraps = store_path(case), plan.boundary.period
+
+        def send() -> None:
+            if store.exists():
+                with open_store(store, "r") as frames:
+                    _, arrays = frames.read(len(job.frames))
+                if "positions" in arrays:
+                    job.add(quantize(arrays["positions"], domain, wraps))
+
+        def progress(done: int, total: int) -> None:
+            send()
+            job.show("tracking", done, total)
+
+        if again:
+            send()
+        job.show("compiling")
+        make_tracker(case, plan, progress).track_particles(
+            plan.seeds,
+            plan.time_span,
+            plan.n_timesteps,
+            case.time.dt,
+            output=store,
+            resume=again and store.exists(),
+        )
+        send()
+    return name
+
+
+def quantize(positions: np.ndarray, domain: Box, period: Sequence[Any]) -> list[bytes]:
+    """Return frames as 16-bit coordinates of the shown axes; what is gone is hidden.
+
+    Level 0 and the last lie a margin outside of the domain; periodic axes are wrapped.
+    """
+    axes = shown_axes(domain)
+    size = np.where(domain.size > 0, domain.size, 1.0)[axes]
+    shares = (positions[..., axes].astype(np.float64) - domain.lo[axes]) / size
+    for column, axis in enumerate(axes):
+        if period[axis]:
+            shares[..., column] %= 1.0
+    levels = np.round((shares + MARGIN) / (1 + 2 * MARGIN) * LEVELS)
+    there = np.all((levels >= 0) & (levels <= LEVELS), axis=-1, keepdims=True)
+    whole = np.where(there, np.nan_to_num(levels), HIDDEN).astype("<u2")
+    return [np.ascontiguousarray(frame).tobytes() for frame in whole]
+
+
+def case(desk: Desk, request: Mapping[str, Any]) -> Download:
+    """Return the case file of a run, for `jaxrig trace run`."""
+    name, folder = _kept_run(desk, request)
+    return Download(f"{name}.toml", case_text(stored_case(folder)).encode())
+
+
+def trajectories(desk: Desk, request: Mapping[str, Any]) -> Download:
+    """Return the trajectories of a run in a format for other programs."""
+    name, folder = _kept_run(desk, request)
+    kind = request.get("format", "csv")
+    if kind not in EXPORTS:
+        raise ValueError(f"{kind!r} is not a format: {', '.join(EXPORTS)}")
+    store = store_path(stored_case(folder))
+    if not store.exists():
+        raise FileNotFoundError(f"the run {name} has no frames yet")
+    with tempfile.TemporaryDirectory() as aside, open_store(store, "r") as frames:
+        written = export_store(frames, Path(aside) / f"{name}.{kind}")
+        return Download(written.name, written.read_bytes())
+
+
+def layer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Begin to compute FTLE of a source, or the density of a run at its end."""
+    kind = required(request, "kind", str)
+    if kind == "density":
+        name, folder = _kept_run(desk, request)
+        return desk.start(f"density of {name}", lambda job: _density(job, folder))
+    base, span = source_case(desk, request), required(request, "span", list)
+    table = replace(base.ftle, t0=float(span[0]), T=float(span[1] - span[0]))
+
+    def work(job: Job) -> dict[str, Any]:
+        job.show("computing FTLE")
+        with _alone(job):
+            found = compute_ftle(replace(base, ftle=replace(table, resolution=160)))
+        return as_layer(found.values.T)
+
+    return desk.start("FTLE", work)
+
+
+def _density(job: Job, folder: Path) -> dict[str, Any]:
+    job.show("estimating density")
+    kept = stored_case(folder)
+    with open_store(store_path(kept), "r") as frames:
+        _, arrays = frames.read(-1)
+    field, _ = make_field(kept)
+    domain = find_domain(kept, as_field(field))
+    plane = "".join(AXES[axis] for axis in shown_axes(domain)[:2])
+    table = replace(kept.density, methods=("kde",), plane=plane)
+    maps, notes = estimate(table, arrays["positions"][0], domain, plane)
+    if not maps:
+        raise ValueError(notes[0])
+    return as_layer(maps[0].values)
+
+
+def layer_values(desk: Desk, request: Mapping[str, Any]) -> Any:
+    """Return the picture that a job for a layer has made."""
+    return desk.jobs.get(required(request, "job", str)).result
+
+
+def preview(desk: Desk, request: Mapping[str, Any]) -> bytes:
+    """Return some frames of the double gyre, tracked here and now, for the home."""
+    with desk.lock:
+        if "preview" not in desk.held:
+            base = flow_case("double_gyre")
+            domain = box_bounds(PRESETS["double_gyre"].bounds)
+            with _tracking:
+                plan = make_plan(base)
+                found = make_tracker(base, plan).track_particles(
+                    random_seeds(PREVIEW, domain), (0.0, 12.0), 61, 0.1
+                )
+            frames = quantize(np.asarray(found.positions), domain, (0, 0, 0))
+            desk.held["preview"] = b"".join(frames)
+        return desk.held["preview"]
+
+
+ROOM = Room(
+    {
+        function.__name__: function
+        for function in (
+            *(sources, look, run, resume, runs, case, trajectories),
+            *(layer, layer_values, preview),
+        )
+    },
+    SUFFIXES,
+    check_upload,
+)

@@ -1,0 +1,305 @@
+"""What the flow room of the studio tracks through: flows, files, domains and seeds.
+
+Files are read by the readers of the command line, and only from the studio's folder.
+"""
+
+import base64
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrig.static_arguments import freeze
+from jaxrig.studio.rooms import Desk, required
+from jaxtrace.bounds import AXES, Box
+from jaxtrace.fields.analytic import as_field
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.tracking.boundaries.walls import Traced
+from jaxtrace.tracking.seeding import random_seeds
+from jaxtrace.workflow import tables
+from jaxtrace.workflow.case import Case, load_case, read_case
+from jaxtrace.workflow.prepare import (
+    NEW_WORDS,
+    find_domain,
+    find_span,
+    in_words,
+    make_field,
+    make_plan,
+)
+from jaxtrace.workflow.starter import facts, starter, survey
+
+RUNS = "runs"
+SUFFIXES = (
+    *(".vtu", ".vti", ".vtr", ".vts", ".vtk", ".pvd", ".nc", ".h5", ".hdf5"),
+    ".toml",
+)
+COLLECTIONS = (".pvd",)  # files that name other files
+BOUNDARIES = ("reflective", "periodic", "absorbing", "clamping", "none", "walls")
+PICTURE_NODES = 240  # along the longer side of the domain
+CLOUD = 0.03  # of the shorter side: the radius of the cloud at a point
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A domain, a span of time, a longest step and a boundary that suit a flow."""
+
+    title: str
+    bounds: tuple[float, ...]
+    span: tuple[float, float]
+    dt: float
+    boundary: str = "reflective"
+
+
+TURN = 2 * math.pi
+PRESETS = {
+    "double_gyre": Preset("Double gyre", (0, 2, 0, 1), (0, 20), 0.1),
+    "taylor_green": Preset(
+        "Taylor-Green vortices", (0, TURN, 0, TURN), (0, 10), 0.05, "periodic"
+    ),
+    "abc": Preset("ABC flow, in 3-D", (0, TURN) * 3, (0, 10), 0.05, "periodic"),
+    "vortex": Preset("Vortex", (-1, 1, -1, 1), (0, 8), 0.02, "absorbing"),
+    "rotation": Preset("Solid rotation", (-1, 1, -1, 1), (0, TURN), 0.05, "absorbing"),
+    "saddle": Preset("Saddle", (-1, 1, -1, 1), (0, 2), 0.02, "absorbing"),
+    "uniform": Preset("Uniform flow", (0, 2, 0, 1), (0, 2), 0.05, "periodic"),
+    "moving_eddy": Preset(
+        "Moving eddy, in meters", (-4e3, 8e3, -6e3, 4e3), (0, 86_400), 300, "absorbing"
+    ),
+}
+
+
+def series(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return files by name; those that differ in one number only, as one pattern."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        if not name.startswith(f"{RUNS}/"):
+            groups.setdefault(re.sub(r"\d+(?=\D*$)", "*", name), []).append(name)
+    found = []
+    for pattern, members in groups.items():
+        if len(members) > 1 and "*" in pattern:
+            found.append({"file": pattern, "files": len(members)})
+        else:
+            found += [{"file": name, "files": 1} for name in members]
+    return found
+
+
+def source_case(desk: Desk, request: Mapping[str, Any]) -> Case:
+    """Return the case that fits a flow or a file, before anyone has changed it."""
+    given = required(request, "source", dict)
+    if "flow" in given:
+        return flow_case(required(given, "flow", str))
+    name = required(given, "file", str)
+    path = desk.folder.inside(name)
+    for match in _matches(desk, path):
+        _check_references(desk, match)
+    if path.suffix.lower() == ".toml":
+        return _checked_case(desk, desk.folder.existing(name))
+    with desk.lock:
+        held = desk.held.setdefault("surveys", {})
+        stamp = [(m, m.stat().st_mtime_ns) for m in _matches(desk, path)]
+        if held.get(name, (None,))[0] != stamp:
+            with in_words(NEW_WORDS):
+                found = survey(str(path), allow_nan=bool(given.get("allow_nan")))
+            held[name] = (stamp, found)
+        found = held[name][1]
+    return read_case(tomllib.loads(starter(found, desk.folder.root)))
+
+
+def flow_case(name: str) -> Case:
+    """Return the case of an analytic flow on the domain that suits it."""
+    flow = tables.Flow(name)
+    preset = PRESETS.get(name)
+    if preset is None:
+        raise ValueError(f"the studio has no domain for {name!r}: write a case file")
+    pairs = [*preset.bounds, *((0.0, 0.0) if len(preset.bounds) == 4 else ())]
+    corners = (tuple(map(float, pairs[0::2])), tuple(map(float, pairs[1::2])))
+    return Case(
+        flow=flow,
+        boundary=tables.Boundary(preset.boundary, freeze({"bounds": corners})),
+        time=tables.Time(dt=preset.dt, time_span=tuple(map(float, preset.span))),
+    )
+
+
+def _matches(desk: Desk, path: Path) -> list[Path]:
+    """Return the files of a name or pattern, all of them inside the folder."""
+    found = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+    return [desk.folder.existing(one) for one in found]
+
+
+def _check_references(desk: Desk, path: Path) -> None:
+    """Refuse a collection that names files outside of the folder."""
+    if path.suffix.lower() in COLLECTIONS:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for name in re.findall(r"""(?:file|source)\s*=\s*["']([^"']+)""", text, re.I):
+            desk.folder.inside(path.parent / name)
+
+
+def _checked_case(desk: Desk, path: Path) -> Case:
+    """Return a case whose files all lie in the folder, in the studio's precision."""
+    case = load_case(path)
+    named: list[str] = []
+    if case.data is not None:
+        pattern = case.data.pattern
+        named += [pattern] if isinstance(pattern, str) else pattern
+    named += [case.particles.file] if case.particles.file else []
+    for name in named:
+        for match in _matches(desk, desk.folder.inside(name)):
+            _check_references(desk, match)
+    # float64 is switched on for the whole process, rooms that compute included.
+    return replace(case, tracking=replace(case.tracking, dtype="float32", devices=None))
+
+
+def check_upload(desk: Desk, path: Path) -> None:
+    """Read what was uploaded as the command line would."""
+    case = source_case(desk, {"source": {"file": desk.folder.name(path)}})
+    if path.suffix.lower() == ".toml":
+        make_plan(case)
+
+
+def look(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the domain, times and speeds of a source, with a picture of the speed."""
+    case = source_case(desk, request)
+    field, notes = make_field(case)
+    first = as_field(field)
+    domain, span = find_domain(case, first), find_span(case, field)
+    if case.data is not None and span[0] == -math.inf:
+        span = tuple(case.time.time_span or (0.0, 1.0))
+    given = desk.held.get("surveys", {}).get(request["source"].get("file"))
+    words = facts(given[1]) if given else list(notes)
+    dates = getattr(field, "_source_info", {}).get("time_units", "")
+    return domain_facts(domain, first) | {
+        "span": list(span),
+        "dt": case.time.dt,
+        "boundary": case.boundary.type,
+        "integrator": case.tracking.integrator,
+        "time_units": str(dates),
+        "notes": words,
+        "boundaries": _boundaries(case, first),
+        **_speed_picture(first, domain, span[0]),
+    }
+
+
+def _boundaries(case: Case, field: AbstractField) -> list[str]:
+    """Return the boundaries that suit a field, that of the case first."""
+    fitting = [
+        name
+        for name in BOUNDARIES
+        if (name != "walls" or isinstance(field, Traced))
+        and (name != "none" or case.flow is None)
+        and (name == "none" or field.sphere is None)
+    ]
+    own = case.boundary.type
+    return [own, *(name for name in fitting if name != own)]
+
+
+def domain_facts(domain: Box, field: AbstractField) -> dict[str, Any]:
+    """Return what pages need to draw in a domain."""
+    axes = shown_axes(domain)
+    return {
+        "lo": domain.lo.tolist(),
+        "hi": domain.hi.tolist(),
+        "axes": axes,
+        "names": ["lon", "lat", "z"] if field.sphere is not None else list(AXES),
+        "sphere": None if field.sphere is None else float(field.sphere.radius),
+    }
+
+
+def shown_axes(domain: Box) -> list[int]:
+    """Return the axes that are shown: two, or three of a box that is not flat."""
+    active = np.flatnonzero(domain.active).tolist()
+    return active if len(active) > 1 else [0, 1]
+
+
+def _speed_picture(field: AbstractField, domain: Box, time: float) -> dict[str, Any]:
+    """Return speeds over the plane in the middle, as bytes; 255 where there is none."""
+    across, up = shown_axes(domain)[:2]
+    longest = max(domain.size[across], domain.size[up])
+    counts = [
+        max(2, round(PICTURE_NODES * float(domain.size[axis] / longest)))
+        for axis in (across, up)
+    ]
+    points = np.empty((counts[1], counts[0], 3), np.float32)
+    points[:] = (domain.lo + domain.hi) / 2
+    ends = [(domain.lo[a], domain.hi[a]) for a in (across, up)]
+    x, y = (np.linspace(*e, n) for e, n in zip(ends, counts, strict=True))
+    points[..., across], points[..., up] = np.meshgrid(x, y)
+    flat = points.reshape(-1, 3)
+    velocity = np.asarray(field.sample_at_positions(flat, time))
+    known = np.asarray(field.contains(flat, time)) & np.isfinite(velocity).all(axis=1)
+    land = field.on_land(jnp.asarray(flat))
+    if land is not None:
+        known &= ~np.asarray(land)
+    speed = np.where(known, np.linalg.norm(velocity, axis=1), 0.0)
+    return {"picture": _as_picture(speed, known, counts)}
+
+
+def _as_picture(
+    values: np.ndarray, known: np.ndarray, counts: Sequence[int]
+) -> dict[str, Any]:
+    """Return values as 255 levels between their ends, row by row from the bottom."""
+    seen = values[known] if known.any() else np.zeros(1)
+    low, high = float(seen.min()), float(seen.max())
+    scaled = np.clip((values - low) / max(high - low, 1e-30), 0, 1)
+    levels = np.where(known, np.round(254 * scaled), 255).astype(np.uint8)
+    pixels = base64.b64encode(levels.tobytes()).decode()
+    return {
+        "columns": counts[0],
+        "rows": counts[1],
+        "range": [low, high],
+        "data": pixels,
+    }
+
+
+def as_layer(values: np.ndarray) -> dict[str, Any]:
+    """Return values over a plane, from its lowest row up, as a picture."""
+    known = np.asarray(np.isfinite(values)).ravel()
+    counts = (values.shape[1], values.shape[0])
+    return _as_picture(np.nan_to_num(values).ravel(), known, counts)
+
+
+def seed_positions(
+    shapes: Sequence[Mapping[str, Any]], count: int, domain: Box
+) -> np.ndarray:
+    """Return seeds for what was drawn: clouds at points, lines, boxes, everything.
+
+    Each shape gets an equal share. Across the plane that is drawn on, points and lines
+    lie in the middle; boxes fill the domain.
+    """
+    if not shapes:
+        raise ValueError("no seeds: draw a point, a line or a box, or fill the domain")
+    across, up = shown_axes(domain)[:2]
+    parts = []
+    for number, shape in enumerate(shapes):
+        share = count // len(shapes) + (number < count % len(shapes))
+        kind = required(shape, "kind", str)
+        ends = [np.array(shape[k], float) for k in ("from", "to") if k in shape]
+        if any(end.shape != (2,) or not np.isfinite(end).all() for end in ends):
+            raise ValueError(f"a {kind} needs two finite numbers for each of its ends")
+        places = random_seeds(share, domain, number).astype(np.float64)
+        if kind in ("point", "line"):
+            places[:] = (domain.lo + domain.hi) / 2
+        plane = places[:, [across, up]]
+        if kind == "point":
+            radius = CLOUD * float(min(domain.size[across], domain.size[up]))
+            draw = np.random.default_rng(number)
+            angle, length = TURN * draw.random(share), np.sqrt(draw.random(share))
+            circle = np.stack([np.cos(angle), np.sin(angle)], 1)
+            plane = ends[0] + radius * length[:, None] * circle
+        elif kind == "line":
+            along = np.linspace(0, 1, share)[:, None]
+            plane = ends[0] + along * (ends[1] - ends[0])
+        elif kind == "box":
+            low, high = np.minimum(*ends), np.maximum(*ends)
+            box = np.random.default_rng(number).random((share, 2))
+            plane = low + box * (high - low)
+        elif kind != "all":
+            raise ValueError(f"{kind!r} is not a kind of seeds: point, line, box, all")
+        places[:, [across, up]] = plane
+        parts.append(places)
+    placed = np.concatenate(parts)
+    return np.clip(placed, domain.lo, domain.hi)
