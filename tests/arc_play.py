@@ -11,6 +11,7 @@ import arc_reference as operations
 from arc_episode_reference import NUM_OPERATIONS, SUBMIT, Puzzle
 from jaxarc import config
 from jaxarc.actions import BboxAction, MaskAction, PointAction
+from jaxarc.state import ArcEnvState
 
 KINDS = ("point", "bbox", "mask")
 FIELDS = (
@@ -159,7 +160,12 @@ def stack(trees):
 
 
 def assert_equal(one, other):
-    """The same structure, the same types, the same bits."""
+    """The same structure, the same types, the same bits; tasks are shared or not."""
+    one, other = jax.tree.map(
+        lambda x: (x.tasks, x.episode) if isinstance(x, ArcEnvState) else x,
+        (one, other),
+        is_leaf=lambda x: isinstance(x, ArcEnvState),
+    )
     assert jax.tree.structure(one) == jax.tree.structure(other)
     for got, wanted in zip(*map(jax.tree.leaves, (one, other)), strict=True):
         assert got.dtype == wanted.dtype

@@ -20,6 +20,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.episode import (
     METADATA_FIELDS,
     Episode,
+    is_stack,
     load_pair,
     slot_of,
     unpack_flags,
@@ -27,36 +28,74 @@ from jaxarc.episode import (
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.saving import read_state, write_state
 from jaxarc.state_changes import changed_parts
-from jaxarc.types import JaxArcTask, measure
+from jaxarc.types import JaxArcTask, is_traced, measure
 from jaxrig.notebook import Shown
+
+
+@jax.tree_util.register_static
+class SharedTasks:
+    """Tasks that the states of a batch have in common; no part of them as a pytree.
+
+    Static, so that each array of a batch of states has the batch axis, and yet the
+    tasks exist once. A program that is handed such states has the tasks as constants,
+    and is compiled again for others; `batch_step` itself is not.
+    """
+
+    def __init__(self, tasks: JaxArcTask):
+        self.tasks = tasks
+
+    def __hash__(self) -> int:
+        return id(self.tasks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SharedTasks) and self.tasks is other.tasks
+
+
+def share(tasks: JaxArcTask, row: Int[Array, "*batch"]) -> SharedTasks | JaxArcTask:
+    """Return the tasks of a batch once, or, where they are traced, the one of each row.
+
+    What is traced must not outlive its program, and as static data it would.
+    """
+    return _each(tasks, row) if is_traced(tasks) else SharedTasks(tasks)
+
+
+def _each(tasks: JaxArcTask, row: Int[Array, "*batch"]) -> JaxArcTask:
+    """Return the task of every row of a batch."""
+    if is_stack(tasks):
+        return jax.tree.map(lambda x: x[row], tasks)
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, row.shape + x.shape), tasks)
 
 
 class ArcEnvState(eqx.Module, Shown):
     """An episode with its task (or the stack its task is a row of).
 
-    In a batch every array of `episode` has a leading batch axis and every array of
-    `tasks` one of length 1: the task exists once, and row `i` of everything,
-    `jax.tree.map(lambda x: x[i], states)`, is a state of its own.
+    A batch is an ordinary pytree: each of its arrays has the leading batch axes, so
+    that it can be mapped, sliced, indexed, joined and reshaped. The tasks that its rows
+    have in common are static (`SharedTasks`).
     """
 
     shown_by: ClassVar[str] = "jaxarc.notebook:show_state"
-    tasks: JaxArcTask
+    source: JaxArcTask | SharedTasks
     episode: Episode
+
+    @property
+    def tasks(self) -> JaxArcTask:
+        """The task, or the tasks that `episode.task_row` counts."""
+        if isinstance(self.source, SharedTasks):
+            return self.source.tasks
+        return self.source
 
     @property
     def task_data(self) -> JaxArcTask:
         """The task of this state; for a batch, the task of every row."""
-        pairs = self.tasks.pairs
-        if not hasattr(pairs, "ndim"):
-            return self.tasks  # a where-function of equinox.tree_at is looking
-        row = self.episode.task_row
-        if row.ndim == 0:
-            return self.tasks if pairs.ndim == 4 else _row(self.tasks, row)
         tasks = self.tasks
-        if pairs.shape[0] == 1 and row.shape[0] != 1:
-            spread = lambda x: jnp.broadcast_to(x, row.shape + x.shape[1:])
-            tasks = jax.tree.map(spread, tasks)
-        return tasks if pairs.ndim == 5 else jax.vmap(_row)(tasks, row)
+        if not hasattr(tasks.pairs, "ndim"):
+            return tasks  # a where-function of equinox.tree_at is looking
+        row = self.episode.task_row
+        if row.ndim == 0 or isinstance(self.source, SharedTasks):
+            return _each(tasks, row)
+        # States that each brought a task, or a stack of them.
+        return jax.vmap(_each)(tasks, row) if tasks.pairs.ndim > 5 else tasks
 
     @property
     def task_index(self) -> Int[Array, "*batch"]:
@@ -177,10 +216,10 @@ class ArcEnvState(eqx.Module, Shown):
             rows = bits.active_rows(size, tasks.height, pair.wanted.dtype)
             return pair.wanted, rows
 
-        tasks, axis = shared_tasks(self)
-        if self.episode.task_row.ndim:
+        axis = task_axis(self)
+        for _ in range(self.episode.task_row.ndim):
             one = jax.vmap(one, in_axes=(axis, 0))
-        planes, rows = one(tasks, self.episode)
+        planes, rows = one(self.tasks, self.episode)
         width = self.tasks.width
         return bits.unpack_grid(planes, rows, width), bits.unpack_rows(rows, width)
 
@@ -286,7 +325,11 @@ class ArcEnvState(eqx.Module, Shown):
 
     def replace(self, **changes: Any) -> "ArcEnvState":
         """Return the state with documented attributes changed, by name."""
-        return ArcEnvState(*changed_parts(self, changes))
+        tasks, episode = changed_parts(self, changes)
+        if tasks is None:
+            return ArcEnvState(self.source, episode)
+        row = episode.task_row
+        return ArcEnvState(share(tasks, row) if row.ndim else tasks, episode)
 
     def save(
         self, path: str | os.PathLike[str], config: JaxArcConfig | None = None
@@ -311,31 +354,25 @@ def observe(episode: Episode) -> Int[Array, "*batch h w"]:
     return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
 
 
-def join_state(tasks: JaxArcTask, episode: Episode) -> ArcEnvState:
+def join_state(source: JaxArcTask | SharedTasks, episode: Episode) -> ArcEnvState:
     """Return a state from its halves, as unflattening makes it.
 
     The constructor of an equinox module looks into every field, which takes as long as
     a step.
     """
     state = object.__new__(ArcEnvState)
-    object.__setattr__(state, "tasks", tasks)
+    object.__setattr__(state, "source", source)
     object.__setattr__(state, "episode", episode)
     return state
 
 
-def shared_tasks(states: ArcEnvState) -> tuple[JaxArcTask, int | None]:
-    """Return the tasks of a batch of states and the axis to map them over.
+def task_axis(states: ArcEnvState) -> int | None:
+    """Return the axis to map the tasks of a batch of states over.
 
     None for tasks that every row shares, 0 for states that each brought their own, as
     `jax.vmap` over `arc_reset` makes them.
     """
-    if states.episode.task_row.ndim and states.tasks.pairs.shape[0] == 1:
-        return jax.tree.map(lambda x: x[0], states.tasks), None
-    return states.tasks, 0
-
-
-def _row(tasks: JaxArcTask, row: Int[Array, ""]) -> JaxArcTask:
-    return jax.tree.map(lambda x: x[row], tasks)
+    return None if isinstance(states.source, SharedTasks) else 0
 
 
 def _count(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array
 
 from jaxarc import bits
 from jaxarc.episode import Episode, pack_flags, repack
@@ -27,8 +26,10 @@ _DERIVED = (
 )
 
 
-def changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Episode]:
-    """Return tasks and episode of a state with these attributes in place of its own."""
+def changed_parts(
+    state: Any, changes: dict[str, Any]
+) -> tuple[JaxArcTask | None, Episode]:
+    """Return the new task, if there is one, and the episode with changed attributes."""
     for name in changes:
         _check_name(name)
     values = {
@@ -36,7 +37,11 @@ def changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Epis
         for name, value in changes.items()
         if name != "task_data"
     }
-    tasks, row = _tasks(state, changes.get("task_data"))
+    task = changes.get("task_data")
+    row = state.episode.task_row
+    if task is not None:
+        _check_task(state.tasks, task)
+        row = jnp.zeros_like(row)
     current = lambda name: values[name] if name in values else getattr(state, name)
     flags = [current(name) for name in _FLAGS]
     selection = state.episode.selection
@@ -45,7 +50,7 @@ def changed_parts(state: Any, changes: dict[str, Any]) -> tuple[JaxArcTask, Epis
     allowed = state.episode.allowed
     if "allowed_operations_mask" in values:
         allowed = pack_flags(values["allowed_operations_mask"])
-    return tasks, repack(
+    return task, repack(
         state.episode,
         _canvas(state, values),
         selection=selection,
@@ -80,23 +85,14 @@ def _like(name: str, value: Any, present: Array) -> Array:
     return jnp.broadcast_to(value, present.shape)
 
 
-def _tasks(state: Any, task: Any) -> tuple[JaxArcTask, Int[Array, "*batch"]]:
-    row = state.episode.task_row
-    if task is None:
-        return state.tasks, row
-    shape = state.tasks.pairs.shape[-4:]
-    same = (task.width, task.max_train_pairs) == (
-        state.tasks.width,
-        state.tasks.max_train_pairs,
-    )
+def _check_task(tasks: JaxArcTask, task: JaxArcTask) -> None:
+    shape = tasks.pairs.shape[-4:]
+    same = (task.width, task.max_train_pairs) == (tasks.width, tasks.max_train_pairs)
     if task.pairs.shape != shape or not same:
         raise ValueError(
             f"task_data is packed as {task.pairs.shape}, the state's task as {shape}: "
             "load both with the same DatasetConfig, or reset on the other task"
         )
-    if row.ndim:
-        task = jax.tree.map(lambda x: x[None], task)
-    return task, jnp.zeros_like(row)
 
 
 def _canvas(state: Any, values: dict[str, Array]) -> Canvas:

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from arc_play import FIELDS, make_config, random_puzzle, shown
 from arc_play import row as row_of
 from arc_states import SIDE, assert_same, point, small_config, small_state, small_task
-from jaxarc.actions import create_bbox_action
-from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
-from jaxarc.state import ArcEnvState, shared_tasks
+from jaxarc.actions import PointAction, create_bbox_action
+from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.state import ArcEnvState
 from jaxarc.tasks.samples import create_mock_task, stack_task_list
 
 SHAPE = (6, 4)
+SLICES = (slice(None, 2), slice(2, None))
 CONFIG = make_config(SHAPE, episode={"demo_selection_strategy": "sequential"})
 
 
@@ -113,11 +114,45 @@ def test_a_batch_holds_its_task_once(tasks):
         keys = jax.random.split(jax.random.key(1), count)
         states, _ = batch_reset(keys, CONFIG, tasks[0])
         sizes.add(bytes_of(states.tasks))
-        _, axis = shared_tasks(states)
-        assert axis is None
+        leaves = jax.tree.leaves(states)
+        assert {leaf.shape[0] for leaf in leaves} == {count}
+        assert bytes_of(states) == bytes_of(states.episode)
         row = row_of(states, 0)
         jax.tree.map(np.testing.assert_array_equal, row.task_data, tasks[0])
     assert sizes == {bytes_of(tasks[0])}
+
+
+def test_a_batch_is_an_ordinary_pytree(tasks):
+    """Mapped, sliced, joined, reshaped, indexed as NumPy arrays: all rows as before."""
+    stack = stack_task_list(tasks)
+    keys = jax.random.split(jax.random.key(2), 6)
+    states, _ = batch_reset(keys, CONFIG, stack)
+    actions = PointAction(*jnp.arange(18, dtype=jnp.int32).reshape(3, 6) % 4)
+    after, *wanted = batch_step(states, actions, CONFIG)
+    step = lambda state, action: arc_step(state, action, CONFIG)
+    mapped, *found = jax.jit(jax.vmap(step))(states, actions)
+    jax.tree.map(np.testing.assert_array_equal, found, wanted)
+    front, back = (jax.tree.map(lambda x, s=s: x[s], mapped) for s in SLICES)
+    joined = jax.tree.map(lambda *x: jnp.concatenate(x), front, back)
+    tall = jax.tree.map(lambda x: x.reshape(2, 3, *x.shape[1:]), joined)
+    last = jax.tree.map(lambda x: x[1, 2], jax.device_get(tall))
+    for name in FIELDS:
+        whole = np.asarray(getattr(after, name))
+        np.testing.assert_array_equal(
+            getattr(tall, name), whole.reshape(2, 3, *whole.shape[1:])
+        )
+        np.testing.assert_array_equal(getattr(last, name), whole[5])
+    pairs = after.task_data.pairs
+    np.testing.assert_array_equal(tall.task_data.pairs[1, 2], pairs[5])
+
+
+def test_a_batch_of_a_traced_task_leaves_its_program(tasks):
+    keys = jax.random.split(jax.random.key(2), 3)
+    start = lambda keys, task: batch_reset(keys, CONFIG, task)[0]
+    states, outside = jax.jit(start)(keys, tasks[0]), start(keys, tasks[0])
+    assert {leaf.shape[0] for leaf in jax.tree.leaves(states)} == {3}
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(states, name), getattr(outside, name))
 
 
 def test_every_row_of_a_batch_knows_its_task(tasks):

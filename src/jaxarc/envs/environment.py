@@ -28,7 +28,7 @@ from jaxarc.envs.transition import advance
 from jaxarc.episode import Augmentation, Episode, unpack_flags
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.state import ArcEnvState, observe
+from jaxarc.state import ArcEnvState, observe, share
 from jaxrig.checks import check
 from jaxrig.keys import mix
 
@@ -196,8 +196,9 @@ class Environment(Identified):
         return observe(state.episode)
 
     def arc_state(self, state: State) -> ArcEnvState:
-        """Return the state with all its documented views."""
-        return ArcEnvState(self.params.buffer, state.episode)
+        """Return the state, or a batch, with all its documented views."""
+        tasks, row = self.params.buffer, state.episode.task_row
+        return ArcEnvState(share(tasks, row) if row.ndim else tasks, state.episode)
 
     def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
         """Return the space of grids of the buffer's padded shape."""

@@ -37,7 +37,14 @@ from jaxarc.envs.starts import EnvParams, draw_seed, start_episode
 from jaxarc.envs.transition import advance
 from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
 from jaxarc.ops.operations import FIRST_CONTROL
-from jaxarc.state import ArcEnvState, join_state, observe, shared_tasks
+from jaxarc.state import (
+    ArcEnvState,
+    SharedTasks,
+    join_state,
+    observe,
+    share,
+    task_axis,
+)
 from jaxarc.types import JaxArcTask
 from jaxrig.checks import check
 
@@ -86,7 +93,8 @@ def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
     """Return state, observation, reward, done and info after one action."""
     config = as_config(config)
     action, checked = checked_action(action, config)
-    tasks, episode = fields_of(state)["tasks"], fields_of(state)["episode"]
+    source, episode = fields_of(state)["source"], fields_of(state)["episode"]
+    tasks = source.tasks if isinstance(source, SharedTasks) else source
     task_parts, task_plan = take_apart(tasks)
     parts, plan = take_apart(episode)
     action_parts, action_plan = take_apart(action)
@@ -97,7 +105,7 @@ def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
     if "available_demo_pairs" not in info:
         info["available_demo_pairs"] = fields_of(tasks)["num_train_pairs"]
         info["available_test_pairs"] = fields_of(tasks)["num_test_pairs"]
-    return _complete(tasks, with_fields(episode, changed), observation, reward, info)
+    return _complete(source, with_fields(episode, changed), observation, reward, info)
 
 
 def batch_reset(
@@ -123,23 +131,26 @@ def batch_reset(
     rows = for_each(task_indices, count, "task_indices")
     check_choice(tasks, mode, initial_pair_idx, task_indices)
     kind = (config, mode, _shape(tasks), count, *_given(pairs, rows, augmentation))
-    return call_compiled(
-        _reset_batch, kind, keys, config, tasks, mode, pairs, rows, augmentation
+    episodes, seen = call_compiled(
+        _start_batch, kind, keys, config, tasks, mode, pairs, rows, augmentation
     )
+    return join_state(share(tasks, episodes.task_row), episodes), seen
 
 
 def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
     """Step every row of a batch as `arc_step` does."""
     config = as_config(config)
     actions, checked = checked_action(actions, config)
-    episode = states.episode
+    tasks, episode, axis = states.tasks, states.episode, task_axis(states)
     kind = (
-        *(config, checked, type(actions), _shape(states.tasks)),
+        *(config, checked, axis, type(actions), _shape(tasks)),
         *(episode.planes.shape, episode.action_history.shape),
         *_given(episode.augmentation),
     )
-    stepped = call_compiled(_step_batch, kind, states, actions, config, checked)
-    return _complete(states.tasks, *stepped)
+    stepped = call_compiled(
+        _step_batch, kind, tasks, episode, actions, config, checked, axis
+    )
+    return _complete(states.source, *stepped)
 
 
 def _shape(tasks: JaxArcTask) -> tuple[Any, ...]:
@@ -171,7 +182,7 @@ def _reset(
     return ArcEnvState(tasks, episode), observe(episode)
 
 
-def _reset_batch(
+def _start_batch(
     keys: Any,
     config: JaxArcConfig,
     tasks: JaxArcTask,
@@ -179,13 +190,12 @@ def _reset_batch(
     pairs: Any,
     rows: Any,
     augmentation: Any,
-) -> tuple[ArcEnvState, Observation]:
+) -> tuple[Episode, Observation]:
     def one(key: Any, pair: Any, row: Any, shown: Any) -> Episode:
         return _start(key, config, tasks, mode, pair, row, shown)
 
     episodes = jax.vmap(one)(keys, pairs, rows, augmentation)
-    shared = jax.tree.map(lambda x: x[None], tasks)
-    return ArcEnvState(shared, episodes), observe(episodes)
+    return episodes, observe(episodes)
 
 
 @Quick
@@ -204,12 +214,16 @@ def _step(parts: Any, rules: tuple[Any, ...]) -> tuple[Info, Array, Array, Info]
 
 
 def _step_batch(
-    states: ArcEnvState, actions: Any, config: JaxArcConfig, checked: bool
+    tasks: JaxArcTask,
+    episodes: Episode,
+    actions: Any,
+    config: JaxArcConfig,
+    checked: bool,
+    axis: int | None,
 ) -> tuple[Episode, Observation, Array, Info]:
-    tasks, axis = shared_tasks(states)
     one = functools.partial(_advance, config=config, checked=checked)
     step = jax.vmap(one, in_axes=(axis, 0, 0))
-    episodes, rewards, more = step(tasks, states.episode, actions)
+    episodes, rewards, more = step(tasks, episodes, actions)
     return episodes, observe(episodes), rewards, more
 
 
@@ -245,7 +259,11 @@ def _advance(
 
 
 def _complete(
-    tasks: JaxArcTask, episode: Episode, observation: Array, reward: Array, info: Info
+    source: JaxArcTask | SharedTasks,
+    episode: Episode,
+    observation: Array,
+    reward: Array,
+    info: Info,
 ) -> StepResult:
     """Return the documented five results.
 
@@ -257,5 +275,5 @@ def _complete(
     info["step_count"] = parts["step_count"]
     info["episode_mode"] = parts["episode_mode"]
     info["current_pair_index"] = parts["current_example_idx"]
-    state = join_state(tasks, episode)
+    state = join_state(source, episode)
     return state, observation, reward, parts["episode_done"], info

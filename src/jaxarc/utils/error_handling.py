@@ -60,7 +60,7 @@ class JAXErrorHandler:
         if not checks.is_traced(fine) and current_mode() == "raise" and not fine.all():
             raise CheckError(checks.STATE_RULE)
         return ArcEnvState(
-            state.tasks, _rowwise(state.episode, fine, checks.STATE_RULE)
+            state.source, _rowwise(state.episode, fine, checks.STATE_RULE)
         )
 
     @staticmethod
@@ -82,7 +82,7 @@ class JAXErrorHandler:
         if not checks.is_traced(fine) and current_mode() == "raise" and not fine.all():
             raise CheckError(f"{rule}, not {operation}")
         episode = check(state.episode, fine, rule)
-        return ArcEnvState(state.tasks, episode)
+        return ArcEnvState(state.source, episode)
 
     @staticmethod
     def get_error_mode() -> str:

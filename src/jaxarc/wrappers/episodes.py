@@ -287,13 +287,6 @@ class Vectorize(Wrapper):
         """Return the observations of the states."""
         return jax.vmap(lambda s: self.env.observe(s, env_params))(state)
 
-    def arc_state(self, state: Any) -> ArcEnvState:
-        """Return the states with all their documented views, the tasks once."""
-        states = self.env.arc_state(state)
-        # A leading axis of 1 broadcasts against the batch without copying the tasks.
-        shared = jax.tree.map(lambda x: x[None], states.tasks)
-        return ArcEnvState(shared, states.episode)
-
     def render(self, state: Any, mode: str | None = None) -> tuple[Any, ...]:
         """Render every state."""
         count = self.arc_state(state).step_count.shape[0]

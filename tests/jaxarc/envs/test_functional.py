@@ -160,7 +160,7 @@ def test_one_trace_for_batches_of_one_size(tasks):
     config = make_config(SHAPE, steps=32)
     before = (
         traces(functional._step_batch),
-        traces(functional._reset_batch),
+        traces(functional._start_batch),
     )
     actions = stack([FILL] * BATCH)
     for number, task in enumerate(tasks):
@@ -169,7 +169,7 @@ def test_one_trace_for_batches_of_one_size(tasks):
         for _ in range(3):
             states, *_ = batch_step(states, actions, config)
     assert traces(functional._step_batch) - before[0] == 1
-    assert traces(functional._reset_batch) - before[1] == 1
+    assert traces(functional._start_batch) - before[1] == 1
 
 
 @pytest.mark.slow  # many programs
@@ -241,9 +241,9 @@ def test_a_step_holds_no_callback(state, states):
     )(parts)
     assert "callback" not in str(step(False))
     assert "callback" in str(step(True))
-    program = jax.make_jaxpr(lambda s, a: functional._step_batch(s, a, CONFIG, False))(
-        states, batch
-    )
+    program = jax.make_jaxpr(
+        lambda e, a: functional._step_batch(states.tasks, e, a, CONFIG, False, None)
+    )(states.episode, batch)
     assert "callback" not in str(program)
 
 
