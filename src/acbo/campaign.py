@@ -19,14 +19,8 @@ import numpy as np
 
 from acbo.named.reading import find_name, read_cells, read_table
 from acbo.named.tables import TARGETS_COLUMN, DataTable, observed_ranges, read_frame
-from acbo.policy.suggest import (
-    Ask,
-    Problem,
-    Suggestion,
-    Trial,
-    make_problem,
-    suggest_for,
-)
+from acbo.policy.problem import Problem, make_problem
+from acbo.policy.suggest import Ask, Suggestion, Trial, suggest_for
 from acbo.types import Range, as_float, import_extra, signed
 from jaxrig.atomic import locked, write_file
 from jaxrig.settings import known_only
@@ -79,6 +73,7 @@ class Campaign:
                 raise ValueError(f"rename the column {name!r}: the campaign writes one")
         table = read_table(cells, find_name(target, list(cells.columns), "target"))
         problem = problem.for_columns(table.names)
+        problem.limits(table.names, {})  # every name of a region is a column
         names = problem.settable or [n for n in table.names if n != problem.target]
         seen = observed_ranges(table)
         ranges = {name: problem.ranges.get(name, seen[name]) for name in names}
@@ -106,9 +101,9 @@ class Campaign:
         cells = self._cells().drop(columns=[NUMBER, TOLD], errors="ignore")
         return read_table(cells, self.problem.target)
 
-    def suggest(self) -> Suggestion:
+    def suggest(self, **changes: Any) -> Suggestion:
         """Return what to do next with the rows as they are, without asking for it."""
-        return suggest_for(self.problem, self.read())
+        return suggest_for(replace(self.problem, **changes), self.read())
 
     def asked(self) -> list[Ask]:
         """Return everything that was asked for, in order."""
@@ -140,16 +135,17 @@ class Campaign:
         last = asked[-1].trials if asked else ()
         return tuple(trial for trial in last if trial.number not in answered)
 
-    def ask(self, again: bool = False) -> Ask:
+    def ask(self, again: bool = False, **changes: Any) -> Ask:
         """Return the next experiments; those asked for before, unless all are told.
 
-        With `again`, think again about all rows, and forget what is open.
+        With `again`, think again about all rows, and forget what is open. Changes are
+        of the problem's fields, for this time: `batch=3`.
         """
         with locked(self.folder / LOCK):
             asked, still = self.asked(), self.open_trials()
             if still and not again:
                 return replace(asked[-1], trials=still)
-            found = self.suggest()
+            found = self.suggest(**changes)
             number = sum(len(each.trials) for each in asked)
             ask = found.as_ask(number, _now())
             lines = [*map(_as_line, asked), _as_line(ask)]

@@ -10,14 +10,20 @@ import typer
 
 from acbo.campaign import Campaign, show_row
 from acbo.cli.common import (
+    AtOnceOption,
+    AvoidOption,
+    BatchOption,
+    CostOption,
     ForbidOption,
     IgnoreOption,
     KnowOption,
     MaximizeOption,
     RangeOption,
+    ReplicatesOption,
     SettableOption,
     TargetOption,
-    parse_ranges,
+    TiersOption,
+    problem_options,
     refusing,
     show_json,
     split_names,
@@ -41,6 +47,12 @@ def start(
     settable: SettableOption = "",
     know: KnowOption = None,
     forbid: ForbidOption = None,
+    tiers: TiersOption = "",
+    cost: CostOption = "",
+    avoid: AvoidOption = None,
+    batch: BatchOption = None,
+    at_once: AtOnceOption = None,
+    replicates: ReplicatesOption = False,
     ignore: IgnoreOption = "",
 ) -> None:
     """Start a campaign of experiments in a folder.
@@ -55,11 +67,19 @@ def start(
             data,
             target,
             maximize,
-            ranges=parse_ranges(ranges or []),
-            settable=split_names(settable),
-            know=know or (),
-            forbid=forbid or (),
-            ignore=split_names(ignore),
+            **problem_options(
+                ranges=ranges,
+                settable=settable,
+                ignore=ignore,
+                cost=cost,
+                know=know,
+                forbid=forbid,
+                tiers=tiers,
+                avoid=avoid,
+                batch=batch,
+                at_once=at_once,
+                replicates=replicates,
+            ),
         )
         table = campaign.read()
     say(console, (folder / "campaign.toml").read_text(encoding="utf-8").rstrip())
@@ -78,16 +98,20 @@ def ask(
         bool,
         typer.Option("--again", help="Forget what is open, and think again."),
     ] = False,
+    batch: BatchOption = None,
+    at_once: AtOnceOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Ask a campaign for the next experiment.
 
-    Until its outcome is told, the answer stays the same.
+    Until its outcome is told, the answer stays the same. --batch and --at-once
+    replace what the campaign was started with.
     """
     console = make_console()
     with refusing():
         campaign = Campaign(folder)
-        found = campaign.ask(again)
+        given = {"batch": batch, "at_once": at_once}
+        found = campaign.ask(again, **{n: v for n, v in given.items() if v is not None})
         names = [name for name in campaign.read().names if name not in found.settings]
     if json:
         show_json(console, asdict(found))

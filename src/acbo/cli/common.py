@@ -1,6 +1,7 @@
 """Options, tables and messages that the commands share; input is checked at once."""
 
 import json as json_text
+import math
 import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from acbo.types import Range
+from acbo.types import Range, as_float
 from jaxrig.atomic import write_file
 from jaxrig.console import say
 
@@ -33,7 +34,11 @@ MaximizeOption = Annotated[
 ]
 RangeOption = Annotated[
     list[str] | None,
-    typer.Option("--range", help="Range of a variable, e.g. X=-5:5. Can be repeated."),
+    typer.Option(
+        "--range",
+        help="Range of a variable, e.g. X=-5:5, with a step X=1:9:2, or its levels "
+        "X=1,2,5. Can be repeated.",
+    ),
 ]
 SettableOption = Annotated[
     str,
@@ -46,6 +51,27 @@ KnowOption = Annotated[
 ForbidOption = Annotated[
     list[str] | None,
     typer.Option("--forbid", help="Edge that cannot exist, e.g. 'yield->dose'."),
+]
+TiersOption = Annotated[
+    str,
+    typer.Option("--tiers", help="Causes before effects, e.g. 'heat,acid < growth'."),
+]
+CostOption = Annotated[
+    str,
+    typer.Option("--cost", help="Cost of setting a variable, e.g. heat=3,acid=1."),
+]
+AvoidOption = Annotated[
+    list[str] | None,
+    typer.Option("--avoid", help="Forbidden region, e.g. 'heat>80 & acid<4'."),
+]
+BatchOption = Annotated[
+    int | None, typer.Option("--batch", help="Number of experiments to make at a time.")
+]
+AtOnceOption = Annotated[
+    int | None, typer.Option("--at-once", help="2 to set one or two variables at once.")
+]
+ReplicatesOption = Annotated[
+    bool, typer.Option("--replicates", help="Tell how often to repeat an experiment.")
 ]
 IgnoreOption = Annotated[
     str, typer.Option("--ignore", help="Columns to leave out, e.g. id,comment.")
@@ -67,24 +93,68 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def parse_ranges(words: Sequence[str]) -> dict[str, Range]:
-    """Return ranges by name from words such as `X=-5:5`."""
-    found: dict[str, Range] = {}
+def parse_ranges(words: Sequence[str]) -> tuple[dict[str, Range], dict[str, Any]]:
+    """Return ranges and levels by name from words such as `X=-5:5` and `X=1,2,5`."""
+    ranges: dict[str, Range] = {}
+    levels: dict[str, Any] = {}
     for word in words:
-        match = re.fullmatch(r"\s*(.+?)\s*=\s*([^=:]+):([^=:]+)", word)
-        if match is None:
+        name, _, given = (part.strip() for part in word.rpartition("="))
+        parts = re.split("[:,]", given)
+        if not name or len(parts) < 2 or (":" in given and len(parts) > 3):
             raise ValueError(f"--range {word!r} is not NAME=LOW:HIGH, e.g. X=-5:5")
-        name = match[1]
-        try:
-            low, high = float(match[2]), float(match[3])
-        except ValueError as error:
-            raise ValueError(
-                f"--range {word!r}: {match[2]!r} and {match[3]!r} must be numbers"
-            ) from error
-        if name in found:
+        if name in ranges or name in levels:
             raise ValueError(f"duplicate --range for {name!r}")
-        found[name] = (low, high)
+        try:
+            numbers = [float(part) for part in parts]
+        except ValueError as error:
+            raise ValueError(f"--range {word!r}: {error}; give numbers") from error
+        if "," in given:
+            levels[name] = numbers
+        elif len(numbers) == 2:
+            ranges[name] = (numbers[0], numbers[1])
+        else:
+            low, high, step = numbers
+            if not (step > 0 and low < high and math.isfinite(high - low)):
+                raise ValueError(
+                    f"--range {word!r}: LOW:HIGH:STEP needs a step above 0"
+                )
+            count = math.floor((high - low) / step + 1e-9)
+            levels[name] = [low + step * number for number in range(count + 1)]
+    return ranges, levels
+
+
+def parse_costs(words: str) -> dict[str, float]:
+    """Return costs by name from words such as `heat=3,acid=1`."""
+    found = {}
+    for word in split_names(words):
+        name, _, given = (part.strip() for part in word.rpartition("="))
+        if not name:
+            raise ValueError(f"--cost {word!r} is not NAME=NUMBER, e.g. heat=3")
+        found[name] = as_float(given, f"--cost of {name!r}")
     return found
+
+
+def problem_options(
+    *,
+    ranges: Sequence[str] | None,
+    settable: str,
+    ignore: str,
+    cost: str,
+    **given: Any,
+) -> dict[str, Any]:
+    """Return the options of a problem from those of a command; what was not given is
+    left out.
+    """
+    ends, levels = parse_ranges(ranges or ())
+    found = {
+        "ranges": ends,
+        "levels": levels,
+        "cost": parse_costs(cost),
+        "settable": split_names(settable),
+        "ignore": split_names(ignore),
+        **given,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def make_table(

@@ -10,26 +10,32 @@ import typer
 from rich.console import Console
 
 from acbo.cli.common import (
+    AtOnceOption,
+    AvoidOption,
+    BatchOption,
+    CostOption,
     DataArgument,
     ForbidOption,
     IgnoreOption,
     KnowOption,
     MaximizeOption,
     RangeOption,
+    ReplicatesOption,
     SettableOption,
     TargetOption,
+    TiersOption,
     make_table,
-    parse_ranges,
+    problem_options,
     refusing,
     show_json,
     split_names,
 )
 from acbo.named.reading import find_name, read_table
 from acbo.policy import suggest as policy
+from acbo.policy.problem import parse_edges
 from acbo.policy.suggest import (
     Suggestion,
     note_on_graphs,
-    parse_edges,
     sample_if_needed,
 )
 from acbo.surrogate.predictor import load_surrogate
@@ -52,30 +58,36 @@ def suggest(
     settable: SettableOption = "",
     know: KnowOption = None,
     forbid: ForbidOption = None,
+    tiers: TiersOption = "",
+    cost: CostOption = "",
+    avoid: AvoidOption = None,
+    batch: BatchOption = None,
+    at_once: AtOnceOption = None,
+    replicates: ReplicatesOption = False,
     ignore: IgnoreOption = "",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Suggest the next experiment from a table of experiments.
 
-    Sets one variable at a time. Expected outcomes are means in the units of the
-    table, ± one standard deviation.
+    Sets one variable at a time, unless --at-once 2 is given. Expected outcomes are
+    means in the units of the table, ± one standard deviation.
     """
-    if maximize is None:
-        raise typer.BadParameter(
-            f"say which way {target} should go: give --maximize or --minimize"
-        )
     console = make_console()
     with refusing():
-        found = policy.suggest(
-            data,
-            target,
-            maximize,
-            ranges=parse_ranges(ranges or []),
-            settable=split_names(settable),
-            know=know or (),
-            forbid=forbid or (),
-            ignore=split_names(ignore),
+        given = problem_options(
+            ranges=ranges,
+            settable=settable,
+            ignore=ignore,
+            cost=cost,
+            know=know,
+            forbid=forbid,
+            tiers=tiers,
+            avoid=avoid,
+            batch=batch,
+            at_once=at_once,
+            replicates=replicates,
         )
+        found = policy.suggest(data, target, maximize, **given)
     if json:
         show_json(console, found.to_dict())
         return

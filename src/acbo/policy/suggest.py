@@ -1,104 +1,31 @@
 """The next experiment from a table as it comes, with reasons in words."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from acbo.named.names import Edge, FrozenMap
-from acbo.named.reading import find_name, read_table
+from acbo.named.reading import read_table
 from acbo.named.tables import DataTable, Experiments, observed_ranges
 from acbo.policy.advisor import Candidate, load_policy
+from acbo.policy.planning import PAIRED, plan
+from acbo.policy.problem import Problem, edges_of, make_problem
 from acbo.posterior.order_chains import GraphPosterior, sample_graphs
 from acbo.surrogate.predictor import TRAINED_VARIABLES
 from acbo.types import (
-    MAXIMIZE,
     MINIMIZE,
     Range,
-    check_direction,
     lower_is_better,
     percent,
     plus_minus,
     signed,
 )
 from jaxrig.notebook import Shown
-from jaxrig.settings import known_only
 
 Z = 1.96  # standard deviations on each side of a 95 % interval
 WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What to optimize, what may be set, and what is known about the causes.
-
-    Without `settable` everything but the target may be set; without a range, a
-    variable stays within the values seen.
-    """
-
-    target: str
-    direction: str
-    ranges: Mapping[str, Range] = field(default_factory=FrozenMap)
-    settable: tuple[str, ...] = ()
-    know: tuple[Edge, ...] = ()
-    forbid: tuple[Edge, ...] = ()
-    ignore: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", check_direction(self.direction))
-        ranges = {name: _check_range(name, ends) for name, ends in self.ranges.items()}
-        object.__setattr__(self, "ranges", FrozenMap(ranges))
-        for name in ("know", "forbid"):
-            object.__setattr__(self, name, tuple(parse_edges(getattr(self, name))))
-        for name in ("settable", "ignore"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-
-    def for_columns(self, names: Sequence[str]) -> "Problem":
-        """Return the same with every name as the table writes it."""
-        found = lambda name: find_name(name, names)
-        named = replace(
-            self,
-            target=find_name(self.target, names, "target"),
-            ranges={found(name): ends for name, ends in self.ranges.items()},
-            settable=tuple(map(found, self.settable)),
-            know=_edges_of(names, self.know),
-            forbid=_edges_of(names, self.forbid),
-        )
-        if named.target in (*named.ranges, *named.settable):
-            raise ValueError(f"the target {named.target!r} cannot be set: remove it")
-        outside = [
-            n for n in named.ranges if named.settable and n not in named.settable
-        ]
-        if outside:
-            raise ValueError(
-                f"{outside[0]!r} has a range, but is not among the variables that may "
-                f"be set ({', '.join(named.settable)}): add it or drop its range"
-            )
-        return named
-
-
-def _check_range(name: str, ends: Any) -> Range:
-    low, high = map(float, ends)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(
-            f"range of {name!r} is {low:g} to {high:g}: give the low end first, both "
-            "finite"
-        )
-    return low, high
-
-
-def parse_edges(edges: Iterable[Any]) -> list[Edge]:
-    """Return pairs (cause, effect) from pairs or from words such as `dose->yield`."""
-    found = []
-    for edge in edges:
-        parts = edge.split("->") if isinstance(edge, str) else list(edge)
-        cause, effect = (*(part.strip() for part in parts), "", "")[:2]
-        if len(parts) != 2 or not cause or not effect:
-            raise ValueError(f"edge {edge!r} is not CAUSE->EFFECT, e.g. 'dose->yield'")
-        found.append((cause, effect))
-    return found
 
 
 @dataclass(frozen=True)
@@ -110,6 +37,9 @@ class Experiment:
     std: float  # of the mean
     gain: float  # expected improvement over the best experiment so far
     reasons: tuple[str, ...] = ()
+    runs: int = (
+        1  # whose mean tells the improvement from noise, if replicates are asked
+    )
 
     @property
     def interval(self) -> Range:
@@ -294,11 +224,8 @@ def suggest(
     target: str,
     maximize: bool | None = None,
     *,
-    ranges: Mapping[str, Range] | None = None,
-    settable: Sequence[str] = (),
-    know: Iterable[Any] = (),
-    forbid: Iterable[Any] = (),
     ignore: Sequence[str] = (),
+    **options: Any,
 ) -> Suggestion:
     """Return the next experiment for a table of experiments.
 
@@ -307,31 +234,22 @@ def suggest(
             `intervention_targets` names what was set in each row.
         target: the variable to optimize, never set.
         maximize: True to raise it, False to lower it; must be given.
+        ignore: columns to leave out.
         ranges: lowest and highest value of the variables that may be set; by default
             those seen.
+        levels: the only values that a variable can be set to.
         settable: the variables that may be set; by default all.
         know: edges that exist, as pairs or `"dose->yield"`.
         forbid: edges that cannot exist.
-        ignore: columns to leave out.
+        tiers: groups of variables, causes before effects, or `"a, b < c < d"`.
+        cost: cost of setting a variable, 1 by default; gain per cost is what counts.
+        avoid: regions where nothing may be, such as `"heat>80 & pH<4"`.
+        at_once: 2 to set one or two variables at once.
+        batch: number of experiments to make before the next outcome is known.
+        replicates: True to tell how many runs of an experiment are worth making.
     """
-    problem = make_problem(
-        target,
-        maximize,
-        ranges=ranges or {},
-        settable=settable,
-        know=know,
-        forbid=forbid,
-        ignore=ignore,
-    )
+    problem = make_problem(target, maximize, ignore=ignore, **options)
     return suggest_for(problem, read_table(data, target, ignore))
-
-
-def make_problem(target: str, maximize: bool | None, **options: Any) -> Problem:
-    """Return the problem that the options of `suggest` state."""
-    if maximize is None:
-        raise ValueError(f"say which way {target} should go: maximize=True or False")
-    known_only(options, [each.name for each in fields(Problem)], "option")
-    return Problem(target, MAXIMIZE if maximize else MINIMIZE, **options)
 
 
 def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
@@ -348,38 +266,92 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         problem.direction,
         checked=True,
     )
-    sampled = sample_if_needed(table, problem.know, problem.forbid)
-    policy = load_policy()
-    levels = {
+    levels = {n: given for n, given in problem.levels.items() if n in seen.ranges} | {
         name: (0.0, 1.0)
         for name in names
         if seen.ranges[name] == (0.0, 1.0) and _is_binary(table, name)
     }
-    free = [name for name in names if name not in problem.ranges]
-    found, edges = policy.explain_with_edges(seen, sampled, levels)
-    best = found[0]
+    sampled = sample_if_needed(
+        table, problem.know, problem.forbid, problem.tiers, bool(problem.planned)
+    )
+    if problem.planned and sampled is not None:
+        found, experiments = _plan(seen, sampled, problem, levels)
+        edges, method = sampled.edge_probs, "expected improvement under sampled models"
+    else:
+        found, edges = load_policy().explain_with_edges(seen, sampled, levels)
+        experiments, method = (_of_policy(found[0], seen),), "trained policy"
     deviation = float(seen.values[:, seen.names.index(seen.target)].std())
+    free = [name for name in names if name not in problem.ranges]
     return Suggestion(
-        (
-            Experiment(
-                {best.variable: best.value},
-                best.expected,
-                best.std,
-                best.gain,
-                reasons_for(best, seen),
-            ),
-        ),
+        experiments,
         tuple(found),
         seen,
         edges,
         tuple(name for name in free if name not in levels),
-        "trained policy",
-        max(each.gain for each in found) >= WORTHWHILE * deviation,
+        method,
+        max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
         (*table.notes, *notes_on(seen, problem, sampled)),
         table.labels,
         table.dropped,
         sampled is not None,
     )
+
+
+def _of_policy(best: Candidate, seen: Experiments) -> Experiment:
+    return Experiment(
+        {best.variable: best.value},
+        best.expected,
+        best.std,
+        best.gain,
+        (reason_to_set(best, seen), *reasons_from_rows(seen)),
+    )
+
+
+def _plan(
+    seen: Experiments,
+    sampled: GraphPosterior,
+    problem: Problem,
+    levels: Mapping[str, Sequence[float]],
+) -> tuple[list[Candidate], tuple[Experiment, ...]]:
+    """Return each variable at its best, and the experiments to make."""
+    made = plan(seen, sampled, problem.limits(seen.names, levels))
+    target = seen.names.index(seen.target)
+    direct = sampled.edge_probs[:, target]
+    at_all = sampled.ancestor_probs[:, target]
+    found = {
+        name: Candidate(
+            name,
+            one.settings[name],
+            often,
+            float(direct[seen.names.index(name)]),
+            float(at_all[seen.names.index(name)]),
+            one.expected,
+            one.std,
+            one.gain,
+        )
+        for name, (one, often) in made.alone.items()
+    }
+    experiments = []
+    for each in made.batch:
+        reasons = [reason_to_set(found[n], seen) for n in each.settings if n in found]
+        reasons += reasons_from_rows(seen)
+        if problem.replicates:
+            reasons.append(
+                f"One outcome varies by ± {signed(each.noise)}: the mean of "
+                f"{each.runs} run{'s' * (each.runs > 1)} tells the gain from noise"
+            )
+        experiments.append(
+            Experiment(
+                each.settings,
+                each.expected,
+                each.std,
+                each.gain,
+                tuple(reasons),
+                each.runs if problem.replicates else 1,
+            )
+        )
+    order = sorted(found.values(), key=lambda each: -each.probability)
+    return order, tuple(experiments)
 
 
 def _is_binary(table: DataTable, name: str) -> bool:
@@ -388,39 +360,50 @@ def _is_binary(table: DataTable, name: str) -> bool:
 
 
 def sample_if_needed(
-    table: DataTable, know: Iterable[Edge], forbid: Iterable[Edge]
+    table: DataTable,
+    know: Iterable[Edge] = (),
+    forbid: Iterable[Edge] = (),
+    tiers: Sequence[Sequence[str]] = (),
+    always: bool = False,
 ) -> GraphPosterior | None:
-    """Return sampled graphs where the network cannot answer: many variables, known or
-    forbidden edges.
+    """Return sampled graphs where the network cannot answer: many variables, edges or
+    an order that are known.
     """
-    required, forbidden = (_edges_of(table.names, each) for each in (know, forbid))
-    if len(table.names) <= TRAINED_VARIABLES and not required and not forbidden:
+    required, forbidden = (edges_of(table.names, each) for each in (know, forbid))
+    known = required or forbidden or tiers
+    if len(table.names) <= TRAINED_VARIABLES and not known and not always:
         return None
+    # A knob that rests at one value in all observational rows is held there: it is set.
+    free = ~table.intervened.any(axis=1)
+    rests = table.values[free] if free.sum() > 1 else table.values
+    held = np.outer(free, np.equal(rests.max(axis=0), rests.min(axis=0)))
     return sample_graphs(
         table.values,
-        table.intervened,
+        table.intervened | held,
         names=table.names,
         required=required,
         forbidden=forbidden,
+        tiers=tiers,
     )
 
 
-def _edges_of(names: Sequence[str], edges: Iterable[Edge]) -> tuple[Edge, ...]:
-    found = lambda name: find_name(name, names)
-    return tuple((found(cause), found(effect)) for cause, effect in edges)
+def reason_to_set(best: Candidate, seen: Experiments) -> str:
+    """Return how likely a variable is a cause, in words."""
+    times = int(seen.intervened[:, seen.names.index(best.variable)].sum())
+    return (
+        f"The probability that {best.variable} is a cause is "
+        f"{percent(best.ancestor_probability)} (direct cause: "
+        f"{percent(best.parent_probability)}); it was set in {times} of "
+        f"{len(seen.values)} rows"
+    )
 
 
-def reasons_for(best: Candidate, seen: Experiments) -> tuple[str, ...]:
-    """Return why a variable is set, in words."""
-    column, target = (seen.names.index(name) for name in (best.variable, seen.target))
-    chance = f"The probability that {best.variable} is a cause is "
-    chance += f"{percent(best.ancestor_probability)} (direct cause: "
-    chance += f"{percent(best.parent_probability)})"
-    times = int(seen.intervened[:, column].sum())
-    tried = f"{best.variable} was set in {times} of {len(seen.values)} rows"
+def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
+    """Return the best experiment so far, in words, if there is one."""
     acted = seen.intervened.any(axis=1)
     if not acted.any():
-        return (chance, tried)
+        return ()
+    target = seen.names.index(seen.target)
     outcomes = np.where(acted, lower_is_better(seen.direction), np.nan)
     row = int(np.nanargmin(outcomes * seen.values[:, target]))
     made = " and ".join(
@@ -429,7 +412,7 @@ def reasons_for(best: Candidate, seen: Experiments) -> tuple[str, ...]:
         if seen.intervened[row, i]
     )
     reached = signed(float(seen.values[row, target]))
-    return (chance, tried, f"The best experiment so far, {made}, gave {reached}")
+    return (f"The best experiment so far, {made}, gave {reached}",)
 
 
 def notes_on(
@@ -450,6 +433,14 @@ def notes_on(
                 f"{int(far.sum())} rows set {name!r} outside its range {low:g} to "
                 f"{high:g} (first: {cells[np.argmax(far)]:g})"
             )
+    if problem.planned:
+        notes.append(
+            f"because of {', '.join(problem.planned)}, experiments are chosen by "
+            "expected improvement under models drawn from the posterior, not by the "
+            "trained policy"
+        )
+        pairs = problem.at_once > 1 and len(seen.ranges) > PAIRED
+        return (*notes, *((f"pairs are of the {PAIRED} likeliest causes",) * pairs))
     return (*notes, *note_on_graphs(seen.names, sampled))
 
 
@@ -459,7 +450,7 @@ def note_on_graphs(
     """Return why graphs were sampled, if they were."""
     if sampled is None:
         return ()
-    reason = "edges are known or forbidden"
+    reason = "edges or tiers are known"
     if len(names) > TRAINED_VARIABLES:
         reason = (
             f"{len(names)} variables are more than the {TRAINED_VARIABLES} that the "

@@ -9,24 +9,34 @@ from rich.console import Console
 from acbo.cli import common
 
 
-def test_ranges_by_name():
-    assert common.parse_ranges(["X=-5:5", " a b = 1e-3 : 2"]) == {
-        "X": (-5.0, 5.0),
-        "a b": (0.001, 2.0),
-    }
+def test_ranges_and_levels_by_name():
+    words = ["X=-5:5", " a b = 1e-3 : 2", "n=1:9:2", "m=5,1,2.5", "p=q=0:1"]
+    ranges, levels = common.parse_ranges(words)
+    assert ranges == {"X": (-5.0, 5.0), "a b": (0.001, 2.0), "p=q": (0.0, 1.0)}
+    assert levels == {"n": [1, 3, 5, 7, 9], "m": [5, 1, 2.5]}
+    assert common.parse_costs("X=3, a b=0.5") == {"X": 3.0, "a b": 0.5}
+    given = {"settable": "X,Z", "ignore": "", "cost": "", "batch": None, "know": []}
+    found = common.problem_options(ranges=["X=0:1"], **given)
+    assert found == {"ranges": {"X": (0.0, 1.0)}, "settable": ("X", "Z")}
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["X"], "is not NAME=LOW:HIGH"),
-        (["X=1:a"], "must be numbers"),
-        (["X=0:1", "X=0:2"], "duplicate --range"),
+        (["X=1"], "is not NAME=LOW:HIGH"),
+        (["X=1:2:3:4"], "is not NAME=LOW:HIGH"),
+        (["X=1:a"], "give numbers"),
+        (["X=0:1:0"], "step above 0"),
+        (["X=0:1", "X=0,2"], "duplicate --range"),
     ],
 )
 def test_what_is_no_range(words, message):
     with pytest.raises(ValueError, match=message):
         common.parse_ranges(words)
+    for wrong in ("3", "X=a"):
+        with pytest.raises(ValueError, match="--cost"):
+            common.parse_costs(wrong)
 
 
 def test_wrong_input_ends_the_command():

@@ -129,7 +129,7 @@ def test_known_and_forbidden_edges_are_obeyed(call_graph, tmp_path):
         "Z->Y",
     )
     done = call_graph(*words)
-    assert "edges are known or forbidden" in done.output
+    assert "edges or tiers are known" in done.output
     edges = json.loads(call_graph(*words, "--json").output)
     chance = {(e["cause"], e["effect"]): e["probability"] for e in edges}
     assert chance["Z", "X"] == pytest.approx(1)

@@ -65,6 +65,14 @@ def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
         ({"know": ["a"]}, "is not CAUSE->EFFECT"),
         ({"know": ["X->"]}, "is not CAUSE->EFFECT"),
         ({"forbid": [("X", "Z", "Y")]}, "is not CAUSE->EFFECT"),
+        ({"levels": {"X": [1, 1]}}, "at least 2 different"),
+        ({"cost": {"X": 0}}, "must be above 0"),
+        ({"avoid": ["X"]}, "is not NAME>NUMBER"),
+        ({"avoid": ["Q>1"]}, "'Q' is not known"),
+        ({"avoid": ["X>-99", "X<99"], "settable": ["X"]}, "every experiment is in"),
+        ({"at_once": 3}, "1 or 2 variables"),
+        ({"batch": 0}, "1 experiment or more"),
+        ({"tiers": "X<Q"}, "'Q' is not known"),
     ],
 )
 def test_wrong_input_is_one_sentence(options, message, tmp_path):

@@ -1,0 +1,174 @@
+"""What to optimize: the target, what may be set, and what is known about causes."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from acbo.named.names import Edge, FrozenMap
+from acbo.named.reading import find_name
+from acbo.policy.planning import Limits, parse_region
+from acbo.types import MAXIMIZE, MINIMIZE, Range, as_float, check_direction
+from jaxrig.settings import known_only
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What to optimize, what may be set, and what is known about the causes.
+
+    Without `settable` everything but the target may be set; without a range, a
+    variable stays within the values seen.
+    """
+
+    target: str
+    direction: str
+    ranges: Mapping[str, Range] = field(default_factory=FrozenMap)
+    levels: Mapping[str, tuple[float, ...]] = field(default_factory=FrozenMap)
+    cost: Mapping[str, float] = field(default_factory=FrozenMap)
+    settable: tuple[str, ...] = ()
+    know: tuple[Edge, ...] = ()
+    forbid: tuple[Edge, ...] = ()
+    tiers: tuple[tuple[str, ...], ...] = ()
+    avoid: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    at_once: int = 1
+    batch: int = 1
+    replicates: bool = False
+
+    def __post_init__(self) -> None:
+        take = lambda name, value: object.__setattr__(self, name, value)
+        take("direction", check_direction(self.direction))
+        levels = {name: _check_levels(name, v) for name, v in self.levels.items()}
+        # The range of a variable with levels is from the lowest to the highest one.
+        ends = {name: (v[0], v[-1]) for name, v in levels.items()}
+        given = dict(self.ranges) | ends
+        take("ranges", FrozenMap({n: _check_range(n, v) for n, v in given.items()}))
+        take("levels", FrozenMap(levels))
+        costs = {
+            name: as_float(v, f"cost of {name!r}") for name, v in self.cost.items()
+        }
+        for name, value in costs.items():
+            if value <= 0:
+                raise ValueError(
+                    f"the cost of {name!r} is {value:g}: it must be above 0"
+                )
+        take("cost", FrozenMap(costs))
+        for name in ("know", "forbid"):
+            take(name, tuple(parse_edges(getattr(self, name))))
+        for name in ("settable", "ignore", "avoid"):
+            take(name, tuple(getattr(self, name)))
+        take("tiers", parse_tiers(self.tiers))
+        for words in self.avoid:
+            parse_region(words)
+        if self.at_once not in (1, 2):
+            raise ValueError(f"at_once is {self.at_once}: set 1 or 2 variables at once")
+        if self.batch < 1:
+            raise ValueError(f"batch is {self.batch}: ask for 1 experiment or more")
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """Return the options that the trained policy does not know."""
+        asked = {
+            "costs": self.cost,
+            "a batch": self.batch > 1,
+            "two variables at once": self.at_once > 1,
+            "forbidden regions": self.avoid,
+            "replicates": self.replicates,
+        }
+        return tuple(name for name, value in asked.items() if value)
+
+    def for_columns(self, names: Sequence[str]) -> "Problem":
+        """Return the same with every name as the table writes it."""
+        found = lambda name: find_name(name, names)
+        named = replace(
+            self,
+            target=find_name(self.target, names, "target"),
+            ranges={found(name): ends for name, ends in self.ranges.items()},
+            levels={found(name): given for name, given in self.levels.items()},
+            cost={found(name): cost for name, cost in self.cost.items()},
+            settable=tuple(map(found, self.settable)),
+            know=edges_of(names, self.know),
+            forbid=edges_of(names, self.forbid),
+            tiers=tuple(tuple(map(found, tier)) for tier in self.tiers),
+        )
+        if named.target in (*named.ranges, *named.settable):
+            raise ValueError(f"the target {named.target!r} cannot be set: remove it")
+        outside = [
+            n for n in named.ranges if named.settable and n not in named.settable
+        ]
+        if outside:
+            raise ValueError(
+                f"{outside[0]!r} has a range, but is not among the variables that may "
+                f"be set ({', '.join(named.settable)}): add it or drop its range"
+            )
+        return named
+
+    def limits(self, names: Sequence[str], levels: Mapping[str, Any]) -> Limits:
+        """Return what an experiment may be, by the names of a table."""
+        regions = [
+            tuple(
+                (find_name(name, names), sign, x) for name, sign, x in parse_region(r)
+            )
+            for r in self.avoid
+        ]
+        return Limits(levels, self.cost, regions, self.at_once, self.batch)
+
+
+def _check_levels(name: str, given: Iterable[Any]) -> tuple[float, ...]:
+    levels = tuple(sorted({as_float(value, f"level of {name!r}") for value in given}))
+    if len(levels) < 2:
+        raise ValueError(f"levels of {name!r}: give at least 2 different ones")
+    return levels
+
+
+def parse_tiers(tiers: Any) -> tuple[tuple[str, ...], ...]:
+    """Return groups of names, causes before effects, from groups or from words.
+
+    >>> parse_tiers("heat, acid < growth < yield")
+    (('heat', 'acid'), ('growth',), ('yield',))
+    """
+    groups = tiers.split("<") if isinstance(tiers, str) else tiers
+    split = lambda group: group.split(",") if isinstance(group, str) else group
+    found = tuple(
+        tuple(name.strip() for name in split(group) if name.strip()) for group in groups
+    )
+    return () if found == ((),) else found
+
+
+def _check_range(name: str, ends: Any) -> Range:
+    low, high = map(float, ends)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(
+            f"range of {name!r} is {low:g} to {high:g}: give the low end first, both "
+            "finite"
+        )
+    return low, high
+
+
+def parse_edges(edges: Iterable[Any]) -> list[Edge]:
+    """Return pairs (cause, effect) from pairs or from words such as `dose->yield`."""
+    found = []
+    for edge in edges:
+        parts = edge.split("->") if isinstance(edge, str) else list(edge)
+        cause, effect = (*(part.strip() for part in parts), "", "")[:2]
+        if len(parts) != 2 or not cause or not effect:
+            raise ValueError(f"edge {edge!r} is not CAUSE->EFFECT, e.g. 'dose->yield'")
+        found.append((cause, effect))
+    return found
+
+
+def edges_of(names: Sequence[str], edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """Return edges with every name as the table writes it."""
+    found = lambda name: find_name(name, names)
+    return tuple((found(cause), found(effect)) for cause, effect in edges)
+
+
+def make_problem(target: str, maximize: bool | None, **options: Any) -> Problem:
+    """Return the problem that the options of `suggest` state."""
+    if maximize is None:
+        raise ValueError(
+            f"say which way {target} should go: give --maximize or --minimize "
+            "(maximize=True or False in Python)"
+        )
+    known_only(options, [each.name for each in fields(Problem)], "option")
+    return Problem(target, MAXIMIZE if maximize else MINIMIZE, **options)

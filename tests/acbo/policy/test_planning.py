@@ -1,0 +1,179 @@
+"""Experiments under options, against closed forms of linear models."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.stats import norm
+
+import acbo
+from acbo.named.tables import Experiments
+from acbo.policy import planning
+
+NAMES = ("a", "b", "c", "y", "e")
+RANGES = {"a": (-2.0, 2.0), "b": (-2.0, 2.0), "c": (-2.0, 2.0)}
+
+
+def plant(rows, noise, seed, **settings):
+    """y = 3 a - 2 b + 0.2 c + noise, b = 0.5 a + noise; e is an effect of y."""
+    draw = np.random.default_rng(seed)
+    rest = {name: draw.normal(size=rows) for name in NAMES}
+    row = {"a": rest["a"], "c": rest["c"]} | settings
+    row["b"] = settings.get("b", 0.5 * row["a"] + rest["b"])
+    row["y"] = 3 * row["a"] - 2 * row["b"] + 0.2 * row["c"] + noise * rest["y"]
+    row["e"] = row["y"] + rest["e"]
+    return np.stack([np.broadcast_to(row[name], rows) for name in NAMES], axis=1)
+
+
+def table(noise=1.0, at=1.0, more=8) -> dict[str, Any]:
+    """Sixty rows without experiments, and `more` on each of a, b and c."""
+    parts = [plant(60, noise, 0)]
+    for seed, name in enumerate("abc", 1):
+        value = -at if name == "b" else at
+        parts.append(plant(more, noise, seed, **{name: value}))
+    columns = dict(zip(NAMES, np.concatenate(parts).T, strict=True))
+    return columns | {"do": [""] * 60 + ["a"] * more + ["b"] * more + ["c"] * more}
+
+
+def best_of(**options: Any):
+    options = {"ranges": RANGES, "settable": ["a", "b", "c"]} | options
+    return acbo.suggest(table(), "y", True, **options).experiments
+
+
+def test_two_at_once_reach_the_corner():
+    (found,) = best_of(at_once=2)
+    assert found.settings == {"a": 2.0, "b": -2.0}
+    assert found.expected == pytest.approx(10.0, abs=2 * found.std)
+
+
+def test_alone_the_larger_total_effect_wins():
+    # Through b, a has the total effect 3 - 2 * 0.5 = 2, as large as that of b.
+    (first, second) = best_of(batch=2)
+    assert {*first.settings, *second.settings} == {"a", "b"}
+    for found in (first, second):
+        value = 2.0 if "a" in found.settings else -2.0
+        assert list(found.settings.values()) == [value]
+        assert found.expected == pytest.approx(4.0, abs=2 * found.std)
+
+
+def test_gain_per_cost():
+    assert best_of(cost={"a": 1, "b": 20})[0].settings == {"a": 2.0}
+    assert best_of(cost={"a": 20, "b": 1})[0].settings == {"b": -2.0}
+
+
+def test_forbidden_regions():
+    (found,) = best_of(at_once=2, avoid=["a > 1 & b < 0"])
+    # The best corners left are (1, -2) with 7 and (2, 0) with 6.
+    assert found.settings == {"a": 1.0, "b": -2.0}
+    # The outcome is kept out as well: e follows y, which is 3 where the mean e is 3.
+    (found,) = best_of(avoid=["e > 3"])
+    assert found.expected < 3.5
+
+
+def test_levels_and_ranges():
+    (found,) = best_of(
+        ranges={"b": (0, 2), "c": (0, 1)}, levels={"a": [-1, 0, 1.5]}, cost={"b": 1}
+    )
+    assert found.settings == {"a": 1.5}
+    assert found.expected == pytest.approx(3.0, abs=2 * found.std)
+
+
+def test_replicates_follow_the_noise():
+    runs = [
+        acbo.suggest(
+            table(noise),
+            "y",
+            True,
+            settable=["a"],
+            ranges={"a": (-2, 2)},
+            replicates=True,
+        )
+        .experiments[0]
+        .runs
+        for noise in (0.3, 6.0)
+    ]
+    assert runs[0] < runs[1]
+
+
+def test_it_says_when_nothing_is_to_be_gained():
+    options: dict[str, Any] = {"ranges": RANGES, "cost": {"a": 1}}
+    options["settable"] = ["a", "b", "c"]
+    found = acbo.suggest(table(0.1, at=2.0, more=12), "y", True, **options)
+    assert not found.worthwhile
+    assert str(found).startswith("nothing is to be gained any more")
+    assert acbo.suggest(table(0.1), "y", True, **options).worthwhile
+
+
+def test_a_knob_that_rests_is_held_there():
+    columns = table()
+    columns["b"] = np.where(np.arange(84) < 60, 0.0, columns["b"])
+    columns["y"] = 3 * columns["a"] - 2 * columns["b"] + columns["e"] * 0.1
+    del columns["e"]
+    ranges = {"a": (-2, 2), "b": (-2, 2)}
+    found = acbo.suggest(
+        columns, "y", True, settable=["a", "b"], ranges=ranges, at_once=2
+    )
+    assert found.settings == {"a": 2.0, "b": -2.0}
+
+
+def test_tiers_close_edges():
+    found = acbo.suggest(
+        table(), "y", True, ranges=RANGES, tiers="a,b,c < y < e", cost={"a": 1}
+    )
+    later = NAMES.index("e")
+    assert found.edge_probs[later].max() == 0
+    assert found.cause_probs["e"] == 0
+
+
+def test_models_respond_as_the_algebra_says():
+    values = plant(4000, 1.0, 0)
+    seen = Experiments(values, np.zeros(values.shape, bool), NAMES, "y", RANGES)
+    graph = np.zeros((5, 5), bool)
+    for cause, effect in ("ab", "ay", "by", "cy", "ye"):
+        graph[NAMES.index(cause), NAMES.index(effect)] = True
+    graphs = np.broadcast_to(graph, (50, 5, 5))
+    models = planning.draw_models(seen, graphs, np.random.default_rng(0))
+    center, scale = values.mean(axis=0), values.std(axis=0)
+
+    def expect(given, of):
+        columns = [NAMES.index(name) for name in given]
+        target = (np.array([list(given.values())]) - center[columns]) / scale[columns]
+        found = planning.respond(models, columns, target, NAMES.index(of)).mean()
+        return center[NAMES.index(of)] + scale[NAMES.index(of)] * found
+
+    for given, of, truth in (
+        ({"a": 2.0}, "y", 4.0),
+        ({"b": -2.0}, "y", 4.0),
+        ({"a": 2.0, "b": -2.0}, "y", 10.0),
+        ({"a": 2.0, "b": -2.0, "c": 1.0}, "e", 10.2),
+        ({"y": 3.0}, "a", 0.0),
+    ):
+        assert expect(given, of) == pytest.approx(truth, abs=0.25), (given, of)
+    # With a set, y varies by -2 noise of b, 0.2 c and its own noise.
+    variance = planning.outcome_variance(models, [0], 3) * scale[3] ** 2
+    assert variance == pytest.approx(4 + 0.04 + 1, rel=0.1)
+    variance = planning.outcome_variance(models, [0, 1], 3) * scale[3] ** 2
+    assert variance == pytest.approx(0.04 + 1, rel=0.1)
+
+
+def test_expected_improvement_is_the_integral():
+    best, mean, std = 0.3, 0.8, 0.6
+    truth, _ = integrate.quad(lambda y: (best - y) * norm.pdf(y, mean, std), -9, best)
+    grid = np.array([[mean, 0.1, 0.5]]), np.array([[std, 0.0, 0.0]])
+    found = planning.improvement(np.array([best]), *grid)
+    np.testing.assert_allclose(found, [truth, 0.2, 0.0], atol=1e-7)
+
+
+def test_what_linear_models_miss_is_shared_by_pairs(monkeypatch):
+    monkeypatch.setattr(planning, "MISFITS", ((0.5, 1.0),))
+    made = planning.Arms(np.array([[True, False]]), np.array([[0.4, 0.0]]))
+    at = planning.Arms(
+        np.array([[True, False], [True, True], [False, True]]),
+        np.array([[0.4, 0.0], [0.4, 0.9], [0.0, 0.9]]),
+    )
+    mean, variance = planning.misfit(made, np.array([2.0]), np.array([0.25]), at)
+    # One observation with prior variance 0.5 and noise 0.25.
+    kept = 0.5 / 0.75
+    np.testing.assert_allclose(mean, [2 * kept, 2 * kept, 0.0])
+    np.testing.assert_allclose(variance, [0.5 * (1 - kept), 1.5 - 0.5 * kept, 0.5])
