@@ -1,4 +1,7 @@
-"""A lat/lon grid on the sphere against the same grid flat, and errors of closed forms.
+"""Grids on the sphere against the same grid flat, and errors of closed forms.
+
+The sphere has the lat/lon grid, and a curvilinear C-grid whose rows and columns waver
+about meridians and parallels.
 
 python benchmarks/trace_sphere.py > sphere.json
 
@@ -14,6 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxtrace.fields import StructuredGridSampler, as_field
+from jaxtrace.fields.curvilinear import (
+    CurvilinearField,
+    CurvilinearGrid,
+    make_curvilinear_field,
+)
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking import create_tracker
 from jaxtrace.tracking.time_loop import simulate
@@ -36,15 +44,28 @@ def make_field(levels: int, geometry: str) -> StructuredGridSampler:
     return StructuredGridSampler(values, lon, lat, z, times=times, geometry=geometry)
 
 
+def make_c_grid(levels: int) -> CurvilinearField:
+    """Random currents of about 1 m/s through the faces of cells of one degree."""
+    lon, lat = np.meshgrid(np.arange(0, 361, 1.0), np.arange(-89.5, 90, 1.0))
+    lon = lon + 2 * np.sin(np.radians(3 * lat))
+    lat = lat + 0.4 * np.sin(np.radians(5 * lon)) * np.cos(np.radians(lat))
+    z = np.linspace(-500, 0, levels + 1) if levels > 1 else np.zeros(1)
+    grid = CurvilinearGrid(lon, lat, z, EARTH_RADIUS, faces=True)
+    draw = np.random.default_rng(0)
+    values = draw.normal(size=(SLICES, *grid.shape, 3)).astype(np.float32)
+    values[..., 2] = 0
+    values[:, :, -1] = values[:, :, 0]
+    return make_curvilinear_field(grid, values, np.arange(SLICES) * DAY)
+
+
 def measure_rates(levels: int) -> dict[str, float]:
     """Return nanoseconds of CPU time per particle-step, and their ratio."""
     draw = np.random.default_rng(1)
     corners = ([0.0, -80.0, -100.0], [359.0, 80.0, -100.0])
     seeds = draw.uniform(*corners, size=(PARTICLES, 3))
-    trackers = {
-        kind: create_tracker("rk4", make_field(levels, kind), None)
-        for kind in ("flat", "sphere")
-    }
+    fields = {kind: make_field(levels, kind) for kind in ("flat", "sphere")}
+    fields["C-grid"] = make_c_grid(levels)
+    trackers = {k: create_tracker("rk4", field, None) for k, field in fields.items()}
 
     def run(kind: str) -> float:
         start = time.process_time()
@@ -55,8 +76,11 @@ def measure_rates(levels: int) -> dict[str, float]:
         run(kind)
     rows = [{kind: run(kind) for kind in trackers} for _ in range(REPEATS)]
     medians = {k: float(np.median([row[k] for row in rows])) for k in trackers}
-    ratio = float(np.median([row["sphere"] / row["flat"] for row in rows]))
-    return {**medians, "ratio": ratio}
+    ratios = {
+        f"{kind} over flat": float(np.median([row[kind] / row["flat"] for row in rows]))
+        for kind in ("sphere", "C-grid")
+    }
+    return {**medians, **ratios}
 
 
 def measure_errors(dtype: str, steps: int) -> float:

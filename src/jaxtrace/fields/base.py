@@ -163,7 +163,7 @@ class RecordField(AbstractField):
         return self.clock.bounds()
 
 
-# No budget for these two: any field may be sampled at any number of positions.
+# No budget for these: any field may be sampled at any number of positions.
 @compile_once(max_traces=None)
 def sample(field: AbstractField, positions: Array, instant: Instant) -> Array:
     """Return velocities at positions and one instant, without cell hints."""
@@ -173,6 +173,12 @@ def sample(field: AbstractField, positions: Array, instant: Instant) -> Array:
 @compile_once(max_traces=None)
 def _contains(field: AbstractField, positions: Array, instant: Instant) -> Array:
     return field.inside(positions, field.find(positions, instant))
+
+
+@compile_once(max_traces=None)
+def find_land(field: AbstractField, positions: Array) -> Array | None:
+    """Return which positions are on land; None where the field has none."""
+    return field.on_land(positions)
 
 
 def as_positions(positions: Any) -> Float[Array, "n 3"]:

@@ -26,7 +26,16 @@ from jaxtrace.fields.grid import (
     hold_levels,
     make_axis,
 )
-from jaxtrace.fields.quads import NOWHERE, Cells, Place, Quads, make_quads, unit_vectors
+from jaxtrace.fields.quads import (
+    EDGE,
+    NOWHERE,
+    WALL,
+    Cells,
+    Place,
+    Quads,
+    make_quads,
+    unit_vectors,
+)
 from jaxtrace.sphere import Sphere, angle, make_sphere
 
 Positions = Float[Array, "n 3"]
@@ -331,6 +340,14 @@ def cell_areas(grid: CurvilinearGrid) -> Float[np.ndarray, "rows columns"]:
     return (grid.radius or 1.0) ** 2 * np.pad(np.nan_to_num(area), ((0, 1), (0, 1)))
 
 
+def closed_cells(closed: Bool[np.ndarray, "rows columns levels 2"]) -> np.ndarray:
+    """Return the cells (rows, columns, levels) whose four upright faces are closed."""
+    u, v = closed[..., 0], closed[..., 1]
+    cells = np.ones(u.shape, bool)
+    cells[:-1, :-1] = u[:-1, :-1] & u[:-1, 1:] & v[:-1, :-1] & v[1:, :-1]
+    return cells
+
+
 def make_curvilinear_field(
     grid: CurvilinearGrid,
     values: Any,
@@ -356,8 +373,11 @@ def make_curvilinear_field(
     else:
         levels, top = hold_levels(levels)
         land = None if land is None else _all_land(land)
+    table = pack_curvilinear(grid, values, dtype)
+    if grid.faces:
+        quads = _close_rim(quads, table, grid)
     return (StaggeredField if grid.faces else CurvilinearField)(
-        jnp.asarray(pack_curvilinear(grid, values, dtype)),
+        jnp.asarray(table),
         quads,
         levels,
         clock,
@@ -366,6 +386,17 @@ def make_curvilinear_field(
         None if land is None else jnp.asarray(land.reshape(-1)),
         cast(Shore, grid.shore),
     )
+
+
+def _close_rim(quads: Quads, table: np.ndarray, grid: CurvilinearGrid) -> Quads:
+    """Return cells at the ends of the grid closed where nothing passes these."""
+    flow = np.abs(table[:, :2]).max(0).reshape(2, *grid.shape).max(-1)
+    u, v = flow[0], flow[1]
+    after = np.pad(u[:, 1:], ((0, 0), (0, 1))), np.pad(v[1:], ((0, 1), (0, 0)))
+    passes = np.stack([u, after[0], v, after[1]], -1).reshape(-1) > 0
+    sides = np.asarray(quads.neighbors)
+    sides = np.where((sides == EDGE) & ~passes, WALL, sides).astype(np.int32)
+    return eqx.tree_at(lambda q: q.neighbors, quads, sides)
 
 
 def _all_land(land: Bool[np.ndarray, "rows columns levels"]) -> np.ndarray:

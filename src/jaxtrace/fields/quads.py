@@ -34,7 +34,7 @@ Cells = Int[Array, " n"]
 
 
 class Sight(NamedTuple):
-    """Two directions across the ray of each position, and the ray."""
+    """Two directions across the ray of each position, and the way up along it."""
 
     east: Vector
     north: Vector
@@ -73,7 +73,7 @@ class Quads(eqx.Module):
         x, y = positions[:, 0], positions[:, 1]
         zero, one = jnp.zeros_like(x), jnp.ones_like(x)
         if self.flat:
-            return Sight((one, zero, -x), (zero, one, -y), (x, y, one))
+            return Sight((one, zero, -x), (zero, one, -y), (zero, zero, one))
         turn = x - 360 * jnp.round(x / 360)
         fold = jnp.where(jnp.abs(turn) > 90, jnp.sign(turn) * 180 - turn, turn)
         sin, cos = sine(fold), sine(90 - jnp.abs(turn))
@@ -89,6 +89,8 @@ class Quads(eqx.Module):
         """Return the cell of every position by the tree, nowhere if there is none."""
         sight = self.sight(positions)
         at = jnp.stack(sight.ray, 1)
+        if self.flat:
+            at = positions.at[:, 2].set(1)
 
         def touches(lanes: Any, boxes: Array) -> Array:
             del lanes
@@ -121,7 +123,9 @@ class Quads(eqx.Module):
         r0, rx, ry, rxy = (_dot(sight.ray, v) for v in (corner, across, along, twist))
         height = r0 + xi * rx + eta * (ry + xi * rxy)
         # A rounding of positions, of size one or of the flat coordinates, in cells.
-        size = 1.0 if not self.flat else jnp.abs(sight.ray[0]) + jnp.abs(sight.ray[1])
+        size = 1.0
+        if self.flat:
+            size = jnp.abs(sight.east[2]) + jnp.abs(sight.north[2])
         eps = ROOM * jnp.finfo(e0.dtype).eps
         room = eps * (size * lax.rsqrt(jnp.abs(det)) + 1)
         over = jnp.maximum(jnp.abs(xi - 0.5), jnp.abs(eta - 0.5)) - 0.5
@@ -155,48 +159,47 @@ class Quads(eqx.Module):
         place = self.probe(sight, begun)
         hint = jnp.where(cell_hint == NOWHERE, NOWHERE, begun)
         lost = ~place.held & (cell_hint != NOWHERE)
-        lost &= jnp.isfinite(sight.ray[0] + sight.ray[2])
+        lost &= jnp.isfinite(sight.east[1] + sight.east[2] + sight.north[2])
         if level is None:
             level = jnp.zeros_like(begun)
 
         def work(given: Any, active: Array) -> tuple[Place, Cells]:
-            sight, cell, level = given
-            return self._walk(sight, cell, level, active, dry, levels)
+            sight, place, level = given
+            return self._walk(sight, place, level, active, dry, levels)
 
         # Most positions are where their hint says: the others are gathered in groups.
         return lax.cond(
             jnp.any(lost),
-            lambda: in_groups(lost, (sight, begun, level), (place, hint), work),
+            lambda: in_groups(lost, (sight, place, level), (place, hint), work),
             lambda: (place, hint),
         )
 
     def _walk(
-        self, sight: Sight, cell: Cells, level: Cells, active: Array, dry: Any, n: int
+        self, sight: Sight, place: Place, level: Cells, active: Array, dry: Any, n: int
     ) -> tuple[Place, Cells]:
         """Hop across the side that a position is farthest beyond and that is open."""
 
         def hop(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            cell, _, moving, hops = carry
-            place = self.probe(sight, cell)
+            place, left, moving, hops = carry
             beyond = (-place.xi, place.xi - 1, -place.eta, place.eta - 1)
-            far, onward = jnp.zeros_like(place.xi), jnp.full_like(cell, WALL)
+            far, onward = jnp.zeros_like(place.xi), jnp.full_like(place.cell, WALL)
             for side, over in enumerate(beyond):
-                there = _rows(self.neighbors, cell * SIDES + side)
+                there = _rows(self.neighbors, place.cell * SIDES + side)
                 if dry is not None:
-                    wet = ~_rows(dry, jnp.maximum(there, 0) * n + level)
-                    there = jnp.where((there >= 0) & ~wet, WALL, there)
+                    closed = _rows(dry, jnp.maximum(there, 0) * n + level)
+                    there = jnp.where((there >= 0) & closed, WALL, there)
                 better = (over > far) & (there != WALL)
                 far = jnp.where(better, over, far)
                 onward = jnp.where(better, there, onward)
-            moving &= ~place.held
-            left = moving & (onward == EDGE)
             going = moving & (onward >= 0)
-            return jnp.where(going, onward, cell), left, going, hops + 1
+            there = self.probe(sight, jnp.where(going, onward, place.cell))
+            left |= moving & (onward == EDGE)
+            return there, left, going & ~there.held, hops + 1
 
-        start = (cell, jnp.zeros_like(active), active, jnp.zeros((), np.int32))
+        start = (place, jnp.zeros_like(active), active, jnp.zeros((), np.int32))
         going = lambda carry: jnp.any(carry[2]) & (carry[3] < HOPS)
-        cell, left, moving, _ = lax.while_loop(going, hop, start)
-        return self.probe(sight, cell), jnp.where(left | moving, -1 - cell, cell)
+        place, left, moving, _ = lax.while_loop(going, hop, start)
+        return place, jnp.where(left | moving, -1 - place.cell, place.cell)
 
     def corners(self, cell: Cells) -> list[Cells]:
         """Return the four corners of cells: xi and eta 00, 10, 01, 11."""

@@ -202,6 +202,7 @@ def find_positions(dataset: Any, variable: Any) -> tuple[Any, Any] | None:
     """
     listed = variable.encoding.get("coordinates", variable.attrs.get("coordinates", ""))
     names = [*str(listed).split(), *variable.coords, *map(str, dataset.variables)]
+    names.sort(key=lambda name: not str(name).endswith(f"_{variable.name}"))
     found: dict[str, list[Any]] = {"x": [], "y": []}
     for name in dict.fromkeys(n for n in names if n in dataset.variables):
         there = dataset[name]
@@ -273,6 +274,12 @@ class Vertical:
 def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
     """Return how a vertical axis is turned into meters (or pascals) upward."""
     attributes, name = coordinate.attrs, str(coordinate.name)
+    if follows_terrain(coordinate) and coordinate.size > 1:
+        raise ValueError(
+            f"{label}: {name!r} follows the terrain, and levels are understood as "
+            "depths, heights or pressures; give a file of one level, or one "
+            "interpolated to depths"
+        )
     unit = canonical(attributes.get("units", ""))
     pressure = unit in PRESSURES
     table = PRESSURES if pressure else LENGTHS
@@ -295,6 +302,13 @@ def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
         words += f" (guessed: {name} without positive)"
     scale = table.get(unit, 1.0)
     return Vertical(-scale if down else scale, pressure, known, words)
+
+
+def follows_terrain(coordinate: Any) -> bool:
+    """Return whether levels are shares of a column and not depths."""
+    standard = str(coordinate.attrs.get("standard_name", ""))
+    named = str(coordinate.name).lower() in ("s_rho", "s_w", "siglay", "siglev")
+    return named or any(w in standard for w in ("ocean_s_", "sigma_coord", "hybrid"))
 
 
 def read_rise(variable: Any, unit: str, vertical: Vertical, label: str) -> float:

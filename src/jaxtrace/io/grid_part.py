@@ -121,7 +121,19 @@ class Part:
         # A scalar to be sampled is read as both components.
         self.scalar = self.names[0] == self.names[1]
         first = self._variables[0]
-        self._sites = None
+        standard = str(first.attrs.get("standard_name", ""))
+        self._ocean = "sea_" in standard or self.names[0] in _OCEAN
+        self._factors, self._said = [1.0] * len(self.names), list[str]()
+        self._vertical = Vertical()
+        self._find_dimensions(dataset, choices)
+        self.radius = self._find_radius(dataset, choices)
+        self.axes: GridAxes | CurvilinearGrid = self._place(dataset)
+        self.raw_times = self._times(dataset, first)
+
+    def _find_dimensions(self, dataset: Any, choices: Choices) -> None:
+        """Find what the dimensions are, and where their nodes are."""
+        first, label = self._variables[0], self.label
+        self._sites: Sites | None = None
         if choices.geometry != "flat":
             self._sites = find_sites(dataset, first)
         self.roles = dimension_roles(first, label, self._sites and self._sites.roles)
@@ -132,21 +144,12 @@ class Part:
                     f"and {first.name!r} has {first.dims}; bring the components to the "
                     "same points first"
                 )
-        standard = str(first.attrs.get("standard_name", ""))
-        self._ocean = "sea_" in standard or self.names[0] in _OCEAN
-        self._factors, self._said = [1.0] * len(self.names), list[str]()
-        self._vertical = Vertical()
+
+    def _place(self, dataset: Any) -> GridAxes | CurvilinearGrid:
+        """Return the grid of the velocity, and keep how its values are laid out."""
         self._keep: list[Any] = [slice(None)] * 3
         self._turn: tuple[np.ndarray, np.ndarray] | None = None
-        stored = [self._coordinate(first, role) for role in "xyz"]
-        self.radius = self._find_radius(dataset, choices)
-        self.axes = self._place(dataset, stored)
-        self.raw_times = self._times(dataset, first)
-
-    def _place(
-        self, dataset: Any, stored: list[np.ndarray]
-    ) -> GridAxes | CurvilinearGrid:
-        """Return the grid of the velocity, and keep how its values are laid out."""
+        stored = [self._coordinate(self._variables[0], role) for role in "xyz"]
         sites = self._sites
         curved = sites is not None and sites.axes is None
         if self.radius is not None:

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.machine import missing_extra
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curvilinear import CurvilinearGrid, closed_cells
 from jaxtrace.fields.grid import SHORES
-from jaxtrace.io.cf import first_date
+from jaxtrace.io.cf import first_date, velocity_variables
 from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.grid_part import Choices, Part
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
+from jaxtrace.io.staggered import StaggeredPart, find_staggering, join_files
 from jaxtrace.io.steps import PathSpec, find_files
 from jaxtrace.sphere import GEOMETRIES
 from jaxtrace.types import check_choice
@@ -56,7 +57,7 @@ class GridSlices(Slices):
         self._dtype = float_dtype(dtype)
         choices = Choices(velocity_field_name, geometry, radius, velocity_units)
         self._parts = [
-            Part(data, label, choices) for data, label in _open(source, engine)
+            _make_part(data, label, choices) for data, label in _open(source, engine)
         ]
         for part in self._parts[1:]:
             part.check_like(self._parts[0])
@@ -85,11 +86,14 @@ class GridSlices(Slices):
         slices = [
             self._places[i][0].read(self._places[i][1], self._dtype) for i in looked
         ]
-        land = np.isnan(slices[0][..., :2]).any(-1)
+        closed = np.isnan(slices[0][..., :2])
         self._coast = "masked"
-        if not land.any():
-            still = [np.all(values[..., :2] == 0, -1) for values in slices]
-            land, self._coast = np.logical_and.reduce(still), "without any flow"
+        if not closed.any():
+            still = [values[..., :2] == 0 for values in slices]
+            closed, self._coast = np.logical_and.reduce(still), "without any flow"
+        land = closed.any(-1) if self._coast == "masked" else closed.all(-1)
+        if isinstance(self.geometry, CurvilinearGrid) and self.geometry.faces:
+            land = closed_cells(closed)
         if land.any() and not land.all():
             self.geometry = dataclasses.replace(
                 self.geometry, land=land, shore=self._land
@@ -104,8 +108,11 @@ class GridSlices(Slices):
         """Return how the file was read: geometry, units, signs, and masked points."""
         words = self._land
         if self.geometry.land is not None:
-            share = f"{int(self.geometry.land.sum()):,} of {self.geometry.n_points:,}"
-            words = f"{share} nodes {self._coast}; particles there: {self._land}"
+            land, what = self.geometry.land, "nodes"
+            if getattr(self.geometry, "faces", False):
+                land, what = land[:-1, :-1, : max(land.shape[2] - 1, 1)], "cells"
+            share = f"{int(land.sum()):,} of {land.size:,}"
+            words = f"{share} {what} {self._coast}; particles there: {self._land}"
         elif self._land in SHORES:
             words = "none found"
         return (*self._parts[0].notes(self.calendar), f"land: {words}")
@@ -137,7 +144,19 @@ def _open(source: Any, engine: str | None) -> list[tuple[Any, str]]:
     if isinstance(source, xarray.Dataset):
         return [(source, str(source.encoding.get("source", "the dataset")))]
     files = _grid_files(source)
-    return [(_open_file(xarray, file, engine), str(file)) for file in files]
+    opened = [(_open_file(xarray, file, engine), str(file)) for file in files]
+    return join_files(opened, xarray)
+
+
+def _make_part(dataset: Any, label: str, choices: Choices) -> Part:
+    """Return one dataset as the grid it is: velocities on faces, or at nodes."""
+    names = velocity_variables(dataset, choices.names, label)
+    found = None
+    if choices.geometry != "flat":
+        found = find_staggering(dataset, names)
+    if found is None:
+        return Part(dataset, label, choices)
+    return StaggeredPart(dataset, label, choices, found)
 
 
 def _grid_files(source: PathSpec) -> list[Path]:

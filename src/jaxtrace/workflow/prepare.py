@@ -16,7 +16,7 @@ from jaxrig.static_arguments import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
 from jaxtrace.config import configure, get_config, memory_budget_bytes
 from jaxtrace.fields.analytic import as_field, make_flow
-from jaxtrace.fields.base import AbstractField, Field
+from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
 from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import source_name
@@ -331,7 +331,7 @@ def find_inside(
     first = field.get_time_bounds()[0]
     start = first if math.isfinite(first) else 0.0
     known = np.asarray(field.contains(seeds, start))
-    land = field.on_land(jnp.asarray(seeds, np.float32))
+    land = find_land(field, jnp.asarray(seeds, np.float32))
     dry = np.zeros_like(known) if land is None else np.asarray(land) & known
     held = known & ~dry
     if not held.any():

@@ -1,6 +1,9 @@
 """Curvilinear grids on the sphere against closed forms, over seam, fold and pole."""
 
+import dataclasses
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -92,3 +95,127 @@ def test_cells_without_corners_are_left_out():
         make_quads(np.full((3, 3, 3), np.nan), np.float32)
     angles = grid_angles(*np.meshgrid(np.arange(5.0), np.arange(4.0)))
     np.testing.assert_allclose(angles, 0, atol=1e-3)
+
+
+def warped(rows=4, columns=5, seed=0):
+    """Return flat corners of convex quadrilaterals of all kinds."""
+    y, x = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
+    draw = np.random.default_rng(seed).uniform(-0.3, 0.3, (2, rows, columns))
+    turn = np.array([[0.8, -0.9], [0.7, 1.1]])
+    return np.einsum("ab,bji->aji", turn, np.stack([x, y]) + draw)
+
+
+def through_faces(x, y, velocity):
+    """Return the components of a uniform flow normal to first faces along i and j."""
+    values = np.zeros((*x.shape, 1, 3))
+    for part, axis, sign in ((0, 0, 1), (1, 1, -1)):
+        dx, dy = np.diff(x, axis=axis), np.diff(y, axis=axis)
+        normal = sign * (velocity[0] * dy - velocity[1] * dx) / np.hypot(dx, dy)
+        where = [slice(None), slice(None)]
+        where[axis] = slice(-1)
+        values[(*where, 0, part)] = normal
+    return values
+
+
+def in_cell(x, y, j, i, xi, eta):
+    """Return a point of a cell by its coordinates."""
+    weights = ((1 - xi) * (1 - eta), xi * (1 - eta), (1 - xi) * eta, xi * eta)
+    corners = ((j, i), (j, i + 1), (j + 1, i), (j + 1, i + 1))
+    pairs = list(zip(weights, corners, strict=True))
+    return [sum(w * a[c] for w, c in pairs) for a in (x, y)]
+
+
+def test_transports_are_exact_in_flat_quadrilaterals():
+    x, y = warped()
+    grid = CurvilinearGrid(x, y, np.zeros(1), faces=True)
+    draw = np.random.default_rng(1)
+    coordinates = draw.uniform(0, 1, (40, 2))
+    coordinates[:10, 0], coordinates[10:20, 1] = 1, 0  # on faces
+    j, i = draw.integers(0, 3, 40), draw.integers(0, 4, 40)
+    rows = [in_cell(x, y, *at) for at in zip(j, i, *coordinates.T, strict=True)]
+    points = np.pad(np.array(rows), ((0, 0), (0, 1)))
+    uniform = through_faces(x, y, (1.3, -0.4))
+    random = draw.normal(size=uniform.shape)
+    dx, dy = np.diff(x, axis=0), np.diff(y, axis=0)
+    with jax.enable_x64(True):
+        field = make_curvilinear_field(grid, uniform)
+        velocity, cells = look(field, points)
+        np.testing.assert_allclose(velocity[:, :2], [[1.3, -0.4]] * 40, atol=1e-14)
+        inner = coordinates[:, 0] < 1
+        assert (np.asarray(cells)[20:] == (j * 5 + i)[20:]).all()
+        field = make_curvilinear_field(grid, random)
+        hints = (j * 5 + i).astype(np.int32)
+        # The same program takes the hints of the cells that points were made in.
+        change = jax.jit(jax.jacfwd(lambda p, h: by_hint(field, p, h).sum(0)))
+        found = np.asarray(by_hint(field, points, hints))
+        slopes = np.asarray(change(points, hints))  # (component, point, axis)
+    lengths = np.hypot(dx, dy)
+    for row in np.flatnonzero(~inner):
+        at = j[row], i[row] + 1
+        normal = np.array([dy[at], -dx[at]]) / lengths[at]
+        np.testing.assert_allclose(found[row, :2] @ normal, random[(*at, 0, 0)])
+    flux = random[..., 0, :2] * grid.spacing()[::-1].transpose(1, 2, 0)
+    for row in range(20, 40):
+        a, b = j[row], i[row]
+        total = flux[a, b + 1, 0] - flux[a, b, 0] + flux[a + 1, b, 1] - flux[a, b, 1]
+        xi, eta = coordinates[row]
+        corner = lambda dj, di, a=a, b=b: np.array(
+            [x[a + dj, b + di], y[a + dj, b + di]]
+        )
+        across = (1 - eta) * (corner(0, 1) - corner(0, 0))
+        across += eta * (corner(1, 1) - corner(1, 0))
+        along = (1 - xi) * (corner(1, 0) - corner(0, 0))
+        along += xi * (corner(1, 1) - corner(0, 1))
+        area = across[0] * along[1] - across[1] * along[0]
+        divergence = slopes[0, row, 0] + slopes[1, row, 1]
+        np.testing.assert_allclose(divergence, total / area, atol=1e-11)
+
+
+@jax.jit
+def by_hint(field, points, hints):
+    return field.velocity(points, field.instant(0.0), hints)[0]
+
+
+def staircase(size=24):
+    """Return a basin with a staircase coast: corners, face speeds, dry cells."""
+    lon, lat = np.meshgrid(np.arange(size + 1) * 0.1, 40 + np.arange(size + 1) * 0.1)
+    j, i = np.indices((size, size))
+    dry = (i + j < size // 2) | (i == 0) | (j == 0) | (i == size - 1) | (j == size - 1)
+    wet = np.zeros((size + 1, size + 1), bool)
+    wet[1:-1, 1:-1] = ~(dry[1:, 1:] | dry[:-1, 1:] | dry[1:, :-1] | dry[:-1, :-1])
+    psi = np.random.default_rng(3).normal(size=wet.shape) * 4000 * wet
+    grid = CurvilinearGrid(lon, lat, np.zeros(1), EARTH_RADIUS, faces=True)
+    columns, rows = grid.spacing()
+    values = np.zeros((*psi.shape, 1, 3))
+    values[:-1, :, 0, 0] = -np.diff(psi, axis=0) / rows[:-1]
+    values[:, :-1, 0, 1] = np.diff(psi, axis=1) / columns[:, :-1]
+    land = np.pad(dry, ((0, 1), (0, 1)), constant_values=True)[..., None]
+    return dataclasses.replace(grid, land=land), values, dry
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
+)
+def test_nothing_crosses_a_staircase_coast_in_a_million_steps(dtype):
+    grid, values, dry = staircase()
+    draw = np.random.default_rng(4)
+    j, i = np.nonzero(~dry)
+    start = draw.integers(0, j.size, 2500)
+    seeds = np.zeros((2500, 3))
+    seeds[:, 0] = (i[start] + draw.uniform(0, 1, 2500)) * 0.1
+    seeds[:, 1] = 40 + (j[start] + draw.uniform(0, 1, 2500)) * 0.1
+    with jax.enable_x64(dtype == "float64"):
+        field = make_curvilinear_field(grid, values.astype(dtype))
+        run = jax.jit(
+            lambda s: simulate(field, s, np.linspace(0, 6e5, 21), substeps=20)
+        )
+        ends = np.asarray(run(jnp.asarray(seeds, dtype)).positions, np.float64)
+    slack = 1e-9 if dtype == "float64" else 1e-5  # a rounding of 40 degrees
+    corners = np.zeros(ends.shape[:2], bool)
+    for dx, dy in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+        column = np.floor((ends[..., 0] + dx * slack) / 0.1).astype(int)
+        row = np.floor((ends[..., 1] + dy * slack - 40) / 0.1).astype(int)
+        corners |= ~dry[row, column]
+    assert corners.all()
+    moved = great_circle(ends[-1], seeds) / 1e4
+    assert np.median(moved) > 0.5

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from jaxtrace.cli import app
 from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.quads import grid_angles
 from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
+from jaxtrace.workflow.case import load_case
+from jaxtrace.workflow.prepare import make_plan
 from trace_ocean import solid, tilted
 
 xarray = pytest.importorskip("xarray")
@@ -69,3 +73,182 @@ def test_straight_positions_in_two_dimensions_are_a_plain_grid():
     points = np.random.default_rng(0).uniform([-180, -85, 0], [180, 85, 0], (50, 3))
     one, other = (np.asarray(load_field(d).field(points)) for d in (curved, plain))
     np.testing.assert_array_equal(one, other)
+
+
+def swirl(lon, lat):
+    """Return a stream function in m2/s that vanishes beyond a basin."""
+    x, y = (lon - 10) / 8, (lat - 45) / 6
+    inside = (np.abs(x) < 1) & (np.abs(y) < 1)
+    return np.where(inside, 2e5 * np.cos(np.pi * x / 2) * np.cos(np.pi * y / 2), 0.0)
+
+
+def turned_corners(rows, columns):
+    """Return a grid around 10 E, 45 N whose rows run north of east."""
+    i, j = np.meshgrid(np.linspace(-10, 10, columns), np.linspace(-8, 8, rows))
+    return 10 + i * 0.9 - j * 0.4, 45 + i * 0.3 + j * 0.8
+
+
+def transports(lon, lat):
+    """Return speeds through the faces between corners, with fill values on land."""
+    psi = swirl(lon, lat)
+    grid = CurvilinearGrid(lon, lat, np.zeros(1), 6371008.8, faces=True)
+    columns, rows = grid.spacing()
+    u = -np.diff(psi, axis=0) / rows[:-1]
+    v = np.diff(psi, axis=1) / columns[:, :-1]
+    still = lambda a, b: (a == 0) & (b == 0)
+    u[still(psi[:-1], psi[1:])] = np.nan
+    v[still(psi[:, :-1], psi[:, 1:])] = np.nan
+    return u, v
+
+
+TIMES = {"units": "seconds since 1900-01-01 00:00:00", "calendar": "gregorian"}
+FILL = {"_FillValue": 1e20}
+
+
+def write_nemo(folder, levels=3):
+    """Write NEMO's files: u, v, w and the mesh apart, positions all called nav_lon."""
+    lon, lat = turned_corners(25, 30)
+    u, v = transports(lon, lat)
+    shape = (2, levels, 25, 30)
+    full = {n: np.full(shape, np.nan) for n in "UVW"}
+    full["U"][:, :, 1:], full["V"][:, :, :, 1:] = u, v
+    full["W"][:, :, 1:, 1:] = 0.0
+    depth = 10.0 * np.arange(levels)
+    names = {"U": ("vozocrtx", "sea_water_x_velocity", 5.0),
+             "V": ("vomecrty", "sea_water_y_velocity", 5.0),
+             "W": ("vovecrtz", "upward_sea_water_velocity", 0.0)}  # fmt: skip
+    for point, (name, standard, shift) in names.items():
+        level = f"depth{point.lower()}"
+        dims = ("time_counter", level, "y", "x")
+        half = 0.01 * "UVW".index(point)  # somewhere beside the corners
+        data = xarray.Dataset(
+            {name: (dims, full[point], {"standard_name": standard, "units": "m/s"})},
+            {
+                "nav_lon": (("y", "x"), lon - half, EAST),
+                "nav_lat": (("y", "x"), lat - half, NORTH),
+                level: (level, depth + shift, {"units": "m", "positive": "down"}),
+                "time_counter": ("time_counter", [0.0, 864000.0], TIMES),
+            },
+        )
+        path = folder / f"run_grid_{point}.nc"
+        data.to_netcdf(path, engine="scipy", encoding={name: FILL})
+    mesh = {
+        "glamf": (("t", "y", "x"), lon[None]),
+        "gphif": (("t", "y", "x"), lat[None]),
+    }
+    xarray.Dataset(mesh).to_netcdf(folder / "mesh_mask.nc", engine="scipy")
+    return lon, lat, u, v
+
+
+def write_roms(folder):
+    """Write a file of ROMS: a ring of boundary cells, and dimensions of their own."""
+    lon, lat = turned_corners(25, 30)
+    u, v = transports(lon, lat)
+    whole = np.full((2, 26, 30), np.nan), np.full((2, 25, 31), np.nan)
+    whole[0][:, 1:-1], whole[1][:, :, 1:-1] = u, v
+    speed = {"units": "meter second-1"}
+    data = xarray.Dataset(
+        {
+            "u": (("ocean_time", "eta_u", "xi_u"), whole[0], speed),
+            "v": (("ocean_time", "eta_v", "xi_v"), whole[1], speed),
+            "lon_psi": (("eta_psi", "xi_psi"), lon, EAST),
+            "lat_psi": (("eta_psi", "xi_psi"), lat, NORTH),
+        },
+        {"ocean_time": ("ocean_time", [0.0, 864000.0], TIMES)},
+    )
+    data.to_netcdf(folder / "ocean_his.nc", engine="scipy", encoding={"u": FILL})
+    return lon, lat, u, v
+
+
+def write_mitgcm(folder):
+    """Write a global file of MITgcm as xmitgcm names it: faces before their centers."""
+    x, y = np.arange(0, 360, 15.0), np.arange(-60, 61, 10.0)
+    shift = {"c_grid_axis_shift": -0.5}
+    u = np.broadcast_to(np.cos(np.radians(y + 5))[:, None], (13, 24))
+    data = xarray.Dataset(
+        {
+            "UVEL": (("YC", "XG"), u, {"units": "m/s"}),
+            "VVEL": (("YG", "XC"), 0 * u, {"units": "m/s"}),
+        },
+        {
+            "XG": ("XG", x, {**EAST, **shift}),
+            "XC": ("XC", x + 7.5, EAST),
+            "YG": ("YG", y, {**NORTH, **shift}),
+            "YC": ("YC", y + 5, NORTH),
+        },
+    )
+    data.to_netcdf(folder / "state.nc", engine="scipy")
+
+
+@pytest.mark.parametrize("write", [write_nemo, write_roms])
+def test_faces_of_models_are_brought_to_their_cells(tmp_path, write):
+    lon, lat, u, v = write(tmp_path)
+    slices = GridSlices(sorted(tmp_path.glob("*.nc")), dtype="float64")
+    grid = slices.geometry
+    assert isinstance(grid, CurvilinearGrid)
+    assert grid.faces
+    np.testing.assert_array_equal(grid.x, lon)
+    np.testing.assert_array_equal(grid.y, lat)
+    values = slices.read(1)
+    level = max(grid.z.size - 2, 0)
+    np.testing.assert_allclose(values[:-1, :, level, 0], np.nan_to_num(u), atol=1e-12)
+    np.testing.assert_allclose(values[:, :-1, level, 1], np.nan_to_num(v), atol=1e-12)
+    assert slices.times.tolist() == [0.0, 864000.0]
+    assert grid.z.tolist() == ([-30, -20, -10, 0] if write is write_nemo else [0])
+    closed = np.isnan(u[:, 1:]) & np.isnan(u[:, :-1]) & np.isnan(v[1:] + v[:-1])
+    assert grid.land is not None
+    assert (grid.land[:-1, :-1, level] == closed).all()
+    assert any("C-grid" in note for note in slices.notes())
+
+
+def test_a_global_c_grid_closes(tmp_path):
+    write_mitgcm(tmp_path)
+    field = load_field(str(tmp_path / "state.nc")).field
+    points = np.array([[359.0, 2.0], [352.5, 45.0], [7.5, -30.0]])
+    found = np.asarray(field(points))
+    near = np.cos(np.radians(np.floor(points[:, 1] / 10) * 10 + 5))
+    np.testing.assert_allclose(found[:, 0], near, rtol=0.02)
+
+
+def new_case(folder):
+    """Return a case that the command makes for the files in a folder."""
+    case = folder / "case.toml"
+    files = [str(f) for f in sorted(folder.glob("*.nc"))]
+    result = CliRunner().invoke(app, ["new", str(case), *files])
+    assert result.exit_code == 0, result.output
+    return case
+
+
+def test_files_of_nemo_make_a_case(tmp_path):
+    write_nemo(tmp_path)
+    plan = make_plan(load_case(new_case(tmp_path)))
+    assert 500 < plan.particles < 5000
+    notes = " ".join(plan.notes)
+    for words in ("C-grid (NEMO: glamf, gphif)", "are on land: dropped", "transports"):
+        assert words in notes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("write", [write_nemo, write_roms])
+def test_files_of_models_run_as_a_new_case_says(tmp_path, write):
+    write(tmp_path)
+    result = CliRunner().invoke(app, ["run", str(new_case(tmp_path))])
+    assert result.exit_code == 0, result.output
+    store = next(tmp_path.glob("out/**/*.zarr"))
+    paths = xarray.open_zarr(store, consolidated=False)
+    assert paths["lon"].shape[0] > 100
+
+
+def test_what_is_not_a_whole_c_grid_is_refused(tmp_path):
+    write_nemo(tmp_path)
+    u, v = (str(tmp_path / f"run_grid_{p}.nc") for p in "UV")
+    late = xarray.open_dataset(v, decode_times=False)
+    late = late.assign_coords(time_counter=late["time_counter"] + 1)
+    late.to_netcdf(tmp_path / "late.nc", engine="scipy")
+    with pytest.raises(ValueError, match=r"late.nc: its times differ from those of"):
+        GridSlices([u, str(tmp_path / "late.nc")])
+    data = xarray.open_dataset(u, decode_times=False)
+    data["vomecrty"] = data["vozocrtx"]
+    data["depthu"].attrs = {"standard_name": "ocean_s_coordinate_g2"}
+    with pytest.raises(ValueError, match="follows the terrain"):
+        GridSlices(data)

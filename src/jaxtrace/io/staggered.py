@@ -1,0 +1,404 @@
+"""C-grids as ocean models write them: velocities on faces, positions of corners.
+
+Models differ in where faces lie among the centers of cells along an axis: a face more
+than centers ("outer"), one less ("inner": ROMS, CROCO), as many, each before its center
+("left": MITgcm) or after it ("right": NEMO). All are brought to cells with a face at
+both ends.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.quads import close_columns, unit_vectors
+from jaxtrace.io.cf import GRID_VELOCITIES, axis_role, degrees, find_positions
+from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
+from jaxtrace.sphere import RADIAN
+
+#: Names of longitudes and latitudes at corners of cells.
+CORNERS = (
+    ("lon_psi", "lat_psi"), ("glamf", "gphif"), ("XG", "YG"),
+    ("geolon_c", "geolat_c"), ("geolonb", "geolatb"),
+)  # fmt: skip
+_NEMO = {"vozocrtx": "vomecrty", "uo": "vo", "sozocrtx": "somecrty", "u": "v"}
+_LEFT = re.compile(r"(.*_g|[xy]g|.*_left)$", re.IGNORECASE)
+_PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
+#: Names of lengths of faces: of those that u and that v goes through.
+_LENGTHS = (("e2u", "e1v"), ("dyG", "dxG"), ("dyCu", "dxCv"))
+
+
+class Staggering(NamedTuple):
+    """Where faces lie among centers along x and y, and who says so."""
+
+    x: str
+    y: str
+    words: str
+
+
+def find_staggering(dataset: Any, names: tuple[str, ...]) -> Staggering | None:
+    """Return where the faces of a C-grid lie; None where velocities share points."""
+    u, v = dataset[names[0]], dataset[names[1]]
+    if u.name == v.name or min(u.ndim, v.ndim) < 2:
+        return None
+    for name in dataset.variables:
+        if dataset[name].attrs.get("cf_role") == "grid_topology":
+            return _from_sgrid(dataset[name].attrs, u, v)
+    if u.dims[-2:] == v.dims[-2:]:
+        return _from_nemo(dataset, u, v)
+    sides = []
+    for axis in (-1, -2):
+        face, center = (u, v) if axis == -1 else (v, u)
+        if face.dims[axis] == center.dims[axis]:
+            return None
+        sides.append(_side(face, center, axis))
+    x, y = sides
+    return Staggering(x, y, "dimensions of u and v differ")
+
+
+def _from_sgrid(attributes: Any, u: Any, v: Any) -> Staggering | None:
+    """Return the padding that SGRID states for the dimensions of cells."""
+    if u.dims[-2:] == v.dims[-2:]:
+        return None
+    text = str(attributes.get("face_dimensions", attributes.get("volume_dimensions")))
+    found = re.findall(r"(\w+)\s*:\s*\w+\s*\(padding:\s*(\w+)\)", text)
+    kinds = [_PADDING.get(padding) for _, padding in found[:2]]
+    if len(kinds) < 2 or None in kinds:
+        return None
+    return Staggering(str(kinds[0]), str(kinds[1]), "SGRID")
+
+
+def _from_nemo(dataset: Any, u: Any, v: Any) -> Staggering | None:
+    """Return NEMO's convention where u and v share dimensions but not points."""
+    words = None
+    if "glamf" in dataset.variables:
+        words = "NEMO: glamf, gphif"
+    elif _NEMO.get(str(u.name)) == v.name:
+        places = [find_positions(dataset, each) for each in (u, v)]
+        if any(d in dataset.dims for d in ("depthu", "depthv")) and u.dims != v.dims:
+            words = "NEMO: depthu and depthv"
+        elif None not in places and not _coincide(*places):
+            words = "NEMO: u and v are at different positions"
+    return None if words is None else Staggering("right", "right", words)
+
+
+def _coincide(one: Any, other: Any) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(np.allclose(a.values, b.values, atol=1e-6) for a, b in pairs)
+
+
+def _side(face: Any, center: Any, axis: int) -> str:
+    """Return where the faces of one axis lie: by numbers, attributes, places, names."""
+    more = face.shape[axis] - center.shape[axis]
+    if more:
+        return {1: "outer", -1: "inner"}.get(more, "right")
+    name = face.dims[axis]
+    there, middle = face.coords.get(name), center.coords.get(center.dims[axis])
+    if there is not None and "c_grid_axis_shift" in there.attrs:
+        return "left" if float(there.attrs["c_grid_axis_shift"]) < 0 else "right"
+    if there is not None and middle is not None and there.dtype.kind == "f":
+        at = np.asarray(middle.values, np.float64)
+        ahead = np.median(np.asarray(there.values, np.float64) - at)
+        step = np.median(np.diff(at))
+        return "left" if ahead * step < 0 else "right"
+    return "left" if _LEFT.match(str(name)) else "right"
+
+
+class _Columns(NamedTuple):
+    """Which faces and which centers along an axis make the cells."""
+
+    faces: np.ndarray
+    centers: np.ndarray
+
+
+def _columns(side: str, faces: int) -> _Columns:
+    """Return the cells that have a face at both ends."""
+    first = {"outer": 0, "left": 0, "right": 1, "inner": 1}[side]
+    return _Columns(np.arange(faces), np.arange(first, first + faces - 1))
+
+
+class StaggeredPart(Part):
+    """One dataset of velocities on the faces of cells."""
+
+    def __init__(
+        self, dataset: Any, label: str, choices: Choices, staggering: Staggering
+    ) -> None:
+        self._staggering = staggering
+        super().__init__(dataset, label, choices)
+
+    def _find_dimensions(self, dataset: Any, choices: Choices) -> None:
+        self._said.append(f"C-grid ({self._staggering.words})")
+        self._ocean = True
+        self._all_roles = []
+        for variable in self._variables:
+            known = {"y": variable.dims[-2], "x": variable.dims[-1]}
+            self._all_roles.append(dimension_roles(variable, self.label, known))
+        self.roles = self._all_roles[0]
+        u, v = self._variables[:2]
+        self._x = _columns(self._staggering.x, u.shape[-1])
+        self._y = _columns(self._staggering.y, v.shape[-2])
+        lon, lat, x, y = self._corners(dataset, u, v)
+        self._sites = Sites(lon, lat, x, y, {}, None)
+
+    def _corners(self, dataset: Any, u: Any, v: Any) -> tuple[Any, Any, Any, Any]:
+        """Return longitudes and latitudes of corners, rows first."""
+        shape = (v.shape[-2], u.shape[-1])
+        for names in CORNERS:
+            if all(name in dataset.variables for name in names):
+                lon, lat = (_squeezed(dataset[name]) for name in names)
+                x, y = degrees(lon), degrees(lat)
+                if x.ndim == y.ndim == 1:
+                    x, y = np.meshgrid(x, y)
+                if x.shape == shape:
+                    return lon, lat, x, y
+        lon, lat = u.coords.get(u.dims[-1]), v.coords.get(v.dims[-2])
+        if lon is not None and lat is not None:
+            return lon, lat, *np.meshgrid(degrees(lon), degrees(lat))
+        return self._between(dataset, u, shape)
+
+    def _between(self, dataset: Any, u: Any, shape: tuple[int, int]) -> Any:
+        """Return corners between what positions there are: of cells, else of u."""
+        self._said.append("corners taken between the positions in the file")
+        centers = [dataset.get(name) for name in ("lon_rho", "lat_rho")]
+        if all(c is not None for c in centers):
+            p = unit_vectors(*(degrees(c) for c in centers))
+            p = p[1:, 1:] + p[1:, :-1] + p[:-1, 1:] + p[:-1, :-1]
+            if p.shape[:2] == shape:
+                return *centers, *_degrees_of(p)
+        found = find_positions(dataset, u)
+        if found is None:
+            raise ValueError(
+                f"{self.label}: the C-grid of {self.names[0]!r} and {self.names[1]!r} "
+                "has no longitudes and latitudes; add the file of the grid (glamf and "
+                "gphif, lon_psi and lat_psi, XG and YG) to the files"
+            )
+        p = unit_vectors(degrees(found[0]), degrees(found[1]))
+        if self._staggering.y in ("left", "inner"):
+            p = p[::-1]
+        middle = p[1:] + p[:-1]
+        middle /= np.linalg.norm(middle, axis=-1, keepdims=True)
+        p = np.concatenate([middle, 2 * p[-1:] - middle[-1:]])
+        p = p[::-1] if self._staggering.y in ("left", "inner") else p
+        return *found, *_degrees_of(p[: shape[0]])
+
+    def _place(self, dataset: Any) -> CurvilinearGrid:
+        """Return the cells; a grid that goes round is closed by its first column."""
+        sites = self._sites
+        assert sites is not None
+        if self.radius is None:
+            raise ValueError(
+                f"{self.label}: C-grids are understood on a sphere, and the corners "
+                f"({sites.lon.name}, {sites.lat.name}) are not longitude and latitude "
+                "in degrees; give geometry='sphere' if they are"
+            )
+        x, y = sites.x, sites.y
+        repeated, open_ = close_columns(unit_vectors(x, y))
+        faces, centers = self._x
+        if repeated == 2:
+            faces, centers = faces[:-1], centers[:-1]
+        elif open_ and self._staggering.x in ("left", "right"):
+            faces = np.append(faces, 0)
+            last = faces.size - 2 if self._staggering.x == "left" else 0
+            centers = np.append(centers, last)
+        self._x = _Columns(faces, centers)
+        lengths = self._face_lengths(dataset)
+        z = self._level_faces(dataset)
+        return CurvilinearGrid(
+            x[:, faces], y[:, faces], z, self.radius, faces=True, lengths=lengths
+        )
+
+    def _face_lengths(self, dataset: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the model's own lengths of faces, where it gives both."""
+        for names in _LENGTHS:
+            if all(name in dataset.variables for name in names):
+                of_u, of_v = (_squeezed(dataset[n]).values for n in names)
+                if of_u.ndim == of_v.ndim == 2:
+                    rows, columns = self._y.faces.size, self._x.faces.size
+                    found = np.zeros((2, rows, columns))
+                    found[0, :-1] = of_u[np.ix_(self._y.centers, self._x.faces)]
+                    found[1, :, :-1] = of_v[np.ix_(self._y.faces, self._x.centers)]
+                    self._said.append(f"lengths of faces: {', '.join(names)}")
+                    return found[0], found[1]
+        return None
+
+    def _level_faces(self, dataset: Any) -> np.ndarray:
+        """Return heights of the faces between levels, upward; 0 without levels."""
+        self._levels = 1
+        u, dimension = self._variables[0], self.roles.get("z")
+        if dimension is None or u.sizes[dimension] == 1:
+            return np.zeros(1)
+        self._levels = u.sizes[dimension]
+        if dimension not in u.coords:
+            raise ValueError(
+                f"{self.label}: the levels {dimension!r} of {u.name!r} have no depths; "
+                "give one level, or a file with them"
+            )
+        middle = self._vertical.factor * np.asarray(u.coords[dimension].values, float)
+        self._falls = bool(middle[1] < middle[0])
+        middle = middle[::-1] if self._falls else middle
+        stated = self._w_faces(middle)
+        if stated is not None:
+            return stated
+        between = (middle[1:] + middle[:-1]) / 2
+        top = min(2 * middle[-1] - between[-1], 0.0) if middle[-1] <= 0 else np.inf
+        top = max(top, middle[-1]) if np.isfinite(top) else 2 * middle[-1] - between[-1]
+        self._said.append("faces between levels taken halfway")
+        return np.concatenate([[2 * middle[0] - between[0]], between, [top]])
+
+    def _w_faces(self, middle: np.ndarray) -> np.ndarray | None:
+        """Return the heights that w is at, completed by the bottom."""
+        if len(self._variables) < 3:
+            return None
+        w, dimension = self._variables[2], self._all_roles[2].get("z")
+        if dimension is None or dimension not in w.coords:
+            return None
+        z = self._vertical.factor * np.asarray(w.coords[dimension].values, float)
+        z = z[::-1] if self._falls else z
+        if z.size == middle.size:
+            if np.allclose(z, middle):
+                raise ValueError(
+                    f"{self.label}: {w.name!r} is at the depths of {self.names[0]!r}, "
+                    "not between them; give velocity_field_name= the two horizontal "
+                    "variables only"
+                )
+            z = np.concatenate([[2 * middle[0] - z[0]], z])
+        fits = z.size == middle.size + 1 and np.all(
+            (z[1:] > middle) & (z[:-1] < middle)
+        )
+        if not fits:
+            raise ValueError(
+                f"{self.label}: {z.size} depths of {w.name!r} do not lie between the "
+                f"{middle.size} of {self.names[0]!r}"
+            )
+        return z
+
+    @property
+    def kind(self) -> str:
+        """The kind of grid, in words."""
+        return "curvilinear C-grid"
+
+    def read(self, row: int, dtype: np.dtype) -> np.ndarray:
+        """Return one instant: speeds through the first faces of cells, rows first."""
+        rows, columns = self._y.faces.size, self._x.faces.size
+        levels = self._levels
+        out = np.zeros((*self.axes.shape, 3), dtype)
+        u = self._slab(0, row)[np.ix_(self._y.centers, self._x.faces)]
+        v = self._slab(1, row)[np.ix_(self._y.faces, self._x.centers)]
+        out[: rows - 1, :, :levels, 0] = u
+        out[:, : columns - 1, :levels, 1] = v
+        if len(self._variables) > 2 and levels > 1:
+            w = self._slab(2, row)[np.ix_(self._y.centers, self._x.centers)]
+            missing = levels + 1 - w.shape[2]  # a bottom that is not stored is closed
+            out[: rows - 1, : columns - 1, missing:, 2] = np.nan_to_num(w)
+        return out
+
+    def _slab(self, component: int, row: int) -> np.ndarray:
+        """Return a component at one instant, rows first, levels upward, in m/s."""
+        variable, roles = self._variables[component], self._all_roles[component]
+        if "t" in roles:
+            variable = variable.isel({roles["t"]: row})
+        order = [roles[r] for r in "yxz" if r in roles]
+        values = (
+            np.asarray(variable.transpose(*order).values) * self._factors[component]
+        )
+        if values.ndim == 2:
+            values = values[..., None]
+        return values[..., ::-1] if self._levels > 1 and self._falls else values
+
+
+def _squeezed(variable: Any) -> Any:
+    """Return positions without dimensions of one, such as the time of a mesh file."""
+    return variable.squeeze(drop=True)
+
+
+def _degrees_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    x, y, z = np.moveaxis(points, -1, 0)
+    return RADIAN * np.arctan2(y, x), RADIAN * np.arctan2(z, np.hypot(x, y))
+
+
+def join_files(opened: list[tuple[Any, str]], xarray: Any) -> list[tuple[Any, str]]:
+    """Return one dataset per instant or run of them, with all variables in it.
+
+    Files that differ in their variables - u, v and w apart, the mesh - are put together
+    by their times; files with the same variables follow each other.
+    """
+    groups: dict[frozenset[str], list[tuple[Any, str]]] = {}
+    fixed: list[tuple[Any, str]] = []
+    for data, label in opened:
+        moving = {str(n) for n in data.data_vars if _time_of(data[n]) is not None}
+        if moving and not _is_mesh(data, moving):
+            groups.setdefault(frozenset(moving), []).append((data, label))
+        else:
+            fixed.append((data.squeeze(drop=True), label))
+    if len(groups) + bool(fixed) < 2 or not groups:
+        return opened
+    series = list(groups.values())
+    counts = [sum(_times(d).size for d, _ in files) for files in series]
+    if len(set(map(len, series))) > 1 or len(set(counts)) > 1:
+        raise ValueError(
+            f"{series[-1][0][1]}: {len(series[-1])} files with {counts[-1]} instants, "
+            f"but {len(series[0])} with {counts[0]} in {series[0][0][1]} and those "
+            "like it; give as many files of each variable, split at the same times"
+        )
+    joined = []
+    for row in zip(*series, strict=True):
+        for data, label in row[1:]:
+            if not np.array_equal(_times(data), _times(row[0][0])):
+                raise ValueError(
+                    f"{label}: its times differ from those of {row[0][1]}; give files "
+                    "of the same instants"
+                )
+        joined.append((_merge([*row, *fixed], xarray), row[0][1]))
+    return joined
+
+
+def _is_mesh(data: Any, moving: set[str]) -> bool:
+    """Return whether a file has positions for an instant in name only."""
+    known = {name for names in GRID_VELOCITIES for name in names}
+    placed = any(all(name in data.variables for name in pair) for pair in CORNERS)
+    return placed and not moving & known and _times(data).size == 1
+
+
+def _time_of(variable: Any) -> str | None:
+    """Return the dimension of time of a variable."""
+    for name in variable.dims:
+        attributes = variable.coords[name].attrs if name in variable.coords else {}
+        if axis_role(str(name), attributes) == "t" and variable.ndim > 1:
+            return str(name)
+    return None
+
+
+def _times(data: Any) -> np.ndarray:
+    names = (_time_of(data[n]) for n in data.data_vars)
+    name = next(n for n in names if n is not None)
+    return np.asarray(data[name].values if name in data.coords else data.sizes[name])
+
+
+def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
+    """Return files as one dataset; positions of the same name get that of a variable.
+
+    NEMO calls the positions of u, v and T alike.
+    """
+    seen: dict[str, Any] = {}
+    renamed = []
+    for data, _ in parts:
+        main = next((str(n) for n in data.data_vars if data[n].ndim > 2), "")
+        names = {}
+        for name in data.variables:
+            there = data[name]
+            if name in seen and there.ndim == 2 and not _alike(there, seen[name]):
+                names[name] = f"{name}_{main}"
+            seen.setdefault(name, there)
+        renamed.append(data.rename(names))
+    try:
+        return xarray.merge(renamed, compat="override", join="override")
+    except ValueError as error:
+        labels = ", ".join(label for _, label in parts)
+        raise ValueError(f"{labels}: cannot be put together: {error}") from error
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return one.shape == other.shape and np.array_equal(
+        one.values, other.values, equal_nan=one.dtype.kind == "f"
+    )
