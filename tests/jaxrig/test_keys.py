@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
 from jaxrig.dtypes import DTYPES, is_key, smallest_dtype
-from jaxrig.keys import batch_keys, mix, named_key
+from jaxrig.keys import batch_keys, hashed_key, mix, named_key
 
 
 def data(keys):
@@ -106,3 +106,20 @@ def test_keys_are_told_from_numbers(key):
     assert is_key(jax.ShapeDtypeStruct((2,), key.dtype).dtype)
     assert not is_key(jax.random.key_data(key).dtype)
     assert not is_key(np.dtype("O"))
+
+
+def test_hashed_keys_draw_like_keys(parent):
+    key = hashed_key(parent)
+    one, two = jax.random.split(key)
+    drawn = np.asarray(jax.random.normal(one, (2, 200, 200)))
+    # Four standard errors of mean, variance and correlation over 40,000 numbers.
+    assert np.all(np.abs(drawn.mean((1, 2))) < 0.02)
+    assert np.all(np.abs(drawn.var((1, 2)) - 1) < 0.03)
+    beside = [drawn[1], np.roll(drawn[0], 1, 0), np.roll(drawn[0], 1, 1)]
+    beside.append(np.asarray(jax.random.normal(two, (200, 200))))
+    others = [np.corrcoef(drawn[0].ravel(), each.ravel())[0, 1] for each in beside]
+    assert np.all(np.abs(others) < 0.02)
+    folded = [data(jax.random.fold_in(key, i)) for i in range(3)]
+    assert len(np.unique([data(one), data(two), *folded], axis=0)) == 5
+    with pytest.raises(ValueError, match="words of 32 bits, not of 16"):
+        jax.random.bits(key, (2,), np.uint16)

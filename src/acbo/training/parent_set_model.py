@@ -41,6 +41,7 @@ from acbo.training.examples import (
 )
 from acbo.types import INTERVENED, VALUE, check_known
 from jaxrig.compile_guard import compile_once
+from jaxrig.keys import hashed_key
 from jaxrig.learn.optimizer import FlatTree, restored
 from jaxrig.settings import require, require_positive
 
@@ -74,7 +75,9 @@ class ParentSetModel:
         self, build: Callable[[PRNGKeyArray], Any], max_parent_size: int = 3
     ) -> None:
         self.build, self.max_parent_size = build, max_parent_size
-        trainable = lambda key: FlatTree(eqx.filter(build(key), eqx.is_inexact_array))
+        trainable = lambda key: FlatTree(
+            eqx.filter(build(hashed_key(key)), eqx.is_inexact_array)
+        )
         self._fresh = compile_once(trainable, max_traces=2)
         one = lambda params: lambda example: self.logits(params, example)
         batched = lambda params, examples: jax.vmap(one(params))(examples)
