@@ -58,6 +58,7 @@ class CurvilinearGrid:
     land: Bool[np.ndarray, "rows columns levels"] | None = None  # nodes, or cells
     shore: str = "beach"
     faces: bool = False
+    scalar: bool = False  # components are no vectors: a variable and its mask
     #: Meters along the faces first along i and j; without, those between corners.
     lengths: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -70,6 +71,11 @@ class CurvilinearGrid:
     def n_points(self) -> int:
         """Number of values."""
         return self.x.size * self.z.size
+
+    @property
+    def vectors(self) -> bool:
+        """Return whether values are stored as vectors in space."""
+        return self.radius is not None and not self.faces and not self.scalar
 
     @cached_property
     def corners(self) -> Float[np.ndarray, "rows columns 3"]:
@@ -130,7 +136,7 @@ class CurvilinearGrid:
 class CurvilinearField(TableField):
     """Velocities at the nodes of a curvilinear grid, bilinear in its cells."""
 
-    values: Float[Array, "slices components places"]  # along space axes, and upward
+    values: Float[Array, "slices components places"]
     quads: Quads
     levels: Axis
     clock: Clock
@@ -138,6 +144,8 @@ class CurvilinearField(TableField):
     sphere: Sphere | None = None  # type: ignore[override]
     land: Bool[Array | np.ndarray, " places"] | None = None  # cells
     shore: Shore = eqx.field(static=True, default="beach")  # type: ignore[override]
+    #: Values are along three axes in space, then upward; else as they are given.
+    vectors: bool = eqx.field(static=True, default=False)
 
     searches = True
 
@@ -172,11 +180,13 @@ class CurvilinearField(TableField):
             lower = layer(0)
             return lower if count == 1 else lower + share * (layer(1) - lower)
 
-        x, y, z, *up = (blend(c) for c in range(self.values.shape[1]))
-        along = lambda to: x * to[0] + y * to[1] + z * to[2]
-        east, north = (
-            along([t.astype(dtype) for t in d]) for d in (sight.east, sight.north)
-        )
+        east, north, *up = (blend(c) for c in range(self.values.shape[1]))
+        if self.vectors:
+            x, y, (z, *up) = east, north, up
+            along = lambda to: x * to[0] + y * to[1] + z * to[2]
+            east, north = (
+                along([t.astype(dtype) for t in d]) for d in (sight.east, sight.north)
+            )
         found = jnp.stack([east, north, up[0] if up else jnp.zeros_like(east)], 1)
         known = (hint != NOWHERE)[:, None]
         return jnp.where(known, found, 0).astype(positions.dtype), hint
@@ -294,13 +304,11 @@ def pack_curvilinear(
         if grid.z.size > 1:
             parts.append(w * cell_areas(grid)[..., None])
     else:
-        if grid.radius is not None:
+        if grid.vectors:
             x, y = np.radians(np.nan_to_num(grid.x)), np.radians(np.nan_to_num(grid.y))
             sin, cos, high = (f[..., None] for f in (np.sin(x), np.cos(x), np.sin(y)))
             parts = [-sin * u - high * cos * v, cos * u - high * sin * v]
             parts.append(np.cos(y)[..., None] * v)
-        else:
-            parts.append(np.zeros_like(u))
         if w.any() or grid.z.size > 1:
             parts.append(w)
     table = np.stack([np.nan_to_num(p) for p in parts], 1)
@@ -321,12 +329,11 @@ def unpack_curvilinear(grid: CurvilinearGrid, stored: Any) -> Array:
         x, y = np.radians(np.nan_to_num(grid.x)), np.radians(np.nan_to_num(grid.y))
         turn = lambda a: jnp.asarray(a[..., None], parts.dtype)
         sin, cos, high, wide = map(turn, (np.sin(x), np.cos(x), np.sin(y), np.cos(y)))
-        found = [parts[:, 0], parts[:, 1]]
-        if grid.radius is not None:
+        found = [parts[:, c] for c in range(parts.shape[1])]
+        if grid.vectors:
             east = cos * parts[:, 1] - sin * parts[:, 0]
             radial = cos * parts[:, 0] + sin * parts[:, 1]
-            found = [east, wide * parts[:, 2] - high * radial]
-        found += [parts[:, 3]] if parts.shape[1] > 3 else []
+            found = [east, wide * parts[:, 2] - high * radial, *found[3:]]
     found += [jnp.zeros_like(found[0])] * (3 - len(found))
     return jnp.stack(found, -1).reshape(len(parts), -1, 3)
 
@@ -385,6 +392,7 @@ def make_curvilinear_field(
         grid.sphere(top),
         None if land is None else jnp.asarray(land.reshape(-1)),
         cast(Shore, grid.shore),
+        grid.vectors,
     )
 
 

@@ -142,7 +142,8 @@ class Part:
                 raise ValueError(
                     f"{label}: {variable.name!r} has the dimensions {variable.dims} "
                     f"and {first.name!r} has {first.dims}; bring the components to the "
-                    "same points first"
+                    "same points first, or to stay on levels give velocity_field_name= "
+                    "the two horizontal variables only"
                 )
 
     def _place(self, dataset: Any) -> GridAxes | CurvilinearGrid:
@@ -166,7 +167,7 @@ class Part:
         self._keep[0] = np.append(columns, 0) if open_ else columns
         self._turn = self._turned(dataset, sites)
         x, y = x[:, self._keep[0]], y[:, self._keep[0]]
-        return CurvilinearGrid(x, y, axes[2], self.radius)
+        return CurvilinearGrid(x, y, axes[2], self.radius, scalar=self.scalar)
 
     def _turned(
         self, dataset: Any, sites: Sites

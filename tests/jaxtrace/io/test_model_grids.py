@@ -10,6 +10,7 @@ from jaxtrace.fields.quads import grid_angles
 from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
+from jaxtrace.io.variables import load_variable
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.prepare import make_plan
 from trace_ocean import solid, tilted
@@ -55,6 +56,19 @@ def test_positions_may_be_data_and_velocities_along_the_grid():
     stored = data.assign(ANGLE=(("nlat", "nlon"), np.degrees(angle), {"units": "deg"}))
     again = GridSlices(stored, dtype="float64").read(0)
     np.testing.assert_allclose(again, values, atol=1e-12)
+
+
+def test_scalars_of_a_curvilinear_grid_are_not_turned():
+    lon, lat = tilted(12)
+    warm = 20 + lat / 10
+    data = pop(lon, lat, *solid(lon, lat), TEMP=(("nlat", "nlon"), warm))
+    data["TEMP"][5, 5] = np.nan
+    field = load_variable(data, "TEMP").field
+    beside = [(a[5, 4] * 0.7 + a[5, 5] * 0.3) for a in (lon, lat)]
+    points = np.array([[lon[6, 12] + 1e-3, lat[6, 12], 0.0], [*beside, 0.0]])
+    value, sea, _ = np.asarray(field(points)).T
+    assert sea[1] < sea[0] == 1
+    np.testing.assert_allclose(value / sea, 20 + points[:, 1] / 10, atol=0.02)
 
 
 def test_straight_positions_in_two_dimensions_are_a_plain_grid():
