@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed (Debian: apt install chromium)"
 )
 PHONE, DESKTOP = 390, 1440
-ROOMS = ("arc", "trace")
+ROOMS = ("arc", "trace", "causal")
 ALBUM = os.environ.get("JAXRIG_SCREENSHOTS")
 SOLVED = "document.querySelector('.verdict').textContent.includes('Solved')"
 TOO_WIDE = "document.documentElement.scrollWidth > innerWidth"
@@ -178,6 +178,39 @@ def test_a_task_is_solved_by_keyboard_on_a_telephone(page, studio, folder):
     page.load(f"{studio.url}#/arc/AGI1?solved=solved")
     page.until("document.querySelector('.thumb .solved') !== null")
     assert (folder / "games/AGI1-27a77e38-t1-1.json").is_file()
+
+
+def lab_table():
+    """Return a table as a laboratory writes it: dose raises yield, heat is noise."""
+    draw = np.random.default_rng(0)
+    dose, heat = draw.uniform(0, 10, 30), draw.normal(20, 3, 30)
+    gain = 3 * dose + draw.normal(0, 1, 30)
+    rows = zip(dose, heat, gain, strict=True)
+    lines = [f"s{k},{a:.3f},{b:.2f},{c:.3f}" for k, (a, b, c) in enumerate(rows)]
+    return "\n".join(["sample,dose (mg),heat,yield", *lines, ""])
+
+
+def test_a_table_gives_a_suggestion_and_takes_its_outcome(page, studio, folder):
+    visit(page, studio, "causal", DESKTOP, "light")
+    page.until("document.querySelector('.columns select') !== null")
+    drop(page, "input[type=file]", "lab.csv", lab_table())
+    page.until("location.hash.includes('lab.csv')")
+    page.click("#start")  # which way is not said yet
+    page.until("document.querySelector('#said').textContent.includes('raised')")
+    page.evaluate("document.querySelectorAll('.halves select')[1].value = 'raise'")
+    page.click("#start")
+    words = "document.querySelector('#suggestion').textContent"
+    page.until(f"{words}.startsWith('To raise yield, set dose (mg) to')", 60)
+    for name, value in (("yield", 31.5), ("heat", 21)):
+        page.evaluate(f"document.querySelector('form [name={name}]').value = {value}")
+    page.click("#tell")
+    page.until("document.querySelectorAll('.history li').length === 1", 60)
+    picture(page, "cause-desktop")
+    rows = (folder / "campaigns/lab-1/rows.csv").read_text().splitlines()
+    assert len(rows) == 32
+    assert page.complaints() == []
+    page.show(PHONE, 844, prefers_color_scheme="dark")
+    picture(page, "cause-phone")
 
 
 @pytest.mark.parametrize(("width", "theme"), [(PHONE, "dark"), (DESKTOP, "light")])

@@ -139,32 +139,23 @@ def _run_folder(desk: Desk, request: Mapping[str, Any]) -> tuple[str, Path]:
     source = required(request, "source", dict)
     given = str(source.get("flow") or Path(source["file"]).stem)
     plain = re.sub(r"[^\w.-]+", "_", given).strip("_.") or "run"
-    root = _runs_root(desk)
+    root = desk.kept(RUNS)
     number = next(n for n in range(1, 100_000) if not (root / f"{plain}-{n}").exists())
     return f"{plain}-{number}", root / f"{plain}-{number}"
 
 
-def _runs_root(desk: Desk) -> Path:
-    """Return where runs lie: in the folder, or where nothing stays if read-only."""
-    if not desk.folder.read_only:
-        return desk.folder.inside(RUNS)
-    if "scratch" not in desk.held:
-        desk.held["scratch"] = tempfile.TemporaryDirectory(prefix="jaxrig-studio-")
-    return Path(desk.held["scratch"].name)
-
-
 def runs(desk: Desk, request: Mapping[str, Any]) -> list[str]:
     """List the runs that are kept, the newest first."""
-    found = [path.parent for path in _runs_root(desk).glob(f"*/{CASE_FILE}")]
+    found = [path.parent for path in desk.kept(RUNS).glob(f"*/{CASE_FILE}")]
     found.sort(key=lambda path: -path.stat().st_mtime)
     return [path.name for path in found]
 
 
 def _kept_run(desk: Desk, request: Mapping[str, Any]) -> tuple[str, Path]:
     name = required(request, "run", str)
-    if not re.fullmatch(r"[\w.-]+", name) or not (_runs_root(desk) / name).is_dir():
+    if not re.fullmatch(r"[\w.-]+", name) or not (desk.kept(RUNS) / name).is_dir():
         raise FileNotFoundError(f"no run {name!r} in the studio's folder")
-    return name, _runs_root(desk) / name
+    return name, desk.kept(RUNS) / name
 
 
 def resume(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:

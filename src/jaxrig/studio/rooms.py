@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jaxrig.studio.jobs import Job, Jobs
@@ -27,6 +28,14 @@ class Desk:
     jobs: Jobs
     held: dict[str, Any] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def kept(self, name: str) -> Path:
+        """Return a folder for results; one that does not stay if nothing is saved."""
+        if not self.folder.read_only:
+            return self.folder.inside(name)
+        if "scratch" not in self.held:
+            self.held["scratch"] = TemporaryDirectory(prefix="jaxrig-studio-")
+        return Path(self.held["scratch"].name) / name
 
     def start(self, title: str, work: Callable[[Job], Any]) -> dict[str, Any]:
         """Begin a job; returns its facts."""

@@ -1,6 +1,7 @@
 // Home: three live tiles, each a door to a room.
 import { address, call, callBytes, el, onTheme, still, studio } from "/static/shell.js";
 import { COLORS, shape } from "/static/grid.js";
+import { drawGraph } from "/static/graph.js";
 import { particles } from "/static/particles.js";
 
 export async function enter(room) {
@@ -8,6 +9,7 @@ export async function enter(room) {
   const stops = [];
   if (studio.shown.includes("arc")) tiles.push(tile("arc", "ARC", "Puzzles of colored grids", "Find the rule from a few examples and draw the output, with the same operations that agents use.", stops, puzzle));
   if (studio.shown.includes("trace")) tiles.push(tile("trace", "Flow", "Particles in a double gyre", "Drop your own data or take an analytic flow, draw seeds, and watch where particles go.", stops, gyre));
+  if (studio.shown.includes("causal")) tiles.push(tile("causal", "Cause", "A graph of causes", "Drop a table of experiments: see what causes what, and which experiment to make next.", stops, causes));
   room.append(el("div", { className: "home" },
     el("div", {}, el("h1", { text: "Play a puzzle, follow a flow, find a cause" }),
       el("p", { className: "say", text: "Three research systems on one compiled core. Everything runs on this machine." })),
@@ -40,6 +42,15 @@ async function gyre(canvas, stops) {
   };
   if (still.matches) { time = total - 1; draw(); } else tick();
   stops.push(() => cancelAnimationFrame(timer));
+}
+
+// The graph of an example, as the trained network sees it.
+async function causes(canvas, stops) {
+  const graph = await call("causal", "preview");
+  const draw = () => drawGraph(canvas, graph);
+  draw();
+  addEventListener("resize", draw);
+  stops.push(() => removeEventListener("resize", draw));
 }
 
 // Inputs turn into their outputs, cell by cell, one puzzle after the other.

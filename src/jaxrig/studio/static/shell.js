@@ -3,6 +3,7 @@
 const modules = {
   arc: { title: "ARC", load: () => import("/static/arc.js") },
   trace: { title: "Flow", load: () => import("/static/flow.js") },
+  causal: { title: "Cause", load: () => import("/static/cause.js") },
 };
 export const studio = { rooms: {}, jobs: new Map(), read_only: false };
 
@@ -86,6 +87,7 @@ export function say(words) {
 // Run what a person asked for; what goes wrong is said, not swallowed.
 export const asked = (work) => async (...given) => {
   try {
+    $("#said").replaceChildren();
     return await work(...given);
   } catch (error) {
     say(error.message);
