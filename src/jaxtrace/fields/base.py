@@ -128,7 +128,7 @@ class AbstractField(eqx.Module, Field):
 
     @property
     def shore(self) -> str:
-        """Return what becomes of particles on land: beach, previous or absorb."""
+        """Return what becomes of particles on land, one of `fields.grid.SHORES`."""
         return "beach"
 
     def order(

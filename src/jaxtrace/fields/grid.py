@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field, RecordField
 from jaxtrace.fields.clock import (
@@ -24,6 +24,7 @@ from jaxtrace.fields.clock import (
     make_clock,
     steady_clock,
 )
+from jaxtrace.fields.coast import land_cells, slide_corners
 from jaxtrace.sphere import (
     Sphere,
     chosen_radius,
@@ -35,8 +36,9 @@ from jaxtrace.types import check_choice
 
 Outside = Literal["clamp", "zero", "nan", "periodic", "extrapolate"]
 OUTSIDE = get_args(Outside)
-Shore = Literal["beach", "previous", "absorb"]
+Shore = Literal["beach", "slide", "reflect", "previous", "absorb", "free"]
 SHORES = get_args(Shore)
+SHORE_ALIASES = {"stop": "beach", "unbeach": "slide"}
 
 # Blending all nodes once is worth it while there are no more than this many per
 # particle: a blend streams through memory, a look-up jumps about in it. On two cores
@@ -144,6 +146,8 @@ class GridField(TableField):
     sphere: Sphere | None = None  # type: ignore[override]
     land: Bool[Array | np.ndarray, " nodes"] | None = None  # cells, by lowest corner
     shore: Shore = eqx.field(static=True, default="beach")  # type: ignore[override]
+    walls: UInt8[Array | np.ndarray, " nodes"] | None = None  # faces that are land
+    slip: float = eqx.field(static=True, default=0.0)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -172,13 +176,14 @@ class GridField(TableField):
         strides = (ny * nz, nz, 1)
         steps = [0 if n == 1 else s for n, s in zip(self.shape, strides, strict=True)]
         offsets = [sum(p) for p in itertools.product(*((0, s) for s in steps))]
-        found = jnp.stack(
-            [
-                trilinear([self._load(c, base + o, instant) for o in offsets], x, y, z)
-                for c in range(3)
-            ],
-            1,
-        )
+        columns = []
+        for c in range(3):
+            corners = [self._load(c, base + o, instant) for o in offsets]
+            if self.walls is not None:
+                faces = jnp.asarray(self.walls).at[base].get(mode="promise_in_bounds")
+                corners = slide_corners(corners, c, faces, self.slip, self.shape)
+            columns.append(trilinear(corners, x, y, z))
+        found = jnp.stack(columns, 1)
         return self._beyond(positions, found.astype(positions.dtype)), cell_hint
 
     def inside(
@@ -279,22 +284,11 @@ def make_grid_field(
         )
     rule = cast(Outside, outside)
     axes = (made[0], made[1], made[2])
-    cells = None if land is None else _land_cells(land, [a.nodes.size for a in axes])
+    cells = None
+    if land is not None:
+        sizes = [axis.nodes.size for axis in axes]
+        cells = jnp.asarray(land_cells(land, sizes).ravel())
     return GridField(table, axes, clock, rule, sphere, cells, cast(Shore, shore))
-
-
-def _land_cells(
-    land: Bool[np.ndarray, "nx ny nz"], shape: Sequence[int]
-) -> Bool[Array, " nodes"]:
-    """Return which cells have land at every corner, by the node of their lowest one."""
-    closing = [(0, size - n) for size, n in zip(shape, land.shape, strict=True)]
-    nodes = np.pad(land, closing, mode="wrap")
-    for axis, size in enumerate(shape):
-        if size > 1:
-            last = np.take(nodes, [-1], axis)
-            following = np.take(nodes, np.arange(1, size), axis)
-            nodes = nodes & np.concatenate([following, last], axis)
-    return jnp.asarray(nodes.ravel())
 
 
 def _wrap_round(

@@ -23,6 +23,7 @@ from jaxtrace.fields.changing_mesh import (
     make_changing_field,
 )
 from jaxtrace.fields.clock import make_clock
+from jaxtrace.fields.coast import let_slip
 from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     MESH_OUTSIDE,
@@ -74,6 +75,7 @@ def load_field(
     spatial_interpolation: str = "auto",
     outside: str | None = None,
     cache: str | os.PathLike[str] | bool = True,
+    slip: str = "none",
     **options: Any,
 ) -> LoadedField:
     """Read a series into a field; `load_optimized_dataset` says what the options do."""
@@ -99,7 +101,7 @@ def load_field(
                 "these do not fit the memory limit: leave out discard_boundary_layers"
             )
         field, scheme = _stream(slices, *rules)
-        field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
+        _finish(field, slices, geometry, slip)
         return LoadedField(field, scheme, slices, slices.describe())
     series = load(slices, max_memory_per_timestep_mb)
     if discard_boundary_layers:
@@ -108,7 +110,7 @@ def load_field(
         field, scheme = _make_changing(series, *rules[:-1]), CHANGING
     else:
         field = _make_series(series, *rules)
-        field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
+        _finish(field, slices, geometry, slip)
         scheme = field.interpolation_scheme
     return LoadedField(field, scheme, slices, series.notes)
 
@@ -127,7 +129,8 @@ def load_optimized_dataset(
     between slices is kept for each. A slice above `max_memory_per_timestep_mb` is a
     ValueError. Options are `interpolation`, `extrapolation`, `spatial_interpolation`
     and `outside` of `TimeSeriesField`, `discard_boundary_layers` to leave out nodes at
-    which the velocity is always zero, and those of `open_slices`.
+    which the velocity is always zero, `slip` ("none", "partial" or "free") for the
+    velocity along the coast of a grid on a sphere, and those of `open_slices`.
 
     A large mesh, once prepared, is kept in a folder `.jaxtrace` beside the files, or in
     the user's cache if that cannot be written to; `cache` names another folder, and
@@ -166,6 +169,15 @@ def find_cache(spec: Any) -> Path | None:
     if os.access(folder, os.W_OK):
         return folder / ".jaxtrace"
     return cache_folder() / "meshes"
+
+
+def _finish(
+    field: TimeSeriesField | StreamedField, slices: Slices, geometry: Any, slip: str
+) -> None:
+    """Tell a field its dates, and how its flow goes along a coast."""
+    land, frozen = getattr(geometry, "land", None), field.frozen
+    field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
+    field._field = let_slip(frozen, land, slip)  # pyright: ignore[reportPrivateUsage]
 
 
 def _dates(slices: Slices) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from jaxrig.machine import missing_extra
 from jaxtrace.fields.curvilinear import CurvilinearGrid, closed_cells
-from jaxtrace.fields.grid import SHORES
+from jaxtrace.fields.grid import SHORE_ALIASES, SHORES
 from jaxtrace.io.cf import first_date, velocity_variables
 from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.grid_part import Choices, Part
@@ -33,8 +33,9 @@ class GridSlices(Slices):
     north and up. `geometry` "flat" or "sphere" decides in place of the file, `radius`
     is that of the sphere, `velocity_units` stand for units the file does not give.
     `land` says what masked points become: "zero", "nan", or "error" to refuse them. On
-    a sphere they are zero, and particles among them "beach" (stay, and are marked), go
-    back to their "previous" position, or are gone ("absorb").
+    a sphere they are zero, and particles that would reach them "beach" (or "stop":
+    stay, and are marked), "slide" along the shore, "reflect" from it, go back to their
+    "previous" position, are gone ("absorb"), or are "free" to pass.
     Times are seconds since the first instant where the file has dates, and its own
     numbers otherwise.
     """
@@ -51,6 +52,7 @@ class GridSlices(Slices):
         radius: float | None = None,
         velocity_units: str | None = None,
     ) -> None:
+        land = SHORE_ALIASES.get(land, land) if land else None
         check_choice("land", land or "zero", (*SHORES, "zero", "nan", "error"))
         if geometry is not None:
             check_choice("geometry", geometry, GEOMETRIES)

@@ -47,6 +47,7 @@ def load_variable(spec: Any, name: str, **options: Any) -> Variable:
         loaded = load_field(spec, **options)
         # Readers give a scalar as a vector whose other components are zero.
         return Variable(loaded.field, scalar=not loaded.slices.read(0)[..., 1:].any())
+    options.pop("slip", None)
     rules = {n: options.pop(n) for n in _RULES if n in options}
     # As if it were a velocity of both directions, in the units of the file.
     names: dict[str, Any] = {"velocity_field_name": (name, name), "land": "nan"}

@@ -184,6 +184,7 @@ def loading_options(case: Case, table: Data | None) -> dict[str, Any]:
         "interpolation": table.interpolation,
         "extrapolation": table.extrapolation,
         "outside": table.outside,
+        "slip": table.slip,
         "dtype": case.tracking.dtype,
         "max_time_steps": table.max_timesteps_to_load,
         "time_range": table.time_range,

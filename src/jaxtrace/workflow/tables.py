@@ -26,6 +26,7 @@ from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
 from jaxtrace.analysis.estimators import BANDWIDTH_RULES
 from jaxtrace.fields.analytic import FLOWS
 from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
+from jaxtrace.fields.coast import SLIPS
 from jaxtrace.integrators import METHODS
 from jaxtrace.io.steps import TIME_SOURCES
 from jaxtrace.settings import DTYPES, per_axis
@@ -74,6 +75,7 @@ class Data(Checked):
     radius: Annotated[float | None, maybe(number(0))] = None
     velocity_units: Annotated[str | None, maybe(text)] = None
     land: Annotated[str | None, maybe(text)] = None
+    slip: Annotated[str, one_of(*SLIPS)] = "none"
 
 
 @dataclass(frozen=True)

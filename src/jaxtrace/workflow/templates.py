@@ -27,8 +27,10 @@ interpolation = "linear"       # in time: linear, nearest, cubic
 # geometry = {geometry}          # found in the files; "sphere": degrees and m/s, "flat"
 # radius = 6371008.8           # of the sphere, in meters
 # velocity_units = "m/s"       # in place of those of the file; cm/s, km/h, knots, ...
-# land = "beach"               # particles on land of a sphere: beach, previous, absorb;
+# land = "beach"               # particles on land of a sphere: beach (or stop), slide,
+#                              # reflect, previous, absorb, free;
 #                              # masked points of flat labeled grids: zero, nan, error
+slip = "none"                  # of the flow along land of a sphere: none, partial, free
 """
 REST = """
 [particles]

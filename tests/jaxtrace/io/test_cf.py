@@ -291,6 +291,7 @@ def test_seeds_on_land_are_dropped_and_counted(tmp_path):
     assert type(plan.boundary) is Open
 
 
+@pytest.mark.bitwise
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path):
     field = load_field(coast()).field
     seeds = np.stack([np.full(7, 2.0), np.linspace(-3, 3, 7), np.zeros(7)], 1)

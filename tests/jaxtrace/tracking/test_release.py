@@ -95,6 +95,7 @@ class Stopped(Exception):
     """Stands for a killed process."""
 
 
+@pytest.mark.bitwise
 @pytest.mark.parametrize("part", [0.2, 0.7])
 def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, part):
     def stop(fraction):

@@ -1,0 +1,112 @@
+"""Land: rules at the shore, and how the flow slips along it."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtrace.fields.coast import let_slip
+from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.sphere import EARTH_RADIUS
+from jaxtrace.tracking.diffusion import Diffusion
+from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.types import ParticleStatus
+
+DEGREE = np.pi * EARTH_RADIUS / 180
+LON, LAT = np.arange(21.0), np.arange(-10.0, 11.0)
+AXES = (LON, LAT, np.zeros(1))
+X, Y = (axis[..., None] for axis in np.meshgrid(LON, LAT, indexing="ij"))
+# Steps of a cell: land from the diagonal to the south-east.
+STAIRS = X - 8 >= Y
+RULES = ("slide", "reflect", "previous", "beach", "free")
+
+
+def sea(land, shore, u=0.0, v=0.0):
+    flow = np.where(land[..., None], 0.0, np.array([u, v, 0.0]))
+    return make_grid_field(
+        flow.astype(np.float32), AXES, radius=EARTH_RADIUS, land=land, shore=shore
+    )
+
+
+def on_land(positions, land=STAIRS):
+    """Look cells up with NumPy: all four corners are land."""
+    cells = land[:-1, :-1, 0] & land[1:, :-1, 0] & land[:-1, 1:, 0] & land[1:, 1:, 0]
+    i = np.clip(np.floor(positions[..., 0]), 0, 19).astype(int)
+    j = np.clip(np.floor(positions[..., 1] + 10), 0, 19).astype(int)
+    return cells[i, j]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_staircase_coast(rule):
+    # A current and a random walk towards the coast: nearly 10^5 particle-steps.
+    rng = np.random.default_rng(0)
+    seeds = np.zeros((500, 3), np.float32)
+    seeds[:, 0], seeds[:, 1] = rng.uniform(2, 6, 500), rng.uniform(-2, 6, 500)
+    seeds = seeds[~on_land(seeds)]
+    walk = Diffusion([3e4, 3e4, 0.0])
+    field = sea(STAIRS, rule, u=1.0, v=0.5)
+    times = np.linspace(0, 200 * 3600.0, 101)
+    paths = simulate(field, seeds, times, motion=walk, substeps=2)
+    positions = np.asarray(paths.positions)
+    there = np.isfinite(positions[..., 0])
+    ashore = on_land(np.where(there[..., None], positions, 0)) & there
+    status = np.asarray(paths.final.status)
+    beached = status == ParticleStatus.BEACHED
+    if rule == "free":
+        assert ashore.any()
+        assert not beached.any()
+    elif rule == "beach":
+        # Whoever is ashore is beached since then, and nobody comes back to sea.
+        assert (ashore[-1] == beached).all()
+        assert beached.sum() > 100
+        assert not (ashore[:-1] & ~ashore[1:] & there[1:]).any()
+    else:
+        assert not ashore.any()
+        assert not beached.any()
+
+
+def push(field, seed, way, steps=1):
+    """Take steps of so many degrees by a behavior alone."""
+    meters = jnp.asarray([*np.multiply(way, DEGREE), 0.0], jnp.float32)
+    move = lambda state, here, t, dt, key: (state, meters[None])
+    found = simulate(field, [[*seed, 0.0]], np.arange(steps + 1.0), behave=move)
+    return np.asarray(found.positions[-1, 0, :2]), found.final
+
+
+def test_mirrors_slides_and_spits():
+    wall = X >= 10
+    found, _ = push(sea(wall, "reflect"), (9.9, 0.0), (0.3, 0.1))
+    np.testing.assert_allclose(found, [9.8, 0.1], atol=1e-4)
+    found, _ = push(sea(wall, "slide"), (9.9, 0.0), (0.3, 0.1))
+    np.testing.assert_allclose(found, [9.9, 0.1], atol=1e-5)
+    # A step over a spit of one cell ends on it.
+    spit = (X == 10) | (X == 11)
+    found, final = push(sea(spit, "beach"), (9.5, 0.0), (3.0, 0.0))
+    assert 10 < found[0] < 11
+    assert final.status.tolist() == [ParticleStatus.BEACHED]
+    assert final.exit_time.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("slip", "a", "b"), [("free", 1, 0), ("partial", 0.5, 0.5)])
+def test_slip_is_the_factor_of_the_formula(slip, a, b):
+    # Land to the south of y = 0 and to the east of x = 10: walls and one corner.
+    land = (Y <= 0) | (X >= 10)
+    plain = sea(land, "beach", u=2.0, v=3.0)
+    field = let_slip(plain, land, slip)
+    share = np.array([0.01, 0.3, 0.9])
+    at = lambda x, y: jnp.stack([jnp.asarray(c, jnp.float32) for c in (x, y, 0 * x)], 1)
+    look = lambda f, p: np.asarray(f.velocity(p, f.instant(np.float64(0.0)), ())[0])
+    south = at(5.5 + 0 * share, share)
+    factor = (a + b * share) / share
+    expected = look(plain, south) * np.stack([factor, 1 + 0 * share, factor], 1)
+    np.testing.assert_allclose(look(field, south), expected, rtol=1e-4, atol=1e-6)
+    east = at(9 + share, 5.5 + 0 * share)
+    factor = (1 - b * share) / (1 - share)
+    expected = look(plain, east) * np.stack([1 + 0 * share, factor, factor], 1)
+    np.testing.assert_allclose(look(field, east), expected, rtol=1e-4, atol=1e-6)
+    # In the corner each component slips along the wall that it is parallel to.
+    corner = at(9 + share, 0.4 + 0 * share)
+    u = 2.0 * (1 - share) * (a + b * 0.4)
+    v = 3.0 * 0.4 * (1 - b * share)
+    np.testing.assert_allclose(look(field, corner)[:, :2], np.stack([u, v], 1), 1e-4)
+    with pytest.raises(ValueError, match=r"slip='free' needs a grid .* with land"):
+        let_slip(plain, None, "free")
