@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     )
     from acbo.posterior.exact import exact_edge_posterior, exact_parent_posterior
     from acbo.posterior.order_chains import sample_graphs
-    from acbo.surrogate.predictor import load_surrogate
+    from acbo.surrogate.predictor import infer_graphs, load_surrogate
     from acbo.training.difficulty import create_training_batch
     from acbo.training.parent_set_model import (
         create_parent_set_model,
@@ -95,6 +95,7 @@ __all__ = [
     "frame_to_table",
     "from_networkx",
     "get_parents",
+    "infer_graphs",
     "is_linear",
     "load_policy",
     "load_surrogate",

@@ -5,7 +5,6 @@ about which variables cause which.
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -35,10 +34,9 @@ from acbo.policy import suggest as policy
 from acbo.policy.problem import parse_edges
 from acbo.policy.suggest import (
     Suggestion,
+    graphs_of,
     note_on_graphs,
-    sample_if_needed,
 )
-from acbo.surrogate.predictor import load_surrogate
 from acbo.types import percent, plus_minus
 from jaxrig.console import check_writable, make_console, say
 
@@ -160,17 +158,12 @@ def graph(
         table = read_table(data, target, split_names(ignore))
         target = target and find_name(target, table.names, "target")
         known, closed = (parse_edges(edges or ()) for edges in (know, forbid))
-        sampled = sample_if_needed(table, known, closed)
-        if sampled is None:
-            found = load_surrogate().edge_probs(table.values, table.intervened)
-        else:
-            found = sampled.edge_probs
-        probs = np.array(found, np.float64)
-        np.fill_diagonal(probs, 0.0)
+        graphs = graphs_of(table, known, closed)
+        probs = graphs.edge_probs
         if out is not None:
             save_graph(out, table.names, probs, target, least)
     if not json:
-        for note in (*table.notes, *note_on_graphs(table.names, sampled)):
+        for note in (*table.notes, *note_on_graphs(graphs)):
             say(console, note)
     edges = [
         (table.names[i], table.names[j], float(probs[i, j]))

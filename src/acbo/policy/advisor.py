@@ -19,9 +19,9 @@ from acbo.named.tables import Experiments
 from acbo.policy import features
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
 from acbo.posterior.distribution import ParentSetPosterior
-from acbo.posterior.order_chains import GraphPosterior, sample_graphs
+from acbo.posterior.order_chains import GraphPosterior
 from acbo.surrogate import encode
-from acbo.surrogate.predictor import TRAINED_VARIABLES, Surrogate, load_surrogate
+from acbo.surrogate.predictor import Surrogate, infer_graphs, load_surrogate
 from acbo.types import lower_is_better
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
@@ -104,9 +104,8 @@ class Policy(eqx.Module):
     ) -> tuple[str, float]:
         """Return the variable to set next, and its value; without a key, the likeliest.
 
-        `posterior` replaces what the surrogate says: about the target's causes, or, as
-        a `GraphPosterior`, about all edges. With more variables than the surrogate was
-        trained on, graphs are sampled instead (`acbo.posterior.order_chains`).
+        `posterior` replaces `infer_graphs` of all rows: as a `GraphPosterior`, for all
+        edges; else for the target's causes, and the surrogate tells the other edges.
         """
         advice = self._advise(history, posterior)
         if key is None:
@@ -137,7 +136,7 @@ class Policy(eqx.Module):
 
         `levels` are the only values to which some variables can be set.
         """
-        posterior = _posterior_for(history, posterior)
+        posterior = self._posterior_for(history, posterior)
         advice = jax.device_get(self._advise(history, posterior))
         ancestors = advice.ancestor_probs
         d, target = len(history.names), history.names.index(history.target)
@@ -169,10 +168,21 @@ class Policy(eqx.Module):
         np.fill_diagonal(edges, 0.0)
         return sorted(found, key=lambda each: -each.probability), edges
 
+    def _posterior_for(self, history: Experiments, posterior: Causes) -> Causes:
+        """Return the posterior as given, or the one of all rows and the network."""
+        if posterior is not None:
+            return posterior
+        return infer_graphs(
+            history.values,
+            history.intervened,
+            names=history.names,
+            surrogate=self.surrogate,
+        )
+
     def _advise(self, history: Experiments, posterior: Causes) -> Advice:
         d = len(history.names)
         columns = encode.variable_bucket(d, encode.READING_BUCKETS)
-        posterior = _posterior_for(history, posterior)
+        posterior = self._posterior_for(history, posterior)
         given = np.full(columns, np.nan, np.float32)
         if isinstance(posterior, GraphPosterior):
             # Edges as rare as the sampling's own noise would add up over many paths.
@@ -182,13 +192,6 @@ class Policy(eqx.Module):
             given[:d] = _marginals(history, posterior)
         read = _compiled_advice()
         return read(self, *_on_device(history, columns), jax.device_put(given))
-
-
-def _posterior_for(history: Experiments, posterior: Causes) -> Causes:
-    """Return the posterior as given, or sample graphs where the network would guess."""
-    if posterior is not None or len(history.names) <= TRAINED_VARIABLES:
-        return posterior
-    return sample_graphs(history.values, history.intervened, names=history.names)
 
 
 def _on_levels(

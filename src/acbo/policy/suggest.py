@@ -12,8 +12,8 @@ from acbo.named.tables import DataTable, Experiments, observed_ranges
 from acbo.policy.advisor import Candidate, load_policy
 from acbo.policy.planning import PAIRED, plan
 from acbo.policy.problem import Problem, edges_of, make_problem
-from acbo.posterior.order_chains import GraphPosterior, sample_graphs
-from acbo.surrogate.predictor import TRAINED_VARIABLES
+from acbo.posterior.order_chains import GraphPosterior
+from acbo.surrogate.predictor import TRAINED_VARIABLES, infer_graphs
 from acbo.types import (
     MINIMIZE,
     Range,
@@ -98,7 +98,7 @@ class Suggestion(Shown):
     notes: tuple[str, ...]
     labels: Mapping[str, tuple[str, str]] = field(default_factory=FrozenMap)
     rows_left_out: int = 0
-    graphs_sampled: bool = False
+    unlike_training: bool = False
 
     @property
     def settings(self) -> dict[str, float]:
@@ -205,7 +205,7 @@ class Suggestion(Shown):
             "ranges": {name: list(ends) for name, ends in seen.ranges.items()},
             "ranges_from_data": list(self.ranges_from_data),
             "rows_left_out": self.rows_left_out,
-            "graphs_sampled": self.graphs_sampled,
+            "unlike_training": self.unlike_training,
             "method": self.method,
             "worthwhile": self.worthwhile,
             "notes": list(self.notes),
@@ -271,14 +271,12 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         for name in names
         if seen.ranges[name] == (0.0, 1.0) and _is_binary(table, name)
     }
-    sampled = sample_if_needed(
-        table, problem.know, problem.forbid, problem.tiers, bool(problem.planned)
-    )
-    if problem.planned and sampled is not None:
-        found, experiments = _plan(seen, sampled, problem, levels)
-        edges, method = sampled.edge_probs, "expected improvement under sampled models"
+    graphs = graphs_of(table, problem.know, problem.forbid, problem.tiers)
+    if problem.planned:
+        found, experiments = _plan(seen, graphs, problem, levels)
+        edges, method = graphs.edge_probs, "expected improvement under sampled models"
     else:
-        found, edges = load_policy().explain_with_edges(seen, sampled, levels)
+        found, edges = load_policy().explain_with_edges(seen, graphs, levels)
         experiments, method = (_of_policy(found[0], seen),), "trained policy"
     deviation = float(seen.values[:, seen.names.index(seen.target)].std())
     free = [name for name in names if name not in problem.ranges]
@@ -290,10 +288,10 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         tuple(name for name in free if name not in levels),
         method,
         max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
-        (*table.notes, *notes_on(seen, problem, sampled)),
+        (*table.notes, *notes_on(seen, problem, graphs)),
         table.labels,
         table.dropped,
-        sampled is not None,
+        graphs.unlike_training,
     )
 
 
@@ -309,15 +307,15 @@ def _of_policy(best: Candidate, seen: Experiments) -> Experiment:
 
 def _plan(
     seen: Experiments,
-    sampled: GraphPosterior,
+    graphs: GraphPosterior,
     problem: Problem,
     levels: Mapping[str, Sequence[float]],
 ) -> tuple[list[Candidate], tuple[Experiment, ...]]:
     """Return each variable at its best, and the experiments to make."""
-    made = plan(seen, sampled, problem.limits(seen.names, levels))
+    made = plan(seen, graphs, problem.limits(seen.names, levels))
     target = seen.names.index(seen.target)
-    direct = sampled.edge_probs[:, target]
-    at_all = sampled.ancestor_probs[:, target]
+    direct = graphs.edge_probs[:, target]
+    at_all = graphs.ancestor_probs[:, target]
     found = {
         name: Candidate(
             name,
@@ -359,27 +357,17 @@ def _is_binary(table: DataTable, name: str) -> bool:
     return bool(np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all())
 
 
-def sample_if_needed(
+def graphs_of(
     table: DataTable,
     know: Iterable[Edge] = (),
     forbid: Iterable[Edge] = (),
     tiers: Sequence[Sequence[str]] = (),
-    always: bool = False,
-) -> GraphPosterior | None:
-    """Return sampled graphs where the network cannot answer: many variables, edges or
-    an order that are known.
-    """
+) -> GraphPosterior:
+    """Return the posterior over graphs of a table, given what is known of edges."""
     required, forbidden = (edges_of(table.names, each) for each in (know, forbid))
-    known = required or forbidden or tiers
-    if len(table.names) <= TRAINED_VARIABLES and not known and not always:
-        return None
-    # A knob that rests at one value in all observational rows is held there: it is set.
-    free = ~table.intervened.any(axis=1)
-    rests = table.values[free] if free.sum() > 1 else table.values
-    held = np.outer(free, np.equal(rests.max(axis=0), rests.min(axis=0)))
-    return sample_graphs(
+    return infer_graphs(
         table.values,
-        table.intervened | held,
+        table.intervened,
         names=table.names,
         required=required,
         forbidden=forbidden,
@@ -416,7 +404,7 @@ def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
 
 
 def notes_on(
-    seen: Experiments, problem: Problem, sampled: GraphPosterior | None
+    seen: Experiments, problem: Problem, graphs: GraphPosterior
 ) -> tuple[str, ...]:
     """Return what to know about ranges and about the source of probabilities."""
     notes = []
@@ -441,22 +429,14 @@ def notes_on(
         )
         pairs = problem.at_once > 1 and len(seen.ranges) > PAIRED
         return (*notes, *((f"pairs are of the {PAIRED} likeliest causes",) * pairs))
-    return (*notes, *note_on_graphs(seen.names, sampled))
+    return (*notes, *note_on_graphs(graphs))
 
 
-def note_on_graphs(
-    names: Sequence[str], sampled: GraphPosterior | None
-) -> tuple[str, ...]:
-    """Return why graphs were sampled, if they were."""
-    if sampled is None:
-        return ()
-    reason = "edges or tiers are known"
-    if len(names) > TRAINED_VARIABLES:
-        reason = (
-            f"{len(names)} variables are more than the {TRAINED_VARIABLES} that the "
-            "network was trained on"
+def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
+    """Return what the probabilities rest on, unless it is network and rows alike."""
+    if len(graphs.names) > TRAINED_VARIABLES:
+        more = (
+            f"{len(graphs.names)} variables are more than the {TRAINED_VARIABLES} that"
         )
-    return (
-        f"{reason}: probabilities are of graphs sampled from the posterior of "
-        "linear-Gaussian models",
-    )
+        return (f"{more} the network was trained on: {graphs.note}",)
+    return (graphs.note,) if graphs.unlike_training else ()

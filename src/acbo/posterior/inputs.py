@@ -28,8 +28,13 @@ def check_data(
     intervened: Any,
     target: Any,
     names: Iterable[Any] | None = None,
+    *,
+    constants: bool = False,
 ) -> CheckedData:
-    """Return checked data; ValueError says what is wrong with it."""
+    """Return checked data; ValueError says what is wrong with it.
+
+    With `constants`, columns may be constant over the observational rows.
+    """
     columns = getattr(values, "columns", None)  # of a pandas frame
     array = _numbers(values, columns)
     if names is None:
@@ -42,6 +47,8 @@ def check_data(
         )
     flags = _flags(intervened, array.shape)
     _check_rows(array, flags, known)
+    if not constants:
+        _check_constants(array, flags, known)
     column = -1 if target is None else find_column(target, known)
     if target is not None and flags[:, column].all():
         raise ValueError(
@@ -97,6 +104,11 @@ def _check_rows(values: np.ndarray, flags: np.ndarray, names: Sequence[str]) -> 
             f"row {row} holds {values[row, column]} in column {names[column]!r}: drop "
             "such rows or fill them"
         )
+
+
+def _check_constants(
+    values: np.ndarray, flags: np.ndarray, names: Sequence[str]
+) -> None:
     # Scales are those of observational rows, as in `location_and_scale`.
     observed = ~flags.any(axis=1)
     some = values[observed] if observed.sum() >= 2 else values

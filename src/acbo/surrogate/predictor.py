@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from acbo.graphs import bucket_parent_sets, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
 from acbo.posterior.inputs import check_data
+from acbo.posterior.order_chains import GraphPosterior, sample_graphs
 from acbo.surrogate.encode import (
     READING_BUCKETS,
     centered,
@@ -105,12 +106,47 @@ class Surrogate(eqx.Module):
         return np.asarray(edges)[:d, :d]
 
 
+def infer_graphs(
+    values: Any,
+    intervened: Any = None,
+    *,
+    names: Sequence[str] | None = None,
+    required: Iterable[Any] = (),
+    forbidden: Iterable[Any] = (),
+    tiers: Iterable[Any] | None = None,
+    surrogate: Surrogate | None = None,
+    seed: int = 0,
+) -> GraphPosterior:
+    """Return one posterior over graphs, from the rows and from the network.
+
+    The network's edges are pooled with the local posterior of `sample_graphs`, and
+    count the less the more they contradict it: see `GraphPosterior.unlike_training`.
+    With more variables than it was trained on, the network is not asked. Without
+    `surrogate`, the network is the included one.
+    """
+    data = check_data(values, intervened, None, names, constants=True)
+    d, opinion = len(data.names), None
+    if d <= TRAINED_VARIABLES:
+        network = load_surrogate() if surrogate is None else surrogate
+        edges = _compiled_edges(network, _padded(data.values, data.intervened))
+        opinion = np.asarray(edges)[:d, :d]
+    return sample_graphs(
+        data.values,
+        data.intervened,
+        names=data.names,
+        required=required,
+        forbidden=forbidden,
+        tiers=tiers,
+        opinion=opinion,
+        seed=seed,
+    )
+
+
 def _warn_beyond_training(d: int) -> None:
     if d > TRAINED_VARIABLES:
         warnings.warn(
             f"{d} variables are more than the {TRAINED_VARIABLES} that the network was "
-            "trained on, and it will be wrong with confidence: use "
-            "acbo.posterior.order_chains.sample_graphs",
+            "trained on, and it will be wrong with confidence: use acbo.infer_graphs",
             stacklevel=3,
         )
 

@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acbo.cli import suggest as command
 from acbo.cli.app import app
 from acbo.policy import suggest as engine
+from acbo.posterior.order_chains import sample_graphs
 from causal_policies import MiddleOfRanges
 from causal_tables import chain_lines, write_table
+
+
+def without_network(values, intervened, **options):
+    return sample_graphs(values, intervened, **options)
 
 
 @pytest.fixture
 def call(monkeypatch):
     monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
+    monkeypatch.setattr(engine, "infer_graphs", without_network)
     return lambda *words: CliRunner().invoke(app, ["suggest", *map(str, words)])
 
 
@@ -89,17 +94,9 @@ def test_a_missing_file(call, tmp_path):
     assert call(tmp_path / "none.csv", "--target", "Y").exit_code == 2
 
 
-class Counting:
-    """Edges ever less likely, row by row."""
-
-    def edge_probs(self, values, intervened):
-        d = values.shape[1]
-        return np.linspace(0.9, 0.2, d * d).reshape(d, d)
-
-
 @pytest.fixture
 def call_graph(monkeypatch):
-    monkeypatch.setattr(command, "load_surrogate", Counting)
+    monkeypatch.setattr(engine, "infer_graphs", without_network)
     return lambda *words: CliRunner().invoke(app, ["graph", *map(str, words)])
 
 
@@ -128,8 +125,6 @@ def test_known_and_forbidden_edges_are_obeyed(call_graph, tmp_path):
         "--forbid",
         "Z->Y",
     )
-    done = call_graph(*words)
-    assert "edges or tiers are known" in done.output
     edges = json.loads(call_graph(*words, "--json").output)
     chance = {(e["cause"], e["effect"]): e["probability"] for e in edges}
     assert chance["Z", "X"] == pytest.approx(1)
@@ -147,6 +142,20 @@ def test_many_variables_are_not_left_to_the_network(call_graph, tmp_path):
     assert "20 variables are more than the 16" in " ".join(done.output.split())
     edges = json.loads(call_graph(path, "--least", "0.9", "--json").output)
     assert {(e["cause"], e["effect"]) for e in edges} <= {("V0", "V1"), ("V1", "V0")}
+
+
+def test_a_table_unlike_training_is_told_so(monkeypatch, tmp_path):
+    def against(values, intervened, **options):
+        opinion = np.full((values.shape[1],) * 2, 0.99)
+        return sample_graphs(values, intervened, opinion=opinion, **options)
+
+    monkeypatch.setattr(engine, "load_policy", MiddleOfRanges)
+    monkeypatch.setattr(engine, "infer_graphs", against)
+    words = [str(write_table(tmp_path)), "--target", "Y", "--minimize"]
+    done = CliRunner().invoke(app, ["suggest", *words])
+    assert "unlike anything the network was trained on" in " ".join(done.output.split())
+    done = CliRunner().invoke(app, ["suggest", *words, "--json"])
+    assert json.loads(done.output)["unlike_training"]
 
 
 def test_what_cannot_be_drawn_is_refused_first(call_graph, tmp_path):

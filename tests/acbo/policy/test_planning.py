@@ -91,7 +91,7 @@ def test_replicates_follow_the_noise():
         )
         .experiments[0]
         .runs
-        for noise in (0.3, 6.0)
+        for noise in (0.3, 2.0)
     ]
     assert runs[0] < runs[1]
 

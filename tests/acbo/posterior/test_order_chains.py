@@ -1,4 +1,4 @@
-"""Chains over orders equal a sum over every order, and hold where networks guess."""
+"""Sums over orders equal those of every order, and hold where networks guess."""
 
 import itertools
 import math
@@ -6,8 +6,20 @@ import math
 import numpy as np
 import pytest
 
-from acbo.posterior.order_chains import WEIGHT_VARIANCES, sample_graphs
+from acbo.posterior import inputs
+from acbo.posterior.order_chains import sample_graphs
 from acbo.posterior.scores import ScorePrior
+from acbo.posterior.subset_scores import (
+    CURVE_VARIANCES,
+    CURVED,
+    FREQUENCIES,
+    WEIGHT_VARIANCES,
+    free_moments,
+    negentropy,
+    score_subsets,
+    screen_causes,
+    standardized,
+)
 
 
 def linear_data(weights, rows, seed=0, settings=()):
@@ -27,11 +39,10 @@ def linear_data(weights, rows, seed=0, settings=()):
     return np.concatenate(values), np.concatenate(flags)
 
 
-def log_evidence(y, x, variance):
+def log_evidence(y, design, variances):
     """Evidence of a conjugate regression, by determinants."""
-    prior = ScorePrior(weight_variance=variance)
-    design = np.concatenate([np.ones((len(y), 1)), x], axis=1)
-    before = np.diag([1 / prior.intercept_variance] + [1 / variance] * x.shape[1])
+    prior = ScorePrior()
+    before = np.diag(1 / np.asarray(variances))
     after = before + design.T @ design
     rest = y @ y - y @ design @ np.linalg.solve(after, design.T @ y)
     shape = prior.noise_shape + len(y) / 2
@@ -39,46 +50,107 @@ def log_evidence(y, x, variance):
     return logs / 2 - shape * math.log(prior.noise_scale + rest / 2)
 
 
-def summed_edges(values, flags):
-    """P(i causes j), by a sum over every order and every set of causes."""
-    d = values.shape[1]
-    watched = values[~flags.any(axis=1)]
-    z = (values - watched.mean(axis=0)) / watched.std(axis=0)
-    score = {}
-    for j in range(d):
+def waves(x):
+    """Sines and cosines along every cause, sum and difference, clipped at four."""
+    x = np.clip(x, -4, 4)
+    k = x.shape[1]
+    along = [*np.eye(k)]
+    if k > 1:
+        along += [(1, *s) for s in itertools.product((1, -1), repeat=k - 1)]
+    along = [x @ np.asarray(u) / np.linalg.norm(u) for u in along]
+    both = [f(w * u) for u in along for w in FREQUENCIES for f in (np.sin, np.cos)]
+    return np.stack(both, axis=1) / math.sqrt(len(along))
+
+
+def score(y, x, d):
+    """Log of the evidence of lines and curves, and of the prior over sets."""
+    ones = np.ones((len(y), 1))
+    k = x.shape[1]
+    lines = [
+        log_evidence(y, np.hstack([ones, x]), [1.0] + [variance] * k)
+        for variance in WEIGHT_VARIANCES
+    ]
+    found = np.logaddexp.reduce(lines) - math.log(len(lines))
+    if 1 <= k <= 3:
+        design = np.hstack([ones, x, waves(x)])
+        more = design.shape[1] - 1 - k
+        curves = [
+            log_evidence(y, design, [1.0] * (1 + k) + [variance] * more)
+            for variance in CURVE_VARIANCES
+        ]
+        curved = np.logaddexp.reduce(curves) - math.log(len(curves))
+        found = np.logaddexp(found, curved + CURVED)
+    return found - math.log(math.comb(d - 1, k))
+
+
+def tabulated(values, flags, slots):
+    """Lists of candidates and scores of their subsets, as `sample_graphs` has them."""
+    table = inputs.check_data(values, flags, None)
+    none = np.zeros((values.shape[1],) * 2, bool)
+    grams = free_moments(standardized(table), table.intervened)
+    lists = screen_causes(grams, table, none, none, slots)
+    return lists, score_subsets(table, grams, lists)
+
+
+def test_scores_are_the_evidence_of_lines_and_curves():
+    weights = np.triu(np.full((5, 5), 0.7), 1)
+    values, flags = linear_data(weights, 15, settings=[(1, 2.0, 5)])
+    lists, scores = tabulated(values, flags, 4)
+    z = (values - values[:15].mean(axis=0)) / values[:15].std(axis=0)
+    for j, subset in itertools.product(range(5), range(16)):
+        chosen = [int(i) for k, i in enumerate(lists[j]) if subset >> k & 1]
         free = ~flags[:, j]
-        for size in range(d):
-            for chosen in itertools.combinations([i for i in range(d) if i != j], size):
-                logs = [
-                    log_evidence(z[free, j], z[free][:, list(chosen)], variance)
-                    for variance in WEIGHT_VARIANCES
-                ]
-                score[j, chosen] = np.logaddexp.reduce(logs) - math.log(
-                    math.comb(d - 1, size)
-                )
+        wanted = score(z[free, j], z[free][:, chosen], 5)
+        assert scores[j, subset] == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "nats"),
+    [
+        (lambda draw, n: draw.normal(size=n), 0.0),
+        (lambda draw, n: draw.exponential(size=n), 0.4189),
+        (lambda draw, n: draw.uniform(size=n), 0.1765),
+        (lambda draw, n: draw.laplace(size=n), 0.0724),
+        (lambda draw, n: draw.gamma(4, size=n), 0.0887),
+    ],
+)
+def test_negentropy_is_near_that_of_known_densities(kind, nats):
+    x = kind(np.random.default_rng(0), 40_000)[None]
+    assert negentropy(x)[0] == pytest.approx(nats, rel=0.15, abs=1e-3)
+    assert negentropy(5 - 2 * x)[0] == pytest.approx(negentropy(x)[0])
+
+
+def summed_edges(lists, scores):
+    """P(i causes j), by a sum over every order and every set of causes."""
+    d, slots = lists.shape
     total, edges = [], []
     for order in itertools.permutations(range(d)):
         log_sum, probs = 0.0, np.zeros((d, d))
         for j in range(d):
-            before = set(order[: order.index(j)])
-            fits = [s for (v, s) in score if v == j and set(s) <= before]
-            logs = np.array([score[j, s] for s in fits])
-            log_sum += np.logaddexp.reduce(logs)
-            share = np.exp(logs - np.logaddexp.reduce(logs))
-            for chosen, weight in zip(fits, share, strict=True):
-                probs[list(chosen), j] += weight
+            before = {
+                k for k in range(slots) if order.index(lists[j, k]) < order.index(j)
+            }
+            held = [{k for k in range(slots) if s >> k & 1} for s in range(1 << slots)]
+            fits = [s for s, causes in enumerate(held) if causes <= before]
+            log_sum += np.logaddexp.reduce(scores[j, fits])
+            share = np.exp(scores[j, fits] - np.logaddexp.reduce(scores[j, fits]))
+            for s, weight in zip(fits, share, strict=True):
+                probs[lists[j, list(held[s])], j] += weight
         total.append(log_sum)
         edges.append(probs)
     weight = np.exp(np.array(total) - np.logaddexp.reduce(total))
     return np.einsum("o,oij->ij", weight, np.array(edges))
 
 
-def test_four_variables_equal_the_sum_over_all_orders():
+@pytest.mark.parametrize(("slots", "within"), [(3, 1e-6), (2, 0.02)])
+def test_four_variables_equal_the_sum_over_all_orders(slots, within):
+    """All orders are summed; with shorter lists, chains move through them."""
     weights = np.zeros((4, 4))
     weights[0, 1], weights[1, 3], weights[2, 3] = 0.4, 0.6, -0.3
     data = linear_data(weights, 30, settings=[(1, 2.0, 5)])
-    found = sample_graphs(*data, chains=32, sweeps=220)
-    np.testing.assert_allclose(found.edge_probs, summed_edges(*data), atol=0.02)
+    found = sample_graphs(*data, candidates=slots, chains=32, sweeps=220)
+    wanted = summed_edges(*tabulated(*data, slots))
+    np.testing.assert_allclose(found.edge_probs, wanted, atol=within)
     np.testing.assert_allclose(found.graphs.mean(axis=0), found.edge_probs, atol=0.03)
 
 
@@ -156,3 +228,33 @@ def test_constraints_hold_in_every_graph():
     assert found.edge_probs[1, 0] > 0.95
     with pytest.raises(ValueError, match="sweeps"):
         sample_graphs(*data, sweeps=5)
+
+
+def test_a_column_that_only_experiments_vary_is_a_cause_like_any():
+    draw = np.random.default_rng(0)
+    values = draw.normal(size=(60, 3))
+    flags = np.zeros((60, 3), bool)
+    values[:30, 0], flags[30:, 0] = 7.0, True
+    values[30:, 0] = draw.choice([5.0, 9.0], 30)
+    values[:, 1] += 2 * values[:, 0]
+    values[:, 2] = 4.0
+    found = sample_graphs(values, flags)
+    assert found.edge_probs[0, 1] > 0.95
+    assert found.edge_probs[0, 2] < 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_opinion_against_the_rows_counts_less(seed):
+    weights = np.zeros((4, 4))
+    weights[0, 1], weights[1, 2] = 1.0, 1.0
+    data = linear_data(weights, 100, seed, settings=[(0, 2.0, 20), (1, 2.0, 20)])
+    right = np.where(weights, 0.99, 0.01)
+    agreed = sample_graphs(*data, opinion=right)
+    contradicted = sample_graphs(*data, opinion=right.T)
+    assert agreed.discrepancy < 0.5
+    assert not agreed.unlike_training
+    assert contradicted.unlike_training
+    assert "rests on the local posterior" in contradicted.note
+    for found in (agreed, contradicted):
+        assert (found.edge_probs[[0, 1], [1, 2]] > 0.9).all()
+        assert (found.edge_probs + found.edge_probs.T <= 1 + 1e-9).all()

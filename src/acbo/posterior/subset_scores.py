@@ -1,0 +1,411 @@
+"""Scores of all subsets of a short list of candidate causes, for every variable.
+
+Three kinds of mechanism are averaged by their evidence, so that the shape is learned
+and not assumed: linear with Gaussian noise, linear with noise of another density or of
+a spread that varies, and curves. Rows in which a variable was set say nothing about its
+causes and are left out of its score.
+"""
+
+import itertools
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from acbo.posterior import inputs
+from acbo.posterior.scores import ScorePrior
+
+CANDIDATES = 12  # per variable; a table of 2**12 subsets for each
+# One variance alone fails on weak effects or on strong ones, so three are averaged.
+WEIGHT_VARIANCES = (0.1, 1.0, 10.0)
+# Log prior odds of the other mechanisms against linear ones with Gaussian noise.
+VARYING_SPREAD = -2.0
+CURVED = -2.0
+# The density is fitted to the residuals it is judged by, and curves look like skew:
+# with all of the gain, tables of curves get confident wrong directions.
+DENSITY_SHARE = 0.6
+DENSITY_ROWS = 20  # fewer do not tell a density
+# Up to so many variables every subset is tried with every mechanism. Beyond, densities
+# are those of the strongest candidates and curves have at most two of these causes.
+FEW_VARIABLES = 13
+STRONGEST = 8
+FREQUENCIES = (0.8, 1.6)  # of curves, per standard deviation of the cause
+CURVE_VARIANCES = (1.0, 10.0)
+CHUNK = 256  # designs of curves at once: some 10 MB with 100 rows
+
+
+def standardized(table: inputs.CheckedData) -> Float[np.ndarray, "n d"]:
+    """Return z-scores by the observational rows, or by all if fewer than two are.
+
+    A column that only experiments vary has the scale of all rows.
+    """
+    observed = ~table.intervened.any(axis=1)
+    chosen = table.values[observed] if observed.sum() >= 2 else table.values
+    mean = chosen.mean(axis=0)
+    whole = np.sqrt(((table.values - mean) ** 2).mean(axis=0))
+    scale = np.where(np.ptp(chosen, axis=0) > 0, chosen.std(axis=0), whole)
+    return (table.values - mean) / np.where(scale > 0, scale, 1)
+
+
+def free_moments(
+    z: Float[np.ndarray, "n d"], intervened: Bool[np.ndarray, "n d"]
+) -> Float[np.ndarray, "d e e"]:
+    """Return for every variable the moments of (1, z) over rows where it was free."""
+    design = np.concatenate([np.ones((len(z), 1)), z], axis=1)
+    whole = design.T @ design
+    grams = np.empty((z.shape[1], *whole.shape))
+    for j, was_set in enumerate(intervened.T):
+        # Few rows are set, so they are taken out of the sum over all.
+        grams[j] = whole - design[was_set].T @ design[was_set]
+    return grams
+
+
+def screen_causes(
+    grams: np.ndarray,
+    table: inputs.CheckedData,
+    required: np.ndarray,
+    forbidden: np.ndarray,
+    slots: int,
+) -> Int[np.ndarray, "d slots"]:
+    """Return the candidate causes of every variable; d marks an unused slot.
+
+    Required causes come first. Then three rankings take turns: forward selection,
+    correlation, and how far the variable moved when another was set.
+    """
+    d = len(table.names)
+    closed = forbidden | np.eye(d, dtype=bool)
+    rankings = [
+        _forward_ranking(grams, closed, slots),
+        np.argsort(-_correlations(grams), axis=0, kind="stable").T,
+        np.argsort(-_shifts(table), axis=0, kind="stable").T,
+    ]
+    chosen: list[list[int]] = []
+    for j in range(d):
+        picked = [int(i) for i in np.flatnonzero(required[:, j])]
+        for turn in zip(*(ranking[j] for ranking in rankings), strict=False):
+            for i in turn:
+                if i not in picked and not closed[i, j] and len(picked) < slots:
+                    picked.append(int(i))
+        chosen.append(picked)
+    return _made_mutual(chosen, closed, required, slots)
+
+
+def _made_mutual(
+    chosen: list[list[int]], closed: np.ndarray, required: np.ndarray, slots: int
+) -> np.ndarray:
+    """Let a strong candidate in one direction be one in the other as well.
+
+    Otherwise the screening, and not the data, would decide the direction.
+    """
+    d = len(chosen)
+    first = slots // 2
+    lists = np.full((d, slots), d)
+    for j, own in enumerate(chosen):
+        asked = [i for i in range(d) if j in chosen[i][:first] and not closed[i, j]]
+        fixed = [i for i in own if required[i, j]]
+        merged = dict.fromkeys([*fixed, *own[:first], *asked, *own[first:]])
+        kept = list(merged)[:slots]
+        lists[j, : len(kept)] = kept
+    return lists
+
+
+def _forward_ranking(
+    grams: np.ndarray, closed: np.ndarray, steps: int
+) -> Int[np.ndarray, "d steps"]:
+    """Return the variables in the order in which they reduce the residual most."""
+    d = len(grams)
+    every = np.arange(d)
+    # The intercept is swept out first; a little ridge keeps copies of a column apart.
+    rest = grams[:, 1:, 1:] - (
+        grams[:, 1:, :1] * grams[:, :1, 1:] / np.maximum(grams[:, :1, :1], 1)
+    )
+    rest = rest + 1e-6 * np.eye(d)[None]
+    left = ~closed.T
+    found = np.empty((d, steps), int)
+    for step in range(steps):
+        own = np.einsum("jii->ji", rest)
+        gain = np.where(left, rest[every, :, every] ** 2 / np.maximum(own, 1e-9), -1.0)
+        best = gain.argmax(axis=1)
+        found[:, step] = best
+        left[every, best] = False
+        row = rest[every, best]
+        pivot = np.maximum(own[every, best], 1e-9)
+        rest = rest - row[:, :, None] * (row / pivot[:, None])[:, None, :]
+    return found
+
+
+def _correlations(grams: np.ndarray) -> Float[np.ndarray, "d d"]:
+    """Return how strongly i and j go together [i, j], over rows where j was free."""
+    count = np.maximum(grams[:, 0, 0], 1)
+    mean = grams[:, 0, 1:] / count[:, None]
+    second = grams[:, 1:, 1:] / count[:, None, None]
+    covariance = second - mean[:, :, None] * mean[:, None, :]
+    spread = np.sqrt(np.maximum(np.einsum("jii->ji", covariance), 1e-12))
+    every = np.arange(len(grams))
+    own = covariance[every, :, every] / spread / spread[every, every][:, None]
+    return np.abs(own).T
+
+
+def _shifts(table: inputs.CheckedData) -> Float[np.ndarray, "d d"]:
+    """Return how far j moved when i was set [i, j], in standard errors."""
+    z, was_set = standardized(table), table.intervened
+    d = z.shape[1]
+    free = ~was_set.any(axis=1)
+    found = np.zeros((d, d))
+    if free.sum() < 2:
+        return found
+    mean, spread = z[free].mean(axis=0), z[free].std(axis=0)
+    spread = np.where(spread > 0, spread, 1)
+    for i in np.flatnonzero(was_set.any(axis=0)):
+        rows = was_set[:, i][:, None] & ~was_set
+        count = rows.sum(axis=0)
+        # Squares, since settings on both sides of the mean may cancel.
+        moved = np.where(rows, ((z - mean) / spread) ** 2 - 1, 0).sum(axis=0)
+        found[i] = np.abs(moved) / np.sqrt(np.maximum(2 * count, 1))
+    return found
+
+
+def score_subsets(
+    table: inputs.CheckedData,
+    grams: Float[np.ndarray, "d e e"],
+    lists: Int[np.ndarray, "d slots"],
+) -> Float[np.ndarray, "d subsets"]:
+    """Return log P(column j, causes S) for every subset S of the list of j.
+
+    Bit k of the subset's number stands for slot k. Before the data, every number of
+    causes is equally likely, and so is every set of a size.
+    """
+    d, slots = lists.shape
+    size = np.array([bin(subset).count("1") for subset in range(1 << slots)])
+    sets_of = np.array([math.lgamma(d) - math.lgamma(k + 1) - math.lgamma(d - k)
+                        for k in range(slots + 1)])  # fmt: skip
+    counts = (~table.intervened).sum(axis=0).astype(float)
+    logs = [
+        _evidence(grams, counts, lists, ScorePrior(weight_variance=each))
+        for each in WEIGHT_VARIANCES
+    ]
+    linear = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
+    few = d <= FEW_VARIABLES
+    shaped = slots if few else min(slots, STRONGEST)
+    z = standardized(table)
+    gains = density_gains(z[~table.intervened.any(axis=1)], lists[:, :shaped])
+    # A weak candidate hardly changes the shape of what is left.
+    linear = linear + gains[:, np.arange(1 << slots) & ((1 << shaped) - 1)]
+    curves = curve_evidence(z, table.intervened, lists[:, :shaped], 3 if few else 2)
+    found = linear
+    found[:, : 1 << shaped] = np.logaddexp(linear[:, : 1 << shaped], curves + CURVED)
+    found = found - sets_of[size][None]
+    unused = ((lists == d) * (1 << np.arange(slots))).sum(axis=1)
+    return np.where(np.arange(1 << slots)[None] & unused[:, None], -np.inf, found)
+
+
+def _evidence(
+    grams: np.ndarray, counts: np.ndarray, lists: np.ndarray, prior: ScorePrior
+) -> Float[np.ndarray, "d subsets"]:
+    """Return the log evidence of every subset, by Schur complements.
+
+    The table doubles with every slot: each matrix goes on without the slot's row, and
+    once more with the row eliminated. So 2**k subsets cost little more than their own
+    number, where eliminating each on its own would cost k**3 times as much.
+    """
+    d, slots = lists.shape
+    index = np.concatenate(
+        [np.zeros((d, 1), int), lists + 1, np.arange(1, d + 1)[:, None]], axis=1
+    )
+    padded = np.pad(grams, ((0, 0), (0, 1), (0, 1)))
+    every = np.arange(d)[:, None, None]
+    matrix = padded[every, index[:, :, None], index[:, None, :]]
+    weights = [1 / prior.weight_variance] * slots
+    ends = 1 / prior.intercept_variance, 2 * prior.noise_scale
+    matrix = matrix + np.diag([ends[0], *weights, ends[1]])
+    matrix, pivot = _eliminate(matrix[:, None])
+    halves = [(matrix, np.log(pivot) + math.log(prior.intercept_variance))]
+    for _ in range(slots):
+        matrix, logs = halves.pop()
+        reduced, pivot = _eliminate(matrix)
+        without = matrix[:, :, 1:, 1:]
+        weighed = logs + np.log(pivot) + math.log(prior.weight_variance)
+        # The new slot is the higher bit: subsets with it follow those without.
+        halves.append(
+            (
+                np.concatenate([without, reduced], axis=1),
+                np.concatenate([logs, weighed], axis=1),
+            )
+        )
+    ((matrix, logs),) = halves
+    shape = prior.noise_shape + counts / 2
+    return -logs / 2 - shape[:, None] * np.log(matrix[:, :, 0, 0] / 2)
+
+
+def _eliminate(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eliminate the first row and column; return the rest and the pivot."""
+    pivot = matrix[:, :, 0, 0]
+    row = matrix[:, :, 0, 1:]
+    rest = matrix[:, :, 1:, 1:]
+    scaled = row / pivot[:, :, None]
+    return rest - row[:, :, :, None] * scaled[:, :, None, :], pivot
+
+
+def density_gains(
+    z: Float[np.ndarray, "n d"], lists: Int[np.ndarray, "d slots"]
+) -> Float[np.ndarray, "d subsets"]:
+    """Return what a free density and spread of the noise add to the log evidence.
+
+    Only rows in which nothing was set may tell: otherwise heavy tails would explain
+    experiments away. In the wrong direction the residuals of a linear model with
+    non-Gaussian noise are closer to Gaussian, so the gain tells directions apart
+    (Hyvärinen & Smith, Pairwise likelihood ratios, 2013).
+    """
+    d, slots = lists.shape
+    found = np.zeros((d, 1 << slots))
+    if len(z) < DENSITY_ROWS:
+        return found
+    # An unused slot is a column of zeros: it explains nothing.
+    wide = np.pad(z, ((0, 0), (0, 1))).astype(np.float32)
+    for j in range(d):
+        rest = wide[:, [*lists[j], j]].T[None]
+        for _ in range(slots):
+            # As in `_evidence`, but on rows: with the slot eliminated and without.
+            column, others = rest[:, 0], rest[:, 1:]
+            norm = np.einsum("sn,sn->s", column, column) + 1e-3 * len(z)
+            weight = np.einsum("sn,scn->sc", column, others) / norm[:, None]
+            cleared = others - weight[:, :, None] * column[:, None]
+            rest = np.concatenate([others, cleared])
+        found[j] = _gain(rest[:, 0], wide[None, :, j] - rest[:, 0])
+    return found
+
+
+def _gain(
+    residual: Float[np.ndarray, "s n"], fitted: Float[np.ndarray, "s n"]
+) -> Float[np.ndarray, " s"]:
+    """Average over four kinds of noise, each less half a log n for every parameter."""
+    n = residual.shape[1]
+    penalty = math.log(n) / 2
+    density = DENSITY_SHARE * n * negentropy(residual)
+    centered = fitted - fitted.mean(axis=1, keepdims=True)
+    scale = np.sqrt((centered**2).mean(axis=1, keepdims=True) + 1e-6)
+    signal = np.clip(centered / scale, -3, 3)
+    signal -= signal.mean(axis=1, keepdims=True)
+    square = residual**2
+    variance = square.mean(axis=1, keepdims=True) + 1e-9
+    # log variance = a + b signal: one Fisher step for b, outliers capped.
+    slope = (signal * np.minimum(square / variance, 9)).mean(axis=1, keepdims=True)
+    weight = np.exp(-np.clip(slope, -1, 1) * signal)
+    varied = (square * weight).mean(axis=1) + 1e-9
+    spread = -n / 2 * np.log(varied / variance[:, 0])
+    both = spread + DENSITY_SHARE * n * negentropy(residual * np.sqrt(weight))
+    terms = [
+        np.zeros(len(residual)),
+        density - 2 * penalty,
+        spread - penalty + VARYING_SPREAD,
+        both - 3 * penalty + VARYING_SPREAD,
+    ]
+    return np.logaddexp.reduce(terms, axis=0)
+
+
+def negentropy(residual: Float[np.ndarray, "s n"]) -> Float[np.ndarray, " s"]:
+    """Return how many nats a row is better described by a density than by a Gaussian.
+
+    From E[x |x|], which tells skew, and E|x|, which tells tails (Hyvärinen, New
+    approximations of differential entropy, 1998). Near the Gaussian each counts by its
+    variance there; further away the curvature is that of the exponential and gamma
+    densities, of the uniform, and of the Laplace and Student densities, whose entropies
+    are known.
+    """
+    x = residual - residual.mean(axis=1, keepdims=True)
+    x = x / np.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-12)
+    size = np.abs(x)
+    skew = np.minimum((x * size).mean(axis=1) ** 2, 0.3)
+    tails = size.mean(axis=1) - math.sqrt(2 / math.pi)
+    light = np.clip(tails, 0, 0.0681)  # that of the uniform density
+    heavy = np.maximum(-tails, 0)
+    of_tails = light**2 * (1 + 36 * light) + heavy**2 / (1 + 3 * heavy)
+    return 1.1025 * skew * (1 + 2.5 * skew) + 11.09 * of_tails
+
+
+def curve_evidence(
+    z: Float[np.ndarray, "n d"],
+    intervened: Bool[np.ndarray, "n d"],
+    lists: Int[np.ndarray, "d slots"],
+    most: int,
+) -> Float[np.ndarray, "d subsets"]:
+    """Return the log evidence of curves in up to `most` causes; -inf for more."""
+    d, slots = lists.shape
+    found = np.full((d, 1 << slots), -np.inf)
+    for size in range(1, min(most, slots) + 1):
+        chosen = np.array(list(itertools.combinations(range(slots), size)))
+        numbers = (1 << chosen).sum(axis=1)
+        causes = np.sort(lists[:, chosen], axis=2)  # [d, sets, size]
+        there = causes[:, :, -1] < d
+        # A set that stands in several lists has one design for all of them.
+        sets, place = np.unique(causes[there], axis=0, return_inverse=True)
+        places = np.full(there.shape, -1)
+        places[there] = place.ravel()
+        for start in range(0, len(sets), CHUNK):
+            block = sets[start : start + CHUNK]
+            design = _curve_design(z, block)
+            inner = np.matmul(design.transpose(0, 2, 1), design)
+            for j in range(d):
+                mine = (places[j] >= start) & (places[j] < start + len(block))
+                if mine.any():
+                    which = places[j, mine] - start
+                    found[j, numbers[mine]] = _curve_scores(
+                        design, inner, which, size, z[:, j], intervened[:, j]
+                    )
+    return found
+
+
+def _curve_design(
+    z: Float[np.ndarray, "n d"], sets: Int[np.ndarray, "s k"]
+) -> Float[np.ndarray, "s n p"]:
+    """Return intercept, lines and waves along every cause, sum and difference.
+
+    Fixed directions instead of random ones: so the order of the columns, their signs
+    and their names change nothing.
+    """
+    size = sets.shape[1]
+    signs = itertools.product((1.0, -1.0), repeat=size - 1)
+    diagonals = [(1.0, *each) for each in signs] if size > 1 else []
+    directions = np.array([*np.eye(size), *diagonals])
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    x = z[:, sets].transpose(1, 0, 2)
+    along = np.clip(x, -4, 4) @ directions.T
+    waves = [f(w * along) for w in FREQUENCIES for f in (np.sin, np.cos)]
+    # Half of all waves' variance, whatever their number.
+    scale = 1 / math.sqrt(len(directions))
+    return np.concatenate(
+        [np.ones((*x.shape[:2], 1)), x, *(scale * wave for wave in waves)], axis=2
+    )
+
+
+def _curve_scores(
+    design: Float[np.ndarray, "s n p"],
+    inner: Float[np.ndarray, "s p p"],
+    which: Int[np.ndarray, " t"],
+    lines: int,
+    response: Float[np.ndarray, " n"],
+    was_set: Bool[np.ndarray, " n"],
+) -> Float[np.ndarray, " t"]:
+    """Return the evidence of the chosen designs, without the rows that were set."""
+    prior = ScorePrior()
+    left_out = design[which][:, was_set]
+    gram = inner[which] - np.matmul(left_out.transpose(0, 2, 1), left_out)
+    free = np.where(was_set, 0, response)
+    moment = (free @ design)[which]
+    p = gram.shape[1]
+    matrix = np.empty((len(which), p + 1, p + 1))
+    matrix[:, :p, :p] = gram
+    matrix[:, :p, p] = matrix[:, p, :p] = moment
+    matrix[:, p, p] = free @ free
+    shape = prior.noise_shape + (~was_set).sum() / 2
+    waves = p - 1 - lines
+    logs = []
+    for variance in CURVE_VARIANCES:
+        precision = np.ones(p + 1)
+        precision[p - waves : p] = 1 / variance
+        precision[p] = 2 * prior.noise_scale
+        factor = np.linalg.cholesky(matrix + np.diag(precision))
+        pivots = 2 * np.log(np.einsum("taa->ta", factor))
+        determinant = pivots[:, :p].sum(axis=1) + waves * math.log(variance)
+        logs.append(-determinant / 2 - shape * (pivots[:, p] - math.log(2)))
+    return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
