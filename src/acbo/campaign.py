@@ -199,7 +199,9 @@ class Campaign:
         """Write a page of how the campaign stands; by default into its folder."""
         from acbo.pictures.campaign import campaign_page
 
-        page = campaign_page(self.suggest(), self.asked(), self.told())
+        page = campaign_page(
+            self.suggest(), self.asked(), self.told(), self.open_trials()
+        )
         return page.write(path or self.folder / "report.html")
 
     def _cells(self) -> Any:

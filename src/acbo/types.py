@@ -69,7 +69,7 @@ def signed(value: float, std: float = 0.0) -> str:
 
 def percent(value: float) -> str:
     """Return a probability as a percentage."""
-    return f"{value:.0%}"
+    return f"{round(value, 2) + 0.0:.0%}"  # never -0%
 
 
 def plus_minus(value: float, std: float) -> str:

@@ -185,4 +185,5 @@ def test_the_commands_and_the_page(tmp_path, campaign):
     for words in ("Campaign to maximize Y", "best so far", "nothing set", "data-edge"):
         assert words in text
     assert "X = 0 gave Y = 2" in text
+    assert "Open is experiment 3: to raise Y, set X to 0" in text
     assert call("report", tmp_path).exit_code == 2

@@ -14,9 +14,14 @@ CURVES = 8  # variables whose probabilities are drawn, the likeliest ones
 
 
 def campaign_page(
-    now: Suggestion, asked: Sequence[Ask], told: Sequence[Mapping[str, Any]]
+    now: Suggestion,
+    asked: Sequence[Ask],
+    told: Sequence[Mapping[str, Any]],
+    still: Sequence[Trial] = (),
 ) -> Report:
-    """Return the page; `told` holds the rows since the start, cells by column."""
+    """Return the page; `told` holds the rows since the start, cells by column, `still`
+    the experiments that are open.
+    """
     target = now.seen.target
     goal = "minimize" if now.seen.direction == MINIMIZE else "maximize"
     report = Report(
@@ -25,7 +30,8 @@ def campaign_page(
     )
     trials = {trial.number: trial for each in asked for trial in each.trials}
     outcomes = [float(row[target]) for row in told]
-    report.add(Section("Where it stands", *_standing(now, asked, told, outcomes)))
+    standing = _standing(now, asked, told, outcomes, still)
+    report.add(Section("Where it stands", *standing))
     report.add(Section(f"What causes {target}", *_causes(now, asked)))
     if told:
         report.add(Section("What was tried, and why", _tried(told, trials, target)))
@@ -38,6 +44,7 @@ def _standing(
     asked: Sequence[Ask],
     told: Sequence[Mapping[str, Any]],
     outcomes: Sequence[float],
+    still: Sequence[Trial],
 ) -> list[Part]:
     target, better = now.seen.target, min if now.seen.direction == MINIMIZE else max
     parts: list[Part] = []
@@ -49,8 +56,12 @@ def _standing(
                 f"{_set_in(told[best])} gave {target} = {signed(outcomes[best])}."
             )
         )
-    still = "Next: " if now.worthwhile else now.nothing_to_gain() + ". Otherwise: "
-    parts.append(Text(still + now.sentence(now.experiments[0]) + "."))
+    for trial in still:
+        parts.append(Text(f"Open is experiment {trial.number}: {trial.words}."))
+    if not still:
+        if not now.worthwhile:
+            parts.append(Text(f"Now {now.nothing_to_gain()}."))
+        parts.append(Text(f"Next: {now.sentence(now.experiments[0])}."))
     if told:
         parts.append(_progress(now, outcomes, better))
     gains = [max(trial.gain for trial in each.trials) for each in asked]
@@ -135,7 +146,7 @@ def _tried(
             why = trial.words.partition(". ")[2]
         rows.append((place, _set_in(row), expected, float(row[target]), why))
     columns = ("row", "set", f"expected {target}", f"{target} measured", "why")
-    return Table(columns, rows)
+    return Table(columns, rows, caption="All experiments, what was expected, and why")
 
 
 def _set_in(row: Mapping[str, Any]) -> str:
