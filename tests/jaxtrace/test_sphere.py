@@ -10,10 +10,13 @@ import pytest
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.analysis.statistics import cloud_spread
 from jaxtrace.fields import StructuredGridSampler, UniformFlow, as_field
+from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.sphere import EARTH_RADIUS, angle, great_circle, sine
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial
+from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 
@@ -243,6 +246,50 @@ def test_lengths_and_spreads_are_in_meters():
     np.testing.assert_allclose(path.compute_speeds()[0] * 10, expected, rtol=1e-8)
     pair = Trajectory([[[-179, 0, 0], [179.0, 0.0, 0.0]]], [0.0], metadata=sphere)
     np.testing.assert_allclose(cloud_spread(pair, 0)[0], 111195.08, rtol=1e-6)
+
+
+def test_brownian_motion_and_seeds_per_area():
+    # E[p . p0] = exp(-2 K t / R^2), over the pole too.
+    still = as_field(UniformFlow(u=0.0), geometry="sphere")
+    seeds = np.repeat([[10.0, 20.0, 0.0], [0.0, 89.0, 0.0]], 3000, 0)
+    spread = 0.6  # 2 K t / R^2
+    walk = Diffusion([EARTH_RADIUS**2 * spread / 2] * 2 + [0.0])
+    found = simulate(
+        still, seeds.astype(np.float32), [0.0, 1.0], substeps=60, motion=walk
+    )
+
+    def vectors(places):
+        lon, lat = np.radians(np.asarray(places, float)[:, :2]).T
+        columns = [np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)]
+        return np.stack(columns, 1)
+
+    turned = (vectors(found.positions[-1]) * vectors(seeds)).sum(1).reshape(2, -1)
+    error = turned.std(1) / np.sqrt(3000)
+    assert (np.abs(turned.mean(1) - np.exp(-spread)) < 4 * error + 0.006).all()
+    box = [[0.0, -90.0, 0.0], [360.0, 90.0, 0.0]]
+    even = random_seeds(20_000, box, geometry="sphere")
+    heights = np.sin(np.radians(even[:, 1].astype(float)))
+    counts = np.histogram(heights, 10, (-1, 1))[0]
+    np.testing.assert_allclose(counts, 2000, rtol=0.08)
+
+
+def test_seeds_that_cannot_move_are_said():
+    values = np.ones((6, 6, 1, 2), np.float32)
+    land = np.zeros((6, 6, 1), bool)
+    land[:2] = True
+    axes = (np.arange(6.0), np.arange(6.0), np.zeros(1))
+    field = make_grid_field(values, axes, radius=EARTH_RADIUS, land=land)
+    tracker = create_tracker("euler", field, None)
+    seeds = [[3.0, 3.0], [np.nan, 3.0], [9.0, 3.0], [0.5, 3.0]]
+    with pytest.warns(UserWarning, match="seeds are") as said:
+        found = tracker.track_particles(seeds, (0.0, 1.0), 2)
+    words = [str(one.message) for one in said]
+    assert [w.partition(",")[0] for w in words] == [
+        "1 of 4 seeds are not finite",
+        "1 of 4 seeds are outside the data",
+        "1 of 4 seeds are on land",
+    ]
+    assert found.status[0] == 0
 
 
 # With the compiler's usual settings: without its fusion emitters, XLA of jaxlib 0.10.2

@@ -131,6 +131,11 @@ class GridSlices(Slices):
                 f"{self.labels[index]}: {bad} of {values.size} values of the velocity "
                 'are not finite; masked points are kept with land="zero" or "nan"'
             )
+        if self._land != "nan" and missing[..., :2].all():
+            raise ValueError(
+                f"{self.labels[index]}: no value of {self.velocity_name} is finite: "
+                "give other variables as velocity_field_name=, or leave the file out"
+            )
         part.check_speed(values, self.labels[index])
         if self._land not in ("nan", "error"):
             values[missing] = 0

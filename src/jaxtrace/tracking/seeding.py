@@ -8,11 +8,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Array, Float, Float64
 
 from jaxtrace.bounds import AXES, PLANES, Box, box_bounds
 from jaxtrace.config import working_dtype
+from jaxtrace.fields.base import AbstractField
+from jaxtrace.sphere import GEOMETRIES
 from jaxtrace.types import check_choice
 
 Seeds = Float[np.ndarray, "seeds 3"]
@@ -34,11 +37,49 @@ def as_seeds(rows: Any, dtype: Any = None) -> Seeds:
     return padded
 
 
-def random_seeds(n: int, bounds: Any, rng_seed: int = 0, dtype: Any = None) -> Seeds:
-    """Return seeds spread at random over a box, the same for the same `rng_seed`."""
-    return as_seeds(
-        uniform_rows(np.random.default_rng(rng_seed), n, box_bounds(bounds)), dtype
-    )
+def random_seeds(
+    n: int,
+    bounds: Any,
+    rng_seed: int = 0,
+    dtype: Any = None,
+    geometry: str = "flat",
+) -> Seeds:
+    """Return seeds spread at random over a box, the same for the same `rng_seed`.
+
+    With geometry="sphere" the box is one of longitudes and latitudes, and seeds are
+    even per area: uniform in the sine of the latitude.
+    """
+    check_choice("geometry", geometry, GEOMETRIES)
+    box = box_bounds(bounds)
+    rows = uniform_rows(np.random.default_rng(rng_seed), n, box)
+    if geometry == "sphere" and box.size[1] > 0:
+        low, high = np.sin(np.radians([box.lo[1], box.hi[1]]))
+        share = (rows[:, 1] - box.lo[1]) / box.size[1]
+        rows[:, 1] = np.degrees(np.arcsin(low + share * (high - low)))
+    return as_seeds(rows, dtype)
+
+
+def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
+    """Say how many particles have no place to start from, and so never move.
+
+    Beyond a flat grid its rule decides; where cells are searched for, the run does.
+    """
+    found = {"not finite": ~np.isfinite(np.asarray(seeds)).all(1)}
+    if field.sphere is not None and not jax.tree.leaves(field.start(seeds[:1])):
+        # NaN counts as outside too; it is said once.
+        outside = ~np.asarray(field.inside(seeds, ())) & ~found["not finite"]
+        land = field.on_land(seeds)
+        dry = np.zeros_like(outside) if land is None else np.asarray(land) & ~outside
+        found |= {"outside the data": outside, "on land": dry & ~found["not finite"]}
+    for place, rows in found.items():
+        if rows.any():
+            first = np.asarray(seeds)[np.argmax(rows)].tolist()
+            count = f"{int(rows.sum()):,} of {len(seeds):,} seeds"
+            warnings.warn(
+                f"{count} are {place}, the first at {first}: they do not move; leave "
+                "them out, or correct them",
+                stacklevel=3,
+            )
 
 
 def uniform_rows(

@@ -49,7 +49,7 @@ from jaxtrace.tracking.schedule import (
     plan_times,
     step_edges,
 )
-from jaxtrace.tracking.seeding import random_seeds
+from jaxtrace.tracking.seeding import random_seeds, warn_of_seeds
 from jaxtrace.tracking.step import Dynamics, Method, single_step
 from jaxtrace.tracking.time_loop import (
     ChunkPlan,
@@ -258,6 +258,7 @@ class ParticleTracker:
         exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
+        warn_of_seeds(self.field.frozen, seeds)
         releases = make_releases(release, len(seeds), time_span, max_age)
         if releases is not None:
             seeds = jnp.tile(seeds, (len(releases.times) // max(len(seeds), 1), 1))

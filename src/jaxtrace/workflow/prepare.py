@@ -94,7 +94,8 @@ def make_plan(case: Case) -> Plan:
     first = as_field(field)  # of a streamed field, that of its first slices
     domain = find_domain(case, first)
     span = find_span(case, field)
-    seeds, release = make_seeds(case, domain), find_release(case, field)
+    round_ = first.sphere is not None
+    seeds, release = make_seeds(case, domain, round_), find_release(case, field)
     held, left = find_inside(first, seeds)
     if isinstance(release, np.ndarray):
         release = release[held]
@@ -107,7 +108,7 @@ def make_plan(case: Case) -> Plan:
         field,
         domain,
         seeds[held],
-        check_walls(make_boundary(case, domain, first.sphere is not None), first),
+        check_walls(make_boundary(case, domain, round_), first),
         make_motion(case, variables),
         span,
         count_frames(case, first, span),
@@ -283,10 +284,11 @@ def seed_region(case: Case, domain: Box) -> Box:
     return box_bounds(np.stack([low, domain.lo + shares[:, 1] * domain.size]))
 
 
-def make_seeds(case: Case, domain: Box) -> Seeds:
+def make_seeds(case: Case, domain: Box, round_: bool = False) -> Seeds:
     """Return particles of a file, on a lattice, at random, or around the middle.
 
-    A flat axis has one layer, whatever its count.
+    A flat axis has one layer, whatever its count. On a sphere random ones are even per
+    area.
     """
     table = case.particles
     if table.file is not None:
@@ -300,7 +302,8 @@ def make_seeds(case: Case, domain: Box) -> Seeds:
     if table.distribution == "uniform":
         return uniform_grid_seeds(counts, region)
     if table.distribution == "random":
-        return random_seeds(math.prod(counts), region, table.seed)
+        geometry = "sphere" if round_ else "flat"
+        return random_seeds(math.prod(counts), region, table.seed, geometry=geometry)
     draw = np.random.default_rng(table.seed).normal(size=(math.prod(counts), 3))
     middle = (region.lo + region.hi) / 2
     spread = np.array(table.gaussian_std) * region.size

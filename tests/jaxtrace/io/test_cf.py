@@ -273,6 +273,13 @@ def test_nothing_crosses_land(hidden, land):
     )
 
 
+def test_files_without_any_value_are_refused():
+    nothing = coast()
+    nothing = nothing.assign({n: nothing[n] * np.nan for n in nothing.data_vars})
+    with pytest.raises(ValueError, match=r"slice 0: no value of .* is finite: give"):
+        load_field(nothing)
+
+
 def test_seeds_on_land_are_dropped_and_counted(tmp_path):
     coast().to_netcdf(tmp_path / "a.nc", engine="scipy")
     case = read_case(
