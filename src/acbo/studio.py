@@ -134,12 +134,9 @@ def start(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         ranges = library.get(source["example"]).ranges
     frame = _frame(desk, source)
     given = str(source.get("example") or Path(source["file"]).stem)
-    plain = re.sub(r"[^\w.-]+", "_", given).strip("_.") or "campaign"
-    root = desk.kept(CAMPAIGNS)
-    number = next(n for n in range(1, 100_000) if not (root / f"{plain}-{n}").exists())
-    name = f"{plain}-{number}"
+    name, folder = desk.fresh(CAMPAIGNS, given)
     campaign = Campaign.create(
-        root / name,
+        folder,
         frame,
         named("target")[0],
         required(request, "maximize", bool),
@@ -168,10 +165,7 @@ def _thinking(desk: Desk, name: str, again: bool = False) -> dict[str, Any]:
 
 
 def _campaign(desk: Desk, request: Mapping[str, Any]) -> Campaign:
-    name = required(request, "campaign", str)
-    if not re.fullmatch(r"[\w.-]+", name) or name.startswith("."):
-        raise ValueError(f"{name!r} is not the name of a campaign")
-    return Campaign(desk.kept(CAMPAIGNS) / name)
+    return Campaign(desk.result(CAMPAIGNS, required(request, "campaign", str)))
 
 
 def _suggestion(desk: Desk, name: str) -> Suggestion:

@@ -4,7 +4,6 @@ What a person draws becomes a case in the studio's folder, tracked as `jaxrig tr
 tracks it: the same readers, tracker and store, so that a run can be resumed there.
 """
 
-import re
 import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -115,7 +114,9 @@ def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     count = required(request, "particles", int)
     if not 1 <= count <= MOST_PARTICLES:
         raise ValueError(f"{count:,} particles: give 1 to {MOST_PARTICLES:,}")
-    name, folder = _run_folder(desk, request)
+    source = required(request, "source", dict)
+    stem = str(source.get("flow") or Path(required(source, "file", str)).stem)
+    name, folder = desk.fresh(RUNS, stem)
     case = _drawn_case(desk, request, folder)
     field, _ = make_field(case)
     domain = find_domain(case, as_field(field))
@@ -134,16 +135,6 @@ def run(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
     return desk.start(name, lambda job: _track(job, case, name, False))
 
 
-def _run_folder(desk: Desk, request: Mapping[str, Any]) -> tuple[str, Path]:
-    """Return the name and the folder of a run that does not exist yet."""
-    source = required(request, "source", dict)
-    given = str(source.get("flow") or Path(source["file"]).stem)
-    plain = re.sub(r"[^\w.-]+", "_", given).strip("_.") or "run"
-    root = desk.kept(RUNS)
-    number = next(n for n in range(1, 100_000) if not (root / f"{plain}-{n}").exists())
-    return f"{plain}-{number}", root / f"{plain}-{number}"
-
-
 def runs(desk: Desk, request: Mapping[str, Any]) -> list[str]:
     """List the runs that are kept, the newest first."""
     found = [path.parent for path in desk.kept(RUNS).glob(f"*/{CASE_FILE}")]
@@ -153,9 +144,7 @@ def runs(desk: Desk, request: Mapping[str, Any]) -> list[str]:
 
 def _kept_run(desk: Desk, request: Mapping[str, Any]) -> tuple[str, Path]:
     name = required(request, "run", str)
-    if not re.fullmatch(r"[\w.-]+", name) or not (desk.kept(RUNS) / name).is_dir():
-        raise FileNotFoundError(f"no run {name!r} in the studio's folder")
-    return name, desk.kept(RUNS) / name
+    return name, desk.result(RUNS, name)
 
 
 def resume(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -218,6 +219,11 @@ def test_a_killed_studio_keeps_what_was_saved(tmp_path):
         port, token = int(url.split(":")[2].split("/")[0]), url.split("token=")[1]
         client = Client(port)
         client.headers["Cookie"] = f"jaxrig_studio_{port}={token}"
+        # The first calls of a start import their rooms, here at the same time.
+        with ThreadPoolExecutor() as pool:
+            rooms = ("arc", "datasets"), ("trace", "sources"), ("causal", "sources")
+            found = pool.map(lambda room: client.call(*room)[0], rooms)
+        assert list(found) == [200, 200, 200]
         begin = {"dataset": "AGI1", "task": "27a77e38"}
         _, game = client.call("arc", "open_game", **begin)
         status, after = client.call(

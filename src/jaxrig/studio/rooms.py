@@ -1,5 +1,7 @@
 """What a system offers to the studio, and what the studio lends it."""
 
+import itertools
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +38,23 @@ class Desk:
         if "scratch" not in self.held:
             self.held["scratch"] = TemporaryDirectory(prefix="jaxrig-studio-")
         return Path(self.held["scratch"].name) / name
+
+    def fresh(self, kind: str, given: str) -> tuple[str, Path]:
+        """Return the name and the folder of a result that does not exist yet."""
+        stem = re.sub(r"[^\w.-]+", "_", given).strip("_.") or kind
+        root = self.kept(kind)
+        numbers = itertools.count(1)
+        name = next(
+            f"{stem}-{n}" for n in numbers if not (root / f"{stem}-{n}").exists()
+        )
+        return name, root / name
+
+    def result(self, kind: str, name: str) -> Path:
+        """Return the folder of a result by its name; FileNotFoundError if none."""
+        path = self.kept(kind) / name
+        if not re.fullmatch(r"[\w-][\w.-]*", name) or not path.is_dir():
+            raise FileNotFoundError(f"no {name!r} among the {kind} of this studio")
+        return path
 
     def start(self, title: str, work: Callable[[Job], Any]) -> dict[str, Any]:
         """Begin a job; returns its facts."""

@@ -69,6 +69,7 @@ class Studio:
             name: functools.cache(opens) for name, (_, opens) in rooms.items()
         }
         self._desks = {name: Desk(name, folder, self.jobs) for name in rooms}
+        self._opening = threading.Lock()
         self._ready = ready
         routes = [
             Route("/", self.page),
@@ -133,7 +134,10 @@ class Studio:
         if name not in self._open:
             known = ", ".join(self._open)
             raise FileNotFoundError(f"no room {name!r}: there are {known}")
-        return self._open[name]()
+        # One after the other: packages that are imported from two threads at once can
+        # see each other half made.
+        with self._opening:
+            return self._open[name]()
 
     async def file(self, request: Request) -> Response:
         """Return a file of the folder."""
