@@ -61,6 +61,7 @@ class CurvilinearGrid:
     scalar: bool = False  # components are no vectors: a variable and its mask
     #: Meters along the faces first along i and j; without, those between corners.
     lengths: tuple[np.ndarray, np.ndarray] | None = None
+    terrain: Any = None  # a Terrain, where levels follow it; `z` are then the deepest
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -255,6 +256,7 @@ class StaggeredField(CurvilinearField):
         """Return positions with those beyond a closed face put back onto it."""
         place, hint = self._find(positions, cell_hint, self._level(positions)[0])
         across = (hint >= 0) & ~place.held
+        positions = self._hold(positions, place)
 
         def put_back() -> Positions:
             x, y, z = self.quads.patch_point(place)
@@ -267,6 +269,11 @@ class StaggeredField(CurvilinearField):
             return jnp.where(across[:, None], back, positions)
 
         return lax.cond(jnp.any(across), put_back, lambda: positions), hint
+
+    def _hold(self, positions: Positions, place: Place) -> Positions:
+        """Return positions between the bottom and the surface."""
+        del place
+        return positions
 
     def _find(
         self, positions: Positions, cell_hint: CellHint, level: Cells
@@ -301,7 +308,11 @@ def pack_curvilinear(
     if grid.faces:
         columns, rows = grid.spacing() if grid.lengths is None else grid.lengths[::-1]
         parts = [u * rows[..., None], v * columns[..., None]]
-        if grid.z.size > 1:
+        if grid.terrain is not None:
+            thick = grid.terrain.face_thickness()
+            parts = [np.nan_to_num(p) * t for p, t in zip(parts, thick, strict=True)]
+            parts.append(grid.terrain.rise(*parts))
+        elif grid.z.size > 1:
             parts.append(w * cell_areas(grid)[..., None])
     else:
         if grid.vectors:
@@ -320,10 +331,13 @@ def unpack_curvilinear(grid: CurvilinearGrid, stored: Any) -> Array:
     parts = jnp.asarray(stored).reshape(*stored.shape[:2], *grid.shape)
     if grid.faces:
         columns, rows = grid.spacing() if grid.lengths is None else grid.lengths[::-1]
-        sizes = [rows, columns, cell_areas(grid)][: parts.shape[1]]
+        sizes = [s[..., None] for s in (rows, columns, cell_areas(grid))]
+        if grid.terrain is not None:
+            thick = (*grid.terrain.face_thickness(), 1.0)
+            sizes = [s * t for s, t in zip(sizes, thick, strict=True)]
         found = [
-            parts[:, c] / jnp.asarray(np.where(s > 0, s, 1)[..., None], parts.dtype)
-            for c, s in enumerate(sizes)
+            parts[:, c] / jnp.asarray(np.where(s > 0, s, 1), parts.dtype)
+            for c, s in enumerate(sizes[: parts.shape[1]])
         ]
     else:
         x, y = np.radians(np.nan_to_num(grid.x)), np.radians(np.nan_to_num(grid.y))

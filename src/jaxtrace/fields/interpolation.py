@@ -39,6 +39,7 @@ from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import OUTSIDE as MESH_OUTSIDE
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.fields.scattered import make_scattered_field
+from jaxtrace.fields.terrain import over_terrain
 from jaxtrace.fields.topology import flatten, read_blocks
 from jaxtrace.sphere import close_longitudes
 from jaxtrace.types import check_choice
@@ -318,7 +319,8 @@ class OnCurvilinear(Scheme):
     def build(self, values: Values, clock: Clock) -> Any:
         """Return a curvilinear field."""
         given = np.asarray(values).reshape(-1, *self.grid.shape, 3)
-        return make_curvilinear_field(self.grid, given, **_instants(clock))
+        found = make_curvilinear_field(self.grid, given, **_instants(clock))
+        return found if self.grid.terrain is None else over_terrain(self.grid, found)
 
     def replace(self, field: Any, values: Values) -> Any:
         """Return the same grid with other values."""

@@ -49,7 +49,7 @@ _NAMES = {
           "valid_time", "scrum_time"},
     "z": {"z", "depth", "depthu", "depthv", "deptht", "depthw", "lev", "level", "nz",
           "height", "altitude", "zc", "zt", "k", "zlev", "elevation", "plev", "z_t",
-          "pressure_level", "isobaricinhpa", "pressure"},
+          "pressure_level", "isobaricinhpa", "pressure", "s_rho", "s_w"},
     "y": {"y", "lat", "latitude", "ny", "nlat", "yc", "yt", "yu", "j", "yh", "rlat"},
     "x": {"x", "lon", "longitude", "nx", "nlon", "xc", "xt", "xu", "i", "xh", "rlon"},
 }  # fmt: skip

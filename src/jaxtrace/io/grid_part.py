@@ -12,6 +12,7 @@ from jaxtrace.fields.quads import (
     lattice_axes,
     unit_vectors,
 )
+from jaxtrace.fields.terrain import Terrain
 from jaxtrace.io.cf import (
     SPEEDS,
     TURNING,
@@ -125,6 +126,7 @@ class Part:
         self._ocean = "sea_" in standard or self.names[0] in _OCEAN
         self._factors, self._said = [1.0] * len(self.names), list[str]()
         self._vertical = Vertical()
+        self._terrain: Terrain | None = None
         self._find_dimensions(dataset, choices)
         self.radius = self._find_radius(dataset, choices)
         self.axes: GridAxes | CurvilinearGrid = self._place(dataset)
@@ -209,7 +211,7 @@ class Part:
                 "guessed a sphere: only names say longitude and latitude; "
                 "geometry='flat' if they are not"
             )
-        if "z" in axes:
+        if "z" in axes and self._terrain is None:
             self._vertical = read_vertical(axes["z"], self._ocean, self.label)
         self._factors = [self._factor(i, unit) for i, unit in enumerate(units)]
         stated = find_radius(dataset, first)

@@ -13,7 +13,15 @@ import numpy as np
 
 from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
-from jaxtrace.io.cf import GRID_VELOCITIES, axis_role, degrees, find_positions
+from jaxtrace.fields.terrain import Stretching, Terrain
+from jaxtrace.io.cf import (
+    GRID_VELOCITIES,
+    Vertical,
+    axis_role,
+    degrees,
+    find_positions,
+    follows_terrain,
+)
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 from jaxtrace.sphere import RADIAN
 
@@ -27,6 +35,14 @@ _LEFT = re.compile(r"(.*_g|[xy]g|.*_left)$", re.IGNORECASE)
 _PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
 #: Names of lengths of faces: of those that u and that v goes through.
 _LENGTHS = (("e2u", "e1v"), ("dyG", "dxG"), ("dyCu", "dxCv"))
+
+
+_STRETCHING = {
+    "depth": ("h",),
+    "s": ("s_w", "sc_w"),
+    "curve": ("Cs_w",),
+    "critical": ("hc",),
+}
 
 
 class Staggering(NamedTuple):
@@ -140,6 +156,51 @@ class StaggeredPart(Part):
         self._y = _columns(self._staggering.y, v.shape[-2])
         lon, lat, x, y = self._corners(dataset, u, v)
         self._sites = Sites(lon, lat, x, y, {}, None)
+        self._find_terrain(dataset, u)
+
+    def _find_terrain(self, dataset: Any, u: Any) -> None:
+        """Find levels that follow the terrain, as ROMS and CROCO define them."""
+        dimension = self.roles.get("z")
+        if dimension is None or u.sizes[dimension] == 1:
+            return
+        levels = u.coords.get(dimension, dataset.get(dimension))
+        named = dimension in ("s_rho", "s_w")
+        if not named and (levels is None or not follows_terrain(levels)):
+            return
+        values = {name: _stated(dataset, *of) for name, of in _STRETCHING.items()}
+        missing = [of[0] for name, of in _STRETCHING.items() if values[name] is None]
+        depth, s, curve, critical = values.values()
+        shape = (self._y.faces.size + 1, self._x.faces.size + 1)
+        if missing or depth is None or depth.shape != shape:
+            raise ValueError(
+                f"{self.label}: the levels {dimension!r} of {u.name!r} follow the "
+                f"terrain, which needs h at the centers of cells {shape}, s_w, Cs_w "
+                f"and hc ({', '.join(missing) or 'h'} not found); add the file of the "
+                "grid, or give a file of one level"
+            )
+        form = _stated(dataset, "Vtransform")
+        if form is None:
+            standard = "" if levels is None else levels.attrs.get("standard_name", "")
+            new = str(standard).endswith("g2") or "NEW" in str(
+                dataset.attrs.get("VertCoordType", "")
+            )
+            form = 2 if new else 1
+            self._said.append(f"Vtransform not stated: {form} taken")
+        h = np.nan_to_num(depth)
+        h = (h[1:, 1:] + h[1:, :-1] + h[:-1, 1:] + h[:-1, :-1]) / 4
+        stretching = Stretching(
+            np.ravel(np.asarray(s)),
+            np.ravel(np.asarray(curve)),
+            np.ravel(np.asarray(critical))[0],
+            int(np.ravel(form)[0]),
+        )
+        self._terrain = Terrain(np.maximum(h, 0.1), stretching)
+        words = f"z up, depth = -z, levels of transform {stretching.transform}"
+        self._vertical = Vertical(words=words)
+        self._said.append(
+            "free surface taken at rest, rise between levels from continuity"
+        )
+        self.names, self._variables = self.names[:2], self._variables[:2]
 
     def _corners(self, dataset: Any, u: Any, v: Any) -> tuple[Any, Any, Any, Any]:
         """Return longitudes and latitudes of corners, rows first."""
@@ -204,8 +265,17 @@ class StaggeredPart(Part):
         self._x = _Columns(faces, centers)
         lengths = self._face_lengths(dataset)
         z = self._level_faces(dataset)
+        terrain = self._terrain
+        if terrain is not None:
+            terrain = Terrain(terrain.depth[:, faces], terrain.stretching)
         return CurvilinearGrid(
-            x[:, faces], y[:, faces], z, self.radius, faces=True, lengths=lengths
+            x[:, faces],
+            y[:, faces],
+            z,
+            self.radius,
+            faces=True,
+            lengths=lengths,
+            terrain=terrain,
         )
 
     def _face_lengths(self, dataset: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -229,6 +299,11 @@ class StaggeredPart(Part):
         if dimension is None or u.sizes[dimension] == 1:
             return np.zeros(1)
         self._levels = u.sizes[dimension]
+        if self._terrain is not None:
+            self._falls = False
+            s, curve = self._terrain.stretching.s, self._terrain.stretching.curve
+            deepest = float(self._terrain.depth.max())
+            return np.asarray(self._terrain.stretching.heights(deepest, s, curve))
         if dimension not in u.coords:
             raise ValueError(
                 f"{self.label}: the levels {dimension!r} of {u.name!r} have no depths; "
@@ -305,6 +380,16 @@ class StaggeredPart(Part):
         if values.ndim == 2:
             values = values[..., None]
         return values[..., ::-1] if self._levels > 1 and self._falls else values
+
+
+def _stated(dataset: Any, *names: str) -> np.ndarray | None:
+    """Return the numbers of the first name that is a variable or an attribute."""
+    for name in names:
+        if name in dataset.variables:
+            return np.asarray(_squeezed(dataset[name]).values, np.float64)
+        if name in dataset.attrs:
+            return np.asarray(dataset.attrs[name], np.float64)
+    return None
 
 
 def _squeezed(variable: Any) -> Any:

@@ -7,10 +7,12 @@ from typer.testing import CliRunner
 from jaxtrace.cli import app
 from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.quads import grid_angles
+from jaxtrace.fields.terrain import Stretching
 from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.io.variables import load_variable
+from jaxtrace.tracking import create_tracker
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.prepare import make_plan
 from trace_ocean import solid, tilted
@@ -193,6 +195,73 @@ def write_mitgcm(folder):
         },
     )
     data.to_netcdf(folder / "state.nc", engine="scipy")
+
+
+def write_ridge(folder, levels=6):
+    """Write a file of ROMS with a flow over a ridge that stays on its levels."""
+    lon, lat = np.meshgrid(np.arange(0, 4.01, 0.1), np.arange(0, 1.01, 0.1))
+    h = lambda x: 1000 - 700 * np.exp(-(((x - 2) / 0.5) ** 2))
+    rho = np.broadcast_to(h(np.arange(-0.05, 4.06, 0.1)), (12, 42))
+    s = np.linspace(-1, 0, levels + 1)
+    corners = (rho[1:, 1:] + rho[1:, :-1] + rho[:-1, 1:] + rho[:-1, :-1]) / 4
+    # The same transport through every face of a column: nothing passes the levels.
+    u = np.broadcast_to(500 / corners[0], (1, levels, 12, 41)).copy()
+    dims = ("ocean_time", "s_rho")
+    data = xarray.Dataset(
+        {
+            "u": ((*dims, "eta_u", "xi_u"), u, {"units": "m/s"}),
+            "v": ((*dims, "eta_v", "xi_v"), np.zeros((1, levels, 11, 42)),
+                  {"units": "m/s"}),
+            "h": (("eta_rho", "xi_rho"), rho),
+            "lon_psi": (("eta_psi", "xi_psi"), lon, EAST),
+            "lat_psi": (("eta_psi", "xi_psi"), lat, NORTH),
+            "Cs_w": ("s_w", s),
+            "hc": ((), 0.0),
+            "Vtransform": ((), 2),
+        },
+        {
+            "ocean_time": ("ocean_time", [0.0], TIMES),
+            "s_w": ("s_w", s),
+            "s_rho": ("s_rho", (s[1:] + s[:-1]) / 2,
+                      {"standard_name": "ocean_s_coordinate_g2", "positive": "up"}),
+        },
+    )  # fmt: skip
+    data.to_netcdf(folder / "ridge.nc", engine="scipy")
+    return lon[0], corners[0]
+
+
+def test_terrain_following_levels_are_kept(tmp_path):
+    x, depth = write_ridge(tmp_path)
+    loaded = load_field(str(tmp_path / "ridge.nc"))
+    assert "levels of transform 2" in " ".join(loaded.notes)
+    shares = np.linspace(-0.99, -0.01, 9)
+    seeds = np.stack([np.full(9, 0.73), np.full(9, 0.52), 0 * shares], 1)
+    seeds[:, 2] = shares * np.interp(0.73, x, depth)
+    tracker = create_tracker("rk4", loaded.field, None)
+    paths = tracker.track_particles(seeds, (0.0, 345600.0), n_timesteps=9, dt=300.0)
+    ends = np.asarray(paths.positions, np.float64)
+    assert ends[-1, 0, 0] > 2.2  # beyond the ridge
+    found = ends[..., 2] / np.interp(ends[..., 0], x, depth)
+    np.testing.assert_allclose(found, np.broadcast_to(shares, found.shape), atol=2e-3)
+    assert (found >= -1 - 1e-6).all()
+    data = xarray.open_dataset(tmp_path / "ridge.nc", decode_times=False)
+    with pytest.raises(ValueError, match=r"needs h .* \(Cs_w not found\)"):
+        GridSlices(data.drop_vars("Cs_w"))
+
+
+@pytest.mark.parametrize("transform", [1, 2])
+def test_heights_of_levels_are_those_of_cf(transform):
+    s, curve = np.linspace(-1, 0, 5), -(np.linspace(1, 0, 5) ** 3)
+    levels = Stretching(s, curve, np.asarray(20.0), transform)
+    z = levels.heights(100.0, s, curve)
+    if transform == 1:
+        expected = 20 * s + (100 - 20) * curve
+    else:
+        expected = 100 * (20 * s + 100 * curve) / (20 + 100)
+    np.testing.assert_allclose(z, expected)
+    assert (z[0], z[-1]) == (-100, 0)
+    ahead = levels.heights(100.001, s, curve) - levels.heights(99.999, s, curve)
+    np.testing.assert_allclose(levels.slopes(100.0, s, curve), ahead / 0.002, rtol=1e-6)
 
 
 @pytest.mark.parametrize("write", [write_nemo, write_roms])
