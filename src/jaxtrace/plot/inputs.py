@@ -13,6 +13,7 @@ from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
 from jaxtrace.io.convert import as_dates
 from jaxtrace.paths import joined_steps
+from jaxtrace.plot.figures import load_package
 from jaxtrace.trajectory import Trajectory, as_paths
 from jaxtrace.types import PathRecord
 
@@ -44,6 +45,50 @@ def instant(record: PathRecord, frame: int) -> str:
     if dates is None:
         return f"t = {time:.4g}"
     return str(dates[0])[:16].replace("T", " ")
+
+
+def color_values(given: Any, color: Any, frame: int) -> tuple[Any, str | None]:
+    """Return what a name stands for at a frame, and the name: a variable or the speed.
+
+    Anything else is a color, or a value for each particle, and stays as it is.
+    """
+    if not isinstance(color, str):
+        return color, None
+    variables = getattr(given, "variables", {})
+    if color in variables:
+        return _last_known(variables[color][: frame % len(given.times) + 1]), color
+    if color == "speed" and isinstance(given, Trajectory) and given.T > 1:
+        if given.velocities is not None:
+            return np.linalg.norm(given.velocities[frame], axis=-1), color
+        steps = given.compute_speeds()
+        return steps[min(frame % given.T, len(steps) - 1)], color
+    colors = load_package("matplotlib.colors", "plotting")
+    if not colors.is_color_like(color):
+        known = ", ".join(["speed", *variables])
+        raise ValueError(
+            f"color {color!r} is no color and no variable of these paths, which have "
+            f"{known}: sample it, or keep it by a behavior, in the run"
+        )
+    return color, None
+
+
+def _last_known(values: Float[np.ndarray, "frames n"]) -> Float[np.ndarray, " n"]:
+    """Return the last value of each particle, which may be gone by now."""
+    known = np.isfinite(values[::-1])
+    last = len(values) - 1 - np.argmax(known, axis=0)
+    return values[last, np.arange(values.shape[1])]
+
+
+def land_of(field: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return edges of cells along x and y, and where the top ones are land, if any."""
+    frozen = getattr(field, "frozen", None)
+    land, axes = getattr(frozen, "land", None), getattr(frozen, "axes", None)
+    if land is None or axes is None:
+        return None
+    x, y, z = (np.asarray(axis.nodes) for axis in axes)
+    cells = np.asarray(land).reshape(len(x), len(y), len(z))
+    top = cells[:-1, :-1, max(len(z) - 2, 0)]
+    return x, y, top
 
 
 def read_paths(given: Any, times: Any = None) -> Paths:

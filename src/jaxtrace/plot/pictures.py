@@ -36,14 +36,18 @@ def plot_particles(
     elev: float = 20,
     azim: float = 45,
     axis_labels: Sequence[str] | None = None,
+    field: Any = None,
+    color_label: str | None = None,
 ) -> Any:
     """Plot particles as dots; of a record, those of the last frame.
 
     Arguments:
         plane: "xy", "xz", "yz", or "xyz" for a view from `elev` and `azim`, in degrees.
         bounds: ends of the axes, as a box in space or as a rectangle in the plane.
-        color: one color, or an array with a value or a color for each particle;
-            values get a color bar.
+        color: one color, an array with a value or a color for each particle, or of a
+            record the name of a variable, such as "age", or "speed"; values get a
+            color bar, named by `color_label`.
+        field: what the particles moved through; its land is drawn in the xy plane.
         s: area of a dot in square points.
         max_points: at most so many, spread evenly over the particles.
     """
@@ -51,7 +55,9 @@ def plot_particles(
     points = inputs.read_points(positions)
     chosen = inputs.choose(len(points), every_kth, max_points)
     drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
-    _scatter(drawn, points, chosen, axes, color, s, alpha)
+    color, name = inputs.color_values(positions, color, -1)
+    draw_land(drawn, field, axes)
+    _scatter(drawn, points, chosen, axes, color, s, alpha, color_label or name)
     names = axis_labels or inputs.axis_names(axes, positions)
     label_axes(drawn, names, inputs.axis_limits(bounds, axes), title, equal)
     finish(drawn, save_path, show and ax is None)
@@ -89,7 +95,10 @@ def plot_trajectory(
     frame = frame_index % frames
     chosen = inputs.choose(particles, every_kth, max_points, particle_indices)
     drawn = open_axes(ax, figsize, show, len(axes), elev, azim)
+    color, name = inputs.color_values(positions_over_time, color, frame)
     colors = _path_colors(color, chosen, particles)
+    if name is not None:
+        _add_bar(drawn, color[chosen], name)
     if show_paths:
         color_of = dict(zip(chosen.tolist(), colors, strict=True))
         stretches = inputs.find_stretches(paths, chosen, frame)
@@ -205,6 +214,7 @@ def _scatter(
     color: Any,
     s: float,
     alpha: float,
+    label: str | None,
 ) -> None:
     there = chosen[np.isfinite(points[chosen]).all(axis=-1)]
     columns = [points[there, axis] for axis in axes]
@@ -215,7 +225,50 @@ def _scatter(
         return
     drawn_points = drawn.scatter(*columns, c=values[there], **style)
     if values.ndim == 1 and values.dtype.kind in "fiu":
-        drawn.figure.colorbar(drawn_points, ax=drawn, shrink=0.8)
+        drawn.figure.colorbar(drawn_points, ax=drawn, shrink=0.8, label=label or "")
+
+
+def _add_bar(drawn: Any, values: Float[np.ndarray, " chosen"], label: str) -> None:
+    """Add the color bar of values that are drawn as colors already."""
+    from matplotlib.cm import ScalarMappable
+
+    shown = ScalarMappable(_scale(values), COLOR_MAP)
+    drawn.figure.colorbar(shown, ax=drawn, shrink=0.8, label=label)
+
+
+def _scale(values: np.ndarray) -> Any:
+    """Return what maps values to shares of a color map; where there is none, any."""
+    from matplotlib.colors import Normalize
+
+    known = values[np.isfinite(values)]
+    return Normalize(known.min(), known.max()) if known.size else Normalize(0, 1)
+
+
+def draw_land(drawn: Any, field: Any, axes: Sequence[int]) -> None:
+    """Draw the land of a field on a map, with its coastline."""
+    found = None if tuple(axes) != (0, 1) else inputs.land_of(field)
+    if found is None:
+        return
+    x, y, land = found
+    drawn.pcolormesh(
+        x,
+        y,
+        np.ma.masked_equal(land.T.astype(float), 0),
+        cmap="Greys",
+        vmin=0,
+        vmax=4,
+        zorder=0,
+    )
+    edges = [[(x[i], y[j]), (x[i], y[j + 1])] for i, j in _changes(land, 0)]
+    edges += [[(x[i], y[j]), (x[i + 1], y[j])] for i, j in _changes(land, 1)]
+    lines = load_package("matplotlib.collections", "plotting").LineCollection
+    drawn.add_collection(lines(edges, colors="dimgray", linewidths=0.8, zorder=1))
+
+
+def _changes(land: np.ndarray, axis: int) -> list[tuple[int, int]]:
+    """Return the cells that differ from the one before along an axis."""
+    found = np.stack(np.nonzero(np.diff(land, axis=axis)), 1)
+    return [(i + (axis == 0), j + axis) for i, j in found.tolist()]
 
 
 def _per_particle(color: Any, count: int) -> np.ndarray | None:
@@ -236,7 +289,7 @@ def _path_colors(
 ) -> Float[np.ndarray, "chosen 4"]:
     """Return one color for each particle, which its path and its dot share."""
     from matplotlib import colormaps
-    from matplotlib.colors import Normalize, to_rgba, to_rgba_array
+    from matplotlib.colors import to_rgba, to_rgba_array
 
     if color is None:
         return colormaps[COLOR_MAP](np.linspace(0, 0.9, len(chosen)))
@@ -244,8 +297,8 @@ def _path_colors(
     if values is None:
         return np.tile(to_rgba(color), (len(chosen), 1))
     if values.ndim == 1 and values.dtype.kind in "fiub":
-        scaled = Normalize()(values[chosen].astype(np.float64))
-        return colormaps[COLOR_MAP](scaled)
+        picked = values[chosen].astype(np.float64)
+        return colormaps[COLOR_MAP](_scale(picked)(picked))
     return to_rgba_array(values[chosen])
 
 

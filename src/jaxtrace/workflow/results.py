@@ -170,22 +170,24 @@ def draw(
     maps: list[DensityMap],
     cuts: list[DensityMap],
     place: float,
+    field: Any = None,
 ) -> list[Path]:
     """Draw what the table asks for into a folder; return the files.
 
-    `cuts` are densities in the yz plane at x = `place`.
+    `cuts` are densities in the yz plane at x = `place`; land of the field is drawn.
     """
     corners = [domain.lo.tolist(), domain.hi.tolist()]
     common = {"show": False}
     jobs: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
     if "particles" in table.which:
         options: dict[str, Any] = {"plane": table.plane, "bounds": corners}
-        options["title"] = _when(trajectory)
+        options |= {"title": _when(trajectory), "field": field, "color": table.color}
         options["s"] = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
         jobs.append(("final_particles", plot_particles, (trajectory,), options))
     if "trajectories" in table.which:
         options = {"plane": table.plane, "bounds": corners, "s": 3.0}
-        options["max_points"] = table.max_paths
+        options |= {"max_points": table.max_paths, "field": field}
+        options |= {"color": table.color, "title": _when(trajectory, whole=True)}
         jobs.append(("trajectories", plot_trajectory, (trajectory,), options))
     if "density" in table.which:
         for one in maps:
@@ -214,8 +216,10 @@ def draw(
     return files
 
 
-def _when(trajectory: Trajectory) -> str:
-    return instant(trajectory, -1)
+def _when(trajectory: Trajectory, whole: bool = False) -> str:
+    """Return the last instant in words, or both ends of the run."""
+    last = instant(trajectory, -1)
+    return f"{instant(trajectory, 0)} to {last}" if whole else last
 
 
 def write_page(

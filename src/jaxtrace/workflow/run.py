@@ -295,6 +295,7 @@ def finish_case(case: Case, outcome: Outcome, tell: Tell = lambda line: None) ->
             maps,
             cuts,
             place,
+            outcome.plan.field,
         )
     with _timed(outcome.seconds, "exports"):
         outcome.files += _export(case, outcome.trajectory)

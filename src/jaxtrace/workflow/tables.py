@@ -305,6 +305,7 @@ class Pictures(Checked):
     which: Annotated[tuple[str, ...], some_of(*PICTURES)] = PICTURES
     plane: Annotated[str, one_of(*PLANES)] = "xy"
     max_paths: Annotated[int, whole()] = 50
+    color: Annotated[str | None, maybe(text)] = None
     slice_x0: Annotated[float | None, maybe(number())] = None
     slice_levels: Annotated[int, whole()] = 20
     slice_cutoff_min: Annotated[float, settings.percent] = 0.0

@@ -108,6 +108,7 @@ sph_normalize = true
 which = ["particles", "trajectories", "density", "slice"]
 plane = {plane}
 max_paths = 50                 # number of trajectories to draw
+# color = "speed"              # or a variable of the run, such as "age", or a color
 # slice_x0 = 0.7               # of the yz slice; default: 0.7 of the domain
 slice_levels = 20
 slice_cutoff_min = 0           # percentiles that limit the color scale

@@ -8,15 +8,18 @@ from matplotlib import pyplot
 from matplotlib.image import imread
 
 from jaxtrace.analysis import KDEEstimator
+from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.plot import figures
 from jaxtrace.plot.figures import DPI, new_figure
-from jaxtrace.plot.inputs import choose
+from jaxtrace.plot.inputs import choose, color_values
 from jaxtrace.plot.pictures import (
     plot_density_2d,
     plot_field_2d,
     plot_particles,
     plot_trajectory,
 )
+from jaxtrace.sphere import EARTH_RADIUS
+from jaxtrace.trajectory import Trajectory
 from trace_records import absorbing_channel, recycling_channel, uniform
 
 RED = (1.0, 0.0, 0.0)
@@ -71,6 +74,35 @@ def test_values_color_their_particles_and_get_a_bar():
     drawn = plot_particles(points, color=np.array([1.0, 2.0, 4.0]))
     np.testing.assert_allclose(drawn.collections[0].get_array(), [1.0, 4.0])
     assert len(drawn.figure.axes) == 2
+
+
+def test_variables_color_particles_over_land():
+    land = np.zeros((5, 4, 1), bool)
+    land[1:3, 1:3] = True
+    axes = (np.arange(5.0), np.arange(4.0), np.zeros(1))
+    flow = np.ones((5, 4, 1, 2), np.float32)
+    field = make_grid_field(flow, axes, radius=EARTH_RADIUS, land=land)
+    positions = np.array([[[0.5, 0.5, 0], [3.5, 2.5, 0]]] * 3)
+    positions[1:, :, 0] += 0.25
+    positions[2, 1] = np.nan
+    age = np.array([[1.0, 2.0], [2.0, 5.0], [3.0, np.nan]])
+    paths = Trajectory(positions, [0.0, 1.0, 2.0], variables={"age": age})
+    drawn = plot_particles(paths, field=field, color="age", show=False)
+    mesh, edges, dots = drawn.collections
+    # One cell has land at every corner: its four sides are the coast.
+    assert mesh.get_array().count() == 1
+    assert len(edges.get_segments()) == 4
+    assert {tuple(map(tuple, s)) for s in edges.get_segments()} >= {((1, 1), (1, 2))}
+    np.testing.assert_array_equal(dots.get_array(), [3.0])
+    assert drawn.figure.axes[-1].get_ylabel() == "age"
+    # A path keeps the color of the last value that its particle had.
+    lines = plot_trajectory(paths, color="age", show=False).collections[0]
+    assert len(np.unique(lines.get_colors(), axis=0)) == 2
+    np.testing.assert_array_equal(color_values(paths, "age", -1)[0], [3.0, 5.0])
+    fast, name = color_values(paths, "speed", 1)
+    assert (name, fast[0]) == ("speed", 0.0)
+    with pytest.raises(ValueError, match=r"'heat' is no color .* have speed, age: sam"):
+        plot_particles(paths, color="heat", show=False)
 
 
 def test_thinning_keeps_what_it_says():
