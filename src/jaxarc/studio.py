@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from jaxarc.bits import PADDING
+from jaxarc.learning.planner import plan
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.ops.operations import get_operation_name
 from jaxarc.recording import (
@@ -331,6 +332,20 @@ def answer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
         return {"answer": _rows(_game(desk, request).answer)}
 
 
+def steps_left(desk: Desk, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the actions by which the planner would go on from here to the answer."""
+    with desk.lock:
+        game = _game(desk, request)
+        if game.answer is None:
+            raise ValueError("the answer to this test is not known")
+        frames = game.player.frames
+    rows = plan(frames[-1].grid, game.answer, frames[0].grid).tolist()
+    return [
+        {"name": get_operation_name(row[0]), "operation": row[0], "box": row[1:]}
+        for row in rows
+    ]
+
+
 def export(desk: Desk, request: Mapping[str, Any]) -> Download:
     """Return games as a trajectory: observations, actions and rewards of each step.
 
@@ -378,7 +393,7 @@ ROOM = Room(
         function.__name__: function
         for function in (
             *(datasets, tasks, thumbnails, task, warm, open_game, step, undo, redo),
-            *(games, answer, export),
+            *(games, answer, steps_left, export),
         )
     }
 )

@@ -45,6 +45,9 @@ def test_a_game_is_played_kept_and_exported(desk, raw, tmp_path):
     assert (back["steps"], back["redo"], back["clipboard"]) == (0, 1, None)
     assert studio.redo(desk, game) == before
     fill = {"operation": int(wanted[tuple(cell)]), "box": cell * 2}
+    left = studio.steps_left(desk, game)
+    assert [one["operation"] for one in left] == [fill["operation"], SUBMIT]
+    assert left[0]["box"] == cell * 2
     studio.step(desk, game | fill)
     assert studio.step(desk, game | {"operation": SUBMIT})["solved"]
     saved = load_recording(tmp_path / f"games/{facts['game']}.json")

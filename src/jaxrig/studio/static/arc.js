@@ -1,5 +1,5 @@
 // The ARC room: a gallery of tasks, and a bench to solve one by hand.
-import { $, address, asked, call, el, go, listen, onTheme, save, say, stay, studio } from "/static/shell.js";
+import { $, address, asked, call, el, go, listen, onTheme, save, say, stay, still, studio } from "/static/shell.js";
 import { COLORS, NAMES, cellSize, drawGrid, drawPair, shape } from "/static/grid.js";
 
 // The numbers of the environment's operations.
@@ -42,7 +42,7 @@ function filterBar(dataset, filters, changed) {
     choice("Highest color number", "colors", Object.keys(COUNTS), filters, changed),
     choice("Output", "change", ["", "same size", "shrinks", "grows", "changes size"], filters, changed),
     concepts.length ? choice("Concept", "concept", ["", ...concepts], filters, changed) : null,
-    choice("Solved by you", "solved", ["", "solved", "not yet"], filters, changed));
+    choice("Solved", "solved", ["", "solved", "not yet"], filters, changed));
 }
 function setPicker(sets, dataset, then) {
   return el("div", { className: "row", role: "group", "aria-label": "Data set" }, sets.map((set) =>
@@ -142,6 +142,12 @@ class Bench {
       if (this.facts.done) await this.tell("undo"); // a wrong answer is taken back, then edited
       await this.tell("step", { operation, box });
     });
+  }
+  // What a planner would still do; a wrong answer is taken back first.
+  async left() {
+    if (this.facts.solved) throw new Error("this test is solved: undo, or reset, to see it done another way");
+    if (this.facts.done) await this.ask("undo");
+    return call("arc", "steps_left", { game: this.facts.game });
   }
   sorted() {
     const [top, left, bottom, right] = this.box;
@@ -321,6 +327,20 @@ async function play(room, sets, dataset, id, query) {
       el("div", { className: "card stack" }, el("h2", { text: "Your steps" }), bench.count, bench.history,
         el("div", { className: "row" },
           el("button", { type: "button", text: "Export trajectory", onclick: asked(() => save("arc", "export", { game: bench.facts.game })) }),
+          el("button", { type: "button", text: "Hint", title: "The next step a planner would take", onclick: asked(async () => {
+            const [next] = await bench.left();
+            bench.box = next.operation === OP.submit ? bench.box : next.box;
+            bench.draw();
+            say(next.operation === OP.submit ? "nothing is left to do: submit" : `a planner that knows the answer would do: ${next.name} ${where(next.box)}`);
+          }) }),
+          el("button", { type: "button", id: "watch", text: "Watch it solved", title: "A planner that knows the answer plays the rest", onclick: asked(async () => {
+            for (const { operation, box } of await bench.left()) {
+              if (!bench.canvas.isConnected) return;
+              if (operation !== OP.submit) bench.box = [...box];
+              await bench.step(operation, operation === OP.submit ? null : box);
+              if (!still.matches) await new Promise((done) => setTimeout(done, 350));
+            }
+          }) }),
           el("button", { type: "button", text: "Show answer", onclick: asked(async (event) => {
             const { answer } = await call("arc", "answer", { game: bench.facts.game });
             if (!answer) return say("the answer to this test is not known");
