@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.envs.checks import check_choice
+from jaxarc.adapters.gymnasium_ids import register_environments
+from jaxarc.envs.checks import check_choice, find_rows
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
 from jaxarc.wrappers.episodes import AutoReset, Vectorize, has_wrapper
@@ -25,6 +26,9 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra("jaxarc.adapters.gymnasium needs gymnasium", "arc") from error
 
+# Where the package is not installed, Gymnasium finds no entry point.
+register_environments()
+
 RENDER_MODES = ("rgb_array", "ansi")
 OPTIONS = ("task", "pair")
 
@@ -32,8 +36,8 @@ OPTIONS = ("task", "pair")
 class GymEnv(gymnasium.Env):
     """A wrapped environment with the interface of `gymnasium.Env`.
 
-    Options of a reset are `task`, a row of the buffer, and `pair`. What an environment
-    reports beside the observation is in `info`.
+    Options of a reset are `task`, an id or a row of the buffer, and `pair`. What an
+    environment reports beside the observation is in `info`.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -82,27 +86,34 @@ class GymEnv(gymnasium.Env):
 class GymVectorEnv(gymnasium.vector.VectorEnv):
     """Many environments in one compiled step, with Gymnasium's vector interface.
 
-    An episode that ends is followed by another one in the same step, whose first
-    observation is returned; `infos["final_obs"]` and `infos["final_info"]` hold the
-    last of the one that ended. Options of a reset have one value for every environment.
+    In the mode SAME_STEP, the default, an episode that ends is followed by another one
+    in the same step, whose first observation is returned; `infos["final_obs"]` and
+    `infos["final_info"]` hold the last of the one that ended. In the mode NEXT_STEP the
+    step after that begins the other episode: its action is not used, its reward is 0,
+    and it has no infos. Options of a reset have one value for every environment.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": list(RENDER_MODES),
-        "render_fps": 4,
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-    }
-
-    def __init__(self, env: Any, num_envs: int, render_mode: str | None = None):
+    def __init__(
+        self,
+        env: Any,
+        num_envs: int,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+    ):
         _check(env, render_mode)
+        mode = _autoreset_mode(autoreset_mode)
         if num_envs < 1:
             raise ValueError(f"num_envs is {num_envs}: make at least one environment")
         if not env.params.config.environment.auto_reset:
             raise ValueError(
-                "environment.auto_reset is off, and a vector environment resets in the "
-                "step that ends an episode: switch it on, or use GymEnv"
+                "environment.auto_reset is off, and a vector environment resets by "
+                "itself: switch it on, or use GymEnv"
             )
-        self.env, self.render_mode = Vectorize(AutoReset(env)), render_mode
+        self.metadata = GymEnv.metadata | {"autoreset_mode": mode}
+        self._same_step = mode is AutoresetMode.SAME_STEP
+        inner = AutoReset(env) if self._same_step else env
+        self.env, self.render_mode = Vectorize(inner), render_mode
+        self._done = np.zeros(num_envs, bool)
         self.num_envs = num_envs
         self.single_observation_space = as_gym_space(env.observation_space())
         self.single_action_space = as_gym_space(env.action_space())
@@ -120,13 +131,23 @@ class GymVectorEnv(gymnasium.vector.VectorEnv):
         start = _start(options, self.env.params)
         self._state, seen = _reset(self.env, self._keys(seed), start)
         observations, _, _, _, extras = jax.tree.map(np.array, seen)
-        extras.pop("final_observation")
+        extras.pop("final_observation", None)
+        self._done = np.zeros(self.num_envs, bool)
         return observations, _masked(_info(extras), np.ones(self.num_envs, bool))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations and infos."""
         if self._state is None:
             raise RuntimeError("step was called before reset: call reset first")
+        if not self._same_step:
+            begins = self._done
+            self._state, seen = _step_or_begin(
+                self.env, self._state, actions, jnp.asarray(begins)
+            )
+            observations, rewards, *ends, extras = jax.tree.map(np.array, seen)
+            self._done = ends[0] | ends[1]
+            infos = _masked(_info(extras), ~begins)
+            return observations, rewards.astype(np.float64), *ends, infos
         self._state, seen = _step(self.env, self._state, actions)
         observations, rewards, *ends, extras = jax.tree.map(np.array, seen)
         done = ends[0] | ends[1]
@@ -171,10 +192,15 @@ def make_gym(id: str, *, render_mode: str | None = None, **kw: Any) -> GymEnv:
 
 
 def make_gym_vector(
-    id: str, num_envs: int, *, render_mode: str | None = None, **kw: Any
+    id: str,
+    num_envs: int,
+    *,
+    render_mode: str | None = None,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+    **kw: Any,
 ) -> GymVectorEnv:
     """Make a `GymVectorEnv` by name; other arguments are those of `jaxarc.make`."""
-    return GymVectorEnv(make(id, **kw)[0], num_envs, render_mode)
+    return GymVectorEnv(make(id, **kw)[0], num_envs, render_mode, autoreset_mode)
 
 
 def as_gym_space(space: Space) -> gymnasium.Space[Any]:
@@ -207,6 +233,32 @@ def _step(env: Any, state: Any, action: Any) -> Any:
     return after, _seen(step)
 
 
+@compile_once(max_traces=None)
+def _step_or_begin(env: Any, state: Any, action: Any, begins: Any) -> Any:
+    """Step, and where an episode ended with the step before begin another one."""
+    after, step = env.step(state, action)
+    fresh = env.auto_reset(state, begins)
+
+    def choose(new: Any, old: Any) -> Any:
+        return jnp.where(begins.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
+    observation = choose(env.observe(fresh), step.observation)
+    reward = jnp.where(begins, 0.0, step.reward)
+    ends = step.terminated() & ~begins, step.truncated() & ~begins
+    seen = observation, reward, *ends, step.extras
+    return jax.tree.map(choose, fresh, after), seen
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    name = mode.name if isinstance(mode, AutoresetMode) else str(mode).upper()
+    if name in ("SAME_STEP", "NEXT_STEP"):
+        return AutoresetMode[name]
+    raise ValueError(
+        f"autoreset_mode is {mode!r}: it is SAME_STEP or NEXT_STEP; to reset by hand, "
+        "use GymEnv"
+    )
+
+
 def _seen(step: Any) -> tuple[Any, ...]:
     ends = step.terminated(), step.truncated()
     return step.observation, step.reward, *ends, step.extras
@@ -226,6 +278,8 @@ def _start(options: dict[str, Any] | None, params: Any) -> dict[str, Any]:
         raise ValueError(
             f"reset has no option {', '.join(unknown)}; it has {', '.join(OPTIONS)}"
         )
+    if "task" in options:
+        options = options | {"task": find_rows(params.buffer, options["task"])}
     start = {name: np.asarray(value, np.int32) for name, value in options.items()}
     pair, task = start.get("pair"), start.get("task")
     check_choice(params.buffer, params.episode_mode, pair, task)

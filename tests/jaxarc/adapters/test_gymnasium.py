@@ -235,3 +235,53 @@ def test_vectors_reset_by_themselves():
     off = JaxArcConfig(environment=EnvironmentConfig(auto_reset=False))
     with pytest.raises(ValueError, match="auto_reset is off"):
         adapter.GymVectorEnv(small_env(off), 2)
+
+
+def test_the_next_step_begins_another_episode():
+    """Steps are those of Gymnasium's own vector environment in this mode, until an end;
+    then a start of some task, no reward and no infos, whatever the action.
+    """
+    make = lambda: adapter.GymEnv(wrapped("points, channels, figures", steps=2))
+    other = gymnasium.vector.SyncVectorEnv(
+        [make] * COUNT, autoreset_mode=gymnasium.vector.AutoresetMode.NEXT_STEP
+    )
+    inner = wrapped("points, channels, figures", steps=2)
+    env = adapter.GymVectorEnv(inner, COUNT, autoreset_mode="next_step")
+    assert env.metadata["autoreset_mode"] == other.metadata["autoreset_mode"]
+    np.testing.assert_array_equal(env.reset(seed=2)[0], other.reset(seed=2)[0])
+    fill = {"operation": 0, "row": 1, "col": 1}
+    actions = {name: np.full(COUNT, value) for name, value in fill.items()}
+    for count in (1, 2):
+        found, wanted = env.step(actions), other.step(actions)
+        for a, b in zip(found[:4], wanted[:4], strict=True):
+            np.testing.assert_array_equal(a, b.astype(a.dtype))
+        assert (found[2] | found[3]).all() == (count == 2)
+    begun = env.step({name: x + 1 for name, x in actions.items()})
+    starts = {
+        inner.reset(jax.random.key(0), task=task, pair=pair)[1].observation.tobytes()
+        for task, pairs in enumerate((1, 2, 3, 1))
+        for pair in range(pairs)
+    }
+    assert all(np.asarray(row).tobytes() in starts for row in begun[0])
+    assert not np.any(begun[1:4])
+    assert not begun[4]["_similarity"].any()
+    *_, infos = env.step(actions)
+    np.testing.assert_array_equal(infos["episode_metrics"]["episode_length"], 1)
+    with pytest.raises(ValueError, match="SAME_STEP or NEXT_STEP"):
+        adapter.GymVectorEnv(inner, 2, autoreset_mode="disabled")
+
+
+def test_environments_are_registered():
+    from gymnasium.utils.env_checker import check_env
+
+    names = [name for name in gymnasium.registry if name.startswith("jaxarc/")]
+    assert "jaxarc/AGI1-v0" in names
+    params = small_params()
+    env = gymnasium.make("jaxarc/Mini-v0", params=params, render_mode="ansi")
+    assert env.spec is not None
+    assert env.spec.id == "jaxarc/Mini-v0"
+    check_env(env.unwrapped, skip_render_check=True)
+    env.reset(seed=0)
+    assert isinstance(env.render(), str)
+    many = gymnasium.make_vec("jaxarc/Mini-v0", num_envs=3, params=params)
+    assert many.reset(seed=0)[0].shape == (3, 5, 5)
