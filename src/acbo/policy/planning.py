@@ -27,6 +27,9 @@ BESIDE = 0.2  # of a range: experiments of one batch are farther apart than this
 LENGTH = 0.3  # of the Gaussian process, in widths of a range
 # Variances of what linear models miss, in those of the target, and how likely they are.
 MISFITS = ((0.0, 0.7), (0.1, 0.15), (0.5, 0.15))
+# A graph without a path may be wrong where effects are curved: there this much of the
+# deviation counts.
+UNREACHED = 0.5
 WEAK = 0.1, 1e-4  # prior precision of weights and of the intercept
 NOISE = 1.0, 0.05  # shape and scale of the noise's inverse gamma prior
 
@@ -228,7 +231,7 @@ class _Candidates(NamedTuple):
     arms: Arms
     mean: Float[np.ndarray, "s c"]  # of the target by linear models, lower is better
     noise: Float[np.ndarray, " c"]  # variance
-    reach: Bool[np.ndarray, "s c"]  # something that is set causes the target
+    trust: Float[np.ndarray, "s c"]  # in what linear models miss: 1 for causes
     cost: Float[np.ndarray, " c"]
 
 
@@ -274,7 +277,10 @@ def _list_candidates(seen: Experiments, models: Models, limits: Limits) -> _Cand
                 Arms(flags, shares),
                 sign * respond(models, a, scaled, target),
                 np.full(len(values), outcome_variance(models, a, target)),
-                np.outer(reach[:, a].any(axis=1), np.ones(len(values), bool)),
+                np.outer(
+                    np.where(reach[:, a].any(axis=1), 1.0, UNREACHED),
+                    np.ones(len(values)),
+                ),
                 np.full(len(values), limits.price(names)),
             )
         )
@@ -347,7 +353,7 @@ def plan(seen: Experiments, posterior: GraphPosterior, limits: Limits) -> Found:
     for turn in range(limits.batch):
         shift, unsure = misfit(made, left, noise, given.arms)
         mean = given.mean + shift
-        gain = improvement(best, mean, np.sqrt(unsure)[None] * given.reach)
+        gain = improvement(best, mean, np.sqrt(unsure)[None] * given.trust)
         outlook = _Outlook(best, mean, unsure, gain)
         if not turn:
             alone = _alone(seen, given, outlook)
