@@ -52,6 +52,9 @@ FeaturesOption = Annotated[
 DepthOption = Annotated[
     int, typer.Option("--depth", min=0, help="Number of residual blocks.")
 ]
+HalfOption = Annotated[
+    bool, typer.Option("--half", help="Run convolutions in bfloat16 (faster on GPUs).")
+]
 RateOption = Annotated[
     float, typer.Option("--learning-rate", help="Learning rate of Adam.")
 ]
@@ -73,6 +76,7 @@ def train(
     steps: UpdateStepsOption = 32,
     features: FeaturesOption = 64,
     depth: DepthOption = 1,
+    half: HalfOption = False,
     learning_rate: RateOption = 1e-3,
     seed: episodes.SeedOption = 0,
     wandb: WandbOption = False,
@@ -96,6 +100,7 @@ def train(
         augment=augment,
         features=features,
         depth=depth,
+        dtype="bfloat16" if half else "float32",
         seed=seed,
         ppo=PPOConfig(
             environments=envs,

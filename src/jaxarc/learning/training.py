@@ -49,6 +49,7 @@ class AgentConfig:
     augment: bool = False
     features: int = 64
     depth: int = 1
+    dtype: str = "float32"  # of the convolutions; "bfloat16" halves a GPU's work
     seed: int = 0
     ppo: PPOConfig = dataclasses.field(
         default_factory=lambda: PPOConfig(
@@ -90,7 +91,12 @@ def make_agent(config: AgentConfig, bare: Environment | None = None) -> Agent:
     channels = space.shape[2] if len(space.shape) == 3 else 1
     keys = jax.random.split(jax.random.key(config.seed))
     policy = PointPolicy(
-        keys[0], channels, config.operations, config.features, config.depth
+        keys[0],
+        channels,
+        config.operations,
+        config.features,
+        config.depth,
+        config.dtype,
     )
     state = ppo_init(keys[1], LearnEnvironment(env), policy, config.ppo)
     return Agent(config, env, state)

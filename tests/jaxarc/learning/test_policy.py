@@ -13,9 +13,9 @@ OPERATIONS = (2, 7, 33)
 SHAPE = (3, 4)
 
 
-def make_policy(channels=2, depth=1, seed=0):
+def make_policy(channels=2, depth=1, seed=0, **options):
     key = jax.random.key(seed)
-    return PointPolicy(key, channels, OPERATIONS, features=8, depth=depth)
+    return PointPolicy(key, channels, OPERATIONS, features=8, depth=depth, **options)
 
 
 def make_observation(channels=2, seed=0, batch=()):
@@ -144,3 +144,16 @@ def test_random_policy_is_uniform():
     number = len(OPERATIONS) * SHAPE[0] * SHAPE[1]
     np.testing.assert_allclose(drawn.log_prob, np.full(8, -np.log(number)), rtol=1e-6)
     np.testing.assert_array_equal(drawn.value, np.zeros(8))
+
+
+def test_half_precision_rounds_and_keeps_its_parameters():
+    policy = make_policy()
+    half = make_policy(dtype="bfloat16")
+    arrays = jax.tree.leaves(eqx.filter(half, eqx.is_array))
+    assert {leaf.dtype for leaf in arrays} == {jnp.dtype("float32")}
+    exact_parts = distribution(policy, make_observation())
+    rounded_parts = distribution(half, make_observation())
+    for exact, found in zip(exact_parts, rounded_parts, strict=True):
+        assert found.dtype == jnp.float32
+        np.testing.assert_allclose(found, exact, atol=0.03)
+    assert not np.array_equal(exact_parts[1], rounded_parts[1])
