@@ -433,10 +433,21 @@ def notes_on(
 
 
 def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
-    """Return what the probabilities rest on, unless it is network and rows alike."""
+    """Return what the probabilities rest on, unless it is network and rows alike, and
+    which variables share a hidden cause.
+    """
+    notes = [graphs.note] if graphs.unlike_training else []
     if len(graphs.names) > TRAINED_VARIABLES:
         more = (
             f"{len(graphs.names)} variables are more than the {TRAINED_VARIABLES} that"
         )
-        return (f"{more} the network was trained on: {graphs.note}",)
-    return (graphs.note,) if graphs.unlike_training else ()
+        notes = [f"{more} the network was trained on: {graphs.note}"]
+    if graphs.confounded_probs is None:
+        return tuple(notes)
+    for i, j in np.argwhere(np.triu(graphs.confounded_probs) > 0.5):
+        chance = percent(float(graphs.confounded_probs[i, j]))
+        notes.append(
+            f"{graphs.names[i]} and {graphs.names[j]} go together by a hidden common "
+            f"cause ({chance}): setting one does not move the other"
+        )
+    return tuple(notes)

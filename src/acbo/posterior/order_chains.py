@@ -49,7 +49,9 @@ class GraphPosterior(Shown):
 
     `edge_probs[i, j]` is P(i causes j directly), averaged exactly over the graphs of
     each order. `discrepancy` says how far a second opinion was from what the rows say,
-    in nats per variable; 0 without one.
+    in nats per variable; 0 without one. `confounded_probs[i, j]` is P(a hidden cause of
+    both makes i and j go together, and neither causes the other directly), which only
+    experiments on one of them can tell.
     """
 
     shown_by: ClassVar[str] = "acbo.pictures.notebook:show_graphs"
@@ -57,6 +59,7 @@ class GraphPosterior(Shown):
     graphs: np.ndarray
     edge_probs: np.ndarray
     discrepancy: float = 0.0
+    confounded_probs: np.ndarray | None = None
 
     @property
     def unlike_training(self) -> bool:
@@ -142,7 +145,7 @@ def sample_graphs(
         return GraphPosterior(table.names, nothing, np.zeros((1, 1)))
     grams = free_moments(standardized(table), table.intervened)
     lists = screen_causes(grams, table, wanted, banned, slots)
-    scores = score_subsets(table, grams, lists)
+    scores, hidden = score_subsets(table, grams, lists)
     draw = np.random.default_rng(seed)
     search = _Search(lists, wanted, banned, chains, sweeps, seed)
     edges, partial, masks = search.solve(scores, draw)
@@ -154,8 +157,21 @@ def sample_graphs(
         # is one again, whereas probabilities of edges alone need not belong to any.
         told = _opinion_scores(opinion, lists)
         edges, partial, masks = search.solve((1 - share) * scores + share * told, draw)
-    graphs = _draw_graphs(partial, lists, masks, draw)
-    return GraphPosterior(table.names, graphs, edges, discrepancy)
+    chosen = _draw_subsets(partial, masks, draw)
+    graphs, shared = _draw_graphs(chosen, lists, hidden, draw)
+    edges = edges * _causal_share(graphs, shared)
+    confounded = shared.mean(axis=0)
+    confounded = confounded + confounded.T
+    return GraphPosterior(table.names, graphs, edges, discrepancy, confounded)
+
+
+def _causal_share(graphs: np.ndarray, shared: np.ndarray) -> Float[np.ndarray, "d d"]:
+    """Return of how many draws with i among the causes of j it is truly one.
+
+    The probability of the sets is exact; the share is smooth over them.
+    """
+    causal, partner = graphs.sum(axis=0), shared.sum(axis=0)
+    return np.where(partner > 0, causal / np.maximum(causal + partner, 1), 1.0)
 
 
 class _Search(NamedTuple):
@@ -408,26 +424,45 @@ def _average_edges(
     return probs[:d]
 
 
-def _draw_graphs(
+def _draw_subsets(
     partial: list[np.ndarray],
-    lists: np.ndarray,
     masks: Int[np.ndarray, "samples d"],
     draw: np.random.Generator,
-) -> np.ndarray:
-    """Return one graph for each order, its sets of causes drawn given the order.
+) -> Int[np.ndarray, "samples d"]:
+    """Return one subset for each variable and order, drawn from its predecessors.
 
     The last slot is drawn first: the table that has summed over the slots before it
     tells how likely it is in.
     """
-    d, slots = lists.shape
-    every = np.arange(d)
-    graphs = np.zeros((len(masks), d + 1, d), bool)
+    every = np.arange(masks.shape[1])
     chosen = masks.copy()  # bits drawn already, below them still all predecessors
-    for k in reversed(range(slots)):
+    for k in reversed(range(len(partial) - 1)):
         bit = 1 << k
         without = chosen & ~bit
         log_in = partial[k][every, without | bit] - partial[k + 1][every, chosen]
         taken = (chosen & bit > 0) & (np.log(draw.random(masks.shape)) < log_in)
         chosen = np.where(taken, chosen, without)
-        graphs[:, lists[:, k], every] |= taken
-    return graphs[:, :d]
+    return chosen
+
+
+def _draw_graphs(
+    chosen: Int[np.ndarray, "samples d"],
+    lists: Int[np.ndarray, "d slots"],
+    hidden: Float[np.ndarray, "shaped d subsets"],
+    draw: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of every sample, and the pairs with a hidden cause."""
+    d, slots = lists.shape
+    every = np.arange(d)
+    graphs = np.zeros((len(chosen), d + 1, d), bool)
+    shared = np.zeros_like(graphs)
+    # At most one slot of a subset is of a hidden cause: so they are scored.
+    point = draw.random(chosen.shape)
+    for k in range(slots):
+        held = chosen >> k & 1 == 1
+        share = hidden[k][every, chosen] if k < len(hidden) else np.zeros(held.shape)
+        partner = held & (point >= 0) & (point < share)
+        point = point - share
+        graphs[:, lists[:, k], every] |= held & ~partner
+        shared[:, lists[:, k], every] |= partner
+    return graphs[:, :d], shared[:, :d]

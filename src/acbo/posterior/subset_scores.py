@@ -3,7 +3,8 @@
 Three kinds of mechanism are averaged by their evidence, so that the shape is learned
 and not assumed: linear with Gaussian noise, linear with noise of another density or of
 a spread that varies, and curves. Rows in which a variable was set say nothing about its
-causes and are left out of its score.
+causes and are left out of its score. A candidate that goes with a variable only where
+it was not set shares a hidden cause with it.
 """
 
 import itertools
@@ -21,6 +22,7 @@ WEIGHT_VARIANCES = (0.1, 1.0, 10.0)
 # Log prior odds of the other mechanisms against linear ones with Gaussian noise.
 VARYING_SPREAD = -2.0
 CURVED = -2.0
+HIDDEN_CAUSE = -3.0
 # The density is fitted to the residuals it is judged by, and curves look like skew:
 # with all of the gain, tables of curves get confident wrong directions.
 DENSITY_SHARE = 0.6
@@ -169,11 +171,12 @@ def score_subsets(
     table: inputs.CheckedData,
     grams: Float[np.ndarray, "d e e"],
     lists: Int[np.ndarray, "d slots"],
-) -> Float[np.ndarray, "d subsets"]:
+) -> tuple[Float[np.ndarray, "d subsets"], Float[np.ndarray, "shaped d subsets"]]:
     """Return log P(column j, causes S) for every subset S of the list of j.
 
     Bit k of the subset's number stands for slot k. Before the data, every number of
-    causes is equally likely, and so is every set of a size.
+    causes is equally likely, and so is every set of a size. Second comes the share of
+    it in which slot k is no cause but shares a hidden one, for the first slots.
     """
     d, slots = lists.shape
     size = np.array([bin(subset).count("1") for subset in range(1 << slots)])
@@ -192,11 +195,55 @@ def score_subsets(
     # A weak candidate hardly changes the shape of what is left.
     linear = linear + gains[:, np.arange(1 << slots) & ((1 << shaped) - 1)]
     curves = curve_evidence(z, table.intervened, lists[:, :shaped], 3 if few else 2)
-    found = linear
-    found[:, : 1 << shaped] = np.logaddexp(linear[:, : 1 << shaped], curves + CURVED)
+    found = linear.copy()
+    found[:, : 1 << shaped] = np.logaddexp(found[:, : 1 << shaped], curves + CURVED)
+    hidden = linear + hidden_cause_gains(z, table.intervened, grams, lists, shaped)
+    found = np.logaddexp.reduce([found, *hidden], axis=0)
+    hidden = np.exp(hidden - found)
     found = found - sets_of[size][None]
     unused = ((lists == d) * (1 << np.arange(slots))).sum(axis=1)
-    return np.where(np.arange(1 << slots)[None] & unused[:, None], -np.inf, found)
+    found = np.where(np.arange(1 << slots)[None] & unused[:, None], -np.inf, found)
+    return found, hidden
+
+
+def hidden_cause_gains(
+    z: Float[np.ndarray, "n d"],
+    intervened: Bool[np.ndarray, "n d"],
+    grams: Float[np.ndarray, "d e e"],
+    lists: Int[np.ndarray, "d slots"],
+    shaped: int,
+) -> Float[np.ndarray, "shaped d subsets"]:
+    """Return the log odds that slot k of S shares a hidden cause, against causing.
+
+    Both say the same about rows in which the candidate was free. Where it was set, a
+    cause moves the variable, while a partner by a hidden cause does not: its column is
+    0 there, the mean. Without such rows nothing tells the two apart: -inf.
+    """
+    d, slots = lists.shape
+    if not intervened.any():
+        return np.empty((0, d, 1 << slots))
+    prior = ScorePrior(weight_variance=1.0)
+    counts = (~intervened).sum(axis=0).astype(float)
+    short = lists[:, :shaped]
+    plain = _evidence(grams, counts, short, prior)
+    subset = np.arange(1 << slots)
+    found = np.full((shaped, d, 1 << slots), -np.inf)
+    design = np.concatenate([np.ones((len(z), 1)), z], axis=1)
+    for k in range(shaped):
+        changed, told = grams.copy(), np.zeros(d, bool)
+        for j in np.flatnonzero(short[:, k] < d):
+            i = short[j, k]
+            rows = intervened[:, i] & ~intervened[:, j]
+            told[j] = rows.any()
+            moment = z[rows, i] @ design[rows]
+            changed[j, i + 1] -= moment
+            changed[j, :, i + 1] -= moment
+            # The square stands in the row and in the column: it was taken off twice.
+            changed[j, i + 1, i + 1] += moment[i + 1]
+        odds = _evidence(changed, counts, short, prior) - plain + HIDDEN_CAUSE
+        held = (subset >> k & 1 == 1)[None] & told[:, None]
+        found[k] = np.where(held, odds[:, subset & ((1 << shaped) - 1)], -np.inf)
+    return found
 
 
 def _evidence(
