@@ -1,6 +1,5 @@
 """Show the ARC environments on the demo page."""
 
-import dataclasses
 import time
 from collections.abc import Sequence
 
@@ -15,16 +14,14 @@ from jaxarc.config import (
     JaxArcConfig,
 )
 from jaxarc.draw import draw_task, episode_section
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.learning.evaluation import evaluate
-from jaxarc.learning.training import Agent, AgentConfig, make_agent, train_agent
+from jaxarc.learning.training import AgentConfig, make_agent, train_agent
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import Box, TaskPlayer, player_config
 from jaxarc.registration import make
 from jaxarc.rollouts import FORMS, RolloutResult, random_rollout
 from jaxarc.tasks import open_dataset
-from jaxarc.tasks.packing import find_misfits, select_tasks, stack_tasks
 from jaxarc.tasks.parsers import TaskParser
 from jaxrig.learn import PPOConfig
 from jaxrig.memory import tree_bytes
@@ -50,6 +47,7 @@ CALLS = 200
 SIDE, EPISODE_STEPS, UPDATES, WINDOW = 3, 20, 250, 10
 LEARNER = AgentConfig(
     environment=ENVIRONMENT,
+    max_side=SIDE,
     max_episode_steps=EPISODE_STEPS,
     answer=True,
     features=32,
@@ -129,27 +127,9 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
     ]
 
 
-def small_agent(tasks: TaskParser) -> Agent:
-    """Make an untrained agent on the demonstrations of all tasks with small grids."""
-    sizes = {"max_grid_height": SIDE, "max_grid_width": SIDE}
-    dataset = dataclasses.replace(tasks.config, **sizes)
-    misfits = find_misfits(tasks.tasks, dataset)
-    rows = [row for row in range(len(tasks.tasks.ids)) if row not in misfits]
-    chosen = select_tasks(tasks.tasks, rows)
-    indices = [tasks.get_task_index_for_id(task_id) for task_id in chosen.ids]
-    config = JaxArcConfig(
-        dataset=dataset,
-        environment=EnvironmentConfig(max_episode_steps=EPISODE_STEPS),
-        action=ActionConfig(validate_actions=False),
-        history=HistoryConfig(enabled=False),
-    )
-    buffer = stack_tasks(chosen, dataset, indices)
-    return make_agent(LEARNER, Environment(config, buffer, 0))
-
-
 def training_parts(tasks: TaskParser, meter: Meter) -> list[Part]:
     """Train an agent and report it before, while and after it learns."""
-    agent = small_agent(tasks)
+    agent = make_agent(LEARNER)
     key = jax.random.key(1)
     before = evaluate(agent.state.policy, agent.env, key, attempts=1)
     begin = time.perf_counter()

@@ -163,7 +163,9 @@ def one_of(*known: str) -> Reader:
 
     def read(value: Any, name: str) -> str:
         if not isinstance(value, str) or value not in known:
-            raise wrong(name, value, f"one of {', '.join(known)}")
+            close = difflib.get_close_matches(str(value), known, n=1, cutoff=SIMILAR)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise wrong(name, value, f"one of {', '.join(known)}{meant}")
         return value
 
     return read

@@ -8,7 +8,8 @@ from acbo.evaluation.report import EPISODES, Report, Result
 from acbo.evaluation.scoring import Cell
 from causal_policies import small_policy
 from jaxrig.progress import Meter
-from jaxrig.report import Figure, Table
+from jaxrig.report import Figure, Player, Table
+from report_parts import every_part
 
 
 def test_regret_is_that_of_the_report():
@@ -34,8 +35,11 @@ def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "STEPS", 2)
     monkeypatch.setattr(demo, "GRAPHS", 2)
     section = demo.causal_section(Meter())
-    kinds = [type(part) for part in section.parts]
-    assert kinds.count(Figure) == 4
+    parts = list(every_part(section.parts))
+    kinds = [type(part) for part in parts]
+    assert kinds.count(Figure) == 3
     assert kinds.count(Table) == 2
-    rates = [part for part in section.parts if isinstance(part, Table)][-1]
+    (player,) = (part for part in parts if isinstance(part, Player))
+    assert len(player.frames) == 3
+    rates = [part for part in parts if isinstance(part, Table)][-1]
     assert rates.rows[2][2] == "1"

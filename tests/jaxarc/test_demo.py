@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from jaxarc import demo
+from jaxarc.learning.training import make_agent
 from jaxarc.registration import make
 from jaxarc.rollouts import random_rollout
 from jaxarc.tasks.parsers import open_dataset
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Player, Table
+from report_parts import every_part
 
 pytestmark = pytest.mark.slow  # many programs to compile
 
@@ -36,10 +38,12 @@ def test_steps_that_solve_nothing_are_not_shown(tasks):
 
 
 def test_episodes_can_be_played(tasks):
-    parts = demo.episode_parts(tasks)
+    env, _ = make("AGI1-00d62c1b")
+    results = [random_rollout(env, "point", 2, 20)]
+    parts = list(every_part(demo.episode_parts(tasks, results)))
     players = [part for part in parts if isinstance(part, Player)]
     assert [len(player.frames) for player in players] == [6, 6]
-    assert isinstance(parts[1], Figure)
+    assert any(isinstance(part, Figure) for part in parts)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_history_takes_what_was_promised(tasks, form, size):
 
 
 def test_the_agent_learns_on_every_task_with_small_grids(tasks):
-    agent = demo.small_agent(tasks)
+    agent = make_agent(demo.LEARNER)
     packed = tasks.tasks
     ends = np.cumsum(2 * packed.counts.sum(axis=1))[:-1]
     sides = [int(grids.max()) for grids in np.split(packed.sizes, ends)]
@@ -72,5 +76,5 @@ def test_the_whole_section(monkeypatch):
     monkeypatch.setattr(demo, "STEPS", 5)
     monkeypatch.setattr(demo, "UPDATES", 30)
     section = demo.arc_section(Meter())
-    tables = [part for part in section.parts if isinstance(part, Table)]
+    tables = [part for part in every_part(section.parts) if isinstance(part, Table)]
     assert [len(table.rows) for table in tables] == [3, 6]

@@ -26,7 +26,7 @@ def test_every_chunk_size_compiles_once_and_gives_the_same_bits(monkeypatch):
 
 
 def test_the_learner_comes_within_two_percent_of_the_optimum():
-    _, text, _, player = learner_parts(Meter())
+    text, _, player = learner_parts(Meter())
     assert isinstance(text, Text)
     shares = [float(s) for s in re.findall(r"([\d.]+)%", text.text)]
     assert len(shares) == 3

@@ -43,6 +43,14 @@ AugmentOption = Annotated[
 TasksOption = Annotated[
     int, typer.Option("--tasks", min=0, help="Use the first n tasks; 0 uses all.")
 ]
+SideOption = Annotated[
+    int,
+    typer.Option(
+        "--max-side",
+        min=0,
+        help="Use the tasks whose grids fit so many rows and columns; 0 uses all.",
+    ),
+]
 UpdateStepsOption = Annotated[
     int, typer.Option("--steps", min=1, help="Steps per update.")
 ]
@@ -64,18 +72,19 @@ WandbOption = Annotated[
 
 
 def train(
-    env_id: episodes.EnvironmentArgument = "Mini-all",
+    env_id: episodes.EnvironmentArgument = "AGI1-train",
     out: RunOption = Path("runs/arc"),
     path: PathOption = "",
-    updates: UpdatesOption = 400,
+    max_side: SideOption = 5,
+    updates: UpdatesOption = 200,
     answer: AnswerOption = False,
     context: ContextOption = 0,
     augment: AugmentOption = False,
     tasks: TasksOption = 0,
-    envs: episodes.EnvsOption = 4096,
+    envs: episodes.EnvsOption = 256,
     steps: UpdateStepsOption = 32,
-    features: FeaturesOption = 64,
-    depth: DepthOption = 1,
+    features: FeaturesOption = 32,
+    depth: DepthOption = 0,
     half: HalfOption = False,
     learning_rate: RateOption = 1e-3,
     seed: episodes.SeedOption = 0,
@@ -84,6 +93,7 @@ def train(
 ) -> None:
     """Train the baseline agent with PPO; run again to resume.
 
+    The defaults take a few minutes on a laptop. On a GPU use more environments.
     Writes the configuration, checkpoints, metrics.jsonl and curve.svg to the folder.
     """
     # Imported here, so that help and typos do not wait for JAX.
@@ -94,6 +104,7 @@ def train(
     config = AgentConfig(
         environment=env_id,
         dataset_path=path,
+        max_side=max_side,
         tasks=tasks,
         answer=answer,
         context_pairs=context,

@@ -9,6 +9,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.envs.environment import Environment
@@ -16,6 +17,8 @@ from jaxarc.envs.starts import EnvParams
 from jaxarc.learning.policy import PointPolicy
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.registration import make
+from jaxarc.tasks.packing import find_misfits, select_tasks, stack_tasks
+from jaxarc.tasks.parsers import create_parser
 from jaxarc.wrappers import (
     AnswerObservationWrapper,
     ContextualObservationWrapper,
@@ -36,11 +39,13 @@ class AgentConfig:
     """Everything that decides what an agent sees, may do and learns with.
 
     `answer` shows it the output of the pair it works on; `context_pairs` is the
-    number of demonstrations it sees; `tasks` limits it to the first tasks (0: all).
+    number of demonstrations it sees; `max_side` limits it to tasks whose grids all fit
+    so many rows and columns, `tasks` to the first ones (0: all).
     """
 
     environment: str = "Mini-all"
     dataset_path: str = ""
+    max_side: int = 0
     tasks: int = 0
     max_episode_steps: int = 50
     operations: tuple[int, ...] = PAINTING
@@ -139,6 +144,8 @@ def _environment(config: AgentConfig) -> Any:
         episode_mode=0,
         augment=config.augment,
     )
+    if config.max_side:
+        params = fit_side(params, config.max_side)
     if not 0 <= config.tasks <= params.choices:
         raise ValueError(
             f"tasks is {config.tasks}: {config.environment} has {params.choices}"
@@ -151,6 +158,33 @@ def _environment(config: AgentConfig) -> Any:
     return Environment(
         rules, params.buffer, 0, rows and list(rows), augment=config.augment
     )
+
+
+def fit_side(params: EnvParams, side: int) -> EnvParams:
+    """Return the tasks whose grids all fit `side` rows and columns, padded to these."""
+    given = params.config.dataset
+    height, width = min(side, given.max_grid_height), min(side, given.max_grid_width)
+    if (height, width) == (given.max_grid_height, given.max_grid_width):
+        return params
+    dataset = dataclasses.replace(given, max_grid_height=height, max_grid_width=width)
+    parser = create_parser(given)
+    present = parser.tasks
+    misfits = find_misfits(present, dataset)
+    held = set(np.asarray(params.buffer.task_index).tolist())
+    indices = [parser.get_task_index_for_id(each) for each in present.ids]
+    rows = [
+        row for row, index in enumerate(indices) if row not in misfits and index in held
+    ]
+    if not rows:
+        raise ValueError(
+            f"no task has only grids of at most {side} x {side}: allow larger ones"
+        )
+    buffer = stack_tasks(
+        select_tasks(present, rows), dataset, [indices[row] for row in rows]
+    )
+    config = dataclasses.replace(params.config, dataset=dataset)
+    mode, augment = params.episode_mode, params.augment
+    return EnvParams.from_config(config, buffer, mode, augment=augment)
 
 
 def save_config(folder: Path | str, config: AgentConfig) -> None:
