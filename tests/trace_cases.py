@@ -25,6 +25,19 @@ bounds = [-1, 1, -1, 1]
 folder = "result"
 """
 
+# Nothing but the store; it goes on where the table [output] stands.
+NO_EXTRAS = """
+formats = []
+reports = false
+page = false
+
+[density]
+methods = []
+
+[pictures]
+which = []
+"""
+
 
 def write_small(folder, text=SMALL):
     """A case in a folder; its path."""

@@ -118,13 +118,18 @@ def write_ensight(folder: Path, times=(0.5, 1.5, 4.0)) -> Path:
             lines += ["part", f"{part:10d}", "coordinates"] + [f"{time:12.5e}"] * 24
         (folder / f"box.vel{index:03d}").write_text("\n".join(lines) + "\n")
     case = folder / "box.case"
-    case.write_text(
-        "FORMAT\ntype: ensight gold\n\nGEOMETRY\nmodel: box.geo\n\nVARIABLE\n"
-        "vector per node: 1 velocity box.vel***\n\nTIME\ntime set: 1\n"
+    case.write_text(ensight_text("box.geo", "velocity box.vel***", times))
+    return case
+
+
+def ensight_text(geometry, variable, times):
+    """The text of an EnSight case with one vector, numbered from 0."""
+    return (
+        f"FORMAT\ntype: ensight gold\n\nGEOMETRY\nmodel: {geometry}\n\nVARIABLE\n"
+        f"vector per node: 1 {variable}\n\nTIME\ntime set: 1\n"
         f"number of steps: {len(times)}\nfilename start number: 0\n"
         f"filename increment: 1\ntime values: {' '.join(map(str, times))}\n"
     )
-    return case
 
 
 def write_openfoam(folder: Path, times=(0.0, 0.25, 0.5)) -> Path:

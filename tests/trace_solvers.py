@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from trace_files import ensight_text
+
 AXIS = np.array([1.0, 0.23, 0.0])
 SHAPE = (5, 4, 3)
 TIMES = (0.0, 0.5, 1.0)
@@ -141,12 +143,7 @@ def ensight(folder: Path) -> list[Path]:
         lines += [f"{value:12.5e}" for value in values]
         (folder / f"duct.U.{index:04d}").write_text("\n".join(lines) + "\n")
     case = folder / "duct.case"
-    case.write_text(
-        "FORMAT\ntype: ensight gold\nGEOMETRY\nmodel: duct.geo\nVARIABLE\n"
-        "vector per node: 1 flow duct.U.****\nTIME\ntime set: 1\n"
-        f"number of steps: {len(TIMES)}\nfilename start number: 0\n"
-        f"filename increment: 1\ntime values: {' '.join(map(str, TIMES))}\n"
-    )
+    case.write_text(ensight_text("duct.geo", "flow duct.U.****", TIMES))
     return [case]
 
 

@@ -9,22 +9,9 @@ from jaxtrace.io.store import open_store
 from jaxtrace.workflow import run as workflow
 from jaxtrace.workflow import selftest
 from jaxtrace.workflow.case import load_case
-from trace_cases import SMALL, write_slices, write_small
+from trace_cases import NO_EXTRAS, SMALL, write_slices, write_small
 
-BARE = (
-    SMALL
-    + """
-formats = []
-reports = false
-page = false
-
-[density]
-methods = []
-
-[pictures]
-which = []
-"""
-)
+BARE = SMALL + NO_EXTRAS
 
 
 @pytest.fixture

@@ -5,7 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtrace.fields import streamed
 from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.fields.streamed import StreamedField
+from jaxtrace.io import loader
+from jaxtrace.io.loader import load_field
 from jaxtrace.io.variables import load_variable
 from jaxtrace.tracking.behaviors import (
     GRAVITY,
@@ -22,6 +26,7 @@ from jaxtrace.tracking.behaviors import (
 )
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.time_loop import simulate
+from jaxtrace.tracking.tracker import create_tracker
 from jaxtrace.types import ParticleStatus
 
 SEEDS = np.array([[0.0, 0.0, 10.0], [1.0, 0.0, 20.0]], np.float32)
@@ -165,3 +170,43 @@ def test_nodes_at_sea_decide_near_the_coast():
 def test_what_cannot_be_sampled_or_followed(sample, behave, words):
     with pytest.raises((TypeError, ValueError), match=words):
         simulate(shear, SEEDS, TIMES, sample=sample, behave=behave)
+
+
+@pytest.mark.bitwise
+def test_flow_and_variables_are_streamed_to_the_same_bits(tmp_path, monkeypatch):
+    xarray = pytest.importorskip("xarray")
+    lon, lat, days = np.arange(12.0), np.arange(-5.0, 6.0), np.arange(9.0)
+    shape, rng = (9, 11, 12), np.random.default_rng(0)
+    axes = {"time": days, "lat": lat, "lon": lon}
+    names = ("uo", "vo", "thetao")
+    values = {n: (tuple(axes), rng.normal(size=shape).astype("f4")) for n in names}
+    data = xarray.Dataset(values, axes)
+    units = {"lat": "degrees_north", "lon": "degrees_east", "uo": "m/s", "vo": "m/s"}
+    for name, unit in {**units, "time": "days since 2020-02-27"}.items():
+        data[name].attrs["units"] = unit
+    path = tmp_path / "sea.zarr"
+    data.to_zarr(path, consolidated=False, zarr_format=3)
+    seeds = np.stack([rng.uniform(3, 8, 40), rng.uniform(-2, 2, 40), np.zeros(40)], 1)
+
+    def track():
+        flow = load_field(path)
+        warm = load_variable(path, "thetao")
+        tracker = create_tracker("rk4", flow.field, None)
+        found = tracker.track_particles(
+            *(seeds, (0.0, 8 * 86400.0), 17),
+            dt=3600.0,
+            release=(0.0, 86400.0, 43200.0),
+            sample={"warm": warm},
+            behave=History("warm"),
+        )
+        return flow.streamed, isinstance(warm.field, StreamedField), found
+
+    whole = track()
+    # Room for three of nine slices.
+    monkeypatch.setattr(loader, "memory_budget_bytes", lambda: 12 * 11 * 12 * 12)
+    monkeypatch.setattr(streamed, "memory_budget_bytes", lambda: 12 * 11 * 12 * 12)
+    parts = track()
+    assert [*whole[:2], *parts[:2]] == [False, False, True, True]
+    np.testing.assert_array_equal(parts[2].positions, whole[2].positions)
+    for name, values in whole[2].variables.items():
+        np.testing.assert_array_equal(parts[2].variables[name], values)

@@ -10,18 +10,10 @@ from typer.testing import CliRunner
 from jaxtrace.cli import app
 from jaxtrace.io.convert import read_recorded
 from jaxtrace.io.store import open_store
+from trace_cases import NO_EXTRAS
 from trace_files import image, write_xml
 
-TAIL = """
-[output]
-formats = []
-reports = false
-page = false
-[density]
-methods = []
-[pictures]
-which = []
-"""
+TAIL = "\n[output]" + NO_EXTRAS
 
 
 def write(name, values, array="velocity", time=None):
