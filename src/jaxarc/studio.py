@@ -215,7 +215,9 @@ def _path(desk: Desk, name: str) -> Path:
 def _box(numbers: Any) -> Box | None:
     if numbers is None:
         return None
-    row, column, last_row, last_column = (int(number) for number in numbers)
+    if not isinstance(numbers, list) or [type(n) for n in numbers] != [int] * 4:
+        raise ValueError(f"box is {numbers!r}: give four whole numbers, two corners")
+    row, column, last_row, last_column = numbers
     return row, column, last_row, last_column
 
 

@@ -142,6 +142,7 @@ def test_too_much_is_refused_in_words(desk):
         ({"particles": 10**6}, "particles: give 1 to"),
         ({"particles": 200_000, "frames": 2000}, "MiB: at most"),
         ({"frames": 1}, "frames: give 2 to"),
+        ({"seeds": [3]}, "3 has no kind"),
         ({"source": {"flow": "typhoon"}}, "flow.name"),
         ({"boundary": "sticky"}, "boundary.type"),
         ({"run": "../x"}, None),

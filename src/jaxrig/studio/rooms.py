@@ -77,11 +77,19 @@ class Room:
     check: Callable[[Desk, Path], None] = lambda desk, path: None
 
 
+KINDS: dict[type, str] = {
+    **{int: "a whole number", float: "a number", str: "text"},
+    **{bool: "true or false", list: "a list", dict: "an object"},
+}
+
+
 def required(request: Mapping[str, Any], name: str, kind: type) -> Any:
     """Return a value of a request; ValueError if it is missing or of another kind."""
+    if not isinstance(request, Mapping):
+        raise ValueError(f"{request!r} has no {name}: give an object with names")
     value = request.get(name)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{name} is {value!r}: give {kind.__name__}")
+        raise ValueError(f"{name} is {value!r}: give {KINDS[kind]}")
     return value
