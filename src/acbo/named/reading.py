@@ -178,6 +178,8 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
             f"data is a {type(data).__name__}: give a pandas DataFrame, a mapping of "
             "columns, or the path of a CSV file"
         )
+    if not len(frame):
+        raise ValueError("the table has no rows: give at least 2")
     frame = frame.rename(columns=lambda name: str(name).strip())
     twice = frame.columns[frame.columns.duplicated()].unique().tolist()
     if twice:

@@ -136,7 +136,9 @@ def parse_tiers(tiers: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _check_range(name: str, ends: Any) -> Range:
-    low, high = map(float, ends)
+    if isinstance(ends, str) or not isinstance(ends, Iterable) or len(tuple(ends)) != 2:
+        raise ValueError(f"range of {name!r} is {ends!r}: give (lowest, highest)")
+    low, high = (as_float(end, f"an end of the range of {name!r}") for end in ends)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(
             f"range of {name!r} is {low:g} to {high:g}: give the low end first, both "

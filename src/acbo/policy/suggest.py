@@ -256,6 +256,11 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     """Return the next experiment of a problem for a table that was read."""
     problem = problem.for_columns(table.names)
     names = problem.settable or tuple(n for n in table.names if n != problem.target)
+    if not names:
+        raise ValueError(
+            f"there is no variable beside the target {problem.target!r} to be set"
+            + "".join(f"; {note}" for note in table.notes)
+        )
     observed = observed_ranges(table)
     seen = Experiments(
         table.values,

@@ -97,6 +97,8 @@ def test_what_cannot_be_read(change, target, message):
         frame = frame.drop(columns="do")
     with pytest.raises(ValueError, match=message):
         read_table(frame, target)
+    with pytest.raises(ValueError, match="has no rows"):
+        read_table(frame.iloc[:0], target)
     with pytest.raises(TypeError, match="give a pandas DataFrame"):
         read_table([1, 2])
 

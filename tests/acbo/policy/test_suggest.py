@@ -61,6 +61,8 @@ def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
         ({"ranges": {"Y": (0, 1)}}, "target 'Y' cannot be set"),
         ({"ranges": {"X": (1, 0)}}, "low end first"),
         ({"ranges": {"X": (0, np.inf)}}, "finite"),
+        ({"ranges": {"X": 3}}, "give .lowest, highest."),
+        ({"ignore": ["X", "Z", "intervention_targets"]}, "no variable beside"),
         ({"ranges": {"X": (0, 1)}, "settable": ["Z"]}, "not among the variables"),
         ({"know": ["a"]}, "is not CAUSE->EFFECT"),
         ({"know": ["X->"]}, "is not CAUSE->EFFECT"),
