@@ -229,11 +229,12 @@ def _invert(xp: Any, east: Any, north: Any, iterations: int) -> tuple[Any, Any, 
         nxi, neta = nx + nxy * eta, ny + nxy * xi
         det = exi * neta - eeta * nxi
         det = xp.where(det == 0, 1, det)
+        per = 1 / det
         e, n = e0 + xi * exi + eta * ey, n0 + xi * nxi + eta * ny
         # Far outside a patch turns over: what matters there is the direction.
         xi, eta = (
-            xp.clip(xi - (neta * e - eeta * n) / det, -1, 2),
-            xp.clip(eta - (exi * n - nxi * e) / det, -1, 2),
+            xp.clip(xi - (neta * e - eeta * n) * per, -1, 2),
+            xp.clip(eta - (exi * n - nxi * e) * per, -1, 2),
         )
     return xi, eta, det
 

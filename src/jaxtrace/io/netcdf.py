@@ -96,6 +96,8 @@ class GridSlices(Slices):
         land = closed.any(-1) if self._coast == "masked" else closed.all(-1)
         if isinstance(self.geometry, CurvilinearGrid) and self.geometry.faces:
             land = closed_cells(closed)
+            if not land[:-1, :-1, : max(land.shape[2] - 1, 1)].any():
+                return
         if land.any() and not land.all():
             self.geometry = dataclasses.replace(
                 self.geometry, land=land, shore=self._land
