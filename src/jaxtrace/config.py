@@ -120,6 +120,12 @@ def working_cores() -> int:
     return get_config().cores or usable_cores()
 
 
+def working_accelerators() -> int | None:
+    """Return how many accelerators there are; a CPU is one device with many cores."""
+    kind = working_device().platform
+    return None if kind == "cpu" else len(jax.local_devices(backend=kind))
+
+
 def memory_budget_bytes() -> int:
     """Return the bytes that a run, and every chunked operation, may take."""
     return int(get_config().memory_limit_gb * GIB)

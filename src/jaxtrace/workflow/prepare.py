@@ -14,7 +14,12 @@ from jaxtyping import Bool
 
 from jaxrig.static_arguments import thaw
 from jaxtrace.bounds import AXES, Box, box_bounds
-from jaxtrace.config import configure, get_config, memory_budget_bytes
+from jaxtrace.config import (
+    configure,
+    get_config,
+    memory_budget_bytes,
+    working_accelerators,
+)
 from jaxtrace.fields.analytic import as_field, make_flow
 from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
@@ -476,7 +481,7 @@ def make_tracker(
         record_velocities=table.record_velocities,
         max_memory_gb=table.memory_limit_gb,
         seed=table.seed,
-        devices=table.devices,
+        devices=table.devices or working_accelerators(),
         motion=plan.motion,
         progress_callback=progress,
         **adaptive,

@@ -1,5 +1,7 @@
 """A plan has the seeds, boundary, motion and frames that its case asks for."""
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
@@ -141,3 +143,16 @@ def test_a_whole_plan_from_files(tmp_path):
     assert made.time_span == (0.0, 1.0)
     assert len(made.seeds) == 8
     np.testing.assert_array_equal(made.domain.hi, [2, 1, 1])
+
+
+def test_a_run_uses_every_accelerator_unless_told_otherwise(monkeypatch):
+    gyre = {"flow": {"name": "double_gyre"}}
+    plain = read_case(gyre)
+    plan = prepare.make_plan(plain)
+    devices = lambda some: prepare.make_tracker(some, plan).options.devices
+    assert devices(plain) is None  # the cores of a CPU are not devices
+    cards = [SimpleNamespace(platform="gpu")] * 4
+    monkeypatch.setattr("jaxtrace.config.working_device", lambda: cards[0])
+    monkeypatch.setattr(jax, "local_devices", lambda backend: cards)
+    assert devices(plain) == 4
+    assert devices(read_case({**gyre, "tracking": {"devices": 2}})) == 2
