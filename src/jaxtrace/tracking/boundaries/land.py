@@ -13,7 +13,7 @@ from jaxtrace.sphere import TURN
 from jaxtrace.tracking.particles import Particles, move, retire
 from jaxtrace.types import ParticleStatus
 
-CHECKED = (0.75, 0.5, 0.25)  # of a step: land that is wider than a quarter is noticed
+CHECKED = (0.5,)  # of a step: land wider than half of it is noticed
 HALVINGS = 16  # of a step, to find where a mirror stands
 
 Positions = Float[Array, "n 3"]

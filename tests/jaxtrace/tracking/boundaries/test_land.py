@@ -80,7 +80,7 @@ def test_mirrors_slides_and_spits():
     np.testing.assert_allclose(found, [9.9, 0.1], atol=1e-5)
     # A step over a spit of one cell ends on it.
     spit = (X == 10) | (X == 11)
-    found, final = push(sea(spit, "beach"), (9.5, 0.0), (3.0, 0.0))
+    found, final = push(sea(spit, "beach"), (9.5, 0.0), (1.8, 0.0))
     assert 10 < found[0] < 11
     assert final.status.tolist() == [ParticleStatus.BEACHED]
     assert final.exit_time.tolist() == [1.0]
