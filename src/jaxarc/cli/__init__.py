@@ -31,6 +31,14 @@ COMMANDS = {
         "jaxarc.cli.episodes:demonstrate",
         "Write expert episodes, one for every pair: a data set for imitation.",
     ),
+    "solve": (
+        "jaxarc.cli.solve:solve",
+        "Predict the outputs of tests from the demonstrations, with two attempts.",
+    ),
+    "train-solver": (
+        "jaxarc.cli.solve:train",
+        "Train a solver on the demonstrations of a data set; run again to resume.",
+    ),
     "replay": (
         "jaxarc.cli.episodes:replay",
         "Replay a recorded episode and verify its rewards.",

@@ -1,0 +1,211 @@
+"""`jaxrig arc solve` and `train-solver`: predict the outputs of tests."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.columns import Columns
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jaxarc.cli import episodes
+from jaxarc.cli.tasks import DatasetOption, PathOption
+from jaxarc.cli.train import RunOption, UpdatesOption
+from jaxarc.draw.terminal import grid_panel, print_task
+from jaxarc.tasks import parsers
+from jaxarc.tasks.sources import DATASETS
+from jaxrig.atomic import write_file
+from jaxrig.console import check_writable, make_console, say
+
+if TYPE_CHECKING:
+    from jaxarc.learning.solver import Candidate
+
+ATTEMPTS = 2
+# Below this share of the votes nine of ten first answers were wrong
+# (docs/baselines.md).
+GUESS = 0.8
+
+CheckpointOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="solver.ckpt of a run; default: the one that comes with the package.",
+    ),
+]
+VotesOption = Annotated[
+    int, typer.Option("--votes", min=1, help="Votes per network and test.")
+]
+
+
+def solve(
+    target: Annotated[
+        str, typer.Argument(help="Id of a task, or a data set such as Mini.")
+    ],
+    dataset: DatasetOption = "Mini",
+    path: PathOption = "",
+    checkpoint: CheckpointOption = None,
+    votes: VotesOption = 16,
+    seed: episodes.SeedOption = 0,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="Also show the true outputs.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--json", help="Write the answers to this JSON file.")
+    ] = None,
+) -> None:
+    """Predict the outputs of tests from the demonstrations, with two attempts.
+
+    Of a data set it counts the tests whose known output is among the attempts.
+    """
+    check_writable(out)
+    import jax
+
+    from jaxarc.learning.solver import load_solver, predict_all
+
+    console = make_console()
+    whole = target in DATASETS
+    parser = parsers.open_dataset(target if whole else dataset, path)
+    if not whole:
+        parser.get_raw_task(target)  # or say which ids there are
+    networks = load_solver(checkpoint)
+    ids = list(_readable(parser, networks.config)) if whole else [target]
+    if not ids:
+        raise typer.BadParameter(
+            f"no task of {target} has grids of up to {networks.config.height} x "
+            f"{networks.config.width}, which is what this checkpoint reads"
+        )
+    answers = predict_all(networks, parser.buffer(ids), votes, jax.random.key(seed))
+    rows = [
+        _describe(parser, task_id, nth, ranked)
+        for task_id, tests in zip(ids, answers, strict=True)
+        for nth, ranked in enumerate(tests)
+    ]
+    if whole:
+        _print_counts(console, rows, len(parser.tasks.ids) - len(ids))
+    else:
+        task = parser.get_raw_task(target)
+        console.print(Text(f"{target} ({dataset})", "bold"))
+        print_task(task, console=console, answers=answer)
+        _print_answers(console, answers[0])
+    if out is not None:
+        record = {"checkpoint": str(checkpoint or "shipped"), "votes": votes}
+        record |= {"seed": seed, "tests": rows}
+        write_file(out, json.dumps(record, indent=1) + "\n")
+        say(console, f"wrote {out}")
+
+
+def train(
+    dataset: Annotated[str, typer.Argument(help="Data set to train on.")] = "Mini",
+    out: RunOption = Path("runs/solver"),
+    path: PathOption = "",
+    updates: UpdatesOption = 134,
+    members: Annotated[
+        int, typer.Option("--members", min=1, help="Number of networks to vote.")
+    ] = 2,
+    features: Annotated[
+        int, typer.Option("--features", min=4, help="Width of the networks.")
+    ] = 256,
+    batch: Annotated[
+        int, typer.Option("--batch", min=2, help="Examples per step and network.")
+    ] = 512,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Steps per update.")
+    ] = 50,
+    generated: Annotated[
+        int,
+        typer.Option("--generated", min=0, help="Number of generated tasks; 0: none."),
+    ] = 200_000,
+    seed: episodes.SeedOption = 0,
+) -> None:
+    """Train a solver on the demonstrations of a data set; run again to resume.
+
+    Generated tasks are mixed in. Writes checkpoints, metrics.jsonl and solver.ckpt.
+    """
+    import jax
+
+    from jaxarc.learning.solver import SolverConfig, save_solver, train_solver
+    from jaxarc.learning.solver.examples import MixtureConfig, demonstrations
+    from jaxarc.learning.solver.generator import generate_tasks
+    from jaxarc.learning.solver.network import NetworkConfig
+    from jaxrig.progress import make_meter
+
+    parser = parsers.open_dataset(dataset, path)
+    ids = parser.get_fitting_task_ids()
+    buffer = parser.buffer(ids)
+    network = NetworkConfig(
+        *buffer.get_grid_shape(), tasks=len(ids), features=features, hidden=2 * features
+    )
+    mixture = MixtureConfig() if generated else MixtureConfig(generated=0.0)
+    config = SolverConfig(
+        network, mixture, members, batch=batch, updates=updates, scan=steps, seed=seed
+    )
+    bank = demonstrations(buffer, network.pairs)
+    made = None
+    if generated:
+        key = jax.random.fold_in(jax.random.key(seed), 1)
+        shape = (network.height, network.width)
+        made = generate_tasks(key, generated, network.pairs + 1, *shape)
+    state = train_solver(config, bank, made, out, make_meter())
+    about = {"data": dataset, "tasks": len(ids), "generated": generated}
+    about |= {"steps": config.steps, "batch": batch, "seed": seed}
+    written = save_solver(out / "solver.ckpt", state.average, about)
+    console = make_console()
+    say(console, f"wrote {written}")
+    say(console, f"next: jaxrig arc solve {dataset} --checkpoint {written}")
+
+
+def _readable(parser: parsers.TaskParser, config: Any) -> list[str]:
+    """Return the ids of the tasks whose grids the networks can hold."""
+    tasks = parser.tasks
+    large = (tasks.sizes > np.array([config.height, config.width])).any(axis=1)
+    too_large = set(tasks.owners[large].tolist())
+    return [task_id for row, task_id in enumerate(tasks.ids) if row not in too_large]
+
+
+def _describe(
+    parser: parsers.TaskParser, task_id: str, nth: int, ranked: "tuple[Candidate, ...]"
+) -> dict[str, Any]:
+    """Return the attempts at one test and, if its output is known, which are right."""
+    truth = parser.get_raw_task(task_id).test[nth][1]
+    attempts = ranked[:ATTEMPTS]
+    right = [truth is not None and np.array_equal(c.grid, truth) for c in attempts]
+    return {
+        "task": task_id,
+        "test": nth,
+        "attempts": [c.grid.tolist() for c in attempts],
+        "confidence": [round(c.confidence, 4) for c in attempts],
+        "right": None if truth is None else right,
+    }
+
+
+def _print_answers(console: Console, tests: "list[tuple[Candidate, ...]]") -> None:
+    for nth, ranked in enumerate(tests):
+        panels = [
+            grid_panel(c.grid, title=f"test {nth + 1}: {c.confidence:.0%} of votes")
+            for c in ranked[:ATTEMPTS]
+        ]
+        console.print(Columns(panels))
+        if ranked[0].confidence < GUESS:
+            say(console, f"test {nth + 1} is a guess: the votes disagree")
+
+
+def _print_counts(console: Console, rows: list[dict[str, Any]], left_out: int) -> None:
+    known = [row for row in rows if row["right"] is not None]
+    table = Table(box=box.SIMPLE)
+    for name in ("first answer", "tests", "right, one attempt", "two attempts"):
+        table.add_column(name, justify="left" if name == "first answer" else "right")
+    sure = [row for row in known if row["confidence"][0] >= GUESS]
+    guessed = [row for row in known if row["confidence"][0] < GUESS]
+    names = (f"at least {GUESS:.0%} of votes", "a guess", "all")
+    for name, some in zip(names, (sure, guessed, known), strict=True):
+        first, two = (sum(any(row["right"][:n]) for row in some) for n in (1, ATTEMPTS))
+        table.add_row(name, f"{len(some)}", f"{first}", f"{two}")
+    console.print(table)
+    if left_out:
+        say(console, f"{left_out} tasks with larger grids left out")
+    if len(known) < len(rows):
+        say(console, f"{len(rows) - len(known)} tests have no known output")

@@ -1,0 +1,309 @@
+"""Training examples and queries for the solver: pairs drawn, turned, recolored, hidden.
+
+Only demonstrations are ever put into a `PairBank`; the outputs of test pairs are not
+copied here, and so training cannot see them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
+
+from jaxarc import bits
+from jaxarc.learning.solver.network import (
+    ABSENT,
+    HIDDEN,
+    OUTSIDE,
+    Example,
+    NetworkConfig,
+)
+from jaxarc.tasks.augment import (
+    COLORS,
+    SYMMETRIES,
+    random_augmentation,
+    transform_planes,
+)
+from jaxarc.types import JaxArcTask
+
+# A quarter turn is undone by the other one, a reflection by itself.
+INVERSE_SYMMETRY = np.array([0, 3, 2, 1, 4, 5, 6, 7], np.int32)
+UNKNOWN_SYMMETRY, UNKNOWN_COLOR = SYMMETRIES, COLORS
+
+
+class PairBank(eqx.Module):
+    """The demonstrations of many tasks as bit planes, and how many each task has."""
+
+    planes: UInt[Array, "tasks slots two planes h"]
+    sizes: Int[Array, "tasks slots two two"]
+    counts: Int[Array, " tasks"]
+    width: int = eqx.field(static=True)
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return self.counts.shape[0]
+
+
+class Queries(NamedTuple):
+    """Inputs that ask for an output: the row of their task, planes and size."""
+
+    rows: Int[Array, " queries"]
+    planes: UInt[Array, "queries planes h"]
+    sizes: Int[Array, "queries two"]
+
+
+@dataclass(frozen=True)
+class MixtureConfig:
+    """What the examples of a batch are made of, as shares of one.
+
+    `generated` of the examples come from generated tasks, the others from the
+    demonstrations. Of these, `id_only` know the task by its learned id alone and
+    `context_only` by other pairs alone; the rest know both. `composed` of those that
+    know only other pairs have outputs turned and recolored by a map of their own,
+    which makes them other tasks. `hide_more` of the examples hide several outputs.
+    """
+
+    generated: float = 0.7
+    id_only: float = 0.25
+    context_only: float = 0.25
+    composed: float = 0.5
+    hide_more: float = 0.35
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} is {value}: a share is from 0 to 1")
+        if self.id_only + self.context_only > 1:
+            raise ValueError(
+                f"id_only {self.id_only} and context_only {self.context_only} are "
+                "more than 1 together: lower one of them"
+            )
+
+
+def demonstrations(buffer: JaxArcTask, pairs: int) -> PairBank:
+    """Return the demonstrations of a stack of tasks, with room for `pairs` or more."""
+    slots = buffer.max_train_pairs
+    room = [(0, 0), (0, max(0, pairs - slots))]
+    pad = lambda x: np.pad(np.asarray(x[:, :slots]), room + [(0, 0)] * (x.ndim - 2))
+    return PairBank(
+        jax.device_put(pad(buffer.pairs)),
+        jax.device_put(pad(buffer.sizes)),
+        buffer.num_train_pairs,
+        buffer.width,
+    )
+
+
+def fit_tasks(buffer: JaxArcTask, height: int, width: int) -> JaxArcTask:
+    """Return a stack of tasks padded to another shape; ValueError if one is larger."""
+    if buffer.get_grid_shape() == (height, width):
+        return buffer
+    sizes = np.asarray(buffer.sizes)
+    largest = sizes.reshape(-1, 2).max(axis=0).tolist()
+    if largest[0] > height or largest[1] > width:
+        raise ValueError(
+            f"a grid of {largest[0]} x {largest[1]} cells: this solver reads grids of "
+            f"up to {height} x {width}; train one for larger grids with `jaxrig arc "
+            "train-solver`"
+        )
+    planes = np.asarray(buffer.pairs)[..., :height]
+    room = [(0, 0)] * (planes.ndim - 1) + [(0, height - planes.shape[-1])]
+    return JaxArcTask.from_packed(
+        np.pad(planes, room).astype(bits.word_type(height, width)),
+        sizes,
+        buffer.num_train_pairs,
+        buffer.num_test_pairs,
+        buffer.task_index,
+        width,
+        buffer.max_train_pairs,
+    )
+
+
+def ask_tests(buffer: JaxArcTask) -> Queries:
+    """Return the input of every test pair of a stack of tasks."""
+    counts = np.asarray(buffer.num_test_pairs)
+    rows = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+    slots = buffer.max_train_pairs + np.concatenate([np.arange(n) for n in counts])
+    return _as_queries(buffer.pairs, buffer.sizes, rows, slots)
+
+
+def _as_queries(
+    planes: Any, sizes: Any, rows: np.ndarray, slots: np.ndarray
+) -> Queries:
+    at = (rows, slots, 0)
+    found = (rows, np.asarray(planes)[at], np.asarray(sizes)[at])
+    return Queries(*jax.device_put(found))
+
+
+def hold_out(bank: PairBank, least: int = 3) -> tuple[PairBank, Queries, np.ndarray]:
+    """Take the last demonstration from every task that has at least `least`.
+
+    Returns the bank without them, them as queries, and their outputs with -1 outside.
+    Recipes are chosen on these, never on tests.
+    """
+    counts = np.asarray(bank.counts)
+    rows = np.flatnonzero(counts >= least).astype(np.int32)
+    last = counts[rows] - 1
+    planes, sizes = np.asarray(bank.planes), np.asarray(bank.sizes)
+    active = bits.active_rows(jnp.asarray(sizes[rows, last, 1]), *_words(bank))
+    answers = bits.unpack_grid(jnp.asarray(planes[rows, last, 1]), active, bank.width)
+    queries = _as_queries(planes, sizes, rows, last)
+    fewer = counts - (counts >= least)
+    kept = eqx.tree_at(lambda b: b.counts, bank, jax.device_put(fewer.astype(np.int32)))
+    return kept, queries, np.asarray(answers)
+
+
+def draw_batch(
+    key: PRNGKeyArray,
+    bank: PairBank,
+    generated: PairBank | None,
+    size: int,
+    mixture: MixtureConfig,
+    config: NetworkConfig,
+) -> tuple[Example, Int[Array, "batch pairs h w"], Bool[Array, "batch pairs"]]:
+    """Draw examples; return them, the outputs, and which of these are hidden."""
+    keys = jax.random.split(key, size)
+    other = 0 if generated is None else round(size * mixture.generated)
+    known = lambda k: _draw(k, bank, mixture, config)
+    parts = []
+    if other < size:
+        parts.append(jax.vmap(known)(keys[other:]))
+    if generated is not None and other:
+        always = MixtureConfig(0.0, 0.0, 1.0, 0.0, mixture.hide_more)
+        drawn = lambda k: _draw(k, generated, always, config)
+        parts.append(jax.vmap(drawn)(keys[:other]))
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *parts)
+
+
+def _draw(
+    key: PRNGKeyArray, bank: PairBank, mixture: MixtureConfig, config: NetworkConfig
+) -> tuple[Example, Int[Array, "pairs h w"], Bool[Array, " pairs"]]:
+    """Draw one example of one task."""
+    keys = jax.random.split(key, 9)
+    row = jax.random.randint(keys[0], (), 0, bank.tasks, jnp.int32)
+    slots, there = _choose(keys[1], bank.counts[row], bank, config.pairs)
+    square = config.height == config.width
+    symmetry, colors = random_augmentation(keys[2], transposing=square)
+    planes, sizes = _augment(
+        bank.planes[row, slots], bank.sizes[row, slots], symmetry, colors, bank.width
+    )
+    kind = jax.random.uniform(keys[3])
+    id_only = kind < mixture.id_only
+    context_only = kind > 1 - mixture.context_only
+    outputs, output_sizes = planes[:, 1], sizes[:, 1]
+    if mixture.composed:
+        composed = context_only & jax.random.bernoulli(keys[4], mixture.composed)
+        turned, recolored = random_augmentation(keys[5], transposing=square)
+        plain = jax.random.bernoulli(keys[6], 0.5)
+        recolored = jnp.where(plain, jnp.arange(COLORS, dtype=jnp.int32), recolored)
+        other = jax.vmap(transform_planes, (0, 0, None, None, None))(
+            outputs, output_sizes, turned, recolored, bank.width
+        )
+        outputs, output_sizes = jax.tree.map(
+            lambda new, old: jnp.where(composed, new, old),
+            other,
+            (outputs, output_sizes),
+        )
+    answers = _cells(outputs, output_sizes, bank)
+    more = jax.random.bernoulli(keys[7], mixture.hide_more)
+    drawn = jax.random.randint(keys[8], (), 1, config.pairs + 1, jnp.int32)
+    number = jnp.where(more, drawn, 1)
+    number = jnp.where(context_only, jnp.minimum(number, jnp.sum(there) - 1), number)
+    number = jnp.where(id_only, config.pairs, number)
+    hidden = jnp.arange(config.pairs, dtype=jnp.int32) < number
+    cells = lambda x: jnp.where(there[:, None, None], x, ABSENT)
+    example = Example(
+        cells(_cells(planes[:, 0], sizes[:, 0], bank)),
+        cells(jnp.where(hidden[:, None, None], HIDDEN, answers)),
+        jnp.where(context_only, config.tasks, row),
+        jnp.where(context_only, UNKNOWN_SYMMETRY, symmetry),
+        jnp.where(context_only, UNKNOWN_COLOR, colors),
+    )
+    return example, answers, hidden & there
+
+
+def draw_query(
+    key: PRNGKeyArray, bank: PairBank, query: Queries, config: NetworkConfig
+) -> tuple[Example, Int[Array, ""], Int[Array, "10"]]:
+    """Return one query and demonstrations under a random augmentation, and this."""
+    keys = jax.random.split(key)
+    slots, there = _choose(keys[0], bank.counts[query.rows], bank, config.pairs - 1)
+    square = config.height == config.width
+    symmetry, colors = random_augmentation(keys[1], transposing=square)
+    planes, sizes = _augment(
+        bank.planes[query.rows, slots],
+        bank.sizes[query.rows, slots],
+        *(symmetry, colors, bank.width),
+    )
+    asked, size = transform_planes(
+        query.planes, query.sizes, symmetry, colors, bank.width
+    )
+    first = _cells(asked[None], size[None], bank)
+    shown = lambda side: jnp.where(
+        there[:, None, None], _cells(planes[:, side], sizes[:, side], bank), ABSENT
+    )
+    unknown = Example(
+        jnp.concatenate([first, shown(0)]),
+        jnp.concatenate([jnp.full_like(first, HIDDEN), shown(1)]),
+        jnp.asarray(config.tasks, jnp.int32),
+        jnp.asarray(UNKNOWN_SYMMETRY, jnp.int32),
+        jnp.full_like(colors, UNKNOWN_COLOR),
+    )
+    return unknown, symmetry, colors
+
+
+def undo_augmentation(
+    cells: Int[Array, "h w"], symmetry: Int[Array, ""], colors: Int[Array, "10"]
+) -> Int[Array, "h w"]:
+    """Return a predicted grid as it was asked for, with -1 outside of it.
+
+    The grid is the rows and columns in which some cell is not predicted outside.
+    """
+    height, width = cells.shape
+    inside = cells != OUTSIDE
+    size = jnp.stack([jnp.sum(inside.any(axis=1)), jnp.sum(inside.any(axis=0))])
+    size = size.astype(jnp.int32)
+    planes = bits.pack_grid(jnp.where(inside, cells, 0).astype(jnp.int32))
+    back = jnp.argsort(colors).astype(jnp.int32)
+    planes, size = transform_planes(
+        planes, size, jnp.asarray(INVERSE_SYMMETRY)[symmetry], back, width
+    )
+    active = bits.active_rows(size, height, planes.dtype)
+    return bits.unpack_grid(planes, active, width)
+
+
+def _choose(
+    key: PRNGKeyArray, count: Int[Array, ""], bank: PairBank, number: int
+) -> tuple[Int[Array, " number"], Bool[Array, " number"]]:
+    """Draw different slots in random order, and say which of them hold a pair."""
+    slots = jnp.arange(bank.planes.shape[1], dtype=jnp.int32)
+    order = jnp.where(slots < count, jax.random.uniform(key, slots.shape), 2.0)
+    return jnp.argsort(order)[:number], slots[:number] < count
+
+
+def _augment(
+    planes: UInt[Array, "pairs two planes h"],
+    sizes: Int[Array, "pairs two two"],
+    symmetry: Int[Array, ""],
+    colors: Int[Array, "10"],
+    width: int,
+) -> tuple[UInt[Array, "pairs two planes h"], Int[Array, "pairs two two"]]:
+    grid = lambda p, s: transform_planes(p, s, symmetry, colors, width)
+    return jax.vmap(jax.vmap(grid))(planes, sizes)
+
+
+def _words(bank: PairBank) -> tuple[int, np.dtype]:
+    return bank.planes.shape[-1], bank.planes.dtype
+
+
+def _cells(
+    planes: UInt[Array, "pairs planes h"],
+    sizes: Int[Array, "pairs two"],
+    bank: PairBank,
+) -> Int[Array, "pairs h w"]:
+    """Return colors, `OUTSIDE` beyond each grid."""
+    grid = bits.unpack_grid(planes, bits.active_rows(sizes, *_words(bank)), bank.width)
+    return jnp.where(grid < 0, OUTSIDE, grid).astype(jnp.int32)

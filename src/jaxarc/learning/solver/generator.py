@@ -1,0 +1,199 @@
+"""Generate tasks: inputs of one kind, changed by one or two rules drawn at random."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, PRNGKeyArray
+
+from jaxarc import bits
+from jaxarc.learning.solver import rules
+from jaxarc.learning.solver.examples import PairBank
+from jaxarc.learning.solver.rules import DRAWN_COLORS, Cells, Marks
+
+BLOCK = 4096  # tasks that are drawn by one call of the compiled generator
+
+OPERATIONS: tuple[rules.Operation, ...] = (
+    rules.reflect,
+    rules.translate,
+    rules.translate_color,
+    rules.repeat_shifted,
+    rules.fall,
+    rules.fall_together,
+    rules.permute_rows,
+    rules.shear,
+    rules.sort_rows,
+    rules.symmetrize,
+    rules.mirror_half,
+    rules.tile,
+    rules.zoom,
+    rules.combine_halves,
+    rules.recolor,
+    rules.map_colors,
+    rules.one_color,
+    rules.fill_background,
+    rules.invert,
+    rules.keep_color,
+    rules.fill_rows,
+    rules.mark_lines,
+    rules.overlay,
+    rules.count_cells,
+    rules.local_table,
+    rules.outline,
+    rules.hollow,
+    rules.remove_single,
+    rules.fill_enclosed,
+    rules.choose_object,
+    rules.color_by_size,
+    rules.shoot,
+    rules.draw_lines,
+    rules.connect,
+    rules.fill_box,
+    rules.frame,
+    rules.stamp,
+    rules.answer_yes_no,
+)
+
+
+# Inputs
+
+
+def _inputs(
+    rule: PRNGKeyArray, key: PRNGKeyArray, height: int, width: int
+) -> Int[Array, "h w"]:
+    """Draw a grid; the rule's key decides its kind, the other key its content."""
+    keys, ways = jax.random.split(key, 8), jax.random.split(rule, 5)
+    shape = (height, width)
+    # Each of two draws has its chance of a color, so that kinds range from one color
+    # in single cells to all colors everywhere.
+    used = jax.random.randint(ways[0], (), 1, DRAWN_COLORS + 1, jnp.int32)
+    color = lambda k, s: 1 + jax.random.randint(k, s, 0, DRAWN_COLORS, jnp.int32) % used
+    density = jax.random.uniform(ways[1], (), minval=0.05, maxval=0.7)
+    noise = jax.random.bernoulli(keys[0], density, shape)
+    scattered = jnp.where(noise, color(keys[1], shape), 0)
+    full = color(keys[1], shape) - (used > 1).astype(jnp.int32)
+    pixels = jnp.zeros(shape, jnp.int32)
+    boxes, frames = pixels, pixels
+    row, column = jnp.arange(height)[:, None], jnp.arange(width)[None]
+    number = jax.random.randint(ways[2], (), 1, 4, jnp.int32)
+    for nth in range(3):
+        k = jax.random.split(jax.random.fold_in(keys[2], nth), 5)
+        top = jax.random.randint(k[0], (), 0, height)
+        left = jax.random.randint(k[1], (), 0, width)
+        bottom = top + jax.random.randint(k[2], (), 0, 4)
+        right = left + jax.random.randint(k[3], (), 0, 4)
+        ink = jnp.where(nth < number, color(k[4], ()), 0)
+        pixels = jnp.where((row == top) & (column == left), ink, pixels)
+        inside = (row >= top) & (row <= bottom) & (column >= left) & (column <= right)
+        edge = (row == top) | (row == bottom) | (column == left) | (column == right)
+        boxes = jnp.where(inside & (ink > 0), ink, boxes)
+        frames = jnp.where(inside & edge & (ink > 0), ink, frames)
+    blob = _blob(keys[3], noise) * color(keys[4], ())
+    split = jnp.where(column == width // 2, 5 * (width % 2), scattered)
+    half = jnp.where(column < (width + 1) // 2, scattered, 0)
+    side = jax.random.randint(keys[5], (), 1, 4)
+    pattern = full[row % side, column % side]
+    lines = jnp.where(noise[:, :1], jnp.broadcast_to(full[:, :1], shape), 0)
+    kinds = (
+        scattered,
+        scattered,
+        pixels,
+        pixels,
+        boxes,
+        boxes,
+        frames,
+        blob,
+        blob,
+        full,
+        split,
+        half,
+        pattern,
+        lines,
+    )
+    return rules.pick_one(ways[3], *kinds)
+
+
+def _blob(key: PRNGKeyArray, noise: Marks) -> Cells:
+    """Grow one connected object from a random cell."""
+    size = noise.size
+    start = jax.nn.one_hot(jax.random.randint(key, (), 0, size), size, dtype=jnp.int32)
+    cells = start.reshape(noise.shape)
+    for nth in range(3):
+        grown = jnp.maximum(cells, rules.around(cells).max(axis=0))
+        may = jax.random.bernoulli(jax.random.fold_in(key, nth), 0.5, noise.shape)
+        cells = jnp.where(may, grown, cells)
+    return cells
+
+
+# Programs
+
+
+def _apply(rule: PRNGKeyArray, grid: Cells) -> Cells:
+    """Apply one operation in one direction, both drawn by the key."""
+    keys = jax.random.split(rule, 3)
+    which = jax.random.randint(keys[0], (), 0, len(OPERATIONS), jnp.int32)
+    symmetry = jax.random.randint(keys[1], (), 0, 8, jnp.int32)
+    turned = rules.turn(symmetry, grid)
+    return rules.unturn(symmetry, jax.lax.switch(which, OPERATIONS, keys[2], turned))
+
+
+def _pair(
+    rule: PRNGKeyArray, key: PRNGKeyArray, height: int, width: int
+) -> tuple[Cells, Cells]:
+    """Draw one pair of the task that the rule's key is."""
+    keys, way = jax.random.split(rule, 6), jax.random.split(key)
+    given = _inputs(keys[0], way[0], height, width)
+    kind = jax.random.uniform(keys[3])
+    either = kind < 0.12  # which of two operations depends on the input
+
+    # A scan, so that the operations are compiled once.
+    def step(grid: Cells, k: PRNGKeyArray) -> tuple[Cells, Cells]:
+        changed = _apply(k, grid)
+        return jnp.where(either, given, changed), changed
+
+    _, (one, two) = jax.lax.scan(step, given, keys[1:3])
+    result = jnp.where(
+        either & rules.has_property(keys[5], given) | (kind > 0.35), one, two
+    )
+    # Some tasks ask what was there: the result, damaged, is given.
+    kinds = jax.random.split(keys[4])
+    damaged = jnp.where(
+        jax.random.bernoulli(way[1], 0.25, given.shape),
+        jnp.where(rules.draw_flag(kinds[0], 0.7), 0, 9),
+        result,
+    )
+    return jnp.where(rules.draw_flag(kinds[1], 0.12), damaged, given), result
+
+
+def _draw_task(
+    key: PRNGKeyArray, pairs: int, height: int, width: int
+) -> tuple[Array, Array, Bool[Array, ""]]:
+    """Draw the pairs of one task as planes, and say whether it asks for something."""
+    rule, content = jax.random.split(key)
+    draw = lambda k: _pair(rule, k, height, width)
+    given, result = jax.vmap(draw)(jax.random.split(content, pairs))
+    changed = (given != result).any(axis=(1, 2))
+    varied = (result != result[:1]).any() & (given != given[:1]).any(axis=(1, 2))[1:]
+    some = given.any(axis=(1, 2)).all()
+    useful = some & (jnp.mean(changed) >= 0.5) & varied.all()
+    return bits.pack_grid(given), bits.pack_grid(result), useful
+
+
+def generate_tasks(
+    key: PRNGKeyArray, number: int, pairs: int, height: int, width: int
+) -> PairBank:
+    """Draw tasks in which most inputs change and not all outputs are the same."""
+    draw = jax.jit(jax.vmap(lambda k: _draw_task(k, pairs, height, width)))
+    kept: list[np.ndarray] = []
+    block = 0
+    while sum(map(len, kept)) < number:
+        keys = jax.random.split(jax.random.fold_in(key, block), BLOCK)
+        given, result, useful = map(np.asarray, draw(keys))
+        kept.append(np.stack([given, result], axis=2)[useful])
+        block += 1
+    planes = np.concatenate(kept)[:number]
+    sizes = np.broadcast_to(
+        np.array([height, width], np.int32), (number, pairs, 2, 2)
+    ).copy()
+    counts = np.full(number, pairs, np.int32)
+    placed = jax.device_put((planes, sizes, counts))
+    return PairBank(placed[0], placed[1], placed[2], width)

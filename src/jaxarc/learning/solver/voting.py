@@ -1,0 +1,192 @@
+"""Ask the networks under many augmentations, vote, and answer the tests of tasks."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from jaxarc.learning.solver.examples import (
+    PairBank,
+    Queries,
+    ask_tests,
+    demonstrations,
+    draw_query,
+    fit_tasks,
+    undo_augmentation,
+)
+from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork
+from jaxarc.types import JaxArcTask
+from jaxrig.checkpoint import load_tree, read_header, save_tree
+from jaxrig.compile_guard import compile_once
+
+AT_ONCE = 512  # examples that go through the network together
+VOTES = 16
+SHIPPED = Path(__file__).parent / "solver.ckpt"
+
+
+class Candidate(NamedTuple):
+    """An answer: a grid of its real size, and its share of the votes."""
+
+    grid: Int[np.ndarray, "h w"]
+    confidence: float
+
+
+class Votes(NamedTuple):
+    """Answers of every vote to every query, and the log probability each gave its own.
+
+    Cells are -1 outside of a grid.
+    """
+
+    grids: Int[np.ndarray, "votes queries h w"]
+    scores: Float[np.ndarray, "votes queries"]
+
+
+def _answer(
+    networks: SolverNetwork, key: PRNGKeyArray, bank: PairBank, queries: Queries
+) -> tuple[Int[Array, "members queries h w"], Float[Array, "members queries"]]:
+    """Return the answers of every member, each under augmentations of its own."""
+
+    def member(network: SolverNetwork, key: PRNGKeyArray) -> tuple[Array, Array]:
+        keys = jax.random.split(key, len(queries.rows))
+        draw = lambda k, query: draw_query(k, bank, query, network.config)
+        example, symmetry, colors = jax.vmap(draw)(keys, queries)
+        logits = jax.nn.log_softmax(network(example)[-1, :, 0])
+        best, score = jnp.argmax(logits, axis=-1), jnp.max(logits, axis=-1)
+        grids = jax.vmap(undo_augmentation)(best, symmetry, colors)
+        return grids.astype(jnp.int8), jnp.sum(score, axis=(1, 2))
+
+    keys = jax.random.split(key, members_of(networks))
+    return eqx.filter_vmap(member)(networks, keys)
+
+
+# One trace for each size of network and of batch.
+_compiled_answer = compile_once(_answer, max_traces=None)
+
+
+def members_of(networks: SolverNetwork) -> int:
+    """Return how many networks are stacked."""
+    return networks.head.shape[0]
+
+
+def collect_votes(
+    networks: SolverNetwork,
+    key: PRNGKeyArray,
+    bank: PairBank,
+    queries: Queries,
+    votes: int,
+    at_once: int = AT_ONCE,
+) -> Votes:
+    """Ask every member `votes` times about every query."""
+    number = len(queries.rows)
+    total = votes * number
+    size = min(at_once, total)
+    parts = []
+    for start in range(0, total, size):
+        # The last batch wraps around to the first questions, to keep one shape.
+        which = np.arange(start, start + size) % number
+        part = jax.tree.map(lambda x, at=which: np.asarray(x)[at], queries)
+        keys = jax.random.fold_in(key, start)
+        found = _compiled_answer(networks, keys, bank, jax.device_put(part))
+        parts.append(jax.device_get(found))
+    joined = (np.concatenate(x, axis=1)[:, :total] for x in zip(*parts, strict=True))
+    return Votes(*(x.reshape(-1, number, *x.shape[2:]) for x in joined))
+
+
+def rank_candidates(
+    grids: Int[np.ndarray, "votes h w"], scores: Float[np.ndarray, " votes"]
+) -> tuple[Candidate, ...]:
+    """Return the different answers, most voted first.
+
+    A vote weighs the square root of the probability that it gave its answer: chosen on
+    held-out demonstrations between equal weights and the probability itself.
+    """
+    cells = grids.reshape(len(grids), -1)
+    found, which = np.unique(cells, axis=0, return_inverse=True)
+    weights = np.bincount(which.reshape(-1), weights=np.exp(scores / 2))
+    order = np.argsort(-weights, kind="stable")
+    total = weights.sum()
+    answers = found.reshape(-1, *grids.shape[1:])
+    return tuple(Candidate(_cut(answers[i]), float(weights[i] / total)) for i in order)
+
+
+def _cut(grid: Int[np.ndarray, "h w"]) -> Int[np.ndarray, "h w"]:
+    """Return the cells of a grid that are not padding."""
+    inside = grid >= 0
+    return grid[inside.any(axis=1)][:, inside.any(axis=0)]
+
+
+def predict_all(
+    networks: SolverNetwork,
+    tasks: JaxArcTask,
+    votes: int = VOTES,
+    key: PRNGKeyArray | None = None,
+) -> list[list[tuple[Candidate, ...]]]:
+    """Return ranked answers to every test of every task of a stack.
+
+    The outputs of tests are not read. Each network is asked `votes` times about each
+    test, every time with other demonstrations, turned and recolored.
+    """
+    if votes < 1:
+        raise ValueError(f"votes is {votes}: ask at least once")
+    config = networks.config
+    tasks = fit_tasks(tasks, config.height, config.width)
+    queries = ask_tests(tasks)
+    key = jax.random.key(0) if key is None else key
+    bank = demonstrations(tasks, config.pairs)
+    found = collect_votes(networks, key, bank, queries, votes)
+    answers: list[list[tuple[Candidate, ...]]] = [[] for _ in range(bank.tasks)]
+    for nth, row in enumerate(np.asarray(queries.rows)):
+        ranked = rank_candidates(found.grids[:, nth], found.scores[:, nth])
+        answers[row].append(ranked)
+    return answers
+
+
+def predict(
+    networks: SolverNetwork,
+    task: JaxArcTask,
+    votes: int = VOTES,
+    key: PRNGKeyArray | None = None,
+) -> list[tuple[Candidate, ...]]:
+    """Return ranked answers to every test of one task, as `predict_all`."""
+    stack = jax.tree.map(lambda x: x[None], task)
+    return predict_all(networks, stack, votes, key)[0]
+
+
+def save_solver(
+    path: Path | str, networks: SolverNetwork, about: dict[str, Any] | None = None
+) -> Path:
+    """Write stacked networks, in half precision: they are read back as single.
+
+    The learned ids of tasks are left out, because answers do not use them.
+    """
+    unknown = eqx.tree_at(lambda n: n.ids, networks, networks.ids[:, -1:])
+    half = jax.tree.map(lambda x: x.astype(jnp.float16), unknown)
+    config = dataclasses.asdict(networks.config) | {"tasks": 0}
+    members = members_of(networks)
+    metadata = {"config": config, "members": members, "about": about or {}}
+    return save_tree(path, half, metadata=metadata)
+
+
+@functools.lru_cache(maxsize=4)
+def load_solver(path: Path | str | None = None) -> SolverNetwork:
+    """Return the stacked networks of a file, by default those of the package."""
+    found = Path(path) if path is not None else SHIPPED
+    header = read_header(found)["metadata"]
+    if not {"config", "members"} <= header.keys():
+        raise ValueError(
+            f"{found} is not a solver: `jaxrig arc train-solver` writes solver.ckpt"
+        )
+    config = NetworkConfig(**header["config"])
+    one = eqx.filter_eval_shape(lambda: SolverNetwork(jax.random.key(0), config))
+    like = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct((header["members"], *x.shape), jnp.float16), one
+    )
+    # Cast by NumPy: on the device every shape would be a program to compile.
+    widen = lambda x: jax.device_put(np.asarray(x).astype(np.float32))
+    return jax.tree.map(widen, load_tree(found, like))

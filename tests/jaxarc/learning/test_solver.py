@@ -1,0 +1,260 @@
+"""The solver: augmentation undone, hidden answers, learning, votes, rules."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxarc import bits
+from jaxarc.config.groups import DatasetConfig
+from jaxarc.learning.solver import (
+    generator,
+    load_solver,
+    predict,
+    predict_all,
+    rules,
+    save_solver,
+)
+from jaxarc.learning.solver.examples import (
+    ABSENT,
+    HIDDEN,
+    OUTSIDE,
+    MixtureConfig,
+    ask_tests,
+    demonstrations,
+    draw_batch,
+    fit_tasks,
+    hold_out,
+    undo_augmentation,
+)
+from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork, answer_loss
+from jaxarc.learning.solver.training import (
+    SolverConfig,
+    orthogonalize,
+    rate_at,
+    start_training,
+    train_solver,
+    update,
+)
+from jaxarc.learning.solver.voting import rank_candidates
+from jaxarc.tasks.augment import random_augmentation, transform_planes
+from jaxarc.tasks.packing import pack_tasks, stack_tasks
+from jaxarc.tasks.task_json import RawTask
+
+TINY = NetworkConfig(
+    *(3, 3, 2), pairs=3, features=16, heads=2, hidden=16, blocks=1, loops=2, id_tokens=2
+)
+
+
+def make_tasks(seed=0, shape=(3, 3), test_output=None):
+    """Two tasks of four demonstrations and a test: copied, and cleared."""
+    rng = np.random.default_rng(seed)
+    draw = lambda: rng.integers(0, 4, shape).astype(np.int8)
+    change = (lambda g: g, lambda g: 0 * g)
+    tasks = []
+    for nth, rule in enumerate(change):
+        pairs = [(g, rule(g)) for g in (draw() for _ in range(5))]
+        given, right = pairs[4]
+        last = (given, right if test_output is None else test_output)
+        tasks.append(RawTask(f"t{nth}", tuple(pairs[:4]), (last,)))
+    config = DatasetConfig(
+        max_grid_height=3, max_grid_width=3, max_train_pairs=4, max_test_pairs=1
+    )
+    return stack_tasks(pack_tasks(tasks), config, [0, 1])
+
+
+def test_an_augmented_grid_comes_back_exactly():
+    grid = np.full((4, 4), -1, np.int32)
+    grid[:2, :3] = [[0, 1, 2], [9, 0, 3]]
+    size = jnp.asarray([2, 3], jnp.int32)
+
+    def there_and_back(key):
+        symmetry, colors = random_augmentation(key)
+        planes = bits.pack_grid(jnp.asarray(grid))
+        moved, moved_size = transform_planes(planes, size, symmetry, colors, 4)
+        active = bits.active_rows(moved_size, 4, moved.dtype)
+        cells = bits.unpack_grid(moved, active, 4)
+        shown = jnp.where(cells < 0, OUTSIDE, cells)
+        return undo_augmentation(shown, symmetry, colors), symmetry
+
+    keys = jax.random.split(jax.random.key(0), 64)
+    back, symmetries = jax.jit(jax.vmap(there_and_back))(keys)
+    assert set(np.asarray(symmetries).tolist()) == set(range(8))
+    assert np.array_equal(back, np.broadcast_to(grid, back.shape))
+
+
+def test_batches_do_not_depend_on_test_outputs():
+    other = np.full((3, 3), 5, np.int8)
+    banks = [demonstrations(make_tasks(test_output=o), 3) for o in (None, other)]
+    assert all(
+        np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, banks), strict=True)
+    )
+    queries = [ask_tests(make_tasks(test_output=o)) for o in (None, other)]
+    assert all(np.array_equal(a, b) for a, b in zip(*queries, strict=True))
+
+
+def test_hidden_outputs_are_hidden_and_the_others_shown():
+    bank, asked, answers = hold_out(demonstrations(make_tasks(), 3))
+    assert np.array_equal(bank.counts, [3, 3])
+    assert np.array_equal(asked.rows, [0, 1])
+    assert answers.shape == (2, 3, 3)
+    mixture = MixtureConfig(0.5, 0.3, 0.3, 0.5, 0.5)
+    draw = jax.jit(lambda k: draw_batch(k, bank, bank, 64, mixture, TINY))
+    example, outputs, hidden = draw(jax.random.key(0))
+    shown = np.asarray(example.outputs)
+    hidden = np.asarray(hidden)
+    assert hidden.any(axis=1).all()
+    assert (shown[hidden] == HIDDEN).all()
+    visible = ~hidden & (shown[:, :, 0, 0] != ABSENT)
+    assert np.array_equal(shown[visible], np.asarray(outputs)[visible])
+    unknown = np.asarray(example.task) == TINY.tasks
+    assert unknown[32:].all()  # generated tasks have no id
+    assert 0 < unknown[:32].sum() < 32
+    # What is known only from other pairs shows at least one of them.
+    assert visible[unknown].any(axis=1).all()
+
+
+def test_loss_of_certain_answers():
+    answers = jnp.zeros((1, 2, 3, 3), jnp.int32)
+    logits = 50.0 * jax.nn.one_hot(jnp.zeros((2, 1, 2, 3, 3), jnp.int32), 11)
+    asked = jnp.asarray([[True, False]])
+    loss, right = answer_loss(logits, answers, asked)
+    assert float(loss) == pytest.approx(0.0, abs=1e-6)
+    assert float(right) == 1.0
+    uniform, _ = answer_loss(0 * logits, answers, asked)
+    assert float(uniform) == pytest.approx(np.log(11), rel=1e-5)
+    wrong, right = answer_loss(logits, answers + 1, asked)
+    assert float(wrong) == pytest.approx(50.0, rel=1e-4)
+    assert float(right) == 0.0
+
+
+def test_muon_brings_singular_values_near_one():
+    matrix = jax.random.normal(jax.random.key(0), (6, 4))
+    values = np.linalg.svd(orthogonalize(matrix), compute_uv=False) / (0.2 * 6**0.5)
+    assert (values > 0.6).all()
+    assert (values < 1.3).all()
+    rates = [float(rate_at(jnp.asarray(x))) for x in (0.0, 0.03, 0.3, 0.65, 1.0)]
+    assert rates == pytest.approx([0.01, 1.0, 1.0, 0.5, 0.01], rel=1e-5)
+
+
+def test_votes_are_ranked_by_weight():
+    a, b = np.zeros((3, 3), np.int8), np.full((3, 3), 4, np.int8)
+    small = np.full((3, 3), -1, np.int8)
+    small[:1, :2] = [[1, 2]]
+    grids = np.stack([a, b, a, small])
+    scores = np.log(np.array([0.25, 0.81, 0.25, 0.01]))
+    ranked = rank_candidates(grids, scores)
+    assert [c.confidence for c in ranked] == pytest.approx([0.5, 0.45, 0.05])
+    assert np.array_equal(ranked[0].grid, a)
+    assert np.array_equal(ranked[2].grid, [[1, 2]])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    config = SolverConfig(
+        TINY,
+        MixtureConfig(0.0, 0.0, 1.0, 0.0, 0.0),
+        members=1,
+        batch=16,
+        updates=5,
+        scan=40,
+        learning_rate=2e-2,
+        average=0.9,
+    )
+    bank = demonstrations(make_tasks(), TINY.pairs)
+    return config, bank, folder, train_solver(config, bank, folder=folder)
+
+
+def test_a_network_learns_two_rules(trained):
+    config, bank, _, state = trained
+    done = jnp.asarray(1.0)
+    _, metrics = eqx.filter_jit(update)(state, bank, None, done, config)
+    assert float(metrics.right) > 0.95
+
+
+def test_a_run_is_resumed_where_it_ended(trained):
+    config, bank, folder, state = trained
+    again = train_solver(config, bank, folder=folder)
+    assert np.array_equal(again.average.head, state.average.head)
+    assert int(again.step[0]) == config.steps
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == config.updates
+
+
+def test_saved_networks_answer_without_the_outputs(trained, tmp_path):
+    networks = trained[3].average
+    path = save_solver(tmp_path / "solver.ckpt", networks)
+    loaded = load_solver(path)
+    assert loaded.config.tasks == 0
+    np.testing.assert_allclose(loaded.head, networks.head, rtol=1e-3)
+    answers = predict_all(loaded, make_tasks(), votes=4)
+    hidden = predict_all(loaded, make_tasks(test_output=np.ones((3, 3), np.int8)), 4)
+    for tests, others in zip(answers, hidden, strict=True):
+        best, other = tests[0][0], others[0][0]
+        assert np.array_equal(best.grid, other.grid)
+        assert best.confidence == other.confidence
+        assert sum(c.confidence for c in tests[0]) == pytest.approx(1.0)
+    one = predict(loaded, jax.tree.map(lambda x: x[0], make_tasks()), votes=4)
+    assert len(one) == 1
+
+
+def test_larger_grids_are_refused():
+    tasks = make_tasks()
+    with pytest.raises(ValueError, match="3 x 3 cells"):
+        fit_tasks(tasks, 2, 3)
+    wider = fit_tasks(tasks, 12, 10)
+    assert np.array_equal(wider.test_input_grids[:, :, :3, :3], tasks.test_input_grids)
+    with pytest.raises(ValueError, match="heads"):
+        NetworkConfig(5, 5, 0, features=10, heads=4)
+    with pytest.raises(ValueError, match="more than 1 together"):
+        MixtureConfig(id_only=0.6, context_only=0.6)
+
+
+GRID = np.array([[1, 0, 0], [0, 2, 0], [0, 2, 0]], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (rules.fall, [[0, 0, 0], [0, 2, 0], [1, 2, 0]]),
+        (rules.sort_rows, [[1, 0, 0], [0, 2, 0], [0, 2, 0]]),
+        (rules.shear, [[1, 0, 0], [0, 0, 2], [2, 0, 0]]),
+        (rules.zoom, [[1, 1, 0], [1, 1, 0], [0, 0, 2]]),
+    ],
+)
+def test_rules_without_a_choice(rule, expected):
+    assert np.array_equal(rule(jax.random.key(0), jnp.asarray(GRID)), expected)
+
+
+def test_objects_and_turns():
+    labels = np.asarray(rules._objects(jnp.asarray(GRID)))
+    assert labels[1, 1] == labels[2, 1] != labels[0, 0]
+    assert np.array_equal(rules._sizes(jnp.asarray(labels)) > 0, GRID > 0)
+    assert np.asarray(rules._sizes(jnp.asarray(labels)))[2, 1] == 2
+    ring = jnp.asarray([[1, 1, 1], [1, 0, 1], [1, 1, 1]], jnp.int32)
+    assert int(rules.fill_enclosed(jax.random.key(0), ring)[1, 1]) > 0
+    for symmetry in range(8):
+        there = rules.turn(jnp.asarray(symmetry), jnp.asarray(GRID))
+        assert np.array_equal(rules.unturn(jnp.asarray(symmetry), there), GRID)
+
+
+def test_every_operation_keeps_shape_and_type():
+    cells = jax.ShapeDtypeStruct((4, 5), jnp.int32)
+    for operation in generator.OPERATIONS:
+        found = jax.eval_shape(operation, jax.random.key(0), cells)
+        assert (found.shape, found.dtype) == ((4, 5), jnp.int32), operation.__name__
+
+
+def test_the_shipped_networks_fit_their_description():
+    networks = load_solver()
+    assert isinstance(networks, SolverNetwork)
+    assert (networks.config.height, networks.config.width) == (5, 5)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(networks))
+
+
+def test_training_starts_members_apart():
+    config = SolverConfig(TINY, members=2)
+    head = np.asarray(start_training(config).network.head)
+    assert not np.array_equal(head[0], head[1])
