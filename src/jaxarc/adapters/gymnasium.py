@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.adapters.gymnasium_ids import register_environments
 from jaxarc.envs.checks import check_choice, find_rows
 from jaxarc.envs.spaces import Bounded, DictSpace, Discrete, MultiBinary, Space
 from jaxarc.registration import make
@@ -26,8 +25,19 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra("jaxarc.adapters.gymnasium needs gymnasium", "arc") from error
 
-# Where the package is not installed, Gymnasium finds no entry point.
-register_environments()
+IDS = (
+    *("AGI1", "AGI1-train", "AGI1-eval"),
+    *("AGI2", "AGI2-train", "AGI2-eval"),
+    *("Mini", "Concept"),
+)
+# On import: Gymnasium has had no entry points for plugins since 1.0.
+for _name in IDS:
+    gymnasium.register(
+        f"jaxarc/{_name}-v0",
+        entry_point=f"{__name__}:make_gym",
+        vector_entry_point=f"{__name__}:make_gym_vector",
+        kwargs={"id": _name},
+    )
 
 RENDER_MODES = ("rgb_array", "ansi")
 OPTIONS = ("task", "pair")
