@@ -37,6 +37,7 @@ from acbo.policy.advisor import load_policy
 from acbo.random_models import SCMConfig, draw_dataset
 from acbo.surrogate.model import SurrogateConfig, set_logits
 from acbo.surrogate.predictor import load_surrogate
+from acbo.training.parent_set_model import create_parent_set_model
 from acbo.training.policy import shipped_surrogate
 from jaxrig.bench import Benchmark, Measurement, document, run_benchmark
 
@@ -77,6 +78,10 @@ def first(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     steps, bucket = benchmarks.document_steps(), shipped_surrogate().data[1]
     keys = jax.random.split(jax.random.key(0), 64)
     programs = {
+        "the guide's parameters": (
+            create_parent_set_model({"dim": 16, "layers": 2}).init,
+            (keys[0],),
+        ),
         "the guide's step": (lambda *given: steps.compiled.run(*given), steps.args),
         "drawing a bucket": (jax.vmap(lambda k: draw_dataset(k, bucket)), (keys,)),
     }

@@ -4,9 +4,10 @@ python benchmarks/trace.py > trace.json
 python benchmarks/trace.py grid mesh --particles 1000000 10000000
 
 Cases of one group run in turns. `grid` compares ours with a scan written by hand and,
-where numba is installed, with its loop; `job` is the users' document's run; `mesh` has
-tetrahedra and warped hexahedra; `build` makes fields of shuffled tetrahedra, on
-lattices of `--sides` nodes a side, reads them from the cache, and tracks in them;
+where numba is installed, with its loop; `small` is a short run, `job` the users'
+document's; `mesh` has tetrahedra and warped hexahedra; `build` makes fields of shuffled
+tetrahedra, on lattices of `--sides` nodes a side, reads them from the cache, and tracks
+in them;
 `cores` compares one core with all; `gradient` is the reverse mode; `export` a .vtp
 file.
 """
@@ -422,8 +423,17 @@ def export_group(particles: list[int]) -> list[Measurement]:
     return [Measurement("vtp", timings["vtp"], 7_500 * 1_500, "points", shapes)]
 
 
+def small_group(particles: list[int]) -> list[Measurement]:
+    """A run so short that all but the program counts: 200 steps, end only."""
+    field, seeds = grid_gyre(), random_seeds(7_500, BOX)
+    shapes = {"particles": 7_500, "steps": 200}
+    runs = {"7,500 x 200, end only": lambda: last_positions(field, seeds, 200)}
+    return measurements(runs, 7_500 * 200, shapes, 20)
+
+
 GROUPS = {
     "grid": grid_group,
+    "small": small_group,
     "job": job_group,
     "mesh": mesh_group,
     "cores": cores_group,
