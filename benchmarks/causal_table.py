@@ -200,7 +200,9 @@ def run_cell(d, cell, tables, seed):
         "f1": {name: mean(f1, name) for name in there},
         "loss": {name: mean(log_loss, name) for name in there},
         "calibration": float(
-            expected_calibration_error(chances, truth, np.ones(len(truth), bool))
+            expected_calibration_error(
+                jnp.asarray(chances), jnp.asarray(truth), jnp.ones(len(truth), bool)
+            )
         ),
         "flagged": np.mean([r[2].unlike_training for r in runs]),
         "seconds": np.median([r[3] for r in runs]),

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxtrace.fields import StructuredGridSampler, as_field
+from jaxtrace.fields.base import Field
 from jaxtrace.fields.curvilinear import (
     CurvilinearField,
     CurvilinearGrid,
@@ -63,8 +64,8 @@ def measure_rates(levels: int) -> dict[str, float]:
     draw = np.random.default_rng(1)
     corners = ([0.0, -80.0, -100.0], [359.0, 80.0, -100.0])
     seeds = draw.uniform(*corners, size=(PARTICLES, 3))
-    fields = {kind: make_field(levels, kind) for kind in ("flat", "sphere")}
-    fields["C-grid"] = make_c_grid(levels)
+    fields: dict[str, Field] = {"C-grid": make_c_grid(levels)}
+    fields |= {kind: make_field(levels, kind) for kind in ("flat", "sphere")}
     trackers = {k: create_tracker("rk4", field, None) for k, field in fields.items()}
 
     def run(kind: str) -> float:

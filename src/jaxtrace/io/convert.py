@@ -437,7 +437,7 @@ def _write_labeled(slices: Slices, target: Path, progress: Progress) -> Path:
     if not isinstance(geometry, GridAxes):
         raise ValueError(
             f"{target.name!r} holds grids of straight axes, and these velocities are "
-            "on a mesh or curvilinear: convert those of a mesh to .pvd"
+            "on a mesh or curvilinear: convert them to .pvd, if on a mesh"
         )
     whole = np.empty((len(slices), *first.shape), first.dtype)
     for index in range(len(slices)):

@@ -30,6 +30,7 @@ CORNERS = (
     ("lon_psi", "lat_psi"), ("glamf", "gphif"), ("XG", "YG"),
     ("geolon_c", "geolat_c"), ("geolonb", "geolatb"),
 )  # fmt: skip
+PARTIAL = ("e3u", "e3u_0", "e3t_0", "e3t_ps", "hFacW", "hFacC")  # of cells, not levels
 _NEMO = {"vozocrtx": "vomecrty", "uo": "vo", "sozocrtx": "somecrty", "u": "v"}
 _LEFT = re.compile(r"(.*_g|[xy]g|.*_left)$", re.IGNORECASE)
 _PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
@@ -157,6 +158,9 @@ class StaggeredPart(Part):
         lon, lat, x, y = self._corners(dataset, u, v)
         self._sites = Sites(lon, lat, x, y, {}, None)
         self._find_terrain(dataset, u)
+        thickness = [name for name in PARTIAL if name in dataset.variables]
+        if thickness and self._terrain is None and self.roles.get("z") in u.dims:
+            self._said.append(f"cells taken as whole: {thickness[0]} is not used")
 
     def _find_terrain(self, dataset: Any, u: Any) -> None:
         """Find levels that follow the terrain, as ROMS and CROCO define them."""
