@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         apply_intervention,
         create_perfect_intervention,
         create_sample,
-        create_shift_intervention,
+        create_soft_intervention,
         sample_from_scm,
         sample_with_intervention,
     )
@@ -86,7 +86,7 @@ __all__ = [
     "create_root_mechanism",
     "create_sample",
     "create_scm",
-    "create_shift_intervention",
+    "create_soft_intervention",
     "create_training_batch",
     "evaluation",
     "exact_edge_posterior",

@@ -256,15 +256,29 @@ class ConstantMechanism(eqx.Module):
         return self.value
 
 
-class ShiftedMechanism(eqx.Module):
-    """Another mechanism moved by a constant: what a shift intervention makes of it."""
+class SoftMechanism(eqx.Module):
+    """Another mechanism scaled and moved: what a soft intervention makes of it."""
 
     inner: Any
     shift: Float[Array, "*batch"]
+    scale: Float[Array, "*batch"]
 
     def __call__(self, parents: Values, key: PRNGKeyArray) -> Float[Array, ""]:
-        """Return the mechanism's value, moved."""
-        return self.inner(parents, key) + self.shift
+        """Return the mechanism's value, scaled and moved."""
+        return self.scale * self.inner(parents, key) + self.shift
+
+
+def soften(mechanism: Any, shift: float, scale: float) -> Any:
+    """Return scale * mechanism + shift; a linear mechanism stays linear."""
+    plain = isinstance(mechanism, LinearMechanism) and mechanism.output_bounds is None
+    if not plain:
+        return SoftMechanism(mechanism, jnp.asarray(shift), jnp.asarray(scale))
+    return LinearMechanism(
+        mechanism.parents,
+        scale * mechanism.coefficients,
+        scale * mechanism.intercept + shift,
+        scale * mechanism.noise_scale,
+    )
 
 
 class Formula(eqx.Module):

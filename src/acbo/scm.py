@@ -19,30 +19,40 @@ from jaxrig.keys import batch_keys
 
 class Intervention(eqx.Module):
     """Perfect where `mask` holds: the mechanism is replaced by `values`. Soft where
-    `shift` is not zero: it is added to what the mechanism gives.
+    `scale` is not one or `shift` not zero: what the mechanism gives, noise included, is
+    multiplied by the one, then the other is added.
     """
 
     mask: Bool[Array, "*batch d"]
     values: Float[Array, "*batch d"]
     shift: Float[Array, "*batch d"]
+    scale: Float[Array, "*batch d"]
 
 
 def no_intervention(d: int) -> Intervention:
     """Return an intervention that changes nothing: observational data."""
-    return Intervention(jnp.zeros(d, bool), jnp.zeros(d), jnp.zeros(d))
+    return change_variables(jnp.zeros(d), jnp.ones(d))
 
 
 def set_variable(index: Index, value: Float[Array, ""], d: int) -> Intervention:
     """Return do(X_index = value), a perfect intervention on one of d variables."""
     mask = jnp.arange(d) == index
-    return Intervention(mask, jnp.where(mask, value, 0.0), jnp.zeros(d))
+    return set_variables(mask, jnp.full(d, value))
 
 
 def set_variables(
     mask: Bool[Array, "*batch d"], values: Float[Array, "*batch d"]
 ) -> Intervention:
     """Return perfect interventions on every variable of the mask."""
-    return Intervention(mask, jnp.where(mask, values, 0.0), jnp.zeros_like(values))
+    kept = jnp.zeros_like(values), jnp.ones_like(values)
+    return Intervention(mask, jnp.where(mask, values, 0.0), *kept)
+
+
+def change_variables(
+    shift: Float[Array, "*batch d"], scale: Float[Array, "*batch d"]
+) -> Intervention:
+    """Return soft interventions: mechanisms are scaled, then shifted."""
+    return Intervention(jnp.zeros(shift.shape, bool), 0 * shift, shift, scale)
 
 
 class AbstractSCM(eqx.Module):
@@ -112,7 +122,8 @@ class SCM(AbstractSCM):
         def settle(row: Float[Array, " d"], j: Int[Array, ""]):
             mean = self.features.of(j, row)
             spread = self.noise_scale[j] * noise_factor(self.noise_kind[j], mean)
-            value = mean + spread * noise[j] + intervention.shift[j]
+            value = mean + spread * noise[j]
+            value = intervention.scale[j] * value + intervention.shift[j]
             if clip_to_range:
                 bounded = jnp.clip(value, self.low[j], self.high[j])
                 value = jnp.where(j == self.target, value, bounded)

@@ -21,7 +21,7 @@ from acbo.mechanisms import (
     ConstantMechanism,
     Features,
     Formula,
-    ShiftedMechanism,
+    SoftMechanism,
     as_mechanism,
     create_linear_mechanism,
     create_root_mechanism,
@@ -242,10 +242,11 @@ def test_numbers_are_leaves_and_functions_are_not(key):
     assert as_mechanism(made, "y") is made
 
 
-def test_constant_and_shift(key):
+def test_constant_and_soft(key):
     made = create_linear_mechanism(["p"], {"p": 3.0}, noise_scale=0)
     assert float(ConstantMechanism(jnp.asarray(7.0))(PARENTS, key)) == 7.0
-    assert float(ShiftedMechanism(made, jnp.asarray(0.5))(PARENTS, key)) == 6.5
+    soft = SoftMechanism(made, jnp.asarray(0.5), jnp.asarray(2.0))
+    assert float(soft(PARENTS, key)) == 12.5
 
 
 def test_plain_number_undoes_single_precision():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from acbo.scm import (
-    Intervention,
+    change_variables,
     no_intervention,
     sample_each,
     sample_rows,
@@ -77,10 +77,22 @@ def test_effects_on_common_noise_are_exact():
 
 def test_soft_interventions_move_and_keep_the_causes():
     shift = np.array([0.0, 0.6, 0.0, 0.0])
-    soft = Intervention(NOTHING.mask, NOTHING.values, jnp.asarray(shift, jnp.float32))
-    moved = sample(soft) - sample()
+    moved = sample(change_variables(jnp.asarray(shift), jnp.ones(D))) - sample()
     expected = shift @ np.linalg.inv(np.eye(D) - WEIGHT)
     np.testing.assert_allclose(moved, np.broadcast_to(expected, moved.shape), atol=1e-4)
+
+
+def test_moments_under_soft_interventions_on_several_variables():
+    """x = scale * (W'x + intercept + noise) + shift, solved for x."""
+    shift, scale = np.array([0.5, 0, -2.0, 0]), np.array([1.5, 0.2, 1.0, 0.0])
+    rows = sample(change_variables(jnp.asarray(shift), jnp.asarray(scale)))
+    total = np.linalg.inv(np.eye(D) - WEIGHT * scale[None])
+    covariance = total.T @ np.diag((NOISE * scale) ** 2) @ total
+    mean = (scale * INTERCEPT + shift) @ total
+    spread = np.sqrt(np.diag(covariance))
+    assert (abs(rows.mean(axis=0) - mean) <= 4 * spread / np.sqrt(ROWS) + 1e-5).all()
+    error = 6 * np.outer(spread, spread) / np.sqrt(ROWS) + 1e-5
+    assert (abs(np.cov(rows.T) - covariance) <= error).all()
 
 
 def test_clipping_leaves_the_target_alone():
@@ -130,3 +142,4 @@ def test_values_outside_the_mask_are_forgotten():
     np.testing.assert_array_equal(done.mask, mask)
     np.testing.assert_array_equal(done.values, [[1, 0], [0, 3]])
     assert not done.shift.any()
+    assert (done.scale == 1).all()

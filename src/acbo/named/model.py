@@ -121,7 +121,7 @@ class NamedSCM(AbstractSCM):
         self, name: str, value: Array, intervention: Intervention, clip: bool
     ) -> Array:
         place = self.names.index(name)
-        value = value + intervention.shift[place]
+        value = intervention.scale[place] * value + intervention.shift[place]
         if clip and name != self.target_name:
             value = jnp.clip(value, self.low[place], self.high[place])
         return jnp.where(intervention.mask[place], intervention.values[place], value)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from acbo.mechanisms import ConstantMechanism, ShiftedMechanism, plain_number
+from acbo.mechanisms import ConstantMechanism, plain_number, soften
 from acbo.named.model import NamedSCM
 from acbo.named.names import FrozenMap, check_known
 from acbo.scm import Intervention, sample_rows
@@ -20,7 +20,7 @@ from acbo.types import as_float
 from jaxrig.compile_guard import compile_once
 from jaxrig.static_arguments import freeze
 
-PERFECT, SHIFT = "perfect", "shift"
+PERFECT, SOFT = "perfect", "soft"
 
 
 class _Parts:
@@ -67,11 +67,15 @@ def create_sample(
 
 @dataclass(frozen=True)
 class InterventionSpec(_Parts):
-    """What is done: `type`, the `targets` and one value for each."""
+    """What is done: `type`, the `targets` and one value for each.
+
+    The values of a soft intervention are its shifts; `scale` has its factors.
+    """
 
     type: str
     targets: frozenset[str]
     values: FrozenMap[float]
+    scale: FrozenMap[float] = field(default_factory=FrozenMap)
     metadata: FrozenMap[Any] = field(default_factory=FrozenMap)
 
 
@@ -79,35 +83,57 @@ def create_perfect_intervention(
     targets: Any, values: Any, metadata: Mapping[str, Any] | None = None
 ) -> InterventionSpec:
     """Return do(target = value) for a set of targets: their causes are cut off."""
-    return _create_intervention(PERFECT, targets, values, metadata)
+    numbers = _numbers(targets, values)
+    return InterventionSpec(
+        PERFECT, frozenset(targets), numbers, metadata=FrozenMap(metadata or {})
+    )
 
 
-def create_shift_intervention(
-    targets: Any, values: Any, metadata: Mapping[str, Any] | None = None
+def create_soft_intervention(
+    targets: Any,
+    shift: Any = None,
+    scale: Any = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> InterventionSpec:
-    """Return a soft intervention: targets keep their causes and move by a value."""
-    return _create_intervention(SHIFT, targets, values, metadata)
+    """Return a soft intervention: targets keep their causes, and their values become
+    scale * value + shift, with one number for each target.
+
+    Without `shift` nothing is added, without `scale` nothing is multiplied.
+    """
+    if shift is None and scale is None:
+        raise ValueError(
+            "neither shift nor scale is given, so nothing would change: give one"
+        )
+    every = lambda number: dict.fromkeys(targets, number)
+    shifts = _numbers(targets, every(0.0) if shift is None else shift, "shift")
+    scales = _numbers(targets, every(1.0) if scale is None else scale, "scale")
+    for name, factor in scales.items():
+        if factor < 0:
+            raise ValueError(
+                f"scale {factor:g} of {name!r} is negative: give 0 or more, of which 1 "
+                "changes nothing"
+            )
+    notes = FrozenMap(metadata or {})
+    return InterventionSpec(SOFT, frozenset(targets), shifts, scales, notes)
 
 
-def _create_intervention(
-    type: str, targets: Any, values: Any, metadata: Mapping[str, Any] | None
-) -> InterventionSpec:
+def _numbers(targets: Any, values: Any, what: str = "value") -> FrozenMap[float]:
+    """Return one checked number for each target."""
     if not isinstance(targets, set | frozenset):
         raise ValueError(f"targets={targets!r} is not a set: pass a set of names")
     if not isinstance(values, Mapping):
         raise ValueError(
-            f"values={values!r} is not a dictionary: give {{target: value}}"
+            f"{what}s={values!r} is not a dictionary: give {{target: {what}}}"
         )
     if not targets:
         raise ValueError("targets is empty: name at least one variable")
     missing, extra = sorted(targets - set(values)), sorted(set(values) - targets)
     if missing:
-        raise ValueError(f"target {missing[0]!r} has no value: give one")
+        raise ValueError(f"target {missing[0]!r} has no {what}: give one")
     if extra:
-        raise ValueError(f"{extra[0]!r} has a value and is not a target: leave it out")
-    numbers = {n: as_float(values[n], f"value of {n!r}") for n in sorted(targets)}
-    return InterventionSpec(
-        type, frozenset(targets), FrozenMap(numbers), FrozenMap(metadata or {})
+        raise ValueError(f"{extra[0]!r} has a {what} and is not a target: leave it out")
+    return FrozenMap(
+        {n: as_float(values[n], f"{what} of {n!r}") for n in sorted(targets)}
     )
 
 
@@ -144,15 +170,15 @@ def check_values(scm: NamedSCM, values: Mapping[str, Any]) -> dict[str, float]:
 def apply_intervention(scm: NamedSCM, spec: InterventionSpec) -> NamedSCM:
     """Return the model after an intervention; edges and the given model stay.
 
-    A perfect intervention turns its targets into constants; a shift is added to what
-    their mechanisms give.
+    A perfect intervention turns its targets into constants; a soft one scales what
+    their mechanisms give, and shifts it.
     """
     if spec.type == PERFECT:
         values = check_values(scm, spec.values)
         make = lambda name: ConstantMechanism(jnp.asarray(values[name]))
     else:
-        make = lambda name: ShiftedMechanism(
-            scm.mechanisms[name], jnp.asarray(spec.values[name])
+        make = lambda name: soften(
+            scm.mechanisms[name], spec.values[name], spec.scale[name]
         )
     for name in spec.targets:
         check_settable(scm, name)
@@ -162,6 +188,8 @@ def apply_intervention(scm: NamedSCM, spec: InterventionSpec) -> NamedSCM:
         "intervention_targets": spec.targets,
         "intervention_values": dict(spec.values),
     }
+    if spec.type == SOFT:
+        notes["intervention_scale"] = dict(spec.scale)
     mechanisms = scm.mechanisms | {name: make(name) for name in spec.values}
     return replace(scm, mechanisms=mechanisms, notes=freeze(notes))
 
@@ -169,10 +197,11 @@ def apply_intervention(scm: NamedSCM, spec: InterventionSpec) -> NamedSCM:
 def as_array(scm: NamedSCM, spec: InterventionSpec | None) -> Intervention:
     """Return an intervention (None: nothing is done) as the model's columns.
 
-    Shifts have no range: a range is of values that are set.
+    Shifts and factors have no range: a range is of values that are set.
     """
     d = len(scm.names)
-    mask, values, shift = np.zeros(d, bool), np.zeros(d), np.zeros(d)
+    mask, values = np.zeros(d, bool), np.zeros(d)
+    shift, scale = np.zeros(d), np.ones(d)
     if spec is not None:
         for name in spec.targets:
             check_settable(scm, name)
@@ -182,8 +211,9 @@ def as_array(scm: NamedSCM, spec: InterventionSpec | None) -> Intervention:
             values[places] = list(check_values(scm, spec.values).values())
         else:
             shift[places] = list(spec.values.values())
-    as_row = lambda row: jnp.asarray(row, dtype=float)
-    return Intervention(jnp.asarray(mask), as_row(values), as_row(shift))
+            scale[places] = [spec.scale[name] for name in spec.values]
+    rows = (jnp.asarray(row, dtype=float) for row in (values, shift, scale))
+    return Intervention(jnp.asarray(mask), *rows)
 
 
 # No bound on traces: names and graph of a model are part of the program, so every model

@@ -10,7 +10,7 @@ from acbo.mechanisms import (
 )
 from acbo.named.model import create_scm, get_parents, is_linear, linear_form
 from acbo.scm import (
-    Intervention,
+    change_variables,
     no_intervention,
     sample_rows,
     set_variable,
@@ -41,7 +41,7 @@ def test_same_key_same_noise_whatever_is_done(key):
     seen = sample_rows(key, scm, 5, no_intervention(3))
     done = sample_rows(key, scm, 5, set_variable(jnp.asarray(1), jnp.asarray(2.5), 3))
     shift = jnp.asarray([0.0, 1.0, 0.0])
-    soft = Intervention(shift > 9, 0 * shift, shift)
+    soft = change_variables(shift, jnp.ones(3))
     moved = sample_rows(key, scm, 5, soft)
     np.testing.assert_array_equal(seen[:, 0], done[:, 0])
     np.testing.assert_array_equal(done[:, 1], np.full(5, 2.5))

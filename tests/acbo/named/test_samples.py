@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from acbo.named import samples
+from acbo.named.model import linear_form
 from acbo.named.samples import (
     apply_intervention,
     as_array,
     check_values,
     create_sample,
-    create_shift_intervention,
+    create_soft_intervention,
     sample_from_scm,
     sample_with_intervention,
 )
@@ -81,9 +82,12 @@ def test_arrays_put_values_into_columns():
     done = as_array(scm, perfect({"B"}, {"B": 2.0}))
     assert done.mask.tolist() == [False, True, False]
     assert done.values.tolist() == [0.0, 2.0, 0.0]
-    moved = as_array(scm, create_shift_intervention({"A"}, {"A": 9.0}))
+    moved = as_array(scm, create_soft_intervention({"A"}, {"A": 9.0}))
     assert not moved.mask.any()
     assert moved.shift.tolist() == [9.0, 0.0, 0.0]
+    wider = as_array(scm, create_soft_intervention({"B"}, scale={"B": 3.0}))
+    assert wider.scale.tolist() == [1.0, 3.0, 1.0]
+    assert not wider.shift.any()
     assert not as_array(scm, None).mask.any()
 
 
@@ -135,20 +139,61 @@ def test_perfect_makes_a_constant_in_a_copy():
     assert set(values_of(through_model, "B")) == {0.5}
 
 
-def test_shift_moves_and_keeps_the_causes():
+@pytest.mark.parametrize("bounds", [None, (-9.0, 9.0)])
+def test_soft_interventions_scale_shift_and_keep_the_causes(bounds):
+    """Of a linear mechanism and of one that is wrapped, by the model and by arrays."""
     scm = triangle()
-    spec = create_shift_intervention({"B"}, {"B": 2.0})
-    moved = sample_from_scm(apply_intervention(scm, spec), 4, seed=3)
-    seen = sample_from_scm(scm, 4, seed=3)
-    np.testing.assert_allclose(
-        values_of(moved, "B"), values_of(seen, "B") + 2, atol=1e-5
+    linear = dataclasses.replace(
+        scm.mechanisms["B"],
+        output_bounds=None if bounds is None else np.array(bounds),
     )
+    scm = dataclasses.replace(scm, mechanisms=scm.mechanisms | {"B": linear})
+    spec = create_soft_intervention({"A", "B"}, {"A": 1, "B": 2}, {"A": 1, "B": 0.5})
+    through_model = sample_from_scm(apply_intervention(scm, spec), 4, seed=3)
+    through_arrays = sample_with_intervention(scm, spec, 4, seed=3)
+    seen = sample_with_intervention(
+        scm, create_soft_intervention({"A"}, {"A": 1.0}), 4, seed=3
+    )
+    for rows in (through_model, through_arrays):
+        expected = values_of(seen, "B") / 2 + 2
+        np.testing.assert_allclose(values_of(rows, "B"), expected, atol=1e-5)
+    assert {row.intervention_type for row in through_arrays} == {"soft"}
+
+
+def test_a_linear_model_stays_linear_under_soft_interventions():
+    scm = triangle()
+    spec = create_soft_intervention({"B"}, {"B": 2.0}, {"B": 0.5})
+    form, soft = linear_form(scm), linear_form(apply_intervention(scm, spec))
+    b = scm.names.index("B")
+    expected = [form.weight.copy(), form.intercept.copy(), form.noise_scale.copy()]
+    for numbers in expected:
+        numbers[..., b] *= 0.5
+    expected[1][b] += 2
+    total = np.linalg.inv(np.eye(3) - expected[0].T)
+    mean, covariance = soft.moments()
+    np.testing.assert_allclose(mean, total @ expected[1], atol=1e-6)
+    noise = np.diag(expected[2] ** 2)
+    np.testing.assert_allclose(covariance, total @ noise @ total.T, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale", "words"),
+    [
+        (None, None, "neither shift nor scale is given"),
+        ({"B": 1.0}, {"A": 2.0}, "target 'B' has no scale: give one"),
+        (None, {"B": -1.0}, "scale -1 of 'B' is negative"),
+        (2.0, None, "shifts=2.0 is not a dictionary"),
+    ],
+)
+def test_soft_interventions_that_say_nothing_are_refused(shift, scale, words):
+    with pytest.raises(ValueError, match=words):
+        create_soft_intervention({"B"}, shift, scale)
 
 
 @pytest.mark.parametrize(
     ("name", "words"), [("Q", "'Q' is not known"), ("C", "is the target")]
 )
-@pytest.mark.parametrize("create", [perfect, create_shift_intervention])
+@pytest.mark.parametrize("create", [perfect, create_soft_intervention])
 def test_unknown_variables_and_the_target_are_refused(create, name, words):
     with pytest.raises(ValueError, match=words):
         apply_intervention(triangle(), create({name}, {name: 1.0}))
@@ -173,7 +218,7 @@ def test_one_compiled_program_serves_every_target_and_value():
     before = samples._rows.trace_count
     for name, value in (("A", 1.0), ("B", -2.0)):
         sample_with_intervention(scm, perfect({name}, {name: value}), 6, seed=1)
-    sample_with_intervention(scm, create_shift_intervention({"A"}, {"A": 1.0}), 6)
+    sample_with_intervention(scm, create_soft_intervention({"A"}, {"A": 1.0}), 6)
     assert samples._rows.trace_count == before
 
 
