@@ -17,12 +17,16 @@ from jaxarc.cli.tasks import DatasetOption, PathOption
 from jaxarc.cli.train import RunOption, UpdatesOption
 from jaxarc.draw.terminal import grid_panel, print_task
 from jaxarc.tasks import parsers
-from jaxarc.tasks.sources import DATASETS
+from jaxarc.tasks.sources import is_dataset
 from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console, say
 
 if TYPE_CHECKING:
     from jaxarc.learning.solver import Candidate
+    from jaxarc.learning.solver.network import NetworkConfig
+    from jaxarc.types import JaxArcTask
+
+    Answers = list[list[tuple[Candidate, ...]]]
 
 ATTEMPTS = 2
 # Below this share of the votes nine of ten first answers were wrong
@@ -53,13 +57,19 @@ def solve(
     answer: Annotated[
         bool, typer.Option("--answer", help="Also show the true outputs.")
     ] = False,
+    play: Annotated[
+        bool,
+        typer.Option("--play", help="Also draw and submit the answers step by step."),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--json", help="Write the answers to this JSON file.")
     ] = None,
 ) -> None:
     """Predict the outputs of tests from the demonstrations, with two attempts.
 
-    Of a data set it counts the tests whose known output is among the attempts.
+    Of a data set it counts the tests whose known output is among the attempts. With
+    --play the environment scores them: the grids are drawn in few actions, then by
+    painting single cells only, and submitted without a look at the output.
     """
     check_writable(out)
     import jax
@@ -67,33 +77,28 @@ def solve(
     from jaxarc.learning.solver import load_solver, predict_all
 
     console = make_console()
-    whole = target in DATASETS
-    parser = parsers.open_dataset(target if whole else dataset, path)
-    if not whole:
-        parser.get_raw_task(target)  # or say which ids there are
     networks = load_solver(checkpoint)
-    ids = list(_readable(parser, networks.config)) if whole else [target]
-    if not ids:
-        raise typer.BadParameter(
-            f"no task of {target} has grids of up to {networks.config.height} x "
-            f"{networks.config.width}, which is what this checkpoint reads"
-        )
-    answers = predict_all(networks, parser.buffer(ids), votes, jax.random.key(seed))
+    parser, ids = _select(target, dataset, path, networks.config)
+    tasks = parser.buffer(ids)
+    answers = predict_all(networks, tasks, votes, jax.random.key(seed))
     rows = [
         _describe(parser, task_id, nth, ranked)
         for task_id, tests in zip(ids, answers, strict=True)
         for nth, ranked in enumerate(tests)
     ]
-    if whole:
+    if is_dataset(target):
         _print_counts(console, rows, len(parser.tasks.ids) - len(ids))
     else:
         task = parser.get_raw_task(target)
         console.print(Text(f"{target} ({dataset})", "bold"))
         print_task(task, console=console, answers=answer)
         _print_answers(console, answers[0])
+    played = _play(tasks, answers) if play else []
+    if play:
+        _print_played(console, played)
     if out is not None:
         record = {"checkpoint": str(checkpoint or "shipped"), "votes": votes}
-        record |= {"seed": seed, "tests": rows}
+        record |= {"seed": seed, "tests": rows} | ({"played": played} if play else {})
         write_file(out, json.dumps(record, indent=1) + "\n")
         say(console, f"wrote {out}")
 
@@ -155,10 +160,29 @@ def train(
     written = save_solver(out / "solver.ckpt", state.average, about)
     console = make_console()
     say(console, f"wrote {written}")
-    say(console, f"next: jaxrig arc solve {dataset} --checkpoint {written}")
+    place = f" --path {path}" if path else ""
+    say(console, f"next: jaxrig arc solve {dataset}{place} --checkpoint {written}")
 
 
-def _readable(parser: parsers.TaskParser, config: Any) -> list[str]:
+def _select(
+    target: str, dataset: str, path: str, config: "NetworkConfig"
+) -> tuple[parsers.TaskParser, list[str]]:
+    """Return a data set and the ids of its tasks to solve."""
+    if not is_dataset(target):
+        parser = parsers.open_dataset(dataset, path)
+        parser.get_raw_task(target)  # or say which ids there are
+        return parser, [target]
+    parser = parsers.open_dataset(target, path)
+    ids = _readable(parser, config)
+    if not ids:
+        raise typer.BadParameter(
+            f"no task of {target} has grids of up to {config.height} x {config.width}, "
+            "which is what this checkpoint reads"
+        )
+    return parser, ids
+
+
+def _readable(parser: parsers.TaskParser, config: "NetworkConfig") -> list[str]:
     """Return the ids of the tasks whose grids the networks can hold."""
     tasks = parser.tasks
     large = (tasks.sizes > np.array([config.height, config.width])).any(axis=1)
@@ -180,6 +204,38 @@ def _describe(
         "confidence": [round(c.confidence, 4) for c in attempts],
         "right": None if truth is None else right,
     }
+
+
+def _play(tasks: "JaxArcTask", answers: "Answers") -> list[dict[str, Any]]:
+    """Return what the environment says of the answers, drawn in two ways."""
+    from jaxarc.learning.planner import KINDS
+    from jaxarc.learning.solver import count_actions, play_candidates
+
+    figures = []
+    for name, kinds in (("few actions", KINDS), ("painting cells only", ())):
+        result = play_candidates(tasks, answers, kinds)
+        actions = count_actions(result)
+        figures.append(
+            {
+                "drawn by": name,
+                "tests": len(result.pairs),
+                "one attempt": int(result.solved[0].sum()),
+                "two attempts": len(actions),
+                "median actions": float(np.median(actions)) if len(actions) else None,
+                "most actions": int(actions.max()) if len(actions) else None,
+            }
+        )
+    return figures
+
+
+def _print_played(console: Console, played: list[dict[str, Any]]) -> None:
+    table = Table(box=box.SIMPLE, caption="actions of the tests solved, with Submit")
+    for name in played[0]:
+        table.add_column(name, justify="left" if name == "drawn by" else "right")
+    for row in played:
+        name, *numbers = row.values()
+        table.add_row(name, *("-" if x is None else f"{x:g}" for x in numbers))
+    console.print(table)
 
 
 def _print_answers(console: Console, tests: "list[tuple[Candidate, ...]]") -> None:

@@ -77,14 +77,22 @@ def dataset_kind(name: str) -> str:
     >>> dataset_kind("arc-agi-1"), dataset_kind("MiniARC"), dataset_kind("agi_2")
     ('AGI1', 'Mini', 'AGI2')
     """
-    plain = re.sub(r"[\s_+-]", "", name).lower()
     for kind, dataset in DATASETS.items():
-        if plain in dataset.synonyms:
+        if _plain(name) in dataset.synonyms:
             return kind
     raise ValueError(
         f"data set {name!r} is not known: use one of {', '.join(DATASETS)} or a "
         "synonym such as miniarc, conceptarc, arc-agi-1, arc-agi-2"
     )
+
+
+def is_dataset(name: str) -> bool:
+    """Return whether a name means a data set."""
+    return any(_plain(name) in dataset.synonyms for dataset in DATASETS.values())
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_+-]", "", name).lower()
 
 
 def split_parts(split: str) -> tuple[str, ...]:

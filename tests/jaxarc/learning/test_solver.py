@@ -1,5 +1,7 @@
 """The solver: augmentation undone, hidden answers, learning, votes, rules."""
 
+from itertools import pairwise
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,9 +10,13 @@ import pytest
 
 from jaxarc import bits
 from jaxarc.config.groups import DatasetConfig
+from jaxarc.learning.planner import plan
 from jaxarc.learning.solver import (
+    Candidate,
+    count_actions,
     generator,
     load_solver,
+    play_candidates,
     predict,
     predict_all,
     rules,
@@ -198,6 +204,49 @@ def test_saved_networks_answer_without_the_outputs(trained, tmp_path):
         assert sum(c.confidence for c in tests[0]) == pytest.approx(1.0)
     one = predict(loaded, jax.tree.map(lambda x: x[0], make_tasks()), votes=4)
     assert len(one) == 1
+
+
+def test_the_environment_solves_what_the_predictor_solves():
+    """Right first, right second, too late, never, and answers that are no grids."""
+    rng = np.random.default_rng(1)
+    draw = lambda height, width: rng.integers(0, 5, (height, width)).astype(np.int8)
+    truths = [draw(3, 2), draw(2, 3), draw(1, 1), draw(3, 3), draw(2, 2), draw(2, 2)]
+    tasks = [
+        RawTask(f"t{n}", ((x, y), (y, x)), ((draw(3, 3), y),))
+        for n, (x, y) in enumerate(pairwise([*truths, truths[0]]))
+    ]
+    truths = [task.test[0][1] for task in tasks]
+    wrong, holes = np.full((4, 2), 9, np.int8), np.array([[1, -1]], np.int8)
+    ways = [
+        lambda y: (y, wrong),
+        lambda y: (wrong, y),
+        lambda y: (wrong, wrong + 0, y),
+        lambda y: (wrong,),
+        lambda y: (holes, y),
+        lambda y: (holes, holes[:0]),
+    ]
+    answers = [
+        [tuple(Candidate(grid, 0.5) for grid in answer(y))]
+        for answer, y in zip(ways, truths, strict=True)
+    ]
+    config = DatasetConfig(
+        max_grid_height=3, max_grid_width=3, max_train_pairs=2, max_test_pairs=1
+    )
+    stack = stack_tasks(pack_tasks(tasks), config, list(range(len(tasks))))
+    result = play_candidates(stack, answers)
+    right = [
+        any(np.array_equal(c.grid, y) for c in tests[0][:2])
+        for tests, y in zip(answers, truths, strict=True)
+    ]
+    assert right == [True, True, False, False, True, False]
+    np.testing.assert_array_equal(result.solved.any(axis=0), right)
+    np.testing.assert_array_equal(result.solved[0, :2], [True, False])
+    lengths = [
+        len(plan(task.test[0][0], y))
+        for task, y, solved in zip(tasks, truths, right, strict=True)
+        if solved
+    ]
+    np.testing.assert_array_equal(count_actions(result), lengths)
 
 
 def test_larger_grids_are_refused():

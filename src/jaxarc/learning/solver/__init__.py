@@ -1,5 +1,6 @@
 """A solver: networks trained on demonstrations that predict the outputs of tests."""
 
+from jaxarc.learning.solver.playing import count_actions, play_candidates
 from jaxarc.learning.solver.training import SolverConfig, train_solver
 from jaxarc.learning.solver.voting import (
     Candidate,
@@ -12,7 +13,9 @@ from jaxarc.learning.solver.voting import (
 __all__ = [
     "Candidate",
     "SolverConfig",
+    "count_actions",
     "load_solver",
+    "play_candidates",
     "predict",
     "predict_all",
     "save_solver",
