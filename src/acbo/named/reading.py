@@ -8,12 +8,19 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from acbo.named.tables import TARGETS_COLUMN, DataTable, read_frame, split_targets
+from acbo.named.tables import (
+    TARGETS_COLUMN,
+    DataTable,
+    read_frame,
+    read_softness,
+    split_targets,
+    target_flags,
+    write_targets,
+)
 from acbo.types import import_extra
 from jaxrig.settings import nearest
 
@@ -102,10 +109,10 @@ def read_table(
         )
     numbers = _telling(numbers, usable, wanted, notes)
     values = np.stack(list(numbers.values()), axis=1)[usable]
-    flags = [[name in found for name in numbers] for found in sets]
-    table = DataTable(tuple(numbers), values, np.array(flags)[usable], dropped)
+    flags, soft = (each[usable] for each in target_flags(sets, tuple(numbers)))
     labels = {name: both for name, both in labels.items() if name in numbers}
-    return replace(table, notes=tuple(notes), labels=labels)
+    given = dropped, tuple(notes), labels, soft
+    return DataTable(tuple(numbers), values, flags, *given)
 
 
 def read_cells(
@@ -117,13 +124,13 @@ def read_cells(
     frame, sets, wanted, notes = _open(data, target, ignore)
     numbers, _ = _read_columns(frame, wanted, notes)
     frame = frame[list(numbers)].reset_index(drop=True)
-    frame[TARGETS_COLUMN] = ["; ".join(sorted(found)) for found in sets]
+    frame[TARGETS_COLUMN] = [write_targets(found) for found in sets]
     return frame, tuple(notes)
 
 
 def _open(
     data: Any, target: str | None, ignore: Sequence[str]
-) -> tuple[Any, list[frozenset[str]], str | None, list[str]]:
+) -> tuple[Any, list[dict[str, bool]], str | None, list[str]]:
     """Return the columns of variables, what was set in each row, the target's column,
     and what there is to tell so far.
     """
@@ -199,8 +206,8 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def _interventions(frame: Any, notes: list[str]) -> tuple[list[frozenset[str]], str]:
-    """Return the names set in each row, and the column that tells them."""
+def _interventions(frame: Any, notes: list[str]) -> tuple[list[dict[str, bool]], str]:
+    """Return the names set in each row (True: softly), and the column that tells."""
     columns = list(frame.columns)
     for name in sorted(columns, key=lambda each: _plain(each) not in CERTAIN):
         others = [each for each in columns if each != name]
@@ -222,16 +229,19 @@ def _interventions(frame: Any, notes: list[str]) -> tuple[list[frozenset[str]], 
         if name != TARGETS_COLUMN:
             notes.append(f"column {name!r} was read as what was set in each row")
         return sets, name
-    return [frozenset()] * len(frame), ""
+    return [{}] * len(frame), ""
 
 
-def _targets_in(cell: Any, names: Sequence[str], what: str) -> frozenset[str]:
-    """Return the columns named in a cell such as `dose`, `dose=2; heat` or a list."""
-    found = []
+def _targets_in(cell: Any, names: Sequence[str], what: str) -> dict[str, bool]:
+    """Return the columns named in a cell such as `dose`, `dose=2; soft:heat` or a list,
+    and whether softly.
+    """
+    found = {}
     for word in split_targets(cell, names, r"[,;+&|]|\band\b"):
         if word not in names and word.casefold() in NOTHING:
             continue
         bare = re.sub(r"^do\s*\((.*)\)$", r"\1", word)
+        bare, soft = read_softness(bare, names)
         if bare not in names:
             bare = bare.split("=")[0].strip()
         if bare.casefold() in ("1", "true", "yes") and bare not in names:
@@ -239,13 +249,15 @@ def _targets_in(cell: Any, names: Sequence[str], what: str) -> frozenset[str]:
                 f"{what} is {word!r}, which says that something was set, but not what: "
                 "write the names of the variables into this column"
             )
-        found.append(find_name(bare, names, what))
-    return frozenset(found)
+        column = find_name(bare, names, what)
+        # What was set follows no cause, whatever else was done to it.
+        found[column] = soft and found.get(column, True)
+    return found
 
 
 def _sets_if_names(
     cells: Sequence[Any], names: Sequence[str]
-) -> list[frozenset[str]] | None:
+) -> list[dict[str, bool]] | None:
     """Return the names in the cells if all are names of columns, and some are."""
     if not any(isinstance(cell, str | list | tuple | set) for cell in cells):
         return None
@@ -257,10 +269,10 @@ def _sets_if_names(
 
 
 def _sets_what_is_left(
-    sets: Sequence[frozenset[str]], names: Sequence[str], notes: list[str]
+    sets: Sequence[Mapping[str, bool]], names: Sequence[str], notes: list[str]
 ) -> np.ndarray:
     """Return which rows set only variables that are in the table."""
-    gone = [sorted(found - set(names)) for found in sets]
+    gone = [sorted(set(found) - set(names)) for found in sets]
     missing = sorted({name for found in gone for name in found})
     if missing:
         count = sum(map(bool, gone))

@@ -3,7 +3,7 @@ far in an optimization.
 
 A frame's column `intervention_targets` holds, for each row, the names that were set:
 text with commas or semicolons between names, or a list or set; empty means
-observational.
+observational. `soft:dose` means that dose was shifted or scaled and kept its causes.
 """
 
 import os
@@ -37,6 +37,7 @@ TARGETS_COLUMN = "intervention_targets"
 class DataTable:
     """Rows of data in the user's units: names of columns, and which cells were set.
 
+    Cells of `soft` are among those of `intervened`: they were changed and not set.
     Values are double precision: what is read of a table with a large offset must be
     centered before it is rounded to what the device computes with.
     """
@@ -47,6 +48,11 @@ class DataTable:
     dropped: int = 0  # rows that were left out because a value is missing
     notes: tuple[str, ...] = ()  # what was left out or read as something else
     labels: Mapping[str, tuple[str, str]] = FrozenMap()  # texts behind 0 and 1
+    soft: Any = None  # as `intervened`; by default nothing was
+
+    def __post_init__(self) -> None:
+        if self.soft is None:
+            object.__setattr__(self, "soft", np.zeros(self.values.shape, bool))
 
     def index(self, name: str) -> int:
         """Return the column of a name; ValueError listing the names if unknown."""
@@ -77,7 +83,7 @@ def frame_to_table(
             f"column {order[place]!r} is {values[0, place]:g} in every row, which says "
             "nothing about causes: drop the column"
         )
-    flags = np.zeros(values.shape, bool)
+    flags = soft = np.zeros(values.shape, bool)
     if TARGETS_COLUMN in frame.columns:
         cells = frame[TARGETS_COLUMN].tolist()
         sets = [_parse(cell, order, row) for row, cell in enumerate(cells, 1)]
@@ -87,8 +93,8 @@ def frame_to_table(
                     f"row {row}: the target {target!r} is among the intervention "
                     "targets; drop the row, the target is never set"
                 )
-        flags = np.array([[name in found for name in order] for found in sets])
-    return DataTable(order, values, flags)
+        flags, soft = target_flags(sets, order)
+    return DataTable(order, values, flags, soft=soft)
 
 
 def table_to_frame(table: DataTable) -> Any:
@@ -96,8 +102,11 @@ def table_to_frame(table: DataTable) -> Any:
     pandas = import_extra("pandas", "tables")
     values = plain_numbers(table.values)
     frame = pandas.DataFrame(values, columns=list(table.names))
-    names = np.array(table.names)
-    sets = [sorted(names[row].tolist()) for row in table.intervened]
+    rows = zip(table.intervened, table.soft, strict=True)
+    sets: list[dict[str, bool]] = [
+        {table.names[i]: bool(soft[i]) for i in np.flatnonzero(row)}
+        for row, soft in rows
+    ]
     for found in sets:
         split = [name for name in found if re.search("[,;]", name)]
         if split and len(found) > 1:
@@ -105,7 +114,7 @@ def table_to_frame(table: DataTable) -> Any:
                 f"name {split[0]!r} has a comma or semicolon, which separate the "
                 "names of one row: rename the column"
             )
-    frame[TARGETS_COLUMN] = ["; ".join(found) for found in sets]
+    frame[TARGETS_COLUMN] = [write_targets(found) for found in sets]
     return frame
 
 
@@ -196,12 +205,37 @@ def _numbers(column: Any, name: str) -> Float[np.ndarray, " n"]:
     return numbers
 
 
-def _parse(cell: Any, names: Sequence[str], row: int) -> frozenset[str]:
-    """Return the names in one cell; ValueError for one that is not a column."""
-    found = frozenset(split_targets(cell, names))
+def _parse(cell: Any, names: Sequence[str], row: int) -> dict[str, bool]:
+    """Return the names in one cell, and whether softly; ValueError for one that is not
+    a column.
+    """
+    words = [read_softness(word, names) for word in split_targets(cell, names)]
+    found = {name: (name, False) not in words for name, _ in words}
     for name in sorted(found, key=str):
         check_known(name, names, f"row {row}: intervention target")
     return found
+
+
+def read_softness(word: Any, names: Sequence[str]) -> tuple[Any, bool]:
+    """Return a word without the mark of a soft intervention, and whether it had it."""
+    marked = re.match(r"\s*soft\s*:\s*", word, re.I) if isinstance(word, str) else None
+    if marked is None or word in names:
+        return word, False
+    return word[marked.end() :], True
+
+
+def write_targets(found: Mapping[str, bool]) -> str:
+    """Return the names of one row as text that is read back."""
+    return "; ".join("soft:" * soft + name for name, soft in sorted(found.items()))
+
+
+def target_flags(
+    sets: Sequence[Mapping[str, bool]], names: Sequence[str]
+) -> tuple[Bool[np.ndarray, "n d"], Bool[np.ndarray, "n d"]]:
+    """Return which cells were set or changed, and which of them were only changed."""
+    acted = np.array([[name in found for name in names] for found in sets], bool)
+    soft = [[found.get(name, False) for name in names] for found in sets]
+    return acted, np.array(soft, bool)
 
 
 def split_targets(cell: Any, names: Sequence[str], between: str = "[,;]") -> list[Any]:

@@ -262,9 +262,18 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
             + "".join(f"; {note}" for note in table.notes)
         )
     observed = observed_ranges(table)
+    # What was changed softly has the value that its causes gave it, which is no setting
+    # whose outcome could be learned: such rows tell about causes only.
+    kept = ~table.soft.any(axis=1)
+    if kept.sum() < 2:
+        raise ValueError(
+            f"variables were changed softly in all but {int(kept.sum())} of the "
+            f"{len(kept)} rows: give at least 2 rows that are observational or in "
+            "which variables were set"
+        )
     seen = Experiments(
-        table.values,
-        table.intervened,
+        table.values[kept],
+        table.intervened[kept],
         table.names,
         problem.target,
         {name: problem.ranges.get(name, observed[name]) for name in names},
@@ -293,7 +302,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
         tuple(name for name in free if name not in levels),
         method,
         max(each.gain for each in (*found, *experiments)) >= WORTHWHILE * deviation,
-        (*table.notes, *notes_on(seen, problem, graphs)),
+        (*table.notes, *_note_on_soft(~kept), *notes_on(seen, problem, graphs)),
         table.labels,
         table.dropped,
         graphs.unlike_training,
@@ -357,6 +366,13 @@ def _plan(
     return order, tuple(experiments)
 
 
+def _note_on_soft(soft: np.ndarray) -> tuple[str, ...]:
+    if not soft.any():
+        return ()
+    count = f"{int(soft.sum())} of {len(soft)} rows"
+    return (f"{count} changed a variable softly: they tell about causes only",)
+
+
 def _is_binary(table: DataTable, name: str) -> bool:
     """Return whether a column is 0 or 1 everywhere: it is set to these only."""
     return bool(np.isin(table.values[:, table.index(name)], (0.0, 1.0)).all())
@@ -377,6 +393,7 @@ def graphs_of(
         required=required,
         forbidden=forbidden,
         tiers=tiers,
+        soft=table.soft,
     )
 
 

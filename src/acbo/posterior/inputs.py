@@ -15,12 +15,17 @@ MIN_ROWS = 16  # rows; longer tables are padded to the next power of two
 
 
 class CheckedData(NamedTuple):
-    """A data set with names; `target` is a column, or -1 where there is none."""
+    """A data set with names; `target` is a column, or -1 where there is none.
+
+    `intervened` marks cells that were set or changed, `soft` those of them that were
+    only changed: they keep their causes.
+    """
 
     values: np.ndarray
     intervened: np.ndarray
     names: tuple[str, ...]
     target: int
+    soft: np.ndarray
 
 
 def check_data(
@@ -30,6 +35,7 @@ def check_data(
     names: Iterable[Any] | None = None,
     *,
     constants: bool = False,
+    soft: Any = None,
 ) -> CheckedData:
     """Return checked data; ValueError says what is wrong with it.
 
@@ -45,7 +51,8 @@ def check_data(
             f"the names {list(known)} do not go with {array.shape[1]} columns: give "
             "one for each, all different"
         )
-    flags = _flags(intervened, array.shape)
+    changed = _flags(soft, array.shape, "soft")
+    flags = _flags(intervened, array.shape) | changed
     _check_rows(array, flags, known)
     if not constants:
         _check_constants(array, flags, known)
@@ -55,7 +62,7 @@ def check_data(
             f"the target {known[column]!r} is intervened in every row, which says "
             "nothing about its causes: add rows in which it is free"
         )
-    return CheckedData(array, flags, known, column)
+    return CheckedData(array, flags, known, column, changed)
 
 
 def _numbers(values: Any, columns: Any) -> np.ndarray:
@@ -82,17 +89,17 @@ def _numbers(values: Any, columns: Any) -> np.ndarray:
     return array
 
 
-def _flags(intervened: Any, shape: tuple[int, ...]) -> np.ndarray:
-    if intervened is None:
+def _flags(given: Any, shape: tuple[int, ...], what: str = "intervened") -> np.ndarray:
+    if given is None:
         return np.zeros(shape, bool)
-    flags = np.asarray(intervened)
+    flags = np.asarray(given)
     if flags.shape != shape:
         raise ValueError(
-            f"intervened of shape {flags.shape} does not go with values of shape "
+            f"{what} of shape {flags.shape} does not go with values of shape "
             f"{shape}: give one flag for each cell"
         )
     if not np.isin(flags, (0, 1)).all():
-        raise ValueError("intervened must contain only True and False")
+        raise ValueError(f"{what} must contain only True and False")
     return flags.astype(bool)
 
 

@@ -115,6 +115,7 @@ def sample_graphs(
     forbidden: Iterable[Any] = (),
     tiers: Iterable[Any] | None = None,
     opinion: Float[np.ndarray, "d d"] | None = None,
+    soft: Any = None,
     candidates: int = CANDIDATES,
     chains: int = CHAINS,
     sweeps: int = SWEEPS,
@@ -126,14 +127,17 @@ def sample_graphs(
     variables is not limited; each may have up to `candidates` causes. The data and the
     constraints are those of `exact_parent_posterior`. Shifting or scaling a column
     changes nothing. `opinion` holds probabilities of edges [cause, effect] from
-    elsewhere; the more they contradict the rows, the less they count.
+    elsewhere; the more they contradict the rows, the less they count. `soft` marks
+    cells whose mechanism was shifted or scaled, which kept their causes.
     """
     if candidates < 1 or chains < 1 or sweeps <= BURN_IN:
         raise ValueError(
             f"candidates={candidates}, chains={chains} and sweeps={sweeps}: give one "
             f"or more, and more sweeps than the {BURN_IN} that are dropped at first"
         )
-    table = inputs.check_data(values, intervened, None, names, constants=True)
+    table = inputs.check_data(
+        values, intervened, None, names, constants=True, soft=soft
+    )
     wanted = inputs.edge_matrix(required, table.names)
     banned = inputs.edge_matrix(forbidden, table.names)
     banned |= inputs.tier_matrix(tiers, table.names)
@@ -152,11 +156,8 @@ def sample_graphs(
     discrepancy = 0.0
     if opinion is not None:
         discrepancy = _divergence(edges, opinion)
-        share = OPINION_SHARE * USUAL_DISCREPANCY / max(USUAL_DISCREPANCY, discrepancy)
-        # A logarithmic pool: the product of powers of both distributions over graphs
-        # is one again, whereas probabilities of edges alone need not belong to any.
         told = _opinion_scores(opinion, lists)
-        edges, partial, masks = search.solve((1 - share) * scores + share * told, draw)
+        edges, partial, masks = search.solve(_pool(scores, told, discrepancy), draw)
     chosen = _draw_subsets(partial, masks, draw)
     graphs, shared = _draw_graphs(chosen, lists, hidden, draw)
     edges = edges * _causal_share(graphs, shared)
@@ -210,6 +211,14 @@ def _divergence(
     p, q = (np.clip(each.astype(float), 0.01, 0.99) for each in (edges, opinion))
     each = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
     return max(0.0, float(each[~np.eye(len(p), dtype=bool)].sum() / len(p)))
+
+
+def _pool(scores: np.ndarray, told: np.ndarray, discrepancy: float) -> np.ndarray:
+    """Return scores of both; an opinion counts the less the farther off it is."""
+    share = OPINION_SHARE * USUAL_DISCREPANCY / max(USUAL_DISCREPANCY, discrepancy)
+    # A logarithmic pool: the product of powers of both distributions over graphs
+    # is one again, whereas probabilities of edges alone need not belong to any.
+    return (1 - share) * scores + share * told
 
 
 def _opinion_scores(

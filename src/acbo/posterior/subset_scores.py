@@ -3,8 +3,9 @@
 Three kinds of mechanism are averaged by their evidence, so that the shape is learned
 and not assumed: linear with Gaussian noise, linear with noise of another density or of
 a spread that varies, and curves. Rows in which a variable was set say nothing about its
-causes and are left out of its score. A candidate that goes with a variable only where
-it was not set shares a hidden cause with it.
+causes and are left out of its score, and so are those in which its mechanism was
+changed. A candidate that goes with a variable only where it was not set shares a hidden
+cause with it.
 """
 
 import itertools
@@ -197,7 +198,7 @@ def score_subsets(
     curves = curve_evidence(z, table.intervened, lists[:, :shaped], 3 if few else 2)
     found = linear.copy()
     found[:, : 1 << shaped] = np.logaddexp(found[:, : 1 << shaped], curves + CURVED)
-    hidden = linear + hidden_cause_gains(z, table.intervened, grams, lists, shaped)
+    hidden = linear + hidden_cause_gains(z, table, grams, lists, shaped)
     found = np.logaddexp.reduce([found, *hidden], axis=0)
     hidden = np.exp(hidden - found)
     found = found - sets_of[size][None]
@@ -208,7 +209,7 @@ def score_subsets(
 
 def hidden_cause_gains(
     z: Float[np.ndarray, "n d"],
-    intervened: Bool[np.ndarray, "n d"],
+    table: inputs.CheckedData,
     grams: Float[np.ndarray, "d e e"],
     lists: Int[np.ndarray, "d slots"],
     shaped: int,
@@ -220,7 +221,9 @@ def hidden_cause_gains(
     0 there, the mean. Without such rows nothing tells the two apart: -inf.
     """
     d, slots = lists.shape
-    if not intervened.any():
+    # A candidate that was changed and not set still follows the hidden cause.
+    intervened, was_set = table.intervened, table.intervened & ~table.soft
+    if not was_set.any():
         return np.empty((0, d, 1 << slots))
     prior = ScorePrior(weight_variance=1.0)
     counts = (~intervened).sum(axis=0).astype(float)
@@ -233,7 +236,7 @@ def hidden_cause_gains(
         changed, told = grams.copy(), np.zeros(d, bool)
         for j in np.flatnonzero(short[:, k] < d):
             i = short[j, k]
-            rows = intervened[:, i] & ~intervened[:, j]
+            rows = was_set[:, i] & ~intervened[:, j]
             told[j] = rows.any()
             moment = z[rows, i] @ design[rows]
             changed[j, i + 1] -= moment

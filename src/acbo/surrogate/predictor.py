@@ -115,6 +115,7 @@ def infer_graphs(
     forbidden: Iterable[Any] = (),
     tiers: Iterable[Any] | None = None,
     surrogate: Surrogate | None = None,
+    soft: Any = None,
     seed: int = 0,
 ) -> GraphPosterior:
     """Return one posterior over graphs, from the rows and from the network.
@@ -122,13 +123,17 @@ def infer_graphs(
     The network's edges are pooled with the local posterior of `sample_graphs`, and
     count the less the more they contradict it: see `GraphPosterior.unlike_training`.
     With more variables than it was trained on, the network is not asked. Without
-    `surrogate`, the network is the included one.
+    `surrogate`, the network is the included one. `soft` marks cells whose mechanism
+    was shifted or scaled: they kept their causes, unlike cells that were set. The
+    network has not met such rows, and is asked about the others.
     """
-    data = check_data(values, intervened, None, names, constants=True)
+    data = check_data(values, intervened, None, names, constants=True, soft=soft)
     d, opinion = len(data.names), None
-    if d <= TRAINED_VARIABLES:
+    known = ~data.soft.any(axis=1)
+    if d <= TRAINED_VARIABLES and known.sum() >= 2:
         network = load_surrogate() if surrogate is None else surrogate
-        edges = _compiled_edges(network, _padded(data.values, data.intervened))
+        padded = _padded(data.values[known], data.intervened[known])
+        edges = _compiled_edges(network, padded)
         opinion = np.asarray(edges)[:d, :d]
     return sample_graphs(
         data.values,
@@ -138,6 +143,7 @@ def infer_graphs(
         forbidden=forbidden,
         tiers=tiers,
         opinion=opinion,
+        soft=data.soft,
         seed=seed,
     )
 

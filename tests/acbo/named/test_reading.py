@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from acbo.named.reading import find_name, read_table
+from acbo.named.reading import find_name, read_cells, read_table
+from acbo.named.tables import frame_to_table, table_to_frame
 
 ROWS = 12
 NUMBERS = np.random.default_rng(0).normal(size=(ROWS, 3)).round(3)
@@ -48,6 +49,20 @@ def test_every_column_is_used_or_named_with_the_reason():
         "column 'do'": "what was set",
     }.items():
         assert any(name in line and reason in line for line in table.notes), told
+
+
+def test_soft_interventions_are_marked_and_kept():
+    cells = ["soft:temp", "SOFT: dose = 2; Temp", "soft:dose; dose"] + [""] * 9
+    table = read_table(messy(do=cells), "yield")
+    assert np.argwhere(table.intervened).tolist() == [[0, 1], [1, 1], [1, 2], [2, 2]]
+    assert np.argwhere(table.soft).tolist() == [[0, 1], [1, 2]]
+    again = frame_to_table(table_to_frame(table))
+    np.testing.assert_array_equal(again.soft, table.soft)
+    np.testing.assert_array_equal(again.intervened, table.intervened)
+    kept, _ = read_cells(messy(do=cells), "yield")
+    np.testing.assert_array_equal(read_table(kept, "yield").soft, table.soft)
+    with pytest.raises(ValueError, match="'dosis' is not known"):
+        read_table(messy(do=["soft:dosis"] + [""] * 11), "yield")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

@@ -52,6 +52,17 @@ def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
     assert any("4 rows set 'X' outside" in note for note in found.notes)
 
 
+def test_rows_changed_softly_tell_about_causes_only(tmp_path):
+    frame = pd.read_csv(write_table(tmp_path))
+    frame.loc[:4, "intervention_targets"] = "soft:Z"
+    found = acbo.suggest(frame, "Y", True)
+    np.testing.assert_allclose(found.seen.values, frame[["X", "Z", "Y"]][5:])
+    assert any(f"5 of {len(frame)} rows changed" in note for note in found.notes)
+    frame["intervention_targets"] = "soft:Z"
+    with pytest.raises(ValueError, match="softly in all but 0 of the"):
+        acbo.suggest(frame, "Y", True)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

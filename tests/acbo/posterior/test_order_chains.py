@@ -326,3 +326,69 @@ def test_experiments_that_move_a_variable_raise_its_ancestor(seed):
     assert (after[0, 1:][moved] > 0.8).all()
     # Setting the last variable moved nothing, however well it correlates.
     assert (after[4, :4] < 0.3).all()
+
+
+def changed_softly(weights, column, shift, scale, seed):
+    """Rows as they come, then 40 in which one mechanism is scaled and shifted."""
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=(120, len(weights)))
+    soft = np.zeros_like(x, bool)
+    soft[80:, column] = True
+    for j in range(len(weights)):
+        x[:, j] += x @ weights[:, j]
+        if j == column:
+            x[80:, j] = scale * x[80:, j] + shift
+    return x, soft
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_variable_changed_softly_leaves_its_own_score_and_stays_a_cause(seed):
+    """Its score is that without the rows; others' scores follow the plain rows."""
+    weights = np.triu(np.random.default_rng(seed).normal(size=(3, 3)), 1)
+    x, soft = changed_softly(weights, 1, 2.0, 0.5, seed)
+    scores = lambda values, flags: score_subsets(*prepared(values, flags))[0]
+    found = scores(x, soft)
+    without = scores(x[:80], soft[:80])
+    np.testing.assert_allclose(found[1], without[1], rtol=1e-9)
+    # Rows in which others were changed count: evidence sharpens with them.
+    best, fewer = (np.ptp(each[[0, 2]], axis=1) for each in (found, without))
+    assert (best != fewer).all()
+    assert best[1] > fewer[1]
+
+
+def prepared(values, soft):
+    table = inputs.check_data(values, None, None, soft=soft)
+    grams = free_moments(standardized(table), table.intervened)
+    d = len(table.names)
+    lists = np.array([[i for i in range(d) if i != j] for j in range(d)])
+    return table, grams, lists
+
+
+@pytest.mark.parametrize(
+    ("column", "shift", "scale"), [(0, 3.0, 1.0), (1, 3.0, 1.0), (0, 0.0, 4.0)]
+)
+def test_soft_changes_of_either_end_tell_the_direction(column, shift, scale):
+    """Rows alone cannot: both directions of a Gaussian pair fit them alike."""
+    weights = np.array([[0.0, 1.0], [0.0, 0.0]])
+    for seed in range(3):
+        x, soft = changed_softly(weights, column, shift, scale, seed)
+        plain = sample_graphs(x[:80]).edge_probs
+        told = sample_graphs(x, soft=soft).edge_probs
+        assert plain[1, 0] > 0.2
+        assert told[0, 1] > 0.9
+
+
+def test_a_candidate_changed_softly_says_nothing_of_a_hidden_cause():
+    """As set, the rows would speak: a partner by a hidden cause stays where it is."""
+    draw = np.random.default_rng(4)
+    hidden = draw.normal(size=160)
+    x = np.stack([hidden, hidden], axis=1) + 0.3 * draw.normal(size=(160, 2))
+    flags = np.zeros_like(x, bool)
+    flags[120:140, 0] = flags[140:, 1] = True
+    x[flags] = 4.0
+    as_set = sample_graphs(x, flags).confounded_probs
+    as_soft = sample_graphs(x, soft=flags).confounded_probs
+    assert as_set is not None
+    assert as_soft is not None
+    assert as_set[0, 1] > 0.5
+    assert as_soft[0, 1] == 0
