@@ -15,6 +15,7 @@ from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
+STOPPED = 130  # what a shell reports of a program that was interrupted
 
 JsonOption = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file.")
@@ -79,7 +80,16 @@ class PlainFlags:
 
 
 class Command(PlainFlags, TyperCommand):
-    """A command with plain flags."""
+    """A command with plain flags; Ctrl-C ends it with what the notes of it say."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            words = ("stopped", *getattr(stop, "__notes__", ()))
+            say(make_console(), "; ".join(words))
+            raise typer.Exit(STOPPED) from stop
 
 
 class Group(PlainFlags, TyperGroup):

@@ -22,8 +22,6 @@ from jaxrig.console import (
 if TYPE_CHECKING:
     from jaxtrace.workflow.case import Case
 
-STOPPED = 130  # what a shell reports of a program that was interrupted
-
 app = typer.Typer(
     name="trace",
     cls=Group,
@@ -67,11 +65,10 @@ def run(
                 tell=lambda line: say(console, line),
                 approve=lambda words: yes or _agrees(words),
             )
-        except KeyboardInterrupt as error:
-            begun = (read.folder / CASE_FILE).is_file()
-            on = f"; resume with: jaxrig trace run {case}" if begun else ""
-            say(console, f"stopped{on}")
-            raise typer.Exit(STOPPED) from error
+        except KeyboardInterrupt as stop:
+            if (read.folder / CASE_FILE).is_file():
+                stop.add_note(f"resume with: jaxrig trace run {case}")
+            raise
     if not outcome.share:
         say(console, "all frames already existed; the other outputs were written again")
         return
@@ -81,6 +78,9 @@ def run(
         f"tracking {seconds['tracking']:.1f} s, {format_number(outcome.rate)} "
         f"particle-steps per second, compilation {seconds['compiling']:.1f} s",
     )
+    for page in outcome.files:
+        if page.suffix == ".html":
+            say(console, f"open {page}")
 
 
 def _agrees(words: str) -> bool:

@@ -162,7 +162,9 @@ def test_a_demo_stops_its_meter_also_when_interrupted(
 
     monkeypatch.setattr(progress, "make_meter", lambda kind: Bar())
     plug_in(System("bad", "Bad", demo=interrupted))
-    assert run("demo", "--out", str(tmp_path)).exit_code != 0
+    done = run("demo", "--out", str(tmp_path))
+    assert done.exit_code == 130
+    assert done.output.endswith("stopped\n")
     assert stopped == [True]
 
 

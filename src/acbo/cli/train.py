@@ -37,7 +37,6 @@ from jaxrig.progress import make_meter
 
 SURROGATE, POLICY = "surrogate.ckpt", "policy.ckpt"
 UPDATES = 200  # of the policy, where nothing is said
-STOPPED = 130  # what a shell reports of a program that was interrupted
 
 
 class Kind(enum.StrEnum):
@@ -236,12 +235,7 @@ def train(
     console = make_console()
     with refusing():
         job = JOBS[kind](sizes, surrogate)
-        try:
-            state, history = run_job(job, out, seed, save_every)
-        except KeyboardInterrupt as stop:
-            for note in ("stopped", *getattr(stop, "__notes__", ())):
-                say(console, note)
-            raise typer.Exit(STOPPED) from stop
+        state, history = run_job(job, out, seed, save_every)
     for name, value in (history[-1] if history else {}).items():
         say(console, f"{name}: {value:.4g}")
     for path in job.save(state, out):
