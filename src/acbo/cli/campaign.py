@@ -110,6 +110,7 @@ def ask(
     console = make_console()
     with refusing():
         campaign = Campaign(folder)
+        waiting = not again and bool(campaign.open_trials())
         given = {"batch": batch, "at_once": at_once}
         found = campaign.ask(again, **{n: v for n, v in given.items() if v is not None})
         names = [name for name in campaign.read().names if name not in found.settings]
@@ -119,6 +120,8 @@ def ask(
     for note in found.notes:
         say(console, note)
     say(console, str(found))
+    if waiting:
+        say(console, "asked for before and not told yet; --again forgets it")
     values = " ".join(
         f"'{name}=...'" if " " in name else f"{name}=..." for name in names
     )

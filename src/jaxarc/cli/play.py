@@ -30,16 +30,16 @@ HELP = """\
 Cells are rows and columns from 0; two corners make a rectangle; without cells an
 operation takes the whole grid. Colors are 0 to 9.
 
-fill C [cells]             paint cells: fill 3, fill 3 0 0, fill 3 0 0 2 2
-flood C R C                paint the area of one color around a cell
+fill COLOR [cells]         paint cells: fill 3, fill 3 0 0, fill 3 0 0 2 2
+flood COLOR ROW COLUMN     paint the area of one color around a cell
 move up|down|left|right [cells]
 rotate cw|ccw [cells]      flip h|v [cells]
 copy [cells]               cut [cells]      clear [cells]
-paste R C                  the upper left corner goes to this cell
+paste ROW COLUMN           the upper left corner goes to this cell
 input                      begin again from the input
 resize HEIGHT WIDTH        change the size of the grid
-submit                     hand the grid in
-next  prev  unsolved       go to another pair
+submit                     hand the grid in: this ends the episode
+next  prev  unsolved       go to another pair; one is solved once its grid is right
 reset                      this pair from its start
 N [cells]                  an operation by its number (or op N)
 undo                       take the last step back
@@ -301,7 +301,10 @@ class PlaySession:
         if still and pair == player.current_pair and not player.done:
             self._say("nothing changed", "yellow")
         if player.done:
-            verdict = "solved" if bool(player.solved.all()) else "not solved"
+            done, pairs = int(player.solved.sum()), len(player.solved)
+            verdict = "solved" if done == pairs else "not solved"
+            if pairs > 1:
+                verdict = f"{done} of {pairs} pairs solved"
             self._say(f"the episode has ended: {verdict} (undo reverts the last step)")
 
     def save(self, name: str) -> None:

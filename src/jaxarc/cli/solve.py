@@ -70,6 +70,9 @@ def solve(
     Of a data set it counts the tests whose known output is among the attempts. With
     --play the environment scores them: the grids are drawn in few actions, then by
     painting single cells only, and submitted without a look at the output.
+
+    The solver that comes with the package reads grids of up to 5 x 5, such as
+    MiniARC's; `jaxrig arc train-solver` trains one for others.
     """
     check_writable(out)
     import jax

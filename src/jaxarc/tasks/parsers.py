@@ -59,7 +59,7 @@ class TaskParser(ABC):
         raise RuntimeError(
             f"{self.title} is not included in the package: give its folder as "
             "dataset_path (--path on the command line), or download it with "
-            f"`jaxrig arc download {self.title.lower()}`"
+            f"`jaxrig arc download {self.title.lower()}`; AGI1 and AGI2 are included"
         )
 
     def _left_out(self, tasks: packing.PackedTasks) -> dict[int, str]:

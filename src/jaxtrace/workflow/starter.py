@@ -20,6 +20,7 @@ from jaxtrace.fields.interpolation import (
 from jaxtrace.io.formats import open_slices
 from jaxtrace.io.geometry import Cells, Geometry, GridAxes
 from jaxtrace.workflow.case import as_toml
+from jaxtrace.workflow.tables import PICTURES
 from jaxtrace.workflow.templates import (
     BOX,
     CHANNEL,
@@ -317,11 +318,13 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
     if found is None:
         counts = {"x": 60, "y": 50, "z": 15}
         fraction, time = "# bounds_fraction = {x = [0.0, 0.2]}", DEFAULT_TIME
-        head, boundary, plane = FLOW, BOX, "xy"
+        head, boundary, plane, pictures = FLOW, BOX, "xy", PICTURES
     else:
         counts, plane = lattice_counts(found), plane_of(found)
         fraction = f"bounds_fraction = {as_toml(seed_shares(found, counts))}"
         time, boundary = time_lines(found), boundary_lines(found)
+        # The slice is across x: a flat domain has none.
+        pictures = [p for p in PICTURES if p != "slice" or found.size.all()]
         named = tuple(found.velocity_name.split(", "))
         head = DATA.format(
             facts="\n# ".join(facts(found)),
@@ -337,6 +340,7 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
         time=time,
         boundary=boundary,
         plane=as_toml(plane),
+        pictures=as_toml(pictures),
     )
 
 

@@ -105,7 +105,7 @@ sph_kernel_type = "cubic_spline"   # wendland, gaussian
 sph_normalize = true
 
 [pictures]
-which = ["particles", "trajectories", "density", "slice"]
+which = {pictures}
 plane = {plane}
 max_paths = 50                 # number of trajectories to draw
 # color = "speed"              # or a variable of the run, such as "age", or a color

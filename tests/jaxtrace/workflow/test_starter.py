@@ -70,8 +70,16 @@ def test_a_steady_file_says_so_and_ends_when_it_is_passed(tmp_path):
     rules = {"x": "absorbing", "y": "reflective", "z": "reflective"}
     assert case["boundary"] == {"type": "mixed", "boundary_types": rules}
     assert case["pictures"]["plane"] == "xz"
+    assert "slice" in case["pictures"]["which"]
     counts = case["particles"]["concentrations"]
     assert 3000 < np.prod(list(counts.values())) < 8000
+
+
+def test_a_flat_domain_gets_no_slice_across_it(tmp_path):
+    grid = image((5, 4, 1))
+    grid["velocity"] = np.tile([0.5, 0.0, 0.0], (grid.n_points, 1))
+    found = survey(str(write_xml(grid, tmp_path / "flow.vti")))
+    assert "slice" not in tomllib.loads(starter(found))["pictures"]["which"]
 
 
 def test_a_mesh_that_is_a_grid_gets_the_walls_of_a_box(tmp_path):
