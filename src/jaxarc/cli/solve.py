@@ -17,12 +17,13 @@ from jaxarc.cli.tasks import DatasetOption, PathOption
 from jaxarc.cli.train import RunOption, UpdatesOption
 from jaxarc.draw.terminal import grid_panel, print_task
 from jaxarc.tasks import parsers
-from jaxarc.tasks.sources import is_dataset
+from jaxarc.tasks.sources import dataset_kind, is_dataset
 from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console, say
 
 if TYPE_CHECKING:
     from jaxarc.learning.solver import Candidate
+    from jaxarc.learning.solver.examples import PairBank
     from jaxarc.learning.solver.network import NetworkConfig
     from jaxarc.types import JaxArcTask
 
@@ -133,11 +134,8 @@ def train(
 
     Generated tasks are mixed in. Writes checkpoints, metrics.jsonl and solver.ckpt.
     """
-    import jax
-
     from jaxarc.learning.solver import SolverConfig, save_solver, train_solver
     from jaxarc.learning.solver.examples import MixtureConfig, demonstrations
-    from jaxarc.learning.solver.generator import generate_tasks
     from jaxarc.learning.solver.network import NetworkConfig
     from jaxrig.progress import make_meter
 
@@ -149,14 +147,15 @@ def train(
     )
     mixture = MixtureConfig() if generated else MixtureConfig(generated=0.0)
     config = SolverConfig(
-        network, mixture, members, batch=batch, updates=updates, scan=steps, seed=seed
+        *(network, mixture, members),
+        batch=batch,
+        updates=updates,
+        scan=steps,
+        seed=seed,
+        data=f"{dataset_kind(dataset)} and {generated} generated tasks",
     )
     bank = demonstrations(buffer, network.pairs)
-    made = None
-    if generated:
-        key = jax.random.fold_in(jax.random.key(seed), 1)
-        shape = (network.height, network.width)
-        made = generate_tasks(key, generated, network.pairs + 1, *shape)
+    made = _generate(network, generated, seed) if generated else None
     state = train_solver(config, bank, made, out, make_meter())
     about = {"data": dataset, "tasks": len(ids), "generated": generated}
     about |= {"steps": config.steps, "batch": batch, "seed": seed}
@@ -165,6 +164,17 @@ def train(
     say(console, f"wrote {written}")
     place = f" --path {path}" if path else ""
     say(console, f"next: jaxrig arc solve {dataset}{place} --checkpoint {written}")
+
+
+def _generate(network: "NetworkConfig", number: int, seed: int) -> "PairBank":
+    """Return generated tasks of the size that a network reads."""
+    import jax
+
+    from jaxarc.learning.solver.generator import generate_tasks
+
+    key = jax.random.fold_in(jax.random.key(seed), 1)
+    shape = (network.height, network.width)
+    return generate_tasks(key, number, network.pairs + 1, *shape)
 
 
 def _select(

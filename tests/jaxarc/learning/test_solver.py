@@ -1,5 +1,6 @@
 """The solver: augmentation undone, hidden answers, learning, votes, rules."""
 
+import dataclasses
 from itertools import pairwise
 
 import equinox as eqx
@@ -187,6 +188,9 @@ def test_a_run_is_resumed_where_it_ended(trained):
     assert int(again.step[0]) == config.steps
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     assert len(lines) == config.updates
+    other = dataclasses.replace(config, data="other tasks")
+    with pytest.raises(ValueError, match="data: '' -> 'other tasks'"):
+        train_solver(other, bank, folder=folder)
 
 
 def test_saved_networks_answer_without_the_outputs(trained, tmp_path):

@@ -31,7 +31,10 @@ MOMENTUM = 0.95
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """How a solver is trained: sizes, data, and `updates` of `scan` steps each."""
+    """How a solver is trained: sizes, data, and `updates` of `scan` steps each.
+
+    `data` says what the examples are: a run goes on only with the same.
+    """
 
     network: NetworkConfig
     mixture: MixtureConfig = field(default_factory=MixtureConfig)
@@ -44,6 +47,7 @@ class SolverConfig:
     weight_decay: float = 0.1
     average: float = 0.999
     seed: int = 0
+    data: str = ""
 
     @property
     def steps(self) -> int:
