@@ -253,7 +253,9 @@ def split_targets(cell: Any, names: Sequence[str], between: str = "[,;]") -> lis
 def samples_to_arrays(
     samples: Sequence[Sample], variable_order: Sequence[str] | None = None
 ) -> tuple[Float[Array, "n d"], Bool[Array, "n d"]]:
-    """Return `values[n, d]` and `intervened[n, d]` of samples (names: sorted)."""
+    """Return `values[n, d]` and `intervened[n, d]` of samples (names: sorted); cells
+    that were changed softly count as intervened.
+    """
     _, values, flags = _stack_samples(samples, variable_order)
     return jnp.asarray(values, dtype=float), jnp.asarray(flags)
 
