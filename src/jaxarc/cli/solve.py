@@ -79,12 +79,13 @@ def solve(
     import jax
 
     from jaxarc.learning.solver import load_solver, predict_all
+    from jaxrig.progress import make_meter
 
     console = make_console()
     networks = load_solver(checkpoint)
     parser, ids = _select(target, dataset, path, networks.config)
     tasks = parser.buffer(ids)
-    answers = predict_all(networks, tasks, votes, jax.random.key(seed))
+    answers = predict_all(networks, tasks, votes, jax.random.key(seed), make_meter())
     rows = [
         _describe(parser, task_id, nth, ranked)
         for task_id, tests in zip(ids, answers, strict=True)

@@ -98,7 +98,9 @@ def load_case(path: str | os.PathLike[str]) -> Case:
     """Return the case of a file; its paths count from the folder of the file."""
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
+        raise FileNotFoundError(
+            f"{path}: no such file; write one with `jaxrig trace new`"
+        )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

@@ -24,6 +24,7 @@ from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork
 from jaxarc.types import JaxArcTask
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
+from jaxrig.progress import Meter
 
 AT_ONCE = 512  # examples that go through the network together
 VOTES = 16
@@ -80,6 +81,7 @@ def collect_votes(
     bank: PairBank,
     queries: Queries,
     votes: int,
+    meter: Meter,
     at_once: int = AT_ONCE,
 ) -> Votes:
     """Ask every member `votes` times about every query."""
@@ -94,6 +96,7 @@ def collect_votes(
         keys = jax.random.fold_in(key, start)
         found = _compiled_answer(networks, keys, bank, jax.device_put(part))
         parts.append(jax.device_get(found))
+        meter.show(min(start + size, total))
     joined = (np.concatenate(x, axis=1)[:, :total] for x in zip(*parts, strict=True))
     return Votes(*(x.reshape(-1, number, *x.shape[2:]) for x in joined))
 
@@ -126,6 +129,7 @@ def predict_all(
     tasks: JaxArcTask,
     votes: int = VOTES,
     key: PRNGKeyArray | None = None,
+    meter: Meter | None = None,
 ) -> list[list[tuple[Candidate, ...]]]:
     """Return ranked answers to every test of every task of a stack.
 
@@ -139,7 +143,12 @@ def predict_all(
     queries = ask_tests(tasks)
     key = jax.random.key(0) if key is None else key
     bank = demonstrations(tasks, config.pairs)
-    found = collect_votes(networks, key, bank, queries, votes)
+    meter = meter or Meter()
+    meter.start("votes", votes * len(queries.rows))
+    try:
+        found = collect_votes(networks, key, bank, queries, votes, meter)
+    finally:
+        meter.stop()
     answers: list[list[tuple[Candidate, ...]]] = [[] for _ in range(bank.tasks)]
     for nth, row in enumerate(np.asarray(queries.rows)):
         ranked = rank_candidates(found.grids[:, nth], found.scores[:, nth])
