@@ -22,9 +22,9 @@ from jaxrig.atomic import write_file
 from jaxrig.console import check_writable, make_console, say
 
 if TYPE_CHECKING:
-    from jaxarc.learning.solver import Candidate
     from jaxarc.learning.solver.examples import PairBank
     from jaxarc.learning.solver.network import NetworkConfig
+    from jaxarc.learning.solver.voting import Candidate
     from jaxarc.types import JaxArcTask
 
     Answers = list[list[tuple[Candidate, ...]]]
@@ -135,9 +135,10 @@ def train(
 
     Generated tasks are mixed in. Writes checkpoints, metrics.jsonl and solver.ckpt.
     """
-    from jaxarc.learning.solver import SolverConfig, save_solver, train_solver
+    from jaxarc.learning.solver import SolverConfig, train_solver
     from jaxarc.learning.solver.examples import MixtureConfig, demonstrations
     from jaxarc.learning.solver.network import NetworkConfig
+    from jaxarc.learning.solver.voting import save_solver
     from jaxrig.progress import make_meter
 
     parser = parsers.open_dataset(dataset, path)
@@ -223,7 +224,7 @@ def _describe(
 def _play(tasks: "JaxArcTask", answers: "Answers") -> list[dict[str, Any]]:
     """Return what the environment says of the answers, drawn in two ways."""
     from jaxarc.learning.planner import KINDS
-    from jaxarc.learning.solver import count_actions, play_candidates
+    from jaxarc.learning.solver.playing import count_actions, play_candidates
 
     figures = []
     for name, kinds in (("few actions", KINDS), ("painting cells only", ())):

@@ -12,17 +12,7 @@ import pytest
 from jaxarc import bits
 from jaxarc.config.groups import DatasetConfig
 from jaxarc.learning.planner import plan
-from jaxarc.learning.solver import (
-    Candidate,
-    count_actions,
-    generator,
-    load_solver,
-    play_candidates,
-    predict,
-    predict_all,
-    rules,
-    save_solver,
-)
+from jaxarc.learning.solver import generator, load_solver, predict, predict_all, rules
 from jaxarc.learning.solver.examples import (
     ABSENT,
     HIDDEN,
@@ -36,6 +26,7 @@ from jaxarc.learning.solver.examples import (
     undo_augmentation,
 )
 from jaxarc.learning.solver.network import NetworkConfig, SolverNetwork, answer_loss
+from jaxarc.learning.solver.playing import count_actions, play_candidates
 from jaxarc.learning.solver.training import (
     SolverConfig,
     orthogonalize,
@@ -44,7 +35,7 @@ from jaxarc.learning.solver.training import (
     train_solver,
     update,
 )
-from jaxarc.learning.solver.voting import rank_candidates
+from jaxarc.learning.solver.voting import Candidate, rank_candidates, save_solver
 from jaxarc.tasks.augment import random_augmentation, transform_planes
 from jaxarc.tasks.packing import pack_tasks, stack_tasks
 from jaxarc.tasks.task_json import RawTask
