@@ -210,7 +210,7 @@ def test_the_environment_solves_what_the_predictor_solves():
         RawTask(f"t{n}", ((x, y), (y, x)), ((draw(3, 3), y),))
         for n, (x, y) in enumerate(pairwise([*truths, truths[0]]))
     ]
-    truths = [task.test[0][1] for task in tasks]
+    truths = [np.asarray(task.test[0][1]) for task in tasks]
     wrong, holes = np.full((4, 2), 9, np.int8), np.array([[1, -1]], np.int8)
     ways = [
         lambda y: (y, wrong),
