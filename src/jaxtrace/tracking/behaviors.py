@@ -7,6 +7,7 @@ the state, so that what is recorded belongs to the position recorded with it. XL
 leaves out what nobody uses.
 """
 
+import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -55,9 +56,11 @@ class AbstractBehavior(eqx.Module):
         """Return the variables it must find in `here`."""
         return ()
 
-    def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
+    @abc.abstractmethod
+    def __call__(
+        self, state: State, here: State, t: Array, dt: Array, key: Array
+    ) -> Any:
         """Return the state after a step, or the state and a displacement."""
-        raise NotImplementedError
 
 
 class Behavior(AbstractBehavior):

@@ -11,8 +11,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float64
+from jaxtyping import Array, Bool, Float, Float64
 
+from jaxrig import compile_once
 from jaxtrace.bounds import AXES, PLANES, Box, box_bounds
 from jaxtrace.config import working_dtype
 from jaxtrace.fields.base import AbstractField
@@ -73,11 +74,8 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
     else:
         found = {"not finite": ~np.isfinite(np.asarray(seeds)).all(1)}
     if field.sphere is not None and not jax.tree.leaves(field.start(seeds[:1])):
-        # NaN counts as outside too; it is said once.
-        outside = ~np.asarray(field.inside(seeds, ())) & ~found["not finite"]
-        land = field.on_land(seeds)
-        dry = np.zeros_like(outside) if land is None else np.asarray(land) & ~outside
-        found |= {"outside the data": outside, "on land": dry & ~found["not finite"]}
+        outside, dry = map(np.asarray, _unplaced(field, seeds))
+        found |= {"outside the data": outside, "on land": dry}
     for place, rows in found.items():
         if rows.any():
             first = np.asarray(seeds)[np.argmax(rows)].tolist()
@@ -87,6 +85,19 @@ def warn_of_seeds(field: AbstractField, seeds: Float[Array, "n 3"]) -> None:
                 "them out, or correct them",
                 stacklevel=3,
             )
+
+
+# No budget: any field may be seeded with any number of particles.
+@compile_once(max_traces=None)
+def _unplaced(
+    field: AbstractField, seeds: Float[Array, "n 3"]
+) -> tuple[Bool[Array, " n"], Bool[Array, " n"]]:
+    """Return who is outside the data and who on land; NaN, said apart, is neither."""
+    finite = jnp.isfinite(seeds).all(axis=1)
+    outside = ~field.inside(seeds, ()) & finite
+    land = field.on_land(seeds)
+    dry = jnp.zeros_like(outside) if land is None else land & ~outside & finite
+    return outside, dry
 
 
 def uniform_rows(
