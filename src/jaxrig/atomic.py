@@ -2,22 +2,14 @@
 a lock for those that several processes change.
 """
 
+import fcntl
 import io
 import os
-import re
 import secrets
 import shutil
-import socket
-import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-
-LEFTOVER_AGE = 3600.0  # seconds without a byte written after which a writer is dead
-
-_TEMPORARY = re.compile(
-    r"\..+\.(?P<host>[^.]*)\.(?P<process>\d+)\.[0-9a-f]{8}\.writing", re.DOTALL
-)
 
 
 @contextmanager
@@ -34,16 +26,15 @@ def atomic_write(
     """
     path = Path(path)
     # The name is cut, so that the temporary's is within a file system's limit too.
-    tag = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
-    temporary = path.with_name(f".{path.name[:40]}.{tag}.writing")
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.writing")
     try:
-        with open(temporary, "xb") as file:
+        with _create_locked(temporary) as file:
             yield file
             # The bytes before the name: after a power cut the new name could otherwise
             # belong to an empty file. The name itself is stored in the folder.
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            os.replace(temporary, path)  # while locked, or it may pass for a leftover
         _sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
@@ -65,21 +56,8 @@ def locked(path: str | os.PathLike[str]) -> Generator[None, None, None]:
     Others wait. The system releases the lock of a process that dies.
     """
     with open(path, "a+b") as file:
-        if os.name == "posix":
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-            return
-        import msvcrt  # Windows locks ranges of bytes, and gives up after ten seconds
-
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # pyright: ignore
-        try:
-            yield
-        finally:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # pyright: ignore
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def remove_path(path: Path) -> None:
@@ -93,45 +71,30 @@ def remove_path(path: Path) -> None:
 def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
     """Delete temporaries whose writer died, and return them.
 
-    A writer is dead when its process is gone from this host, or, where that cannot be
-    asked, when its file has not changed for `LEFTOVER_AGE` seconds.
+    A writer holds a lock on its temporary as long as it lives. Where the file system
+    has no locks, nothing is deleted.
     """
     removed = []
-    for path in Path(folder).glob(".*.writing"):
-        match = _TEMPORARY.fullmatch(path.name)
-        if match and _is_dead(path, match["host"], int(match["process"])):
-            path.unlink(missing_ok=True)
+    for path in sorted(Path(folder).glob(".*.writing")):
+        # Not ours to open, locked by its writer, or finished in this moment.
+        with suppress(OSError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
             removed.append(path)
-    return sorted(removed)
+    return removed
 
 
-def _host() -> str:
-    return re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:32]
-
-
-def _is_dead(path: Path, host: str, process: int) -> bool:
-    # Signal 0 only asks, except on Windows, where it would end the process.
-    if host == _host() and os.name == "posix" and not _is_running(process):
-        return True
-    try:
-        return time.time() - path.stat().st_mtime > LEFTOVER_AGE
-    except FileNotFoundError:  # its writer has just finished
-        return False
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # it runs, and belongs to somebody else
-        return True
-    return True
+def _create_locked(path: Path) -> io.BufferedIOBase:
+    while True:
+        file = path.open("xb")
+        with suppress(OSError):  # some file systems of clusters have no locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # taken for a leftover before it was locked
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # other systems cannot open a folder
-        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

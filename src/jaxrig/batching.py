@@ -131,15 +131,28 @@ class _Chunk(NamedTuple):
 
 
 class ChunkedMap:
-    """A function of one item, mapped over many in chunks; made by `map_chunked`."""
+    """Map `function(item, *shared)` over a long axis, `chunk_size` items at a time.
+
+    One compilation serves every chunk and every later call: the last chunk is filled
+    up and what is not its own dropped. On a CPU so many chunks run `together`, each on
+    a core of its own. With `to_host` results are NumPy arrays and at most one more is
+    on the device. When a chunk does not fit in memory its size is halved and the work
+    goes on where it was.
+    Callbacks inside the function run again for rows that fill up the last chunk.
+
+    >>> squares = map_chunked(lambda x: x**2, chunk_size=4)
+    >>> squares(jnp.arange(6)).tolist(), squares.trace_count
+    ([0, 1, 4, 9, 16, 25], 1)
+    """
 
     def __init__(
         self,
         function: Callable[..., Any],
+        *,
         chunk_size: int,
-        to_host: bool,
-        meter: Meter,
-        label: str,
+        to_host: bool = False,
+        meter: Meter | None = None,
+        label: str = "items",
         together: int = 1,
     ):
         if chunk_size < 1 or together < 1:
@@ -149,7 +162,7 @@ class ChunkedMap:
         self.chunk_size = chunk_size
         self._together = together
         self._to_host = to_host
-        self._meter = meter
+        self._meter = meter or Meter()
         self._label = label
 
         def run_chunk(items: PyTree, shared: tuple[Any, ...]) -> PyTree:
@@ -258,29 +271,7 @@ class ChunkedMap:
         self._run_chunk.max_traces = (self._run_chunk.max_traces or 0) + 1
 
 
-def map_chunked(
-    function: Callable[..., Any],
-    *,
-    chunk_size: int,
-    to_host: bool = False,
-    meter: Meter | None = None,
-    label: str = "items",
-    together: int = 1,
-) -> ChunkedMap:
-    """Map `function(item, *shared)` over a long axis, `chunk_size` items at a time.
-
-    One compilation serves every chunk and every later call: the last chunk is filled
-    up and what is not its own dropped. On a CPU so many chunks run `together`, each on
-    a core of its own. With `to_host` results are NumPy arrays and at most one more is
-    on the device. When a chunk does not fit in memory its size is halved and the work
-    goes on where it was.
-    Callbacks inside the function run again for rows that fill up the last chunk.
-
-    >>> squares = map_chunked(lambda x: x**2, chunk_size=4)
-    >>> squares(jnp.arange(6)).tolist(), squares.trace_count
-    ([0, 1, 4, 9, 16, 25], 1)
-    """
-    return ChunkedMap(function, chunk_size, to_host, meter or Meter(), label, together)
+map_chunked = ChunkedMap
 
 
 @dataclass(frozen=True)

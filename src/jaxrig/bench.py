@@ -95,18 +95,19 @@ def document(results: Iterable[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def write_results(path: Path, results: Iterable[dict[str, Any]]) -> None:
-    """Write records with date, machine and versions to one JSON file."""
-    write_file(path, json.dumps(document(results), indent=1))
+def as_json(results: Iterable[dict[str, Any]]) -> str:
+    """Return records with date, machine and versions as JSON."""
+    return json.dumps(document(results), indent=1)
 
 
 def run_benchmarks(
     known: Sequence[Benchmark],
     names: Sequence[str],
-    json: Path | None = None,
+    out: Path | None = None,
+    print_json: bool = False,
     list_only: bool = False,
 ) -> None:
-    """Run the benchmarks of these names, show tables, and write JSON if asked to."""
+    """Run the benchmarks of these names; show tables or JSON, write JSON to a file."""
     console = make_console()
     try:
         chosen = choose(known, names)
@@ -116,17 +117,20 @@ def run_benchmarks(
         for benchmark in chosen:
             say(console, f"{benchmark.name}: {benchmark.summary}")
         return
-    check_writable(json)
+    check_writable(out)
     results = []
     for benchmark in chosen:
-        say(console, f"{benchmark.name}: {benchmark.summary}")
         records = run_benchmark(benchmark)
-        console.print(bench_table(records))
+        if not print_json:
+            say(console, f"{benchmark.name}: {benchmark.summary}")
+            console.print(bench_table(records))
         results += records
-        if json is not None:  # after each one, so that an interrupted run loses nothing
-            write_results(json, results)
-    if json is not None:
-        say(console, f"wrote {json}")
+        if out is not None:  # after each one, so that an interrupted run loses nothing
+            write_file(out, as_json(results))
+    if print_json:
+        typer.echo(as_json(results))
+    elif out is not None:
+        say(console, f"wrote {out}")
 
 
 def bench_table(records: Sequence[dict[str, Any]]) -> Table:

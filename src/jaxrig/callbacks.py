@@ -64,26 +64,6 @@ class SlowCalls:
         self._recent.append(seconds)
 
 
-class Interval:
-    """Run a call only when the last one is at least some seconds ago."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic):
-        self._seconds = seconds
-        self._clock = clock
-        self._last = -float("inf")
-
-    def admit(self) -> bool:
-        """Admit the first call, and later ones when the interval has passed."""
-        now = self._clock()
-        if now - self._last < self._seconds:
-            return False
-        self._last = now
-        return True
-
-    def observe(self, seconds: float) -> None:
-        """Do nothing: an interval does not depend on how long calls take."""
-
-
 logger = logging.getLogger(__name__)
 
 MAX_NAMES = 1000

@@ -1,6 +1,7 @@
 """Pytrees in one checked file, and a folder of numbered ones that survives a kill."""
 
 import io
+import json
 import os
 import re
 import types
@@ -13,18 +14,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax
 import numpy as np
 
-from jaxrig import file_format
 from jaxrig.atomic import atomic_write, remove_leftovers
 from jaxrig.dtypes import is_key
 from jaxrig.file_format import (
     SCALARS,
+    Container,
     ContainerError,
     Entry,
-    Header,
-    Scalar,
+    decode,
+    encode,
     is_array,
-    pack_scalar,
-    unpack_scalar,
+    write_container,
 )
 from jaxrig.machine import package_versions
 from jaxrig.settings import nearest
@@ -129,15 +129,6 @@ class CheckpointMismatch(ValueError):
     """A sound checkpoint that does not fit the tree it is loaded into."""
 
 
-class _Saved(NamedTuple):
-    """The leaves of a file by dotted path, and the prefixes that were left out."""
-
-    kinds: dict[str, Kind]
-    scalars: dict[str, Scalar]
-    code: dict[str, str]
-    excluded: list[str]
-
-
 def save_tree(
     path: str | os.PathLike[str],
     tree: Any,
@@ -156,7 +147,12 @@ def save_tree(
     prefixes = (exclude,) if isinstance(exclude, str) else tuple(exclude)
     leaves = _without(_named_leaves(tree)[0], prefixes)
     metadata = dict(metadata or {})
-    _check_metadata(metadata, "metadata")
+    try:
+        json.dumps(metadata)
+    except TypeError as error:
+        raise TypeError(
+            f"metadata: {error}: convert it, or put it in the tree"
+        ) from error
     arrays = {name: leaf for name, leaf in leaves.items() if is_array(leaf)}
     rest = {name: leaf for name, leaf in leaves.items() if name not in arrays}
     meta = {
@@ -164,7 +160,7 @@ def save_tree(
         "version": VERSION,
         "versions": package_versions(("jaxrig", "jax", "numpy")),
         "excluded": prefixes,
-        "scalars": {n: pack_scalar(x) for n, x in rest.items() if type(x) in SCALARS},
+        "scalars": encode({n: x for n, x in rest.items() if type(x) in SCALARS})[0],
         "code": {
             n: _code_name(n, x) for n, x in rest.items() if type(x) not in SCALARS
         },
@@ -177,7 +173,7 @@ def save_tree(
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
-        file_format.write_container(file, meta, arrays, fetch=_fetch)
+        write_container(file, meta, arrays, fetch=_fetch)
     return path
 
 
@@ -191,17 +187,16 @@ def load_tree(path: str | os.PathLike[str], like: Any) -> Any:
     """
     leaves, structure = _named_leaves(like)
     with open(path, "rb") as file:
-        header = _read(file, str(path))
-        saved = _decode(header, str(path))
-        if differences := _differences(saved.kinds, leaves, saved.excluded):
+        container, scalars, kinds = _open(file, str(path))
+        saved = container.meta
+        if differences := _differences(kinds, leaves, saved["excluded"]):
             raise CheckpointMismatch(
                 f"{path} does not fit `like`; differences: {len(differences)}\n  "
                 + "\n  ".join(differences)
             )
-        _warn_of_other_code(saved.code, leaves, str(path))
-        found: dict[str, Any] = dict(saved.scalars)
-        for name, value in file_format.read_arrays(file, header, str(path)):
-            found[name] = _place(value, leaves[name])
+        _warn_of_other_code(saved["code"], leaves, str(path))
+        found = {n: _place(value, leaves[n]) for n, value in container.arrays()}
+    found |= scalars
     return structure.unflatten(found.get(name, leaf) for name, leaf in leaves.items())
 
 
@@ -211,10 +206,9 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     Reads no array, so damage to one is not noticed here.
     """
     with open(path, "rb") as file:
-        header = _read(file, str(path))
-    kinds = _decode(header, str(path)).kinds
+        container, _, kinds = _open(file, str(path))
     leaves = {name: kind._asdict() for name, kind in kinds.items()}
-    return {**header.meta, "leaves": leaves}
+    return {**container.meta, "leaves": leaves}
 
 
 def _named_leaves(tree: Any) -> tuple[dict[str, Any], Any]:
@@ -239,22 +233,6 @@ def _without(leaves: dict[str, Any], prefixes: Sequence[str]) -> dict[str, Any]:
     return {n: leaf for n, leaf in leaves.items() if not _is_under(n, prefixes)}
 
 
-def _check_metadata(value: Any, at: str) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise TypeError(f"{at} has the key {key!r}: JSON keys are strings")
-            _check_metadata(item, f"{at}.{key}")
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            _check_metadata(item, f"{at}.{index}")
-    elif not isinstance(value, str | int | float | None):
-        raise TypeError(
-            f"{at} is a {type(value).__qualname__}, which JSON cannot store: "
-            f"convert it, or put it in the tree"
-        )
-
-
 def _code_name(at: str, leaf: Any) -> str:
     if not (callable(leaf) or isinstance(leaf, types.ModuleType | np.dtype)):
         raise TypeError(
@@ -272,39 +250,24 @@ def _fetch(array: Any) -> np.ndarray:
     return np.asarray(gather(array))
 
 
-def _read(file: io.BufferedIOBase, where: str) -> Header:
-    return file_format.read_header(file, where, os.fstat(file.fileno()).st_size)
-
-
-def _decode(header: Header, where: str) -> _Saved:
-    match header.meta:
-        case {"schema": "jaxrig.checkpoint", "version": int(version)} if (
-            version != VERSION
-        ):
-            raise CheckpointMismatch(
-                f"{where}: schema version {version}, but this version of jaxrig "
-                f"reads {VERSION}; load it with the version that wrote it: "
-                f"{header.meta.get('versions')}"
-            )
-        case {
-            "schema": "jaxrig.checkpoint",
-            "version": int(),
-            "scalars": dict(scalars),
-            "code": dict(code),
-            "excluded": list(excluded),
-            "metadata": dict(),
-        } if all(isinstance(text, str) for text in [*code.values(), *excluded]):
-            pass
-        case _:
-            raise ContainerError(f"{where}: a container, but not a checkpoint")
-    try:
-        values = {name: unpack_scalar(node) for name, node in scalars.items()}
-    except ValueError as error:
-        raise ContainerError(f"{where}: {error}") from error
-    kinds = {entry.name: _stored_kind(entry) for entry in header.entries}
-    kinds |= {name: _kind_of(value) for name, value in values.items()}
-    kinds |= dict.fromkeys(code, Kind(CODE))
-    return _Saved(kinds, values, code, excluded)
+def _open(
+    file: io.BufferedIOBase, where: str
+) -> tuple[Container, dict[str, Any], dict[str, Kind]]:
+    """Return the file, its Python scalars, and the kind of every leaf it holds."""
+    container = Container(file, where)
+    meta = container.meta
+    if meta.get("schema") != SCHEMA:
+        raise ContainerError(f"{where}: a container, but not a checkpoint")
+    if meta["version"] != VERSION:
+        raise CheckpointMismatch(
+            f"{where}: schema version {meta['version']}, but this version of jaxrig "
+            f"reads {VERSION}; load it with the version that wrote it: "
+            f"{meta.get('versions')}"
+        )
+    scalars = decode(meta["scalars"], {})
+    kinds = {entry.name: _stored_kind(entry) for entry in container.entries}
+    kinds |= {name: _kind_of(value) for name, value in scalars.items()}
+    return container, scalars, kinds | dict.fromkeys(meta["code"], Kind(CODE))
 
 
 def _warn_of_other_code(

@@ -9,7 +9,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
@@ -20,9 +20,10 @@ from typer.core import TyperGroup
 from jaxrig.console import (
     Command,
     Group,
-    JsonOption,
+    JsonFlag,
     LazyCommand,
     ListOption,
+    OutOption,
     check_writable,
     complain,
     make_console,
@@ -37,6 +38,7 @@ from jaxrig.machine import (
 )
 
 if TYPE_CHECKING:
+    from jaxrig.bench import Benchmark
     from jaxrig.report import Section
     from jaxrig.systems import Demo, System
 
@@ -122,20 +124,37 @@ def run_doctor() -> None:
         raise typer.Exit(1)
 
 
-@app.command("bench", cls=Command)
-def run_bench(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Benchmark names or prefixes, e.g. core or core.dispatch."),
-    ] = None,
-    json: JsonOption = None,
-    list_only: ListOption = False,
-) -> None:
-    """Run benchmarks on this machine; show rates, spread and compile time."""
-    from jaxrig.bench import run_benchmarks
+def _bench_command(
+    benchmarks: "Callable[[], Sequence[Benchmark]]", prefix: str, doc: str
+) -> Callable[..., None]:
+    """Return the command `bench` for some benchmarks, whose names need no prefix."""
 
-    known = [b for system in _systems() for b in system.benchmarks()]
-    run_benchmarks(known, names or [], json, list_only)
+    def run_bench(
+        names: Annotated[
+            list[str] | None,
+            typer.Argument(help="Names or prefixes (see --list). Default: all."),
+        ] = None,
+        json: JsonFlag = False,
+        out: OutOption = None,
+        list_only: ListOption = False,
+    ) -> None:
+        from jaxrig.bench import run_benchmarks
+
+        # Names are understood with and without the system's in front.
+        chosen = [f"{prefix}{name.removeprefix(prefix)}" for name in names or []]
+        run_benchmarks(benchmarks(), chosen, out, json, list_only)
+
+    run_bench.__doc__ = doc
+    return run_bench
+
+
+app.command("bench", cls=Command)(
+    _bench_command(
+        lambda: [b for system in _systems() for b in system.benchmarks()],
+        "",
+        "Run benchmarks on this machine; show rates, spread and compile time.",
+    )
+)
 
 
 @app.command("demo", cls=Command)
@@ -159,9 +178,7 @@ def run_demo(
         "systems on one compiled JAX core. Everything on this page comes from one run "
         "of `jaxrig demo`.",
     )
-    core, *systems = _systems()
-    shown = (*systems, core)  # what people came for first
-    there = {s.name: (s.title, s.demo) for s in shown if s.demo is not None}
+    there = {s.name: (s.title, s.demo) for s in _systems() if s.demo is not None}
     for name in only or ():
         if name not in there:
             known = ", ".join(there)
@@ -267,31 +284,11 @@ def _load_commands(name: str) -> TyperGroup:
         raise typer.BadParameter(f"{name} has no commands")
     group = typer.main.get_group(system.commands())
     bench = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    bench.command("bench", cls=Command)(_bench_command(system))
+    doc = f"Run benchmarks on this machine; same as `jaxrig bench {name}`."
+    run_bench = _bench_command(system.benchmarks, f"{name}.", doc)
+    bench.command("bench", cls=Command)(run_bench)
     group.add_command(typer.main.get_command(bench))
     return group
-
-
-def _bench_command(system: "System") -> Callable[..., None]:
-    prefix = f"{system.name}."
-
-    def run_bench(
-        names: Annotated[
-            list[str] | None,
-            typer.Argument(help="Benchmark names (see --list). Default: all."),
-        ] = None,
-        json: JsonOption = None,
-        list_only: ListOption = False,
-    ) -> None:
-        from jaxrig.bench import run_benchmarks
-
-        # Names are understood with and without the system's in front.
-        chosen = [f"{prefix}{name.removeprefix(prefix)}" for name in names or []]
-        run_benchmarks(system.benchmarks(), chosen, json, list_only)
-
-    same = f"jaxrig bench {system.name}"
-    run_bench.__doc__ = f"Run benchmarks on this machine; same as `{same}`."
-    return run_bench
 
 
 def main() -> None:

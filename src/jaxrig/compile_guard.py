@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 
+import equinox as eqx
+import equinox.internal as eqxi
 import jax
 from jax.core import Tracer
 
@@ -37,34 +39,12 @@ TRACING_ERRORS = (
 _TRACED = object()
 
 
-@jax.tree_util.register_pytree_node_class
-class _Rest:
-    """The half of a result that is not arrays, carried through jit as structure."""
-
-    def __init__(self, tree: Any, leaves: tuple[Any, ...]):
-        self.tree, self.leaves = tree, leaves
-
-    def tree_flatten(self):
-        return (), (self.tree, self.leaves)
-
-    @classmethod
-    def tree_unflatten(cls, aux: tuple[Any, tuple[Any, ...]], _: Any) -> "_Rest":
-        return cls(*aux)
-
-    @classmethod
-    def split(cls, result: Any) -> tuple[Any, "_Rest | None"]:
-        """Return what JAX can return, and the rest; None where all are arrays."""
-        leaves, tree = jax.tree.flatten(result)
-        if all(isinstance(x, ARRAY_TYPES) for x in leaves):
-            return result, None
-        rest = tuple(_TRACED if isinstance(x, ARRAY_TYPES) else x for x in leaves)
-        return [x for x in leaves if isinstance(x, ARRAY_TYPES)], cls(tree, rest)
-
-    def join(self, arrays: list[Any]) -> Any:
-        """Put the whole result together again."""
-        given = iter(arrays)
-        leaves = [next(given) if x is _TRACED else x for x in self.leaves]
-        return jax.tree.unflatten(self.tree, leaves)
+def _split_result(result: Any) -> tuple[Any, Any]:
+    """Return what JAX can return, and the rest as structure; None if all are arrays."""
+    if all(isinstance(x, ARRAY_TYPES) for x in jax.tree.leaves(result)):
+        return result, None
+    arrays, rest = eqx.partition(result, lambda x: isinstance(x, ARRAY_TYPES))
+    return arrays, eqxi.Static(rest)
 
 
 class RetraceError(RuntimeError):
@@ -110,7 +90,7 @@ class CompiledOnce(Generic[P, R]):
         self._can_fail: dict[_Program, tuple[int, bool]] = {}
 
         def traced(donated: list[Any], kept: list[Any], program: _Program):
-            return _Rest.split(self._trace([*donated, *kept], program))
+            return _split_result(self._trace([*donated, *kept], program))
 
         traced.__name__ = traced.__qualname__ = self._name
         options = dict(compiler_options or {}) or None
@@ -130,7 +110,7 @@ class CompiledOnce(Generic[P, R]):
         except (jax.errors.JaxRuntimeError, ValueError) as error:
             self._raise(checks.message_of(error))
             raise
-        return result if rest is None else rest.join(result)
+        return result if rest is None else eqx.combine(result, rest.value)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None or not self._binds else _Bound(self, instance)

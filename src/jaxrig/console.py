@@ -17,8 +17,10 @@ from typer.core import TyperCommand, TyperGroup
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
 STOPPED = 130  # what a shell reports of a program that was interrupted
 
-JsonOption = Annotated[
-    Path | None, typer.Option("--json", help="Write the results to this file.")
+# In every command `--json` prints, and `--out` says where to write.
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", help="Write the results to this JSON file.")
 ]
 ListOption = Annotated[
     bool, typer.Option("--list", help="List the benchmarks and exit.")

@@ -65,6 +65,15 @@ def missing_extra(sentence: str, extra: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"{sentence}: {install_command(extra)}")
 
 
+def import_extra(name: str, what: str, extra: str) -> Any:
+    """Return an optional module; where it is missing, an error says what needs it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        library = name.partition(".")[0].removesuffix("modules")
+        raise missing_extra(f"{what} need {library}", extra) from error
+
+
 def missing_modules(extra: str) -> list[str]:
     """Return the modules of an extra that are not installed."""
     return [name for name in EXTRAS[extra] if importlib.util.find_spec(name) is None]
@@ -72,9 +81,7 @@ def missing_modules(extra: str) -> list[str]:
 
 def system_entries() -> list[metadata.EntryPoint]:
     """Return the entry points of all systems by name, without loading them."""
-    # "core" was one of them once, and is where the installation is older than this.
-    entries = metadata.entry_points(group=SYSTEMS)
-    return sorted((e for e in entries if e.name != "core"), key=lambda e: e.name)
+    return sorted(metadata.entry_points(group=SYSTEMS), key=lambda entry: entry.name)
 
 
 def package_summary(module: str) -> str:

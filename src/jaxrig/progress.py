@@ -17,7 +17,7 @@ from jaxtyping import PyTree
 from rich import progress
 from rich.console import Console
 
-from jaxrig.callbacks import Interval, host_callback
+from jaxrig.callbacks import host_callback
 
 Carry = TypeVar("Carry")
 UPDATES_PER_SCAN = 50  # often enough to look smooth, too seldom to cost anything
@@ -56,18 +56,17 @@ class TextMeter(Meter):
     def start(self, label: str, total: int) -> None:
         """Begin a piece of work."""
         self._label, self._total, self._shown = label, total, -1
-        self._begin = self._clock()
+        self._begin = self._last = self._clock()
         self._first: tuple[int, float] | None = None  # steps done and when
-        self._gate = Interval(self._every, self._clock)
-        self._gate.admit()
 
     def show(self, done: int) -> None:
         """Write a line, unless the last was just now; the end is always written."""
         now = self._clock()
         if self._first is None:
             self._first = (done, now)
-        if done != self._shown and (self._gate.admit() or done >= self._total):
-            self._shown = done
+        due = now - self._last >= self._every or done >= self._total
+        if due and done != self._shown:
+            self._shown, self._last = done, now
             share = 100 * done / self._total if self._total else 100
             stream = self._stream or sys.stderr
             stream.write(

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import os
 import re
 import sys
@@ -16,23 +17,20 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 
-from jaxrig.atomic import atomic_write, remove_leftovers
+from jaxrig.atomic import remove_leftovers, write_file
 from jaxrig.file_format import (
+    Container,
     ContainerError,
     decode,
     encode,
     is_array,
-    read_arrays,
-    read_header,
     write_container,
 )
 from jaxrig.settings import nearest
 
 SCHEMA = "jaxrig.blob"
-MAX_NAME = 150  # bytes, and letters of a suffix: file systems allow 255 bytes
-MAX_SUFFIX = 25
-MAX_BYTES = 4 * 2**30  # of one blob
-MAX_RATIO = 1032  # deflate codes at most 258 bytes in two bits
+MAX_NAME = 150  # bytes; file systems allow 255, suffix and temporaries included
+MAX_BYTES = 4 * 2**30  # of one blob, before compression
 
 
 class BlobStore:
@@ -40,9 +38,7 @@ class BlobStore:
 
     Data comes back equal, with the same container and scalar types; JAX arrays come
     back as NumPy arrays, typed PRNG keys as keys. A blob of more than `MAX_BYTES`
-    before compression is neither saved nor loaded. A file may in addition declare no
-    more than 1032 times its own size, deflate's best ratio, so that a small file cannot
-    claim much memory.
+    before compression is neither saved nor loaded.
 
         store = BlobStore("cache")
         store.save({"grids": [np.zeros((30, 30), np.int8)], "id": "a"}, "episode_001")
@@ -59,10 +55,6 @@ class BlobStore:
             raise ValueError(
                 f"compression_level={compression_level}, it goes from 0 to 9"
             )
-        if suffix[:1] != "." or not _is_safe(suffix[1:]) or len(suffix) > MAX_SUFFIX:
-            raise ValueError(
-                f"suffix={suffix!r}: it is a dot and a plain name, at most {MAX_SUFFIX}"
-            )
         self.folder = Path(folder)
         self.compression_level = compression_level
         self.suffix = suffix
@@ -73,14 +65,14 @@ class BlobStore:
         """Store data under a name, in place of what was there; return the file."""
         path = self._path(name)
         node, arrays = encode(data)
-        meta = {"schema": SCHEMA, "data": node}
-        with (
-            atomic_write(path) as file,
-            # No file name and no time inside: equal data gives equal bytes.
-            gzip.GzipFile("", "wb", self.compression_level, file, mtime=0) as packed,
-        ):
-            write_container(packed, meta, arrays, limit=MAX_BYTES)
-        return path
+        plain = io.BytesIO()
+        write_container(plain, {"schema": SCHEMA, "data": node}, arrays)
+        if plain.tell() > MAX_BYTES:
+            size = f"{plain.tell()} bytes before compression"
+            raise ValueError(f"{name}: {size}, the limit is {MAX_BYTES}")
+        # No file name and no time inside: equal data gives equal bytes.
+        packed = gzip.compress(plain.getbuffer(), self.compression_level, mtime=0)
+        return write_file(path, packed)
 
     def load(self, name: str) -> Any:
         """Return what is stored under a name; ContainerError for a damaged file."""
@@ -89,12 +81,21 @@ class BlobStore:
             raise FileNotFoundError(
                 f"no blob {name!r} in {self.folder}; {nearest(name, self.names())}"
             )
-        with open(path, "rb") as file, gzip.GzipFile("", "rb", fileobj=file) as packed:
-            bound = MAX_RATIO * os.fstat(file.fileno()).st_size
-            try:
-                return _read_data(packed, str(path), min(bound, MAX_BYTES))
-            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise ContainerError(f"{path}: not sound gzip: {error}") from error
+        try:
+            with gzip.open(path) as file:
+                plain = file.read(MAX_BYTES + 1)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ContainerError(f"{path}: not sound gzip: {error}") from error
+        if len(plain) > MAX_BYTES:
+            raise ContainerError(f"{path}: more than {MAX_BYTES} bytes")
+        container = Container(io.BytesIO(plain), str(path))
+        if container.meta.get("schema") != SCHEMA:
+            raise ContainerError(f"{path}: a container, but not a blob of a BlobStore")
+        arrays = dict(container.arrays())
+        try:
+            return decode(container.meta.get("data"), arrays)
+        except ValueError as error:
+            raise ContainerError(f"{path}: {error}") from error
 
     def exists(self, name: str) -> bool:
         """Return whether there is a blob of this name."""
@@ -137,35 +138,17 @@ def _is_safe(name: str) -> bool:
     return len(name.encode()) <= MAX_NAME and not set(name) & set("/\\:")
 
 
-def _read_data(packed: gzip.GzipFile, where: str, bound: int) -> Any:
-    header = read_header(packed, where, bound, exact=False)
-    if header.meta.get("schema") != SCHEMA or "data" not in header.meta:
-        raise ContainerError(f"{where}: a container, but not a blob of a BlobStore")
-    arrays = dict(read_arrays(packed, header, where))
-    try:
-        return decode(header.meta["data"], arrays)
-    except ValueError as error:
-        raise ContainerError(f"{where}: {error}") from error
-
-
 T = TypeVar("T")
 
 _BLOB_NAME = re.compile(r"cached-.*-[0-9a-f]{32}")
 
 
 class CacheStatistics(NamedTuple):
-    """What a cache holds in memory, and how many values it wrote to its store."""
+    """What a cache holds in memory."""
 
     items: int
     bytes: int
     max_bytes: int
-    spilled: int
-
-
-class _Item(NamedTuple):
-    value: Any
-    size: int
-    is_stored: bool  # an equal copy lies in the store
 
 
 class ByteCache:
@@ -192,19 +175,25 @@ class ByteCache:
         self._max_items = sys.maxsize if max_items is None else max_items
         self._store = store
         self._lock = threading.RLock()
-        self._items: OrderedDict[str, _Item] = OrderedDict()
+        self._items: OrderedDict[str, Any] = OrderedDict()
         self._bytes = 0
-        self._spilled = 0
 
     def get(self, key: str) -> Any:
         """Return a value from memory or the store; else KeyError."""
         with self._lock:
             if key in self._items:
                 self._items.move_to_end(key)
-                return self._items[key].value
-            if found := self._read_store(key):
-                self._keep(key, found[0], is_stored=True)
-                return found[0]
+                return self._items[key]
+            name = _blob_name(key)
+            if self._store is not None and self._store.exists(name):
+                try:
+                    value = self._store.load(name)
+                except ContainerError as error:
+                    warnings.warn(f"cached value dropped: {error}", stacklevel=2)
+                    self._store.delete(name)
+                else:
+                    self._keep(key, value)
+                    return value
         raise KeyError(key)
 
     def put(self, key: str, value: Any) -> None:
@@ -212,8 +201,12 @@ class ByteCache:
         if self._store is not None:
             encode(value)  # what could not be spilled is refused here, by its giver
         with self._lock:
-            self._forget(key)
-            self._keep(key, value, is_stored=False)
+            if key in self._items:
+                self._bytes -= size_of(self._items.pop(key))
+            # A copy left in the store would come back as the value after an eviction.
+            if self._store is not None:
+                self._store.delete(_blob_name(key))
+            self._keep(key, value)
 
     def clear(self) -> None:
         """Forget every value, in memory and in the store."""
@@ -225,51 +218,30 @@ class ByteCache:
                     self._store.delete(name)
 
     def statistics(self) -> CacheStatistics:
-        """Return the counts up to now."""
+        """Return what is in memory now."""
         with self._lock:
-            return CacheStatistics(
-                len(self._items), self._bytes, self._max_bytes, self._spilled
-            )
+            return CacheStatistics(len(self._items), self._bytes, self._max_bytes)
 
-    def _keep(self, key: str, value: Any, is_stored: bool) -> None:
-        item = _Item(value, size_of(value), is_stored)
-        if item.size > self._max_bytes:  # no eviction could make room for it
-            self._spill(key, item)
+    def _keep(self, key: str, value: Any) -> None:
+        room = self._max_bytes - size_of(value)
+        if room < 0:  # no eviction could make room for it
+            self._spill(key, value)
             return
-        room = self._max_bytes - item.size
         while self._bytes > room or len(self._items) >= self._max_items:
             self._evict()
-        self._items[key] = item
-        self._bytes += item.size
+        self._items[key] = value
+        self._bytes += size_of(value)
 
     def _evict(self) -> None:
-        key, item = next(iter(self._items.items()))
-        self._spill(key, item)  # before it leaves memory: the disk may be full
+        key, value = next(iter(self._items.items()))
+        self._spill(key, value)  # before it leaves memory: the disk may be full
         del self._items[key]
-        self._bytes -= item.size
+        self._bytes -= size_of(value)
 
-    def _spill(self, key: str, item: _Item) -> None:
-        if self._store is not None and not item.is_stored:
-            self._store.save(item.value, _blob_name(key))
-            self._spilled += 1
-
-    def _forget(self, key: str) -> None:
-        item = self._items.pop(key, None)
-        self._bytes -= item.size if item else 0
-        # A copy left in the store would come back as the value after an eviction.
-        if self._store is not None:
-            self._store.delete(_blob_name(key))
-
-    def _read_store(self, key: str) -> tuple[Any] | None:
-        name = _blob_name(key)
-        if self._store is None or not self._store.exists(name):
-            return None
-        try:
-            return (self._store.load(name),)
-        except ContainerError as error:
-            warnings.warn(f"cached value dropped: {error}", stacklevel=3)
-            self._store.delete(name)
-            return None
+    def _spill(self, key: str, value: Any) -> None:
+        # A value that came from the store is equal to the copy that is still there.
+        if self._store is not None and not self._store.exists(_blob_name(key)):
+            self._store.save(value, _blob_name(key))
 
 
 class LazyLoader(Generic[T]):

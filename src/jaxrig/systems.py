@@ -6,7 +6,7 @@ appears in `jaxrig demo`, `jaxrig bench` and as a sub-command.
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jaxrig.machine import system_entries
@@ -58,8 +58,14 @@ def package_system(name: str, title: str, package: str) -> System:
     )
 
 
+def _core_benchmarks() -> "Sequence[Benchmark]":
+    from jaxrig.benchmarks import BENCHMARKS
+
+    return BENCHMARKS
+
+
 # The commands of the core are those of `jaxrig` itself.
-CORE = replace(package_system("core", "The core", "jaxrig"), commands=None, studio=None)
+CORE = System("core", "The core", benchmarks=_core_benchmarks)
 
 
 def load_system(name: str) -> System:

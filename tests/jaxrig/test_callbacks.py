@@ -168,9 +168,9 @@ def test_statistics_of_known_calls_and_memory_bounded_in_names(monkeypatch):
     for seconds in (0.001, 0.003):
         callbacks.run_guarded(lambda s=seconds: take(s), "a")
     logging.disable(logging.NOTSET)
-    used_up = callbacks.Interval(1.0, clock=lambda: 0.0)
-    used_up.admit()
-    callbacks.run_guarded(lambda: None, "a", used_up)
+    slow = callbacks.SlowCalls(max_mean_ms=0.0)
+    slow.observe(1.0)
+    callbacks.run_guarded(lambda: None, "a", slow)
     assert callbacks.callback_statistics()["a"] == pytest.approx(
         {
             "total_calls": 2,
@@ -187,15 +187,6 @@ def test_statistics_of_known_calls_and_memory_bounded_in_names(monkeypatch):
     found = callbacks.callback_statistics()
     assert len(found) == 4
     assert found[callbacks.OTHER]["total_calls"] == 8
-
-
-def test_interval_admits_after_the_interval():
-    now = [0.0]
-    interval = callbacks.Interval(5.0, clock=lambda: now[0])
-    admitted = []
-    for now[0] in (0.0, 1.0, 4.9, 5.0, 9.0, 10.0):
-        admitted.append(interval.admit())
-    assert admitted == [True, False, False, True, False, True]
 
 
 def test_bad_limits_are_refused():

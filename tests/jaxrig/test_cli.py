@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -16,7 +17,7 @@ import jaxarc
 import jaxrig
 from jaxrig import cli, progress, systems
 from jaxrig.bench import Benchmark, Measurement
-from jaxrig.console import make_console, say, warnings_as_lines
+from jaxrig.console import LazyCommand, make_console, say, warnings_as_lines
 from jaxrig.machine import package_summary, system_entries
 from jaxrig.progress import Meter
 from jaxrig.report import Section, Text
@@ -87,10 +88,12 @@ def plain(text):
 
 def test_bench_prints_and_writes_json(run, tmp_path):
     path = tmp_path / "made" / "b.json"
-    done = run("bench", "one", "--json", str(path))
+    done = run("bench", "one", "--out", str(path))
     assert done.exit_code == 0
     assert "fast: items" in done.output
-    assert json.loads(path.read_text())["results"][0]["per_second"] == 10.0
+    printed = json.loads(run("bench", "one", "--json").stdout)
+    for found in (json.loads(path.read_text()), printed):
+        assert found["results"][0]["per_second"] == 10.0
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,42 @@ def test_a_system_has_its_own_bench(plug_in, monkeypatch, capsys, words, status,
         cli.main()
     assert stop.value.code == status
     assert said in plain("".join(capsys.readouterr()))
+
+
+def leaves(name, command):
+    """Yield every command below this one with the words that call it."""
+    command = command.load() if isinstance(command, LazyCommand) else command
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield name, command
+    for word, below in (inner or {}).items():
+        yield from leaves(f"{name} {word}", below)
+
+
+def every_command():
+    yield from leaves("jaxrig", typer.main.get_command(cli.app))
+    for entry in system_entries():
+        yield from leaves(f"jaxrig {entry.name}", cli._load_commands(entry.name))
+
+
+def test_options_mean_the_same_in_every_command():
+    found = dict(every_command())
+    assert len(found) > 30
+    for name, command in found.items():
+        assert command.help, name
+        params: list[Any] = command.params
+        options = [p for p in params if p.param_type_name == "option"]
+        for option in options:
+            assert option.help, (name, option.opts)
+            assert any(o.startswith("--") for o in option.opts), (name, option.opts)
+            if "--json" in option.opts:
+                assert option.is_flag, f"{name} --json prints"
+            if {"--out", "--output", "--save"} & set(option.opts):
+                assert option.opts[0] == "--out", f"{name} {option.opts}"
+                assert not option.is_flag, f"{name} --out names a file or folder"
+        with pytest.raises(SystemExit) as stop:
+            command.main(["--no-such-option"])
+        assert stop.value.code == 2, name
 
 
 def test_bench_lists_without_running(run):
@@ -138,7 +177,7 @@ def test_demo_writes_one_page(run, tmp_path, only, titles):
         (("bench", "nothing"), "unknown benchmark 'nothing'; available: one.a"),
         (("demo", "--only", "nothing"), "unknown demo 'nothing'; available: one, two"),
         (("demo", "--progress", "loud"), "'loud' is not one of 'auto'"),
-        (("bench", "--json", "/"), "/ is a folder, not a file"),
+        (("bench", "--out", "/"), "/ is a folder, not a file"),
         (("demo", "--out", "/dev/null/x"), "cannot create /dev/null/x"),
     ],
 )
@@ -281,8 +320,8 @@ def test_every_installed_system_has_a_demo_benchmarks_and_commands():
         names = [b.name for b in system.benchmarks()]
         assert all(name.startswith(f"{system.name}.") for name in names)
         assert len(set(names)) == len(names) > 0
-        assert system.demo is not None
-        assert (system.commands is None) == (system.name == "core")
+        is_core = system.name == "core"
+        assert (system.demo is None) == (system.commands is None) == is_core
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ when it is better than the mean of its own group, never of another state's.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -22,6 +22,7 @@ from jaxrig.learn.optimizer import (
     start_optimizer,
 )
 from jaxrig.learn.rollout import (
+    Choice,
     Environment,
     Policy,
     Step,
@@ -107,38 +108,20 @@ class GRPOUpdate(eqx.Module):
     approx_kl: Float[Array, ""]
 
 
-class SampledActions(eqx.Module):
-    """Actions as they were drawn."""
-
-    action: PyTree
-    log_prob: Float[Array, "*n"]
-
-
 class LaterSteps(eqx.Module):
     """Steps after the first; those after an episode's end do not count."""
 
     observation: PyTree
-    drawn: SampledActions
+    drawn: Choice
     counts: Bool[Array, "*n"]
 
 
 class Group(eqx.Module):
     """What was drawn from each state: first actions, later steps, rewards."""
 
-    first: SampledActions
+    first: Choice
     later: LaterSteps | None  # None for a horizon of one step
     reward: Float[Array, "*n"]
-
-
-class Losses(NamedTuple):
-    """The terms of the loss, and what they were computed from."""
-
-    total_loss: Float[Array, ""]
-    policy_loss: Float[Array, ""]
-    entropy_loss: Float[Array, ""]
-    kl_penalty: Float[Array, ""]
-    mean_entropy: Float[Array, ""]
-    approx_kl: Float[Array, ""]
 
 
 def grpo_advantages(
@@ -160,7 +143,7 @@ def grpo_terms(
     entropy_coeff: float = 0.01,
     kl_coeff: float = 0.0,
     counts: Bool[Array, "*n"] | None = None,
-) -> Losses:
+) -> dict[str, Float[Array, ""]]:
     """Return the loss of GRPO with its terms, after Shao et al. 2024
     (arXiv:2402.03300):
 
@@ -179,8 +162,14 @@ def grpo_terms(
     # KL divergence"): only drift beyond the allowance is penalized.
     approx_kl = mean(old_logp - new_logp)
     penalty = kl_coeff * jnp.maximum(0.0, approx_kl - KL_ALLOWANCE)
-    total = policy_loss + entropy_loss + penalty
-    return Losses(total, policy_loss, entropy_loss, penalty, mean_entropy, approx_kl)
+    return {
+        "total_loss": policy_loss + entropy_loss + penalty,
+        "policy_loss": policy_loss,
+        "entropy_loss": entropy_loss,
+        "kl_penalty": penalty,
+        "mean_entropy": mean_entropy,
+        "approx_kl": approx_kl,
+    }
 
 
 def grpo_loss(
@@ -192,7 +181,7 @@ def grpo_loss(
 ) -> Float[Array, ""]:
     """Return the loss of GRPO alone; `grpo_terms` names the coefficients."""
     terms = grpo_terms(new_logp, old_logp, advantages, entropy, **coefficients)
-    return terms.total_loss
+    return terms["total_loss"]
 
 
 def grpo_init(
@@ -232,14 +221,13 @@ def sample_group(
     # only the sampling `group_size` times.
     choice = jax.vmap(policy.sample, (0, None))(act, observation)
     after = jax.vmap(environment.step, (0, None, 0))(go, state, choice.action)
-    first = SampledActions(choice.action, choice.log_prob)
     reward = after.reward.astype(choice.log_prob.dtype)
     if config.horizon == 1:
-        return Group(first, None, reward), after
+        return Group(choice, None, reward), after
     later, earned, end = jax.vmap(_continue_episode, (0, None, None, 0, None, 0, None))(
-        on, environment, policy, after, observation, first, config
+        on, environment, policy, after, observation, choice, config
     )
-    return Group(first, later, reward + earned.astype(reward.dtype)), end
+    return Group(choice, later, reward + earned.astype(reward.dtype)), end
 
 
 def _continue_episode(
@@ -248,7 +236,7 @@ def _continue_episode(
     policy: Policy,
     after: Step,
     start_observation: PyTree,
-    first: SampledActions,
+    first: Choice,
     config: GRPOConfig,
 ) -> tuple[LaterSteps, Float[Array, ""], Step]:
     """Return steps 2 to `horizon` of a member, their rewards, and the end."""
@@ -263,7 +251,7 @@ def _continue_episode(
         # through it NaN, so ended steps repeat the first step and do not count.
         record = LaterSteps(
             keep(start_observation, before.observation),
-            keep(first, SampledActions(choice.action, choice.log_prob)),
+            keep(first, choice),
             ~ended,
         )
         return keep(before, after), (record, jnp.where(ended, 0.0, after.reward))
@@ -299,7 +287,7 @@ def grpo_update(
     )
     last = jax.tree.map(lambda x: x[-1], losses)
     update = GRPOUpdate(
-        **last._asdict(),
+        **last,
         grad_norm=norms[-1],
         group_baseline=scaled.mean(axis=-1).mean(),
         mean_reward=reward.mean(),
@@ -318,7 +306,7 @@ def _loss(
     group: Group,
     advantage: Float[Array, "states group"],
     config: GRPOConfig,
-) -> tuple[Float[Array, ""], Losses]:
+) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
     """Return the loss over all samples; first steps share an observation."""
     of_state = jax.vmap(policy.evaluate, (None, 0))
     now = jax.vmap(of_state)(observation, group.first.action)
@@ -339,7 +327,7 @@ def _loss(
         kl_coeff=config.kl_penalty_coeff,
         counts=counts,
     )
-    return losses.total_loss, losses
+    return losses["total_loss"], losses
 
 
 def _advance(

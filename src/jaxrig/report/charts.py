@@ -54,14 +54,21 @@ def read_curves(
         raise ValueError(f"bands names {unknown}: each must be one of {list(series)}")
     curves = []
     for index, (name, (x, y)) in enumerate(series.items()):
-        xs, ys = _numbers(x, f"series[{name!r}] x"), _numbers(y, f"series[{name!r}] y")
-        low, high = bands.get(name, (ys, ys))
-        lows = _numbers(low, f"bands[{name!r}] low")
-        highs = _numbers(high, f"bands[{name!r}] high")
+        given = (x, y, *bands.get(name, (y, y)))
+        xs, ys, low, high = (_numbers(each, f"series {name!r}") for each in given)
+        if not xs.size == ys.size == low.size == high.size:
+            sizes = f"{xs.size}, {ys.size}, {low.size}, {high.size}"
+            raise ValueError(
+                f"series {name!r} has x, y, low and high of {sizes} values: sizes must "
+                "agree"
+            )
         color = PALETTE[index % len(PALETTE)]
         dash = DASHES[index // len(PALETTE) % len(DASHES)]
-        curve = Curve(name, xs, ys, lows, highs, color, dash)
-        _check_curve(curve)
+        curve = Curve(name, xs, ys, low, high, color, dash)
+        if not curve.seen.any():
+            raise ValueError(f"series {name!r} has no point that is not NaN")
+        if np.any(curve.low > curve.high):
+            raise ValueError(f"bands[{name!r}] has a low above its high: swap them")
         curves.append(curve)
     return curves
 
@@ -70,25 +77,12 @@ def _numbers(values: ArrayLike, field: str) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{field} must be an array of numbers: {error}") from error
+        raise ValueError(f"{field} must be arrays of numbers: {error}") from error
     if array.ndim != 1:
         raise ValueError(f"{field} has shape {array.shape}: it must be one-dimensional")
     if np.isinf(array).any():
         raise ValueError(f"{field} holds an infinite value: use NaN to leave a gap")
     return array
-
-
-def _check_curve(curve: Curve) -> None:
-    sizes = {array.size for array in (curve.x, curve.y, curve.low, curve.high)}
-    if len(sizes) > 1:
-        raise ValueError(
-            f"series {curve.name!r} has {curve.x.size} x, {curve.y.size} y, "
-            f"{curve.low.size} low and {curve.high.size} high: sizes must agree"
-        )
-    if not curve.seen.any():
-        raise ValueError(f"series {curve.name!r} has no point that is not NaN")
-    if np.any(curve.low > curve.high):
-        raise ValueError(f"bands[{curve.name!r}] has a low above its high: swap them")
 
 
 # A telephone shows this shrunk to about 0.64, with letters of ten pixels.

@@ -16,7 +16,6 @@ POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
-# Single hyphens only: ids inside drawings hold a double one and cannot meet these.
 _ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -106,10 +105,7 @@ class Report:
     def html(self) -> str:
         """Return the page as text; the same sections give the same text."""
         ids = _anchors(self._sections)
-        sections = [
-            _section(number, section, ids[number])
-            for number, section in enumerate(self._sections)
-        ]
+        pairs = zip(self._sections, ids, strict=True)
         return _PAGE.format(
             policy=POLICY,
             title=escape(self.title),
@@ -119,7 +115,7 @@ class Report:
             style=_resource("style.css"),
             script=_resource("points.js") + "\n" + _resource("player.js"),
             links=_links(self._sections, ids),
-            sections="\n".join(sections),
+            sections="\n".join(_section(section, anchor) for section, anchor in pairs),
         )
 
     def _header(self) -> str:
@@ -129,7 +125,7 @@ class Report:
         heroes = [section.hero for section in self._sections if section.hero]
         if not heroes:
             return f"<header>\n{words}</header>"
-        shown = heroes[0].html("hero--")
+        shown = heroes[0].html()
         return f'<header class="hero">\n<div>\n{words}</div>\n{shown}\n</header>'
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -141,11 +137,8 @@ def _resource(name: str) -> str:
     return (files("jaxrig.report") / name).read_text(encoding="utf-8")
 
 
-def _section(number: int, section: Section, anchor: str) -> str:
-    parts = "\n".join(
-        part.html(f"part-{number}-{index}--")
-        for index, part in enumerate(section.parts)
-    )
+def _section(section: Section, anchor: str) -> str:
+    parts = "\n".join(part.html() for part in section.parts)
     title = escape(section.title)
     return f'<section id="{anchor}">\n<h2>{title}</h2>\n{parts}\n</section>'
 

@@ -33,24 +33,24 @@ class _Words:
 class Text(_Words):
     """Paragraphs, split at blank lines; words in `backticks` are set as code."""
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         return paragraphs(self.text)
 
 
 class Heading(_Words):
     """A line that names what follows, below the title of the section."""
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         return f"<h3>{escape(self.text)}</h3>"
 
 
 class Code(_Words):
     """Lines set as they are: a message, a command, a program."""
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         return f'<pre tabindex="0"><code>{escape(self.text)}</code></pre>'
 
 
@@ -70,8 +70,8 @@ class Table:
         for index, row in enumerate(self.rows):
             self._check_row(index, row)
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         heads = "".join(
             f'<th scope="col"{_align(self._is_numeric(index))}>{escape(column)}</th>'
             for index, column in enumerate(self.columns)
@@ -110,8 +110,7 @@ class Table:
 class Figure:
     """One SVG text or the bytes of one PNG, with a caption below.
 
-    A drawing is put into the page itself, so `currentColor` follows the theme; one
-    with its own style rules or animations is sealed off as an image.
+    `currentColor` of a drawing follows the light or dark theme of the page.
     """
 
     image: Image
@@ -121,10 +120,10 @@ class Figure:
     def __post_init__(self):
         image_size(self.image, "image")
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         caption = self.caption and f"<figcaption>{inline(self.caption)}</figcaption>"
-        shown = picture(self.image, self.alt or self.caption, scope)
+        shown = picture(self.image, self.alt or self.caption)
         return f"<figure>{shown}{caption}</figure>"
 
 
@@ -133,10 +132,8 @@ class _Group:
 
     parts: tuple["Part", ...]
 
-    def _inside(self, scope: str) -> str:
-        return "\n".join(
-            part.html(f"{scope}{index}--") for index, part in enumerate(self.parts)
-        )
+    def _inside(self) -> str:
+        return "\n".join(part.html() for part in self.parts)
 
 
 class Fold(_Group):
@@ -145,9 +142,9 @@ class Fold(_Group):
     def __init__(self, title: str, *parts: "Part"):
         self.title, self.parts = title, check_parts(parts)
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
-        return _details(self.title, self._inside(scope))
+    def html(self) -> str:
+        """Return the markup."""
+        return _details(self.title, self._inside())
 
 
 class Beside(_Group):
@@ -156,10 +153,10 @@ class Beside(_Group):
     def __init__(self, picture: "Part", *parts: "Part"):
         self.picture, self.parts = check_parts([picture])[0], check_parts(parts)
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
-        shown = self.picture.html(f"{scope}picture--")
-        words = self._inside(scope)
+    def html(self) -> str:
+        """Return the markup."""
+        shown = self.picture.html()
+        words = self._inside()
         return f'<div class="beside"><div>{shown}</div><div>{words}</div></div>'
 
 

@@ -113,7 +113,7 @@ class Player(_Playback):
                 )
         self._check_playback(len(self.frames))
 
-    def html(self, scope: str) -> str:
+    def html(self) -> str:
         """Return the markup; without JavaScript it shows one frame."""
         name = self.title or self.alt or "Player"
         sizes = shown_sizes(self.frames)
@@ -191,8 +191,8 @@ class ColorBar:
     axis: Axis
     colors: Sequence[str]
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         low, high = float(self.axis.low), float(self.axis.high)
         ticks = linear_ticks(low, high, 4)
         shares = [(tick - low) / (high - low) for tick in ticks]
@@ -299,8 +299,8 @@ class Points(_Playback):
                 "for each of the colors"
             )
 
-    def html(self, scope: str) -> str:
-        """Return the markup; the scope is a prefix for ids unique on the page."""
+    def html(self) -> str:
+        """Return the markup."""
         name = self.title or self.alt or "Moving points"
         size = STAGE_WIDTH, STAGE_WIDTH * float(self.height)
         picture = self.background and image_element(self.background, "", size)
@@ -312,7 +312,7 @@ class Points(_Playback):
             "<noscript><p>The points are drawn by JavaScript.</p></noscript>"
         )
         if self.scale is not None:
-            stage += ColorBar(self.scale, self.colors).html(scope)
+            stage += ColorBar(self.scale, self.colors).html()
         return self._box(stage, size, len(self.positions), name)
 
     def _canvas(self, name: str) -> str:

@@ -56,12 +56,12 @@ def test_loss_by_hand():
     arrays = [jnp.asarray(x, jnp.float32) for x in given]
     found = grpo_terms(*arrays, clip=0.2, entropy_coeff=0.1, kl_coeff=2.0)
     kl = -(np.log(1.5) + np.log(0.5)) / 3
-    np.testing.assert_allclose(found.policy_loss, -(1.2 - 0.8 + 2.0) / 3, rtol=1e-5)
-    np.testing.assert_allclose(found.entropy_loss, -0.07, rtol=1e-5)
-    np.testing.assert_allclose(found.approx_kl, kl, rtol=1e-5)
-    np.testing.assert_allclose(found.kl_penalty, 2.0 * (kl - 0.01), rtol=1e-5)
+    np.testing.assert_allclose(found["policy_loss"], -(1.2 - 0.8 + 2.0) / 3, rtol=1e-5)
+    np.testing.assert_allclose(found["entropy_loss"], -0.07, rtol=1e-5)
+    np.testing.assert_allclose(found["approx_kl"], kl, rtol=1e-5)
+    np.testing.assert_allclose(found["kl_penalty"], 2.0 * (kl - 0.01), rtol=1e-5)
     total = -0.8 - 0.07 + 2.0 * (kl - 0.01)
-    np.testing.assert_allclose(found.total_loss, total, rtol=1e-5)
+    np.testing.assert_allclose(found["total_loss"], total, rtol=1e-5)
     # Wider: 1.5 counts as 1.4; 0.5 counts as 0.6, since its advantage is negative.
     wide = -(1.4 - 0.6 + 2.0) / 3 - 0.01 * 0.7
     loss = grpo_loss(*arrays, clip=0.4)
@@ -70,7 +70,7 @@ def test_loss_by_hand():
 
 def test_small_drift_costs_nothing():
     one = jnp.ones(4)
-    drift = lambda by: grpo_terms(-one, -one + by, one, one, kl_coeff=5.0).kl_penalty
+    drift = lambda by: grpo_terms(-one, -one + by, one, one, kl_coeff=5.0)["kl_penalty"]
     assert float(drift(0.009)) == 0.0
     assert float(drift(0.02)) > 0.0
 
@@ -98,7 +98,7 @@ def test_masked_loss_equals_a_loop_over_what_counts(seed):
         - 0.01 * np.mean(entropies)
         + 0.5 * max(0.0, np.mean(drifts) - 0.01)
     )
-    found = masked_loss(new, old, advantage, entropy, counts=counts).total_loss
+    found = masked_loss(new, old, advantage, entropy, counts=counts)["total_loss"]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 

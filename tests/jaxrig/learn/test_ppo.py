@@ -48,24 +48,22 @@ CONFIG = ppo.PPOConfig(
 )
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_reaches_the_optimum_of_a_corridor_with_a_lure(seed):
+def test_reaches_the_optimum_of_a_corridor_with_a_lure():
     problem = tabular.corridor(6, lure=0.3, slip=0.1)
-    update = compile_once(ppo.ppo_update, donate=["state"])
-    state = ppo.ppo_init(
-        jax.random.key(seed), problem, tabular.uniform_policy(problem), CONFIG
-    )
-    state, metrics = update(state, problem, CONFIG)
-    for _ in range(59):
-        state, metrics = update(state, problem, CONFIG)
-    assert update.trace_count == 1
     start = np.asarray(problem.start, np.float64)
     best = start @ tabular.optimal_values(problem, 0.95)
-    found = start @ tabular.policy_values(problem, state.policy.probabilities(), 0.95)
     uniform = start @ tabular.policy_values(problem, np.full((8, 2), 0.5), 0.95)
     assert uniform < 0.7 * best
-    assert found >= 0.98 * best
-    assert np.isfinite(metrics.loss)
+    update = compile_once(ppo.ppo_update, donate=["state"])
+    for seed in range(3):
+        policy = tabular.uniform_policy(problem)
+        state = ppo.ppo_init(jax.random.key(seed), problem, policy, CONFIG)
+        for _ in range(60):
+            state, metrics = update(state, problem, CONFIG)
+            assert np.isfinite(metrics.loss)
+        chances = state.policy.probabilities()
+        assert start @ tabular.policy_values(problem, chances, 0.95) >= 0.98 * best
+    assert update.trace_count == 1
 
 
 def test_same_state_same_update(key):

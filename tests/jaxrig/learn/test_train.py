@@ -87,7 +87,10 @@ def test_a_killed_run_redoes_what_was_not_saved(update, start, tmp_path):
     assert [r["step"] for r in records] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(("save_every", "save_seconds"), [(5, 60.0), (10**6, 0.0)])
+@pytest.mark.parametrize(
+    ("save_every", "save_seconds"),
+    [pytest.param(5, 60.0, marks=pytest.mark.slow), (10**6, 0.0)],
+)
 def test_killed_anywhere_and_run_again_equals_not_killed(
     save_every, save_seconds, tmp_path
 ):

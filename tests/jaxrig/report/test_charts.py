@@ -180,13 +180,13 @@ def test_looks_differ_for_many_curves():
         ({}, {}, "series is empty"),
         ({"a": ([], [])}, {}, "'a' has no point"),
         ({"a": ([1, 2], [np.nan, np.nan])}, {}, "'a' has no point"),
-        ({"a": ([1, 2], [1])}, {}, "'a' has 2 x, 1 y"),
-        ({"a": ([[1]], [[1]])}, {}, r"\['a'\] x has shape \(1, 1\)"),
-        ({"a": ([1], [np.inf])}, {}, r"\['a'\] y holds an infinite"),
-        ({"a": ([1], ["b"])}, {}, r"\['a'\] y must be an array of numbers"),
+        ({"a": ([1, 2], [1])}, {}, "'a' has x, y, low and high of 2, 1, "),
+        ({"a": ([[1]], [[1]])}, {}, r"'a' has shape \(1, 1\)"),
+        ({"a": ([1], [np.inf])}, {}, "'a' holds an infinite"),
+        ({"a": ([1], ["b"])}, {}, "'a' must be arrays of numbers"),
         ({"a": ([1], [1])}, {"b": ([1], [1])}, r"bands names \['b'\]"),
         ({"a": ([1], [1])}, {"a": ([2], [1])}, "low above its high"),
-        ({"a": ([1], [1])}, {"a": ([1, 2], [3, 4])}, "2 low and 2 high"),
+        ({"a": ([1], [1])}, {"a": ([1, 2], [3, 4])}, "of 1, 1, 2, 2 values"),
     ],
 )
 def test_refusals(series, bands, message):

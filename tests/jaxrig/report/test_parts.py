@@ -13,18 +13,18 @@ HOSTILE = "</td></table><script>alert(1)</script>\" onload='x' &amp; <b>"
 
 
 def test_text_becomes_paragraphs_with_code(parse):
-    root = parse(report.Text("Run `make <demo>`.\n\nThen look.").html("s--"))
+    root = parse(report.Text("Run `make <demo>`.\n\nThen look.").html())
     assert [node.text for node in root.all("p")] == ["Run make <demo>.", "Then look."]
     assert root.one("code").text == "make <demo>"
 
 
 def test_code_keeps_its_lines_and_becomes_no_markup(parse):
     lines = f"step may be compiled once\n    {HOSTILE}\n  `x`"
-    assert parse(report.Code(lines).html("s--")).one("pre").text == lines
+    assert parse(report.Code(lines).html()).one("pre").text == lines
 
 
 def test_a_heading_is_one_level_below_its_section(parse):
-    assert parse(report.Heading(HOSTILE).html("s--")).one("h3").text == HOSTILE
+    assert parse(report.Heading(HOSTILE).html()).one("h3").text == HOSTILE
 
 
 @pytest.mark.parametrize("part", [report.Text, report.Heading, report.Code])
@@ -43,7 +43,7 @@ def test_table_cells(parse):
         ],
         caption="Of `step`",
     )
-    root = parse(table.html("s--"))
+    root = parse(table.html())
     rows = [[cell.text for cell in row.all("td")] for row in root.all("tr")[1:]]
     assert rows == [["a", "1,234,568", "3", "yes"], ["b", "0.5", "", "no"]]
     assert root.one("caption").text == "Of step"
@@ -52,7 +52,7 @@ def test_table_cells(parse):
 
 def test_numbers_and_their_heads_are_right_aligned(parse):
     rows = [["a", 1.5, 2, "x"], ["b", None, "none", None]]
-    root = parse(report.Table(["text", "number", "mixed", "words"], rows).html("s--"))
+    root = parse(report.Table(["text", "number", "mixed", "words"], rows).html())
     numeric = [cell.text for cell in root.having("class", "number")]
     assert numeric == ["number", "1.5", "2"]
 
@@ -61,7 +61,7 @@ def test_numbers_and_their_heads_are_right_aligned(parse):
 def test_table_words_stay_words(parse, part):
     words = {"columns": "a", "cell": "b", "caption": "c", part: HOSTILE}
     table = report.Table([words["columns"]], [[words["cell"]]], words["caption"])
-    root = parse(table.html("s--"))
+    root = parse(table.html())
     assert not root.all("script", "b")
     assert not root.having("onload")
     assert HOSTILE in root.text
@@ -84,18 +84,18 @@ def test_parts_do_not_change_with_what_they_were_made_from():
     frames, row, positions = [PNG, PNG], [1], np.zeros((2, 1, 2))
     points = report.Points(positions, report.Axis("x", -1, 1), report.Axis("y", -1, 1))
     parts = report.Player(frames), report.Table(["a"], [row]), points
-    before = [part.html("s--") for part in parts]
+    before = [part.html() for part in parts]
     frames.pop()
     row[0] = 2
     positions[:] = 0.3
-    assert [part.html("s--") for part in parts] == before
+    assert [part.html() for part in parts] == before
 
 
 def test_figure_caption_and_name(parse):
-    root = parse(report.Figure(SVG, caption="A `rect` <i>", alt="box").html("s--"))
+    root = parse(report.Figure(SVG, caption="A `rect` <i>", alt="box").html())
     assert root.one("figcaption").text == "A rect <i>"
-    assert root.having("aria-label", "box")
-    assert not parse(report.Figure(PNG).html("s--")).all("figcaption")
+    assert root.one("img").attributes["alt"] == "box"
+    assert not parse(report.Figure(PNG).html()).all("figcaption")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,6 @@ def test_figure_caption_and_name(parse):
         (b"GIF89a", ValueError),
         (PNG[:-1], ValueError),
         ("<html/>", ValueError),
-        (SVG.replace("<rect/>", "<script/>"), ValueError),
         (None, TypeError),
         (np.zeros((2, 2), np.uint8), TypeError),
     ],
@@ -138,29 +137,25 @@ def test_player_refusals(arguments, error, message):
 
 def test_a_long_table_opens_on_demand(parse):
     short, long = (report.Table(["n"], [[n] for n in range(rows)]) for rows in (8, 9))
-    assert not parse(short.html("s--")).all("details")
-    opened = parse(long.html("s--")).one("details")
+    assert not parse(short.html()).all("details")
+    opened = parse(long.html()).one("details")
     assert opened.one("summary").text == "Table (9 rows)"
     assert len(opened.all("td")) == 9
 
 
-def test_groups_hold_parts_whose_ids_do_not_meet(parse):
-    drawn = SVG.replace("<rect/>", '<g id="shape"/><use href="#shape"/>')
-    chart = report.Figure(drawn)
-    fold = report.Fold(
-        "More of `it`", chart, report.Beside(chart, report.Text("words"), chart)
-    )
-    root = parse(fold.html("s--"))
+def test_groups_hold_parts(parse):
+    chart = report.Figure(SVG)
+    beside = report.Beside(chart, report.Text("words"), chart)
+    root = parse(report.Fold("More of `it`", chart, beside).html())
     assert root.one("summary").text == "More of it"
-    ids = [node.attributes["id"] for node in root.having("id")]
-    assert len(ids) == len(set(ids)) > 0
+    assert len(root.all("img")) == 3
     with pytest.raises(TypeError, match=r"parts\[1\] is of type str"):
         report.Fold("More", report.Text("a"), cast("Any", "b"))
 
 
 def test_a_color_bar_has_round_ticks_inside_its_ends(parse):
     bar = report.ColorBar(report.Axis("age (s)", 0.3, 2.2), ["#000000", "#ffffff"])
-    root = parse(bar.html("s--"))
+    root = parse(bar.html())
     ticks = {n.text: n.attributes["style"] for n in root.all("span")}
     assert set(ticks) == {"0.5", "1.0", "1.5", "2.0"}
     assert ticks["1.5"] == "left:63.16%"

@@ -17,7 +17,7 @@ FRAMES = [png_from_array(np.full((2, 4), shade, np.uint8)) for shade in (0, 90, 
 
 
 def player(parse, frames=FRAMES, captions=("a", "b", "c"), title="t", alt=""):
-    return parse(Player(frames, captions, 12.5, title, alt).html("s--")).one("figure")
+    return parse(Player(frames, captions, 12.5, title, alt).html()).one("figure")
 
 
 def test_first_frame_is_visible_without_script(parse):
@@ -85,7 +85,7 @@ def unpack(canvas):
 
 
 def canvas_of(parse, *args, **options):
-    return parse(Points(*args, **options).html("s--")).one("canvas")
+    return parse(Points(*args, **options).html()).one("canvas")
 
 
 @given(
@@ -136,7 +136,7 @@ def test_the_stage_has_its_picture_axes_captions_and_controls(parse):
     part = Points(
         np.zeros((2, 1, 2)), X, Y, PNG, captions=words, title="T", alt="A", height=0.5
     )
-    root = parse(part.html("s--"))
+    root = parse(part.html())
     assert json.loads(root.one("canvas").attributes["data-captions"]) == words
     assert root.one("figcaption").text == words[0]
     assert root.one("canvas").attributes["aria-label"] == "A"
