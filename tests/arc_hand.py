@@ -7,6 +7,7 @@ import numpy as np
 from jaxarc import bits
 from jaxarc.actions import create_mask_action
 from jaxarc.ops.canvas import apply_operation, blank_canvas
+from jaxarc.types import measure
 
 
 def grid_of(picture):
@@ -21,17 +22,18 @@ def picture_of(grid):
     return " ".join("".join("." if c < 0 else str(c) for c in row) for row in grid)
 
 
+def packed(grids):
+    """One grid, or a batch of them, as bit planes; -1 is padding."""
+    size = np.stack(measure(grids >= 0), axis=-1).astype(np.int32)
+    planes = jnp.asarray(bits.pack_grid(grids))
+    return bits.PackedGrid(planes, jnp.asarray(size), grids.shape[-1])
+
+
 def canvas_of(picture):
-    grid = grid_of(picture)
-    mask = grid >= 0
-    size = np.array([mask.any(1).sum(), mask.any(0).sum()], np.int32)
-    planes = jnp.asarray(bits.pack_grid(grid))
-    return blank_canvas(planes, jnp.asarray(size), grid.shape[1])
+    return blank_canvas(packed(grid_of(picture)))
 
 
-@jax.jit
-def unpacked(canvas):
-    return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
+unpacked = jax.jit(bits.PackedGrid.cells)
 
 
 def shown(canvas):
@@ -43,10 +45,8 @@ def shown(canvas):
 def applied(canvas, action, start):
     shape = (canvas.planes.shape[-1], canvas.width)
     raw = action.pack(shape)
-    selected = action.pack_active(raw, canvas.size, canvas.active())
-    return apply_operation(
-        action.operation, canvas, selected, raw, (start.planes, start.size)
-    )
+    selected = action.pack_active(raw, canvas)
+    return apply_operation(action.operation, canvas, selected, raw, start)
 
 
 def act(canvas, operation, selection, given=None):

@@ -9,9 +9,10 @@ from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Bool, Int, UInt
+from jaxtyping import Array, ArrayLike, Bool, Int
 
 from jaxarc import bits
+from jaxarc.bits import PackedGrid
 from jaxarc.ops.canvas import Selection, select_rectangle, select_rows
 from jaxarc.ops.operations import NUM_OPERATIONS
 
@@ -44,9 +45,7 @@ class BaseAction(eqx.Module):
         """Return the selected cells as bits; the action must be in range."""
 
     @abstractmethod
-    def pack_active(
-        self, packed: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
-    ) -> Selection:
+    def pack_active(self, packed: Selection, grid: PackedGrid) -> Selection:
         """Return the part of the packed cells that lies in the active area."""
 
     def _clipped_operation(self, max_operations: int) -> Int[Array, "*batch"]:
@@ -64,15 +63,15 @@ class _RectangleAction(BaseAction):
 
     def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
         """Return True inside the rectangle; corners are clipped into the grid."""
-        (height, width), (r1, c1, r2, c2) = grid_shape, self._corners()
-        return _between(r1, r2, height)[:, None] & _between(c1, c2, width)[None, :]
+        rows = self.validate(grid_shape).pack(grid_shape).rows
+        return bits.unpack_rows(rows, grid_shape[1])
 
     def validate(
         self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
     ) -> "BaseAction":
         """Clip operation and coordinates into range."""
         cells = {
-            name: _clip(getattr(self, name), grid_shape[axis])
+            name: jnp.clip(getattr(self, name), 0, grid_shape[axis] - 1)
             for name, axis in self.axes.items()
         }
         return type(self)(self._clipped_operation(max_operations), **cells)
@@ -86,12 +85,10 @@ class _RectangleAction(BaseAction):
         )
         return select_rectangle(*sides, grid_shape[0], bits.word_type(*grid_shape))
 
-    def pack_active(
-        self, packed: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
-    ) -> Selection:
+    def pack_active(self, packed: Selection, grid: PackedGrid) -> Selection:
         """Cut the rectangle at the far edges of the active area."""
-        bottom = jnp.minimum(packed.bottom, size[0] - 1)
-        right = jnp.minimum(packed.right, size[1] - 1)
+        bottom = jnp.minimum(packed.bottom, grid.size[0] - 1)
+        right = jnp.minimum(packed.right, grid.size[1] - 1)
         height, dtype = packed.rows.shape[0], packed.rows.dtype
         return select_rectangle(packed.top, packed.left, bottom, right, height, dtype)
 
@@ -144,27 +141,12 @@ class MaskAction(BaseAction):
         """Return the mask as bits."""
         return select_rows(bits.pack_rows(self.to_selection_mask(grid_shape)))
 
-    def pack_active(
-        self, packed: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
-    ) -> Selection:
+    def pack_active(self, packed: Selection, grid: PackedGrid) -> Selection:
         """Return the selected cells of the active area."""
-        return select_rows(packed.rows & active)
+        return select_rows(packed.rows & grid.active())
 
 
 StructuredAction: TypeAlias = PointAction | BboxAction | MaskAction
-
-
-def _clip(index: Int[Array, "*batch"], size: int) -> Int[Array, "*batch"]:
-    return jnp.clip(index, 0, size - 1)
-
-
-def _between(
-    one: Int[Array, ""], other: Int[Array, ""], size: int
-) -> Bool[Array, " size"]:
-    """Return True from the lower to the higher index, both clipped into the axis."""
-    one, other = _clip(one, size), _clip(other, size)
-    index = jnp.arange(size, dtype=one.dtype)
-    return (index >= jnp.minimum(one, other)) & (index <= jnp.maximum(one, other))
 
 
 def _as_int32(value: ArrayLike) -> Array:

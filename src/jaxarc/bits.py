@@ -3,12 +3,13 @@
 Every function works on any number of leading axes unless it says otherwise.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt
+from jaxtyping import Array, Bool, Float, Int, UInt
 
 # All that is known of bits under one name, `bits`: renamed to themselves, which type
 # checkers take for an export.
@@ -20,6 +21,12 @@ from jaxarc.bit_planes import pack_rows as pack_rows
 from jaxarc.bit_planes import unpack_grid as unpack_grid
 from jaxarc.bit_planes import unpack_rows as unpack_rows
 from jaxarc.bit_planes import word_type as word_type
+
+Index: TypeAlias = Int[Array, ""]
+Flag: TypeAlias = Bool[Array, ""]
+Size: TypeAlias = Int[Array, " two"]  # height and width
+Rows: TypeAlias = UInt[Array, " h"]  # a set of cells
+Planes: TypeAlias = UInt[Array, "planes h"]  # a color for every cell
 
 
 def words(value: Any, dtype: Any) -> Any:
@@ -46,13 +53,8 @@ def span(
 
 
 def rectangle(
-    height: int,
-    top: Int[Array, ""],
-    left: Int[Array, ""],
-    bottom: Int[Array, ""],
-    right: Int[Array, ""],
-    dtype: Any,
-) -> UInt[Array, " h"]:
+    height: int, top: Index, left: Index, bottom: Index, right: Index, dtype: Any
+) -> Rows:
     """Return the bits of a rectangle, all four sides included."""
     row = jnp.arange(height, dtype=jnp.int32)
     inside = (row >= top) & (row <= bottom)
@@ -68,18 +70,14 @@ def active_rows(
     return jnp.where(row < size[..., 0:1], filled, words(0, dtype))
 
 
-def constant(color: Int[Array, ""], rows: UInt[Array, " h"]) -> UInt[Array, "planes h"]:
+def constant(color: Index, rows: Rows) -> Planes:
     """Return planes of one color on the cells of `rows` and zeros elsewhere."""
     bit = jnp.arange(PLANES, dtype=jnp.int32)
     present = (color.astype(jnp.int32) >> bit) & 1 == 1
     return jnp.where(present[:, None], rows[None], words(0, rows.dtype))
 
 
-def write(
-    planes: UInt[Array, "planes h"],
-    rows: UInt[Array, " h"],
-    values: UInt[Array, "planes h"],
-) -> UInt[Array, "planes h"]:
+def write(planes: Planes, rows: Rows, values: Planes) -> Planes:
     """Return the one masked write: `values` on the cells of `rows`, the rest kept."""
     return (planes & ~rows[None]) | (values & rows[None])
 
@@ -147,19 +145,35 @@ def alternating(step: int, dtype: Any) -> Any:
     return words(sum(ones << at for at in range(0, length, 2 * step)), dtype)
 
 
-def similarity(
-    planes: UInt[Array, "*batch planes h"],
-    size: Int[Array, "*batch two"],
-    wanted: UInt[Array, "*batch planes h"],
-    wanted_size: Int[Array, "*batch two"],
-) -> Float[Array, "*batch"]:
+class PackedGrid(eqx.Module):
+    """A grid as bit planes, with its size; `width` is the padded width."""
+
+    planes: UInt[Array, "*batch planes h"]
+    size: Int[Array, "*batch two"]
+    width: int = eqx.field(static=True)
+
+    def active(self) -> UInt[Array, "*batch h"]:
+        """Return the bits of the cells inside the size."""
+        return active_rows(self.size, self.planes.shape[-1], self.planes.dtype)
+
+    def cells(self) -> Int[Array, "*batch h w"]:
+        """Return the colors, -1 outside the size."""
+        return unpack_grid(self.planes, self.active(), self.width)
+
+    def mask(self) -> Bool[Array, "*batch h w"]:
+        """Return True on the cells inside the size."""
+        return unpack_rows(self.active(), self.width)
+
+
+def similarity(one: PackedGrid, other: PackedGrid) -> Float[Array, "*batch"]:
     """Return the equal cells over the cells that either grid has.
 
     1 exactly when size and content are the same; 0 when both are empty.
     """
     # Over the union of both: over the overlap alone, a grid of the wrong size that
     # agrees there would count as solved.
-    common = jnp.minimum(size, wanted_size)
+    planes, wanted = one.planes, other.planes
+    common = jnp.minimum(one.size, other.size)
     shared = active_rows(common, planes.shape[-1], planes.dtype)
     # Colors are equal where all four of their bits are: an XOR per plane compares a row
     # of cells at once, and no cell is unpacked.
@@ -170,7 +184,7 @@ def similarity(
     # its words one by one: 87 instead of 25 microseconds for 65,536 of them.
     matches = count(jax.lax.optimization_barrier(shared & ~differs))
     # Grids are anchored at the top left, so they overlap in the smaller sides.
-    union = _area(size) + _area(wanted_size) - _area(common)
+    union = _area(one.size) + _area(other.size) - _area(common)
     return matches.astype(jnp.float32) / jnp.maximum(union, 1).astype(jnp.float32)
 
 

@@ -99,20 +99,16 @@ def run_agents(meter: Meter) -> list[RolloutResult]:
 
 def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
     """Report what the random agents did."""
-    columns = (
-        *("actions", "steps per second", "episodes", "solved", "mean return"),
-        *("mean length", "seconds to start"),
-    )
     rows = [
-        (
-            result.form,
-            round(result.steps_per_second),
-            result.episodes,
-            f"{result.solved / max(result.episodes, 1):.1%}",
-            round(result.mean_return, 2),
-            round(result.mean_length, 1),
-            round(result.compile_seconds, 1),
-        )
+        {
+            "actions": result.form,
+            "steps per second": round(result.steps_per_second),
+            "episodes": result.episodes,
+            "solved": f"{result.solved / max(result.episodes, 1):.1%}",
+            "mean return": round(result.mean_return, 2),
+            "mean length": round(result.mean_length, 1),
+            "seconds to start": round(result.compile_seconds, 1),
+        }
         for result in results
     ]
     first = results[0]
@@ -123,7 +119,7 @@ def agent_parts(results: Sequence[RolloutResult]) -> list[Part]:
             "equally likely; finished episodes restart on another task. A point "
             "selects one cell, a bbox a rectangle, a mask any set of cells."
         ),
-        Table(columns, rows),
+        Table(tuple(rows[0]), [tuple(row.values()) for row in rows]),
     ]
 
 
@@ -237,9 +233,7 @@ def claim_parts(tasks: TaskParser, results: Sequence[RolloutResult]) -> list[Par
         size = history_bytes(tasks, form)
         found = f"{size / 1e6:.3f} MB, {size / 2**20:.3f} MiB"
         rows.append((f"history of 1,000 {form} actions", megabytes, found))
-    return [
-        Table(("what", "documented", "in this run"), rows),
-    ]
+    return [Table(("what", "documented", "in this run"), rows)]
 
 
 def time_step(tasks: TaskParser) -> float:

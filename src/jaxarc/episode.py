@@ -5,7 +5,7 @@ action: the selection in the configured format, then the operation, the step at 
 was taken, the pair it was taken on, and 1 for "valid".
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.bits import similarity
+from jaxarc.bits import Flag, Index, PackedGrid, similarity
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.groups import METADATA_FIELDS, get_action_record_fields
 from jaxarc.ops.canvas import Canvas, Selection
@@ -29,13 +29,16 @@ class Augmentation(eqx.Module):
     permutation: Int[Array, "*batch colors"]
 
 
-class Pair(eqx.Module):
-    """Input and output of a pair, packed."""
+class Pair(NamedTuple):
+    """Input and output of a pair."""
 
-    given: UInt[Array, "planes h"]
-    given_size: Int[Array, " two"]
-    wanted: UInt[Array, "planes h"]
-    wanted_size: Int[Array, " two"]
+    given: PackedGrid
+    wanted: PackedGrid
+
+    @property
+    def has_answer(self) -> Flag:
+        """Whether the output is known."""
+        return self.wanted.size[0] > 0
 
 
 def slot_of(
@@ -46,40 +49,41 @@ def slot_of(
 
 
 def load_pair(
-    tasks: JaxArcTask,
-    row: Int[Array, ""],
-    slot: Int[Array, ""],
-    augmentation: Augmentation | None = None,
+    tasks: JaxArcTask, row: Index, slot: Index, augmentation: Augmentation | None = None
 ) -> Pair:
     """Return the pair in this slot of a task, or of this row of a stack of tasks."""
     at = (row, slot) if is_stack(tasks) else (slot,)
     planes = tasks.pairs.at[at].get(mode="clip")
     sizes = tasks.sizes.at[at].get(mode="clip")
-    given = _shown(planes[0], sizes[0], augmentation, tasks.width)
-    wanted = _shown(planes[1], sizes[1], augmentation, tasks.width)
-    return Pair(*given, *wanted)
+    grids = zip(planes, sizes, strict=True)
+    if augmentation is not None:
+        change = augmentation.symmetry, augmentation.permutation, tasks.width
+        grids = (transform_planes(*grid, *change) for grid in grids)
+    return Pair(*(PackedGrid(*grid, tasks.width) for grid in grids))
+
+
+def current_pair(tasks: JaxArcTask, episode: "Episode") -> Pair:
+    """Return the pair that an episode is working on."""
+    slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
+    return load_pair(tasks, episode.task_row, slot, episode.augmentation)
 
 
 def load_start(
-    tasks: JaxArcTask,
-    row: Int[Array, ""],
-    slot: Int[Array, ""],
-    augmentation: Augmentation | None = None,
-) -> tuple[UInt[Array, "planes h"], Int[Array, " two"], Float[Array, ""]]:
-    """Return what an episode begins with: the input, its size, its similarity.
+    tasks: JaxArcTask, row: Index, slot: Index, augmentation: Augmentation | None = None
+) -> tuple[PackedGrid, Float[Array, ""]]:
+    """Return what an episode begins with: the input, and its similarity.
 
     Similarity is known beforehand, except under an augmentation: a flip moves two grids
     of different sizes against each other.
     """
     if augmentation is not None:
         pair = load_pair(tasks, row, slot, augmentation)
-        wanted = (pair.wanted, pair.wanted_size)
-        alike = similarity(pair.given, pair.given_size, *wanted)
-        return pair.given, pair.given_size, alike
+        return pair.given, similarity(*pair)
     at = (row, slot) if is_stack(tasks) else (slot,)
     planes = tasks.pairs.at[(*at, 0)].get(mode="clip")
     size = tasks.sizes.at[(*at, 0)].get(mode="clip")
-    return planes, size, tasks.start_similarity.at[at].get(mode="clip")
+    alike = tasks.start_similarity.at[at].get(mode="clip")
+    return PackedGrid(planes, size, tasks.width), alike
 
 
 def is_stack(tasks: JaxArcTask) -> bool:
@@ -87,31 +91,12 @@ def is_stack(tasks: JaxArcTask) -> bool:
     return tasks.pairs.ndim == 5
 
 
-def _shown(
-    planes: UInt[Array, "planes h"],
-    size: Int[Array, " two"],
-    augmentation: Augmentation | None,
-    width: int,
-) -> tuple[UInt[Array, "planes h"], Int[Array, " two"]]:
-    if augmentation is None:
-        return planes, size
-    symmetry, permutation = augmentation.symmetry, augmentation.permutation
-    return transform_planes(planes, size, symmetry, permutation, width)
-
-
-def pair_counts(
-    tasks: JaxArcTask, row: Int[Array, ""]
-) -> tuple[Int[Array, ""], Int[Array, ""]]:
+def pair_counts(tasks: JaxArcTask, row: Index) -> tuple[Index, Index]:
     """Return how many demonstrations and how many test pairs a task has."""
     if is_stack(tasks):
         take = lambda counts: counts.at[row].get(mode="clip")
         return take(tasks.num_train_pairs), take(tasks.num_test_pairs)
     return tasks.num_train_pairs, tasks.num_test_pairs
-
-
-def has_answer(pair: Pair) -> Bool[Array, ""]:
-    """Return whether the output of a pair is known."""
-    return pair.wanted_size[0] > 0
 
 
 WORD = 32
@@ -160,9 +145,9 @@ class Episode(eqx.Module):
         return Canvas(
             self.planes,
             self.counters[..., _SIZE],
+            self.width,
             self.clipboard,
             self.counters[..., _ORIGIN],
-            self.width,
         )
 
     @property
@@ -294,9 +279,9 @@ def describe_selection(
 
 def make_record(
     selection: Float[Array, " selection"],
-    operation: Int[Array, ""],
-    timestamp: Int[Array, ""],
-    pair: Int[Array, ""],
+    operation: Index,
+    timestamp: Index,
+    pair: Index,
 ) -> Float[Array, " fields"]:
     """Return one record."""
     numbers = jnp.stack([operation, timestamp, pair, jnp.ones_like(pair)])
@@ -305,10 +290,10 @@ def make_record(
 
 def append_record(
     records: Float[Array, "records fields"],
-    length: Int[Array, ""],
-    position: Int[Array, ""],
+    length: Index,
+    position: Index,
     record: Float[Array, " fields"],
-) -> tuple[Float[Array, "records fields"], Int[Array, ""], Int[Array, ""]]:
+) -> tuple[Float[Array, "records fields"], Index, Index]:
     """Append a record to the ring; when it is full, the oldest gives way."""
     room = records.shape[0]
     if room == 0:

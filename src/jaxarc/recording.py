@@ -121,14 +121,18 @@ def _views(state: ArcEnvState) -> tuple[Any, ...]:
     )
 
 
+def begin_recording(recording: Recording, task: JaxArcTask) -> ArcEnvState:
+    """Return the state that a recorded episode starts from."""
+    start = recording.mode, recording.pair
+    return arc_reset(jax.random.key(0), recording.config, task, *start)[0]
+
+
 def play_recording(recording: Recording, task: JaxArcTask) -> Iterator[Transition]:
     """Yield state, action, next state, reward and info of every recorded step."""
-    config, shape = recording.config, task.get_grid_shape()
-    start = recording.mode, recording.pair
-    state, _ = arc_reset(jax.random.key(0), config, task, *start)
+    state = begin_recording(recording, task)
     for numbers in recording.actions:
-        action = action_of(recording.form, numbers, shape)
-        after, _, reward, _, info = arc_step(state, action, config)
+        action = action_of(recording.form, numbers, task.get_grid_shape())
+        after, _, reward, _, info = arc_step(state, action, recording.config)
         yield state, action, after, reward, info
         state = after
 
@@ -138,9 +142,7 @@ def run_again(recording: Recording, task: JaxArcTask) -> list[EpisodeFrame]:
 
     The first frame is the reset.
     """
-    start = recording.mode, recording.pair
-    state, _ = arc_reset(jax.random.key(0), recording.config, task, *start)
-    frames = [frame_of(state)]
+    frames = [frame_of(begin_recording(recording, task))]
     steps = zip(play_recording(recording, task), recording.rewards, strict=True)
     for number, ((_, action, after, reward, _), wanted) in enumerate(steps):
         if not abs(float(reward) - wanted) <= TOLERANCE:  # a nan is none, too
@@ -203,16 +205,12 @@ def _read(text: str) -> Recording:
     content = json.loads(text)
     if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
         raise ValueError(f"its schema is not {SCHEMA!r}")
-    return _checked(content)
-
-
-def _checked(content: dict[str, Any]) -> Recording:
-    names = [field.name for field in dataclasses.fields(Recording)]
-    if set(content) != set(names):
-        odd = sorted(set(content) ^ set(names))
-        raise ValueError(f"fields missing or unknown: {', '.join(map(str, odd))}")
+    odd = set(content) ^ {field.name for field in dataclasses.fields(Recording)}
+    if odd:
+        names = ", ".join(sorted(map(str, odd)))
+        raise ValueError(f"fields missing or unknown: {names}")
     config = JaxArcConfig.from_hydra(content["config"]).checked()
-    form, actions = content["form"], content["actions"]
+    form, actions, rewards = (content[n] for n in ("form", "actions", "rewards"))
     if form not in FORMS:
         raise ValueError(f"form {form!r} is not one of: {', '.join(FORMS)}")
     cells = config.dataset.max_grid_height * config.dataset.max_grid_width
@@ -220,7 +218,6 @@ def _checked(content: dict[str, Any]) -> Recording:
         _is_action(numbers, FORMS[form], cells) for numbers in actions
     ):
         raise ValueError(f"its actions are not whole numbers of the form {form!r}")
-    rewards = content["rewards"]
     if not isinstance(rewards, list) or len(rewards) != len(actions):
         raise ValueError("it does not have one reward for every action")
     return Recording(
@@ -229,20 +226,19 @@ def _checked(content: dict[str, Any]) -> Recording:
         mode=int(content["mode"]),
         pair=int(content["pair"]),
         form=form,
-        actions=tuple(tuple(numbers) for numbers in actions),
-        rewards=tuple(float(reward) for reward in rewards),
+        actions=tuple(map(tuple, actions)),
+        rewards=tuple(map(float, rewards)),
     )
 
 
 def _is_action(numbers: Any, length: int | None, cells: int) -> bool:
     """Check for whole numbers, as many as the form has, none beyond the grid."""
-    if not isinstance(numbers, list) or not numbers:
+    if not isinstance(numbers, list) or any(type(n) is not int for n in numbers):
         return False
-    if length is not None and len(numbers) != length:
+    if not numbers or len(numbers) != (length or len(numbers)):
         return False
-    limits = [NUM_OPERATIONS] + [cells] * (len(numbers) - 1)
-    pairs = zip(numbers, limits, strict=True)
-    return all(type(number) is int and 0 <= number < limit for number, limit in pairs)
+    operation, *places = numbers
+    return 0 <= operation < NUM_OPERATIONS and all(0 <= n < cells for n in places)
 
 
 def player_config(dataset: DatasetConfig, steps: int = STEPS) -> JaxArcConfig:
@@ -297,12 +293,6 @@ class TaskPlayer(Shown):
         return list(self._frames)
 
     @property
-    def size(self) -> tuple[int, int]:
-        """Return rows and columns of the working grid."""
-        rows, columns = self.frame.grid.shape
-        return rows, columns
-
-    @property
     def steps(self) -> int:
         """Return the number of steps taken."""
         return len(self._actions)
@@ -345,10 +335,11 @@ class TaskPlayer(Shown):
 
     def _reach(self, operation: int, box: Box | None) -> Box:
         """Check and return the cells an operation gets."""
-        rows, columns = self.size
+        rows, columns = self.frame.grid.shape
         if box is None:
             return 0, 0, rows - 1, columns - 1
-        room = self.task.get_grid_shape() if operation == int(Op.RESIZE) else self.size
+        resizes = operation == int(Op.RESIZE)
+        room = self.task.get_grid_shape() if resizes else (rows, columns)
         for index, value in enumerate(box):
             name, size = ("row", "column")[index % 2], room[index % 2]
             if not 0 <= value < size:

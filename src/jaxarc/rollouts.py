@@ -4,11 +4,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.actions import BboxAction, MaskAction, PointAction
 from jaxarc.envs.environment import Environment
@@ -25,22 +23,12 @@ from jaxarc.wrappers import (
 from jaxrig.compile_guard import compile_once
 from jaxrig.progress import Meter, scan_with_progress
 
-KINDS: dict[str, Any] = {"point": PointAction, "bbox": BboxAction, "mask": MaskAction}
+KINDS: dict[str, tuple[Any, Any]] = {
+    "point": (PointAction, PointActionWrapper),
+    "bbox": (BboxAction, BboxActionWrapper),
+    "mask": (MaskAction, Wrapper),
+}
 FORMS = tuple(KINDS)
-
-
-class Tally(eqx.Module):
-    """Figures of finished episodes, added up in each environment.
-
-    `playing` is False once an episode has ended that no other follows.
-    """
-
-    playing: Bool[Array, "*batch"]
-    episodes: Int[Array, "*batch"]
-    solved: Int[Array, "*batch"]
-    length: Int[Array, "*batch"]
-    returns: Float[Array, "*batch"]
-    best_similarity: Float[Array, "*batch"]
 
 
 @dataclass(frozen=True)
@@ -88,10 +76,8 @@ def random_rollout(
         )
     if form not in FORMS:
         raise ValueError(f"actions {form!r} are not one of: {', '.join(FORMS)}")
-    wrappers = {"point": PointActionWrapper, "bbox": BboxActionWrapper}
-    wrapped = wrappers.get(form, Wrapper)(env)
     # AutoReset goes around the metrics, so that they start again with each episode.
-    many = Vectorize(AutoReset(MetricsWrapper(wrapped)))
+    many = Vectorize(AutoReset(MetricsWrapper(KINDS[form][1](env))))
     start_key, run_key = jax.random.split(jax.random.key(seed))
     keys = jax.random.split(start_key, environments)
     reset = compile_once(lambda env, keys: env.reset(keys)[0])
@@ -107,13 +93,14 @@ def random_rollout(
         compiled = run.compile()
         compile_seconds = time.perf_counter() - begin
         begin = time.perf_counter()
-        tally, trail = jax.block_until_ready(compiled(many, state, step_keys))
+        sums, trail = jax.block_until_ready(compiled(many, state, step_keys))
         seconds = time.perf_counter() - begin
         jax.effects_barrier()
     finally:
         meter.stop()
-    episodes = int(tally.episodes.sum())
-    mean = lambda total: float(total.sum()) / episodes if episodes else float("nan")
+    totals = {name: np.asarray(x) for name, x in sums.items()}
+    episodes = int(totals["episodes"].sum())
+    mean = lambda name: float(totals[name].sum()) / episodes if episodes else np.nan
     return RolloutResult(
         environments=environments,
         steps=steps,
@@ -122,50 +109,46 @@ def random_rollout(
         seconds=seconds,
         compile_seconds=compile_seconds,
         episodes=episodes,
-        solved=int(tally.solved.sum()),
-        mean_return=mean(tally.returns),
-        mean_length=mean(tally.length),
-        best_similarity=float(tally.best_similarity.max()),
+        solved=int(totals["solved"].sum()),
+        mean_return=mean("returns"),
+        mean_length=mean("lengths"),
+        best_similarity=float(totals["best_similarity"].max()),
         recording=_first_episode(env, first, form, trail),
     )
 
 
 def _runner(environments: int, form: str, meter: Meter) -> Any:
-    kind = KINDS[form]
+    kind, _ = KINDS[form]
 
     def run(env: Any, state: Any, keys: Any) -> Any:
         space = env.action_space()
         resets = env.params.config.environment.auto_reset
 
         def step(carry: Any, key: Any) -> Any:
-            state, tally = carry
+            state, playing = carry
             action = kind(**space.sample(key, (environments,)))
             state, after = env.step(state, action)
             row = jax.tree.map(lambda x: x[0], (action, after.reward, after.last()))
-            return (state, _add(tally, after, resets)), row
+            found, ended = after.extras["episode_metrics"], after.last() & playing
+            sums = {
+                "episodes": jnp.sum(ended),
+                "solved": jnp.sum(ended & found.solved),
+                "lengths": jnp.sum(jnp.where(ended, found.episode_length, 0)),
+                "returns": jnp.sum(jnp.where(ended, found.episode_return, 0.0)),
+                "best_similarity": jnp.max(
+                    jnp.where(playing, found.best_similarity, 0.0)
+                ),
+            }
+            return (state, playing & (resets | ~ended)), (sums, row)
 
-        zero, none = jnp.zeros(environments, jnp.int32), jnp.zeros(environments)
-        tally = Tally(zero == 0, zero, zero, zero, none, none)
-        (_, tally), trail = scan_with_progress(
-            step, (state, tally), keys, meter=meter, label=f"random {form} actions"
+        # An environment plays until an episode ends that no other follows.
+        start = state, jnp.ones(environments, bool)
+        _, found = scan_with_progress(
+            step, start, keys, meter=meter, label=f"random {form} actions"
         )
-        return tally, trail
+        return found
 
     return run
-
-
-def _add(tally: Tally, after: Any, resets: bool) -> Tally:
-    metrics, last = after.extras["episode_metrics"], after.last() & tally.playing
-    count = last.astype(jnp.int32)
-    best = jnp.where(tally.playing, metrics.best_similarity, 0.0)
-    return Tally(
-        tally.playing & (resets | ~last),
-        tally.episodes + count,
-        tally.solved + count * metrics.solved.astype(jnp.int32),
-        tally.length + count * metrics.episode_length,
-        tally.returns + jnp.where(last, metrics.episode_return, 0.0),
-        jnp.maximum(tally.best_similarity, best),
-    )
 
 
 def _first_episode(env: Any, first: Any, form: str, trail: Any) -> Recording | None:

@@ -6,6 +6,7 @@ An `Episode` (`jaxarc.episode`) is all that a step rewrites, about 1.3 kB at 30x
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,12 +17,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc import bits
+from jaxarc.bits import PackedGrid
 from jaxarc.config import JaxArcConfig
 from jaxarc.episode import (
     METADATA_FIELDS,
     Episode,
+    current_pair,
     is_stack,
-    load_pair,
     slot_of,
     unpack_flags,
 )
@@ -38,7 +40,8 @@ class SharedTasks:
 
     Static, so that each array of a batch of states has the batch axis, and yet the
     tasks exist once. A program that is handed such states has the tasks as constants,
-    and is compiled again for others; `batch_step` itself is not.
+    and is compiled again for others (`ArcEnvState.from_parts` avoids that);
+    `batch_step` itself is not.
     """
 
     def __init__(self, tasks: JaxArcTask):
@@ -78,6 +81,15 @@ class ArcEnvState(eqx.Module, Shown):
     source: JaxArcTask | SharedTasks
     episode: Episode
 
+    @classmethod
+    def from_parts(cls, tasks: JaxArcTask, episode: Episode) -> "ArcEnvState":
+        """Return a batch of states from `states.tasks` and `states.episode`.
+
+        A compiled function that takes these two instead of the states, and returns
+        episodes, is compiled once for all tasks of one padded shape.
+        """
+        return cls(SharedTasks(tasks), episode)
+
     @property
     def tasks(self) -> JaxArcTask:
         """The task, or the tasks that `episode.task_row` counts."""
@@ -106,32 +118,31 @@ class ArcEnvState(eqx.Module, Shown):
     @property
     def working_grid(self) -> Int[Array, "*batch h w"]:
         """The grid being edited, -1 outside its active area."""
-        return observe(self.episode)
+        return self.episode.canvas.cells()
 
     @property
     def working_grid_mask(self) -> Bool[Array, "*batch h w"]:
         """True on the active area."""
-        canvas = self.episode.canvas
-        return bits.unpack_rows(canvas.active(), canvas.width)
+        return self.episode.canvas.mask()
 
     @property
     def clipboard(self) -> Int[Array, "*batch h w"]:
         """What was copied, at its place; 0 elsewhere (`clipboard_mask` says where)."""
-        layers = self.episode.canvas.clipboard
+        layers = self.episode.clipboard
         everywhere = jnp.full_like(layers[..., 0, :], jnp.iinfo(layers.dtype).max)
-        width = self.episode.canvas.width
-        return bits.unpack_grid(layers[..., : bits.PLANES, :], everywhere, width)
+        planes = layers[..., : bits.PLANES, :]
+        return bits.unpack_grid(planes, everywhere, self.episode.width)
 
     @property
     def clipboard_mask(self) -> Bool[Array, "*batch h w"]:
         """True on the cells of the clipboard that hold content."""
-        canvas = self.episode.canvas
-        return bits.unpack_rows(canvas.clipboard[..., bits.PLANES, :], canvas.width)
+        content = self.episode.clipboard[..., bits.PLANES, :]
+        return bits.unpack_rows(content, self.episode.width)
 
     @property
     def selected(self) -> Bool[Array, "*batch h w"]:
         """The cells the last action selected."""
-        return bits.unpack_rows(self.episode.selection, self.episode.canvas.width)
+        return bits.unpack_rows(self.episode.selection, self.episode.width)
 
     @property
     def demo_completion_status(self) -> Bool[Array, "*batch p"]:
@@ -201,27 +212,23 @@ class ArcEnvState(eqx.Module, Shown):
     @property
     def target_grid(self) -> Int[Array, "*batch h w"]:
         """What is asked for; all padding in test mode, where it is hidden."""
-        return self._target()[0]
+        return self._target().cells()
 
     @property
     def target_grid_mask(self) -> Bool[Array, "*batch h w"]:
         """True on the cells of the target; all False in test mode."""
-        return self._target()[1]
+        return self._target().mask()
 
-    def _target(self) -> tuple[Int[Array, "*batch h w"], Bool[Array, "*batch h w"]]:
-        def one(tasks: JaxArcTask, episode: Episode):
-            slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
-            pair = load_pair(tasks, episode.task_row, slot, episode.augmentation)
-            size = jnp.where(episode.episode_mode == 0, pair.wanted_size, 0)
-            rows = bits.active_rows(size, tasks.height, pair.wanted.dtype)
-            return pair.wanted, rows
+    def _target(self) -> PackedGrid:
+        def one(tasks: JaxArcTask, episode: Episode) -> PackedGrid:
+            wanted = current_pair(tasks, episode).wanted
+            size = jnp.where(episode.episode_mode == 0, wanted.size, 0)
+            return replace(wanted, size=size)
 
-        axis = task_axis(self)
+        axis = None if isinstance(self.source, SharedTasks) else 0
         for _ in range(self.episode.task_row.ndim):
             one = jax.vmap(one, in_axes=(axis, 0))
-        planes, rows = one(self.tasks, self.episode)
-        width = self.tasks.width
-        return bits.unpack_grid(planes, rows, width), bits.unpack_rows(rows, width)
+        return one(self.tasks, self.episode)
 
     def get_actual_grid_shape(self) -> tuple[int, int]:
         """Return height and width of the active area (host only)."""
@@ -346,33 +353,6 @@ class ArcEnvState(eqx.Module, Shown):
     ) -> "ArcEnvState":
         """Read the state of a file, with its task as the parser has it."""
         return cls(*read_state(path, parser, config))
-
-
-def observe(episode: Episode) -> Int[Array, "*batch h w"]:
-    """Return the working grid, which is what an agent sees."""
-    canvas = episode.canvas
-    return bits.unpack_grid(canvas.planes, canvas.active(), canvas.width)
-
-
-def join_state(source: JaxArcTask | SharedTasks, episode: Episode) -> ArcEnvState:
-    """Return a state from its halves, as unflattening makes it.
-
-    The constructor of an equinox module looks into every field, which takes as long as
-    a step.
-    """
-    state = object.__new__(ArcEnvState)
-    object.__setattr__(state, "source", source)
-    object.__setattr__(state, "episode", episode)
-    return state
-
-
-def task_axis(states: ArcEnvState) -> int | None:
-    """Return the axis to map the tasks of a batch of states over.
-
-    None for tasks that every row shares, 0 for states that each brought their own, as
-    `jax.vmap` over `arc_reset` makes them.
-    """
-    return None if isinstance(states.source, SharedTasks) else 0
 
 
 def _count(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:

@@ -1,5 +1,6 @@
 """Documented attributes of a state, changed by name and packed again."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -97,13 +98,13 @@ def _check_task(tasks: JaxArcTask, task: JaxArcTask) -> None:
 
 def _canvas(state: Any, values: dict[str, Array]) -> Canvas:
     canvas = state.episode.canvas
-    planes, size = canvas.planes, canvas.size
-    clipboard, origin = canvas.clipboard, canvas.origin
     if "working_grid" in values or "working_grid_mask" in values:
         planes, size = _working(state, values)
+        canvas = replace(canvas, planes=planes, size=size)
     if "clipboard" in values or "clipboard_mask" in values:
         clipboard, origin = _clipboard(state, values)
-    return Canvas(planes, size, clipboard, origin, canvas.width)
+        canvas = replace(canvas, clipboard=clipboard, origin=origin)
+    return canvas
 
 
 def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from jaxarc.bits import PADDING
+from jaxarc.draw.cells import read_cells
 from jaxarc.learning.planner import plan
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.ops.operations import get_operation_name
@@ -288,7 +289,10 @@ def _facts(game: Game) -> dict[str, Any]:
     """Return what the page shows of a game; the answer only once it is settled."""
     player, frame = game.player, game.player.frame
     actions = player.recording().actions
-    facts: dict[str, Any] = {
+    wrong = None
+    if player.done and not game.solved and game.answer is not None:
+        wrong = _difference(frame.grid, game.answer)
+    return {
         "game": game.name,
         "dataset": game.dataset,
         "task": player.task_id,
@@ -300,11 +304,8 @@ def _facts(game: Game) -> dict[str, Any]:
         "solved": game.solved,
         "history": [[get_operation_name(a[0]), a[0], list(a[1:])] for a in actions],
         "clipboard": _clipboard(player),
-        "wrong": None,
+        "wrong": wrong,
     }
-    if player.done and not game.solved and game.answer is not None:
-        facts["wrong"] = _difference(frame.grid, game.answer)
-    return facts
 
 
 @jax.jit
@@ -313,19 +314,15 @@ def _clipboard_views(state: ArcEnvState) -> tuple[Any, Any]:
 
 
 def _clipboard(player: TaskPlayer) -> list[str] | None:
-    held, mask = jax.device_get(_clipboard_views(player.state))
-    if not mask.any():
-        return None
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return _rows(held[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
+    content, mask = jax.device_get(_clipboard_views(player.state))
+    return _rows(read_cells(content, mask).values) or None
 
 
 def _difference(grid: np.ndarray, answer: np.ndarray) -> dict[str, Any]:
     """Say how a submission differs: by its size, or in which cells."""
     if grid.shape != answer.shape:
         return {"size": list(answer.shape), "cells": []}
-    cells = np.argwhere(grid != answer)
-    return {"size": None, "cells": cells.tolist()}
+    return {"size": None, "cells": np.argwhere(grid != answer).tolist()}
 
 
 def answer(desk: Desk, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -371,10 +368,8 @@ def export(desk: Desk, request: Mapping[str, Any]) -> Download:
         acts += recording.actions
         starts.append(len(acts))
         ids.append(recording.task)
-    side = (
-        [max(grid.shape[axis] for grid in seen) for axis in (0, 1)] if seen else [1] * 2
-    )
-    grids = np.full((len(seen), *side), PADDING, np.int8)
+    height, width = np.max([(1, 1), *(grid.shape for grid in seen)], axis=0).tolist()
+    grids = np.full((len(seen), height, width), PADDING, np.int8)
     for grid, whole in zip(seen, grids, strict=True):
         whole[: grid.shape[0], : grid.shape[1]] = grid
     file = io.BytesIO()

@@ -10,6 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
+from jaxarc.bits import PackedGrid
 from jaxrig.notebook import Shown
 
 COLOR_RANGE = (bits.PADDING, 9)
@@ -95,13 +96,11 @@ class JaxArcTask(eqx.Module, Shown):
         planes, sizes = zip(train_in, train_out, test_in, test_out, strict=True)
         joined = _join(planes[:2], planes[2:], trailing=2)
         joined_sizes = _join(sizes[:2], sizes[2:], trailing=1)
-        self.pairs, self.sizes = _on_device(joined), _on_device(joined_sizes, np.int32)
-        self.num_train_pairs = _on_device(num_train_pairs, np.int32)
-        self.num_test_pairs = _on_device(num_test_pairs, np.int32)
-        self.task_index = _on_device(task_index, np.int32)
-        self.start_similarity = _start_similarity(joined, joined_sizes)
-        self.width = input_grids_examples.shape[-1]
-        self.max_train_pairs = input_grids_examples.shape[-3]
+        *_, slots, _, width = input_grids_examples.shape
+        counts = (num_train_pairs, num_test_pairs, task_index)
+        whole = JaxArcTask.from_packed(joined, joined_sizes, *counts, width, slots)
+        for name, value in vars(whole).items():
+            setattr(self, name, value)
 
     @classmethod
     def from_packed(
@@ -144,42 +143,42 @@ class JaxArcTask(eqx.Module, Shown):
     @property
     def input_grids_examples(self) -> Int[Array, "*stack p h w"]:
         """Demonstration inputs."""
-        return self._grids(slice(None, self.max_train_pairs), 0)
+        return self._train(0).cells()
 
     @property
     def output_grids_examples(self) -> Int[Array, "*stack p h w"]:
         """Demonstration outputs."""
-        return self._grids(slice(None, self.max_train_pairs), 1)
+        return self._train(1).cells()
 
     @property
     def test_input_grids(self) -> Int[Array, "*stack q h w"]:
         """Test inputs."""
-        return self._grids(slice(self.max_train_pairs, None), 0)
+        return self._test(0).cells()
 
     @property
     def true_test_output_grids(self) -> Int[Array, "*stack q h w"]:
         """Test outputs: all padding where the file gave none."""
-        return self._grids(slice(self.max_train_pairs, None), 1)
+        return self._test(1).cells()
 
     @property
     def input_masks_examples(self) -> Bool[Array, "*stack p h w"]:
         """True on the real cells of the demonstration inputs."""
-        return self._masks(slice(None, self.max_train_pairs), 0)
+        return self._train(0).mask()
 
     @property
     def output_masks_examples(self) -> Bool[Array, "*stack p h w"]:
         """True on the real cells of the demonstration outputs."""
-        return self._masks(slice(None, self.max_train_pairs), 1)
+        return self._train(1).mask()
 
     @property
     def test_input_masks(self) -> Bool[Array, "*stack q h w"]:
         """True on the real cells of the test inputs."""
-        return self._masks(slice(self.max_train_pairs, None), 0)
+        return self._test(0).mask()
 
     @property
     def true_test_output_masks(self) -> Bool[Array, "*stack q h w"]:
         """True on the real cells of the test outputs."""
-        return self._masks(slice(self.max_train_pairs, None), 1)
+        return self._test(1).mask()
 
     def get_grid_shape(self) -> tuple[int, int]:
         """Return padded height and width."""
@@ -201,19 +200,19 @@ class JaxArcTask(eqx.Module, Shown):
         """Return one test pair as grids, its answer included."""
         return self._pair(self.max_train_pairs + index)
 
-    def _rows(self) -> UInt[Array, "*stack slots two h"]:
-        return bits.active_rows(self.sizes, self.height, self.pairs.dtype)
+    def _train(self, side: int) -> PackedGrid:
+        return self._packed(slice(None, self.max_train_pairs), side)
 
-    def _grids(self, slots: Any, side: Any) -> Int[Array, "*slots h w"]:
-        planes = self.pairs[..., slots, side, :, :]
-        return bits.unpack_grid(planes, self._rows()[..., slots, side, :], self.width)
+    def _test(self, side: int) -> PackedGrid:
+        return self._packed(slice(self.max_train_pairs, None), side)
 
-    def _masks(self, slots: Any, side: Any) -> Bool[Array, "*slots h w"]:
-        return bits.unpack_rows(self._rows()[..., slots, side, :], self.width)
+    def _packed(self, slots: Any, side: int) -> PackedGrid:
+        planes, sizes = self.pairs[..., slots, side, :, :], self.sizes
+        return PackedGrid(planes, sizes[..., slots, side, :], self.width)
 
-    def _pair(self, slot: Any) -> TaskPair:
-        sides = [Grid(self._grids(slot, s), self._masks(slot, s)) for s in (0, 1)]
-        return TaskPair(*sides)
+    def _pair(self, slot: int) -> TaskPair:
+        sides = [self._packed(slot, side) for side in (0, 1)]
+        return TaskPair(*(Grid(side.cells(), side.mask()) for side in sides))
 
 
 def _start_similarity(pairs: Any, sizes: Any) -> Float[Array, "*stack slots"]:
@@ -224,8 +223,9 @@ def _start_similarity(pairs: Any, sizes: Any) -> Float[Array, "*stack slots"]:
     """
     if not is_traced((pairs, sizes)):
         return _on_device(_similarity_on_host(np.asarray(pairs), np.asarray(sizes)))
-    sides = [(pairs[..., side, :, :], sizes[..., side, :]) for side in (0, 1)]
-    return bits.similarity(*sides[0], *sides[1])
+    return bits.similarity(
+        *(PackedGrid(pairs[..., i, :, :], sizes[..., i, :], 0) for i in (0, 1))
+    )
 
 
 def _similarity_on_host(pairs: np.ndarray, sizes: np.ndarray) -> np.ndarray:

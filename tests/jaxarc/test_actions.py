@@ -122,8 +122,8 @@ def test_selections_equal_masks(kind, shape):
     def both(action, size):
         action = action.validate(shape)
         raw = action.pack(shape)
-        active = bits.active_rows(size, shape[0], dtype)
-        return raw, action.pack_active(raw, size, active)
+        grid = bits.PackedGrid(jnp.zeros((4, shape[0]), dtype), size, shape[1])
+        return raw, action.pack_active(raw, grid)
 
     for _ in range(60):
         move = random_move(rng, shape, kind, outside=3)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import arc_reference as reference
+from arc_hand import packed
 from jaxarc import bits
 from jaxarc.bits import similarity
 
@@ -130,16 +131,11 @@ def test_counting_equals_the_sum(shape):
     np.testing.assert_array_equal(counted, cells.sum(axis=(1, 2)))
 
 
-def packed(grid):
-    size = np.asarray(reference.size_of(grid), np.int32)
-    return bits.pack_grid(grid), size
-
-
 compared = jax.jit(similarity)
 
 
 def alike(one, other):
-    return compared(*packed(one), *packed(other))
+    return compared(packed(one), packed(other))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 5), (3, 17), (30, 30)])
@@ -149,8 +145,7 @@ def test_it_equals_counting(shape):
         (reference.random_grid(rng, shape, 3), reference.random_grid(rng, shape, 3))
         for _ in range(100)
     ]
-    arrays = [(*packed(one), *packed(other)) for one, other in both]
-    got = compared(*map(np.stack, zip(*arrays, strict=True)))
+    got = alike(*map(np.stack, zip(*both, strict=True)))
     assert got.dtype == jnp.float32
     wanted = [reference.similarity(one, other) for one, other in both]
     np.testing.assert_array_equal(got, wanted)

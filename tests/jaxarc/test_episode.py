@@ -97,12 +97,7 @@ def puzzles():
 def loaded(tasks, row, mode, index):
     """Both grids of a pair, and whether it has an answer."""
     pair = episode.load_pair(tasks, row, episode.slot_of(tasks, mode, index))
-    sides = ((pair.given, pair.given_size), (pair.wanted, pair.wanted_size))
-    grids = [
-        bits.unpack_grid(planes, bits.active_rows(size, SHAPE[0], planes.dtype), 6)
-        for planes, size in sides
-    ]
-    return grids, episode.has_answer(pair)
+    return [grid.cells() for grid in pair], pair.has_answer
 
 
 def every_pair(puzzle):
@@ -131,10 +126,9 @@ def test_pairs_of_a_task_and_of_a_stack(puzzles):
 def test_a_start_is_the_input_of_its_pair(puzzles):
     task = puzzles[1].as_task()
     for slot in range(4):
-        planes, size, alike = episode.load_start(task, jnp.int32(0), jnp.int32(slot))
+        grid, alike = episode.load_start(task, jnp.int32(0), jnp.int32(slot))
         pair = episode.load_pair(task, jnp.int32(0), jnp.int32(slot))
-        np.testing.assert_array_equal(planes, pair.given)
-        np.testing.assert_array_equal(size, pair.given_size)
+        jax.tree.map(np.testing.assert_array_equal, grid, pair.given)
         assert alike == task.start_similarity[slot]
 
 

@@ -46,6 +46,9 @@ def test_a_file_gives_back_an_equal_recording(player, tmp_path):
     path = save_recording(tmp_path / "folder" / "e.json", recording)
     assert load_recording(path) == recording
     assert recording.dataset == "arc-agi-1"
+    moved = recording.in_folder(tmp_path)
+    assert moved.config.dataset.dataset_path == str(tmp_path)
+    assert moved.in_folder("") == recording
 
 
 def test_running_again_gives_the_same_frames(player):
@@ -73,12 +76,6 @@ def test_another_reward_is_an_error(player, wrong):
 )
 def test_actions_come_back_from_their_numbers(form, action):
     assert_trees_close(action_of(form, action_numbers(action), (5, 5)), action)
-
-
-def test_another_folder_changes_nothing_else(player, tmp_path):
-    moved = player.recording().in_folder(tmp_path)
-    assert moved.config.dataset.dataset_path == str(tmp_path)
-    assert moved.in_folder("") == player.recording()
 
 
 @pytest.mark.parametrize(
@@ -131,10 +128,7 @@ def test_steps_are_those_of_the_environment(task_player):
         assert frame.similarity == float(info["similarity"])
     assert task_player.steps == 3
     assert [f.operation for f in task_player.frames] == [None, 3, 15, 20]
-
-
-def test_without_cells_an_operation_takes_the_whole_grid(task_player):
-    assert (task_player.step(Op.FILL_5).grid == 5).all()
+    assert (task_player.step(Op.FILL_5).grid == 5).all()  # no cells are all of them
 
 
 def test_undo_brings_back_everything(task_player):
@@ -146,6 +140,9 @@ def test_undo_brings_back_everything(task_player):
     assert not task_player.done
     assert task_player.frame is before
     assert task_player.recording() == recorded
+    task_player.undo()
+    with pytest.raises(ValueError, match="no step to undo"):
+        task_player.undo()
 
 
 def test_solving_the_pair_is_seen_and_ends_the_only_one(task_player):
@@ -165,18 +162,13 @@ def test_a_paste_at_a_cell_brings_the_whole_clipboard(task_player):
 
 def test_a_resize_may_reach_into_the_padding_and_nothing_else(task_player):
     task_player.step(Op.RESIZE, (0, 0, 2, 1))
-    assert task_player.size == (3, 2)
+    assert task_player.frame.grid.shape == (3, 2)
     with pytest.raises(ValueError, match="column 2 is outside: columns go from 0 to 1"):
         task_player.step(Op.FILL_1, (0, 2, 0, 2))
     assert task_player.step(Op.RESIZE, (0, 0, 6, 6)).grid.shape == (7, 7)
     with pytest.raises(ValueError, match="row 7 is outside"):
         task_player.step(Op.RESIZE, (0, 0, 7, 0))
     assert task_player.steps == 2
-
-
-def test_there_is_nothing_before_the_start(task_player):
-    with pytest.raises(ValueError, match="no step to undo"):
-        task_player.undo()
 
 
 def test_tests_hide_the_target():

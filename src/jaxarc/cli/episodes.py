@@ -23,7 +23,6 @@ from jaxarc.draw import (
     episode_section,
     grid_panel,
 )
-from jaxarc.draw.episodes import describe_step
 from jaxarc.draw.terminal import beside
 from jaxrig.console import check_writable, make_console, say
 from jaxrig.report import Figure, Report, Section
@@ -171,21 +170,21 @@ def demonstrate(
 
 def rollout_table(env_id: str, result: "RolloutResult") -> Table:
     """Return a table of a rollout, a line for each figure."""
-    table = Table(box=box.SIMPLE, show_header=False)
     rate = result.solved / result.episodes if result.episodes else 0.0
     total = result.environments * result.steps
-    rows = (
-        ("environment", f"{env_id}, {result.tasks} tasks, {result.form} actions"),
-        ("steps", f"{result.environments:,} x {result.steps:,} = {total:,}"),
-        ("steps per second", format_number(result.steps_per_second)),
-        ("seconds", f"{result.seconds:.2f}, and {result.compile_seconds:.2f} to start"),
-        ("episodes finished", f"{result.episodes:,}"),
-        ("solved", f"{result.solved:,} ({rate:.2%})"),
-        ("mean return", f"{result.mean_return:.3f}"),
-        ("mean length", f"{result.mean_length:.1f}"),
-        ("best similarity", f"{result.best_similarity:.3f}"),
-    )
-    for name, value in rows:
+    figures = {
+        "environment": f"{env_id}, {result.tasks} tasks, {result.form} actions",
+        "steps": f"{result.environments:,} x {result.steps:,} = {total:,}",
+        "steps per second": format_number(result.steps_per_second),
+        "seconds": f"{result.seconds:.2f}, and {result.compile_seconds:.2f} to start",
+        "episodes finished": f"{result.episodes:,}",
+        "solved": f"{result.solved:,} ({rate:.2%})",
+        "mean return": f"{result.mean_return:.3f}",
+        "mean length": f"{result.mean_length:.1f}",
+        "best similarity": f"{result.best_similarity:.3f}",
+    }
+    table = Table(box=box.SIMPLE, show_header=False)
+    for name, value in figures.items():
         table.add_row(name, value)
     return table
 
@@ -211,14 +210,10 @@ def log_recording(
     log: "ExperimentLogger", recording: "Recording", task: "JaxArcTask", number: int = 0
 ) -> None:
     """Run a recorded episode again and log every step."""
-    import jax
-
-    from jaxarc.envs.functional import arc_reset
     from jaxarc.log import create_start_log, create_step_log
-    from jaxarc.recording import play_recording
+    from jaxarc.recording import begin_recording, play_recording
 
-    start = recording.mode, recording.pair
-    state, _ = arc_reset(jax.random.key(0), recording.config, task, *start)
+    state = begin_recording(recording, task)
     log.log_task_start(create_start_log(task, state=state, episode_num=number))
     for transition in play_recording(recording, task):
         log.log_step(create_step_log(*transition, episode_num=number))
@@ -288,14 +283,11 @@ def summarize(recording: "Recording", frames: list[EpisodeFrame]) -> str:
 
 def frame_view(number: int, frame: EpisodeFrame, console: Console) -> RenderableType:
     """Show one step: its operation, the grid after it, and the target if known."""
-    words = (
-        f"{number}: {describe_step(frame.operation, frame.reward, frame.similarity)}"
-    )
     panels = [grid_panel(frame.grid, title="Working grid")]
     if frame.target is not None:
         target = grid_panel(frame.target, title="Target", border_style="output")
         panels.append(target)
-    return Group(Text(words, "bold"), beside(panels, console))
+    return Group(Text(f"{number}: {frame}", "bold"), beside(panels, console))
 
 
 def _show_frames(frames: list[EpisodeFrame], speed: float, console: Console) -> None:

@@ -193,7 +193,9 @@ def play(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", help="Write the episode to this file, for `replay`."),
+        typer.Option(
+            "--out", "--save", help="Write the episode to this file, for `replay`."
+        ),
     ] = None,
     steps: Annotated[
         int, typer.Option("--steps", min=1, help="Maximum number of steps.")
@@ -264,16 +266,16 @@ class PlaySession:
         """Run a line, or explain what is wrong; return False to stop."""
         try:
             command = parse_command(line, bool(self.player.mode))
-            if isinstance(command, Act):
-                self._step(command)
-                return True
-            return self._obey(command)
+            self._obey(command)
         except (ValueError, OSError) as error:
             self._say(str(error), "red")
             return True
+        return command != Order("quit")
 
-    def _obey(self, command: Command | None) -> bool:
+    def _obey(self, command: Command | None) -> None:
         match command:
+            case Act():
+                self._step(command)
             case Order("undo"):
                 self.player.undo()
                 self.show()
@@ -286,11 +288,8 @@ class PlaySession:
                 self.show()
             case Order("save", name):
                 self.save(name)
-            case Order("quit"):
-                return False
-            case _:  # an empty line, or a comment
+            case _:  # quit, an empty line, or a comment
                 pass
-        return True
 
     def _step(self, act: Act) -> None:
         player = self.player
@@ -317,24 +316,15 @@ class PlaySession:
     def show(self) -> None:
         """Print the working grid, the target where it is known, and the status."""
         frame = self.player.frame
-        grid = grid_panel(
-            frame.grid,
-            title="Working grid",
-            show_coordinates=True,
-            border_style="input",
+        large = lambda grid, title, border: grid_panel(
+            grid, title=title, show_coordinates=True, border_style=border
         )
-        if frame.target is None:
-            self.console.print(grid)
-        else:
-            target = grid_panel(
-                frame.target,
-                title="Target",
-                show_coordinates=True,
-                border_style="output",
-            )
-            small = compact_panel(frame.target, "Target", "output")
-            view = beside([grid, target], self.console, [grid, small])
-            self.console.print(view)
+        shown = large(frame.grid, "Working grid", "input")
+        panels, smaller = [shown], [shown]
+        if frame.target is not None:
+            panels.append(large(frame.target, "Target", "output"))
+            smaller.append(compact_panel(frame.target, "Target", "output"))
+        self.console.print(beside(panels, self.console, smaller))
         self._say(self.status(), "dim")
 
     def status(self) -> str:

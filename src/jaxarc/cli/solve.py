@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
-from rich import box
 from rich.columns import Columns
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import episodes
-from jaxarc.cli.tasks import DatasetOption, PathOption
+from jaxarc.cli.tasks import DatasetOption, PathOption, table_of
 from jaxarc.cli.train import RunOption, UpdatesOption
 from jaxarc.draw.terminal import grid_panel, print_task
 from jaxarc.tasks import parsers
 from jaxarc.tasks.sources import dataset_kind, is_dataset
 from jaxrig.atomic import write_file
-from jaxrig.console import check_writable, make_console, say
+from jaxrig.console import OutOption, check_writable, make_console, say
 
 if TYPE_CHECKING:
     from jaxarc.learning.solver.examples import PairBank
@@ -44,13 +42,29 @@ CheckpointOption = Annotated[
 VotesOption = Annotated[
     int, typer.Option("--votes", min=1, help="Votes per network and test.")
 ]
+GeneratedOption = Annotated[
+    int, typer.Option("--generated", min=0, help="Number of generated tasks; 0: none.")
+]
+SideOption = Annotated[
+    int,
+    typer.Option(
+        "--side", min=1, help="Only tasks with grids of up to SIDE x SIDE cells."
+    ),
+]
+IdsOption = Annotated[
+    bool,
+    typer.Option(
+        "--without-ids",
+        help="Let tasks be known by demonstrations alone, not by learned ids.",
+    ),
+]
 
 
 def solve(
     target: Annotated[
         str, typer.Argument(help="Id of a task, or a data set such as Mini.")
     ],
-    dataset: DatasetOption = "Mini",
+    dataset: DatasetOption = "AGI1",
     path: PathOption = "",
     checkpoint: CheckpointOption = None,
     votes: VotesOption = 16,
@@ -62,18 +76,15 @@ def solve(
         bool,
         typer.Option("--play", help="Also draw and submit the answers step by step."),
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--json", help="Write the answers to this JSON file.")
-    ] = None,
+    out: OutOption = None,
 ) -> None:
     """Predict the outputs of tests from the demonstrations, with two attempts.
 
     Of a data set it counts the tests whose known output is among the attempts. With
-    --play the environment scores them: the grids are drawn in few actions, then by
-    painting single cells only, and submitted without a look at the output.
+    --play the environment scores them, drawn in few actions and by painting cells only.
 
-    The solver that comes with the package reads grids of up to 5 x 5, such as
-    MiniARC's; `jaxrig arc train-solver` trains one for others.
+    Two solvers come with the package: one for MiniARC, and one for grids of up to
+    12 x 12 cells. `jaxrig arc train-solver` trains others.
     """
     check_writable(out)
     import jax
@@ -82,8 +93,10 @@ def solve(
     from jaxrig.progress import make_meter
 
     console = make_console()
-    networks = load_solver(checkpoint)
-    parser, ids = _select(target, dataset, path, networks.config)
+    name = target if is_dataset(target) else dataset
+    mini = dataset_kind(name) == "Mini"
+    networks = load_solver(checkpoint, "Mini" if mini else "AGI1")
+    parser, ids = _select(target, name, path, networks.config)
     tasks = parser.buffer(ids)
     answers = predict_all(networks, tasks, votes, jax.random.key(seed), make_meter())
     rows = [
@@ -91,16 +104,15 @@ def solve(
         for task_id, tests in zip(ids, answers, strict=True)
         for nth, ranked in enumerate(tests)
     ]
-    if is_dataset(target):
+    if target == name:
         _print_counts(console, rows, len(parser.tasks.ids) - len(ids))
     else:
-        task = parser.get_raw_task(target)
         console.print(Text(f"{target} ({dataset})", "bold"))
-        print_task(task, console=console, answers=answer)
+        print_task(parser.get_raw_task(target), console=console, answers=answer)
         _print_answers(console, answers[0])
     played = _play(tasks, answers) if play else []
-    if play:
-        _print_played(console, played)
+    if played:
+        console.print(table_of(played, caption="actions of solved tests, with Submit"))
     if out is not None:
         record = {"checkpoint": str(checkpoint or "shipped"), "votes": votes}
         record |= {"seed": seed, "tests": rows} | ({"played": played} if play else {})
@@ -125,10 +137,9 @@ def train(
     steps: Annotated[
         int, typer.Option("--steps", min=1, help="Steps per update.")
     ] = 50,
-    generated: Annotated[
-        int,
-        typer.Option("--generated", min=0, help="Number of generated tasks; 0: none."),
-    ] = 200_000,
+    generated: GeneratedOption = 200_000,
+    side: SideOption = 12,
+    without_ids: IdsOption = False,
     seed: episodes.SeedOption = 0,
 ) -> None:
     """Train a solver on the demonstrations of a data set; run again to resume.
@@ -141,13 +152,16 @@ def train(
     from jaxarc.learning.solver.voting import save_solver
     from jaxrig.progress import make_meter
 
-    parser = parsers.open_dataset(dataset, path)
-    ids = parser.get_fitting_task_ids()
-    buffer = parser.buffer(ids)
+    console = make_console()
+    buffer = _training_tasks(console, dataset, path, side)
     network = NetworkConfig(
-        *buffer.get_grid_shape(), tasks=len(ids), features=features, hidden=2 * features
+        *buffer.get_grid_shape(),
+        tasks=len(buffer.num_train_pairs),
+        features=features,
+        hidden=2 * features,
     )
-    mixture = MixtureConfig() if generated else MixtureConfig(generated=0.0)
+    known = {"id_only": 0.0, "context_only": 1.0} if without_ids else {}
+    mixture = MixtureConfig(**known) if generated else MixtureConfig(0.0, **known)
     config = SolverConfig(
         *(network, mixture, members),
         batch=batch,
@@ -157,19 +171,41 @@ def train(
         data=f"{dataset_kind(dataset)} and {generated} generated tasks",
     )
     bank = demonstrations(buffer, network.pairs)
-    made = _generate(network, generated, seed) if generated else None
+    made = _generate(network, generated, seed)
     state = train_solver(config, bank, made, out, make_meter())
-    about = {"data": dataset, "tasks": len(ids), "generated": generated}
+    about = {"data": dataset, "tasks": network.tasks, "generated": generated}
     about |= {"steps": config.steps, "batch": batch, "seed": seed}
     written = save_solver(out / "solver.ckpt", state.average, about)
-    console = make_console()
     say(console, f"wrote {written}")
     place = f" --path {path}" if path else ""
     say(console, f"next: jaxrig arc solve {dataset}{place} --checkpoint {written}")
 
 
-def _generate(network: "NetworkConfig", number: int, seed: int) -> "PairBank":
-    """Return generated tasks of the size that a network reads."""
+def _training_tasks(
+    console: Console, dataset: str, path: str, side: int
+) -> "JaxArcTask":
+    """Return the tasks with small enough grids, padded to the largest of these."""
+    from jaxarc.learning.solver.examples import fit_tasks
+
+    parser = parsers.open_dataset(dataset, path)
+    ids = _fitting(parser, side, side)
+    if not ids:
+        raise ValueError(
+            f"every task of {dataset} has a grid of more than {side} x {side} cells: "
+            "raise --side"
+        )
+    left_out = len(parser.tasks.ids) - len(ids)
+    if left_out:
+        say(console, f"{left_out} tasks with grids above {side} x {side} left out")
+    buffer = parser.buffer(ids)
+    largest = int(np.asarray(buffer.sizes).max())
+    return fit_tasks(buffer, largest, largest)
+
+
+def _generate(network: "NetworkConfig", number: int, seed: int) -> "PairBank | None":
+    """Return generated tasks of the size that a network reads, if any are wanted."""
+    if not number:
+        return None
     import jax
 
     from jaxarc.learning.solver.generator import generate_tasks
@@ -179,30 +215,31 @@ def _generate(network: "NetworkConfig", number: int, seed: int) -> "PairBank":
     return generate_tasks(key, number, network.pairs + 1, *shape)
 
 
+def _fitting(parser: parsers.TaskParser, height: int, width: int) -> list[str]:
+    """Return the ids of the tasks whose grids are all within a size."""
+    tasks = parser.tasks
+    too_large = set(tasks.owners[(tasks.sizes > (height, width)).any(axis=1)].tolist())
+    return [task_id for row, task_id in enumerate(tasks.ids) if row not in too_large]
+
+
 def _select(
-    target: str, dataset: str, path: str, config: "NetworkConfig"
+    target: str, name: str, path: str, config: "NetworkConfig"
 ) -> tuple[parsers.TaskParser, list[str]]:
     """Return a data set and the ids of its tasks to solve."""
-    if not is_dataset(target):
-        parser = parsers.open_dataset(dataset, path)
+    parser = parsers.open_dataset(name, path)
+    ids = _fitting(parser, config.height, config.width)
+    whole = target == name
+    if not whole:
         parser.get_raw_task(target)  # or say which ids there are
-        return parser, [target]
-    parser = parsers.open_dataset(target, path)
-    ids = _readable(parser, config)
-    if not ids:
-        raise typer.BadParameter(
-            f"no task of {target} has grids of up to {config.height} x {config.width}, "
-            "which is what this checkpoint reads"
+    if not ids or not (whole or target in ids):
+        what = f"every task of {name}" if whole else f"task {target} of {name}"
+        raise ValueError(
+            f"{what} has a grid of more than {config.height} x {config.width} cells, "
+            "which is all that this solver reads: train one for larger grids with "
+            f"`jaxrig arc train-solver {name} --side N`, best on a GPU, and pass its "
+            "solver.ckpt as --checkpoint"
         )
-    return parser, ids
-
-
-def _readable(parser: parsers.TaskParser, config: "NetworkConfig") -> list[str]:
-    """Return the ids of the tasks whose grids the networks can hold."""
-    tasks = parser.tasks
-    large = (tasks.sizes > np.array([config.height, config.width])).any(axis=1)
-    too_large = set(tasks.owners[large].tolist())
-    return [task_id for row, task_id in enumerate(tasks.ids) if row not in too_large]
+    return parser, ids if whole else [target]
 
 
 def _describe(
@@ -224,7 +261,7 @@ def _describe(
 def _play(tasks: "JaxArcTask", answers: "Answers") -> list[dict[str, Any]]:
     """Return what the environment says of the answers, drawn in two ways."""
     from jaxarc.learning.planner import KINDS
-    from jaxarc.learning.solver.playing import count_actions, play_candidates
+    from jaxarc.learning.solver.voting import count_actions, play_candidates
 
     figures = []
     for name, kinds in (("few actions", KINDS), ("painting cells only", ())):
@@ -243,16 +280,6 @@ def _play(tasks: "JaxArcTask", answers: "Answers") -> list[dict[str, Any]]:
     return figures
 
 
-def _print_played(console: Console, played: list[dict[str, Any]]) -> None:
-    table = Table(box=box.SIMPLE, caption="actions of the tests solved, with Submit")
-    for name in played[0]:
-        table.add_column(name, justify="left" if name == "drawn by" else "right")
-    for row in played:
-        name, *numbers = row.values()
-        table.add_row(name, *("-" if x is None else f"{x:g}" for x in numbers))
-    console.print(table)
-
-
 def _print_answers(console: Console, tests: "list[tuple[Candidate, ...]]") -> None:
     for nth, ranked in enumerate(tests):
         panels = [
@@ -266,16 +293,14 @@ def _print_answers(console: Console, tests: "list[tuple[Candidate, ...]]") -> No
 
 def _print_counts(console: Console, rows: list[dict[str, Any]], left_out: int) -> None:
     known = [row for row in rows if row["right"] is not None]
-    table = Table(box=box.SIMPLE)
-    for name in ("first answer", "tests", "right, one attempt", "two attempts"):
-        table.add_column(name, justify="left" if name == "first answer" else "right")
-    sure = [row for row in known if row["confidence"][0] >= GUESS]
-    guessed = [row for row in known if row["confidence"][0] < GUESS]
-    names = (f"at least {GUESS:.0%} of votes", "a guess", "all")
-    for name, some in zip(names, (sure, guessed, known), strict=True):
+    names = {f"at least {GUESS:.0%} of votes": [True], "a guess": [False]}
+    table = []
+    for name, sure in (names | {"all": [True, False]}).items():
+        some = [row for row in known if (row["confidence"][0] >= GUESS) in sure]
         first, two = (sum(any(row["right"][:n]) for row in some) for n in (1, ATTEMPTS))
-        table.add_row(name, f"{len(some)}", f"{first}", f"{two}")
-    console.print(table)
+        line = {"first answer": name, "tests": len(some), "right, one attempt": first}
+        table.append(line | {"two attempts": two})
+    console.print(table_of(table))
     if left_out:
         say(console, f"{left_out} tasks with larger grids left out")
     if len(known) < len(rows):

@@ -2,6 +2,7 @@
 
 import enum
 import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,21 +14,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.draw.svg import Drawing, save_drawing
-from jaxarc.draw.tasks import draw_task
+from jaxarc.draw.svg import Drawing, draw_task, save_drawing
 from jaxarc.draw.terminal import print_task
 from jaxarc.tasks import parsers
 from jaxarc.tasks.download import DatasetDownloader
 from jaxarc.tasks.sources import DATASETS, dataset_kind
 from jaxarc.tasks.splits import available_named_subsets, resolve_selector
-from jaxrig.console import check_writable, make_console, say
+from jaxrig.console import JsonFlag, check_writable, make_console, say
 
 PICTURES = (".svg", ".png", ".pdf")
-
-
-DATASET_COLUMNS = ("name", "title", "train", "evaluation", "all", "where")
-PART_COLUMNS = ("selector", "kind", "tasks")
-TASK_COLUMNS = ("task", "demonstrations", "tests", "inputs", "outputs", "colors")
 
 TaskArgument = Annotated[str, typer.Argument(help="Id of a task, e.g. 00d62c1b.")]
 DatasetOption = Annotated[
@@ -76,22 +71,22 @@ def list_tasks(
         typer.Option("--selector", "-s", help="A split, subset, concept or task id."),
     ] = None,
     path: PathOption = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """List data sets, the parts of one, or the tasks of a part."""
     if dataset is None and (selector or path):
         raise typer.BadParameter("missing data set: jaxrig arc list AGI1 ...")
     if dataset is None:
-        rows, columns = [describe_dataset(kind) for kind in DATASETS], DATASET_COLUMNS
+        rows = [describe_dataset(kind) for kind in DATASETS]
     elif selector is None:
-        rows, columns = describe_parts(dataset, path), PART_COLUMNS
+        rows = describe_parts(dataset, path)
     else:
-        rows, columns = describe_tasks(dataset, selector, path), TASK_COLUMNS
+        rows = describe_tasks(dataset, selector, path)
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
     console = make_console()
-    _print_rows(console, rows, columns)
+    console.print(table_of(rows))
     if dataset is not None and selector is not None:
         console.print(f"{len(rows)} tasks", highlight=False)
 
@@ -124,7 +119,7 @@ def show(
 def download(
     dataset: Annotated[Download, typer.Argument(help="Data set to download.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Output folder.")
+        Path, typer.Option("--out", "--output", "-o", help="Output folder.")
     ] = Path("data"),
     force: Annotated[
         bool, typer.Option("--force", help="Download again if the folder exists.")
@@ -201,22 +196,26 @@ def _span(sizes: np.ndarray) -> str:
     return " x ".join(words)
 
 
-def _print_rows(
-    console: Console, rows: list[dict[str, Any]], columns: tuple[str, ...]
-) -> None:
-    table = Table(box=box.SIMPLE)
-    for name in columns:
-        numeric = all(isinstance(row[name], int | None) for row in rows)
-        widest = max(len(name), *(len(str(row[name] or "")) for row in rows))
+def table_of(rows: Sequence[Mapping[str, Any]], **options: Any) -> Table:
+    """Return a table with a column for each name in the rows, numbers on the right."""
+    table = Table(box=box.SIMPLE, **options)
+    first, *_ = rows[0]
+    for name in rows[0]:
+        cells = [_cell(row[name]) for row in rows]
         # Ids may be long: they are folded before any other column is cut.
         table.add_column(
             name,
-            justify="right" if numeric else "left",
+            justify="right" if all(x[:1] in "-0123456789" for x in cells) else "left",
             overflow="fold",
-            no_wrap=name != columns[0],
-            min_width=None if name == columns[0] else widest,
+            no_wrap=name != first,
+            min_width=None if name == first else max(map(len, (name, *cells))),
         )
     for row in rows:
-        values = (row[name] for name in columns)
-        table.add_row(*("" if value is None else str(value) for value in values))
-    console.print(table)
+        table.add_row(*map(_cell, row.values()))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "" if value is None else str(value)

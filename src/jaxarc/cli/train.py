@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from jaxarc.cli import episodes
-from jaxarc.cli.tasks import PathOption
+from jaxarc.cli.tasks import PathOption, table_of
 from jaxarc.config import (
     JaxArcConfig,
     LoggingConfig,
@@ -21,12 +19,17 @@ from jaxarc.config import (
     WandbConfig,
 )
 from jaxrig.atomic import write_file
-from jaxrig.console import check_writable, make_console
+from jaxrig.console import OutOption, check_writable, make_console
 from jaxrig.report import line_chart
 
 if TYPE_CHECKING:
     from jaxarc.learning.training import AgentConfig
 
+RATES = {
+    "pairs solved": "pair_rate",
+    "first try": "first_attempt_rate",
+    "tasks": "task_rate",
+}
 RunOption = Annotated[Path, typer.Option("--out", help="Folder of the run.")]
 UpdatesOption = Annotated[
     int, typer.Option("--updates", min=1, help="Number of updates.")
@@ -167,9 +170,7 @@ def evaluate(
     attempts: Annotated[
         int, typer.Option("--attempts", min=1, help="Attempts per pair.")
     ] = 2,
-    out: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this JSON file.")
-    ] = None,
+    out: OutOption = None,
 ) -> None:
     """Play every pair, demonstrations and tests, and report how many are solved.
 
@@ -186,12 +187,7 @@ def evaluate(
     agent, policy, updates = load_agent(run)
     players = {"agent": policy, "random": RandomPolicy(agent.config.operations)}
     console = make_console()
-    table = Table(box=box.SIMPLE, title=f"{run}, after {updates} updates")
-    for name in ("player", "pairs", "number", "pairs solved", "first try", "tasks"):
-        table.add_column(
-            name, justify="left" if name in ("player", "pairs") else "right"
-        )
-    figures = {}
+    figures, rows = {}, []
     for mode, kind in enumerate(("demonstrations", "tests")):
         env = agent.environment(mode)
         for name, player in players.items():
@@ -199,11 +195,11 @@ def evaluate(
             results = {seed: play(jax.random.key(seed)) for seed in range(seeds)}
             summary = evaluation.summarize(results)
             figures[f"{name}/{kind}"] = summary
-            rates = ("pair_rate", "first_attempt_rate", "task_rate")
-            count = f"{summary['pairs'][0]:.0f}"
-            shares = [f"{summary[r][0]:.1%} ± {summary[r][1]:.1%}" for r in rates]
-            table.add_row(name, kind, count, *shares)
-    console.print(table)
+            row = {"player": name, "pairs": kind, "number": int(summary["pairs"][0])}
+            for column, rate in RATES.items():
+                row[column] = "{:.1%} ± {:.1%}".format(*summary[rate])
+            rows.append(row)
+    console.print(table_of(rows, title=f"{run}, after {updates} updates"))
     if out is not None:
         record = {"run": str(run), "updates": updates, "figures": figures}
         write_file(out, json.dumps(record, indent=1) + "\n")

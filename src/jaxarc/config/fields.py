@@ -10,9 +10,9 @@ import functools
 import logging
 import os
 import types
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -21,6 +21,9 @@ from jaxrig.settings import Reader, flag, maybe, nearest, number, whole, wrong
 
 INT32 = 2**31 - 1  # counters and sizes are int32 on the device
 Count = Annotated[int, whole(1, INT32)]
+
+# Root keys of Hydra and of scripts, which no group of settings holds.
+FOREIGN_KEYS = frozenset({"hydra", "defaults", "paths", "seed", "output_dir"})
 
 logger = logging.getLogger(__name__)
 C = TypeVar("C", bound="Config")
@@ -136,7 +139,7 @@ class Config:
                 raise ConfigValidationError(
                     f"{cls.full_name(key)} is given twice, once as {given!r}; keep one"
                 )
-            values[key] = _from_file(readers[key], value, cls.full_name(key))
+            values[key] = _from_file(readers[key], value)
         try:
             return cls(**values)
         except TypeError as error:
@@ -180,7 +183,7 @@ def _reader(hint: Any) -> Reader:
     return _PLAIN[hint] if hint in _PLAIN else Part(hint)
 
 
-def _from_file(read: Reader, value: Any, name: str) -> Any:
+def _from_file(read: Reader, value: Any) -> Any:
     """Return the value that a file's value stands for."""
     if isinstance(read, Part):
         if value is None and read.optional:
@@ -188,17 +191,12 @@ def _from_file(read: Reader, value: Any, name: str) -> Any:
         return read.kind.from_hydra(value)
     if value is False and read is not flag:
         return "off"  # which YAML takes for false where it is not in quotes
-    if not _of_omegaconf(value):
-        return value
-    from omegaconf import OmegaConf
-
-    with _resolving(name):
-        return OmegaConf.to_container(value, resolve=True, throw_on_missing=True)
+    return value
 
 
 def frozen(value: Any) -> Any:
     """Return the value as plain Python data, with lists and ranges as tuples."""
-    if isinstance(value, list | tuple | range):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(frozen(item) for item in value)
     if isinstance(value, enum.Enum):
         return value.value
@@ -208,35 +206,30 @@ def frozen(value: Any) -> Any:
 
 
 def as_mapping(value: Any, name: str) -> dict[Any, Any]:
-    """Return a mapping, DictConfig or None as a dict; anything else is an error.
-
-    Values inside stay as they are: a DictConfig may hold keys that are not ours and
-    cannot be resolved.
-    """
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        what = name or "the configuration"
+    """Return a mapping, DictConfig or None as a dict; anything else is an error."""
+    what = name or "the configuration"
+    if type(value).__module__.partition(".")[0] == "omegaconf":
+        value = _resolved(value, what)
+    if not isinstance(value, Mapping | None):
         raise ConfigValidationError(
             f"{what} is {value!r}; it must be a mapping of settings"
         )
-    if not _of_omegaconf(value):
-        return dict(value)
-    with _resolving(name):
-        return dict(value.items())
+    return dict(value or {})
 
 
-def _of_omegaconf(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "omegaconf"
+def _resolved(config: Any, what: str) -> Any:
+    """Return what a DictConfig stands for, as plain Python data.
 
-
-@contextmanager
-def _resolving(name: str) -> Generator[None, None, None]:
+    Key by key, without those that are not ours: they may not be resolvable here.
+    """
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    plain = partial(OmegaConf.to_container, resolve=True, throw_on_missing=True)
+    if not OmegaConf.is_dict(config):
+        return plain(config)
     try:
-        yield
+        values = {key: config[key] for key in config if key not in FOREIGN_KEYS}
+        return {k: plain(v) if OmegaConf.is_config(v) else v for k, v in values.items()}
     except OmegaConfBaseException as error:
-        raise ConfigValidationError(
-            f"{name or 'the configuration'} cannot be resolved: {error}"
-        ) from error
+        raise ConfigValidationError(f"{what} cannot be resolved: {error}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxarc.config.fields import (
+    FOREIGN_KEYS,
     Config,
     ConfigValidationError,
     Part,
@@ -37,9 +38,6 @@ from jaxrig.machine import missing_extra
 from jaxrig.settings import nearest
 
 logger = log.getLogger(__name__)
-
-# Root keys of Hydra and of scripts, which no group of settings holds.
-FOREIGN_KEYS = frozenset({"hydra", "defaults", "paths", "seed", "output_dir"})
 
 
 @dataclass(frozen=True)

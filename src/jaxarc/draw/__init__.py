@@ -1,18 +1,16 @@
 """Draw grids, tasks, steps and episodes: as SVG, as pixels, in a terminal."""
 
-from jaxarc.draw.cells import COLOR_SCHEMES, render_rgb
+from jaxarc.draw.cells import render_rgb
 from jaxarc.draw.episodes import (
     EpisodeFrame,
     draw_episode,
     draw_step,
     episode_section,
 )
-from jaxarc.draw.svg import Drawing, draw_grid, save_drawing
-from jaxarc.draw.tasks import draw_task
+from jaxarc.draw.svg import Drawing, draw_grid, draw_task, save_drawing
 from jaxarc.draw.terminal import grid_panel, print_task, render_ansi
 
 __all__ = [
-    "COLOR_SCHEMES",
     "Drawing",
     "EpisodeFrame",
     "draw_episode",

@@ -1,10 +1,10 @@
-"""Read a grid as plain NumPy cells, and give each cell value a color.
+"""Read grids and tasks as plain NumPy cells, and give each cell value a color.
 
 Drawings of every kind start here; `render_rgb` is the simplest of them.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int, UInt8
@@ -48,16 +48,6 @@ def cell_color(value: int, scheme: str = "default") -> str:
     """Return the color of a cell value: -1 is padding, unknown values are gray."""
     colors = get_color_scheme(scheme)
     return colors[value] if -1 <= value <= PADDING else UNKNOWN_COLOR
-
-
-def cell_pixels(
-    values: Int[np.ndarray, "*shape"], scheme: str = "default"
-) -> UInt8[np.ndarray, "*shape 3"]:
-    """Return red, green and blue of every cell value."""
-    table = np.array([_rgb(c) for c in (*get_color_scheme(scheme), UNKNOWN_COLOR)])
-    known = (values >= -1) & (values <= PADDING)
-    index = np.where(known, np.where(values == -1, PADDING, values), PADDING + 1)
-    return table.astype(np.uint8)[index]
 
 
 def ink_on(color: str) -> str:
@@ -132,6 +122,35 @@ def read_cells(grid: GridLike, mask: ArrayLike | None = None) -> Cells:
     return Cells(values[box], active[box], int(rows[0]), int(columns[0]))
 
 
+class NamedPair(NamedTuple):
+    """A pair of a task; the output is None where it is unknown or not to be shown."""
+
+    name: str
+    given: Cells
+    wanted: Cells | None
+
+
+def task_pairs(task: Any, tests: bool = True, answers: bool = True) -> list[NamedPair]:
+    """Return the pairs of a JaxArcTask or a RawTask, demonstrations first."""
+    if hasattr(task, "train"):
+        found = {"Train": task.train, "Test": task.test if tests else ()}
+    else:
+        train, test = int(task.num_train_pairs), tests * int(task.num_test_pairs)
+        pairs = [task.get_train_pair(i) for i in range(train)]
+        pairs += [task.get_test_pair(i) for i in range(test)]
+        grids = [(pair.input_grid, pair.output_grid) for pair in pairs]
+        found = {"Train": grids[:train], "Test": grids[train:]}
+    named = []
+    for part, pairs in found.items():
+        for number, (given, wanted) in enumerate(pairs, 1):
+            shown = wanted if answers or part == "Train" else None
+            answer = None if shown is None else read_cells(shown)
+            # An answer that is all padding is not known.
+            known = answer if answer and answer.height else None
+            named.append(NamedPair(f"{part} {number}", read_cells(given), known))
+    return named
+
+
 def full_grid(
     grid: GridLike, mask: ArrayLike | None = None
 ) -> tuple[Int[np.ndarray, "h w"], Bool[np.ndarray, "h w"]]:
@@ -196,5 +215,9 @@ def render_rgb(
     """Draw squares of `cell_size` pixels, padding too, so that shapes stay fixed."""
     if cell_size < 1:
         raise ValueError(f"cell_size={cell_size}: a cell is at least 1 pixel wide")
-    pixels = cell_pixels(full_grid(grid, mask)[0], scheme)
+    values = full_grid(grid, mask)[0]
+    table = [_rgb(color) for color in (*get_color_scheme(scheme), UNKNOWN_COLOR)]
+    known = np.where(values == NOTHING, PADDING, values)
+    index = np.where((values < NOTHING) | (values > PADDING), PADDING + 1, known)
+    pixels = np.array(table, np.uint8)[index]
     return pixels.repeat(cell_size, axis=0).repeat(cell_size, axis=1)

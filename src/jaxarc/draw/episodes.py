@@ -30,8 +30,6 @@ def draw_step(
     similarity: SupportsFloat | None = None,
     step_num: SupportsInt | None = None,
     *,
-    selection: ArrayLike | None = None,
-    operation: SupportsInt | None = None,
     previous_similarity: SupportsFloat | None = None,
     scheme: str = "default",
     show_coordinates: bool = False,
@@ -40,13 +38,11 @@ def draw_step(
 ) -> svg.Drawing:
     """Draw the grid before and after a step, and what the agent did and got.
 
-    A structured action brings its own operation and selection; without one give them
-    as `operation` and `selection`, a mask over the uncropped grid. The selection is
-    outlined on the left, cells that changed are ringed on the right; reward,
-    similarity and the number of changes stand below.
+    The action is structured, or a dictionary of `operation` and `selection`, a mask
+    over the uncropped grid. The selection is outlined on the left, cells that changed
+    are ringed on the right; reward, similarity and the number of changes stand below.
     """
-    shape = full_grid(before_grid)[0].shape
-    operation, selection = read_action(action, operation, selection, shape)
+    operation, selection = read_action(action, full_grid(before_grid)[0].shape)
     changed = detect_changed_cells(before_grid, after_grid)
     left, right = read_cells(before_grid), read_cells(after_grid)
     side = min(
@@ -68,47 +64,26 @@ def draw_step(
     lines = [svg.words(title, bold=True)] if title else []
     lines.append(svg.beside(pictures, GAP))
     if show_metrics:
+        results = [] if reward is None else [f"reward {float(reward):+.3f}"]
+        if similarity is not None:
+            before = previous_similarity
+            earlier = "" if before is None else f"{float(before):.3f} → "
+            results.append(f"similarity {earlier}{float(similarity):.3f}")
         count = int(changed.sum())
-        lines.append(
-            svg.words(_results(reward, previous_similarity, similarity, count))
-        )
+        results.append(f"{count} cell{'' if count == 1 else 's'} changed")
+        lines.append(svg.words(" · ".join(results)))
     return svg.padded(svg.stacked(lines, 6.0, title or "Step"), GAP)
 
 
 def read_action(
-    action: Any,
-    operation: SupportsInt | None,
-    selection: ArrayLike | None,
-    shape: tuple[int, ...],
+    action: Any, shape: tuple[int, ...]
 ) -> tuple[SupportsInt | None, ArrayLike | None]:
     """Return operation and selected cells of an action or a dictionary of both."""
+    if action is None:
+        return None, None
     if isinstance(action, dict):
         return action["operation"], action["selection"]
-    if action is None:
-        return operation, selection
     return action.operation, action.to_selection_mask(shape)
-
-
-def describe_step(
-    operation: SupportsInt | None, reward: SupportsFloat, similarity: SupportsFloat
-) -> str:
-    """Describe one step: operation, reward, similarity."""
-    name = "Start" if operation is None else get_operation_display_text(int(operation))
-    return f"{name}, reward {float(reward):+.3f}, similarity {float(similarity):.3f}"
-
-
-def _results(
-    reward: SupportsFloat | None,
-    previous: SupportsFloat | None,
-    similarity: SupportsFloat | None,
-    count: int,
-) -> str:
-    parts = [] if reward is None else [f"reward {float(reward):+.3f}"]
-    if similarity is not None:
-        earlier = "" if previous is None else f"{float(previous):.3f} → "
-        parts.append(f"similarity {earlier}{float(similarity):.3f}")
-    parts.append(f"{count} cell{'' if count == 1 else 's'} changed")
-    return " · ".join(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +117,13 @@ class EpisodeFrame:
         shown = wanted.values if wanted.height else None
         return cls(cells.values, selected, operation, reward, similarity, shown)
 
+    def __str__(self) -> str:
+        """Describe the step: operation, reward, similarity."""
+        step = "Start"
+        if self.operation is not None:
+            step = get_operation_display_text(int(self.operation))
+        return f"{step}, reward {self.reward:+.3f}, similarity {self.similarity:.3f}"
+
 
 def draw_episode(
     frames: Sequence[EpisodeFrame],
@@ -156,23 +138,21 @@ def draw_episode(
     Without `show_metrics` there are only they and the target.
     """
     check_frames(frames)
+
+    def tile(caption: str, grid: GridLike, border: str, selection: Any) -> svg.Drawing:
+        cells = read_cells(grid)
+        side = svg.fit_side(cells, KEY_FRAME, KEY_FRAME)
+        picture = svg.grid_tile(cells, side, border, scheme, selection=selection)
+        return svg.captioned(picture, caption)
+
     tiles = []
     for index in key_frames([f.similarity for f in frames], max_key_frames):
-        frame, moment = frames[index], "start" if index == 0 else f"{index}"
+        frame, moment = frames[index], f"{index}" if index else "start"
         if frame.operation is not None:
             moment = f"{index}: {get_operation_name(int(frame.operation))}"
-        cells = read_cells(frame.grid)
-        side = svg.fit_side(cells, KEY_FRAME, KEY_FRAME)
-        tile = svg.grid_tile(
-            cells, side, svg.NEUTRAL, scheme, selection=frame.selection
-        )
-        tiles.append(svg.captioned(tile, moment))
+        tiles.append(tile(moment, frame.grid, svg.NEUTRAL, frame.selection))
     if frames[-1].target is not None:
-        target = read_cells(frames[-1].target)
-        side = svg.fit_side(target, KEY_FRAME, KEY_FRAME)
-        tiles.append(
-            svg.captioned(svg.grid_tile(target, side, svg.OUTPUT, scheme), "target")
-        )
+        tiles.append(tile("target", frames[-1].target, svg.OUTPUT, None))
     total = sum(float(frame.reward) for frame in frames)
     result = (
         f"{len(frames) - 1} steps · total reward {total:+.3f} · "
@@ -246,15 +226,12 @@ def episode_section(
     largest = np.max([f.grid.shape for f in frames], axis=0)
     shown = [f.target.shape for f in frames if f.target is not None]
     side = min(STAGE / max(float(np.max([largest, *shown])), 1.0), LARGEST_CELL)
-    area = (
-        float(largest[1]) * side + 2 * svg.FRAME,
-        float(largest[0]) * side + 2 * svg.FRAME,
-    )
-    pictures = [frame_picture(frame, side, area, scheme).as_svg() for frame in frames]
-    captions = [
-        f"{index}: {describe_step(f.operation, f.reward, f.similarity)}"
-        for index, f in enumerate(frames)
+    width, height = (float(cells) * side + 2 * svg.FRAME for cells in largest[::-1])
+    pictures = [
+        _frame_picture(frame, side, (width, height), scheme).as_svg()
+        for frame in frames
     ]
+    captions = [f"{index}: {frame}" for index, frame in enumerate(frames)]
     parts: list[Part] = [
         Player(pictures, captions, PACE, alt=title, first=-1, autoplay=True)
     ]
@@ -268,8 +245,8 @@ def episode_section(
     return Section(title, *parts)
 
 
-def frame_picture(
-    frame: EpisodeFrame, side: float, area: tuple[float, float], scheme: str = "default"
+def _frame_picture(
+    frame: EpisodeFrame, side: float, area: tuple[float, float], scheme: str
 ) -> svg.Drawing:
     """Draw the grid in an area that is the same for all frames, and the target."""
     cells = read_cells(frame.grid)
@@ -277,9 +254,8 @@ def frame_picture(
     shown = [svg.captioned(svg.centered(tile, *area), f"Working grid ({cells.size})")]
     if frame.target is not None:
         target = read_cells(frame.target)
-        tall = max(area[1], target.height * side + 2 * svg.FRAME)
-        wanted = svg.centered(
-            svg.grid_tile(target, side, svg.OUTPUT, scheme), 0.0, tall
+        tile = svg.centered(
+            svg.grid_tile(target, side, svg.OUTPUT, scheme), 0.0, area[1]
         )
-        shown.append(svg.captioned(wanted, f"Target ({target.size})"))
+        shown.append(svg.captioned(tile, f"Target ({target.size})"))
     return svg.beside(shown, GAP, "Working grid and target")

@@ -58,16 +58,10 @@ class MemoryManager:
         max_cache_memory_mb: float = 100.0,
         max_total_memory_mb: float = 500.0,
         storage_path: str | os.PathLike[str] | None = None,
-        *,
-        max_items: int = 1000,
-        compression_level: int = 6,
     ):
         self.max_total_memory_mb = max_total_memory_mb
-        self.storage = None
-        if storage_path is not None:
-            self.storage = CompressedStorage(storage_path, compression_level)
-        limit = int(max_cache_memory_mb * MIB)
-        self.cache = PictureCache(limit, max_items, self.storage)
+        self.storage = CompressedStorage(storage_path) if storage_path else None
+        self.cache = PictureCache(int(max_cache_memory_mb * MIB), 1000, self.storage)
         self._thresholds: tuple[int, int, int] | None = None
         self._loaders: WeakSet[LazyLoader[Any]] = WeakSet()
         self._lock = threading.Lock()

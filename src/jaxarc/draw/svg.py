@@ -1,16 +1,25 @@
-"""Draw grids as SVG, put drawings side by side, and save them as files."""
+"""Draw grids and tasks as SVG, put drawings side by side, and save them as files."""
 
 import importlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 from numpy.typing import ArrayLike
 
-from jaxarc.draw.cells import PADDING, Cells, GridLike, cell_color, read_cells
+from jaxarc.draw.cells import (
+    PADDING,
+    Cells,
+    GridLike,
+    NamedPair,
+    cell_color,
+    read_cells,
+    task_pairs,
+)
 from jaxrig.atomic import write_file
 from jaxrig.report.axes import document, label, pixel, text_width
 
@@ -20,6 +29,9 @@ LINE_HEIGHT = 22
 INK = "#1b1f24"
 NEUTRAL, INPUT, OUTPUT = "#7d8590", "#2f81f7", "#2da44e"  # borders
 FRAME = 2.0  # width of a border
+GAP = 16.0  # between the pairs of a task, and around them
+SMALLEST_CELL = 4.0
+ARROW = 28.0  # side of the square that an arrow takes
 DARK, LIGHT = "#101010", "#ffffff"  # drawn together they show on every color
 
 
@@ -97,7 +109,7 @@ def arrow(turn: int = 0) -> Drawing:
         f'<path transform="rotate({turn} 14 14)" d="M2 14h22m-8-8l8 8-8 8" fill="none" '
         'stroke="currentColor" stroke-width="2.5" stroke-opacity="0.7"/>'
     )
-    return Drawing(28.0, 28.0, body, "arrow")
+    return Drawing(ARROW, ARROW, body, "arrow")
 
 
 def save_drawing(drawing: Drawing, filename: str | os.PathLike[str]) -> Path:
@@ -212,6 +224,73 @@ def draw_grid(
     tile = grid_tile(cells, side, NEUTRAL, scheme, selection, changed)
     caption = f"{label} ({cells.size})" if label else cells.size
     return padded(captioned(tile, caption if show_size else label), UNIT / 2)
+
+
+def draw_task(
+    task: Any,
+    width: float = 30.0,
+    height: float = 20.0,
+    include_test: bool = True,
+    label: str = "",
+    scheme: str = "default",
+    answers: bool = True,
+) -> Drawing:
+    """Draw a task: a column for each pair, inputs above outputs, tests on the right.
+
+    Width and height are in units of 40 pixels. A test output is a "?" where it is not
+    known, or without `answers`.
+    """
+    pairs = task_pairs(task, include_test, answers)
+    if not pairs:
+        raise ValueError("the task has no pairs to draw: num_train_pairs is 0")
+    across = sum(max(p.given.width, p.wanted.width if p.wanted else 0) for p in pairs)
+    tallest = [
+        max(pair.given.height for pair in pairs),
+        max(pair.wanted.height if pair.wanted else 0 for pair in pairs),
+    ]
+    fixed = 3 * LINE_HEIGHT + ARROW + 40 + 4 * FRAME + 2 * GAP
+    room = width * UNIT - len(pairs) * (GAP + 2 * FRAME) - 2 * GAP
+    fit = min(room / max(across, 1), (height * UNIT - fixed) / max(sum(tallest), 1))
+    side = min(max(fit, SMALLEST_CELL), UNIT)
+    areas = [max(rows, 1) * side + 2 * FRAME for rows in tallest]
+    columns = [_column(pair, side, areas, scheme) for pair in pairs]
+    train = sum(pair.name.startswith("Train") for pair in pairs)
+    whole = beside(_divided(columns, train), GAP)
+    parts = [words(label, bold=True), whole] if label else [whole]
+    return padded(stacked(parts, 8.0, label or "Task"), GAP)
+
+
+def _column(
+    pair: NamedPair,
+    side: float,
+    areas: Sequence[float],
+    scheme: str,
+) -> Drawing:
+    name, given, wanted = pair
+    above = centered(grid_tile(given, side, INPUT, scheme), 0.0, areas[0])
+    answer = empty_tile("?", OUTPUT)
+    if wanted is not None:
+        answer = grid_tile(wanted, side, OUTPUT, scheme)
+    below = centered(answer, 0.0, areas[1])
+    parts = [
+        words(name, bold=True),
+        captioned(above, given.size),
+        arrow(90),
+        captioned(below, wanted.size if wanted else "unknown"),
+    ]
+    return stacked(parts, 6.0, name)
+
+
+def _divided(columns: Sequence[Drawing], train: int) -> list[Drawing]:
+    """Put a dashed line between demonstrations and tests."""
+    if not 0 < train < len(columns):
+        return list(columns)
+    height = max(column.height for column in columns)
+    line = (
+        f'<path d="M1 0v{height:.0f}" stroke="currentColor" stroke-opacity="0.4" '
+        'stroke-width="2" stroke-dasharray="6 5"/>'
+    )
+    return [*columns[:train], Drawing(2.0, height, line), *columns[train:]]
 
 
 def _squares(cells: Cells, side: float, scheme: str) -> list[str]:

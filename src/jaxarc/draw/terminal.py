@@ -1,7 +1,8 @@
 """Print grids and tasks in a terminal: colored blocks, or digits without color."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,8 +14,14 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from jaxarc.draw.cells import Cells, GridLike, cell_color, ink_on, read_cells
-from jaxarc.draw.tasks import NamedPair, task_pairs
+from jaxarc.draw.cells import (
+    Cells,
+    GridLike,
+    cell_color,
+    ink_on,
+    read_cells,
+    task_pairs,
+)
 from jaxarc.ops.operations import COLORS
 
 BORDERS = {"default": "bright_black", "input": "blue", "output": "green"}
@@ -22,38 +29,40 @@ WIDEST = 1000  # columns, more than any task takes
 UPPER_HALF = "▀"
 
 
+@dataclass(frozen=True)
 class GridCells:
     """The cells of a grid for a rich console, without a frame.
 
     A console without color (a file, a pipe, NO_COLOR) gets digits; one of 16 colors,
-    where some of ours fall together, gets both.
+    where some of ours fall together, gets both. With `compact` two rows share a line
+    where there are colors enough.
     """
 
-    def __init__(
-        self,
-        cells: Cells,
-        show_coordinates: bool = False,
-        show_numbers: bool = False,
-        double_width: bool = True,
-        scheme: str = "default",
-    ):
-        self.cells = cells
-        self.show_coordinates = show_coordinates
-        self.show_numbers = show_numbers
-        self.pitch = 2 if double_width else 1
-        self.scheme = scheme
+    cells: Cells
+    show_coordinates: bool = False
+    show_numbers: bool = False
+    double_width: bool = True
+    scheme: str = "default"
+    compact: bool = False
+
+    @property
+    def pitch(self) -> int:
+        """Return the columns that a cell takes."""
+        return 1 + self.double_width
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[Text]:
-        """Yield one line of text for each row."""
+        """Yield one line of text for each row, or for every two."""
         colored = not console.no_color and console.color_system is not None
         if self.cells.height == 0:
             yield Text("empty", style="dim")
         elif self.show_coordinates:
             yield from self._header()
-        for row in range(self.cells.height):
-            yield self._line(row, colored, is_distinct(console))
+        distinct = is_distinct(console)
+        halves = self.compact and distinct
+        for row in range(0, self.cells.height, 1 + halves):
+            yield self._halves(row) if halves else self._line(row, colored, distinct)
 
     def __rich_measure__(
         self, console: Console, options: ConsoleOptions
@@ -76,24 +85,29 @@ class GridCells:
         line = Text(no_wrap=True, overflow="ignore")
         if self.show_coordinates:
             line.append(f"{self.cells.top + row:>2} ", "dim")
-        for value, real in zip(
-            self.cells.values[row], self.cells.active[row], strict=True
-        ):
-            line.append(*self._cell(int(value), bool(real), colored, distinct))
+        cells = zip(self.cells.values[row], self.cells.active[row], strict=True)
+        for value, real in cells:
+            color = cell_color(int(value), self.scheme)
+            number = str(value) if len(str(value)) <= self.pitch else "?"
+            if not real:
+                line.append("·" * self.pitch, Style(dim=True))
+            elif not colored:
+                line.append(number.rjust(self.pitch))
+            elif self.show_numbers or not distinct:
+                style = Style(color=ink_on(color), bgcolor=color)
+                line.append(number.rjust(self.pitch), style)
+            else:
+                line.append("█" * self.pitch, Style(color=color))
         return line
 
-    def _cell(
-        self, value: int, real: bool, colored: bool, distinct: bool
-    ) -> tuple[str, Style]:
-        if not real:
-            return "·" * self.pitch, Style(dim=True)
-        color = cell_color(value, self.scheme)
-        number = str(value) if len(str(value)) <= self.pitch else "?"
-        if not colored:
-            return number.rjust(self.pitch), Style()
-        if self.show_numbers or not distinct:
-            return number.rjust(self.pitch), Style(color=ink_on(color), bgcolor=color)
-        return "█" * self.pitch, Style(color=color)
+    def _halves(self, row: int) -> Text:
+        """Draw two rows in one line: the color of a block and the one behind it."""
+        line = Text(no_wrap=True, overflow="ignore")
+        for values in self.cells.values[row : row + 2].T.tolist():
+            upper, *lower = (cell_color(value, self.scheme) for value in values)
+            behind = lower[0] if lower else None
+            line.append(UPPER_HALF * self.pitch, Style(color=upper, bgcolor=behind))
+        return line
 
 
 def grid_panel(
@@ -110,6 +124,12 @@ def grid_panel(
     cells = read_cells(grid, mask)
     inside = GridCells(cells, show_coordinates, show_numbers, double_width, scheme)
     return _panel(inside, f"{title} ({cells.size})", border_style)
+
+
+def compact_panel(grid: GridLike, title: str, border: str) -> Panel:
+    """Return a panel of a grid whose cells take half a line."""
+    inside = GridCells(read_cells(grid), double_width=False, compact=True)
+    return _panel(inside, title, border)
 
 
 def log_grid_to_console(
@@ -142,8 +162,18 @@ def print_task(
     A test output is a "?" where it is not known, or without `answers`.
     """
     console = console or Console()
-    for pair in task_pairs(task, show_test, answers):
-        console.print(Text(pair.name, "bold"), _pair_view(pair, show_numbers, console))
+
+    def panel(cells: Cells, title: str) -> Panel:
+        inside = GridCells(cells, show_numbers=show_numbers)
+        return _panel(inside, f"{title} ({cells.size})", title.lower())
+
+    for name, given, wanted in task_pairs(task, show_test, answers):
+        above = panel(given, "Input")
+        below = _panel(Text("?"), "Output", "output")
+        if wanted:
+            below = panel(wanted, "Output")
+        row, column = ([above, Text(arrow), below] for arrow in "→↓")
+        console.print(Text(name, "bold"), beside(row, console, column))
 
 
 def render_ansi(
@@ -167,24 +197,6 @@ def render_ansi(
     return capture.get()
 
 
-def _pair_view(pair: NamedPair, numbers: bool, console: Console) -> RenderableType:
-    panel = lambda cells, title: grid_panel(
-        *(cells.values, cells.active, title),
-        show_numbers=numbers,
-        border_style=title.lower(),
-    )
-    given, wanted = panel(pair.given, "Input"), _panel(Text("?"), "Output", "output")
-    if pair.wanted:
-        wanted = panel(pair.wanted, "Output")
-    row = Table.grid(padding=(0, 1))
-    for _ in range(3):
-        row.add_column(vertical="middle")
-    row.add_row(given, Text("→"), wanted)
-    if _width(row, console) <= console.width:
-        return row
-    return Group(given, Text("↓"), wanted)
-
-
 def _panel(inside: RenderableType, title: str, border: str) -> Panel:
     # The title is text, so that its brackets are not taken for markup.
     style = BORDERS.get(border, border)
@@ -197,61 +209,25 @@ def _width(renderable: RenderableType, console: Console) -> int:
     return Measurement.get(console, options, renderable).maximum
 
 
-class CompactGrid:
-    """A grid with square cells of half a line; digits where colors are too few."""
-
-    def __init__(self, grid: GridLike):
-        self.cells: Cells = read_cells(grid)
-
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Iterator[Text]:
-        """Yield half as many lines as rows, in color."""
-        if is_distinct(console):
-            yield from (self._halves(row) for row in range(0, self.cells.height, 2))
-        else:
-            for row in self.cells.values:
-                yield Text("".join(map(str, row)), no_wrap=True, overflow="ignore")
-
-    def __rich_measure__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Measurement:
-        """Ask for one column for each cell."""
-        return Measurement(self.cells.width, self.cells.width)
-
-    def _halves(self, row: int) -> Text:
-        line = Text(no_wrap=True, overflow="ignore")
-        below = row + 1 < self.cells.height
-        for column in range(self.cells.width):
-            upper = cell_color(int(self.cells.values[row, column]))
-            lower = None
-            if below:
-                lower = cell_color(int(self.cells.values[row + 1, column]))
-            line.append(UPPER_HALF, Style(color=upper, bgcolor=lower))
-        return line
-
-
-def compact_panel(grid: GridLike, title: str, border: str) -> Panel:
-    """Return a panel of a small grid; the border is "input" or "output"."""
-    style = BORDERS[border]
-    return Panel(CompactGrid(grid), title=title, border_style=style, expand=False)
-
-
 def is_distinct(console: Console) -> bool:
     """Return whether the console has enough colors to tell cells apart."""
     return not console.no_color and console.color_system in ("256", "truecolor")
 
 
 def beside(
-    panels: list[Panel], console: Console, smaller: list[Panel] | None = None
+    panels: Sequence[RenderableType],
+    console: Console,
+    instead: Sequence[RenderableType] = (),
 ) -> RenderableType:
-    """Put panels side by side; without room, smaller ones, or one below another."""
-    for choice in (panels, smaller or panels):
-        row = Table.grid(padding=(0, 2))
+    """Put panels side by side; without room, others `instead`, or one below another."""
+    for choice in (panels, instead or panels):
+        row = Table.grid(padding=(0, 1))
+        for _ in choice:
+            row.add_column(vertical="middle")
         row.add_row(*choice)
         if _width(row, console) <= console.width:
             return row
-    return Group(*(smaller or panels))
+    return Group(*(instead or panels))
 
 
 def legend() -> Text:

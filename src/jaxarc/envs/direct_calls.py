@@ -16,9 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxarc.types import is_traced
-from jaxrig import RetraceError, compile_once
-from jaxrig.compile_guard import CompiledOnce
+from jaxrig import RetraceError
 
 # Parts that use memory again wait for each other, and XLA then runs them in its own
 # thread one by one: a call of `arc_step` takes 65 µs instead of 95 µs on two cores.
@@ -28,71 +26,61 @@ Kind = TypeVar("Kind", bound=eqx.Module)
 Take = Callable[[dict[str, Any]], tuple[Any, ...]]
 
 
-# Calls of one kind (configuration, action class, shapes) should compile once. What may
-# still differ are the types of numbers: raw or typed keys, weak or strong integers.
+# Calls of one kind (rules, classes, shapes) should compile once. What may still differ
+# are the types of numbers: raw or typed keys, weak or strong integers.
 MAX_TRACES = 4
-_programs: dict[tuple[Hashable, ...], CompiledOnce[..., Any]] = {}
 
 
-def call_compiled(
-    function: Callable[..., Any], kind: tuple[Hashable, ...], *args: Any
-) -> Any:
-    """Call a function compiled once for every kind of call, at most `MAX_TRACES` times.
+class DirectCall:
+    """A compiled function of modules and arrays, made to be called from Python.
 
-    Inside another compiled function it becomes part of that one: there a failed check
-    has to raise by itself, while `compile_once` would only note it for its own caller.
-    """
-    if is_traced(args):
-        return function(*args)
-    key = (function, *kind)
-    if key not in _programs:
-        _programs[key] = compile_once(function, max_traces=MAX_TRACES)
-    return _programs[key](*args)
-
-
-class Quick:
-    """A compiled function with a second program for direct calls on a CPU.
-
-    Its positional arguments are one tuple of tuples of arrays, and static `rules`.
-    Inside another compiled function, on other devices, and where XLA does not know the
-    option, calls take the ordinary program; results are the same. For the same rules
-    and shapes it is traced for at most `MAX_TRACES` types of its arrays.
+    Its arguments, modules, arrays or None, are positional; `rules` are static. With
+    `one_by_one` there is a second program for direct calls on a CPU: inside another
+    compiled function, on other devices, and where XLA does not know the option, calls
+    take the ordinary one; results are the same. For the same rules and shapes it is
+    traced for at most `MAX_TRACES` types of its arrays.
     """
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], one_by_one: bool = False):
         functools.update_wrapper(self, function)
         self._function = function
         self._seen: dict[Hashable, set[Hashable]] = {}
-        self.ordinary = jax.jit(self._trace, static_argnames="rules")
-        self.direct = jax.jit(
-            self._trace, static_argnames="rules", compiler_options=ONE_BY_ONE
-        )
+        self.ordinary = self.direct = jax.jit(self._trace, static_argnums=(1, 2))
+        if one_by_one:
+            self.direct = jax.jit(
+                self._trace, static_argnums=(1, 2), compiler_options=ONE_BY_ONE
+            )
 
-    def _trace(self, parts: tuple[tuple[Any, ...], ...], rules: Any) -> Any:
+    def _trace(
+        self, parts: tuple[tuple[Any, ...], ...], plans: tuple[Any, ...], rules: Any
+    ) -> Any:
         leaves = jax.tree.leaves(parts)
         types = tuple((str(x.dtype), x.weak_type) for x in leaves)
-        seen = self._seen.setdefault((rules, tuple(x.shape for x in leaves)), set())
+        kind = (plans, rules, tuple(x.shape for x in leaves))
+        seen = self._seen.setdefault(kind, set())
         if types not in seen and len(seen) >= MAX_TRACES:
             raise RetraceError(
                 f"{self._function.__name__} was compiled for {len(seen)} types of the "
                 "same arguments, and this call would compile it again: give actions "
                 "as int32 arrays, for instance with create_point_action"
             )
-        result = self._function(parts, rules)
+        result = self._function(*map(put_together, parts, plans), rules)
         seen.add(types)
         return result
 
-    def __call__(self, parts: tuple[tuple[Any, ...], ...], rules: Any) -> Any:
+    def __call__(self, *args: Any, rules: Any) -> Any:
         """Run, compiling first if no call of this kind came before."""
-        concrete = _concrete_types().issuperset(map(type, itertools.chain(*parts)))
-        if concrete and knows_one_by_one():
-            try:
-                return self.direct(parts, rules)
-            except ValueError:
-                # Known values inside another trace: an option for the compiler cannot
-                # be part of a larger program. Any other error is raised again below.
-                return self.ordinary(parts, rules)
-        return self.ordinary(parts, rules)
+        parts, plans = zip(*map(take_apart, args), strict=True)
+        if self.direct is self.ordinary or not knows_one_by_one():
+            return self.ordinary(parts, plans, rules)
+        if not _concrete_types().issuperset(map(type, itertools.chain(*parts))):
+            return self.ordinary(parts, plans, rules)
+        try:
+            return self.direct(parts, plans, rules)
+        except ValueError:
+            # Known values inside another trace: an option for the compiler cannot be
+            # part of a larger program. Any other error is raised again below.
+            return self.ordinary(parts, plans, rules)
 
 
 @functools.cache
@@ -124,46 +112,73 @@ class Plan(NamedTuple):
     static: tuple[Any, ...]
 
 
+# The same plan is the same object, which JAX compares by a glance.
+_plan = functools.cache(Plan)
+
+
 def fields_of(module: eqx.Module) -> dict[str, Any]:
     """Return all fields of a module by name; a module's own way to them is slow."""
     return object.__getattribute__(module, "__dict__")
 
 
-def take_apart(module: eqx.Module) -> tuple[tuple[Any, ...], Plan]:
-    """Return the fields of a module that hold arrays, and how to read them."""
-    kind, fields = type(module), fields_of(module)
-    _, take, _, take_static = _readers(kind)
-    return take(fields), Plan(kind, take_static(fields))
+def take_apart(value: Any) -> tuple[tuple[Any, ...], Plan | None]:
+    """Return the fields of a module that hold arrays, and how to read them.
+
+    Anything else stays whole and needs no plan.
+    """
+    readers = _readers(type(value))
+    if readers is None:
+        return (value,), None
+    fields = fields_of(value)
+    return readers.take(fields), _plan(type(value), readers.take_static(fields))
 
 
-def put_together(arrays: tuple[Any, ...], plan: Plan) -> Any:
-    """Return the module that was taken apart, from these arrays."""
-    names, _, static_names, _ = _readers(plan.kind)
-    fields = dict(zip(names, arrays, strict=True))
-    fields |= zip(static_names, plan.static, strict=True)
-    return _made(plan.kind, fields)
+def put_together(parts: tuple[Any, ...], plan: Plan | None) -> Any:
+    """Return what was taken apart, from these arrays."""
+    if plan is None:
+        return parts[0]
+    readers = _readers(plan.kind)
+    assert readers is not None  # plans are made for modules alone
+    fields = dict(zip(readers.names, parts, strict=True))
+    fields |= zip(readers.static_names, plan.static, strict=True)
+    return make_module(plan.kind, fields)
 
 
 def with_fields(module: Kind, changed: Mapping[str, Any]) -> Kind:
-    """Return the module with other fields; as in unflattening, nothing is checked."""
-    return _made(type(module), {**fields_of(module), **changed})
+    """Return the module with other fields."""
+    return make_module(type(module), {**fields_of(module), **changed})
 
 
-def _made(kind: type[Kind], fields: dict[str, Any]) -> Kind:
+def make_module(kind: type[Kind], fields: Mapping[str, Any]) -> Kind:
+    """Return a module of these fields as unflattening makes it, with nothing checked.
+
+    The constructor of an equinox module looks into every field, which takes as long as
+    a step.
+    """
     module = object.__new__(kind)
     fields_of(module).update(fields)
     return module
 
 
+class _Readers(NamedTuple):
+    """The names of a module's array fields and of its static ones, with readers."""
+
+    names: tuple[str, ...]
+    take: Take
+    static_names: tuple[str, ...]
+    take_static: Take
+
+
 @functools.cache
-def _readers(kind: type) -> tuple[tuple[str, ...], Take, tuple[str, ...], Take]:
-    """Return the names of array fields and of static ones, with readers."""
-    fields = [
-        (f.name, f.metadata.get("static", False)) for f in dataclasses.fields(kind)
-    ]
-    names = tuple(name for name, static in fields if not static)
-    static_names = tuple(name for name, static in fields if static)
-    return names, _reader(names), static_names, _reader(static_names)
+def _readers(kind: type) -> _Readers | None:
+    """Return how to read a class; None if it is no module."""
+    # Asked once for each class: `isinstance` of a module takes a microsecond.
+    if not issubclass(kind, eqx.Module):
+        return None
+    static = {f.name: bool(f.metadata.get("static")) for f in dataclasses.fields(kind)}
+    names = tuple(name for name in static if not static[name])
+    static_names = tuple(name for name in static if static[name])
+    return _Readers(names, _reader(names), static_names, _reader(static_names))
 
 
 def _reader(names: tuple[str, ...]) -> Take:

@@ -28,7 +28,7 @@ from jaxarc.envs.transition import advance
 from jaxarc.episode import Augmentation, Episode, unpack_flags
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.ops.operations import ARCLEOperationType as Op
-from jaxarc.state import ArcEnvState, observe, share
+from jaxarc.state import ArcEnvState, share
 from jaxrig.checks import check
 from jaxrig.keys import mix
 
@@ -94,7 +94,7 @@ class State(eqx.Module):
     @property
     def working_grid(self) -> Int[Array, "*batch h w"]:
         """The grid being edited; -1 outside of it."""
-        return observe(self.episode)
+        return self.episode.canvas.cells()
 
 
 class Identified(eqx.Module):
@@ -193,7 +193,7 @@ class Environment(Identified):
         self, state: State, env_params: EnvParams | None = None
     ) -> Int[Array, "*batch h w"]:
         """Return what an agent sees: the working grid."""
-        return observe(state.episode)
+        return state.episode.canvas.cells()
 
     def arc_state(self, state: State) -> ArcEnvState:
         """Return the state, or a batch, with all its documented views."""
@@ -267,7 +267,7 @@ def _reset(
     first = jnp.asarray(StepType.FIRST, jnp.int32)
     zero, one = jnp.zeros(()), jnp.ones(())
     state = State(episode, mix(seed))
-    return state, TimeStep(first, zero, one, observe(episode), extras)
+    return state, TimeStep(first, zero, one, episode.canvas.cells(), extras)
 
 
 @jax.jit
@@ -291,7 +291,7 @@ def _step(
         ended_type(terminated, transition.limited),
         jnp.where(state.episode.episode_done, 0.0, transition.reward),
         1.0 - terminated.astype(jnp.float32),
-        observe(episode),
+        episode.canvas.cells(),
         extras,
     )
 

@@ -26,25 +26,16 @@ from jaxarc.envs.checks import (
     tasks_or_demo,
 )
 from jaxarc.envs.direct_calls import (
-    Quick,
-    call_compiled,
+    DirectCall,
     fields_of,
-    put_together,
-    take_apart,
+    make_module,
     with_fields,
 )
 from jaxarc.envs.starts import EnvParams, draw_seed, start_episode
 from jaxarc.envs.transition import advance
 from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
 from jaxarc.ops.operations import FIRST_CONTROL
-from jaxarc.state import (
-    ArcEnvState,
-    SharedTasks,
-    join_state,
-    observe,
-    share,
-    task_axis,
-)
+from jaxarc.state import ArcEnvState, SharedTasks, share
 from jaxarc.types import JaxArcTask
 from jaxrig.checks import check
 
@@ -83,29 +74,15 @@ def arc_reset(
     task_row = find_rows(tasks, task_row)
     pair, row = as_index(initial_pair_idx), as_index(task_row)
     check_choice(tasks, mode, initial_pair_idx, task_row)
-    kind = (config, mode, _shape(tasks), *_given(pair, row, augmentation))
-    return call_compiled(
-        _reset, kind, key, config, tasks, mode, pair, row, augmentation
+    episode, seen = _start(
+        *(key, tasks, pair, row, augmentation), rules=(config, mode, False)
     )
+    return make_module(ArcEnvState, {"source": tasks, "episode": episode}), seen
 
 
 def arc_step(state: ArcEnvState, action: Any, config: Any) -> StepResult:
     """Return state, observation, reward, done and info after one action."""
-    config = as_config(config)
-    action, checked = checked_action(action, config)
-    source, episode = fields_of(state)["source"], fields_of(state)["episode"]
-    tasks = source.tasks if isinstance(source, SharedTasks) else source
-    task_parts, task_plan = take_apart(tasks)
-    parts, plan = take_apart(episode)
-    action_parts, action_plan = take_apart(action)
-    changed, observation, reward, info = _step(
-        (task_parts, parts, action_parts),
-        (config, checked, task_plan, plan, action_plan),
-    )
-    if "available_demo_pairs" not in info:
-        info["available_demo_pairs"] = fields_of(tasks)["num_train_pairs"]
-        info["available_test_pairs"] = fields_of(tasks)["num_test_pairs"]
-    return _complete(source, with_fields(episode, changed), observation, reward, info)
+    return _take_step(_step_one, state, action, config)
 
 
 def batch_reset(
@@ -130,101 +107,89 @@ def batch_reset(
     pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
     rows = for_each(task_indices, count, "task_indices")
     check_choice(tasks, mode, initial_pair_idx, task_indices)
-    kind = (config, mode, _shape(tasks), count, *_given(pairs, rows, augmentation))
-    episodes, seen = call_compiled(
-        _start_batch, kind, keys, config, tasks, mode, pairs, rows, augmentation
+    episodes, seen = _start(
+        *(keys, tasks, pairs, rows, augmentation), rules=(config, mode, True)
     )
-    return join_state(share(tasks, episodes.task_row), episodes), seen
+    source = share(tasks, episodes.task_row)
+    return make_module(ArcEnvState, {"source": source, "episode": episodes}), seen
 
 
 def batch_step(states: ArcEnvState, actions: Any, config: Any) -> StepResult:
     """Step every row of a batch as `arc_step` does."""
-    config = as_config(config)
-    actions, checked = checked_action(actions, config)
-    tasks, episode, axis = states.tasks, states.episode, task_axis(states)
-    kind = (
-        *(config, checked, axis, type(actions), _shape(tasks)),
-        *(episode.planes.shape, episode.action_history.shape),
-        *_given(episode.augmentation),
-    )
-    stepped = call_compiled(
-        _step_batch, kind, tasks, episode, actions, config, checked, axis
-    )
-    return _complete(states.source, *stepped)
+    return _take_step(_step_many, states, actions, config)
 
 
-def _shape(tasks: JaxArcTask) -> tuple[Any, ...]:
-    return tasks.pairs.shape, tasks.width, tasks.max_train_pairs
-
-
-def _given(*choices: Any) -> tuple[bool, ...]:
-    return tuple(choice is not None for choice in choices)
-
-
+@DirectCall
 def _start(
     key: Any,
-    config: JaxArcConfig,
     tasks: JaxArcTask,
-    mode: int,
     pair: Any,
     row: Any,
-    augmentation: Any,
-) -> Episode:
-    """Start as `Environment.reset` does, so that equal keys make equal starts."""
-    params = EnvParams(tasks, None, config, mode, augment=False)
-    return start_episode(params, draw_seed(key), None, row, pair, augmentation)
-
-
-def _reset(
-    key: Any, config: JaxArcConfig, tasks: JaxArcTask, *choices: Any
-) -> tuple[ArcEnvState, Observation]:
-    episode = _start(key, config, tasks, *choices)
-    return ArcEnvState(tasks, episode), observe(episode)
-
-
-def _start_batch(
-    keys: Any,
-    config: JaxArcConfig,
-    tasks: JaxArcTask,
-    mode: int,
-    pairs: Any,
-    rows: Any,
-    augmentation: Any,
+    augmentation: Augmentation | None,
+    rules: tuple[JaxArcConfig, int, bool],
 ) -> tuple[Episode, Observation]:
-    def one(key: Any, pair: Any, row: Any, shown: Any) -> Episode:
-        return _start(key, config, tasks, mode, pair, row, shown)
+    """Start as `Environment.reset` does, so that equal keys make equal starts."""
+    config, mode, many = rules
+    params = EnvParams(tasks, None, config, mode, augment=False)
 
-    episodes = jax.vmap(one)(keys, pairs, rows, augmentation)
-    return episodes, observe(episodes)
+    def start(key: Any, pair: Any, row: Any, augmentation: Any) -> Episode:
+        return start_episode(params, draw_seed(key), None, row, pair, augmentation)
+
+    start = jax.vmap(start) if many else start
+    episode = start(key, pair, row, augmentation)
+    return episode, episode.canvas.cells()
 
 
-@Quick
-def _step(parts: Any, rules: tuple[Any, ...]) -> tuple[Info, Array, Array, Info]:
+def _take_step(
+    step: DirectCall, state: ArcEnvState, action: Any, config: Any
+) -> StepResult:
+    """Return the documented five results.
+
+    Done and half of `info` are parts of the new state, named again here because every
+    array that a compiled call returns costs a microsecond or two.
+    """
+    config = as_config(config)
+    action, checked = checked_action(action, config)
+    source, episode = fields_of(state)["source"], fields_of(state)["episode"]
+    shared = isinstance(source, SharedTasks)
+    tasks = source.tasks if shared else source
+    changed, observation, reward, info = step(
+        tasks, episode, action, rules=(config, checked, shared)
+    )
+    episode = with_fields(episode, changed)
+    parts = fields_of(episode)
+    if "available_demo_pairs" not in info:
+        info["available_demo_pairs"] = fields_of(tasks)["num_train_pairs"]
+        info["available_test_pairs"] = fields_of(tasks)["num_test_pairs"]
+    info["similarity"] = parts["similarity_score"]
+    info["step_count"] = parts["step_count"]
+    info["episode_mode"] = parts["episode_mode"]
+    info["current_pair_index"] = parts["current_example_idx"]
+    state = make_module(ArcEnvState, {"source": source, "episode": episode})
+    return state, observation, reward, parts["episode_done"], info
+
+
+def _step(
+    tasks: JaxArcTask, episode: Episode, action: Any, rules: tuple[Any, ...]
+) -> tuple[Info, Array, Array, Info]:
     """Return what a step changes by name, observation, reward, and of `info` what
     neither episode nor task holds: every array that a call takes or gives costs.
     """
-    config, checked, *plans = rules
-    tasks, episode, action = map(put_together, parts, plans)
-    after, reward, info = _advance(tasks, episode, action, config, checked)
+    config, checked, shared = rules
+    advance_one = functools.partial(_advance, config=config, checked=checked)
+    many = episode.step_count.ndim > 0
+    if many:
+        axes = (None if shared else 0, 0, 0)
+        advance_one = jax.vmap(advance_one, in_axes=axes)
+    after, reward, info = advance_one(tasks, episode, action)
     names = _STEPPED if after.action_history.size else _STEPPED[:-1]
     changed = {name: getattr(after, name) for name in names}
-    if not is_stack(tasks):
+    if not many and not is_stack(tasks):
         del info["available_demo_pairs"], info["available_test_pairs"]
-    return changed, observe(after), reward, info
+    return changed, after.canvas.cells(), reward, info
 
 
-def _step_batch(
-    tasks: JaxArcTask,
-    episodes: Episode,
-    actions: Any,
-    config: JaxArcConfig,
-    checked: bool,
-    axis: int | None,
-) -> tuple[Episode, Observation, Array, Info]:
-    one = functools.partial(_advance, config=config, checked=checked)
-    step = jax.vmap(one, in_axes=(axis, 0, 0))
-    episodes, rewards, more = step(tasks, episodes, actions)
-    return episodes, observe(episodes), rewards, more
+_step_one, _step_many = DirectCall(_step, one_by_one=True), DirectCall(_step)
 
 
 def _advance(
@@ -256,24 +221,3 @@ def _advance(
             "action_history_length": after.action_history_length,
         },
     )
-
-
-def _complete(
-    source: JaxArcTask | SharedTasks,
-    episode: Episode,
-    observation: Array,
-    reward: Array,
-    info: Info,
-) -> StepResult:
-    """Return the documented five results.
-
-    Done and half of `info` are parts of the new state, named again here because every
-    array that a compiled call returns costs a microsecond or two.
-    """
-    parts = fields_of(episode)
-    info["similarity"] = parts["similarity_score"]
-    info["step_count"] = parts["step_count"]
-    info["episode_mode"] = parts["episode_mode"]
-    info["current_pair_index"] = parts["current_example_idx"]
-    state = join_state(source, episode)
-    return state, observation, reward, parts["episode_done"], info

@@ -1,14 +1,17 @@
 """Other grids to begin with: the input, moved or recolored, an empty or random one."""
 
+from dataclasses import replace
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
+from jaxtyping import Array, Bool, PRNGKeyArray
 
 from jaxarc import bits
-from jaxarc.bits import similarity
+from jaxarc.bits import PackedGrid, similarity
 from jaxarc.config import GridInitializationConfig
-from jaxarc.episode import Episode, load_pair, repack, slot_of
+from jaxarc.episode import Episode, current_pair, repack
 from jaxarc.ops.canvas import blank_canvas
 from jaxarc.tasks.augment import random_augmentation, transform_planes
 from jaxarc.types import JaxArcTask
@@ -16,8 +19,6 @@ from jaxarc.types import JaxArcTask
 MODES = ("demo", "permutation", "empty", "random")
 # Of a dense pattern: the share that is scattered, and how likely its neighbors join.
 SCATTERED, GROWTH = 0.7, 0.3
-
-Grid = tuple[UInt[Array, "planes h"], Int[Array, " two"]]
 
 
 def initialize(
@@ -30,25 +31,15 @@ def initialize(
 
     The similarity is that of the drawn grid; in test mode it stays hidden.
     """
-    canvas = episode.canvas
-    planes, size = draw_grid(key, canvas.planes, canvas.size, canvas.width, config)
-    slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
-    pair = load_pair(tasks, episode.task_row, slot, episode.augmentation)
-    alike = similarity(planes, size, pair.wanted, pair.wanted_size)
-    return repack(
-        episode,
-        blank_canvas(planes, size, canvas.width),
-        similarity_score=jnp.where(episode.episode_mode == 0, alike, 0.0),
-    )
+    pair = current_pair(tasks, episode)
+    grid = draw_grid(key, pair.given, config)
+    seen = jnp.where(episode.episode_mode == 0, similarity(grid, pair.wanted), 0.0)
+    return repack(episode, blank_canvas(grid), similarity_score=seen)
 
 
 def draw_grid(
-    key: PRNGKeyArray,
-    planes: UInt[Array, "planes h"],
-    size: Int[Array, " two"],
-    width: int,
-    config: GridInitializationConfig,
-) -> Grid:
+    key: PRNGKeyArray, given: PackedGrid, config: GridInitializationConfig
+) -> PackedGrid:
     """Return one of the four kinds of grid, by the configured weights."""
     choice_key, grid_key = jax.random.split(key)
     shares = np.cumsum(config.probabilities)[:-1].astype(np.float32)
@@ -56,39 +47,40 @@ def draw_grid(
     # Inverse of the distribution function: the last share is left out, so that a sum
     # that rounding leaves below 1 draws no fifth kind.
     mode = jnp.sum((drawn >= jnp.asarray(shares)).astype(jnp.int32))
-    weights = dict(zip(MODES, config.probabilities, strict=True))
-    result = planes, size
-    # Kinds that are never drawn are left out of the compiled program.
-    if weights["permutation"]:
-        moved = permuted_grid(grid_key, planes, size, width, config.permutation_types)
-        result = _where(mode == MODES.index("permutation"), moved, result)
-    if weights["empty"]:
-        empty = jnp.zeros_like(planes), size
-        result = _where(mode == MODES.index("empty"), empty, result)
-    if weights["random"]:
-        dense = config.random_pattern_type == "dense"
-        grid = random_grid(grid_key, planes, size, width, config.random_density, dense)
-        result = _where(mode == MODES.index("random"), grid, result)
+    makers = {
+        "permutation": partial(permuted_grid, kinds=config.permutation_types),
+        "empty": lambda key, given: replace(given, planes=jnp.zeros_like(given.planes)),
+        "random": partial(
+            random_grid,
+            density=config.random_density,
+            dense=config.random_pattern_type == "dense",
+        ),
+    }
+    result = given
+    for number, (name, weight) in enumerate(
+        zip(MODES, config.probabilities, strict=True)
+    ):
+        # Kinds that are never drawn are left out of the compiled program.
+        if weight and name in makers:
+            made, chosen = makers[name](grid_key, given), mode == number
+            choose = lambda new, old, chosen=chosen: jnp.where(chosen, new, old)
+            result = jax.tree.map(choose, made, result)
     return result
 
 
 def permuted_grid(
-    key: PRNGKeyArray,
-    planes: UInt[Array, "planes h"],
-    size: Int[Array, " two"],
-    width: int,
-    kinds: tuple[str, ...],
-) -> Grid:
+    key: PRNGKeyArray, given: PackedGrid, kinds: tuple[str, ...]
+) -> PackedGrid:
     """Turn, mirror or recolor the grid, whichever is drawn; black stays black.
 
     Turns that exchange height and width need a square padded shape; without one only
     half turns are drawn.
     """
     if not kinds:
-        return planes, size
+        return given
     kind_key, turn_key, color_key = jax.random.split(key, 3)
     kind = jax.random.randint(kind_key, (), 0, len(kinds), jnp.int32)
-    turns = (1, 2, 3) if planes.shape[-1] == width else (2,)
+    turns = (1, 2, 3) if given.planes.shape[-1] == given.width else (2,)
     symmetries = {"rotate": turns, "reflect": (4, 6), "color_remap": (0,)}
     drawn = [
         jax.random.choice(turn_key, jnp.asarray(symmetries[name], jnp.int32))
@@ -98,23 +90,18 @@ def permuted_grid(
     recolors = jnp.asarray([name == "color_remap" for name in kinds])[kind]
     unchanged = jnp.arange(permutation.shape[0], dtype=jnp.int32)
     permutation = jnp.where(recolors, permutation, unchanged)
-    symmetry = jnp.stack(drawn)[kind]
-    return transform_planes(planes, size, symmetry, permutation, width)
+    change = jnp.stack(drawn)[kind], permutation, given.width
+    return PackedGrid(*transform_planes(given.planes, given.size, *change), given.width)
 
 
 def random_grid(
-    key: PRNGKeyArray,
-    planes: UInt[Array, "planes h"],
-    size: Int[Array, " two"],
-    width: int,
-    density: float,
-    dense: bool,
-) -> Grid:
+    key: PRNGKeyArray, given: PackedGrid, density: float, dense: bool
+) -> PackedGrid:
     """Draw colors 1 to 9 on a share of the cells; the rest is black.
 
     A dense pattern scatters fewer of them and lets them grow to their neighbors.
     """
-    shape = (planes.shape[-1], width)
+    shape = (given.planes.shape[-1], given.width)
     cell_key, color_key, growth_key = jax.random.split(key, 3)
     share = density * SCATTERED if dense else density
     filled = jax.random.bernoulli(cell_key, share, shape)
@@ -123,8 +110,7 @@ def random_grid(
         filled = filled | (_beside(filled) & grows)
     colors = jax.random.randint(color_key, shape, 1, 10, jnp.int32)
     drawn = bits.pack_grid(jnp.where(filled, colors, 0))
-    active = bits.active_rows(size, shape[0], planes.dtype)
-    return drawn & active[None], size
+    return replace(given, planes=drawn & given.active()[None])
 
 
 def _beside(cells: Bool[Array, "h w"]) -> Bool[Array, "h w"]:
@@ -132,7 +118,3 @@ def _beside(cells: Bool[Array, "h w"]) -> Bool[Array, "h w"]:
     padded = jnp.pad(cells, 1)
     across = padded[1:-1, :-2] | padded[1:-1, 2:]
     return across | padded[:-2, 1:-1] | padded[2:, 1:-1]
-
-
-def _where(chosen: Bool[Array, ""], one: Grid, other: Grid) -> Grid:
-    return jax.tree.map(lambda a, b: jnp.where(chosen, a, b), one, other)

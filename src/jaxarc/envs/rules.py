@@ -10,9 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, UInt
+from jaxtyping import Array, Bool, Float, UInt
 
 from jaxarc import bits
+from jaxarc.bits import Flag, Index
 from jaxarc.config import JaxArcConfig, RewardConfig
 from jaxarc.episode import Episode, pack_flags, pair_counts
 from jaxarc.ops.operations import FIRST_CONTROL, NUM_OPERATIONS
@@ -66,8 +67,8 @@ def _bits(operations: tuple[int, ...]) -> np.ndarray:
 
 
 def filter_operation(
-    operation: Int[Array, ""], allowed: UInt[Array, " two"], policy: str
-) -> tuple[Int[Array, ""], Bool[Array, ""]]:
+    operation: Index, allowed: UInt[Array, " two"], policy: str
+) -> tuple[Index, Flag]:
     """Return the operation to run, and whether it differs from the requested one.
 
     `clip` and `penalize` take the nearest allowed one, the lower of two as near, and 0
@@ -85,7 +86,7 @@ def filter_operation(
     return _materialized(jnp.where(fine, operation, other)), ~fine
 
 
-def _materialized(operation: Int[Array, ""]) -> Int[Array, ""]:
+def _materialized(operation: Index) -> Index:
     """Return the same operation, looked up in a table of themselves.
 
     XLA does not repeat a look-up, while the arithmetic above would be fused into every
@@ -94,26 +95,26 @@ def _materialized(operation: Int[Array, ""]) -> Int[Array, ""]:
     return jnp.asarray(_THEMSELVES)[operation % len(_THEMSELVES)]
 
 
-def _nearest(operation: Int[Array, ""], allowed: UInt[Array, " two"]) -> Int[Array, ""]:
+def _nearest(operation: Index, allowed: UInt[Array, " two"]) -> Index:
     below = _highest(allowed & _up_to(operation, allowed.dtype))
     above = _lowest(allowed & ~_up_to(operation, allowed.dtype))
     lower = (below >= 0) & ((above < 0) | (operation - below <= above - operation))
     return jnp.maximum(jnp.where(lower, below, above), 0)
 
 
-def _up_to(operation: Int[Array, ""], dtype: Any) -> UInt[Array, " two"]:
+def _up_to(operation: Index, dtype: Any) -> UInt[Array, " two"]:
     """Return the bits of every operation up to and including this one."""
     count = jnp.stack([operation + 1, operation + 1 - 32])
     return bits.below(jnp.clip(count, 0, 32), dtype)
 
 
-def _highest(words: UInt[Array, " two"]) -> Int[Array, ""]:
+def _highest(words: UInt[Array, " two"]) -> Index:
     """Return the highest bit set; -1 where there is none."""
     tops = 31 - jax.lax.clz(words).astype(jnp.int32)
     return jnp.where(tops[1] >= 0, tops[1] + 32, tops[0])
 
 
-def _lowest(words: UInt[Array, " two"]) -> Int[Array, ""]:
+def _lowest(words: UInt[Array, " two"]) -> Index:
     """Return the lowest bit set; -1 where there is none."""
     # x & -x isolates the lowest bit.
     single = words & (bits.words(0, words.dtype) - words)
@@ -129,18 +130,18 @@ class Place(eqx.Module):
     The flags of those pairs begin at `first_slot`.
     """
 
-    mode: Int[Array, ""]
-    pair: Int[Array, ""]
-    count: Int[Array, ""]
-    first_slot: Int[Array, ""]
+    mode: Index
+    pair: Index
+    count: Index
+    first_slot: Index
 
 
 def next_pair(
-    operation: Int[Array, ""],
+    operation: Index,
     place: Place,
     completed: Bool[Array, " slots"],
     config: JaxArcConfig,
-) -> Int[Array, ""]:
+) -> Index:
     """Return the pair after an operation: the same one unless a switch is allowed.
 
     A task's pairs fill its slots from the first, so going round them is counting modulo
@@ -165,15 +166,13 @@ def next_pair(
     return jnp.where(allowed & (to_next | to_previous | to_unsolved), target, pair)
 
 
-def _either(
-    training: Bool[Array, ""], operation: Int[Array, ""], demo: Op
-) -> Bool[Array, ""]:
+def _either(training: Flag, operation: Index, demo: Op) -> Flag:
     """Return whether this is the demonstration switch, or in test mode its twin."""
     twin = Op.SWITCH_TO_NEXT_TEST_PAIR - Op.SWITCH_TO_NEXT_DEMO_PAIR
     return operation == jnp.where(training, int(demo), int(demo) + twin)
 
 
-def _first_unsolved(completed: Bool[Array, " slots"], place: Place) -> Int[Array, ""]:
+def _first_unsolved(completed: Bool[Array, " slots"], place: Place) -> Index:
     """Return the first pair not solved yet, or the present one if all are."""
     slot = jnp.arange(completed.shape[0], dtype=jnp.int32)
     first = place.first_slot
@@ -189,17 +188,17 @@ class Outcome(eqx.Module):
     `settled` when a delayed reward falls due: on Submit or at the step limit.
     """
 
-    operation: Int[Array, ""]
-    testing: Bool[Array, ""]
-    submitted: Bool[Array, ""]
-    settled: Bool[Array, ""]
-    solved: Bool[Array, ""]
-    newly_solved: Bool[Array, ""]
-    others_solved: Bool[Array, ""]
+    operation: Index
+    testing: Flag
+    submitted: Flag
+    settled: Flag
+    solved: Flag
+    newly_solved: Flag
+    others_solved: Flag
     improvement: Float[Array, ""]
     similarity: Float[Array, ""]
-    step_count: Int[Array, ""]
-    replaced: Bool[Array, ""]
+    step_count: Index
+    replaced: Flag
 
 
 def reward_of(outcome: Outcome, config: JaxArcConfig) -> Float[Array, ""]:
@@ -259,5 +258,5 @@ def _wrong_answer(outcome: Outcome, rules: RewardConfig) -> Float[Array, ""]:
     return _when(wrong, rules.unsolved_submission_penalty)
 
 
-def _when(condition: Bool[Array, ""], amount: float) -> Float[Array, ""]:
+def _when(condition: Flag, amount: float) -> Float[Array, ""]:
     return jnp.where(condition, jnp.float32(amount), jnp.float32(0.0))

@@ -6,7 +6,7 @@ and only the few environments whose episode ended need anything new.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt
 
+from jaxarc.bits import Flag, Index
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.checks import checked_config, checked_mode, find_rows, task_ids
 from jaxarc.envs.initial_grids import initialize
@@ -22,6 +23,8 @@ from jaxarc.episode import Augmentation, Episode, is_stack, pair_counts
 from jaxarc.tasks.augment import random_augmentation
 from jaxarc.types import JaxArcTask
 from jaxrig.keys import mix
+
+Seed: TypeAlias = UInt[Array, ""]
 
 # On a CPU this share of a batch is reset in a round, but not fewer rows than eight.
 BLOCKS, SMALLEST_BLOCK = 16, 8
@@ -111,7 +114,7 @@ def _checked_rows(indices: Any, count: int) -> Int[Array, " rows"] | None:
     return jnp.asarray(rows, jnp.int32)
 
 
-def scaled(number: UInt[Array, ""], count: Int[Array, ""] | int) -> Int[Array, ""]:
+def scaled(number: Seed, count: Index | int) -> Index:
     """Map 32 random bits to one of `count` choices: floor(number * count / 2^32)."""
     # Lemire, Fast Random Integer Generation in an Interval (2019), without rejection:
     # the bias is below count / 2^32.
@@ -124,12 +127,12 @@ def scaled(number: UInt[Array, ""], count: Int[Array, ""] | int) -> Int[Array, "
     return high.astype(jnp.int32)
 
 
-def draw_seed(key: PRNGKeyArray | UInt[Array, " two"]) -> UInt[Array, ""]:
+def draw_seed(key: PRNGKeyArray | UInt[Array, " two"]) -> Seed:
     """Return the seed that a key starts an episode with."""
     return jax.random.bits(key, (), jnp.uint32)
 
 
-def draw_augmentation(params: EnvParams, seed: UInt[Array, ""]) -> Augmentation | None:
+def draw_augmentation(params: EnvParams, seed: Seed) -> Augmentation | None:
     """Draw how an episode shows its task, if tasks are augmented."""
     if not params.augment:
         return None
@@ -137,9 +140,7 @@ def draw_augmentation(params: EnvParams, seed: UInt[Array, ""]) -> Augmentation 
     return Augmentation(*random_augmentation(_key(seed), transposing=square))
 
 
-def choose_row(
-    params: EnvParams, seed: UInt[Array, ""], last_row: Int[Array, ""] | None = None
-) -> Int[Array, ""]:
+def choose_row(params: EnvParams, seed: Seed, last_row: Index | None = None) -> Index:
     """Return the row of the buffer that an episode is about.
 
     With `dataset.shuffle_tasks` off, an episode that follows another one takes the next
@@ -154,9 +155,7 @@ def choose_row(
     return params.row(jnp.where(jnp.any(here), following, 0))
 
 
-def choose_pair(
-    params: EnvParams, seed: UInt[Array, ""], row: Int[Array, ""]
-) -> Int[Array, ""]:
+def choose_pair(params: EnvParams, seed: Seed, row: Index) -> Index:
     """Return the pair that an episode begins with, by the configured strategy."""
     rules = params.config.episode
     strategy = (
@@ -173,10 +172,10 @@ def choose_pair(
 
 def start_episode(
     params: EnvParams,
-    seed: UInt[Array, ""],
-    last_row: Int[Array, ""] | None = None,
-    row: Int[Array, ""] | None = None,
-    pair: Int[Array, ""] | None = None,
+    seed: Seed,
+    last_row: Index | None = None,
+    row: Index | None = None,
+    pair: Index | None = None,
     augmentation: Augmentation | None = None,
 ) -> Episode:
     """Return a fresh episode: what is not given is drawn from the seed.
@@ -253,7 +252,7 @@ def _auto_reset_rule(
 
 
 def _reset_by_choice(
-    params: EnvParams, episode: Episode, seed: UInt[Array, ""], done: Bool[Array, ""]
+    params: EnvParams, episode: Episode, seed: Seed, done: Flag
 ) -> Episode:
     """Compute a start in any case, and take it where the episode is done."""
     fresh = start_episode(params, seed, episode.task_row)
@@ -302,6 +301,6 @@ def _with_history(episode: Episode, records: Float[Array, "..."]) -> Episode:
     return eqx.tree_at(lambda e: e.action_history, episode, records)
 
 
-def _key(seed: UInt[Array, ""]) -> PRNGKeyArray:
+def _key(seed: Seed) -> PRNGKeyArray:
     words = jnp.stack([seed, mix(seed)])
     return jax.random.wrap_key_data(words, impl="threefry2x32")

@@ -3,11 +3,11 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, UInt
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc import bits
 from jaxarc.actions import BaseAction
-from jaxarc.bits import similarity
+from jaxarc.bits import Flag, Index, Rows, similarity
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.rules import (
     Outcome,
@@ -24,7 +24,6 @@ from jaxarc.episode import (
     Pair,
     append_record,
     describe_selection,
-    has_answer,
     history_shape,
     load_pair,
     load_start,
@@ -58,20 +57,20 @@ class Transition(eqx.Module):
 
 def begin(
     tasks: JaxArcTask,
-    row: Int[Array, ""],
-    mode: Int[Array, ""],
-    pair_index: Int[Array, ""],
+    row: Index,
+    mode: Index,
+    pair_index: Index,
     config: JaxArcConfig,
     augmentation: Augmentation | None = None,
 ) -> Episode:
     """Return a fresh episode on one pair of one task."""
     slot = slot_of(tasks, mode, pair_index)
-    planes, size, alike = load_start(tasks, row, slot, augmentation)
+    given, alike = load_start(tasks, row, slot, augmentation)
     zero = jnp.zeros((), jnp.int32)
     shape = history_shape(config, tasks.height, tasks.width)
     return pack_episode(
-        blank_canvas(planes, size, tasks.width),
-        jnp.zeros(tasks.height, planes.dtype),
+        blank_canvas(given),
+        jnp.zeros(tasks.height, given.planes.dtype),
         task_row=row,
         current_example_idx=pair_index,
         episode_mode=mode,
@@ -104,7 +103,7 @@ def advance(
     fresh = (now != place.pair) | (operation == Op.RESET_CURRENT_PAIR)
     raw = action.pack((tasks.height, tasks.width))
     canvas = episode.canvas
-    selection = action.pack_active(raw, canvas.size, canvas.active())
+    selection = action.pack_active(raw, canvas)
     canvas = _edit(operation, canvas, selection, raw, pair, fresh)
     seen = _visible_similarity(operation, episode, canvas, pair, fresh)
     outcome = _judge(operation, replaced, episode, place, now, seen, pair, config)
@@ -141,68 +140,60 @@ def _place(tasks: JaxArcTask, episode: Episode) -> Place:
     return Place(mode, pair, count, slot_of(tasks, mode, jnp.zeros_like(pair)))
 
 
-def _selects(operation: Int[Array, ""]) -> Bool[Array, ""]:
+def _selects(operation: Index) -> Flag:
     return (operation >= 0) & (operation < FIRST_CONTROL)
 
 
 def _edit(
-    operation: Int[Array, ""],
+    operation: Index,
     canvas: Canvas,
     selection: Selection,
     raw: Selection,
     pair: Pair,
-    fresh: Bool[Array, ""],
+    fresh: Flag,
 ) -> Canvas:
     """Return the canvas after the operation; a fresh one holds the pair's input."""
-    given = (pair.given, pair.given_size)
-    edited = apply_operation(operation, canvas, selection, raw, given)
+    edited = apply_operation(operation, canvas, selection, raw, pair.given)
     return Canvas(
-        jnp.where(fresh, pair.given, edited.planes),
-        jnp.where(fresh, pair.given_size, edited.size),
+        jnp.where(fresh, pair.given.planes, edited.planes),
+        jnp.where(fresh, pair.given.size, edited.size),
+        canvas.width,
         jnp.where(fresh, bits.words(0, edited.clipboard.dtype), edited.clipboard),
         edited.origin,
-        canvas.width,
     )
 
 
 def _visible_similarity(
-    operation: Int[Array, ""],
-    episode: Episode,
-    canvas: Canvas,
-    pair: Pair,
-    fresh: Bool[Array, ""],
+    operation: Index, episode: Episode, canvas: Canvas, pair: Pair, fresh: Flag
 ) -> Float[Array, ""]:
     """Return the similarity to report.
 
     In test mode it is that of a submission, kept until an operation acts.
     """
-    likeness = similarity(canvas.planes, canvas.size, pair.wanted, pair.wanted_size)
+    likeness = similarity(canvas, pair.wanted)
     visible = (episode.episode_mode == 0) | (operation == Op.SUBMIT)
     hidden = jnp.where(_selects(operation) | fresh, 0.0, episode.similarity_score)
     return jnp.where(visible, likeness, hidden)
 
 
 def _remembered_selection(
-    operation: Int[Array, ""],
-    selection: Selection,
-    episode: Episode,
-    fresh: Bool[Array, ""],
-) -> UInt[Array, " h"]:
+    operation: Index, selection: Selection, episode: Episode, fresh: Flag
+) -> Rows:
     """Return the selection to keep: operations that do not select leave the last."""
     kept = jnp.where(_selects(operation), selection.rows, episode.selection)
     return jnp.where(fresh, bits.words(0, kept.dtype), kept)
 
 
-def _at(slot: Int[Array, ""], episode: Episode) -> Bool[Array, " slots"]:
+def _at(slot: Index, episode: Episode) -> Bool[Array, " slots"]:
     return jnp.arange(episode.completed.shape[0], dtype=jnp.int32) == slot
 
 
 def _judge(
-    operation: Int[Array, ""],
-    replaced: Bool[Array, ""],
+    operation: Index,
+    replaced: Flag,
     episode: Episode,
     place: Place,
-    now: Int[Array, ""],
+    now: Index,
     seen: Float[Array, ""],
     pair: Pair,
     config: JaxArcConfig,
@@ -212,7 +203,7 @@ def _judge(
     step_count = episode.step_count + 1
     settled = submitted | (step_count >= config.environment.max_episode_steps)
     # An unknown answer has no cells, and an empty grid would count as equal to it.
-    solved = (seen >= config.episode.success_threshold) & has_answer(pair)
+    solved = (seen >= config.episode.success_threshold) & pair.has_answer
     if config.episode.training_reward_frequency == "submit":
         counts = jnp.where(place.mode == 0, settled, submitted)
     else:
@@ -239,7 +230,7 @@ def _is_over(
     completed: Bool[Array, " slots"],
     place: Place,
     config: JaxArcConfig,
-) -> Bool[Array, ""]:
+) -> Flag:
     """Return whether the rules, the step limit apart, end the episode here."""
     rules = config.episode
     slot = jnp.arange(completed.shape[0], dtype=jnp.int32)
@@ -262,13 +253,13 @@ def _is_over(
 
 
 def _record(
-    operation: Int[Array, ""],
+    operation: Index,
     episode: Episode,
     selection: Selection,
     raw: Selection,
     width: int,
     config: JaxArcConfig,
-) -> tuple[Float[Array, "records fields"], Int[Array, ""], Int[Array, ""]]:
+) -> tuple[Float[Array, "records fields"], Index, Index]:
     """Return the history with this step added, stamped with the pair it acted on."""
     records = episode.action_history
     length, position = episode.action_history_length, episode.action_history_write_pos

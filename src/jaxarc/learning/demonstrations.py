@@ -13,7 +13,7 @@ from jaxarc.actions import BboxAction
 from jaxarc.envs.environment import Environment, TimeStep
 from jaxarc.envs.spaces import Bounded
 from jaxarc.envs.starts import EnvParams
-from jaxarc.learning.evaluation import every_pair
+from jaxarc.learning.evaluation import evaluate, every_pair
 from jaxarc.learning.planner import KINDS, plan
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.recording import FORMS, Recording
@@ -21,7 +21,6 @@ from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.types import measure
 from jaxarc.wrappers import Wrapper
 from jaxarc.wrappers.episodes import AnyEnvironment
-from jaxrig.compile_guard import compile_once
 from jaxrig.learn import Choice
 
 POINT_KINDS = ("flood",)  # of the kinds of action, those that a point can select for
@@ -93,7 +92,7 @@ def make_player(
     any submits its input as it is.
     """
     attempts = max((len(grids) for grids in answers.values()), default=1)
-    inputs = _grids(env, 0)
+    inputs = _grids(env)[0]
     plans = {
         (attempt, *place): plan(
             _cut(inputs[place]), grids[min(attempt, len(grids) - 1)], kinds=kinds
@@ -101,28 +100,22 @@ def make_player(
         for place, grids in answers.items()
         for attempt in range(attempts if len(grids) else 0)
     }
-    return PlannedPlayer(jnp.asarray(_padded((attempts, *inputs.shape[:2]), plans)))
-
-
-def _padded(
-    shape: tuple[int, ...], plans: Mapping[tuple[int, ...], np.ndarray]
-) -> np.ndarray:
-    """Return plans in one array; what is left of their rows is Submit."""
     longest = max((len(actions) for actions in plans.values()), default=1)
-    table = np.zeros((*shape, longest, FORMS["bbox"] or 0), np.int32)
-    table[..., 0] = Op.SUBMIT
+    table = np.zeros((attempts, *inputs.shape[:2], longest, 5), np.int32)
+    table[..., 0] = Op.SUBMIT  # after the end of a plan, too
     for place, actions in plans.items():
         table[place][: len(actions)] = actions
-    return table
+    return PlannedPlayer(jnp.asarray(table))
 
 
-def _grids(env: AnyEnvironment, side: int) -> np.ndarray:
-    """Return inputs (0) or outputs (1) of every row and pair, with their padding."""
-    tasks, mode = env.params.buffer, env.params.episode_mode
-    if side == 0:
-        return np.asarray((tasks.input_grids_examples, tasks.test_input_grids)[mode])
-    outputs = tasks.output_grids_examples, tasks.true_test_output_grids
-    return np.asarray(outputs[mode])
+def _grids(env: AnyEnvironment) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs and outputs of every row and pair, with their padding."""
+    tasks = env.params.buffer
+    if env.params.episode_mode == 0:
+        grids = tasks.input_grids_examples, tasks.output_grids_examples
+    else:
+        grids = tasks.test_input_grids, tasks.true_test_output_grids
+    return np.asarray(grids[0]), np.asarray(grids[1])
 
 
 def _cut(grid: np.ndarray) -> np.ndarray:
@@ -147,52 +140,26 @@ def demonstrate(
             "episodes are recorded without augmentation and grid_initialization, "
             "which a replay could not repeat: make the environment without them"
         )
-    places = [(int(row), int(pair)) for row, pair in zip(*every_pair(env), strict=True)]
-    inputs, outputs = _grids(env, 0), _grids(env, 1)
-    plans = {
-        (number,): plan(_cut(inputs[place]), _cut(outputs[place]), kinds=kinds)
-        for number, place in enumerate(places)
-        if np.any(outputs[place] >= 0)
-    }
-    if not plans:
+    places = list(zip(*(x.tolist() for x in every_pair(env)), strict=True))
+    outputs = _grids(env)[1]
+    known = [place for place in places if np.any(outputs[place] >= 0)]
+    if not known:
         raise ValueError("no pair in this mode has a known output to draw")
-    table = _padded((len(places),), plans)
-    rewards, ends = jax.device_get(_carry_out(env, table, np.asarray(places, np.int32)))
+    player = make_player(env, {place: [_cut(outputs[place])] for place in known}, kinds)
+    plans = np.asarray(player.actions[0])
+    lengths = [int(np.argmax(plans[place][:, 0] == Op.SUBMIT)) + 1 for place in known]
+    watched = PlaceObservationWrapper(env)
+    result = evaluate(player, watched, jax.random.key(0), attempts=1, greedy=True)
     form = "point" if set(kinds) <= set(POINT_KINDS) else "bbox"
-    recordings = [
-        Recording(
-            task=str(extract_task_id_from_index(params.buffer.task_index[row])),
-            config=params.config,
-            mode=params.episode_mode,
-            pair=pair,
-            form=form,
-            actions=tuple(
-                tuple(numbers[: FORMS[form]].tolist())
-                for numbers in table[number, : ends[number]]
-            ),
-            rewards=tuple(rewards[number, : ends[number]].tolist()),
-        )
-        for number, (row, pair) in enumerate(places)
-        if (number,) in plans and ends[number]
-    ]
-    return tuple(recordings), np.asarray([len(actions) for actions in plans.values()])
-
-
-# No bound on traces: each data set has its own number of pairs and length of plans.
-@compile_once(max_traces=None)
-def _carry_out(env: Environment, table: Any, places: Any) -> tuple[Array, Array]:
-    """Return rewards, and after how many steps a pair is solved; 0 where it is not."""
-    limit = env.params.config.environment.max_episode_steps
-
-    def one(actions: Any, place: Any) -> tuple[Array, Array]:
-        state, _ = env.reset(jax.random.key(0), task=place[0], pair=place[1])
-
-        def turn(state: Any, numbers: Any) -> tuple[Any, tuple[Array, Array]]:
-            state, step = env.step(state, BboxAction(*numbers))
-            return state, (step.reward, step.last() & step.extras["solved"])
-
-        _, (rewards, solved) = jax.lax.scan(turn, state, actions[:limit])
-        first = jnp.argmax(solved).astype(jnp.int32) + 1
-        return rewards, jnp.where(jnp.any(solved), first, 0)
-
-    return jax.vmap(one)(table, places)
+    recordings = []
+    for number, place in enumerate(places):
+        steps = int(result.steps[0, number])
+        if not result.solved[0, number]:
+            continue
+        row, pair = place
+        task_id = extract_task_id_from_index(params.buffer.task_index[row])
+        actions = plans[place][:steps, : FORMS[form]].tolist()
+        rewards = tuple(result.rewards[0, number, :steps].tolist())
+        start = str(task_id), params.config, params.episode_mode, pair, form
+        recordings.append(Recording(*start, tuple(map(tuple, actions)), rewards))
+    return tuple(recordings), np.asarray(lengths)

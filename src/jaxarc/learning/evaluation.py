@@ -7,15 +7,14 @@ that has not submitted by its last step is made to, so that every attempt has an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, Shaped
 
-from jaxarc.actions import PointAction
 from jaxarc.ops.operations import ARCLEOperationType as Op
 from jaxarc.wrappers.episodes import AnyEnvironment
 from jaxrig.compile_guard import compile_once
@@ -24,21 +23,11 @@ from jaxrig.learn import Choice
 ATTEMPTS = 2
 
 
-@runtime_checkable
 class Player(Protocol):
-    """An agent that draws its actions."""
+    """An agent that draws its actions; one that plays greedily also has `best`."""
 
     def sample(self, key: PRNGKeyArray, observation: Array, /) -> Choice:
         """Draw an action."""
-        ...
-
-
-@runtime_checkable
-class GreedyPlayer(Player, Protocol):
-    """An agent that also knows its best action."""
-
-    def best(self, observation: Array, /) -> PointAction:
-        """Return the best action."""
         ...
 
 
@@ -51,6 +40,7 @@ class EvaluationResult:
     solved: np.ndarray  # attempts, pairs
     similarity: np.ndarray
     steps: np.ndarray
+    rewards: np.ndarray  # attempts, pairs, step limit
 
     @property
     def pair_rate(self) -> float:
@@ -95,7 +85,7 @@ def evaluate(
     """
     if attempts < 1:
         raise ValueError(f"attempts is {attempts}: allow at least one")
-    if greedy and not isinstance(policy, GreedyPlayer):
+    if greedy and not hasattr(policy, "best"):
         raise TypeError(f"a {type(policy).__name__} has no `best`: leave greedy out")
     rows, pairs = every_pair(env)
     if len(rows) == 0:
@@ -105,10 +95,8 @@ def evaluate(
         keys = jax.random.split(jax.random.fold_in(key, attempt), len(rows))
         best = greedy and attempt == 0
         results.append(jax.device_get(_play_all(policy, env, keys, rows, pairs, best)))
-    solved, similarity, steps = (np.stack(x) for x in zip(*results, strict=True))
-    return EvaluationResult(
-        np.asarray(rows), np.asarray(pairs), solved, similarity, steps
-    )
+    stacked = (np.stack(x) for x in zip(*results, strict=True))
+    return EvaluationResult(np.asarray(rows), np.asarray(pairs), *stacked)
 
 
 def every_pair(
@@ -138,64 +126,50 @@ def summarize(
 # No bound on traces: each kind of policy, environment and number of pairs has its own.
 @compile_once(max_traces=None)
 def _play_all(
-    policy: Player,
+    policy: Any,
     env: AnyEnvironment,
     keys: Shaped[Array, " pairs *key"],
     rows: Int[Array, " pairs"],
     pairs: Int[Array, " pairs"],
     best: bool,
-) -> tuple[Bool[Array, " pairs"], Float[Array, " pairs"], Int[Array, " pairs"]]:
-    return jax.vmap(lambda k, r, p: _play(policy, env, k, r, p, best))(
-        keys, rows, pairs
-    )
-
-
-def _play(
-    policy: Player,
-    env: AnyEnvironment,
-    key: PRNGKeyArray,
-    row: Array,
-    pair: Array,
-    best: bool,
-) -> tuple[Bool[Array, ""], Float[Array, ""], Int[Array, ""]]:
-    """Play one episode; return whether it is solved, similarity and steps."""
+) -> tuple[Array, ...]:
+    """Play an episode on each pair; return solved, similarity, steps and rewards."""
     limit = env.params.config.environment.max_episode_steps
-    first, act_key = jax.random.split(key)
-    state, begun = env.reset(first, task=row, pair=pair)
 
-    # A scan to the step limit that freezes finished episodes: under vmap a while loop
-    # would run as long as the longest episode anyway.
-    def turn(carry: tuple[Any, ...], now: Array) -> tuple[tuple[Any, ...], None]:
-        state, observation, done, solved, alike, steps = carry
-        chosen = jax.random.fold_in(act_key, now)
-        if best and isinstance(policy, GreedyPlayer):
-            action = policy.best(observation)
-        else:
-            action = policy.sample(chosen, observation).action
-        action = _submitting(action, env, now == limit - 1)
-        after, step = env.step(state, action)
-        # Where pairs may be switched, only the one asked for counts.
-        here = env.arc_state(after).episode.current_example_idx == pair
-        keep = lambda new, old: jnp.where(done, old, new)
-        return (
-            jax.tree.map(keep, after, state),
-            keep(step.observation, observation),
-            done | step.last(),
-            solved | (step.extras["solved"] & here & ~done),
-            keep(step.extras["similarity"], alike),
-            steps + (~done).astype(jnp.int32),
-        ), None
+    def play(key: PRNGKeyArray, row: Array, pair: Array) -> tuple[Array, ...]:
+        first, act_key = jax.random.split(key)
+        state, begun = env.reset(first, task=row, pair=pair)
 
-    start = (
-        state,
-        begun.observation,
-        jnp.zeros((), bool),
-        jnp.zeros((), bool),
-        begun.extras["similarity"],
-        jnp.zeros((), jnp.int32),
-    )
-    ended, _ = jax.lax.scan(turn, start, jnp.arange(limit, dtype=jnp.int32))
-    return ended[3], ended[4], ended[5]
+        # A scan to the step limit that freezes finished episodes: under vmap a while
+        # loop would run as long as the longest episode anyway.
+        def turn(carry: tuple[Any, ...], now: Array) -> tuple[tuple[Any, ...], Array]:
+            state, observation, done, solved, alike, steps = carry
+            if best:
+                action = policy.best(observation)
+            else:
+                chosen = jax.random.fold_in(act_key, now)
+                action = policy.sample(chosen, observation).action
+            action = _submitting(action, env, now == limit - 1)
+            after, step = env.step(state, action)
+            # Where pairs may be switched, only the one asked for counts.
+            here = env.arc_state(after).episode.current_example_idx == pair
+            keep = lambda new, old: jnp.where(done, old, new)
+            following = (
+                jax.tree.map(keep, after, state),
+                keep(step.observation, observation),
+                done | step.last(),
+                solved | (step.extras["solved"] & here & ~done),
+                keep(step.extras["similarity"], alike),
+                steps + (~done).astype(jnp.int32),
+            )
+            return following, step.reward
+
+        no, alike = jnp.zeros((), bool), begun.extras["similarity"]
+        start = (state, begun.observation, no, no, alike, jnp.zeros((), jnp.int32))
+        ended, rewards = jax.lax.scan(turn, start, jnp.arange(limit, dtype=jnp.int32))
+        return *ended[3:], rewards
+
+    return jax.vmap(play)(keys, rows, pairs)
 
 
 def _submitting(action: Any, env: AnyEnvironment, last: Bool[Array, ""]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import numpy as np
 
 from jaxarc.adapters.learn import LearnEnvironment
 from jaxarc.envs.environment import Environment
@@ -164,27 +163,25 @@ def fit_side(params: EnvParams, side: int) -> EnvParams:
     """Return the tasks whose grids all fit `side` rows and columns, padded to these."""
     given = params.config.dataset
     height, width = min(side, given.max_grid_height), min(side, given.max_grid_width)
-    if (height, width) == (given.max_grid_height, given.max_grid_width):
-        return params
     dataset = dataclasses.replace(given, max_grid_height=height, max_grid_width=width)
+    if dataset == given:
+        return params
     parser = create_parser(given)
-    present = parser.tasks
-    misfits = find_misfits(present, dataset)
-    held = set(np.asarray(params.buffer.task_index).tolist())
-    indices = [parser.get_task_index_for_id(each) for each in present.ids]
-    rows = [
-        row for row, index in enumerate(indices) if row not in misfits and index in held
-    ]
+    misfits, here = find_misfits(parser.tasks, dataset), set(params.task_ids)
+    known = enumerate(parser.tasks.ids)
+    rows = [row for row, name in known if name in here and row not in misfits]
     if not rows:
         raise ValueError(
             f"no task has only grids of at most {side} x {side}: allow larger ones"
         )
-    buffer = stack_tasks(
-        select_tasks(present, rows), dataset, [indices[row] for row in rows]
+    chosen = select_tasks(parser.tasks, rows)
+    indices = [parser.get_task_index_for_id(name) for name in chosen.ids]
+    return EnvParams.from_config(
+        dataclasses.replace(params.config, dataset=dataset),
+        stack_tasks(chosen, dataset, indices),
+        params.episode_mode,
+        augment=params.augment,
     )
-    config = dataclasses.replace(params.config, dataset=dataset)
-    mode, augment = params.episode_mode, params.augment
-    return EnvParams.from_config(config, buffer, mode, augment=augment)
 
 
 def save_config(folder: Path | str, config: AgentConfig) -> None:

@@ -3,28 +3,32 @@
 Logs are dictionaries of NumPy arrays and Python numbers; a `Handler` takes them.
 """
 
+import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.config import JaxArcConfig, VisualizationConfig
-from jaxarc.config.outputs import LEVELS, POLICIES, MemoryConfig
+from jaxarc.config import JaxArcConfig, MemoryConfig, VisualizationConfig
+from jaxarc.config.outputs import LEVELS, POLICIES
 from jaxarc.draw.episodes import EpisodeFrame, read_action
-from jaxarc.draw.memory import MemoryManager, optimize_array_memory
+from jaxarc.draw.memory import (
+    CompressedStorage,
+    get_memory_manager,
+    optimize_array_memory,
+)
 from jaxarc.state import ArcEnvState
 from jaxarc.tasks.identity import extract_task_id_from_index
 from jaxarc.tasks.samples import gather_task
 from jaxarc.types import JaxArcTask
-from jaxrig.memory import MIB
+from jaxrig.memory import MIB, host_memory
+from jaxrig.storage import ByteCache
 
 Log = Mapping[str, Any]
-Payload = dict[str, Any]
-MOST = 2**31  # frames; memory is what bounds them
+STEP_FIELDS = ("step_num", "operation", "reward", "similarity", "pair_index")
 
 
 class Handler:
@@ -78,87 +82,72 @@ def aggregate(data: Mapping[str, Any]) -> dict[str, float]:
             found[f"{name.removesuffix('_mask')}_rate"] = jnp.mean(array)
         else:
             numbers = array.astype(jnp.float32)
-            found |= {
-                f"{name}_mean": jnp.mean(numbers),
-                f"{name}_std": jnp.std(numbers),
-                f"{name}_min": jnp.min(numbers),
-                f"{name}_max": jnp.max(numbers),
-            }
+            for reduce in (jnp.mean, jnp.std, jnp.min, jnp.max):
+                found[f"{name}_{reduce.__name__}"] = reduce(numbers)
     return {name: value.item() for name, value in jax.device_get(found).items()}
 
 
-def list_figures(figures: Log) -> str:
-    """Return names and values in a line, fractions with four digits."""
-    return ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in figures.items()
+def cap_detail(config: JaxArcConfig) -> JaxArcConfig:
+    """Lower the level of pictures and the policy of files to the debug level.
+
+    The level of the `debug` block goes before `visualization.level` where there is one.
+    """
+    pictures, rules = config.visualization, config.environment
+    wanted = pictures.debug.level if pictures.debug else pictures.level
+    level = min(wanted, rules.computed_visualization_level, key=LEVELS.index)
+    files = config.storage
+    policy = min(files.policy, rules.computed_storage_policy, key=POLICIES.index)
+    return dataclasses.replace(
+        config,
+        visualization=dataclasses.replace(
+            pictures, level=level if pictures.enabled else "off"
+        ),
+        storage=dataclasses.replace(files, policy=policy),
     )
 
 
-@dataclass(frozen=True)
-class Detail:
-    """The level of pictures and the policy of files that hold for a run.
-
-    `environment.debug_level` is the most that either may be. The level of the `debug`
-    block goes before `visualization.level` where there is one.
-    """
-
-    level: str
-    policy: str
-    step_pictures: bool
-    frequency: int
-
-    @classmethod
-    def of(cls, config: JaxArcConfig) -> "Detail":
-        """Return what a configuration asks for."""
-        pictures, rules = config.visualization, config.environment
-        wanted = pictures.debug.level if pictures.debug else pictures.level
-        level = _lower(LEVELS, wanted, rules.computed_visualization_level)
-        policy = _lower(POLICIES, config.storage.policy, rules.computed_storage_policy)
-        return cls(
-            level if pictures.enabled else "off",
-            policy,
-            pictures.step_visualizations,
-            config.logging.log_frequency,
-        )
-
-    def shows_step(self, log: Any) -> bool:
-        """Return whether to draw a step: every n-th, each that changes, or all."""
-        if not self.step_pictures or self.level in ("off", "minimal"):
-            return False
-        if self.level == "standard":
-            return log["step_num"] % self.frequency == 0
-        return self.level == "full" or not np.array_equal(
-            log["before_grid"], log["grid"]
-        )
-
-
-def _lower(scale: tuple[str, ...], one: str, other: str) -> str:
-    return min(one, other, key=scale.index)
+def shows_step(config: JaxArcConfig, log: Log) -> bool:
+    """Return whether to draw a step: every n-th, each that changes, or all."""
+    level = config.visualization.level
+    if not config.visualization.step_visualizations or level in ("off", "minimal"):
+        return False
+    if level == "standard":
+        return log["step_num"] % config.logging.log_frequency == 0
+    return level == "full" or not np.array_equal(log["before_grid"], log["grid"])
 
 
 def create_start_log(
     params: Any, task_idx: Any = None, state: Any = None, episode_num: int = 0
-) -> Payload:
+) -> dict[str, Any]:
     """Describe the start of an episode: its task and its state.
 
     `params` is a task, a stack of tasks, or what holds one as `buffer`; of a stack
     `task_idx` is the row, or the state's.
     """
     tasks = getattr(params, "buffer", params)
+    if not isinstance(tasks, JaxArcTask):
+        raise TypeError(
+            f"a {type(tasks).__name__} was given: pass a JaxArcTask, or the parameters "
+            "of an environment"
+        )
     if state is not None and not isinstance(state, ArcEnvState):
         state = ArcEnvState(tasks, state.episode)
     if task_idx is None and state is not None:
         task_idx = state.episode.task_row
-    task = _task(tasks, task_idx)
+    if tasks.pairs.ndim > 4:
+        if task_idx is None:
+            raise ValueError(
+                "a stack of tasks was given: say which with task_idx, or give the state"
+            )
+        tasks = gather_task(tasks, task_idx)
     log = {
         "episode_num": int(episode_num),
-        "task": task,
-        "task_id": extract_task_id_from_index(task.task_index),
+        "task": tasks,
+        "task_id": extract_task_id_from_index(tasks.task_index),
     }
     if state is None:
         return log
-    return log | _seen(state) | {"episode_mode": int(state.episode_mode)}
+    return log | _describe(state) | {"episode_mode": int(state.episode_mode)}
 
 
 def create_step_log(
@@ -168,15 +157,13 @@ def create_step_log(
     reward: Any,
     info: Mapping[str, Any] | None = None,
     episode_num: int = 0,
-) -> Payload:
+) -> dict[str, Any]:
     """Describe one step: the grids around it, the action, the reward.
 
     States are those of `arc_step`, or `env.arc_state(state)`; of a batch take one row.
     """
-    before = _seen(before_state)
-    shape = before["grid"].shape
-    operation, selection = read_action(action, None, None, shape)
-    after = _seen(after_state)
+    before, after = _describe(before_state), _describe(after_state)
+    operation, selection = read_action(action, before["grid"].shape)
     solved = after["similarity"] >= 1.0 if info is None else bool(info["success"])
     return after | {
         "episode_num": int(episode_num),
@@ -190,12 +177,9 @@ def create_step_log(
     }
 
 
-def create_episode_summary(
-    episode_num: int, step_logs: Sequence[Mapping[str, Any]]
-) -> Payload:
+def create_episode_summary(episode_num: int, step_logs: Sequence[Log]) -> Log:
     """Return the figures of an episode, and its steps without their grids."""
     similarities = [float(log["similarity"]) for log in step_logs]
-    names = ("step_num", "operation", "reward", "similarity", "pair_index")
     return {
         "episode_num": int(episode_num),
         "total_steps": len(step_logs),
@@ -203,45 +187,22 @@ def create_episode_summary(
         "final_similarity": similarities[-1] if similarities else 0.0,
         "best_similarity": max(similarities, default=0.0),
         "success": any(bool(log["success"]) for log in step_logs),
-        "step_data": [{name: log[name] for name in names} for log in step_logs],
+        "step_data": [{name: log[name] for name in STEP_FIELDS} for log in step_logs],
     }
 
 
-def _seen(state: ArcEnvState) -> Payload:
+def _describe(state: ArcEnvState) -> dict[str, Any]:
     if state.step_count.ndim:
         raise ValueError(
             "a batch of states was given: log one of them, "
             "jax.tree.map(lambda x: x[i], states)"
         )
-    grid, target, similarity, pair = jax.device_get(
-        (
-            state.working_grid,
-            state.target_grid,
-            state.similarity_score,
-            state.current_example_idx,
-        )
-    )
     return {
-        "grid": grid,
-        "target": target,
-        "similarity": float(similarity),
-        "pair_index": int(pair),
+        "grid": np.asarray(state.working_grid),
+        "target": np.asarray(state.target_grid),
+        "similarity": float(state.similarity_score),
+        "pair_index": int(state.current_example_idx),
     }
-
-
-def _task(tasks: Any, row: Any) -> JaxArcTask:
-    if not isinstance(tasks, JaxArcTask):
-        raise TypeError(
-            f"a {type(tasks).__name__} was given: pass a JaxArcTask, or the parameters "
-            "of an environment"
-        )
-    if tasks.pairs.ndim == 4:
-        return tasks
-    if row is None:
-        raise ValueError(
-            "a stack of tasks was given: say which with task_idx, or give the state"
-        )
-    return gather_task(tasks, row)
 
 
 class FrameStore:
@@ -254,32 +215,29 @@ class FrameStore:
     """
 
     def __init__(self, config: VisualizationConfig):
-        memory = config.debug.memory_management if config.debug else MemoryConfig()
-        limit = config.max_memory_mb
+        limit, memory = config.max_memory_mb, MemoryConfig()
+        self._most = float("inf")  # MiB of the whole process
         if config.debug is not None:
-            limit = min(limit, memory.max_cache_mb)
-        self._files = None
+            memory = config.debug.memory_management
+            limit, self._most = min(limit, memory.max_cache_mb), memory.max_total_mb
+        self._files, storage = None, None
         if memory.lazy_loading:
             self._files = tempfile.TemporaryDirectory(prefix="jaxarc-frames-")
-        self.manager = MemoryManager(
-            limit,
-            memory.max_total_mb,
-            None if self._files is None else self._files.name,
-            max_items=MOST,
-            compression_level=6 if memory.compression else 0,
-        )
-        self._watched = config.debug is not None
+            level = 6 if memory.compression else 0
+            storage = CompressedStorage(self._files.name, level)
+        self.cache = ByteCache(int(limit * MIB), store=storage)
         self._count = 0
 
     def begin(self) -> str:
         """Forget the last episode; a sentence if the process holds too much memory."""
-        self.manager.cache.clear()
+        self.cache.clear()
         self._count = 0
-        if not self._watched or not self.manager.check_memory_usage():
+        used = host_memory().resident
+        if used <= self._most * MIB:
             return ""
-        used = self.manager.get_memory_report()["monitor_stats"]["current_mb"]
+        get_memory_manager().cleanup_memory()
         return (
-            f"the process holds {used * MIB / 1e6:.0f} MB, above "
+            f"the process holds {used / 1e6:.0f} MB, above "
             "visualization.debug.memory_management.max_total_mb: released loaded data"
         )
 
@@ -289,7 +247,7 @@ class FrameStore:
             name: optimize_array_memory(x) if isinstance(x, np.ndarray) else x
             for name, x in vars(frame).items()
         }
-        self.manager.cache.put(str(self._count), small)
+        self.cache.put(str(self._count), small)
         self._count += 1
 
     def frames(self) -> tuple[list[EpisodeFrame], str]:
@@ -297,7 +255,7 @@ class FrameStore:
         found = []
         for number in range(self._count):
             try:
-                found.append(EpisodeFrame(**self.manager.cache.get(str(number))))
+                found.append(EpisodeFrame(**self.cache.get(str(number))))
             except KeyError:  # forgotten, since it did not fit
                 continue
         missing = self._count - len(found)
@@ -311,12 +269,12 @@ class FrameStore:
 
     def close(self) -> None:
         """Remove the temporary files."""
-        self.manager.cache.clear()
+        self.cache.clear()
         if self._files is not None:
             self._files.cleanup()
 
 
-def frame_of_log(log: Any, named: bool = True) -> EpisodeFrame:
+def frame_of_log(log: Log, named: bool = True) -> EpisodeFrame:
     """Return the frame after a start or a step; `named` keeps its operation."""
     operation = log.get("operation") if named else None
     figures = operation, log.get("reward", 0.0), log["similarity"]

@@ -11,11 +11,9 @@ from typing import Any
 
 from rich.console import Console
 
-from jaxarc.config import JaxArcConfig
 from jaxarc.draw.callbacks import monitored_name
 from jaxarc.envs.checks import checked_config
 from jaxarc.log import events, handlers
-from jaxarc.log.files import FileHandler, RunFolder
 from jaxrig.callbacks import run_guarded
 
 logger = logging.getLogger(__name__)
@@ -49,23 +47,26 @@ class ExperimentLogger:
         settings: Any = None,
         clock: Callable[[], datetime] = datetime.now,
     ):
-        self.config = checked_config(config)
-        self.detail = events.Detail.of(self.config)
-        self.folder: RunFolder | None = None
-        silent = self.config.environment.debug_name == "off"
-        if not silent and self.detail.policy != "none":
-            self.folder = RunFolder(self.config.storage, clock)
-        self.handlers: tuple[events.Handler, ...] = ()
-        if not silent:
-            self.handlers = _handlers(
-                self.config, self.detail, self.folder, console, settings, clock
-            )
-        shown = self.config.visualization
-        pictures = any(isinstance(h, handlers.PictureHandler) for h in self.handlers)
-        stored = bool(self.handlers) and self.detail.policy == "research"
-        # Frames are kept only where a summary is drawn or all grids are stored.
-        draws = stored or (pictures and shown.episode_summaries)
-        self._frames = events.FrameStore(shown) if draws else None
+        self.config = events.cap_detail(checked_config(config))
+        shown, storage = self.config.visualization, self.config.storage
+        formats = set(shown.output_formats) if shown.level != "off" else set()
+        found: list[events.Handler] = []
+        self.folder: handlers.RunFolder | None = None
+        self._frames: events.FrameStore | None = None
+        if "console" in formats:
+            found.append(handlers.ConsoleHandler(self.config, console))
+        if storage.policy != "none":
+            self.folder = handlers.RunFolder(storage, clock)
+            found.append(handlers.FileHandler(self.config, self.folder, clock))
+            pictures = bool(formats - {"console"})
+            if pictures:
+                found.append(handlers.PictureHandler(self.config, self.folder))
+            # Only where a summary is drawn or all grids are stored.
+            if storage.policy == "research" or (pictures and shown.episode_summaries):
+                self._frames = events.FrameStore(shown)
+        if self.config.wandb.enabled and self.config.environment.debug_name != "off":
+            found.append(handlers.WandbHandler(self.config, settings))
+        self.handlers = tuple(found)
         debug = shown.debug
         self._monitored = debug is None or debug.performance_monitoring
         threaded = bool(self.handlers) and debug is not None and debug.async_logging
@@ -96,14 +97,12 @@ class ExperimentLogger:
         """Log one step; `log` is from `create_step_log`."""
         if not self.handlers:
             return
-        names = ("step_num", "operation", "reward", "similarity", "pair_index")
-        self._steps.append({n: log[n] for n in (*names, "success")})
+        self._steps.append({n: log[n] for n in (*events.STEP_FIELDS, "success")})
         self._tell("step", log)
         if self._frames is not None:
             named = self.config.visualization.show_operation_names
-            self._run(
-                partial(self._frames.add, events.frame_of_log(log, named)), "frames"
-            )
+            frame = events.frame_of_log(log, named)
+            self._run(partial(self._frames.add, frame), "frames")
 
     def log_episode_summary(self, summary: events.Log | None = None) -> None:
         """Log the end of an episode; the default summary is of the steps logged."""
@@ -142,7 +141,6 @@ class ExperimentLogger:
     def close(self) -> None:
         """Write what is left and release files and threads."""
         self._tell("close")
-        self.flush()
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
@@ -174,24 +172,3 @@ class ExperimentLogger:
         if problem:
             logger.warning(problem)
             self._tell("warning", problem)
-
-
-def _handlers(
-    config: JaxArcConfig,
-    detail: events.Detail,
-    folder: RunFolder | None,
-    console: Console | None,
-    settings: Any,
-    clock: Callable[[], datetime],
-) -> tuple[events.Handler, ...]:
-    found: list[events.Handler] = []
-    formats = set(config.visualization.output_formats)
-    if detail.level != "off" and "console" in formats:
-        found.append(handlers.ConsoleHandler(config, detail, console))
-    if folder is not None:
-        found.append(FileHandler(config, folder, detail.policy, clock))
-        if detail.level != "off" and formats - {"console"}:
-            found.append(handlers.PictureHandler(config.visualization, detail, folder))
-    if config.wandb.enabled:
-        found.append(handlers.WandbHandler(config, settings))
-    return tuple(found)

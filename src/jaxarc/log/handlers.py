@@ -1,25 +1,44 @@
-"""Tell logs to a terminal, as pictures, or to Weights & Biases."""
+"""Tell logs to a terminal, to files, as pictures, or to Weights & Biases."""
 
 import dataclasses
 import importlib
 import importlib.util
+import json
 import numbers
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import count
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from jaxarc.config import JaxArcConfig, VisualizationConfig
+from jaxarc.config import JaxArcConfig, LoggingConfig, StorageConfig
 from jaxarc.draw import episodes
-from jaxarc.draw.svg import Drawing, save_drawing
-from jaxarc.draw.tasks import draw_task
+from jaxarc.draw.cells import detect_changed_cells
+from jaxarc.draw.svg import Drawing, draw_task, save_drawing
 from jaxarc.draw.terminal import grid_panel
-from jaxarc.log.events import Detail, Handler, Log, list_figures
-from jaxarc.log.files import RunFolder
-from jaxarc.ops.operations import get_operation_display_text
+from jaxarc.log.events import Handler, Log, shows_step
+from jaxarc.ops.operations import get_operation_display_text, get_operation_name
+from jaxrig.atomic import remove_path, write_file
 from jaxrig.machine import missing_extra
 from jaxrig.report import Report
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+TIMESTAMP = "%Y%m%d_%H%M%S"
+PICTURES = ("svg", "png")
+_EPISODE = re.compile(r"episode_(\d{4,})(\.json)?")
+
+
+def list_figures(figures: Log) -> str:
+    """Return names and values in a line, fractions with four digits."""
+    return ", ".join(
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in figures.items()
+    )
 
 
 class ConsoleHandler(Handler):
@@ -27,11 +46,8 @@ class ConsoleHandler(Handler):
 
     name = "console"
 
-    def __init__(
-        self, config: JaxArcConfig, detail: Detail, console: Console | None = None
-    ):
-        self._config, self._detail = config, detail
-        self._console = console or Console()
+    def __init__(self, config: JaxArcConfig, console: Console | None = None):
+        self._config, self._console = config, console or Console()
 
     def start(self, log: Log) -> None:
         """Print which task the episode is about."""
@@ -42,10 +58,17 @@ class ConsoleHandler(Handler):
 
     def step(self, log: Log) -> None:
         """Print what was done, and the grid after it."""
-        if not self._detail.shows_step(log):
+        if not shows_step(self._config, log):
             return
         rules = self._config.visualization
-        self._say(step_words(log, rules.show_operation_names, rules.include_metrics))
+        words = [f"Step {log['step_num']}"]
+        if rules.show_operation_names:
+            words.append(get_operation_display_text(log["operation"]))
+        if rules.include_metrics:
+            before, after = log["previous_similarity"], log["similarity"]
+            words.append(f"reward {log['reward']:+.3f}")
+            words.append(f"similarity {before:.3f} → {after:.3f}")
+        self._say(", ".join(words))
         panel = grid_panel(
             log["grid"],
             title="Working grid",
@@ -72,28 +95,164 @@ class ConsoleHandler(Handler):
 
     def evaluation(self, summary: Log) -> None:
         """Print the figures of an evaluation."""
-        numbers = {k: v for k, v in summary.items() if isinstance(v, int | float | str)}
-        self._say(f"Evaluation: {list_figures(numbers)}")
+        plain = {k: v for k, v in summary.items() if isinstance(v, int | float | str)}
+        self._say(f"Evaluation: {list_figures(plain)}")
 
     def _say(self, line: str) -> None:
         # Text, so that brackets in names are not taken for markup.
         self._console.print(Text(line), soft_wrap=True)
 
 
-def step_words(log: Log, named: bool = True, figures: bool = True) -> str:
-    """Describe a step in a line."""
-    parts = [f"Step {log['step_num']}"]
-    if named:
-        parts.append(get_operation_display_text(log["operation"]))
-    if figures:
-        parts += [
-            f"reward {log['reward']:+.3f}",
-            f"similarity {log['previous_similarity']:.3f} → {log['similarity']:.3f}",
+class RunFolder:
+    """A folder for one run below `storage.base_output_dir`.
+
+    It keeps the files of `max_episodes_per_run` episodes; the oldest give way.
+    """
+
+    def __init__(
+        self, config: StorageConfig, clock: Callable[[], datetime] = datetime.now
+    ):
+        base = Path(config.base_output_dir)
+        name = config.run_name or clock().strftime(TIMESTAMP)
+        if Path(name).name != name or name == "..":
+            raise ValueError(
+                f"storage.run_name is {name!r}: give a plain name without folders"
+            )
+        self.path = base / name
+        if not config.run_name and self.path.exists():
+            others = (base / f"{name}-{number}" for number in count(2))
+            self.path = next(other for other in others if not other.exists())
+        self.logs = self.path / "logs"
+        self.episodes = self.path / "episodes"
+        self.pictures = self.path / "visualizations"
+        self._limit = config.max_episodes_per_run
+        if config.clear_output_on_start:
+            for part in (self.logs, self.episodes, self.pictures):
+                remove_path(part)
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def episode_pictures(self, number: int) -> Path:
+        """Return the folder of an episode's pictures."""
+        return self.pictures / f"episode_{number:04d}"
+
+    def make_room(self) -> None:
+        """Remove the oldest episodes until there is room for one more."""
+        found: dict[int, list[Path]] = {}
+        for path in (*self.episodes.glob("*"), *self.pictures.glob("*")):
+            if match := _EPISODE.fullmatch(path.name):
+                found.setdefault(int(match[1]), []).append(path)
+        for number in sorted(found)[: max(len(found) - self._limit + 1, 0)]:
+            for path in found[number]:
+                remove_path(path)
+
+
+class FileHandler(Handler):
+    """Events of a run in `run.jsonl` or `run.log`, figures and episodes beside it.
+
+    Steps are of level DEBUG, what could not be kept is of level WARNING, everything
+    else of INFO; `logging.log_level` is the least that is written.
+    """
+
+    name = "files"
+
+    def __init__(
+        self,
+        config: JaxArcConfig,
+        folder: RunFolder,
+        clock: Callable[[], datetime] = datetime.now,
+    ):
+        self._rules, self._policy = config.logging, config.storage.policy
+        self._folder, self._clock = folder, clock
+        folder.logs.mkdir(parents=True, exist_ok=True)
+        suffix = "jsonl" if self._rules.log_format == "json" else "log"
+        self.path = folder.logs / f"run.{suffix}"
+
+    def start(self, log: Log) -> None:
+        """Write a line for the start of an episode."""
+        names = ("episode_num", "task_id", "pair_index", "episode_mode")
+        if self._rules.log_episode_start:
+            self._write("INFO", "start", {n: log[n] for n in names if n in log})
+
+    def step(self, log: Log) -> None:
+        """Write a line for every `log_frequency`-th step."""
+        rules = self._rules
+        asked = rules.log_operations or rules.log_rewards or rules.log_grid_changes
+        if asked and log["step_num"] % rules.log_frequency == 0:
+            self._write("DEBUG", "step", step_record(log, rules))
+
+    def episode(self, summary: Log, frames: Sequence[episodes.EpisodeFrame]) -> None:
+        """Write a line for the end, and the episode to a file of its own."""
+        figures = {name: summary[name] for name in summary if name != "step_data"}
+        if self._rules.log_episode_end:
+            self._write("INFO", "episode", figures)
+        if self._policy == "minimal":
+            return
+        content = dict(summary)
+        if self._policy == "research":
+            content["grids"] = [frame.grid.tolist() for frame in frames]
+        path = self._folder.episodes / f"episode_{summary['episode_num']:04d}.json"
+        write_file(path, as_json(content) + "\n")
+
+    def batch(self, number: int, figures: Mapping[str, float]) -> None:
+        """Write a line of `batch_metrics.jsonl`."""
+        line = as_json({"update_step": number, **figures})
+        self._append("INFO", self._folder.logs / "batch_metrics.jsonl", line)
+
+    def evaluation(self, summary: Log) -> None:
+        """Write `evaluation_summary.json`."""
+        if self._takes("INFO"):
+            path = self._folder.logs / "evaluation_summary.json"
+            write_file(path, as_json(summary) + "\n")
+
+    def warning(self, text: str) -> None:
+        """Write a line that says what is missing."""
+        self._write("WARNING", "warning", {"message": text})
+
+    def _takes(self, level: str) -> bool:
+        return LEVELS.index(level) >= LEVELS.index(self._rules.log_level)
+
+    def _write(self, level: str, event: str, values: Log) -> None:
+        now, form = self._clock().strftime(TIMESTAMP), self._rules.log_format
+        self._append(level, self.path, format_record(form, now, level, event, values))
+
+    def _append(self, level: str, path: Path, line: str) -> None:
+        if self._takes(level):
+            with path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+
+
+def step_record(log: Log, rules: LoggingConfig) -> dict[str, Any]:
+    """Return what goes into the line of a step."""
+    record = {"episode_num": log["episode_num"], "step_num": log["step_num"]}
+    if rules.log_operations:
+        record["operation"] = log["operation"]
+        record["operation_name"] = get_operation_name(log["operation"])
+    if rules.log_rewards:
+        record |= {"reward": log["reward"], "similarity": log["similarity"]}
+    if rules.log_grid_changes:
+        before, after = np.asarray(log["before_grid"]), np.asarray(log["grid"])
+        cells = np.argwhere(detect_changed_cells(before, after)).tolist()
+        record["changed_cells"] = [
+            [row, column, int(before[row, column]), int(after[row, column])]
+            for row, column in cells
         ]
-    return ", ".join(parts)
+    return record
 
 
-FORMATS = ("svg", "png")
+def format_record(form: str, time: str, level: str, event: str, values: Log) -> str:
+    """Format one event as a line: JSON, words, or `name=value`."""
+    if form == "text":
+        return f"{time} {level} {event}: {list_figures(values)}"
+    pairs = {"time": time, "level": level, "event": event, **values}
+    if form == "json":
+        return as_json(pairs)
+    return " ".join(f"{name}={as_json(value)}" for name, value in pairs.items())
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON on one line; what is not finite is null."""
+    # JSON has no NaN and no infinity, but Python writes and reads them all the same.
+    return json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None))
 
 
 class PictureHandler(Handler):
@@ -104,9 +263,9 @@ class PictureHandler(Handler):
 
     name = "pictures"
 
-    def __init__(self, config: VisualizationConfig, detail: Detail, folder: RunFolder):
-        self._rules, self._detail, self._folder = config, detail, folder
-        self._formats = [form for form in FORMATS if form in config.output_formats]
+    def __init__(self, config: JaxArcConfig, folder: RunFolder):
+        self._config, self._rules, self._folder = config, config.visualization, folder
+        self._formats = [x for x in PICTURES if x in self._rules.output_formats]
         if "png" in self._formats and importlib.util.find_spec("cairosvg") is None:
             raise ImportError(
                 "visualization.output_formats has 'png', which needs cairosvg: pip "
@@ -115,24 +274,24 @@ class PictureHandler(Handler):
 
     def start(self, log: Log) -> None:
         """Draw all demonstrations of the task."""
-        if "minimal" not in (self._detail.level, self._detail.policy):
+        if "minimal" not in (self._rules.level, self._config.storage.policy):
             drawing = draw_task(log["task"], include_test=False)
             self._save(drawing, log, "task_overview")
 
     def step(self, log: Log) -> None:
         """Draw the grid before and after a step."""
-        if self._detail.policy == "minimal" or not self._detail.shows_step(log):
+        rules, policy = self._rules, self._config.storage.policy
+        if policy == "minimal" or not shows_step(self._config, log):
             return
-        rules = self._rules
+        operation = log["operation"] if rules.show_operation_names else None
         drawing = episodes.draw_step(
             log["before_grid"],
             log["grid"],
-            reward=log["reward"],
-            similarity=log["similarity"],
+            {"operation": operation, "selection": log["selection"]},
+            log["reward"],
+            log["similarity"],
+            log["step_num"],
             previous_similarity=log["previous_similarity"],
-            step_num=log["step_num"],
-            selection=log["selection"],
-            operation=log["operation"] if rules.show_operation_names else None,
             scheme=rules.color_scheme,
             show_coordinates=rules.show_coordinates,
             highlight_changes=rules.highlight_changes,

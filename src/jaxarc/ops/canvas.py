@@ -13,9 +13,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, UInt
+from jaxtyping import Array, Int, UInt
 
 from jaxarc import bits
+from jaxarc.bits import Flag, Index, PackedGrid, Planes, Rows, Size
 from jaxarc.ops.flood import component, spread
 from jaxarc.ops.gpu_kernels import has_kernels, transpose_by_kernel
 from jaxarc.ops.operations import (
@@ -28,51 +29,41 @@ from jaxarc.ops.operations import (
 )
 
 
-class Canvas(eqx.Module):
+class Canvas(PackedGrid):
     """A grid being edited, and what was copied from it.
 
     The clipboard's last plane marks the cells that hold content, so that black is
-    content too; `origin` is the top left corner of that content. `width` is the padded
-    width of the grid.
+    content too; `origin` is the top left corner of that content.
     """
 
-    planes: UInt[Array, "*batch planes h"]
-    size: Int[Array, "*batch two"]
     clipboard: UInt[Array, "*batch layers h"]
     origin: Int[Array, "*batch two"]
-    width: int = eqx.field(static=True)
-
-    def active(self) -> UInt[Array, "*batch h"]:
-        """Return the bits of the active area."""
-        height, dtype = self.planes.shape[-1], self.planes.dtype
-        return bits.active_rows(self.size, height, dtype)
 
 
-def blank_canvas(
-    planes: UInt[Array, "*batch planes h"], size: Int[Array, "*batch two"], width: int
-) -> Canvas:
+def blank_canvas(grid: PackedGrid) -> Canvas:
     """Return a grid with nothing on its clipboard."""
-    *batch, count, height = planes.shape
-    clipboard = jnp.zeros((*batch, count + 1, height), planes.dtype)
-    return Canvas(planes, size, clipboard, jnp.zeros((*batch, 2), jnp.int32), width)
+    *batch, count, height = grid.planes.shape
+    clipboard = jnp.zeros((*batch, count + 1, height), grid.planes.dtype)
+    origin = jnp.zeros((*batch, 2), jnp.int32)
+    return Canvas(grid.planes, grid.size, grid.width, clipboard, origin)
 
 
 class Selection(eqx.Module):
     """Selected cells; the box is meaningless where none are."""
 
-    rows: UInt[Array, " h"]
-    top: Int[Array, ""]
-    left: Int[Array, ""]
-    bottom: Int[Array, ""]
-    right: Int[Array, ""]
-    count: Int[Array, ""]
+    rows: Rows
+    top: Index
+    left: Index
+    bottom: Index
+    right: Index
+    count: Index
 
     @property
-    def empty(self) -> Bool[Array, ""]:
+    def empty(self) -> Flag:
         """Whether no cell is selected."""
         return self.count == 0
 
-    def box(self) -> UInt[Array, " h"]:
+    def box(self) -> Rows:
         """Return the bits of the smallest rectangle around the selection."""
         sides = (self.top, self.left, self.bottom, self.right)
         rows = bits.rectangle(self.rows.shape[0], *sides, self.rows.dtype)
@@ -80,12 +71,7 @@ class Selection(eqx.Module):
 
 
 def select_rectangle(
-    top: Int[Array, ""],
-    left: Int[Array, ""],
-    bottom: Int[Array, ""],
-    right: Int[Array, ""],
-    height: int,
-    dtype: Any,
+    top: Index, left: Index, bottom: Index, right: Index, height: int, dtype: Any
 ) -> Selection:
     """Select a rectangle; it is empty where a side lies before its opposite."""
     rows = bits.rectangle(height, top, left, bottom, right, dtype)
@@ -93,7 +79,7 @@ def select_rectangle(
     return Selection(rows, top, left, bottom, right, count)
 
 
-def select_rows(rows: UInt[Array, " h"]) -> Selection:
+def select_rows(rows: Rows) -> Selection:
     """Select the cells whose bits are set."""
     filled = rows != 0
     height = rows.shape[0]
@@ -114,23 +100,23 @@ def select_rows(rows: UInt[Array, " h"]) -> Selection:
     )
 
 
-def or_everything(
-    selection: Selection, size: Int[Array, " two"], active: UInt[Array, " h"]
-) -> Selection:
+def or_everything(selection: Selection, canvas: PackedGrid) -> Selection:
     """Return the selection, or the whole active area where nothing is selected."""
     zero = jnp.zeros((), jnp.int32)
-    height, width = size[0], size[1]
-    whole = Selection(active, zero, zero, height - 1, width - 1, height * width)
+    height, width = canvas.size[0], canvas.size[1]
+    whole = Selection(
+        canvas.active(), zero, zero, height - 1, width - 1, height * width
+    )
     empty = selection.empty
     return jax.tree.map(lambda a, b: jnp.where(empty, a, b), whole, selection)
 
 
 def carry_columns(
     layers: UInt[Array, "layers rows"],
-    offset: Int[Array, ""],
-    reverse: Bool[Array, ""],
-    wraps: Bool[Array, ""],
-    width: Int[Array, ""],
+    offset: Index,
+    reverse: Flag,
+    wraps: Flag,
+    width: Index,
 ) -> UInt[Array, "layers rows"]:
     """Return every word with its bits where they land; what has no source is zero.
 
@@ -147,7 +133,7 @@ def carry_columns(
 
 
 def _shifted(
-    layers: UInt[Array, "layers rows"], by: Int[Array, ""]
+    layers: UInt[Array, "layers rows"], by: Index
 ) -> UInt[Array, "layers rows"]:
     """Shift every word: bit `c` becomes what bit `c + by` was."""
     down = layers >> bits.words(jnp.maximum(by, 0), layers.dtype)
@@ -156,10 +142,10 @@ def _shifted(
 
 def carry_rows(
     layers: UInt[Array, "layers rows"],
-    offset: Int[Array, ""],
-    reverse: Bool[Array, ""],
-    wraps: Bool[Array, ""],
-    size: Int[Array, ""],
+    offset: Index,
+    reverse: Flag,
+    wraps: Flag,
+    size: Index,
     height: int,
 ) -> UInt[Array, "layers h"]:
     """Return every row where it lands, in `height` rows; with `wraps` modulo `size`."""
@@ -184,16 +170,16 @@ def carry_rows(
 class EffectRow(eqx.Module):
     """One row of the table of effects, traced."""
 
-    paint: Int[Array, ""]
-    color: Int[Array, ""]
-    landing: Int[Array, ""]
-    source: Int[Array, ""]
-    row_reverse: Bool[Array, ""]
-    column_reverse: Bool[Array, ""]
-    wraps: Bool[Array, ""]
-    copies: Bool[Array, ""]
-    resizes: Bool[Array, ""]
-    restores: Bool[Array, ""]
+    paint: Index
+    color: Index
+    landing: Index
+    source: Index
+    row_reverse: Flag
+    column_reverse: Flag
+    wraps: Flag
+    copies: Flag
+    resizes: Flag
+    restores: Flag
     terms: Int[Array, "two terms"]
 
 
@@ -203,7 +189,7 @@ _TABLE = np.array(
 )
 
 
-def look_up(operation: Int[Array, ""]) -> EffectRow:
+def look_up(operation: Index) -> EffectRow:
     """Return the effect of an operation on the canvas."""
     return _as_row(jnp.asarray(_TABLE)[operation % len(_TABLE)])
 
@@ -230,11 +216,11 @@ def _as_row(row: Int[Array, " numbers"]) -> EffectRow:
 
 
 def apply_operation(
-    operation: Int[Array, ""],
+    operation: Index,
     canvas: Canvas,
     selection: Selection,
     raw: Selection,
-    given: tuple[UInt[Array, "planes h"], Int[Array, " two"]],
+    given: PackedGrid,
 ) -> Canvas:
     """Return the canvas after an operation; Submit, control and -1 change nothing."""
     return apply_effect(look_up(operation), canvas, selection, raw, given)
@@ -245,7 +231,7 @@ def apply_effect(
     canvas: Canvas,
     selection: Selection,
     raw: Selection,
-    given: tuple[UInt[Array, "planes h"], Int[Array, " two"]],
+    given: PackedGrid,
 ) -> Canvas:
     """Return the canvas after an effect.
 
@@ -255,8 +241,8 @@ def apply_effect(
     # Paint, then carry: Move first blackens the cells it leaves, and what lands on them
     # is written over that.
     active = canvas.active()
-    area = or_everything(selection, canvas.size, active)
-    painted = _painted(effect, canvas, selection, area, active)
+    area = or_everything(selection, canvas)
+    painted = _painted(effect, canvas, selection, area)
     color = bits.constant(effect.color, painted)
     planes = bits.write(canvas.planes, painted, color)
     landed, cells = _carried(effect, canvas, selection, area)
@@ -264,32 +250,28 @@ def apply_effect(
     # Resize takes the far corner as it was given, which may lie beyond the old size.
     corner = jnp.stack([raw.bottom + 1, raw.right + 1])
     size = jnp.where(effect.resizes & ~raw.empty, corner, canvas.size)
-    size = jnp.where(effect.restores, given[1], size)
-    planes = jnp.where(effect.restores, given[0], planes)
+    size = jnp.where(effect.restores, given.size, size)
+    planes = jnp.where(effect.restores, given.planes, planes)
     kept = bits.active_rows(size, planes.shape[-1], planes.dtype)
-    clipboard = _copied(effect, canvas, selection)
-    return Canvas(planes & kept[None], size, *clipboard, canvas.width)
+    copied = _copied(effect, canvas, selection)
+    return Canvas(planes & kept[None], size, canvas.width, *copied)
 
 
 def _painted(
-    effect: EffectRow,
-    canvas: Canvas,
-    selection: Selection,
-    area: Selection,
-    active: UInt[Array, " h"],
-) -> UInt[Array, " h"]:
+    effect: EffectRow, canvas: Canvas, selection: Selection, area: Selection
+) -> Rows:
     """Return the cells that take the effect's color."""
     # Of one selected cell the box is the cell itself.
     floods = (effect.paint == Cells.COMPONENT) & (selection.count == 1)
     place = selection.top, selection.left
-    rows = component(canvas.planes, active, *place, floods)
+    rows = component(canvas, *place, floods)
     rows = jnp.where(effect.paint == Cells.SELECTION, selection.rows, rows)
     return jnp.where(effect.paint == Cells.AREA, area.rows, rows)
 
 
 def _carried(
     effect: EffectRow, canvas: Canvas, selection: Selection, area: Selection
-) -> tuple[UInt[Array, "planes h"], UInt[Array, " h"]]:
+) -> tuple[Planes, Rows]:
     """Return what lands where: moved colors, and the cells they are written on."""
     height, size = canvas.planes.shape[-1], canvas.size
     sides = [area.top, area.left, area.bottom, area.right]
@@ -335,9 +317,7 @@ def _layers(
 
 
 @jax.custom_batching.custom_vmap
-def _transposed(
-    planes: UInt[Array, "planes h"], wanted: Bool[Array, ""]
-) -> UInt[Array, "planes h"]:
+def _transposed(planes: Planes, wanted: Flag) -> Planes:
     """Turn rows into columns where that is wanted; elsewhere anything may come."""
     return bits.transpose(planes)
 
@@ -359,7 +339,7 @@ def _transposed_rule(
 
 def _copied(
     effect: EffectRow, canvas: Canvas, selection: Selection
-) -> tuple[UInt[Array, "layers h"], Int[Array, " two"]]:
+) -> tuple[UInt[Array, "layers h"], Size]:
     """Return the clipboard after the effect, and the corner of its content."""
     takes = effect.copies & ~selection.empty
     rows = selection.rows[None]

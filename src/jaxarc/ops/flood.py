@@ -11,46 +11,31 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt
 
 from jaxarc import bits
+from jaxarc.bits import Flag, Index, PackedGrid, Rows
 from jaxarc.ops.gpu_kernels import has_kernels, reachable_by_kernel
 
 
-def component(
-    planes: UInt[Array, "planes h"],
-    active: UInt[Array, " h"],
-    row: Int[Array, ""],
-    column: Int[Array, ""],
-    wanted: Bool[Array, ""],
-) -> UInt[Array, " h"]:
+def component(grid: PackedGrid, row: Index, column: Index, wanted: Flag) -> Rows:
     """Return the active cells joined to one active cell and of its color.
 
     Nothing where it is not wanted, which then costs nothing.
     """
-    return reachable(alike(planes, active, row, column), row, column, wanted)
+    return reachable(alike(grid, row, column), row, column, wanted)
 
 
-def alike(
-    planes: UInt[Array, "planes h"],
-    active: UInt[Array, " h"],
-    row: Int[Array, ""],
-    column: Int[Array, ""],
-) -> UInt[Array, " h"]:
+def alike(grid: PackedGrid, row: Index, column: Index) -> Rows:
     """Return the active cells of the color of one cell."""
     # Looked up by its place: the selected row is found by a search otherwise, which a
     # GPU does with one thread per grid.
+    planes, same = grid.planes, grid.active()
     color = planes.at[:, row].get(mode="clip") >> bits.words(column, planes.dtype)
-    same = active
     for plane, present in zip(planes, color & bits.words(1, color.dtype), strict=True):
         same = same & jnp.where(present == 1, plane, ~plane)
     return same
 
 
 @jax.custom_batching.custom_vmap
-def reachable(
-    open_cells: UInt[Array, " h"],
-    row: Int[Array, ""],
-    column: Int[Array, ""],
-    wanted: Bool[Array, ""],
-) -> UInt[Array, " h"]:
+def reachable(open_cells: Rows, row: Index, column: Index, wanted: Flag) -> Rows:
     """Return every open cell joined to one by open cells that share a side."""
     one = jax.tree.map(lambda x: x[None], (open_cells, row, column, wanted))
     return reachable_in_batch(*one)[0]

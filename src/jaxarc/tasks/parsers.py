@@ -51,7 +51,7 @@ class TaskParser(ABC):
         return cls(DatasetConfig.from_hydra(cfg))
 
     @abstractmethod
-    def _find(self, folder: Path) -> sources.FolderSource:
+    def _find(self, folder: Path) -> sources.Source:
         """Return the files of this data set below a folder."""
 
     def _embedded(self) -> Callable[[], sources.ParsedDataset]:
@@ -208,7 +208,7 @@ class ArcAgiParser(TaskParser):
 
     title = "ARC-AGI"
 
-    def _find(self, folder: Path) -> sources.FolderSource:
+    def _find(self, folder: Path) -> sources.Source:
         return sources.arc_folder_source(folder, self.config.task_split)
 
     def _embedded(self) -> Callable[[], sources.ParsedDataset]:
@@ -240,7 +240,7 @@ class MiniArcParser(TaskParser):
                 *(sources.MINI_SIDE, sources.MINI_SIDE, *sides),
             )
 
-    def _find(self, folder: Path) -> sources.FolderSource:
+    def _find(self, folder: Path) -> sources.Source:
         return sources.mini_folder_source(folder)
 
     def _left_out(self, tasks: packing.PackedTasks) -> dict[int, str]:
@@ -260,7 +260,7 @@ class ConceptArcParser(TaskParser):
 
     title = "ConceptARC"
 
-    def _find(self, folder: Path) -> sources.FolderSource:
+    def _find(self, folder: Path) -> sources.Source:
         return sources.concept_folder_source(folder)
 
     def get_concept_groups(self) -> list[str]:

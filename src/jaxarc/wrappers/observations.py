@@ -13,7 +13,7 @@ from jaxarc import bits
 from jaxarc.envs.environment import TimeStep
 from jaxarc.envs.spaces import Bounded
 from jaxarc.envs.starts import EnvParams
-from jaxarc.episode import Episode, load_pair, pair_counts, slot_of
+from jaxarc.episode import Episode, current_pair, load_pair, pair_counts
 from jaxarc.types import JaxArcTask
 from jaxarc.wrappers.episodes import Wrapper
 
@@ -86,8 +86,7 @@ class InputGridObservationWrapper(ObservationWrapper):
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the input."""
-        pair = _current(tasks, episode)
-        return _unpacked(pair.given, pair.given_size, tasks.width)[..., None]
+        return current_pair(tasks, episode).given.cells()[..., None]
 
 
 class AnswerObservationWrapper(ObservationWrapper):
@@ -101,9 +100,8 @@ class AnswerObservationWrapper(ObservationWrapper):
 
     def channels(self, tasks: JaxArcTask, episode: Episode) -> Channels:
         """Return the answer."""
-        pair = _current(tasks, episode)
-        size = jnp.zeros_like(pair.wanted_size) if self.hidden else pair.wanted_size
-        return _unpacked(pair.wanted, size, tasks.width)[..., None]
+        answer = current_pair(tasks, episode).wanted.cells()[..., None]
+        return jnp.full_like(answer, bits.PADDING) if self.hidden else answer
 
 
 class ContextualObservationWrapper(ObservationWrapper):
@@ -135,22 +133,8 @@ class ContextualObservationWrapper(ObservationWrapper):
 
         def one(index: Int[Array, ""]) -> Int[Array, "two h w"]:
             pair = load_pair(tasks, episode.task_row, index, episode.augmentation)
-            there = (index < count).astype(jnp.int32)
-            grids = [
-                _unpacked(pair.given, pair.given_size * there, tasks.width),
-                _unpacked(pair.wanted, pair.wanted_size * there, tasks.width),
-            ]
-            return jnp.stack(grids)
+            cells = jnp.stack([pair.given.cells(), pair.wanted.cells()])
+            return jnp.where(index < count, cells, bits.PADDING)
 
         grids = jax.vmap(one)(index)
         return jnp.moveaxis(grids.reshape(-1, *grids.shape[2:]), 0, -1)
-
-
-def _current(tasks: JaxArcTask, episode: Episode) -> Any:
-    slot = slot_of(tasks, episode.episode_mode, episode.current_example_idx)
-    return load_pair(tasks, episode.task_row, slot, episode.augmentation)
-
-
-def _unpacked(planes: Array, size: Array, width: int) -> Int[Array, "h w"]:
-    active = bits.active_rows(size, planes.shape[-1], planes.dtype)
-    return bits.unpack_grid(planes, active, width)

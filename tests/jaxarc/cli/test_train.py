@@ -54,7 +54,7 @@ def test_training_fills_the_folder(trained):
 def test_figures_of_agent_and_chance(trained, tmp_path):
     out, _ = trained
     figures = tmp_path / "deep" / "figures.json"
-    done = run("eval", out, "--seeds", 2, "--attempts", 1, "--json", figures)
+    done = run("eval", out, "--seeds", 2, "--attempts", 1, "--out", figures)
     assert done.exit_code == 0, done.output
     assert "after 14 updates" in done.output
     record = json.loads(figures.read_text())
@@ -104,9 +104,13 @@ def test_metrics_go_to_wandb_where_it_is(tasks, tmp_path, monkeypatch):
 @pytest.mark.slow  # compiles a program of its own
 def test_updates_are_logged_as_the_file_says(tasks, tmp_path):
     rules = {"batched_logging_enabled": True, "log_frequency": 2}
-    log_config(tmp_path, logging=rules).to_yaml_file(tmp_path / "log.yaml")
     words = ("--out", tmp_path / "r", "--path", tasks, "--updates", 3)
-    done = run("train", *words, "--log", tmp_path / "log.yaml", *SMALL)
+    words = ("train", *words, "--log", tmp_path / "log.yaml", *SMALL)
+    log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")
+    assert run(*words).exit_code == 2  # a file that logs nothing
+    assert not (tmp_path / "r").exists()
+    log_config(tmp_path, logging=rules).to_yaml_file(tmp_path / "log.yaml")
+    done = run(*words)
     assert done.exit_code == 0, done.output
     text = (tmp_path / "run/logs/batch_metrics.jsonl").read_text()
     (row,) = map(json.loads, text.splitlines())
@@ -114,15 +118,6 @@ def test_updates_are_logged_as_the_file_says(tasks, tmp_path):
         2,
         read_metrics(tmp_path / "r")[1]["loss"],
     )
-
-
-@pytest.mark.slow  # compiles a program of its own
-def test_a_file_that_logs_nothing_is_refused(tasks, tmp_path):
-    log_config(tmp_path).to_yaml_file(tmp_path / "log.yaml")
-    words = ("--out", tmp_path / "r", "--path", tasks, "--log", tmp_path / "log.yaml")
-    done = run("train", *words, *SMALL)
-    assert done.exit_code == 2
-    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -137,4 +132,4 @@ def test_wrong_words_are_explained(tmp_path):
     assert run("train", "--updates", 0).exit_code == 2
     assert run("eval").exit_code == 2
     assert "does not contain a run" in str(run("eval", tmp_path).exception)
-    assert run("eval", tmp_path, "--json", tmp_path).exit_code == 2
+    assert run("eval", tmp_path, "--out", tmp_path).exit_code == 2

@@ -1,8 +1,6 @@
 """Logging from compiled code: what is shown, counted and kept from harm."""
 
 import logging
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -54,26 +52,19 @@ def test_grids_are_shown_under_every_transformation(transform, calls, capsys):
     np.testing.assert_array_equal(result, expected)
 
 
-def test_masks_and_grids_crop(capsys):
+def test_masks_crop_and_options_reach_the_console(capsys):
     mask = jnp.array([[True, False], [False, False]])
     jax.jit(lambda g: callbacks.jax_log_grid(g, mask))(GRIDS[1])
     jax.jit(callbacks.jax_log_grid)(Grid(GRIDS[1], mask))
     jax.effects_barrier()
     assert capsys.readouterr().out.count("Grid (1x1)") == 2
-
-
-def test_options_reach_the_console(capsys):
-    jax.jit(
-        lambda g: callbacks.jax_log_grid(g, show_coordinates=True, show_numbers=True)
-    )(GRIDS[0])
+    show = lambda g: callbacks.jax_log_grid(g, show_coordinates=True, show_numbers=True)
+    jax.jit(show)(GRIDS[0])
     jax.effects_barrier()
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].strip("│ ") == "0 1"
     with pytest.raises(TypeError, match="color"):
         callbacks.jax_log_grid(GRIDS[0], color=True)  # pyright: ignore[reportCallIssue]
-
-
-def test_a_batch_is_logged_grid_by_grid(capsys):
     jax.jit(callbacks.jax_log_grid)(GRIDS, GRIDS >= 0)
     jax.effects_barrier()
     printed = capsys.readouterr().out
@@ -105,7 +96,7 @@ def finish(episode, steps, reward):
     return similarity
 
 
-def test_episodes_are_summed_up_in_one_line(capsys):
+def test_episodes_are_summed_up_in_one_line(capsys, caplog):
     finish(7, 12, 20.0)
     finish(8, 3, -1.0)
     stats = callbacks.get_callback_performance_stats()
@@ -115,9 +106,7 @@ def test_episodes_are_summed_up_in_one_line(capsys):
         "Episode 7: SUCCESS, 12 steps, reward 20.000, similarity 0.964",
         "Episode 8: FAILED, 3 steps, reward -1.000, similarity -0.100",
     ]
-
-
-def test_a_listening_logger_gets_the_line_instead(capsys, caplog):
+    # A logger that listens gets the line instead.
     with caplog.at_level(logging.INFO, logger=callbacks.__name__):
         finish(7, 12, 20.0)
         jax.effects_barrier()
@@ -184,24 +173,16 @@ def test_slow_callbacks_run_every_tenth_time_and_skips_are_counted():
     stats = callbacks.get_callback_performance_stats()["viz"]
     assert len(seen) == stats["total_calls"] == 3
     assert stats["skipped_calls"] == 18
-
-
-def test_the_decision_belongs_to_the_name_not_to_the_trace():
-    seen = []
-    for _ in range(11):
+    # A reset forgets that a callback was slow.
+    callbacks.reset_callback_performance_stats()
+    step(jnp.int32(0))
+    assert callbacks.get_callback_performance_stats()["viz"]["total_calls"] == 1
+    # The decision belongs to the name and not to the trace.
+    for _ in range(10):
         callbacks.adaptive_visualization_callback(
             seen.append, jnp.int32(0), callback_name="viz", max_avg_time_ms=0.0
         )
     assert callbacks.get_callback_performance_stats()["viz"]["total_calls"] == 2
-
-
-def test_a_reset_forgets_that_a_callback_was_slow():
-    seen = []
-    step = adaptive(0.0, seen)
-    step(jnp.int32(0))
-    callbacks.reset_callback_performance_stats()
-    step(jnp.int32(0))
-    assert callbacks.get_callback_performance_stats()["viz"]["total_calls"] == 1
 
 
 def test_the_report_lists_names_or_says_there_are_none(capsys):
@@ -212,14 +193,3 @@ def test_the_report_lists_names_or_says_there_are_none(capsys):
     out = capsys.readouterr().out
     assert "[b]one" in out
     assert "mean ms" in out
-
-
-def test_importing_changes_no_settings_and_needs_no_other_package():
-    code = (
-        "import gc, logging, sys\n"
-        "before = gc.get_threshold(), logging.root.handlers[:]\n"
-        "import jaxarc.utils.visualization\n"
-        "assert before == (gc.get_threshold(), logging.root.handlers)\n"
-        "assert not {'drawsvg', 'loguru', 'cairosvg', 'IPython'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,9 +13,7 @@ from hypothesis.extra import numpy as hnp
 from jaxarc.draw.cells import (
     COLOR_SCHEMES,
     cell_color,
-    cell_pixels,
     detect_changed_cells,
-    get_color_scheme,
     ink_on,
     read_cells,
     render_rgb,
@@ -85,13 +83,6 @@ def test_all_eyes_can_tell_the_colorblind_scheme_apart():
     assert least_distance("default", "no red cones") < 20
 
 
-@pytest.mark.parametrize("scheme", COLOR_SCHEMES)
-def test_pixels_are_the_colors(scheme):
-    values = np.arange(-2, 13)
-    found = ["#" + bytes(pixel).hex().upper() for pixel in cell_pixels(values, scheme)]
-    assert found == [cell_color(int(value), scheme) for value in values]
-
-
 @pytest.mark.parametrize(
     "color", sorted({c for s in COLOR_SCHEMES.values() for c in s})
 )
@@ -104,11 +95,6 @@ def test_ink_has_the_higher_contrast(color):
 
     other = {"#000000": "#FFFFFF", "#FFFFFF": "#000000"}[ink_on(color)]
     assert contrast(ink_on(color)) >= contrast(other)
-
-
-def test_an_unknown_scheme_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="default, high_contrast, colorblind"):
-        get_color_scheme("neon")
 
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, max_side=5)
@@ -149,11 +135,8 @@ def test_overlays_are_cut_like_the_grid():
 
 
 @given(*[hnp.arrays(np.int32, (3, 4), elements=st.integers(-1, 9))] * 2)
-def test_changes_are_cells_that_differ(before, after):
+def test_changes_are_cells_that_differ_and_cover_both_sizes(before, after):
     np.testing.assert_array_equal(detect_changed_cells(before, after), before != after)
-
-
-def test_changes_between_sizes_cover_both():
     found = detect_changed_cells(np.array([[1, 2]]), np.array([[1], [3]]))
     np.testing.assert_array_equal(found, [[False, True], [True, False]])
 
@@ -167,9 +150,13 @@ def test_what_is_no_grid_is_refused():
         read_cells(np.ones((2, 2), int), np.ones((1, 2), bool))
     with pytest.raises(TypeError, match="jax_log_grid"):
         jax.jit(lambda grid: read_cells(grid).values)(jnp.ones((2, 2), jnp.int32))
+    with pytest.raises(ValueError, match="default, high_contrast, colorblind"):
+        render_rgb(np.zeros((1, 1), int), scheme="neon")
+    with pytest.raises(ValueError, match="cell_size=0"):
+        render_rgb(np.zeros((1, 1), int), 0)
 
 
-@pytest.mark.parametrize("scheme", ["default", "high_contrast", "colorblind"])
+@pytest.mark.parametrize("scheme", COLOR_SCHEMES)
 def test_every_pixel_has_the_color_of_its_cell(scheme):
     grid = np.array([[0, 9, -1], [5, 11, 3]])
     image = render_rgb(grid, 3, scheme)
@@ -186,8 +173,3 @@ def test_twenty_pixels_unless_told_and_masks_count():
     image = render_rgb(jnp.zeros((1, 2), jnp.int32), mask=mask)
     assert image.shape == (20, 40, 3)
     assert set(image[:, 20:].ravel()) == {255}
-
-
-def test_a_cell_has_at_least_one_pixel():
-    with pytest.raises(ValueError, match="cell_size=0"):
-        render_rgb(np.zeros((1, 1), int), 0)

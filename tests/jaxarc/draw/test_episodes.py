@@ -7,7 +7,6 @@ import pytest
 from jaxarc.actions import create_bbox_action, create_mask_action, create_point_action
 from jaxarc.draw.episodes import (
     EpisodeFrame,
-    describe_step,
     draw_episode,
     draw_step,
     episode_section,
@@ -49,10 +48,9 @@ def test_before_and_after_with_their_marks(action, read_svg):
     parse_drawing(drawing.as_svg())
 
 
-def test_operation_and_selection_without_an_action(read_svg):
-    drawing = draw_step(
-        BEFORE, BEFORE, operation=jnp.int32(34), selection=jnp.asarray(SELECTION)
-    )
+def test_arrays_of_a_submission(read_svg):
+    action = {"operation": jnp.int32(34), "selection": jnp.asarray(SELECTION)}
+    drawing = draw_step(BEFORE, BEFORE, action)
     picture = read_svg(drawing.as_svg())
     assert picture.texts[0] == "Op 34: Submit"
     assert picture.texts[-1] == "0 cells changed"
@@ -66,8 +64,10 @@ def test_unknown_operations_are_refused():
 
 
 def test_a_step_in_words():
-    assert describe_step(None, 0, 0.5) == "Start, reward +0.000, similarity 0.500"
-    assert describe_step(24, -1, 1).startswith("Op 24: Rotate CW, reward -1.000")
+    first = EpisodeFrame(BEFORE, similarity=0.5)
+    assert str(first) == "Start, reward +0.000, similarity 0.500"
+    turned = EpisodeFrame(BEFORE, operation=24, reward=-1.0)
+    assert str(turned).startswith("Op 24: Rotate CW, reward -1.000")
 
 
 def test_what_is_shown_is_a_choice(read_svg):
@@ -100,6 +100,9 @@ def test_the_summary_shows_curves_moments_and_target(frames, read_svg):
     np.testing.assert_array_equal(grids[0], frames[0].grid)
     assert len(picture.marks("selection")) == 5
     parse_drawing(drawing.as_svg())
+    bare = read_svg(draw_episode(frames, "Episode", show_metrics=False).as_svg())
+    assert "reward" not in bare.texts
+    assert len(bare.cells(104 / 3)) == 7
 
 
 def test_key_frames_are_the_ends_and_the_largest_changes():
@@ -117,20 +120,9 @@ def test_a_reset_alone_is_an_episode(read_svg):
     texts = read_svg(drawing.as_svg()).texts
     assert "start" in texts
     assert "target" not in texts
-
-
-def test_an_episode_has_frames():
-    with pytest.raises(ValueError, match="frames is empty"):
-        draw_episode([])
-    with pytest.raises(ValueError, match="frames is empty"):
-        episode_section("None", [])
-
-
-def test_figures_may_be_left_out(frames, read_svg):
-    drawing = draw_episode(frames, "Episode", show_metrics=False)
-    picture = read_svg(drawing.as_svg())
-    assert "reward" not in picture.texts
-    assert len(picture.cells(104 / 3)) == 7
+    for draw in (draw_episode, lambda none: episode_section("None", none)):
+        with pytest.raises(ValueError, match="frames is empty"):
+            draw([])
 
 
 def test_the_section_plays_every_frame(frames, read_svg):

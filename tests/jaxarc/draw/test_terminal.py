@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.panel import Panel
 
 from jaxarc.draw import terminal
-from jaxarc.draw.cells import cell_color
+from jaxarc.draw.cells import cell_color, read_cells
 from jaxarc.tasks.task_json import RawTask
 from jaxarc.types import Grid
 
@@ -46,9 +46,7 @@ def test_with_color_there_are_blocks_of_it():
     assert text.count("██") == MASK.sum()
     assert text.count("··") == (~MASK).sum()
     assert "38;2;0;116;217m██" in text
-
-
-def test_sixteen_colors_are_too_few_without_digits():
+    # Sixteen colors are too few without digits.
     text = colored(terminal.grid_panel(np.array([[1, 8]])), "standard")
     assert "█" not in text
     assert re.search(r"m 1\x1b.*m 8\x1b", text)
@@ -109,15 +107,6 @@ def test_pairs_stand_side_by_side_where_there_is_room(width, sign):
     assert all(word in text for word in ("Train 1", "Input", "Output", sign))
 
 
-def test_answers_of_tests_can_be_hidden():
-    task = RawTask("a", ((GRID, GRID),), ((GRID, GRID), (GRID, None)))
-    console = Console(file=io.StringIO(), width=100, _environ={})
-    for answers, unknown in ((True, 1), (False, 2)):
-        with console.capture() as capture:
-            terminal.print_task(task, console=console, answers=answers)
-        assert capture.get().count("?") == unknown
-
-
 def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
     console = Console(file=io.StringIO(), width=100, _environ={})
     with console.capture() as capture:
@@ -134,6 +123,11 @@ def test_a_task_shows_every_pair_and_what_is_unknown(task, pairs):
     with console.capture() as capture:
         terminal.print_task(task, show_test=False, console=console)
     assert "Test" not in capture.get()
+    known = RawTask("a", ((GRID, GRID),), ((GRID, GRID), (GRID, None)))
+    for answers, unknown in ((True, 1), (False, 2)):
+        with console.capture() as capture:
+            terminal.print_task(known, console=console, answers=answers)
+        assert capture.get().count("?") == unknown
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "FORCE_COLOR"])
@@ -158,7 +152,8 @@ def console(colors):
 
 
 def test_two_rows_share_a_line():
-    lines = console("truecolor").render_lines(terminal.CompactGrid(COMPACT), pad=False)
+    cells = terminal.GridCells(read_cells(COMPACT), double_width=False, compact=True)
+    lines = console("truecolor").render_lines(cells, pad=False)
     seen = [
         [(s.style.color, s.style.bgcolor) for s in line if s.style and s.text == "▀"]
         for line in lines
@@ -171,27 +166,16 @@ def test_two_rows_share_a_line():
 
 
 def test_few_colors_give_digits():
-    for colors in (None, "standard"):
-        target = console(colors)
-        assert not terminal.is_distinct(target)
-        with target.capture() as capture:
-            target.print(terminal.CompactGrid(COMPACT))
-        assert capture.get().split() == ["123", "456", "789"]
+    panel = terminal.compact_panel(COMPACT, "a", "input")
+    assert inside(shown(panel)) == ["123", "456", "789"]
+    assert not terminal.is_distinct(console("standard"))
+    assert "▀" not in colored(panel, "standard")
 
 
-def test_panels_are_stacked_where_there_is_no_room():
-    panels = [Panel("x" * 20, expand=False), Panel("y" * 20, expand=False)]
-    for width, lines in ((60, 3), (40, 6)):
-        console = Console(width=width)
-        shown = console.render_lines(terminal.beside(panels, console))
-        assert len(shown) == lines
-
-
-def test_smaller_panels_come_before_stacking():
+def test_panels_are_stacked_where_there_is_no_room_for_smaller_ones():
     large, small = Panel("x" * 20, expand=False), Panel("y", expand=False)
-    for width, lines in ((60, 3), (40, 3), (25, 6)):
+    for width, alone, replaced in ((60, 3, 3), (40, 6, 3), (24, 6, 6)):
         console = Console(width=width)
-        shown = console.render_lines(
-            terminal.beside([large, large], console, [large, small])
-        )
-        assert len(shown) == lines
+        lines = lambda *choice, c=console: len(c.render_lines(terminal.beside(*choice)))
+        assert lines([large, large], console) == alone
+        assert lines([large, large], console, [large, small]) == replaced

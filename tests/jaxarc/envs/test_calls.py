@@ -25,13 +25,13 @@ def doubled():
     """A fresh function: twice its parts, and how often it was traced."""
     traced = []
 
-    def double(parts, rules):
+    def double(value, other, rules):
         traced.append(rules)
         if rules == "refused":
             raise ValueError("refused for its own reasons")
-        return jax.tree.map(lambda x: 2 * x, parts)
+        return 2 * value
 
-    return direct_calls.Quick(double), traced
+    return direct_calls.DirectCall(double, one_by_one=True), traced
 
 
 @pytest.mark.parametrize("module", [PAIR, Pair(PAIR.left, "b", None, 1)])
@@ -51,31 +51,37 @@ def test_changed_fields_leave_the_module_alone():
     assert PAIR.left.tolist() == [1.0, 1.0]
 
 
+def test_what_is_no_module_stays_whole():
+    for value in (None, PAIR.left):
+        assert direct_calls.put_together(*direct_calls.take_apart(value)) is value
+
+
 def test_direct_calls_have_a_program_of_their_own(doubled):
-    quick, traced = doubled
+    call, traced = doubled
     for _ in range(3):
-        assert quick(((jnp.ones(2),), (None,)), "x")[0][0].tolist() == [2.0, 2.0]
+        assert call(jnp.ones(2), None, rules="x").tolist() == [2.0, 2.0]
     assert len(traced) == 1
-    assert quick.direct._cache_size() == int(direct_calls.knows_one_by_one())
+    assert call.direct._cache_size() == int(direct_calls.knows_one_by_one())
 
 
 def test_inside_other_functions_calls_are_ordinary(doubled):
-    quick, _ = doubled
-    known = ((jnp.ones(2),),)
-    assert jax.jit(lambda x: quick(((x,),), "x"))(jnp.ones(2))[0][0][0] == 2.0
-    assert jax.vmap(lambda x: quick(((x,),), "x"))(jnp.ones(2))[0][0][1] == 2.0
-    assert quick.direct._cache_size() == 0
+    call, _ = doubled
+    twice = lambda x: call(x, None, rules="x")
+    assert jax.jit(twice)(jnp.ones(2))[0] == 2.0
+    assert jax.vmap(twice)(jnp.ones(2))[1] == 2.0
+    assert call.direct._cache_size() == 0
+    known = jnp.ones(2)
     # Nothing in this call is traced, yet it is part of a larger program.
-    assert jax.jit(lambda x: x + quick(known, "x")[0][0])(jnp.ones(2))[0] == 3.0
+    assert jax.jit(lambda x: x + twice(known))(jnp.ones(2))[0] == 3.0
 
 
 def test_host_arrays_are_taken(doubled):
-    assert doubled[0](((np.ones(2, np.float32),),), "x")[0][0][0] == 2.0
+    assert doubled[0](np.ones(2, np.float32), None, rules="x")[0] == 2.0
 
 
 def test_errors_of_the_function_are_its_own(doubled):
     with pytest.raises(ValueError, match="its own reasons"):
-        doubled[0](((jnp.ones(2),),), "refused")
+        doubled[0](jnp.ones(2), None, rules="refused")
 
 
 def test_an_option_that_xla_does_not_know_is_not_used(doubled, monkeypatch):
@@ -83,7 +89,7 @@ def test_an_option_that_xla_does_not_know_is_not_used(doubled, monkeypatch):
     direct_calls.knows_one_by_one.cache_clear()
     try:
         assert not direct_calls.knows_one_by_one()
-        assert doubled[0](((jnp.ones(2),),), "x")[0][0][0] == 2.0
+        assert doubled[0](jnp.ones(2), None, rules="x")[0] == 2.0
     finally:
         direct_calls.knows_one_by_one.cache_clear()
 

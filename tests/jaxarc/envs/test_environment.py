@@ -129,14 +129,14 @@ def solving_task():
     return build_task(given, mask, wanted, mask, 1, given, mask, wanted, mask, 1)
 
 
-def one_task(**groups):
-    return small_env(clipping(**groups), stack([solving_task()]))
+def one_task():
+    return small_env(clipping(steps=3), stack([solving_task()]))
 
 
 def test_solving_terminates_with_discount_zero():
     env = one_task()
-    state, _ = reset(env, jax.random.key(0))
-    state, after = step(env, state, point(1))
+    begun, _ = reset(env, jax.random.key(0))
+    state, after = step(env, begun, point(1))
     assert int(after.step_type) == StepType.TERMINATED
     assert float(after.discount) == 0.0
     assert bool(after.extras["solved"])
@@ -144,33 +144,22 @@ def test_solving_terminates_with_discount_zero():
     _, later = step(env, state, point(0))
     assert float(later.reward) == 0.0
     assert bool(later.last())
+    _, submitted = step(env, begun, point(SUBMIT))
+    assert int(submitted.step_type) == StepType.TERMINATED
+    assert float(submitted.discount) == 0.0
 
 
-def test_a_submission_terminates():
+@pytest.mark.parametrize("solved", [False, True])
+def test_the_limit_truncates_unless_the_last_step_solves(solved):
     env = one_task()
     state, _ = reset(env, jax.random.key(0))
-    _, after = step(env, state, point(SUBMIT))
-    assert int(after.step_type) == StepType.TERMINATED
-    assert float(after.discount) == 0.0
-
-
-def test_the_limit_truncates_with_discount_one():
-    env = one_task(steps=3)
-    state, _ = reset(env, jax.random.key(0))
-    kinds, discounts = [], []
-    for _ in range(3):
-        state, after = step(env, state, point(2, 4, 4))
-        kinds.append(int(after.step_type))
-        discounts.append(float(after.discount))
-    assert kinds == [StepType.MID, StepType.MID, StepType.TRUNCATED]
-    assert discounts == [1.0, 1.0, 1.0]
-
-
-def test_solving_in_the_last_step_terminates():
-    env = one_task(steps=1)
-    state, _ = reset(env, jax.random.key(0))
-    _, after = step(env, state, point(1))
-    assert int(after.step_type) == StepType.TERMINATED
+    steps = []
+    for action in (point(0, 4, 4), point(0, 4, 4), point(1 if solved else 0)):
+        state, after = step(env, state, action)
+        steps.append((int(after.step_type), float(after.discount)))
+    running = (StepType.MID, 1.0)
+    ends = (StepType.TERMINATED, 0.0) if solved else (StepType.TRUNCATED, 1.0)
+    assert steps == [running, running, ends]
 
 
 @pytest.mark.parametrize("augment", [False, True])

@@ -1,7 +1,5 @@
 """Reset and step, alone and in batches: what they accept, compile and give back."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -25,7 +23,6 @@ from jaxarc.actions import (
     create_point_action,
 )
 from jaxarc.envs import Environment, direct_calls, functional
-from jaxarc.envs.direct_calls import take_apart
 from jaxarc.envs.functional import (
     arc_reset,
     arc_step,
@@ -74,12 +71,14 @@ def states(tasks):
     return batch_reset(keys, CONFIG, tasks[0])[0]
 
 
-def traces(function: Any) -> int:
-    """How often a compiled function was traced."""
-    if function is functional._step:
-        return function.direct._cache_size()
-    programs = direct_calls._programs.items()
-    return sum(p.trace_count for kind, p in programs if kind[0] is function)
+def traces() -> dict[str, int]:
+    """How often each compiled function was traced."""
+    names = ("_start", "_step_one", "_step_many")
+    return {name: getattr(functional, name).direct._cache_size() for name in names}
+
+
+def more_traces(before: dict[str, int]) -> list[int]:
+    return [count - before[name] for name, count in traces().items()]
 
 
 def random_actions(rng, kind, count=BATCH):
@@ -140,7 +139,7 @@ def test_shapes_and_types_of_the_results(state, states):
 
 def test_one_trace_for_each_kind_of_action(tasks):
     config = make_config(SHAPE, steps=31)
-    before = traces(functional._step), traces(functional._reset)
+    before = traces()
     mask = np.zeros(SHAPE, bool)
     for task in tasks:
         for pair in (0, None):
@@ -152,24 +151,19 @@ def test_one_trace_for_each_kind_of_action(tasks):
                 corners = (operation, 0, 0, 1, operation)
                 state, *_ = arc_step(state, create_bbox_action(*corners), config)
                 state, *_ = arc_step(state, create_mask_action(operation, mask), config)
-    assert traces(functional._step) - before[0] == 3
-    assert traces(functional._reset) - before[1] == 2
+    assert more_traces(before) == [2, 3, 0]
 
 
 def test_one_trace_for_batches_of_one_size(tasks):
     config = make_config(SHAPE, steps=32)
-    before = (
-        traces(functional._step_batch),
-        traces(functional._start_batch),
-    )
+    before = traces()
     actions = stack([FILL] * BATCH)
     for number, task in enumerate(tasks):
         keys = jax.random.split(jax.random.key(number), BATCH)
         states, _ = batch_reset(keys, config, task)
         for _ in range(3):
             states, *_ = batch_step(states, actions, config)
-    assert traces(functional._step_batch) - before[0] == 1
-    assert traces(functional._start_batch) - before[1] == 1
+    assert more_traces(before) == [1, 0, 1]
 
 
 @pytest.mark.slow  # many programs
@@ -233,18 +227,12 @@ def test_steps_inside_a_scan(state):
 
 
 def test_a_step_holds_no_callback(state, states):
-    batch = stack([FILL] * BATCH)
-    modules = (state.tasks, state.episode, FILL)
-    parts, plans = zip(*map(take_apart, modules), strict=True)
-    step = lambda checked: jax.make_jaxpr(
-        lambda parts: functional._step(parts, (CONFIG, checked, *plans))
-    )(parts)
-    assert "callback" not in str(step(False))
-    assert "callback" in str(step(True))
-    program = jax.make_jaxpr(
-        lambda e, a: functional._step_batch(states.tasks, e, a, CONFIG, False, None)
-    )(states.episode, batch)
-    assert "callback" not in str(program)
+    step = jax.make_jaxpr(functional._step, static_argnums=3)
+    for one, action in ((state, FILL), (states, stack([FILL] * BATCH))):
+        for checked in (False, True):
+            rules = (CONFIG, checked, True)
+            program = str(step(one.tasks, one.episode, action, rules))
+            assert ("callback" in program) == checked
 
 
 def test_an_action_out_of_range_raises(state):

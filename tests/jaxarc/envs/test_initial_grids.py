@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from arc_environments import auto_reset, clipping, reset, small_buffer, small_env
+from arc_hand import packed
 from arc_reference import size_of
 from arc_states import assert_same
-from jaxarc import bits
 from jaxarc.config import GridInitializationConfig
 from jaxarc.envs.initial_grids import draw_grid, permuted_grid, random_grid
 
@@ -31,15 +31,8 @@ def only(kind, **more):
 
 def drawn(draw, grid, count):
     """Grids drawn from one by as many keys, in one program."""
-    planes, size = bits.pack_grid(grid), np.asarray(size_of(grid), np.int32)
-
-    def one(key):
-        found, area = draw(key, jnp.asarray(planes), jnp.asarray(size))
-        active = bits.active_rows(area, found.shape[-1], found.dtype)
-        return bits.unpack_grid(found, active, WIDTH)
-
-    keys = jax.random.split(jax.random.key(0), count)
-    return np.asarray(jax.jit(jax.vmap(one))(keys))
+    given, keys = packed(grid), jax.random.split(jax.random.key(0), count)
+    return np.asarray(jax.jit(jax.vmap(lambda key: draw(key, given).cells()))(keys))
 
 
 def example(height=4, width=3, side=WIDTH):
@@ -50,11 +43,7 @@ def example(height=4, width=3, side=WIDTH):
 
 
 def draws(config, grid, count=60):
-    return drawn(
-        lambda key, planes, size: draw_grid(key, planes, size, WIDTH, config),
-        grid,
-        count,
-    )
+    return drawn(lambda key, given: draw_grid(key, given, config), grid, count)
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -110,7 +99,7 @@ def test_colors_are_renamed_one_to_one_and_black_stays():
 @pytest.mark.slow  # compiles a program of its own
 def test_without_a_square_only_half_turns():
     grid = example(side=5)
-    turn = lambda key, *grid: permuted_grid(key, grid[0], grid[1], WIDTH, ("rotate",))
+    turn = lambda key, given: permuted_grid(key, given, ("rotate",))
     for found in drawn(turn, grid, 20):
         np.testing.assert_array_equal(inner(found), np.rot90(inner(grid), 2))
 
@@ -118,9 +107,7 @@ def test_without_a_square_only_half_turns():
 @pytest.mark.slow  # compiles a program of its own
 def test_no_kind_of_permutation_is_a_copy():
     grid = example()
-    (found,) = drawn(
-        lambda key, *start: permuted_grid(key, start[0], start[1], WIDTH, ()), grid, 1
-    )
+    (found,) = drawn(lambda key, given: permuted_grid(key, given, ()), grid, 1)
     np.testing.assert_array_equal(found, grid)
 
 
@@ -129,11 +116,7 @@ def test_no_kind_of_permutation_is_a_copy():
 def test_random_grids_fill_about_their_share(dense):
     grid = np.zeros((WIDTH, WIDTH), np.int32)
     grid[:, 5] = -1
-    found = drawn(
-        lambda key, *start: random_grid(key, start[0], start[1], WIDTH, 0.4, dense),
-        grid,
-        400,
-    )
+    found = drawn(lambda key, given: random_grid(key, given, 0.4, dense), grid, 400)
     assert (found[:, :, 5] == -1).all()
     cells = found[:, :, :5]
     assert set(np.unique(cells).tolist()) == set(range(10))

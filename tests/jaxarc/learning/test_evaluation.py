@@ -46,7 +46,7 @@ def as_result(rows, solved, **more):
     solved = np.asarray(solved, bool)
     rows = np.asarray(rows)
     blank = np.zeros(solved.shape)
-    arrays = {"similarity": blank, "steps": blank} | more
+    arrays = {"similarity": blank, "steps": blank, "rewards": blank} | more
     return EvaluationResult(rows, np.zeros_like(rows), solved, **arrays)
 
 
@@ -118,10 +118,11 @@ def test_every_pair_lists_what_there_is(folder):
 
 
 def test_every_pair_of_a_subset(folder):
-    rows, pairs = every_pair(make_env(folder, rows=[2, 0]))
+    env = make_env(folder, rows=[2, 0])
+    rows, pairs = every_pair(env)
     both = list(zip(rows.tolist(), pairs.tolist(), strict=True))
     assert both == [(0, 0), (2, 0), (2, 1), (2, 2)]
-    result = evaluate(Oracle(), make_env(folder, rows=[2, 0]), KEY, 1)
+    result = evaluate(Oracle(), env, KEY, 1)
     assert result.figures()["tasks"] == 2
     assert result.task_rate == 1.0
 
@@ -149,10 +150,9 @@ def test_greedy_needs_no_luck(folder):
 
 def test_rates_by_hand():
     solved = [[1, 0, 0, 1, 0], [0, 0, 1, 1, 0]]
-    result = as_result([0, 0, 1, 1, 2], solved)
-    assert result.pair_rate == pytest.approx(3 / 5)
-    assert result.first_rate == pytest.approx(2 / 5)
-    assert result.task_rate == pytest.approx(1 / 3)
+    found = as_result([0, 0, 1, 1, 2], solved)
+    rates = found.pair_rate, found.first_rate, found.task_rate
+    assert rates == pytest.approx((3 / 5, 2 / 5, 1 / 3))
 
 
 def test_figures_and_their_summary():

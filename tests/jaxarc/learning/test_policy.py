@@ -11,6 +11,7 @@ from jaxarc.learning.policy import PointPolicy, RandomPolicy
 
 OPERATIONS = (2, 7, 33)
 SHAPE = (3, 4)
+COUNT = 20_000
 
 
 def make_policy(channels=2, depth=1, seed=0, **options):
@@ -35,11 +36,6 @@ def evaluate_all(policy, observation, actions):
 
 
 @eqx.filter_jit
-def find_best(policy, observation):
-    return policy.best(observation)
-
-
-@eqx.filter_jit
 def distribution(policy, observation):
     return policy.distribution(observation)
 
@@ -49,66 +45,63 @@ def sample_many(policy, keys, observation):
     return jax.vmap(policy.sample, (0, None))(keys, observation)
 
 
-@pytest.mark.parametrize("depth", [0, 2])
-def test_probabilities_of_all_actions_sum_to_one(depth):
-    found = evaluate_all(make_policy(depth=depth), make_observation(), every_action())
-    assert np.exp(np.asarray(found.log_prob)).sum() == pytest.approx(1.0, abs=1e-5)
-    assert np.ptp(np.asarray(found.value)) == pytest.approx(0.0, abs=1e-6)
+@pytest.fixture(scope="module")
+def drawn():
+    """Many actions of one policy."""
+    keys = jax.random.split(jax.random.key(2), COUNT)
+    return jax.device_get(sample_many(make_policy(), keys, make_observation()))
 
 
-def test_entropy_is_the_sum_over_all_actions():
+def test_probabilities_sum_to_one_and_entropy_is_over_all_actions():
     found = evaluate_all(make_policy(), make_observation(), every_action())
     log_prob = np.asarray(found.log_prob, np.float64)
+    assert np.exp(log_prob).sum() == pytest.approx(1.0, abs=1e-5)
+    assert np.ptp(np.asarray(found.value)) == pytest.approx(0.0, abs=1e-6)
     wanted = -(np.exp(log_prob) * log_prob).sum()
     np.testing.assert_allclose(found.entropy, wanted, rtol=1e-5)
 
 
-def test_a_drawn_action_is_worth_what_evaluate_says():
-    policy, observation = make_policy(), make_observation()
-    drawn = sample_many(policy, jax.random.split(jax.random.key(1), 64), observation)
-    known = evaluate_all(policy, observation, drawn.action)
-    np.testing.assert_allclose(drawn.log_prob, known.log_prob, rtol=1e-5)
-    np.testing.assert_allclose(drawn.value, known.value, rtol=1e-5)
-
-
-def test_actions_are_drawn_as_often_as_their_probability_says():
-    policy, observation, count = make_policy(), make_observation(), 20_000
-    keys = jax.random.split(jax.random.key(2), count)
-    action = sample_many(policy, keys, observation).action
-    place = np.searchsorted(OPERATIONS, np.asarray(action.operation))
-    flat = (place * SHAPE[0] + np.asarray(action.row)) * SHAPE[1]
-    flat += np.asarray(action.col)
-    actions = every_action()
+def test_actions_are_drawn_as_often_as_their_probability_says(drawn):
+    action, observation, actions = drawn.action, make_observation(), every_action()
+    place = np.searchsorted(OPERATIONS, action.operation)
+    flat = (place * SHAPE[0] + action.row) * SHAPE[1] + action.col
+    known = evaluate_all(make_policy(), observation, actions)
+    np.testing.assert_allclose(drawn.log_prob, known.log_prob[flat], rtol=1e-5)
+    np.testing.assert_allclose(drawn.value, known.value[flat], rtol=1e-5)
     counts = np.bincount(flat, minlength=len(actions.row))
-    wanted = np.exp(np.asarray(evaluate_all(policy, observation, actions).log_prob))
-    deviation = np.sqrt(wanted * (1 - wanted) / count)
+    wanted = np.exp(np.asarray(known.log_prob))
+    deviation = np.sqrt(wanted * (1 - wanted) / COUNT)
     assert len(counts) == len(wanted)
-    assert np.all(np.abs(counts / count - wanted) < 5 * deviation)
+    assert np.all(np.abs(counts / COUNT - wanted) < 5 * deviation)
 
 
-def test_only_listed_operations_inside_the_grid():
+def test_random_policy_is_uniform_over_what_may_be_drawn(drawn):
     keys = jax.random.split(jax.random.key(3), 500)
-    for policy in (make_policy(), RandomPolicy(OPERATIONS)):
-        action = sample_many(policy, keys, make_observation()).action
+    found = sample_many(RandomPolicy(OPERATIONS), keys, make_observation())
+    number = len(OPERATIONS) * SHAPE[0] * SHAPE[1]
+    np.testing.assert_allclose(found.log_prob, np.full(500, -np.log(number)), rtol=1e-6)
+    np.testing.assert_array_equal(found.value, np.zeros(500))
+    for action in (drawn.action, found.action):
         assert set(np.asarray(action.operation).tolist()) == set(OPERATIONS)
         assert set(np.asarray(action.row).tolist()) == set(range(SHAPE[0]))
         assert set(np.asarray(action.col).tolist()) == set(range(SHAPE[1]))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_best_is_the_likeliest_cell_of_the_likeliest_operation(seed):
-    policy, observation = make_policy(seed=seed), make_observation(seed=seed)
-    log_prob = np.asarray(evaluate_all(policy, observation, every_action()).log_prob)
-    joint = np.exp(log_prob).reshape(len(OPERATIONS), -1)
-    operation = joint.sum(axis=1).argmax()
-    row, column = divmod(joint[operation].argmax(), SHAPE[1])
-    best = find_best(policy, observation)
-    found = (int(best.operation), int(best.row), int(best.col))
-    assert found == (OPERATIONS[operation], row, column)
+def test_best_is_the_likeliest_cell_of_the_likeliest_operation():
+    find_best = eqx.filter_jit(lambda policy, seen: policy.best(seen))
+    for seed in range(4):
+        policy, observation = make_policy(seed=seed), make_observation(seed=seed)
+        found = evaluate_all(policy, observation, every_action())
+        joint = np.exp(np.asarray(found.log_prob)).reshape(len(OPERATIONS), -1)
+        operation = joint.sum(axis=1).argmax()
+        row, column = divmod(joint[operation].argmax(), SHAPE[1])
+        best = find_best(policy, observation)
+        found = (int(best.operation), int(best.row), int(best.col))
+        assert found == (OPERATIONS[operation], row, column)
 
 
 def test_a_batch_gives_what_its_rows_give():
-    policy, observations = make_policy(), make_observation(batch=(3,))
+    policy, observations = make_policy(depth=2), make_observation(batch=(3,))
     keys = jax.random.split(jax.random.key(4), 3)
     together = jax.device_get(jax.jit(jax.vmap(policy.sample))(keys, observations))
     sample = eqx.filter_jit(policy.sample)
@@ -119,31 +112,14 @@ def test_a_batch_gives_what_its_rows_give():
         np.testing.assert_allclose(together.log_prob[index], alone.log_prob, rtol=1e-5)
 
 
-def test_a_plain_grid_is_one_channel():
-    policy, observation = make_policy(channels=1), make_observation(channels=1)
-    for one, other in zip(
-        distribution(policy, observation),
-        distribution(policy, observation[..., 0]),
-        strict=True,
-    ):
+def test_a_plain_grid_is_one_channel_and_every_color_looks_different():
+    policy = make_policy(channels=1, depth=0)
+    grids = [jnp.full(SHAPE, color, jnp.int32) for color in range(-1, 10)]
+    found = [distribution(policy, grid) for grid in grids]
+    assert len({float(value) for _, _, value in found}) == 11
+    channel = distribution(policy, grids[3][..., None])
+    for one, other in zip(channel, found[3], strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_colors_and_padding_all_look_different():
-    policy = make_policy(channels=1)
-    values = [
-        float(distribution(policy, jnp.full(SHAPE, color, jnp.int32))[2])
-        for color in range(-1, 10)
-    ]
-    assert len(set(values)) == 11
-
-
-def test_random_policy_is_uniform():
-    keys = jax.random.split(jax.random.key(5), 8)
-    drawn = sample_many(RandomPolicy(OPERATIONS), keys, make_observation())
-    number = len(OPERATIONS) * SHAPE[0] * SHAPE[1]
-    np.testing.assert_allclose(drawn.log_prob, np.full(8, -np.log(number)), rtol=1e-6)
-    np.testing.assert_array_equal(drawn.value, np.zeros(8))
 
 
 def test_half_precision_rounds_and_keeps_its_parameters():

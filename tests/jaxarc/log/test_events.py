@@ -22,7 +22,7 @@ from jaxarc.log import events
 from jaxarc.tasks.samples import gather_task
 
 
-def test_arrays_become_four_figures():
+def test_arrays_become_four_figures_and_truths_a_rate():
     returns = np.array([1.0, 4.0, -2.0], np.float32)
     lengths = jnp.array([3, 5, 10])
     found = events.aggregate({"returns": returns, "lengths": lengths, "loss": 0.25})
@@ -33,19 +33,14 @@ def test_arrays_become_four_figures():
         assert found[f"{name}_max"] == values.max()
     assert found["loss"] == 0.25
     assert all(type(value) is float for value in found.values())
-
-
-def test_truths_become_a_rate():
     mask = jnp.array([True, False, False, False])
     assert events.aggregate({"success_mask": mask}) == {"success_rate": 0.25}
-
-
-def test_nothing_has_no_figures():
     with pytest.raises(ValueError, match=r"returns has shape \(0,\)"):
         events.aggregate({"returns": jnp.zeros(0)})
 
 
-def detail(debug_level, level="full", policy="research", **pictures):
+def capped(debug_level, level="full", policy="research", **pictures):
+    """The configuration, and the level and the policy that are left of it."""
     config = log_config(
         "out",
         debug_level,
@@ -53,7 +48,8 @@ def detail(debug_level, level="full", policy="research", **pictures):
         storage={"policy": policy},
         logging={"log_frequency": 2},
     )
-    return events.Detail.of(config)
+    found = events.cap_detail(config)
+    return found, found.visualization.level, found.storage.policy
 
 
 @pytest.mark.parametrize(
@@ -67,15 +63,13 @@ def detail(debug_level, level="full", policy="research", **pictures):
     ],
 )
 def test_the_debug_level_caps(debug_level, level, policy):
-    found = detail(debug_level)
-    assert (found.level, found.policy) == (level, policy)
-    lower = detail(debug_level, "off", "none")
-    assert (lower.level, lower.policy) == ("off", "none")
+    assert capped(debug_level)[1:] == (level, policy)
+    assert capped(debug_level, "off", "none")[1:] == ("off", "none")
 
 
 def test_the_debug_block_goes_before_the_level():
-    assert detail("research", debug=DebugConfig(level="minimal")).level == "minimal"
-    assert detail("research", enabled=False).level == "off"
+    assert capped("research", debug=DebugConfig(level="minimal"))[1] == "minimal"
+    assert capped("research", enabled=False)[1] == "off"
 
 
 @pytest.mark.parametrize(
@@ -88,13 +82,10 @@ def test_the_debug_block_goes_before_the_level():
     ],
 )
 def test_steps_by_level(level, shown):
-    found = detail("research", level)
-    assert [log["step_num"] for log in step_logs() if found.shows_step(log)] == shown
-    assert not any(
-        map(
-            detail("research", level, step_visualizations=False).shows_step, step_logs()
-        )
-    )
+    for drawn, wanted in ((True, shown), (False, [])):
+        config = capped("research", level, step_visualizations=drawn)[0]
+        found = [log for log in step_logs() if events.shows_step(config, log)]
+        assert [log["step_num"] for log in found] == wanted
 
 
 def test_a_start_is_the_task_and_the_first_grid():
@@ -105,9 +96,14 @@ def test_a_start_is_the_task_and_the_first_grid():
     np.testing.assert_array_equal(log["target"], state.target_grid)
 
 
-def test_of_a_stack_the_row_of_the_state_is_taken():
+def test_states_of_an_environment_and_rows_of_a_stack():
     env, buffer = small_env(), small_buffer()
     state, _ = reset(env, jax.random.key(1))
+    after, seen = step(env, state, point(3, 1, 1))
+    views = env.arc_state(state), env.arc_state(after)
+    log = events.create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
+    np.testing.assert_array_equal(log["grid"], seen.observation)
+    assert log["success"] == (log["similarity"] >= 1.0)
     log = events.create_start_log(env.params, state=state)
     task = gather_task(buffer, state.episode.task_row)
     np.testing.assert_array_equal(log["task"].pairs, task.pairs)
@@ -130,16 +126,6 @@ def test_steps_tell_what_happened():
     assert np.argwhere(logs[0]["selection"]).tolist() == [[0, 0]]
     assert logs[1]["previous_similarity"] == logs[0]["similarity"]
     assert all(type(log["reward"]) is float for log in logs)
-
-
-def test_states_of_an_environment_are_logged_through_their_view():
-    env = small_env()
-    state, _ = reset(env, jax.random.key(1))
-    after, seen = step(env, state, point(3, 1, 1))
-    views = env.arc_state(state), env.arc_state(after)
-    log = events.create_step_log(views[0], point(3, 1, 1), views[1], seen.reward)
-    np.testing.assert_array_equal(log["grid"], seen.observation)
-    assert log["success"] == (log["similarity"] >= 1.0)
 
 
 def test_a_batch_is_refused():
@@ -180,7 +166,7 @@ def filled(**memory):
 @pytest.mark.parametrize("compression", [True, False])
 def test_what_does_not_fit_is_loaded_again(compression):
     store = filled(compression=compression)
-    assert store.manager.cache.statistics().spilled > 0
+    assert store.cache.statistics().items < MANY
     found, problem = store.frames()
     assert problem == ""
     assert [frame.operation for frame in found] == list(range(MANY))

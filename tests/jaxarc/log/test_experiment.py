@@ -118,29 +118,26 @@ def test_one_that_fails_stops_nobody(tmp_path, caplog, monitored):
     reset_callback_performance_stats()
 
 
-class Watching(Handler):
-    name = "watching"
-
-    def __init__(self):
-        self.threads = set()
-
-    def step(self, log):
-        self.threads.add(threading.current_thread())
-
-
 @pytest.mark.parametrize(("debug", "beside"), [(ASYNC, True), (BLOCKING, False)])
 def test_the_thread_is_a_choice(tmp_path, debug, beside):
-    log = opened(tmp_path, visualization={"debug": debug})
-    watching = Watching()
-    log.handlers = (watching,)
+    log, threads = opened(tmp_path, visualization={"debug": debug}), set()
+
+    class Watching(Handler):
+        def step(self, log):
+            threads.add(threading.current_thread())
+
+    log.handlers = (Watching(),)
     play(log)
     log.close()
-    assert (watching.threads != {threading.current_thread()}) == beside
+    assert (threads != {threading.current_thread()}) == beside
     assert not any(t.name.startswith("jaxarc-log") for t in threading.enumerate())
 
 
 def test_batches_are_logged_now_and_then(tmp_path):
     rules = {"batched_logging_enabled": True, "log_frequency": 2}
+    with opened(tmp_path / "off") as log:  # which is the default
+        log.log_batch_step({"update_step": 10, "loss": 1.0})
+    assert files(tmp_path) == []
     with opened(tmp_path, logging=rules) as log:
         for number in range(1, 5):
             batch = {"episode_returns": jnp.arange(4.0), "policy_loss": 0.5}
@@ -151,12 +148,6 @@ def test_batches_are_logged_now_and_then(tmp_path):
     assert [row["update_step"] for row in rows] == [2, 4]
     assert (rows[0]["episode_returns_mean"], rows[0]["policy_loss"]) == (1.5, 0.5)
     assert (tmp_path / "run/logs/evaluation_summary.json").exists()
-
-
-def test_batches_are_off_by_default(tmp_path):
-    with opened(tmp_path) as log:
-        log.log_batch_step({"update_step": 10, "loss": 1.0})
-    assert files(tmp_path / "run") == []
 
 
 def test_frames_that_are_lost_are_said(tmp_path, caplog):

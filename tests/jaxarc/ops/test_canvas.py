@@ -66,13 +66,14 @@ def test_a_rectangle_with_a_side_missing_is_empty():
 def test_nothing_selected_means_everything_where_asked():
     size = jnp.array([2, 3], jnp.int32)
     active = bits.active_rows(size, 4, jnp.uint8)
-    area = or_everything(select_rows(jnp.zeros(4, jnp.uint8)), size, active)
+    grid = bits.PackedGrid(jnp.zeros((4, 4), jnp.uint8), size, 4)
+    area = or_everything(select_rows(jnp.zeros(4, jnp.uint8)), grid)
     assert [int(x) for x in (area.top, area.left, area.bottom, area.right)] == [
         *(0, 0, 1, 2)
     ]
     assert int(area.count) == 6
     some = select_rows(active & jnp.array([2, 0, 0, 0], jnp.uint8))
-    assert int(or_everything(some, size, active).count) == 1
+    assert int(or_everything(some, grid).count) == 1
 
 
 columns_carried = jax.jit(carry_columns)
@@ -136,12 +137,6 @@ SHAPES = [(1, 7), (6, 13), (30, 30)]  # one for every length of a word
 CASES = 700
 
 
-def packed(grids):
-    """Planes and sizes of a batch of grids."""
-    sizes = np.array([reference.size_of(grid) for grid in grids], np.int32)
-    return bits.pack_grid(grids), sizes
-
-
 def packed_clipboards(clipboards):
     content = clipboards >= 0
     origins = [reference.box_of(c)[:2] if c.any() else (0, 0) for c in content]
@@ -178,21 +173,20 @@ def make_action(kind, operation, corners, mask):
 
 
 def run(kind, shape, cases):
-    def one(operation, corners, mask, arrays, given):
-        planes, size, clipboard, origin = arrays
-        canvas = Canvas(planes, size, clipboard, origin, shape[1])
+    def one(operation, corners, mask, grid, copied, given):
+        canvas = Canvas(grid.planes, grid.size, grid.width, *copied)
         action = make_action(kind, operation, corners, mask)
         raw = action.pack(shape)
-        selection = action.pack_active(raw, canvas.size, canvas.active())
+        selection = action.pack_active(raw, canvas)
         after = apply_operation(operation, canvas, selection, raw, given)
         content = bits.unpack_grid(after.clipboard[:4], after.clipboard[4], shape[1])
-        grid = bits.unpack_grid(after.planes, after.active(), shape[1])
-        return grid, content
+        return after.cells(), content
 
     batch = {name: np.stack([case[name] for case in cases]) for name in cases[0]}
     plain = (batch["operation"], batch["corners"], batch["mask"])
-    canvases = (*packed(batch["grid"]), *packed_clipboards(batch["clipboard"]))
-    return jax.jit(jax.vmap(one))(*plain, canvases, packed(batch["given"]))
+    grids, given = hand.packed(batch["grid"]), hand.packed(batch["given"])
+    copied = packed_clipboards(batch["clipboard"])
+    return jax.jit(jax.vmap(one))(*plain, grids, copied, given)
 
 
 # Masks are the general case: they alone meet the edges of every word length.

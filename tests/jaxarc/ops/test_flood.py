@@ -80,10 +80,9 @@ def test_maps_nest_and_share_what_is_not_mapped():
 def test_a_component_has_one_color_and_stays_in_the_active_area():
     grid = np.array([[3, 3, 0], [5, 3, 3], [3, 0, 3]], np.int32)
     planes = bits.pack_grid(jnp.asarray(grid))
-    size = jnp.array([3, 2], jnp.int32)
-    active = bits.active_rows(size, 3, planes.dtype)
+    narrow = bits.PackedGrid(planes, jnp.array([3, 2], jnp.int32), 3)
     corner = jnp.int32(0)
-    flood = lambda wanted: component(planes, active, corner, corner, wanted)
+    flood = lambda wanted: component(narrow, corner, corner, wanted)
     found = bits.unpack_rows(flood(jnp.asarray(True)), 3)
     expected = [[True, True, False], [False, True, False], [False, False, False]]
     np.testing.assert_array_equal(found, expected)

@@ -5,7 +5,7 @@ copied here, and so training cannot see them.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -28,6 +28,7 @@ from jaxarc.tasks.augment import (
     transform_planes,
 )
 from jaxarc.types import JaxArcTask
+from jaxrig.settings import Checked, Fraction
 
 # A quarter turn is undone by the other one, a reflection by itself.
 INVERSE_SYMMETRY = np.array([0, 3, 2, 1, 4, 5, 6, 7], np.int32)
@@ -47,6 +48,11 @@ class PairBank(eqx.Module):
         """Number of tasks."""
         return self.counts.shape[0]
 
+    @property
+    def is_square(self) -> bool:
+        """Whether grids may be transposed."""
+        return self.planes.shape[-1] == self.width
+
 
 class Queries(NamedTuple):
     """Inputs that ask for an output: the row of their task, planes and size."""
@@ -57,7 +63,7 @@ class Queries(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MixtureConfig:
+class MixtureConfig(Checked):
     """What the examples of a batch are made of, as shares of one.
 
     `generated` of the examples come from generated tasks, the others from the
@@ -67,16 +73,14 @@ class MixtureConfig:
     which makes them other tasks. `hide_more` of the examples hide several outputs.
     """
 
-    generated: float = 0.7
-    id_only: float = 0.25
-    context_only: float = 0.25
-    composed: float = 0.5
-    hide_more: float = 0.35
+    generated: Fraction = 0.7
+    id_only: Fraction = 0.25
+    context_only: Fraction = 0.25
+    composed: Fraction = 0.5
+    hide_more: Fraction = 0.35
 
     def __post_init__(self):
-        for name, value in vars(self).items():
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name} is {value}: a share is from 0 to 1")
+        super().__post_init__()
         if self.id_only + self.context_only > 1:
             raise ValueError(
                 f"id_only {self.id_only} and context_only {self.context_only} are "
@@ -127,33 +131,9 @@ def ask_tests(buffer: JaxArcTask) -> Queries:
     counts = np.asarray(buffer.num_test_pairs)
     rows = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
     slots = buffer.max_train_pairs + np.concatenate([np.arange(n) for n in counts])
-    return _as_queries(buffer.pairs, buffer.sizes, rows, slots)
-
-
-def _as_queries(
-    planes: Any, sizes: Any, rows: np.ndarray, slots: np.ndarray
-) -> Queries:
     at = (rows, slots, 0)
-    found = (rows, np.asarray(planes)[at], np.asarray(sizes)[at])
+    found = (rows, np.asarray(buffer.pairs)[at], np.asarray(buffer.sizes)[at])
     return Queries(*jax.device_put(found))
-
-
-def hold_out(bank: PairBank, least: int = 3) -> tuple[PairBank, Queries, np.ndarray]:
-    """Take the last demonstration from every task that has at least `least`.
-
-    Returns the bank without them, them as queries, and their outputs with -1 outside.
-    Recipes are chosen on these, never on tests.
-    """
-    counts = np.asarray(bank.counts)
-    rows = np.flatnonzero(counts >= least).astype(np.int32)
-    last = counts[rows] - 1
-    planes, sizes = np.asarray(bank.planes), np.asarray(bank.sizes)
-    active = bits.active_rows(jnp.asarray(sizes[rows, last, 1]), *_words(bank))
-    answers = bits.unpack_grid(jnp.asarray(planes[rows, last, 1]), active, bank.width)
-    queries = _as_queries(planes, sizes, rows, last)
-    fewer = counts - (counts >= least)
-    kept = eqx.tree_at(lambda b: b.counts, bank, jax.device_put(fewer.astype(np.int32)))
-    return kept, queries, np.asarray(answers)
 
 
 def draw_batch(
@@ -184,11 +164,8 @@ def _draw(
     """Draw one example of one task."""
     keys = jax.random.split(key, 9)
     row = jax.random.randint(keys[0], (), 0, bank.tasks, jnp.int32)
-    slots, there = _choose(keys[1], bank.counts[row], bank, config.pairs)
-    square = config.height == config.width
-    symmetry, colors = random_augmentation(keys[2], transposing=square)
-    planes, sizes = _augment(
-        bank.planes[row, slots], bank.sizes[row, slots], symmetry, colors, bank.width
+    planes, sizes, there, symmetry, colors = _draw_pairs(
+        keys[1], keys[2], bank, row, config.pairs
     )
     kind = jax.random.uniform(keys[3])
     id_only = kind < mixture.id_only
@@ -196,7 +173,7 @@ def _draw(
     outputs, output_sizes = planes[:, 1], sizes[:, 1]
     if mixture.composed:
         composed = context_only & jax.random.bernoulli(keys[4], mixture.composed)
-        turned, recolored = random_augmentation(keys[5], transposing=square)
+        turned, recolored = random_augmentation(keys[5], transposing=bank.is_square)
         plain = jax.random.bernoulli(keys[6], 0.5)
         recolored = jnp.where(plain, jnp.arange(COLORS, dtype=jnp.int32), recolored)
         other = jax.vmap(transform_planes, (0, 0, None, None, None))(
@@ -230,13 +207,8 @@ def draw_query(
 ) -> tuple[Example, Int[Array, ""], Int[Array, "10"]]:
     """Return one query and demonstrations under a random augmentation, and this."""
     keys = jax.random.split(key)
-    slots, there = _choose(keys[0], bank.counts[query.rows], bank, config.pairs - 1)
-    square = config.height == config.width
-    symmetry, colors = random_augmentation(keys[1], transposing=square)
-    planes, sizes = _augment(
-        bank.planes[query.rows, slots],
-        bank.sizes[query.rows, slots],
-        *(symmetry, colors, bank.width),
+    planes, sizes, there, symmetry, colors = _draw_pairs(
+        keys[0], keys[1], bank, query.rows, config.pairs - 1
     )
     asked, size = transform_planes(
         query.planes, query.sizes, symmetry, colors, bank.width
@@ -275,28 +247,26 @@ def undo_augmentation(
     return bits.unpack_grid(planes, active, width)
 
 
-def _choose(
-    key: PRNGKeyArray, count: Int[Array, ""], bank: PairBank, number: int
-) -> tuple[Int[Array, " number"], Bool[Array, " number"]]:
-    """Draw different slots in random order, and say which of them hold a pair."""
-    slots = jnp.arange(bank.planes.shape[1], dtype=jnp.int32)
+def _draw_pairs(
+    key: PRNGKeyArray,
+    way_key: PRNGKeyArray,
+    bank: PairBank,
+    row: Int[Array, ""],
+    number: int,
+) -> tuple[Array, Array, Bool[Array, " number"], Int[Array, ""], Int[Array, "10"]]:
+    """Draw different pairs of a task in random order, under one random augmentation.
+
+    Returns planes, sizes, which of them the task has, the symmetry and the colors.
+    """
+    slots, count = jnp.arange(bank.planes.shape[1], dtype=jnp.int32), bank.counts[row]
     order = jnp.where(slots < count, jax.random.uniform(key, slots.shape), 2.0)
-    return jnp.argsort(order)[:number], slots[:number] < count
-
-
-def _augment(
-    planes: UInt[Array, "pairs two planes h"],
-    sizes: Int[Array, "pairs two two"],
-    symmetry: Int[Array, ""],
-    colors: Int[Array, "10"],
-    width: int,
-) -> tuple[UInt[Array, "pairs two planes h"], Int[Array, "pairs two two"]]:
-    grid = lambda p, s: transform_planes(p, s, symmetry, colors, width)
-    return jax.vmap(jax.vmap(grid))(planes, sizes)
-
-
-def _words(bank: PairBank) -> tuple[int, np.dtype]:
-    return bank.planes.shape[-1], bank.planes.dtype
+    chosen = jnp.argsort(order)[:number]
+    symmetry, colors = random_augmentation(way_key, transposing=bank.is_square)
+    grid = lambda p, s: transform_planes(p, s, symmetry, colors, bank.width)
+    planes, sizes = jax.vmap(jax.vmap(grid))(
+        bank.planes[row, chosen], bank.sizes[row, chosen]
+    )
+    return planes, sizes, slots[:number] < count, symmetry, colors
 
 
 def _cells(
@@ -305,5 +275,6 @@ def _cells(
     bank: PairBank,
 ) -> Int[Array, "pairs h w"]:
     """Return colors, `OUTSIDE` beyond each grid."""
-    grid = bits.unpack_grid(planes, bits.active_rows(sizes, *_words(bank)), bank.width)
+    active = bits.active_rows(sizes, planes.shape[-1], planes.dtype)
+    grid = bits.unpack_grid(planes, active, bank.width)
     return jnp.where(grid < 0, OUTSIDE, grid).astype(jnp.int32)

@@ -1,15 +1,18 @@
 """Generate tasks: inputs of one kind, changed by one or two rules drawn at random."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, UInt
 
 from jaxarc import bits
 from jaxarc.learning.solver import rules
 from jaxarc.learning.solver.examples import PairBank
-from jaxarc.learning.solver.rules import DRAWN_COLORS, Cells, Marks
+from jaxarc.learning.solver.rules import DRAWN_COLORS, Cells, Draws, Marks
 
+SMALL = 5  # cells; smaller grids than these hardly show a rule
 BLOCK = 4096  # tasks that are drawn by one call of the compiled generator
 
 OPERATIONS: tuple[rules.Operation, ...] = (
@@ -54,9 +57,6 @@ OPERATIONS: tuple[rules.Operation, ...] = (
 )
 
 
-# Inputs
-
-
 def _inputs(
     rule: PRNGKeyArray, key: PRNGKeyArray, height: int, width: int
 ) -> Int[Array, "h w"]:
@@ -93,23 +93,11 @@ def _inputs(
     side = jax.random.randint(keys[5], (), 1, 4)
     pattern = full[row % side, column % side]
     lines = jnp.where(noise[:, :1], jnp.broadcast_to(full[:, :1], shape), 0)
-    kinds = (
-        scattered,
-        scattered,
-        pixels,
-        pixels,
-        boxes,
-        boxes,
-        frames,
-        blob,
-        blob,
-        full,
-        split,
-        half,
-        pattern,
-        lines,
-    )
-    return rules.pick_one(ways[3], *kinds)
+    # Some kinds are listed twice: they are twice as likely.
+    kinds = [scattered, scattered, pixels, pixels, boxes, boxes, frames, blob, blob]
+    kinds += [full, split, half, pattern, lines]
+    kind = jax.random.randint(ways[3], (), 0, len(kinds), jnp.int32)
+    return jnp.stack(kinds)[kind]
 
 
 def _blob(key: PRNGKeyArray, noise: Marks) -> Cells:
@@ -124,16 +112,14 @@ def _blob(key: PRNGKeyArray, noise: Marks) -> Cells:
     return cells
 
 
-# Programs
-
-
 def _apply(rule: PRNGKeyArray, grid: Cells) -> Cells:
     """Apply one operation in one direction, both drawn by the key."""
     keys = jax.random.split(rule, 3)
     which = jax.random.randint(keys[0], (), 0, len(OPERATIONS), jnp.int32)
     symmetry = jax.random.randint(keys[1], (), 0, 8, jnp.int32)
     turned = rules.turn(symmetry, grid)
-    return rules.unturn(symmetry, jax.lax.switch(which, OPERATIONS, keys[2], turned))
+    ways = [lambda key, cells, op=op: op(Draws(key), cells) for op in OPERATIONS]
+    return rules.unturn(symmetry, jax.lax.switch(which, ways, keys[2], turned))
 
 
 def _pair(
@@ -152,16 +138,16 @@ def _pair(
 
     _, (one, two) = jax.lax.scan(step, given, keys[1:3])
     result = jnp.where(
-        either & rules.has_property(keys[5], given) | (kind > 0.35), one, two
+        either & Draws(keys[5]).property_of(given) | (kind > 0.35), one, two
     )
     # Some tasks ask what was there: the result, damaged, is given.
     kinds = jax.random.split(keys[4])
     damaged = jnp.where(
         jax.random.bernoulli(way[1], 0.25, given.shape),
-        jnp.where(rules.draw_flag(kinds[0], 0.7), 0, 9),
+        jnp.where(jax.random.bernoulli(kinds[0], 0.7), 0, 9),
         result,
     )
-    return jnp.where(rules.draw_flag(kinds[1], 0.12), damaged, given), result
+    return jnp.where(jax.random.bernoulli(kinds[1], 0.12), damaged, given), result
 
 
 def _draw_task(
@@ -181,19 +167,54 @@ def _draw_task(
 def generate_tasks(
     key: PRNGKeyArray, number: int, pairs: int, height: int, width: int
 ) -> PairBank:
-    """Draw tasks in which most inputs change and not all outputs are the same."""
+    """Draw tasks in which most inputs change and not all outputs are the same.
+
+    With room for more than 5 x 5 cells, their grids have several shapes; larger ones
+    are more frequent, by the square root of their area.
+    """
+    shapes = _shapes(height, width)
+    weights = np.sqrt([h * w for h, w in shapes])
+    ends = np.rint(number * np.cumsum(weights) / weights.sum()).astype(int)
+    # Each shape is a program of its own; threads compile them at the same time.
+    with ThreadPoolExecutor() as pool:
+        drawn = pool.map(
+            lambda nth, count, shape: _draw_tasks(
+                jax.random.fold_in(key, nth), count, pairs, *shape
+            ),
+            range(len(shapes)),
+            np.diff(ends, prepend=0).tolist(),
+            shapes,
+        )
+        planes = [
+            np.pad(found, [(0, 0)] * 4 + [(0, height - found.shape[-1])])
+            for found in drawn
+        ]
+    sizes = np.repeat(np.array(shapes, np.int32), [len(found) for found in planes], 0)
+    sizes = np.broadcast_to(sizes[:, None, None], (number, pairs, 2, 2))
+    packed = np.concatenate(planes).astype(bits.word_type(height, width))
+    counts = np.full(number, pairs, np.int32)
+    placed = jax.device_put((packed, sizes, counts))
+    return PairBank(placed[0], placed[1], placed[2], width)
+
+
+def _shapes(height: int, width: int) -> list[tuple[int, int]]:
+    """Return the shapes of grids to draw: few, because each is compiled."""
+    if max(height, width) <= SMALL:
+        return [(height, width)]
+    part = lambda side, share: max(3, round(share * side))
+    scaled = [(part(height, f), part(width, f)) for f in (0.25, 0.4, 0.6, 0.8, 1.0)]
+    return [*dict.fromkeys([*scaled, (part(height, 0.5), width)])]
+
+
+def _draw_tasks(
+    key: PRNGKeyArray, number: int, pairs: int, height: int, width: int
+) -> UInt[np.ndarray, "number pairs two planes h"]:
     draw = jax.jit(jax.vmap(lambda k: _draw_task(k, pairs, height, width)))
-    kept: list[np.ndarray] = []
+    useful_tasks: list[np.ndarray] = []
     block = 0
-    while sum(map(len, kept)) < number:
+    while sum(map(len, useful_tasks)) < number:
         keys = jax.random.split(jax.random.fold_in(key, block), BLOCK)
         given, result, useful = map(np.asarray, draw(keys))
-        kept.append(np.stack([given, result], axis=2)[useful])
+        useful_tasks.append(np.stack([given, result], axis=2)[useful])
         block += 1
-    planes = np.concatenate(kept)[:number]
-    sizes = np.broadcast_to(
-        np.array([height, width], np.int32), (number, pairs, 2, 2)
-    ).copy()
-    counts = np.full(number, pairs, np.int32)
-    placed = jax.device_put((planes, sizes, counts))
-    return PairBank(placed[0], placed[1], placed[2], width)
+    return np.concatenate(useful_tasks)[:number]

@@ -8,6 +8,7 @@ values; after each loop the state is read out, and the loss asks all of them to 
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from jaxarc.tasks.augment import COLORS, SYMMETRIES
+from jaxrig.settings import Checked, Count, whole
 
 OUTSIDE = COLORS  # a cell beyond the grid: also what the network predicts there
 HIDDEN = COLORS + 1  # an output cell to predict
@@ -25,28 +27,25 @@ EPSILON = 1e-6
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(Checked):
     """The sizes of a network: grids of `height` x `width`, `pairs` of them at once.
 
     `tasks` is the number of learned ids, of `id_tokens` tokens each.
     """
 
-    height: int
-    width: int
-    tasks: int
-    pairs: int = 4
-    features: int = 256
-    heads: int = 4
-    hidden: int = 512
-    blocks: int = 2
-    loops: int = 4
-    id_tokens: int = 8
+    height: Count
+    width: Count
+    tasks: Annotated[int, whole(0)]
+    pairs: Annotated[int, whole(2)] = 4
+    features: Count = 256
+    heads: Count = 4
+    hidden: Count = 512
+    blocks: Count = 2
+    loops: Count = 4
+    id_tokens: Count = 8
 
     def __post_init__(self):
-        for name, value in vars(self).items():
-            least = 2 if name == "pairs" else 0 if name == "tasks" else 1
-            if value < least:
-                raise ValueError(f"{name} is {value}: it must be at least {least}")
+        super().__post_init__()
         if self.features % self.heads:
             raise ValueError(
                 f"features is {self.features}: it must be a multiple of heads, "

@@ -1,9 +1,9 @@
 """Rules of our own: operations on grids, of which generated tasks are made.
 
-An operation takes a key and a grid. The key is the same for all pairs of a task, so
-whatever an operation draws (a color, a direction, a table) is part of the rule. Colors
-are 0 (background) to 9; drawn grids use 1 to 4. Directions are not drawn: a program
-turns the grid, applies the operation and turns it back.
+An operation takes the draws of a task and a grid. The draws are the same for all pairs
+of a task, so whatever an operation draws (a color, a number, a table) is part of the
+rule. Colors are 0 (background) to 9; drawn grids use 1 to 4. Directions are not drawn:
+a program turns the grid, applies the operation and turns it back.
 """
 
 from collections.abc import Callable
@@ -15,34 +15,68 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray
 
 Cells = Int[Array, "h w"]
 Marks = Bool[Array, "h w"]
-Operation = Callable[[PRNGKeyArray, Cells], Cells]
 
 DRAWN_COLORS = 4
+MOST_DRAWS = 8
 
 
-def draw_color(key: PRNGKeyArray, low: int = 1, high: int = 6) -> Int[Array, ""]:
-    """Return a color from `low` to `high` - 1."""
-    return jax.random.randint(key, (), low, high, jnp.int32)
+class Draws:
+    """What a rule draws, one after another; the same key gives the same draws."""
+
+    def __init__(self, key: PRNGKeyArray):
+        self._keys, self._used = jax.random.split(key, MOST_DRAWS), 0
+
+    def key(self) -> PRNGKeyArray:
+        """Return the key of the next draw."""
+        self._used += 1
+        return self._keys[self._used - 1]
+
+    def number(self, low: int, high: int, shape: tuple[int, ...] = ()) -> Array:
+        """Return whole numbers from `low` to `high` - 1."""
+        return jax.random.randint(self.key(), shape, low, high, jnp.int32)
+
+    def color(self) -> Int[Array, ""]:
+        """Return a color that need not be in the grid."""
+        return self.number(1, 9)
+
+    def flag(self, chance: float = 0.5, shape: tuple[int, ...] = ()) -> Array:
+        """Return True with this chance."""
+        return jax.random.bernoulli(self.key(), chance, shape)
+
+    def pick(self, *choices: Array) -> Array:
+        """Return one of the choices."""
+        return jnp.stack(choices)[self.number(0, len(choices))]
+
+    def some_cells(self, grid: Cells, chance: float = 0.5) -> Cells:
+        """Return the cells of one color with this chance, otherwise all."""
+        color = self.number(1, 3)
+        return jnp.where(self.flag(chance), jnp.where(grid == color, grid, 0), grid)
+
+    def color_of(self, grid: Cells, fixed: int) -> Int[Array, ""]:
+        """Return a color below `fixed`, the commonest of the grid, or the rarest."""
+        counts = _counts(grid)
+        most = jnp.argmax(counts).astype(jnp.int32)
+        least = jnp.argmin(jnp.where(counts > 0, counts, grid.size)).astype(jnp.int32)
+        which = self.number(0, 3)
+        return jnp.stack([self.number(1, fixed), most, least])[which]
+
+    def property_of(self, grid: Cells) -> Bool[Array, ""]:
+        """Return whether the grid has a property that is drawn."""
+        many = jnp.sum(grid > 0) > self.number(2, 9)
+        has = (grid == self.number(1, 4)).any()
+        symmetric = (grid == grid[:, ::-1]).all()
+        return self.pick(many, has, has, symmetric, (grid[0] > 0).any())
 
 
-def draw_flag(key: PRNGKeyArray, chance: float = 0.5) -> Bool[Array, ""]:
-    """Return True with this chance."""
-    return jax.random.bernoulli(key, chance)
+Operation = Callable[[Draws, Cells], Cells]
 
 
-def pick_one(key: PRNGKeyArray, *choices: Array) -> Array:
-    """Return one of the choices, the same one for the same key."""
-    index = jax.random.randint(key, (), 0, len(choices), jnp.int32)
-    return jnp.stack(choices)[index]
-
-
-def _shift(grid: Array, down: int, right: int, fill: int = 0) -> Array:
-    """Move the content by fixed numbers of cells; what enters is `fill`."""
+def _shift(grid: Array, down: int, right: int) -> Array:
+    """Move the content by fixed numbers of cells; what enters is 0."""
     height, width = grid.shape
     pad = ((max(down, 0), max(-down, 0)), (max(right, 0), max(-right, 0)))
-    padded = jnp.pad(grid, pad, constant_values=fill)
     top, left = max(-down, 0), max(-right, 0)
-    return padded[top : top + height, left : left + width]
+    return jnp.pad(grid, pad)[top : top + height, left : left + width]
 
 
 def _move(grid: Cells, down: Array, right: Array, wrap: Array) -> Cells:
@@ -63,26 +97,18 @@ def around(grid: Array, steps: int = 4) -> Array:
     return jnp.stack([_shift(grid, *step) for step in STEPS[:steps]])
 
 
-def _spread(start: Array, allowed: Callable[[Array], Array]) -> Array:
-    """Repeat `allowed(largest of self and neighbors)` until everything is reached."""
-    widen = lambda x: jnp.maximum(x, around(x).max(axis=0))
+def _spread(start: Cells, allowed: Bool[Array, "four h w"]) -> Cells:
+    """Spread the largest numbers to neighbors, where allowed, as far as they go."""
+    grow = lambda _, x: jnp.maximum(x, jnp.where(allowed, around(x), 0).max(axis=0))
     rounds = (start.size + 1) // 2 + 1  # the longest snake in the grid
-    return jax.lax.fori_loop(0, rounds, lambda _, x: allowed(widen(x)), start)
+    return jax.lax.fori_loop(0, rounds, grow, start)
 
 
 def _objects(grid: Cells) -> Cells:
     """Label connected cells of one color with a positive number, background with 0."""
-    # Each round takes the largest label among neighbors of the same color.
     labels = jnp.arange(1, grid.size + 1, dtype=jnp.int32).reshape(grid.shape)
     same = jnp.stack([_shift(grid, *step) == grid for step in STEPS[:4]])
-
-    def grow(_: int, label: Cells) -> Cells:
-        near = jnp.where(same, around(label), 0)
-        return jnp.maximum(label, near.max(axis=0))
-
-    labels = jnp.where(grid > 0, labels, 0)
-    same = same & (grid > 0)[None]
-    return jax.lax.fori_loop(0, (grid.size + 1) // 2 + 1, grow, labels)
+    return _spread(jnp.where(grid > 0, labels, 0), same & (grid > 0)[None])
 
 
 def _sizes(labels: Cells) -> Cells:
@@ -94,24 +120,12 @@ def _sizes(labels: Cells) -> Cells:
 
 def _counts(grid: Cells) -> Int[Array, "10"]:
     """Return how many cells have each color; the background counts as none."""
-    colors = jnp.arange(10, dtype=jnp.int32)
-    equal = grid.reshape(1, -1) == colors[:, None]
-    return jnp.sum(equal & (colors > 0)[:, None], axis=1, dtype=jnp.int32)
+    return jnp.bincount(grid.reshape(-1), length=10).at[0].set(0).astype(jnp.int32)
 
 
-def has_property(key: PRNGKeyArray, grid: Cells) -> Bool[Array, ""]:
-    """Return whether the grid has a property that the key stands for."""
-    keys = jax.random.split(key, 3)
-    many = jnp.sum(grid > 0) > jax.random.randint(keys[0], (), 2, 9, jnp.int32)
-    has = (grid == draw_color(keys[1], 1, 4)).any()
-    symmetric = (grid == grid[:, ::-1]).all()
-    return pick_one(keys[2], many, has, has, symmetric, (grid[0] > 0).any())
-
-
-def _first_cells(grid: Cells, number: Array, color: Array) -> Cells:
-    """Color so many cells in reading order and clear the others."""
-    order = jnp.arange(grid.size, dtype=jnp.int32).reshape(grid.shape)
-    return jnp.where(order < number, color, 0)
+def _edge(grid: Cells) -> Marks:
+    """Return the cells on the edge of the grid."""
+    return jnp.pad(jnp.zeros([n - 2 for n in grid.shape], bool), 1, constant_values=1)
 
 
 def turn(symmetry: Int[Array, ""], grid: Cells) -> Cells:
@@ -131,57 +145,50 @@ def unturn(symmetry: Int[Array, ""], grid: Cells) -> Cells:
 # Operations: whole grid
 
 
-def reflect(key: PRNGKeyArray, grid: Cells) -> Cells:
+def reflect(draw: Draws, grid: Cells) -> Cells:
     """Turn or reflect the grid."""
-    return turn(jax.random.randint(key, (), 1, 8, jnp.int32), grid)
+    return turn(draw.number(1, 8), grid)
 
 
-def translate(key: PRNGKeyArray, grid: Cells) -> Cells:
+def translate(draw: Draws, grid: Cells) -> Cells:
     """Move everything by a few cells, around the edge or out of the grid."""
-    keys = jax.random.split(key, 3)
-    step = lambda k: jax.random.randint(k, (), -2, 3, jnp.int32)
-    return _move(grid, step(keys[0]), step(keys[1]), draw_flag(keys[2]))
+    return _move(grid, draw.number(-2, 3), draw.number(-2, 3), draw.flag())
 
 
-def translate_color(key: PRNGKeyArray, grid: Cells) -> Cells:
+def translate_color(draw: Draws, grid: Cells) -> Cells:
     """Move the cells of one color and leave the others."""
-    keys = jax.random.split(key)
-    color = draw_color(keys[1], 1, 3)
-    moved = translate(keys[0], jnp.where(grid == color, grid, 0))
+    moves, color = Draws(draw.key()), draw.number(1, 3)
+    moved = translate(moves, jnp.where(grid == color, grid, 0))
     return jnp.where(moved > 0, moved, jnp.where(grid == color, 0, grid))
 
 
-def repeat_shifted(key: PRNGKeyArray, grid: Cells) -> Cells:
+def repeat_shifted(draw: Draws, grid: Cells) -> Cells:
     """Draw a moved copy of everything on the background."""
-    return jnp.where(grid > 0, grid, translate(key, grid))
+    return jnp.where(grid > 0, grid, translate(draw, grid))
 
 
-def fall(key: PRNGKeyArray, grid: Cells) -> Cells:
+def fall(draw: Draws, grid: Cells) -> Cells:
     """Let every cell fall to the bottom of its column."""
     order = jnp.argsort(grid > 0, axis=0, stable=True)
     return jnp.take_along_axis(grid, order, axis=0)
 
 
-def fall_together(key: PRNGKeyArray, grid: Cells) -> Cells:
+def fall_together(draw: Draws, grid: Cells) -> Cells:
     """Move the content as a whole to an edge, a corner or the middle."""
     rows, columns = (grid > 0).any(axis=1), (grid > 0).any(axis=0)
-    above, left = jnp.argmax(rows), jnp.argmax(columns)
-    below, right = jnp.argmax(rows[::-1]), jnp.argmax(columns[::-1])
-    wrap = jnp.zeros((), bool)
-    to = lambda down, across: _move(
-        grid, down.astype(jnp.int32), across.astype(jnp.int32), wrap
-    )
-    zero = jnp.zeros_like(above)
-    middle = ((below - above) // 2, (right - left) // 2)
-    return pick_one(key, to(below, zero), to(-above, -left), to(*middle))
+    free = [jnp.argmax(x) for x in (rows, columns, rows[::-1], columns[::-1])]
+    above, left, below, right = (x.astype(jnp.int32) for x in free)
+    to = lambda down, across: _move(grid, down, across, jnp.zeros((), bool))
+    middle = to((below - above) // 2, (right - left) // 2)
+    return draw.pick(to(below, jnp.zeros_like(below)), to(-above, -left), middle)
 
 
-def permute_rows(key: PRNGKeyArray, grid: Cells) -> Cells:
+def permute_rows(draw: Draws, grid: Cells) -> Cells:
     """Exchange rows in a fixed way."""
-    return grid[jax.random.permutation(key, grid.shape[0])]
+    return grid[jax.random.permutation(draw.key(), grid.shape[0])]
 
 
-def shear(key: PRNGKeyArray, grid: Cells) -> Cells:
+def shear(draw: Draws, grid: Cells) -> Cells:
     """Move each row by one cell more than the row above, around the edge."""
     height, width = grid.shape
     steps = jnp.arange(height, dtype=jnp.int32)[:, None]
@@ -189,253 +196,212 @@ def shear(key: PRNGKeyArray, grid: Cells) -> Cells:
     return jnp.take_along_axis(grid, columns, axis=1)
 
 
-def sort_rows(key: PRNGKeyArray, grid: Cells) -> Cells:
+def sort_rows(draw: Draws, grid: Cells) -> Cells:
     """Order the rows by how many cells they have."""
     return grid[jnp.argsort(jnp.sum(grid > 0, axis=1), stable=True)]
 
 
-def symmetrize(key: PRNGKeyArray, grid: Cells) -> Cells:
+def symmetrize(draw: Draws, grid: Cells) -> Cells:
     """Complete the background by one or all reflections."""
     one = jnp.where(grid > 0, grid, grid[:, ::-1])
     both = jnp.where(one > 0, one, one[::-1])
-    around = jnp.where(grid > 0, grid, grid[::-1, ::-1])
-    return pick_one(key, one, both, around)
+    turned = jnp.where(grid > 0, grid, grid[::-1, ::-1])
+    return draw.pick(one, both, turned)
 
 
-def mirror_half(key: PRNGKeyArray, grid: Cells) -> Cells:
+def mirror_half(draw: Draws, grid: Cells) -> Cells:
     """Copy the left half to the right, mirrored or moved."""
     width = grid.shape[1]
     half, column = (width + 1) // 2, jnp.arange(width, dtype=jnp.int32)
     mirrored = grid[:, jnp.where(column < half, column, width - 1 - column)]
     moved = grid[:, jnp.where(column < half, column, column - half)]
-    return pick_one(key, mirrored, moved)
+    return draw.pick(mirrored, moved)
 
 
-def tile(key: PRNGKeyArray, grid: Cells) -> Cells:
+def tile(draw: Draws, grid: Cells) -> Cells:
     """Repeat the corner of side 1 to 3 over the grid."""
-    side = jax.random.randint(key, (), 1, 4, jnp.int32)
+    side = draw.number(1, 4)
     rows, columns = (jnp.arange(n, dtype=jnp.int32) % side for n in grid.shape)
     return grid[rows][:, columns]
 
 
-def zoom(key: PRNGKeyArray, grid: Cells) -> Cells:
+def zoom(draw: Draws, grid: Cells) -> Cells:
     """Enlarge the corner to twice its size."""
     rows, columns = (jnp.arange(n, dtype=jnp.int32) // 2 for n in grid.shape)
     return grid[rows][:, columns]
 
 
-def combine_halves(key: PRNGKeyArray, grid: Cells) -> Cells:
+def combine_halves(draw: Draws, grid: Cells) -> Cells:
     """Compare the left half with the right: and, or, exclusive or, neither, without."""
-    keys = jax.random.split(key, 3)
     height, width = grid.shape
     half = width // 2
     one, other = grid[:, :half] > 0, grid[:, width - half :] > 0
-    found = pick_one(
-        keys[0], one & other, one | other, one ^ other, ~(one | other), one & ~other
+    found = draw.pick(
+        one & other, one | other, one ^ other, ~(one | other), one & ~other
     )
-    left = jnp.where(found, draw_color(keys[1], 1, 9), 0)
+    left = jnp.where(found, draw.color(), 0)
     empty = jnp.zeros((height, width - 2 * half), jnp.int32)
     alone = jnp.concatenate([left, empty, jnp.zeros_like(left)], axis=1)
     twice = jnp.concatenate([left, empty, left], axis=1)
-    return pick_one(keys[2], alone, alone, twice)
+    return draw.pick(alone, alone, twice)
 
 
 # Operations: colors
 
 
-def recolor(key: PRNGKeyArray, grid: Cells) -> Cells:
+def recolor(draw: Draws, grid: Cells) -> Cells:
     """Give the cells of one color another, or exchange the two."""
-    keys = jax.random.split(key, 3)
-    old, new = draw_color(keys[0], 1, 4), draw_color(keys[1], 1, 9)
-    back = jnp.where(draw_flag(keys[2]) & (grid == new), old, grid)
+    old, new = draw.number(1, 4), draw.color()
+    back = jnp.where(draw.flag() & (grid == new), old, grid)
     return jnp.where(grid == old, new, back)
 
 
-def map_colors(key: PRNGKeyArray, grid: Cells) -> Cells:
+def map_colors(draw: Draws, grid: Cells) -> Cells:
     """Replace every color by a table."""
-    table = jax.random.randint(key, (10,), 0, 10, jnp.int32)
-    return table[grid]
+    return draw.number(0, 10, (10,))[grid]
 
 
-def one_color(key: PRNGKeyArray, grid: Cells) -> Cells:
+def one_color(draw: Draws, grid: Cells) -> Cells:
     """Give all cells one color: a fixed one, the commonest, or the rarest."""
-    counts = _counts(grid)
-    most = jnp.argmax(counts).astype(jnp.int32)
-    least = jnp.argmin(jnp.where(counts > 0, counts, grid.size)).astype(jnp.int32)
-    keys = jax.random.split(key, 3)
-    color = pick_one(keys[0], draw_color(keys[1], 1, 9), most, least)
-    return jnp.where(draw_flag(keys[2], 0.7), jnp.where(grid > 0, color, 0), color)
+    color = draw.color_of(grid, fixed=9)
+    return jnp.where(draw.flag(0.7), jnp.where(grid > 0, color, 0), color)
 
 
-def fill_background(key: PRNGKeyArray, grid: Cells) -> Cells:
+def fill_background(draw: Draws, grid: Cells) -> Cells:
     """Color the background: all of it, every second cell, row or column."""
-    keys = jax.random.split(key)
-    row, column = (jnp.arange(n, dtype=jnp.int32) for n in grid.shape)
-    row, column = row[:, None] + 0 * column[None], column[None] + 0 * row[:, None]
+    row, column = jnp.indices(grid.shape, jnp.int32)
     every = jnp.ones(grid.shape, bool)
-    where = pick_one(keys[0], every, (row + column) % 2 == 0, row % 2 == 0)
-    return jnp.where((grid == 0) & where, draw_color(keys[1], 1, 9), grid)
+    where = draw.pick(every, (row + column) % 2 == 0, row % 2 == 0)
+    return jnp.where((grid == 0) & where, draw.color(), grid)
 
 
-def invert(key: PRNGKeyArray, grid: Cells) -> Cells:
+def invert(draw: Draws, grid: Cells) -> Cells:
     """Exchange cells and background."""
-    return jnp.where(grid == 0, draw_color(key, 1, 9), 0)
+    return jnp.where(grid == 0, draw.color(), 0)
 
 
-def keep_color(key: PRNGKeyArray, grid: Cells) -> Cells:
+def keep_color(draw: Draws, grid: Cells) -> Cells:
     """Keep, or remove, one color: a fixed one, the commonest or the rarest."""
-    keys = jax.random.split(key, 3)
-    counts = _counts(grid)
-    most = jnp.argmax(counts).astype(jnp.int32)
-    least = jnp.argmin(jnp.where(counts > 0, counts, grid.size)).astype(jnp.int32)
-    color = pick_one(keys[0], draw_color(keys[1], 1, 3), most, least)
-    return jnp.where((grid == color) ^ draw_flag(keys[2], 0.3), grid, 0)
+    color = draw.color_of(grid, fixed=3)
+    return jnp.where((grid == color) ^ draw.flag(0.3), grid, 0)
 
 
-def fill_rows(key: PRNGKeyArray, grid: Cells) -> Cells:
+def fill_rows(draw: Draws, grid: Cells) -> Cells:
     """Fill each row with its commonest, its largest or its first color."""
-    colors = jnp.arange(10, dtype=jnp.int32)
-    equal = grid[:, :, None] == colors[None, None]
-    counts = jnp.sum(equal & (colors > 0)[None, None], axis=1)
-    common = jnp.argmax(counts, axis=1).astype(jnp.int32)
-    row = pick_one(key, common, grid.max(axis=1), grid[:, 0])
+    common = jnp.argmax(jax.vmap(_counts)(grid[:, None]), axis=1).astype(jnp.int32)
+    row = draw.pick(common, grid.max(axis=1), grid[:, 0])
     return jnp.broadcast_to(row[:, None], grid.shape)
 
 
-def mark_lines(key: PRNGKeyArray, grid: Cells) -> Cells:
+def mark_lines(draw: Draws, grid: Cells) -> Cells:
     """Recolor cells in every second row, or in rows with a fixed number of cells."""
-    keys = jax.random.split(key, 3)
     number = jnp.sum(grid > 0, axis=1)
+    many = number == draw.number(1, 4)
     second = jnp.arange(grid.shape[0], dtype=jnp.int32) % 2 == 0
-    many = number == jax.random.randint(keys[0], (), 1, 4, jnp.int32)
-    rows = pick_one(keys[1], second, many, number == number.max())
-    return jnp.where(rows[:, None] & (grid > 0), draw_color(keys[2], 1, 9), grid)
+    rows = draw.pick(second, many, number == number.max())
+    return jnp.where(rows[:, None] & (grid > 0), draw.color(), grid)
 
 
-def overlay(key: PRNGKeyArray, grid: Cells) -> Cells:
+def overlay(draw: Draws, grid: Cells) -> Cells:
     """Draw a fixed pattern over or under the cells, or keep only what is in it."""
-    keys = jax.random.split(key, 3)
-    pattern = jax.random.bernoulli(keys[0], 0.35, grid.shape)
-    color = draw_color(keys[1], 1, 9)
+    pattern, color = draw.flag(0.35, grid.shape), draw.color()
     over = jnp.where(pattern, color, grid)
     under = jnp.where(pattern & (grid == 0), color, grid)
-    return pick_one(keys[2], over, under, jnp.where(pattern, grid, 0))
+    return draw.pick(over, under, jnp.where(pattern, grid, 0))
 
 
-def count_cells(key: PRNGKeyArray, grid: Cells) -> Cells:
+def count_cells(draw: Draws, grid: Cells) -> Cells:
     """Count the cells, those of one color, the colors, or the objects."""
-    keys = jax.random.split(key, 3)
-    labels, order = _objects(grid).reshape(-1), jnp.arange(1, grid.size + 1)
-    objects = jnp.sum(labels == order)
+    order = jnp.arange(grid.size, dtype=jnp.int32)
+    objects = jnp.sum(_objects(grid).reshape(-1) == order + 1)
     counts = _counts(grid)
-    color = draw_color(keys[1], 1, 3)
-    number = pick_one(
-        keys[0], counts.sum(), counts[color], jnp.sum(counts > 0), objects, objects
-    )
-    return _first_cells(grid, number, draw_color(keys[2], 1, 6))
+    of_color, colors = counts[draw.number(1, 3)], jnp.sum(counts > 0)
+    number = draw.pick(counts.sum(), of_color, colors, objects, objects)
+    return jnp.where(order.reshape(grid.shape) < number, draw.number(1, 6), 0)
 
 
 # Operations: neighborhoods, lines and objects
 
 
-def local_table(key: PRNGKeyArray, grid: Cells) -> Cells:
+def local_table(draw: Draws, grid: Cells) -> Cells:
     """Replace a cell by a table of whether it is colored and how many neighbors are."""
-    keys = jax.random.split(key, 5)
-    near = lambda steps: jnp.sum(around((grid > 0).astype(jnp.int32), steps), axis=0)
-    number = jnp.minimum(pick_one(keys[0], near(4), near(8)), 4)
     own = (grid > 0).astype(jnp.int32)
-    table = jax.random.bernoulli(keys[1], 0.35, (2, 5))
-    color = jnp.where(draw_flag(keys[2], 0.25), 0, draw_color(keys[3], 1, 9))
+    near = [jnp.sum(around(own, steps), axis=0) for steps in (4, 8)]
+    number = jnp.minimum(draw.pick(*near), 4)
+    table = draw.flag(0.35, (2, 5))
+    color = jnp.where(draw.flag(0.25), 0, draw.color())
     return jnp.where(table[own, number], color, grid)
 
 
-def outline(key: PRNGKeyArray, grid: Cells) -> Cells:
+def outline(draw: Draws, grid: Cells) -> Cells:
     """Draw around the cells, in a fixed color or their own."""
-    keys = jax.random.split(key, 3)
-    near = pick_one(keys[0], around(grid).max(axis=0), around(grid, 8).max(axis=0))
-    color = jnp.where(draw_flag(keys[1], 0.6), draw_color(keys[2], 1, 9), near)
+    near = draw.pick(around(grid).max(axis=0), around(grid, 8).max(axis=0))
+    color = jnp.where(draw.flag(0.6), draw.color(), near)
     return jnp.where((grid == 0) & (near > 0), color, grid)
 
 
-def hollow(key: PRNGKeyArray, grid: Cells) -> Cells:
+def hollow(draw: Draws, grid: Cells) -> Cells:
     """Clear or recolor the cells that have all neighbors, or those that do not."""
-    keys = jax.random.split(key, 3)
     full = (around(grid) > 0).all(axis=0) & (grid > 0)
-    color = jnp.where(draw_flag(keys[0]), 0, draw_color(keys[1], 1, 9))
-    where = pick_one(keys[2], full, full, (grid > 0) & ~full)
-    return jnp.where(where, color, grid)
+    color = jnp.where(draw.flag(), 0, draw.color())
+    return jnp.where(draw.pick(full, full, (grid > 0) & ~full), color, grid)
 
 
-def remove_single(key: PRNGKeyArray, grid: Cells) -> Cells:
+def remove_single(draw: Draws, grid: Cells) -> Cells:
     """Remove or recolor the cells that touch none of their color, or keep only them."""
-    keys = jax.random.split(key, 3)
     alone = (_sizes(_objects(grid)) == 1) & (grid > 0)
-    color = jnp.where(draw_flag(keys[0]), 0, draw_color(keys[1], 1, 9))
-    kept = jnp.where(alone, grid, 0)
-    return pick_one(keys[2], jnp.where(alone, color, grid), kept)
+    color = jnp.where(draw.flag(), 0, draw.color())
+    return draw.pick(jnp.where(alone, color, grid), jnp.where(alone, grid, 0))
 
 
-def fill_enclosed(key: PRNGKeyArray, grid: Cells) -> Cells:
+def fill_enclosed(draw: Draws, grid: Cells) -> Cells:
     """Color the background that the edge of the grid cannot reach."""
-    edge = jnp.pad(jnp.zeros([n - 2 for n in grid.shape], bool), 1, constant_values=1)
-    free = (grid == 0).astype(jnp.int32)
-    start = jnp.where(edge, free, 0)
-    reached = _spread(start, lambda x: x * free)
-    return jnp.where((free == 1) & (reached == 0), draw_color(key, 1, 9), grid)
+    free = grid == 0
+    start = (_edge(grid) & free).astype(jnp.int32)
+    reached = _spread(start, jnp.broadcast_to(free, (4, *grid.shape)))
+    return jnp.where(free & (reached == 0), draw.color(), grid)
 
 
-def choose_object(key: PRNGKeyArray, grid: Cells) -> Cells:
+def choose_object(draw: Draws, grid: Cells) -> Cells:
     """Keep, remove or recolor the largest or the smallest object."""
-    keys = jax.random.split(key, 3)
     size = _sizes(_objects(grid))
     smallest = jnp.where(size > 0, size, grid.size).min()
-    chosen = (size == pick_one(keys[0], size.max(), smallest)) & (size > 0)
-    color = draw_color(keys[1], 1, 9)
-    return pick_one(
-        keys[2],
-        jnp.where(chosen, grid, 0),
-        jnp.where(chosen, 0, grid),
-        jnp.where(chosen, color, grid),
-    )
+    chosen = (size == draw.pick(size.max(), smallest)) & (size > 0)
+    recolored = jnp.where(chosen, draw.color(), grid)
+    kept, removed = jnp.where(chosen, grid, 0), jnp.where(chosen, 0, grid)
+    return draw.pick(kept, removed, recolored)
 
 
-def color_by_size(key: PRNGKeyArray, grid: Cells) -> Cells:
+def color_by_size(draw: Draws, grid: Cells) -> Cells:
     """Color every object by its number of cells."""
-    table = jax.random.randint(key, (7,), 1, 10, jnp.int32)
-    size = _sizes(_objects(grid))
+    table, size = draw.number(1, 10, (7,)), _sizes(_objects(grid))
     return jnp.where(size > 0, table[jnp.minimum(size, 6)], grid)
 
 
-def shoot(key: PRNGKeyArray, grid: Cells) -> Cells:
+def shoot(draw: Draws, grid: Cells) -> Cells:
     """Extend cells, all or of one color, to the right until something is met."""
-    keys = jax.random.split(key, 3)
-    color = draw_color(keys[0], 1, 3)
-    ray = jnp.where(draw_flag(keys[1]), jnp.where(grid == color, grid, 0), grid)
-    diagonal = draw_flag(keys[2], 0.3)
+    ray, diagonal = draw.some_cells(grid), draw.flag(0.3)
     for _ in range(max(grid.shape) - 1):
         step = jnp.where(diagonal, _shift(ray, 1, 1), _shift(ray, 0, 1))
         ray = jnp.where(grid == 0, jnp.maximum(ray, step), ray)
     return jnp.where(grid > 0, grid, ray)
 
 
-def draw_lines(key: PRNGKeyArray, grid: Cells) -> Cells:
+def draw_lines(draw: Draws, grid: Cells) -> Cells:
     """Draw a row, a cross, a diagonal or both through cells, all or of one color."""
-    keys = jax.random.split(key, 3)
-    color = draw_color(keys[0], 1, 3)
-    from_ = jnp.where(draw_flag(keys[1]), jnp.where(grid == color, grid, 0), grid)
-    row = jnp.broadcast_to(from_.max(axis=1, keepdims=True), grid.shape)
-    column = jnp.broadcast_to(from_.max(axis=0, keepdims=True), grid.shape)
-    down = up = from_
+    start = draw.some_cells(grid)
+    row = jnp.broadcast_to(start.max(axis=1, keepdims=True), grid.shape)
+    cross = jnp.maximum(row, start.max(axis=0, keepdims=True))
+    down = up = start
     for _ in range(max(grid.shape) - 1):
         down = jnp.maximum(down, jnp.maximum(_shift(down, 1, 1), _shift(down, -1, -1)))
         up = jnp.maximum(up, jnp.maximum(_shift(up, 1, -1), _shift(up, -1, 1)))
-    both, cross = jnp.maximum(down, up), jnp.maximum(row, column)
-    return jnp.where(grid > 0, grid, pick_one(keys[2], row, cross, down, both))
+    lines = draw.pick(row, cross, down, jnp.maximum(down, up))
+    return jnp.where(grid > 0, grid, lines)
 
 
-def connect(key: PRNGKeyArray, grid: Cells) -> Cells:
+def connect(draw: Draws, grid: Cells) -> Cells:
     """Fill between two cells of one color in a row, or in rows and columns."""
-    keys = jax.random.split(key, 3)
 
     def between(cells: Cells) -> Cells:
         found = jnp.zeros_like(cells)
@@ -447,46 +413,38 @@ def connect(key: PRNGKeyArray, grid: Cells) -> Cells:
         return found
 
     rows, columns = between(grid), between(grid.T).T
-    line = pick_one(keys[0], rows, jnp.maximum(rows, columns))
-    color = jnp.where(draw_flag(keys[1]), draw_color(keys[2], 1, 9), line)
+    line = draw.pick(rows, jnp.maximum(rows, columns))
+    color = jnp.where(draw.flag(), draw.color(), line)
     return jnp.where((grid == 0) & (line > 0), color, grid)
 
 
-def fill_box(key: PRNGKeyArray, grid: Cells) -> Cells:
+def fill_box(draw: Draws, grid: Cells) -> Cells:
     """Color the background, or the edge, of the box around all cells."""
-    keys = jax.random.split(key)
     rows, columns = (grid > 0).any(axis=1), (grid > 0).any(axis=0)
     hull = lambda x: (
         (jnp.cumsum(x) > 0) & (jnp.cumsum(x[::-1])[::-1] > 0)  # between first and last
     )
     box = hull(rows)[:, None] & hull(columns)[None]
     inside = around(box.astype(jnp.int32)).min(axis=0) == 1
-    where = pick_one(keys[0], box, box & ~inside)
-    return jnp.where(where & (grid == 0), draw_color(keys[1], 1, 9), grid)
+    where = draw.pick(box, box & ~inside)
+    return jnp.where(where & (grid == 0), draw.color(), grid)
 
 
-def frame(key: PRNGKeyArray, grid: Cells) -> Cells:
+def frame(draw: Draws, grid: Cells) -> Cells:
     """Draw the edge of the grid."""
-    inside = jnp.pad(jnp.zeros([n - 2 for n in grid.shape], bool), 1, constant_values=1)
-    return jnp.where(inside, draw_color(key, 1, 9), grid)
+    return jnp.where(_edge(grid), draw.color(), grid)
 
 
-def stamp(key: PRNGKeyArray, grid: Cells) -> Cells:
+def stamp(draw: Draws, grid: Cells) -> Cells:
     """Draw a fixed small pattern at every cell, all or of one color."""
-    keys = jax.random.split(key, 4)
-    color = draw_color(keys[0], 1, 3)
-    marked = jnp.where(draw_flag(keys[1], 0.6), jnp.where(grid == color, grid, 0), grid)
-    drawn = jax.random.bernoulli(keys[2], 0.45, (8,))
-    near = around(marked, 8)
-    ink = jnp.where(drawn[:, None, None], near, 0).max(axis=0)
-    ink = jnp.where(draw_flag(keys[3]) & (ink > 0), draw_color(keys[2], 1, 9), ink)
+    marked, drawn = draw.some_cells(grid, 0.6), draw.flag(0.45, (8,))
+    ink = jnp.where(drawn[:, None, None], around(marked, 8), 0).max(axis=0)
+    ink = jnp.where(draw.flag() & (ink > 0), draw.color(), ink)
     return jnp.where(grid > 0, grid, ink)
 
 
-def answer_yes_no(key: PRNGKeyArray, grid: Cells) -> Cells:
+def answer_yes_no(draw: Draws, grid: Cells) -> Cells:
     """Color the whole grid, or its cells, by whether the grid has a property."""
-    keys = jax.random.split(key, 5)
-    yes = has_property(keys[2], grid)
-    one, other = jax.random.randint(keys[3], (2,), 1, 9, jnp.int32)
-    color = jnp.where(yes, one, other)
-    return jnp.where(draw_flag(keys[4]) | (grid > 0), color, 0)
+    one, other = draw.number(1, 9, (2,))
+    color = jnp.where(Draws(draw.key()).property_of(grid), one, other)
+    return jnp.where(draw.flag() | (grid > 0), color, 0)

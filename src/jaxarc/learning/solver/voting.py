@@ -1,7 +1,8 @@
-"""Ask the networks under many augmentations, vote, and answer the tests of tasks."""
+"""Ask the networks under many augmentations, vote, and play the answers."""
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from jaxarc.config import ActionConfig, EnvironmentConfig, HistoryConfig, JaxArcConfig
+from jaxarc.envs.environment import Environment
+from jaxarc.envs.starts import EnvParams
+from jaxarc.learning.demonstrations import PlaceObservationWrapper, make_player
+from jaxarc.learning.evaluation import ATTEMPTS, EvaluationResult, evaluate
+from jaxarc.learning.planner import KINDS
 from jaxarc.learning.solver.examples import (
     PairBank,
     Queries,
@@ -28,7 +35,12 @@ from jaxrig.progress import Meter
 
 AT_ONCE = 512  # examples that go through the network together
 VOTES = 16
-SHIPPED = Path(__file__).parent / "solver.ckpt"
+# The solvers of the package, by the data set that they were trained on: grids of 5 x 5
+# cells, and of all sizes up to 12 x 12.
+SHIPPED = {
+    "Mini": Path(__file__).parent / "mini.ckpt",
+    "AGI1": Path(__file__).parent / "agi1.ckpt",
+}
 
 
 class Candidate(NamedTuple):
@@ -167,6 +179,51 @@ def predict(
     return predict_all(networks, stack, votes, key)[0]
 
 
+def play_candidates(
+    tasks: JaxArcTask,
+    answers: Sequence[Sequence[Sequence[Candidate]]],
+    kinds: tuple[str, ...] = KINDS,
+) -> EvaluationResult:
+    """Submit the two best answers to every test of a stack of tasks.
+
+    `answers` are those of `predict_all`, and `kinds` the kinds of action that `plan`
+    may use: none of them paints cell by cell. Answers with holes, which cannot be
+    drawn, are passed over; a test that has no other submits its input.
+    """
+    grids = {
+        (row, nth): [
+            c.grid for c in ranked[:ATTEMPTS] if c.grid.size and c.grid.min() >= 0
+        ]
+        for row, tests in enumerate(answers)
+        for nth, ranked in enumerate(tests)
+    }
+    shapes = [grid.shape for both in grids.values() for grid in both]
+    sizes = np.vstack([np.asarray(tasks.sizes).reshape(-1, 2), *shapes])
+    height, width = sizes.max(axis=0).tolist()
+    # No plan is longer than one that resizes, paints every cell and submits.
+    limit = EnvironmentConfig(max_episode_steps=height * width + 2)
+    config = JaxArcConfig(
+        environment=limit,
+        action=ActionConfig(validate_actions=False),
+        history=HistoryConfig(enabled=False),
+    )
+    fitted = fit_tasks(tasks, height, width)
+    env = Environment(params=EnvParams.from_config(config, fitted, episode_mode=1))
+    player = make_player(env, grids, kinds)
+    watched = PlaceObservationWrapper(env)
+    return evaluate(player, watched, jax.random.key(0), ATTEMPTS, greedy=True)
+
+
+def count_actions(result: EvaluationResult) -> np.ndarray:
+    """Return the number of actions of the first attempt that solved each test.
+
+    Tests that were not solved are left out.
+    """
+    solved = result.solved.any(axis=0)
+    first = result.solved.argmax(axis=0)
+    return result.steps[first, np.arange(len(first))][solved]
+
+
 def save_solver(
     path: Path | str, networks: SolverNetwork, about: dict[str, Any] | None = None
 ) -> Path:
@@ -183,9 +240,12 @@ def save_solver(
 
 
 @functools.lru_cache(maxsize=4)
-def load_solver(path: Path | str | None = None) -> SolverNetwork:
-    """Return the stacked networks of a file, by default those of the package."""
-    found = Path(path) if path is not None else SHIPPED
+def load_solver(path: Path | str | None = None, data: str = "Mini") -> SolverNetwork:
+    """Return the stacked networks of a file, by default those of the package.
+
+    These were trained on the demonstrations of `data`, "Mini" or "AGI1".
+    """
+    found = Path(path) if path is not None else SHIPPED[data]
     header = read_header(found)["metadata"]
     if not {"config", "members"} <= header.keys():
         raise ValueError(
