@@ -53,7 +53,7 @@ from jaxtrace.tracking import (
     reflective_boundary,
     simulate,
 )
-from jaxtrace.tracking.schedule import every, make_schedule
+from jaxtrace.tracking.schedule import even_steps, make_schedule
 from jaxtrace.tracking.step import Method
 from jaxtrace.tracking.time_loop import (
     advance,
@@ -215,8 +215,10 @@ def end_program(field: Any, boundary: Any, seeds: Any) -> Callable[[], Any]:
     points = jnp.asarray(seeds)
     method, frames = Method("rk4", particles=len(points)), np.linspace(*SPAN, 1500)
     dynamics = make_dynamics(field, boundary, None, 0)
-    plan = make_schedule(dynamics.field, frames, 1, method.tableau, points.dtype)
-    plan = jax.device_put(every(plan, 1499))
+    steps = even_steps(frames, 1).joined(len(frames) - 1)
+    ends = frames[[0, -1]]
+    plan = make_schedule(dynamics.field, ends, steps, method.tableau, points.dtype)
+    plan = jax.device_put(plan)
     instant = first_instant(dynamics.field, frames, points.dtype)
     allow_one_program(begin)
     particles, _ = begin(dynamics, points, instant, method)

@@ -18,11 +18,8 @@ import numpy as np
 
 from jaxtrace.fields import StructuredGridSampler, as_field
 from jaxtrace.fields.base import Field
-from jaxtrace.fields.curvilinear import (
-    CurvilinearField,
-    CurvilinearGrid,
-    make_curvilinear_field,
-)
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.curvilinear import CurvilinearField, make_curvilinear_field
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking import create_tracker
 from jaxtrace.tracking.time_loop import simulate

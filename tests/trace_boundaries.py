@@ -1,10 +1,13 @@
 """Every boundary of the library, a flow that meets them all, and short runs."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrig.batching import pad_axis
 from jaxtrace.fields.analytic import UniformFlow
 from jaxtrace.tracking import boundary
 from jaxtrace.tracking.boundaries.base import StepContext
@@ -22,6 +25,7 @@ from jaxtrace.tracking.time_loop import (
 BOX = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, 1.0]])
 COUNTS = {"x": 9, "y": 5, "z": 3}
 TIMES = np.linspace(0.0, 3.0, 7)
+ROWS = 200
 
 
 def uniform(*velocity: float) -> UniformFlow:
@@ -93,21 +97,24 @@ def run_slots(limit, seeds, slots, total, integrator="rk4", seed=0):
     schedule = make_schedule(dynamics.field, TIMES, 2, method.tableau, start.dtype)
     first = first_instant(dynamics.field, TIMES, start.dtype)
     particles = initialize(dynamics, start, first, method)
-    particles = eqx.tree_at(lambda p: p.slots, particles, jnp.asarray(slots))
+    particles = replace(particles, slots=jnp.asarray(slots))
     final, record = advance(dynamics, particles, schedule, method)
     return Paths(record.positions, TIMES[1:], None, record.generation, final)
 
 
 def cross(limit, before, after, *, start=0.0, end=1.0, seed=0, step=0, field=None):
     """Particles after one step from before to after, and the boundary."""
-    before, after = jnp.asarray(before), jnp.asarray(after)
+    count = len(before)
+    # Rows up to one number, so that one program serves all tests of a boundary.
+    full = -(-count // ROWS) * ROWS
+    before, after = (pad_axis(jnp.asarray(x), full) for x in (before, after))
     cell_hint = () if field is None else field.start(before)
     particles = seed_particles(before, cell_hint)
-    particles = eqx.tree_at(lambda p: p.positions, particles, after)
+    particles = replace(particles, positions=after)
     draw = Draw(noise_key(seed), particles.slots, jnp.asarray(step, np.int32))
     first, last = (jnp.asarray(t, after.dtype) for t in (start, end))
     context = StepContext(before, first, last, draw, field)
-    return _apply(limit, particles, context)
+    return jax.tree.map(lambda x: x[:count], _apply(limit, particles, context))
 
 
 _apply = eqx.filter_jit(lambda limit, particles, way: limit.apply(particles, way))

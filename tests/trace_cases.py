@@ -1,5 +1,7 @@
 """Small cases to run, and files for them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from jaxtrace.io.vtk_write import write_collection, write_vtr
@@ -37,6 +39,16 @@ methods = []
 [pictures]
 which = []
 """
+
+
+def bare(case):
+    """The case without all that follows the tracking."""
+    output = replace(case.output, formats=(), reports=False, page=False)
+    density, pictures = (
+        replace(case.density, methods=()),
+        replace(case.pictures, which=()),
+    )
+    return replace(case, output=output, density=density, pictures=pictures)
 
 
 def write_small(folder, text=SMALL):

@@ -44,12 +44,6 @@ def naive_adaptive_lengths(positions, n):
     return 1.2 * np.sort(apart, axis=1)[:, n]
 
 
-def naive_neighbors(positions, points, radius):
-    """A set of indices per point."""
-    apart = np.linalg.norm(points[:, None] - positions[None], axis=-1)
-    return [set(np.flatnonzero(row <= radius).tolist()) for row in apart]
-
-
 def integral(axes, values):
     """The trapezium rule over a tensor grid whose values are indexed by the axes."""
     for axis in reversed(axes):

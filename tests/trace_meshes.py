@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxtrace.fields.faces import wall_normals
+from jaxtrace.fields.faces import split_faces, wall_normals
 
 # Six tetrahedra of a hexahedron around its diagonal from corner 0 to corner 6.
 SIX = [
@@ -194,6 +194,13 @@ def boundary_patches(walls, scale, axes, level):
     normals[:, list(axes)] = table[:, -d:]
     areas = np.linalg.norm(wall_normals(corners, axes), axis=1)
     return Patches(corners, normals, areas)
+
+
+def boundary_area(mesh):
+    """The area of a mesh's boundary, or its length in a plane."""
+    pieces, _ = split_faces(mesh.boundary.nodes)
+    normals = wall_normals(mesh.points[pieces], mesh.axes)
+    return np.linalg.norm(normals, axis=1).sum()
 
 
 def boundary_faces(field):

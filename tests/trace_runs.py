@@ -1,65 +1,17 @@
-"""Runs to test with: a compiled simulate, flows and clouds of seeds."""
+"""Runs to test with: where they end, flows and clouds of seeds."""
 
-from typing import Any
-
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxtrace.fields.base import as_positions
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.tracking.schedule import make_schedule
-from jaxtrace.tracking.step import Method, initialize
-from jaxtrace.tracking.time_loop import (
-    Paths,
-    advance,
-    check_steps,
-    first_instant,
-    make_dynamics,
-    record_frame,
-)
+from jaxtrace.tracking.time_loop import simulate
 
 UNIT_BOX = [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 
 
-def run(
-    field,
-    seeds,
-    times,
-    *,
-    boundary=None,
-    motion=None,
-    integrator="rk4",
-    substeps=1,
-    tolerance=None,
-    seed=0,
-) -> Any:
-    """Do what `simulate` does, by one program for all runs of the same shapes."""
-    dynamics = make_dynamics(field, boundary, motion, seed)
-    times, start = np.asarray(times, np.float64), as_positions(seeds)
-    method = Method.choose(integrator, tolerance, particles=len(start))
-    check_steps(dynamics.motion, times, substeps, method)
-    schedule = make_schedule(
-        dynamics.field, times, substeps, method.tableau, start.dtype
-    )
-    first = first_instant(dynamics.field, times, start.dtype)
-    final, record = _advance(dynamics, start, first, schedule, method)
-    return Paths(record.positions, times, None, record.generation, final)
-
-
-@eqx.filter_jit
-def _advance(dynamics, seeds, first, schedule, method):
-    particles = initialize(dynamics, seeds, first, method)
-    opening = record_frame(dynamics, particles, first, method)
-    final, rest = advance(dynamics, particles, schedule, method)
-    whole = lambda one, many: jnp.concatenate([one[None], many])
-    return final, jax.tree.map(whole, opening, rest)
-
-
 def end(*args, **options):
     """Where a run ends, as a host array."""
-    return np.asarray(run(*args, **options).positions[-1])
+    return np.asarray(simulate(*args, **options).positions[-1])
 
 
 def single(values) -> np.ndarray:

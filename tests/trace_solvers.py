@@ -4,12 +4,10 @@ The flow fills a leaning duct of hexahedra and is (1 + t) along its axis everywh
 a particle has moved by (t + t^2/2) along the axis at time t, whatever the format.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
-
-from trace_files import ensight_text
 
 AXIS = np.array([1.0, 0.23, 0.0])
 SHAPE = (5, 4, 3)
@@ -21,18 +19,16 @@ FACES = [(0, 3, 2, 1), (4, 5, 6, 7), (0, 1, 5, 4), (3, 7, 6, 2), (0, 4, 7, 3)]
 FACES += [(1, 2, 6, 5)]
 
 
-def nodes() -> np.ndarray:
-    """Nodes (z, y, x, 3) of the duct: x fastest."""
-    x, y, z = (
-        np.linspace(0, 1, n) * size for n, size in zip(SHAPE, (4, 1, 0.5), strict=True)
-    )
-    z, y, x = np.meshgrid(z, y, x, indexing="ij")
-    return np.stack([x, y + AXIS[1] * x, z], -1)
+def nodes(shape=SHAPE, size=(4, 1, 0.5), lean=AXIS[1]) -> np.ndarray:
+    """Nodes (z, y, x, 3) of a duct: x fastest."""
+    axes = [np.linspace(0, s, n) for n, s in zip(shape, size, strict=True)]
+    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
+    return np.stack([x, y + lean * x, z], -1)
 
 
-def hexahedra() -> np.ndarray:
+def hexahedra(shape=SHAPE) -> np.ndarray:
     """Rows of eight nodes, cells along x fastest."""
-    nx, ny, nz = SHAPE
+    nx, ny, nz = shape
     number = np.arange(nx * ny * nz).reshape(nz, ny, nx)
     corners = [
         number[k : nz - 1 + k, j : ny - 1 + j, i : nx - 1 + i] for i, j, k in CORNERS
@@ -56,7 +52,9 @@ def _foam(path: Path, kind: str, body: str) -> None:
     path.write_text(head.format(kind, path.name) + body + "\n")
 
 
-def _poly_mesh(folder: Path, cells: np.ndarray, patch: dict[tuple, int]) -> None:
+def _poly_mesh(
+    folder: Path, points: np.ndarray, cells: np.ndarray, patch: Collection[tuple] = ()
+) -> None:
     """Write the mesh of some cells; faces in `patch` belong to a neighbor process."""
     used, local = np.unique(cells, return_inverse=True)
     local = local.reshape(cells.shape)
@@ -73,8 +71,8 @@ def _poly_mesh(folder: Path, cells: np.ndarray, patch: dict[tuple, int]) -> None
             (shared if whole in patch else outer).append((side[0][0], *side[0][1:]))
     rows = [(owner, corners) for owner, _, corners in inner] + outer + shared
     mesh = folder / "constant" / "polyMesh"
-    points = nodes().reshape(-1, 3)[used]
-    _foam(mesh / "points", "vectorField", _list(f"({x} {y} {z})" for x, y, z in points))
+    places = (f"({x} {y} {z})" for x, y, z in points.reshape(-1, 3)[used])
+    _foam(mesh / "points", "vectorField", _list(places))
     text = (f"4({' '.join(map(str, corners))})" for _, corners in rows)
     _foam(mesh / "faces", "faceList", _list(text))
     _foam(mesh / "owner", "labelList", _list(str(owner) for owner, _ in rows))
@@ -87,10 +85,10 @@ def _poly_mesh(folder: Path, cells: np.ndarray, patch: dict[tuple, int]) -> None
     _foam(mesh / "boundary", "polyBoundaryMesh", _list(patches))
 
 
-def _foam_times(folder: Path, n_cells: int) -> None:
-    for time in TIMES:
-        u, v, w = velocity(time)
-        values = _list([f"({u} {v} {w})"] * n_cells)
+def _foam_times(folder: Path, rows: dict[float, np.ndarray]) -> None:
+    """Write the velocities of cells (M, 3) by their times."""
+    for time, row in rows.items():
+        values = _list(f"({u} {v} {w})" for u, v, w in row)
         _foam(
             folder / f"{time:g}" / "U",
             "volVectorField",
@@ -100,51 +98,87 @@ def _foam_times(folder: Path, n_cells: int) -> None:
         )
 
 
-def openfoam(folder: Path) -> list[Path]:
-    """A case folder, without the empty .foam file that ParaView's users make."""
+def _foam_control(folder: Path) -> None:
     control = "startTime 0; endTime 1; deltaT 0.5; writeInterval 1;"
     _foam(folder / "system" / "controlDict", "dictionary", control)
+
+
+def openfoam(folder: Path) -> list[Path]:
+    """A case folder, without the empty .foam file that ParaView's users make."""
+    _foam_control(folder)
     cells = hexahedra()
-    _poly_mesh(folder, cells, {})
-    _foam_times(folder, len(cells))
+    _poly_mesh(folder, nodes(), cells)
+    _foam_times(folder, {t: np.tile(velocity(t), (len(cells), 1)) for t in TIMES})
     return [folder]
 
 
 def openfoam_decomposed(folder: Path) -> list[Path]:
     """The same in two processor folders, not put together again."""
-    control = "startTime 0; endTime 1; deltaT 0.5; writeInterval 1;"
-    _foam(folder / "system" / "controlDict", "dictionary", control)
+    _foam_control(folder)
     cells = hexahedra()
     left = np.arange(len(cells)) % (SHAPE[0] - 1) < 2
     faces = [
         {tuple(sorted(int(row[i]) for i in face)) for row in part for face in FACES}
         for part in (cells[left], cells[~left])
     ]
-    common = dict.fromkeys(faces[0] & faces[1], 1)
     for number, part in enumerate((cells[left], cells[~left])):
-        _poly_mesh(folder / f"processor{number}", part, common)
-        _foam_times(folder / f"processor{number}", len(part))
+        process = folder / f"processor{number}"
+        _poly_mesh(process, nodes(), part, faces[0] & faces[1])
+        _foam_times(process, {t: np.tile(velocity(t), (len(part), 1)) for t in TIMES})
     (folder / "run.foam").touch()
     return [folder / "run.foam"]
 
 
+def write_openfoam(folder: Path, times=(0.0, 0.25, 0.5)) -> Path:
+    """Two cubes along x; the velocity of a cell is (time, cell number, 1)."""
+    _foam_control(folder)
+    _poly_mesh(folder, nodes((3, 2, 2), (2, 1, 1), 0), hexahedra((3, 2, 2)))
+    _foam_times(folder, {t: np.array([[t, 0, 1], [t, 1, 1]]) for t in times})
+    (folder / "case.foam").touch()
+    return folder / "case.foam"
+
+
+def _ensight(
+    folder: Path,
+    name: str,
+    parts: list[tuple[np.ndarray, np.ndarray]],
+    values: dict[float, np.ndarray],
+) -> Path:
+    """Write EnSight Gold as text: parts of nodes and cells, a velocity per time."""
+    lines = [name, "of hexahedra", "node id assign", "element id assign"]
+    for part, (points, cells) in enumerate(parts, 1):
+        lines += ["part", f"{part:10d}", name, "coordinates", f"{len(points):10d}"]
+        lines += [f"{value:12.5e}" for value in points.T.ravel()]
+        lines += ["hexa8", f"{len(cells):10d}"]
+        lines += ["".join(f"{i + 1:10d}" for i in row) for row in cells]
+    (folder / f"{name}.geo").write_text("\n".join(lines) + "\n")
+    for index, value in enumerate(values.values()):
+        lines = ["velocity"]
+        for part, (points, _) in enumerate(parts, 1):
+            lines += ["part", f"{part:10d}", "coordinates"]
+            lines += [f"{v:12.5e}" for v in np.repeat(value, len(points))]
+        (folder / f"{name}.vel{index:03d}").write_text("\n".join(lines) + "\n")
+    case = folder / f"{name}.case"
+    case.write_text(
+        f"FORMAT\ntype: ensight gold\n\nGEOMETRY\nmodel: {name}.geo\n\nVARIABLE\n"
+        f"vector per node: 1 velocity {name}.vel***\n\nTIME\ntime set: 1\n"
+        f"number of steps: {len(values)}\nfilename start number: 0\n"
+        f"filename increment: 1\ntime values: {' '.join(map(str, values))}\n"
+    )
+    return case
+
+
 def ensight(folder: Path) -> list[Path]:
     """EnSight Gold as text, one file per instant."""
-    points, cells = nodes().reshape(-1, 3), hexahedra()
-    lines = ["duct", "of hexahedra", "node id assign", "element id assign", "part"]
-    lines += [f"{1:10d}", "duct", "coordinates", f"{len(points):10d}"]
-    lines += [f"{value:12.5e}" for value in points.T.ravel()]
-    lines += ["hexa8", f"{len(cells):10d}"]
-    lines += ["".join(f"{i + 1:10d}" for i in row) for row in cells]
-    (folder / "duct.geo").write_text("\n".join(lines) + "\n")
-    for index, time in enumerate(TIMES):
-        lines = ["velocity", "part", f"{1:10d}", "coordinates"]
-        values = np.repeat(velocity(time), len(points))
-        lines += [f"{value:12.5e}" for value in values]
-        (folder / f"duct.U.{index:04d}").write_text("\n".join(lines) + "\n")
-    case = folder / "duct.case"
-    case.write_text(ensight_text("duct.geo", "flow duct.U.****", TIMES))
-    return [case]
+    parts = [(nodes().reshape(-1, 3), hexahedra())]
+    return [_ensight(folder, "duct", parts, {t: velocity(t) for t in TIMES})]
+
+
+def write_ensight(folder: Path, times=(0.5, 1.5, 4.0)) -> Path:
+    """Two parts of one hexahedron each; the velocity is the time at every node."""
+    cube = nodes((2, 2, 2), (1, 1, 1), 0).reshape(-1, 3)
+    parts = [(cube + np.array([shift, 0, 0]), hexahedra((2, 2, 2))) for shift in (0, 1)]
+    return _ensight(folder, "box", parts, {t: np.full(3, t) for t in times})
 
 
 def plot3d(folder: Path) -> list[Path]:

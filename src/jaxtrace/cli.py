@@ -188,27 +188,17 @@ def _describe_frames(times: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 def _describe_slices(slices: Any) -> dict[str, Any]:
     import numpy as np
 
-    from jaxtrace.fields.curvilinear import CurvilinearGrid
-    from jaxtrace.io.geometry import GridAxes
+    from jaxtrace.io.geometry import corners
 
     geometry, values = slices.read_slice(0)
-    if isinstance(geometry, GridAxes):
-        ends = [(axis[0], axis[-1]) for axis in (geometry.x, geometry.y, geometry.z)]
-        low, high = zip(*ends, strict=True)
-        nodes = f"grid of {' x '.join(map(str, geometry.shape))} nodes"
-    elif isinstance(geometry, CurvilinearGrid):
-        low, high = geometry.bounds()
-        nodes = f"curvilinear grid of {' x '.join(map(str, geometry.shape))} positions"
-    else:
-        low, high = geometry.points.min(axis=0), geometry.points.max(axis=0)
-        nodes = f"mesh of {geometry.n_points:,} nodes and {geometry.n_cells:,} cells"
+    low, high = corners(geometry)
     speeds = np.linalg.norm(values.reshape(-1, 3), axis=1)
     size = values.nbytes * len(slices) / 2**20
     numbers = lambda corner: ", ".join(f"{float(end):.6g}" for end in corner)
     facts = {
         "slices": len(slices),
         "times": f"{slices.times[0]:.6g} to {slices.times[-1]:.6g}",
-        "geometry": nodes,
+        "geometry": geometry.words,
         "lowest corner": numbers(low),
         "highest corner": numbers(high),
         "speed of the first slice": f"{speeds.min():.4g} to {speeds.max():.4g}, "
@@ -235,20 +225,13 @@ def convert_files(
     """Convert trajectories or velocities to the format given by the output's suffix."""
     from jaxrig.progress import make_meter
     from jaxtrace.io.convert import convert
+    from jaxtrace.workflow.run import starting
 
     console, meter = make_console(), make_meter()
     check_writable(target)
-    total: list[int] = []
-
-    def progress(done: int, of: int) -> None:
-        if not total:
-            meter.start("converting", of)
-            total.append(of)
-        meter.show(done)
-
     with warnings_as_lines(console):
         try:
-            written = convert(source, target, progress)
+            written = convert(source, target, starting(meter, "converting"))
         finally:
             meter.stop()
     say(console, f"wrote {written}")
@@ -262,7 +245,9 @@ def run_ftle(
     start: Annotated[float | None, typer.Option("--t0", help="Start time.")] = None,
     duration: Annotated[
         float | None,
-        typer.Option("-T", help="Integration time; negative for backward in time."),
+        typer.Option(
+            "--duration", "-T", help="Integration time; negative for backward in time."
+        ),
     ] = None,
     resolution: Annotated[
         int | None, typer.Option("--resolution", help="Nodes along the longer axis.")

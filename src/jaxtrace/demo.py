@@ -11,14 +11,14 @@ from scipy.spatial import Delaunay
 from jaxrig import report
 from jaxrig.progress import Meter
 from jaxrig.timing import time_call
-from jaxtrace.analysis.estimators import KDEEstimator
+from jaxtrace.analysis.density import KDEEstimator
 from jaxtrace.analysis.flow_maps import ftle
 from jaxtrace.benchmarks import gyre_slices
 from jaxtrace.fields.analytic import DoubleGyre
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.plot.canvas import blend_colors, particle_canvas
+from jaxtrace.plot.canvas import MAP_COLORS, color_map, particle_canvas
 from jaxtrace.tracking.boundary import (
     continuous_inlet_boundary_factory,
     reflective_boundary,
@@ -41,8 +41,6 @@ CYLINDER = 0.4  # radius, about the origin
 CHANNEL_SPAN, CHANNEL_FRAMES = (0.0, 12.0), 241
 CHANNEL_LANES = {"x": 60, "y": 30, "z": 1}
 SPEED, PULSE = 1.0, 0.5  # of the channel, and how much the speed sways
-# Dark blue over green to yellow: even in lightness, also without colors.
-MAP_COLORS = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")
 DOCUMENTED = 187_500  # particle-steps per second that users were promised, on a GPU
 
 
@@ -217,7 +215,7 @@ def density_parts(trajectory: Trajectory) -> list[report.Part]:
             "third, as the flow stretches and folds them."
         ),
         report.Player(
-            [color_map(density, high) for density in densities],
+            [color_map(density, high, PIXELS) for density in densities],
             [
                 f"t = {trajectory.times[frame]:g}, highest {density.max():.1f}"
                 for frame, density in zip(frames, densities, strict=True)
@@ -299,13 +297,3 @@ def rate_parts(runs: Sequence[Run]) -> list[report.Part]:
         ),
         report.Table(columns, rows),
     ]
-
-
-def color_map(density: Float[np.ndarray, "across up"], high: float) -> bytes:
-    """Return a density as a PNG in colors from 0 to `high`, y upwards."""
-    colors = [bytes.fromhex(color[1:]) for color in blend_colors(MAP_COLORS, 60)]
-    palette = np.array([list(color) for color in colors], np.uint8)
-    shares = np.clip(density / high, 0, 1)
-    pixels = palette[np.round(shares * (len(palette) - 1)).astype(int)]
-    picture = pixels.transpose(1, 0, 2)[::-1]
-    return report.png_from_array(picture.repeat(PIXELS, axis=0).repeat(PIXELS, axis=1))

@@ -153,22 +153,14 @@ def unwrapped_at(
     return found
 
 
-def first_stays(
-    record: ExitRecord,
-) -> tuple[Float[np.ndarray, " particles"], Float[np.ndarray, " particles"]]:
-    """Return when each slot's first particle was first seen, and left (or NaN)."""
+def first_residence(record: ExitRecord) -> Float[np.ndarray, " particles"]:
+    """Return how long each slot's first particle was inside, NaN if it still is."""
     lives = find_lives(record)
     entered, left = life_times(record, lives)
     particle, index = np.unique(lives.particle, return_index=True)
-    stays = np.full((2, record.positions.shape[1]), np.nan)
-    stays[:, particle] = entered[index], left[index]
-    return stays[0], stays[1]
-
-
-def first_residence(record: ExitRecord) -> Float[np.ndarray, " particles"]:
-    """Return how long each slot's first particle was inside, NaN if it still is."""
-    entered, left = first_stays(record)
-    return np.abs(left - entered)
+    stays = np.full(record.positions.shape[1], np.nan)
+    stays[particle] = np.abs(left - entered)[index]
+    return stays
 
 
 def life_times(

@@ -13,7 +13,7 @@ from jaxtrace.analysis.statistics import compute_trajectory_statistics
 from jaxtrace.fields.base import AbstractField
 from jaxtrace.memory import memory_report
 from jaxtrace.paths import memory_mb
-from jaxtrace.types import PathRecord
+from jaxtrace.trajectory import Trajectory
 
 WIDTH = 28  # of the column of names
 LISTED = 6  # longer arrays are given by their shape and extremes
@@ -21,7 +21,7 @@ LISTED = 6  # longer arrays are given by their shape and extremes
 
 def generate_summary_report(
     field: Any,
-    trajectory: PathRecord,
+    trajectory: Trajectory,
     stats: Mapping[str, Any] | None = None,
     strategy: Mapping[str, Any] | str | None = None,
     density_results: Mapping[str, Any] | None = None,

@@ -40,13 +40,14 @@ from jaxtrace.tracking.seeding import random_seeds
 from jaxtrace.workflow import tables
 from jaxtrace.workflow.case import CASE_FILE, Case, case_text
 from jaxtrace.workflow.case import write_case as write_case_file
+from jaxtrace.workflow.densities import estimate
 from jaxtrace.workflow.prepare import (
     find_domain,
     make_field,
     make_plan,
     make_tracker,
 )
-from jaxtrace.workflow.results import compute_ftle, estimate
+from jaxtrace.workflow.results import compute_ftle
 from jaxtrace.workflow.run import store_path, stored_case
 
 EXPORTS = ("csv", "nc", "vtp", "npz")
@@ -265,10 +266,13 @@ def _density(job: Job, folder: Path) -> dict[str, Any]:
     with open_store(store_path(kept), "r") as frames:
         _, arrays = frames.read(-1)
     field, _ = make_field(kept)
-    domain = find_domain(kept, as_field(field))
+    flow = as_field(field)
+    domain = find_domain(kept, flow)
+    radius = None if flow.sphere is None else float(flow.sphere.radius)
     plane = "".join(AXES[axis] for axis in shown_axes(domain)[:2])
     table = replace(kept.density, methods=("kde",), plane=plane)
-    maps, notes = estimate(table, arrays["positions"][0], domain, plane)
+    place = arrays["positions"][0]
+    maps, notes = estimate(table, place, domain, plane, radius=radius)
     if not maps:
         raise ValueError(notes[0])
     return as_layer(maps[0].values)

@@ -271,8 +271,7 @@ def merge_trajectories(
                 f"periods {one} and {two} differ: paths of different domains do not "
                 "merge"
             )
-    join = _join_frames if axis == "time" else _join_particles
-    merged = join(trajectories)
+    merged = (_join_frames if axis == "time" else _join_particles)(trajectories)
     merged.metadata |= {"merged_axis": axis, "merged_count": len(trajectories)}
     return merged
 
@@ -290,55 +289,21 @@ def _join_frames(parts: Sequence[Trajectory]) -> Trajectory:
     for before, after in pairwise(parts):
         repeated = int(_begins_where_ended(before, after))
         kept.append(after[repeated:])
-        count = _continued_count(count, after.generation)
+        # Generations go on from where the part before stopped to count.
+        more = np.maximum(count[-1:] - after.generation[:1], 0)
+        count = after.generation + more.sum(axis=0, dtype=np.int32)
         generations.append(count[repeated:])
         status = np.where(after.alive.any(axis=0), after.status, status)
         exit_time = np.where(np.isnan(after.exit_time), exit_time, after.exit_time)
-    return Trajectory(
-        np.concatenate([part.positions for part in kept]),
-        np.concatenate([part.times for part in kept]),
-        _joined_velocities(kept, axis=0),
-        first.metadata,
-        np.concatenate([part.alive for part in kept]),
-        np.concatenate(generations),
-        status,
-        exit_time,
-        _joined_variables(kept, axis=0),
-    )
+    times = np.concatenate([part.times for part in kept])
+    generation = np.concatenate(generations)
+    return _joined(kept, 0, times, generation, status, exit_time)
 
 
 def _begins_where_ended(before: Trajectory, after: Trajectory) -> bool:
     if not before.T or not after.T or after.times[0] != before.times[-1]:
         return False
     return np.array_equal(before.positions[-1], after.positions[0], equal_nan=True)
-
-
-def _continued_count(
-    before: Int[np.ndarray, "earlier particles"],
-    after: Int[np.ndarray, "later particles"],
-) -> Int[np.ndarray, "later particles"]:
-    """Return generations of a later part, counted on where it began to count anew."""
-    if not len(before) or not len(after):
-        return after
-    return after + np.maximum(before[-1] - after[0], 0)
-
-
-def _joined_velocities(
-    parts: Sequence[Trajectory], axis: int
-) -> Float[np.ndarray, "frames particles 3"] | None:
-    known = [part.velocities for part in parts if part.velocities is not None]
-    return np.concatenate(known, axis=axis) if len(known) == len(parts) else None
-
-
-def _joined_variables(
-    parts: Sequence[Trajectory], axis: int
-) -> dict[str, Float[np.ndarray, "frames particles"]]:
-    """Return the variables that every part has."""
-    shared = [n for n in parts[0].variables if all(n in p.variables for p in parts)]
-    return {
-        name: np.concatenate([part.variables[name] for part in parts], axis=axis)
-        for name in shared
-    }
 
 
 def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
@@ -353,15 +318,32 @@ def _join_particles(parts: Sequence[Trajectory]) -> Trajectory:
                 f"the parts have {first.T} and {part.T} frames or different times: "
                 "parts merged along particles must share their frames"
             )
-    beside = lambda arrays: np.concatenate(list(arrays), axis=1)
+    generation = np.concatenate([part.generation for part in parts], axis=1)
+    status = np.concatenate([part.status for part in parts])
+    exit_time = np.concatenate([part.exit_time for part in parts])
+    return _joined(parts, 1, first.times, generation, status, exit_time)
+
+
+def _joined(
+    parts: Sequence[Trajectory],
+    axis: int,
+    times: np.ndarray,
+    generation: np.ndarray,
+    status: np.ndarray,
+    exit_time: np.ndarray,
+) -> Trajectory:
+    """Return one trajectory with the velocities and variables that every part has."""
+    join = lambda arrays: np.concatenate(list(arrays), axis=axis)
+    moving = all(part.velocities is not None for part in parts)
+    shared = [n for n in parts[0].variables if all(n in p.variables for p in parts)]
     return Trajectory(
-        beside(part.positions for part in parts),
-        first.times,
-        _joined_velocities(parts, axis=1),
-        first.metadata,
-        beside(part.alive for part in parts),
-        beside(part.generation for part in parts),
-        np.concatenate([part.status for part in parts]),
-        np.concatenate([part.exit_time for part in parts]),
-        _joined_variables(parts, axis=1),
+        join(part.positions for part in parts),
+        times,
+        join(part.velocities for part in parts) if moving else None,
+        parts[0].metadata,
+        join(part.alive for part in parts),
+        generation,
+        status,
+        exit_time,
+        {name: join(part.variables[name] for part in parts) for name in shared},
     )

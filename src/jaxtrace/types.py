@@ -1,6 +1,7 @@
 """The domain's words shared by every layer: particle states, recorded paths, names."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
@@ -13,6 +14,11 @@ def check_choice(name: str, value: Any, allowed: Collection[str]) -> None:
     """Raise ValueError unless a value is one of the names allowed."""
     if value not in allowed:
         raise ValueError(f"{name} {value!r}: choose one of {', '.join(allowed)}")
+
+
+def is_url(name: Any) -> bool:
+    """Return whether a name is an address, such as "s3://bucket/store.zarr"."""
+    return bool(re.match(r"[a-z][a-z0-9+.:-]*://", str(name)))
 
 
 def needed_arguments(function: Callable[..., Any]) -> int:

@@ -4,13 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.interpolate import RegularGridInterpolator
 
 from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, MovingEddy, UniformFlow
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.curvilinear import make_curvilinear_field
 from jaxtrace.fields.mesh import make_mesh_field
 from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.time_loop import simulate
 from trace_meshes import plane_lattice
-from trace_runs import end, grid_of, run
+from trace_runs import end, grid_of
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
@@ -115,7 +118,7 @@ def test_moving_eddy(name, rtol):
 
 
 @pytest.mark.parametrize(
-    ("name", "rtol"), [("euler", 1e-1), ("rk2", 3e-3), ("rk4", 1e-5)]
+    ("name", "rtol"), [("euler", 1e-1), ("rk2", 3e-3), ("rk4", 1e-5), ("rk45", 1e-5)]
 )
 def test_decaying_moving_eddy(name, rtol):
     mean, initial, f, t = 0.04, 0.3, 1e-4, 23 * HOUR
@@ -148,15 +151,43 @@ def peninsula_stream(positions):
     return RADIUS**2 * y / (x * x + y * y) - y
 
 
-@pytest.mark.parametrize(("name", "rtol"), [("rk2", 2e-2), ("rk4", 1e-2)])
-def test_peninsula(name, rtol):
+def through_faces(stream, x_axis, y_axis):
+    """Return a C-grid: velocities through faces, from a stream function at corners."""
+    x, y = np.meshgrid(x_axis, y_axis)
+    grid = CurvilinearGrid(x, y, np.zeros(1), faces=True)
+    columns, rows = grid.spacing()
+    psi, values = stream(x, y), np.zeros((*x.shape, 1, 3))
+    values[:-1, :, 0, 0] = -np.diff(psi, axis=0) / rows[:-1]
+    values[:, :-1, 0, 1] = np.diff(psi, axis=1) / columns[:, :-1]
+    return make_curvilinear_field(grid, values)
+
+
+def bilinear(stream, x_axis, y_axis):
+    """Return the stream function that a C-grid has in its cells."""
+    psi = stream(*np.meshgrid(x_axis, y_axis, indexing="ij"))
+    return RegularGridInterpolator((x_axis, y_axis), psi)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "rtol"),
+    [
+        *(("A", "rk2", 2e-2), ("A", "rk4", 1e-2), ("A", "rk45", 1e-2)),
+        pytest.param("C", "rk4", 1e-2, marks=pytest.mark.slow),
+        pytest.param("C", "rk45", 1e-2, marks=pytest.mark.slow),
+    ],
+)
+def test_peninsula(kind, name, rtol):
     """The stream function is conserved along the way past the cape."""
     axes = [np.linspace(0, WIDTH, 100), np.linspace(100.0, HEIGHT, 50), np.zeros(1)]
-    field = grid_of(peninsula, axes)
+    stream_at = lambda x, y: peninsula_stream(np.stack([x, y], -1))
+    if kind == "A":
+        field = grid_of(peninsula, axes)
+    else:
+        field = through_faces(stream_at, *axes[:2])
     seeds = np.zeros((8, 3))
     seeds[:, 0] = 3e3
     seeds[:, 1] = np.linspace(20e3, 40e3, 8)
-    found = run(
+    found = simulate(
         field, seeds, frames(23 * HOUR, 30 * MINUTE), integrator=name, boundary=None
     ).positions
     inside = np.asarray(found)[:, :, 0] < WIDTH
@@ -164,6 +195,11 @@ def test_peninsula(name, rtol):
     stream = peninsula_stream(np.asarray(found))
     error = np.abs(stream / stream[:1] - 1)[inside]
     assert error.max() < rtol
+    if kind == "C":  # its own stream function, to the error of the steps
+        own = bilinear(stream_at, *axes[:2])
+        there = np.asarray(found)[..., :2].clip(0, [WIDTH, HEIGHT])
+        kept = np.abs(own(there) / own(there[:1]) - 1)[inside]
+        assert kept.max() < 5e-3
 
 
 def stommel(scale=0.05, size=1e7):
@@ -184,19 +220,31 @@ def stommel(scale=0.05, size=1e7):
     return stream, flow
 
 
-def test_stommel_gyre():
+@pytest.mark.parametrize("kind", ["A", pytest.param("C", marks=pytest.mark.slow)])
+def test_stommel_gyre(kind):
     stream, flow = stommel()
     axis = np.linspace(0, 1e7, 200)
-    field = grid_of(flow, [axis, axis, np.zeros(1)])
+    if kind == "A":
+        field = grid_of(flow, [axis, axis, np.zeros(1)])
+    else:
+        field = through_faces(stream, axis, axis)
     seeds = np.zeros((6, 3))
     seeds[:, 0] = np.linspace(1e5, 1e6, 6)
     seeds[:, 1] = 5e6
-    found = np.asarray(run(field, seeds, frames(DAY, 30 * MINUTE)).positions)
-    values = stream(found[..., 0], found[..., 1])
-    assert np.linalg.norm(found[-1] - seeds, axis=1).min() > 1e3
-    np.testing.assert_allclose(
-        values, np.broadcast_to(values[0], values.shape), rtol=1e-3
+    found, other = (
+        np.asarray(
+            simulate(field, seeds, frames(DAY, 30 * MINUTE), integrator=n).positions
+        )
+        for n in ("rk4", "rk45")
     )
+    assert np.linalg.norm(found[-1] - seeds, axis=1).min() > 1e3
+    values = stream(found[..., 0], found[..., 1])
+    still = np.broadcast_to(values[0], values.shape)
+    np.testing.assert_allclose(values, still, rtol=1e-3 if kind == "A" else 2e-3)
+    np.testing.assert_allclose(other, found, rtol=1e-3)
+    if kind == "C":
+        own = bilinear(stream, axis, axis)(found[..., :2])
+        np.testing.assert_allclose(own, np.broadcast_to(own[0], own.shape), rtol=1e-5)
 
 
 def test_periodic_channel():
@@ -205,7 +253,7 @@ def test_periodic_channel():
     box = box_boundary([[0, 0, 0], [2, 1, 0]], "periodic")
     times = np.linspace(0, 40, 41)
     found = np.asarray(
-        run(
+        simulate(
             UniformFlow(0.1, 0, 0), seeds, times, boundary=box, integrator="euler"
         ).positions
     )

@@ -42,9 +42,16 @@ def test_a_run_that_writes_very_much_needs_a_yes(call, tmp_path, monkeypatch):
     refused = call("run", "case.toml")
     assert "will write about" in refused.output
     words = str(refused.exception)
-    assert "allow it (--yes), or write less: fewer n_timesteps in [time]" in words
+    assert "allow it (--yes), or do less: fewer n_timesteps or a larger dt" in words
     assert not (tmp_path / "result" / "trajectory.zarr").exists()
     assert call("run", "case.toml", "--yes").exit_code == 0
+
+
+def test_a_run_of_very_many_steps_needs_a_yes(call, monkeypatch):
+    monkeypatch.setattr(workflow, "STEP_BYTES", 2**40)
+    refused = call("run", "case.toml")
+    assert "of memory for 40 steps" in refused.output
+    assert "a larger dt in [time]" in str(refused.exception)
 
 
 def test_an_interrupt_says_how_to_continue(call, monkeypatch):

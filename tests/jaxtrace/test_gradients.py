@@ -58,13 +58,13 @@ def boundary_of(name):
     return jt.reflective_boundary([[0, 0, 0], SIZE.tolist()])
 
 
-MESHES = [("tetra", "walls"), ("hexahedron", "box"), ("mixed", "box")]
-# The gradient of a mesh look-up takes a minute or more to compile; test_mesh has those
-# of single look-ups.
-CASES = [("grid", "box"), *(pytest.param(*m, marks=pytest.mark.slow) for m in MESHES)]
-
-
-@pytest.mark.parametrize(("kind", "limit"), CASES)
+# The gradient of a whole run takes half a minute or more to compile; test_simulate has
+# those of shorter runs on grids, and test_mesh those of single look-ups.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [("grid", "box"), ("tetra", "walls"), ("hexahedron", "box"), ("mixed", "box")],
+)
 def test_seeds_and_values(double, kind, limit):
     """Along random directions, in places away from the kinks of the interpolant."""
     field, boundary = make_field(kind).frozen, boundary_of(limit)

@@ -18,32 +18,21 @@ from trace_runs import cloud, spiral
 
 
 @pytest.mark.parametrize("tableau", METHODS.values(), ids=str)
-def test_stages_build_on_earlier_ones_and_lie_at_their_row_sums(tableau):
+def test_tableaus_have_the_order_they_claim(tableau):
+    nodes, count = np.array(tableau.nodes), len(tableau.weights)
+    matrix = np.zeros((count, count))
     for stage, row in enumerate(tableau.stages):
         assert len(row) <= stage
-        assert sum(row) == pytest.approx(tableau.nodes[stage], abs=1e-14)
-    assert tableau.nodes[0] == 0
-
-
-@pytest.mark.parametrize("tableau", METHODS.values(), ids=str)
-def test_weights_integrate_polynomials_up_to_the_order(tableau):
-    nodes = np.array(tableau.nodes)
+        assert sum(row) == pytest.approx(nodes[stage], abs=1e-14)
+        matrix[stage, : len(row)] = row
     sets = [(tableau.weights, tableau.order)]
     if tableau.lower is not None:
         sets.append((tableau.lower, tableau.order - 1))
-    for weights, order in sets:
+    for weights, order in sets:  # polynomials up to the order are integrated
         for power in range(order):
             assert np.dot(weights, nodes**power) == pytest.approx(1 / (power + 1))
-
-
-@pytest.mark.parametrize("tableau", METHODS.values(), ids=str)
-def test_one_step_of_a_decay_is_its_series_to_the_order(tableau):
-    count = len(tableau.weights)
-    matrix = np.zeros((count, count))
-    for stage, row in enumerate(tableau.stages):
-        matrix[stage, : len(row)] = row
     slope = np.ones(count)
-    for power in range(1, tableau.order + 1):
+    for power in range(1, tableau.order + 1):  # a decay is its series
         found = np.dot(tableau.weights, slope)
         assert found == pytest.approx(1 / math.factorial(power), abs=1e-14)
         slope = matrix @ slope

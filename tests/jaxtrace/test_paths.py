@@ -140,9 +140,7 @@ def test_exit_times_between_frames_are_used_and_others_are_not():
         alive=alive,
         exit_time=[1.25, np.nan, 3.5],
     )
-    entered, left = paths.first_stays(record)
-    np.testing.assert_array_equal(entered, [0, 0, 0])
-    np.testing.assert_array_equal(left, [1.25, 2, 2])
+    np.testing.assert_array_equal(paths.first_residence(record), [1.25, 2, 2])
 
 
 def test_records_without_frames_or_particles_have_no_lives():

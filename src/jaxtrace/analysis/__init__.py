@@ -1,6 +1,6 @@
 """Recorded paths in figures: statistics, mixing, transport, density and stretching."""
 
-from jaxtrace.analysis.estimators import KDEEstimator, SPHDensityEstimator
+from jaxtrace.analysis.density import KDEEstimator
 from jaxtrace.analysis.flow_maps import flow_map, flow_map_gradient, ftle
 from jaxtrace.analysis.mixing import (
     completed_residence_times,
@@ -9,6 +9,8 @@ from jaxtrace.analysis.mixing import (
     mean_squared_displacement,
     residence_times,
 )
+from jaxtrace.analysis.sph import SPHDensityEstimator
+from jaxtrace.analysis.sphere_density import count_per_area, density_per_area
 from jaxtrace.analysis.statistics import (
     analyze_trajectory_results,
     compute_trajectory_statistics,
@@ -21,6 +23,8 @@ __all__ = [
     "completed_residence_times",
     "compute_mixing_metrics",
     "compute_trajectory_statistics",
+    "count_per_area",
+    "density_per_area",
     "dispersion",
     "flow_map",
     "flow_map_gradient",

@@ -6,6 +6,7 @@ from scipy.spatial import KDTree
 
 from jaxtrace import paths
 from jaxtrace.analysis.statistics import cloud_spread, mixing_efficiency
+from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ExitRecord, PathRecord
 
 
@@ -55,7 +56,7 @@ RETURN_FRACTION = 0.1
 
 
 def compute_mixing_metrics(
-    trajectory: PathRecord, pair_fraction: float = 0.1, neighbors: int = 8
+    trajectory: Trajectory, pair_fraction: float = 0.1, neighbors: int = 8
 ) -> dict[str, float]:
     """Return measures of mixing; only the variances depend on the unit of length.
 

@@ -8,20 +8,14 @@ from jaxtyping import Float
 
 from jaxtrace import paths
 from jaxtrace.sphere import mean_position
-from jaxtrace.types import PathRecord
+from jaxtrace.trajectory import Trajectory
 
 
-def validate_trajectory_data(trajectory: PathRecord) -> dict[str, Any]:
+def validate_trajectory_data(trajectory: Trajectory) -> dict[str, Any]:
     """Return faults of a record: `valid`, and sentences in `warnings`, `errors`.
 
     Absorbed particles are no fault.
     """
-    errors = _find_errors(trajectory)
-    warnings = _find_warnings(trajectory)
-    return {"valid": not errors, "warnings": warnings, "errors": errors}
-
-
-def _find_errors(trajectory: PathRecord) -> list[str]:
     times, alive = trajectory.times, trajectory.alive
     known = bool(np.isfinite(times).all())
     steps = np.diff(times) if known else np.zeros(0)
@@ -36,38 +30,33 @@ def _find_errors(trajectory: PathRecord) -> list[str]:
         "times run both forward and backward": (steps < 0).any() and (steps > 0).any(),
         "generations go down": (np.diff(trajectory.generation, axis=0) < 0).any(),
     }
-    return [sentence for sentence, faulty in faults.items() if faulty]
-
-
-def _find_warnings(trajectory: PathRecord) -> list[str]:
-    found = []
-    repeated = int(np.sum(np.diff(trajectory.times) == 0))
-    if repeated:
-        found.append(f"{repeated} frame intervals take no time")
-    if not trajectory.alive.any():
-        found.append("no particle is alive at any frame")
-    return found
+    errors = [sentence for sentence, faulty in faults.items() if faulty]
+    repeated = int(np.sum(np.diff(times) == 0))
+    oddities = {
+        f"{repeated} frame intervals take no time": repeated > 0,
+        "no particle is alive at any frame": not alive.any(),
+    }
+    warnings = [sentence for sentence, odd in oddities.items() if odd]
+    return {"valid": not errors, "warnings": warnings, "errors": errors}
 
 
 def _unbounded(vectors: np.ndarray, alive: np.ndarray) -> bool:
     return not np.isfinite(vectors).all(where=alive[..., None])
 
 
-def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
+def compute_trajectory_statistics(trajectory: Trajectory) -> dict[str, Any]:
     """Return size of the record, and mean, deviation and extremes of what was traveled.
 
     Sections `basic`, `displacement`, `path_length`, `speed` and `bounds`; particles
     that were never alive count nowhere, and figures of nothing are NaN.
     """
-    frames, particles = trajectory.alive.shape
-    duration = _duration(trajectory)
     lowest, highest = paths.bounds(trajectory)
     return {
         "basic": {
-            "num_particles": particles,
-            "num_timesteps": frames,
-            "duration": duration,
-            "dt_mean": duration / (frames - 1) if frames > 1 else 0.0,
+            "num_particles": trajectory.N,
+            "num_timesteps": trajectory.T,
+            "duration": trajectory.duration,
+            "dt_mean": trajectory.dt_mean,
             "memory_mb": paths.memory_mb(trajectory),
             "num_alive": int(trajectory.alive[-1:].sum()),
             "num_recycled": int(
@@ -86,7 +75,7 @@ def compute_trajectory_statistics(trajectory: PathRecord) -> dict[str, Any]:
 
 
 def analyze_trajectory_results(
-    trajectory: PathRecord,
+    trajectory: Trajectory,
     strategy_info: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return statistics with a `spatial` section, and the validation of the record.
@@ -102,14 +91,14 @@ def analyze_trajectory_results(
     return statistics, validate_trajectory_data(trajectory)
 
 
-def mixing_efficiency(trajectory: PathRecord) -> float:
+def mixing_efficiency(trajectory: Trajectory) -> float:
     """Return displacement per unit of time and particle; NaN in no time."""
     moved = paths.displacements(trajectory)
-    effort = abs(_duration(trajectory)) * moved.size
+    effort = abs(trajectory.duration) * moved.size
     return float(np.nansum(moved, dtype=np.float64)) / effort if effort else np.nan
 
 
-def cloud_spread(trajectory: PathRecord, frame: int) -> Float[np.ndarray, "3"]:
+def cloud_spread(trajectory: Trajectory, frame: int) -> Float[np.ndarray, "3"]:
     """Return the spread per axis of unwrapped alive particles at a frame.
 
     On a sphere it is in meters east, north and up of their mean position.
@@ -126,7 +115,7 @@ def cloud_spread(trajectory: PathRecord, frame: int) -> Float[np.ndarray, "3"]:
     return cloud.std(axis=0, dtype=np.float64)
 
 
-def _spatial_figures(trajectory: PathRecord) -> dict[str, Any]:
+def _spatial_figures(trajectory: Trajectory) -> dict[str, Any]:
     (occupied,) = np.nonzero(trajectory.alive.any(axis=1))
     before = after = np.full(3, np.nan)
     if occupied.size:
@@ -140,8 +129,3 @@ def _spatial_figures(trajectory: PathRecord) -> dict[str, Any]:
         "spread_change_percent": 100 * change,
         "mixing_efficiency": mixing_efficiency(trajectory),
     }
-
-
-def _duration(trajectory: PathRecord) -> float:
-    times = trajectory.times
-    return float(times[-1] - times[0]) if len(times) > 1 else 0.0

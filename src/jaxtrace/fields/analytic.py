@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -13,11 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig.compile_guard import TRACING_ERRORS
-from jaxrig.settings import known_only
 from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field
 from jaxtrace.fields.clock import Instant, Numbers
 from jaxtrace.sphere import Sphere, chosen_radius, make_sphere
-from jaxtrace.types import check_choice
 
 Number = Float[Array | np.ndarray, ""] | float
 
@@ -33,7 +31,13 @@ def parameter(default: float) -> Any:
 
 
 class UnboundedFlow(AbstractField):
-    """A velocity that is known everywhere and at any time."""
+    """A velocity that is known everywhere and at any time.
+
+    On a sphere x and y are degrees, and speeds are in meters per second.
+    """
+
+    sphere: Sphere | None = eqx.field(default=None, kw_only=True)  # type: ignore[override]
+    box: ClassVar[Any] = ((-np.inf, -np.inf, -np.inf), (np.inf, np.inf, np.inf))
 
     def instant(self, time: Numbers) -> Instant:
         """Return an instant; there are no slices."""
@@ -45,8 +49,10 @@ class UnboundedFlow(AbstractField):
         return Instant(when, xp.zeros(none, np.int32), xp.zeros(none, when.dtype))
 
     def bounds(self) -> tuple[Corner, Corner]:
-        """Return no bounds: a formula holds everywhere."""
-        return np.full(3, -np.inf), np.full(3, np.inf)
+        """Return the box of interest, or the whole sphere: a formula has no ends."""
+        if self.sphere is not None:
+            return np.array([-180.0, -90.0, -np.inf]), np.array([180.0, 90.0, np.inf])
+        return np.array(self.box[0]), np.array(self.box[1])
 
 
 class AnalyticFlow(UnboundedFlow):
@@ -62,11 +68,7 @@ class AnalyticFlow(UnboundedFlow):
         """Return the formula at every position."""
         dtype = positions.dtype
         x, y, z = (positions[:, c] for c in range(3))
-        flow = eqx.tree_at(
-            lambda f: [getattr(f, name) for name in f.__dataclass_fields__],
-            self,
-            replace_fn=lambda p: jnp.asarray(p, dtype),
-        )
+        flow = jax.tree.map(lambda p: jnp.asarray(p, dtype), self)
         parts = flow.formula(x, y, z, jnp.asarray(instant.time, dtype))
         columns = [jnp.broadcast_to(jnp.asarray(p, dtype), x.shape) for p in parts]
         return jnp.stack(columns, 1), cell_hint
@@ -135,6 +137,7 @@ class DoubleGyre(AnalyticFlow):
     amplitude: Number = parameter(0.1)
     sway: Number = parameter(0.25)
     frequency: Number = parameter(2 * np.pi / 10)
+    box = ((0.0, 0.0, 0.0), (2.0, 1.0, 0.0))
 
     def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return the rotated gradient of A sin(pi f(x, t)) sin(pi y)."""
@@ -145,10 +148,6 @@ class DoubleGyre(AnalyticFlow):
         u = -scale * jnp.sin(np.pi * f) * jnp.cos(np.pi * y)
         return u, scale * jnp.cos(np.pi * f) * jnp.sin(np.pi * y) * slope, 0
 
-    def bounds(self) -> tuple[Corner, Corner]:
-        """Return the box the gyres fill."""
-        return np.zeros(3), np.array([2.0, 1.0, 0.0])
-
 
 class ABCFlow(AnalyticFlow):
     """The flow of Arnold, Beltrami and Childress: steady, in space, chaotic."""
@@ -156,6 +155,7 @@ class ABCFlow(AnalyticFlow):
     a: Number = parameter(3**0.5)
     b: Number = parameter(2**0.5)
     c: Number = parameter(1.0)
+    box = ((0.0, 0.0, 0.0), (2 * np.pi, 2 * np.pi, 2 * np.pi))  # one period
 
     def formula(self, x: Array, y: Array, z: Array, t: Array):
         """Return the three components of the flow."""
@@ -164,10 +164,6 @@ class ABCFlow(AnalyticFlow):
             self.b * jnp.sin(x) + self.a * jnp.cos(z),
             self.c * jnp.sin(y) + self.b * jnp.cos(x),
         )
-
-    def bounds(self) -> tuple[Corner, Corner]:
-        """Return one period."""
-        return np.zeros(3), np.full(3, 2 * np.pi)
 
 
 class TaylorGreen(AnalyticFlow):
@@ -214,32 +210,34 @@ FLOWS: dict[str, type[AnalyticFlow]] = {
 }
 
 
-def make_flow(type: str, **parameters: Any) -> Any:
-    """Return an analytic flow by name, with its parameters.
-
-    >>> make_flow("uniform", u=2.0).get_time_bounds()
-    (-inf, inf)
-    """
-    check_choice("flow", type, FLOWS)
-    names = [field.name for field in dataclasses.fields(FLOWS[type])]
-    return FLOWS[type](**known_only(parameters, names, f"parameter of {type}"))
-
-
-Velocity = Callable[[Any, Any], Any]
+def flow_parameters(name: str) -> list[str]:
+    """Return the names of the parameters of a flow."""
+    return [p.name for p in dataclasses.fields(FLOWS[name]) if not p.kw_only]
 
 
 class FunctionField(UnboundedFlow):
-    """A JAX function `f(positions, t) -> (N, 2 or 3)` as a field."""
+    """A JAX function `f(positions, t) -> (N, 2 or 3)` as a field.
 
-    function: Velocity = eqx.field(static=True)
+    One that is `steady` takes no time; a `scalar` (N,) becomes all three components.
+    """
+
+    function: Callable[..., Any] = eqx.field(static=True)
+    steady: bool = eqx.field(static=True, default=False)
+    scalar: bool = eqx.field(static=True, default=False)
 
     def velocity(
         self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
     ) -> tuple[Float[Array, "n 3"], CellHint]:
         """Return what the function answers."""
         time = jnp.asarray(instant.time, positions.dtype)
-        found = jnp.asarray(self.function(positions, time), positions.dtype)
+        found = jnp.asarray(self.ask(positions, time), positions.dtype)
         return _three(found, positions.shape), cell_hint
+
+    def ask(self, positions: Any, time: Any) -> Any:
+        """Return what the function answers, as it answers it."""
+        given = (positions,) if self.steady else (positions, time)
+        found = self.function(*given)
+        return jnp.stack([found, found, found], 1) if self.scalar else found
 
 
 class HostField(FunctionField):
@@ -252,7 +250,7 @@ class HostField(FunctionField):
         shape = jax.ShapeDtypeStruct(positions.shape, positions.dtype)
 
         def call(points: Any, time: Any) -> np.ndarray:
-            found = np.asarray(self.function(np.asarray(points), np.asarray(time)))
+            found = np.asarray(self.ask(np.asarray(points), np.asarray(time)))
             return np.asarray(_three(found, points.shape), positions.dtype)
 
         time = jnp.asarray(instant.time, positions.dtype)
@@ -270,27 +268,6 @@ def _three(found: Any, shape: tuple[int, ...]) -> Any:
         return found
     xp: Any = np if isinstance(found, np.ndarray) else jnp
     return xp.concatenate([found, xp.zeros_like(found[:, :1])], 1)
-
-
-class SphericalFlow(AbstractField):
-    """Any flow whose x and y are degrees on a sphere, and whose speeds are in m/s."""
-
-    flow: AbstractField
-    sphere: Sphere | None = None  # type: ignore[override]
-
-    def instant(self, time: Numbers) -> Instant:
-        """Return an instant as the flow sees it."""
-        return self.flow.instant(time)
-
-    def velocity(
-        self, positions: Float[Array, "n 3"], instant: Instant, cell_hint: CellHint
-    ) -> tuple[Float[Array, "n 3"], CellHint]:
-        """Return velocities east, north and up."""
-        return self.flow.velocity(positions, instant, cell_hint)
-
-    def bounds(self) -> tuple[Corner, Corner]:
-        """Return the whole sphere; up and down there is no end."""
-        return np.array([-180.0, -90.0, -np.inf]), np.array([180.0, 90.0, np.inf])
 
 
 def as_field(
@@ -312,7 +289,7 @@ def as_field(
             f"geometry='sphere' is for functions and flows; {type(field).__name__} is "
             "given it where it is made or read"
         )
-    return SphericalFlow(found, make_sphere(length))
+    return dataclasses.replace(found, sphere=make_sphere(length))
 
 
 def _as_field(field: Any) -> AbstractField:
@@ -321,7 +298,7 @@ def _as_field(field: Any) -> AbstractField:
     if hasattr(field, "sample_at_positions"):
         return function_field(field.sample_at_positions)
     if hasattr(field, "sample"):
-        return function_field(_Steady(field))
+        return function_field(field.sample, steady=True)
     if callable(field):
         return function_field(field)
     raise TypeError(
@@ -331,12 +308,12 @@ def _as_field(field: Any) -> AbstractField:
     )
 
 
-def function_field(function: Velocity) -> FunctionField:
+def function_field(function: Callable[..., Any], steady: bool = False) -> FunctionField:
     """Wrap a function as a field; one that needs NumPy is called on the host."""
+    field = FunctionField(function, steady)
     points = jax.ShapeDtypeStruct((2, 3), np.float32)
-    time = jax.ShapeDtypeStruct((), np.float32)
     try:
-        jax.eval_shape(function, points, time)
+        jax.eval_shape(field.ask, points, jax.ShapeDtypeStruct((), np.float32))
     except TRACING_ERRORS:
         name = getattr(function, "__qualname__", type(function).__name__)
         warnings.warn(
@@ -344,22 +321,5 @@ def function_field(function: Velocity) -> FunctionField:
             "which is slow; write it with jax.numpy to compile it",
             stacklevel=3,
         )
-        return HostField(function)
-    return FunctionField(function)
-
-
-class _Steady:
-    """The `sample` of a steady field as a function of positions and time."""
-
-    def __init__(self, field: Any):
-        self.field = field
-
-    def __call__(self, positions: Any, t: Any) -> Any:
-        del t
-        return self.field.sample(positions)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Steady) and other.field is self.field
-
-    def __hash__(self) -> int:
-        return hash(("steady", id(self.field)))
+        return HostField(function, steady)
+    return field

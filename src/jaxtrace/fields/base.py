@@ -4,6 +4,7 @@ Particles carry a cell hint, so that on a mesh a look-up starts from the last el
 """
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxrig import compile_once
 from jaxrig.notebook import Shown
-from jaxtrace.fields.clock import Instant, Numbers
+from jaxtrace.fields.clock import Instant, Numbers, blend_slices
 from jaxtrace.sphere import Sphere
 
 CellHint = Any  # a pytree of arrays with one row per particle; () where none is needed
@@ -151,9 +152,25 @@ class AbstractField(eqx.Module, Field):
 
 
 class RecordField(AbstractField):
-    """A field of slices in time; its field `clock` says when they are."""
+    """A field of slices in time, its `values`; its `clock` says when they are."""
+
+    # To blend whole slices is worth it while they have no more places per particle: a
+    # blend streams through memory, a look-up jumps about in it. 0 never blends.
+    blend_up_to: ClassVar[Any] = 0
 
     # Typed as Any: a checker would take a declared clock for the first argument of all.
+    def at_instant(
+        self: Any, instant: Instant, particles: int
+    ) -> tuple[AbstractField, Instant]:
+        """Return the field with its slices blended at one instant, if that pays."""
+        if not self.blend_up_to or instant.time.ndim or self.values.shape[0] == 1:
+            return self, instant
+        # Places come before components at nodes, after them in tables.
+        if max(self.values.shape[1:]) > self.blend_up_to * max(particles, 1):
+            return self, instant
+        values, clock, instant = blend_slices(self.values, instant)
+        return dataclasses.replace(self, values=values, clock=clock), instant
+
     def instant(self: Any, time: Numbers) -> Instant:
         """Return an instant as slices of the record and their weights."""
         return self.clock.instant(time)

@@ -4,8 +4,8 @@ Every kind maps reference coordinates p to space as origin + linear part + produ
 coordinates, and holds p where all of its sides, affine in p, are not negative.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -27,16 +27,30 @@ class Kind:
 
     name: str
     dimension: int
-    nodes: int
-    corners: int
     faces: tuple[tuple[int, ...], ...]
     sides: Matrix
     expansion: Matrix
+    #: The corners at the ends of each mid-edge node of a quadratic kind.
+    middle_edges: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def corners(self) -> int:
+        """Return how many corners a cell has."""
+        return len(self.expansion[0])
+
+    @property
+    def nodes(self) -> int:
+        """Return how many nodes a cell has, corners first."""
+        return self.corners + len(self.middle_edges)
 
     @property
     def simplex(self) -> bool:
         """Return whether coordinates are barycentric, without product terms."""
         return self.corners == self.dimension + 1
+
+
+def _matrix(*rows: Iterable[float]) -> Matrix:
+    return tuple(tuple(map(float, row)) for row in rows)
 
 
 def _tensor(signs: Sequence[Sequence[int]]) -> Matrix:
@@ -48,159 +62,111 @@ def _tensor(signs: Sequence[Sequence[int]]) -> Matrix:
         rows.append(s[0] * s[1])
     else:
         rows += [s[0] * s[1] / 2, s[1] * s[2] / 2, s[2] * s[0] / 2, s[0] * s[1] * s[2]]
-    return tuple(tuple(map(float, row)) for row in rows)
+    return _matrix(*rows)
 
 
 def _box_sides(dimension: int) -> Matrix:
     unit = np.eye(dimension)
-    rows = [(0.5, *(sign * axis)) for axis in unit for sign in (1.0, -1.0)]
-    return tuple(tuple(map(float, row)) for row in rows)
+    return _matrix(*((0.5, *(sign * axis)) for axis in unit for sign in (1, -1)))
 
 
 _SQUARE = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 _CUBE = tuple((*corner, z) for z in (-1, 1) for corner in _SQUARE)
-_CUBE_FACES = (
-    *((0, 3, 7, 4), (1, 2, 6, 5)),
-    *((0, 1, 5, 4), (3, 2, 6, 7)),
-    *((0, 1, 2, 3), (4, 5, 6, 7)),
-)
 _THIRD = 1 / 3
-_TRIANGLE_FACES = ((2, 0), (0, 1), (1, 2))
-_TRIANGLE_SIDES = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, -1.0, -1.0))
-_TRIANGLE_EXPANSION = ((1.0, 0.0, 0.0), (-1.0, 1.0, 0.0), (-1.0, 0.0, 1.0))
-_TETRA_FACES = ((0, 2, 3), (0, 1, 3), (0, 1, 2), (1, 2, 3))
-_TETRA_SIDES = (
-    (0.0, 1.0, 0.0, 0.0),
-    (0.0, 0.0, 1.0, 0.0),
-    (0.0, 0.0, 0.0, 1.0),
-    (1.0, -1.0, -1.0, -1.0),
-)
-_TETRA_EXPANSION = (
-    (1.0, 0.0, 0.0, 0.0),
-    (-1.0, 1.0, 0.0, 0.0),
-    (-1.0, 0.0, 1.0, 0.0),
-    (-1.0, 0.0, 0.0, 1.0),
-)
-_WEDGE_EXPANSION = (
-    (1 / 6,) * 6,
-    (-0.5, 0.5, 0.0, -0.5, 0.5, 0.0),
-    (-0.5, 0.0, 0.5, -0.5, 0.0, 0.5),
-    (-_THIRD, -_THIRD, -_THIRD, _THIRD, _THIRD, _THIRD),
-    (0.0,) * 6,
-    (1.0, 0.0, -1.0, -1.0, 0.0, 1.0),
-    (1.0, -1.0, 0.0, -1.0, 1.0, 0.0),
-    (0.0,) * 6,
-)
-_PYRAMID_EXPANSION = (
-    (0.25, 0.25, 0.25, 0.25, 0.0),
-    (-0.5, 0.5, 0.5, -0.5, 0.0),
-    (-0.5, -0.5, 0.5, 0.5, 0.0),
-    (-0.25, -0.25, -0.25, -0.25, 1.0),
-    (1.0, -1.0, 1.0, -1.0, 0.0),
-    (0.0,) * 5,
-    (0.0,) * 5,
-    (0.0,) * 5,
-)
 
 TRIANGLE = Kind(
-    "triangle", 2, 3, 3, _TRIANGLE_FACES, _TRIANGLE_SIDES, _TRIANGLE_EXPANSION
-)
-TRIANGLE6 = Kind(
-    "quadratic_triangle", 2, 6, 3, _TRIANGLE_FACES, _TRIANGLE_SIDES, _TRIANGLE_EXPANSION
+    "triangle",
+    2,
+    faces=((2, 0), (0, 1), (1, 2)),
+    sides=_matrix((0, 1, 0), (0, 0, 1), (1, -1, -1)),
+    expansion=_matrix((1, 0, 0), (-1, 1, 0), (-1, 0, 1)),
 )
 QUAD = Kind(
     "quad",
     2,
-    4,
-    4,
-    ((3, 0), (1, 2), (0, 1), (2, 3)),
-    _box_sides(2),
-    _tensor(_SQUARE),
+    faces=((3, 0), (1, 2), (0, 1), (2, 3)),
+    sides=_box_sides(2),
+    expansion=_tensor(_SQUARE),
 )
-TETRA = Kind("tetra", 3, 4, 4, _TETRA_FACES, _TETRA_SIDES, _TETRA_EXPANSION)
-TETRA10 = Kind(
-    "quadratic_tetra", 3, 10, 4, _TETRA_FACES, _TETRA_SIDES, _TETRA_EXPANSION
+TETRA = Kind(
+    "tetra",
+    3,
+    faces=((0, 2, 3), (0, 1, 3), (0, 1, 2), (1, 2, 3)),
+    sides=_matrix((0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, -1, -1, -1)),
+    expansion=_matrix((1, 0, 0, 0), (-1, 1, 0, 0), (-1, 0, 1, 0), (-1, 0, 0, 1)),
 )
 HEXAHEDRON = Kind(
     "hexahedron",
     3,
-    8,
-    8,
-    _CUBE_FACES,
-    _box_sides(3),
-    _tensor(_CUBE),
+    faces=(
+        *((0, 3, 7, 4), (1, 2, 6, 5)),
+        *((0, 1, 5, 4), (3, 2, 6, 7)),
+        *((0, 1, 2, 3), (4, 5, 6, 7)),
+    ),
+    sides=_box_sides(3),
+    expansion=_tensor(_CUBE),
 )
 WEDGE = Kind(
     "wedge",
     3,
-    6,
-    6,
-    ((0, 2, 5, 3), (0, 1, 4, 3), (1, 2, 5, 4), (0, 1, 2), (3, 4, 5)),
-    (
-        (_THIRD, 1.0, 0.0, 0.0),
-        (_THIRD, 0.0, 1.0, 0.0),
-        (_THIRD, -1.0, -1.0, 0.0),
-        (0.5, 0.0, 0.0, 1.0),
-        (0.5, 0.0, 0.0, -1.0),
+    faces=((0, 2, 5, 3), (0, 1, 4, 3), (1, 2, 5, 4), (0, 1, 2), (3, 4, 5)),
+    sides=_matrix(
+        *((_THIRD, 1, 0, 0), (_THIRD, 0, 1, 0), (_THIRD, -1, -1, 0)),
+        *((0.5, 0, 0, 1), (0.5, 0, 0, -1)),
     ),
-    _WEDGE_EXPANSION,
+    expansion=_matrix(
+        [1 / 6] * 6,
+        (-0.5, 0.5, 0, -0.5, 0.5, 0),
+        (-0.5, 0, 0.5, -0.5, 0, 0.5),
+        (-_THIRD, -_THIRD, -_THIRD, _THIRD, _THIRD, _THIRD),
+        [0] * 6,
+        (1, 0, -1, -1, 0, 1),
+        (1, -1, 0, -1, 1, 0),
+        [0] * 6,
+    ),
 )
 PYRAMID = Kind(
     "pyramid",
     3,
-    5,
-    5,
-    ((0, 3, 4), (1, 2, 4), (0, 1, 4), (3, 2, 4), (0, 1, 2, 3)),
-    (
-        (0.5, 1.0, 0.0, -0.5),
-        (0.5, -1.0, 0.0, -0.5),
-        (0.5, 0.0, 1.0, -0.5),
-        (0.5, 0.0, -1.0, -0.5),
-        (0.0, 0.0, 0.0, 1.0),
+    faces=((0, 3, 4), (1, 2, 4), (0, 1, 4), (3, 2, 4), (0, 1, 2, 3)),
+    sides=_matrix(
+        *((0.5, 1, 0, -0.5), (0.5, -1, 0, -0.5)),
+        *((0.5, 0, 1, -0.5), (0.5, 0, -1, -0.5)),
+        (0, 0, 0, 1),
     ),
-    _PYRAMID_EXPANSION,
+    expansion=_matrix(
+        (0.25, 0.25, 0.25, 0.25, 0),
+        (-0.5, 0.5, 0.5, -0.5, 0),
+        (-0.5, -0.5, 0.5, 0.5, 0),
+        (-0.25, -0.25, -0.25, -0.25, 1),
+        (1, -1, 1, -1, 0),
+        *([0] * 5, [0] * 5, [0] * 5),
+    ),
 )
-_FLAT, _SOLID = (
-    (TRIANGLE, TRIANGLE6, QUAD),
-    (TETRA, TETRA10, HEXAHEDRON, WEDGE, PYRAMID),
-)
-KINDS = {kind.name: kind for kind in (*_FLAT, *_SOLID)}
-# VTK's number of a cell type: our kind, and where its nodes stand in our order.
-VTK_KINDS: dict[int, tuple[Kind, tuple[int, ...]]] = {
-    5: (TRIANGLE, (0, 1, 2)),
-    8: (QUAD, (0, 1, 3, 2)),
-    9: (QUAD, (0, 1, 2, 3)),
-    10: (TETRA, (0, 1, 2, 3)),
-    11: (HEXAHEDRON, (0, 1, 3, 2, 4, 5, 7, 6)),
-    12: (HEXAHEDRON, tuple(range(8))),
-    13: (WEDGE, tuple(range(6))),
-    14: (PYRAMID, tuple(range(5))),
-    22: (TRIANGLE6, tuple(range(6))),
-    24: (TETRA10, tuple(range(10))),
-}
+_AROUND, _TO_APEX = ((0, 1), (1, 2), (2, 0)), ((0, 3), (1, 3), (2, 3))
+TRIANGLE6 = replace(TRIANGLE, name="quadratic_triangle", middle_edges=_AROUND)
+TETRA10 = replace(TETRA, name="quadratic_tetra", middle_edges=_AROUND + _TO_APEX)
+_ALL = (TRIANGLE, TRIANGLE6, QUAD, TETRA, TETRA10, HEXAHEDRON, WEDGE, PYRAMID)
+KINDS = {kind.name: kind for kind in _ALL}
+# VTK's numbers of cell types. Pixels and voxels count their nodes along x first.
 VTK_CODES = {
-    "triangle": 5,
-    "pixel": 8,
-    "quad": 9,
-    "tetra": 10,
-    "voxel": 11,
-    "hexahedron": 12,
-    "wedge": 13,
-    "pyramid": 14,
-    "quadratic_triangle": 22,
-    "quadratic_tetra": 24,
+    **{"triangle": 5, "pixel": 8, "quad": 9, "tetra": 10, "voxel": 11},
+    **{"hexahedron": 12, "wedge": 13, "pyramid": 14},
+    **{"quadratic_triangle": 22, "quadratic_tetra": 24},
+}
+_X_FIRST = {
+    "pixel": (QUAD, (0, 1, 3, 2)),
+    "voxel": (HEXAHEDRON, (0, 1, 3, 2, 4, 5, 7, 6)),
+}
+# For each number our kind, and where its nodes stand in our order.
+VTK_KINDS: dict[int, tuple[Kind, tuple[int, ...]]] = {
+    code: _X_FIRST[name]
+    if name in _X_FIRST
+    else (KINDS[name], tuple(range(KINDS[name].nodes)))
+    for name, code in VTK_CODES.items()
 }
 # Points, lines and polylines carry no volume: boundaries and probes in mesh files.
 VTK_THIN = frozenset({0, 1, 2, 3, 4, 21})
-_EDGES = {
-    "quadratic_triangle": ((0, 1), (1, 2), (2, 0)),
-    "quadratic_tetra": ((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)),
-}
-
-
-def middle_edges(kind: Kind) -> tuple[tuple[int, int], ...]:
-    """Return the corners at the ends of each mid-edge node of a quadratic kind."""
-    return _EDGES.get(kind.name, ())
 
 
 def side_values(kind: Kind, p: Values) -> Values:
@@ -214,9 +180,10 @@ def side_values(kind: Kind, p: Values) -> Values:
 
 def later_weights(kind: Kind, p: Values) -> Values:
     """Return the shape functions of all nodes but the first."""
-    if kind.name in _EDGES:
-        first = 1 - sum(p[1:], start=p[0])
-        return _quadratic([first, *p], _EDGES[kind.name])[1:]
+    if kind.middle_edges:
+        shares = [1 - sum(p[1:], start=p[0]), *p]
+        corners = [share * (2 * share - 1) for share in shares]
+        return corners[1:] + [4 * shares[i] * shares[j] for i, j in kind.middle_edges]
     if kind.simplex:
         return list(p)
     if kind.name == "wedge":
@@ -242,8 +209,3 @@ def _multilinear(signs: Sequence[Sequence[int]], p: Values) -> Values:
         weight = factors[0] * factors[1]
         weights.append(weight * factors[2] if len(factors) == 3 else weight)
     return weights
-
-
-def _quadratic(shares: Values, edges: tuple[tuple[int, int], ...]) -> Values:
-    corners = [share * (2 * share - 1) for share in shares]
-    return corners + [4 * shares[i] * shares[j] for i, j in edges]

@@ -4,41 +4,36 @@ All meshes lie end to end in one set of tables, each with a search tree of its o
 instant between two slices asks each on its own mesh and blends the answers.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxtrace.fields.base import Corner, RecordField
 from jaxtrace.fields.box_tree import rows
-from jaxtrace.fields.clock import Clock, Instant, steady_clock
-from jaxtrace.fields.locate import (
-    NOWHERE,
-    Crossing,
-    close_seams,
-    hinted_wall,
-    locate,
-    make_locator,
-    no_hint,
-)
+from jaxtrace.fields.clock import Clock, Instant, make_clock, steady_clock
+from jaxtrace.fields.locate import NOWHERE, Crossing, hinted_wall, locate, no_hint
 from jaxtrace.fields.mesh import (
     OUTSIDE,
     MeshField,
-    Outside,
     blend,
-    box_around,
-    check_clock,
     check_values,
     interpolate,
-    unit_scale,
-    whole_slice,
+    place_values,
+    prepare_mesh,
 )
-from jaxtrace.fields.topology import Mesh, check_points, coincident, flatten, make_mesh
+from jaxtrace.fields.topology import (
+    Elements,
+    Mesh,
+    check_points,
+    coincident,
+    make_mesh,
+)
 from jaxtrace.types import check_choice
 
 Positions = Float[Array, "n 3"]
@@ -54,13 +49,6 @@ class MeshSlice(NamedTuple):
     offsets: Any = None
     types: Any = None
     kind: str | None = None
-
-
-class Joined(NamedTuple):
-    """Meshes as one, and the number of the first node of each cell's own mesh."""
-
-    mesh: Mesh
-    first_node: Int[np.ndarray, " cells"]
 
 
 class Parts(eqx.Module):
@@ -145,10 +133,12 @@ class ChangingMeshField(RecordField):
             )
         place = locate(meshes.locator, x, guess, part)
         first = rows(self.parts.first_value, slices)[:, None]
+        one = jnp.ones(1, x.dtype)
+        whole = Instant(one[0], jnp.zeros(1, np.int32), one)
 
         def read(cell: Array, later: list[Array]) -> Array:
             nodes = rows(meshes.nodes, cell) + first
-            return blend(meshes.values, nodes, later, whole_slice(x.dtype))
+            return blend(meshes.values, nodes, later, whole)
 
         found = interpolate(meshes.locator, meshes.outside, x, place, read)
         return found, place.cell_hint
@@ -168,46 +158,22 @@ def make_changing_field(
     if not slices:
         raise ValueError("a record needs at least one slice")
     values = [check_values(s.values, len(s.points), dtype)[:1] for s in slices]
+    clock = make_clock(times, interpolation, extrapolation, len(slices))
     of_slice = _number_meshes(slices)
     owners = [int(np.argmax(of_slice == m)) for m in range(of_slice.max() + 1)]
-    joined, of_cell = _join([slices[i] for i in owners], values[0].dtype)
-    meshes, of_wall = _tables(joined, of_cell, np.concatenate(values, axis=1), outside)
+    kept = values[0].dtype
+    mesh, starts, of_cell = _join([slices[i] for i in owners], kept)
+    prepared = prepare_mesh(mesh, kept, of_cell)
+    # Cells name nodes of their own mesh: those of a slice begin at its first value.
+    own = (mesh.nodes - starts[of_cell][:, None]).astype(np.int32)
+    prepared = dataclasses.replace(prepared, nodes=own)
+    table = np.concatenate(values, axis=1)
+    meshes = place_values(prepared, table, steady_clock(), outside)
+    of_wall = of_cell[np.asarray(prepared.locator.walls.cells)]
     first_value = _starts([v[0] for v in values])[:-1]
-    parts = Parts(*map(_numbers, (of_slice, first_value, of_cell, of_wall)))
-    clock = check_clock(times, len(slices), interpolation, extrapolation)
+    numbers = (of_slice, first_value, of_cell, of_wall)
+    parts = Parts(*(jnp.asarray(n, np.int32) for n in numbers))
     return ChangingMeshField(meshes, parts, clock)
-
-
-def _numbers(values: np.ndarray) -> Int[Array, " n"]:
-    return jnp.asarray(values, np.int32)
-
-
-def _tables(
-    joined: Joined,
-    of_cell: Int[np.ndarray, " cells"],
-    values: Float[np.ndarray, "1 points 3"],
-    outside: str,
-) -> tuple[MeshField, Int[np.ndarray, " walls"]]:
-    """Return all meshes as one field, and the mesh of every wall."""
-    kept, mesh = values.dtype, joined.mesh
-    corners = box_around(mesh)
-    scale = unit_scale(corners)
-    places = (mesh.points * scale)[:, mesh.axes]
-    locator = make_locator(mesh, places, kept, of_cell)
-    locator = close_seams(locator, mesh, of_cell)
-    own = (mesh.nodes - joined.first_node[:, None]).astype(np.int32)
-    table, nodes, locator = jax.device_put((values, own, locator))
-    field = MeshField(
-        table,
-        nodes,
-        locator,
-        jnp.asarray(scale, kept),
-        corners.astype(kept),
-        steady_clock(),
-        mesh.axes,
-        cast(Outside, outside),
-    )
-    return field, of_cell[np.asarray(locator.walls.cells)]
 
 
 def _number_meshes(slices: Sequence[MeshSlice]) -> Int[np.ndarray, " slices"]:
@@ -216,7 +182,8 @@ def _number_meshes(slices: Sequence[MeshSlice]) -> Int[np.ndarray, " slices"]:
     for before, here in itertools.pairwise(slices):
         equal = all(
             np.array_equal(getattr(before, name), getattr(here, name))
-            for name in ("points", "connectivity", "offsets", "types", "kind")
+            for name in MeshSlice._fields
+            if name != "values"
         )
         numbers.append(numbers[-1] + (not equal))
     return np.asarray(numbers)
@@ -228,27 +195,26 @@ def _starts(arrays: Sequence[np.ndarray]) -> Int[np.ndarray, " ends"]:
 
 def _join(
     slices: Sequence[MeshSlice], kept: np.dtype
-) -> tuple[Joined, Int[np.ndarray, " cells"]]:
-    """Return all meshes as one of separate parts, and the part of every cell."""
+) -> tuple[Mesh, Int[np.ndarray, " ends"], Int[np.ndarray, " cells"]]:
+    """Return all meshes as one, where the nodes of each begin, and cells' meshes."""
     points = [check_points(s.points).astype(kept).astype(np.float64) for s in slices]
     starts = _starts(points)
     connectivity, sizes, types, same = [], [], [], []
     for given, here, start in zip(slices, points, starts, strict=False):
-        cells = (given.connectivity, given.offsets, given.types, given.kind)
-        nodes, offsets, codes = flatten(here, *cells)
+        cells = Elements(given.connectivity, given.types, given.offsets, given.kind)
+        nodes, offsets, codes = cells.flatten(here)
         connectivity.append(nodes + start)
         sizes.append(np.diff(offsets))
         types.append(codes)
         same.append(coincident(here) + start)
-    mesh = make_mesh(
-        np.concatenate(points),
+    joined = Elements(
         np.concatenate(connectivity),
-        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
         np.concatenate(types),
-        same=np.concatenate(same),
+        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
     )
+    mesh = make_mesh(np.concatenate(points), joined, np.concatenate(same))
     of_cell = np.searchsorted(starts, mesh.nodes[:, 0], side="right") - 1
     empty = np.setdiff1d(np.arange(len(slices)), of_cell)
     if empty.size:
         raise ValueError(f"mesh {empty[0]} of the record has no cell with a volume")
-    return Joined(mesh, starts[of_cell]), of_cell.astype(np.int32)
+    return mesh, starts, of_cell.astype(np.int32)

@@ -167,8 +167,33 @@ class Clock(eqx.Module):
         return slices, xp.where(outside[..., None], filled, weights)
 
 
-def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
-    """Return a clock of checked times and rules."""
+def make_clock(
+    times: Any,
+    interpolation: str = "linear",
+    extrapolation: str = "constant",
+    slices: int | None = None,
+) -> Clock:
+    """Return a clock of checked times and rules, or the clock that is given.
+
+    With the number of `slices` there must be one time for each; a single slice that is
+    given none holds at all times.
+    """
+    if times is None:
+        if slices != 1:
+            raise ValueError(f"{slices} slices and no times: give one per slice")
+        return steady_clock()
+    clock = times
+    if not isinstance(clock, Clock):
+        clock = Clock(*_check_times(times, interpolation, extrapolation))
+    count = clock.times.shape[0]
+    if slices not in (None, count):
+        raise ValueError(f"{slices} slices and {count} times: give one per slice")
+    return clock
+
+
+def _check_times(
+    times: Any, interpolation: str, extrapolation: str
+) -> tuple[np.ndarray, TimeInterpolation, TimeExtrapolation]:
     extrapolation = ALIASES.get(extrapolation, extrapolation)
     check_choice("interpolation", interpolation, INTERPOLATIONS)
     check_choice("extrapolation", extrapolation, EXTRAPOLATIONS)
@@ -186,11 +211,11 @@ def make_clock(times: Any, interpolation: str, extrapolation: str) -> Clock:
         )
     if extrapolation == "periodic" and times.size > 1 and times[-1] == times[0]:
         raise ValueError("a periodic record needs a last time after its first")
-    return Clock(
-        times,
+    rules = (
         cast(TimeInterpolation, interpolation),
         cast(TimeExtrapolation, extrapolation),
     )
+    return times, *rules
 
 
 def steady_clock() -> Clock:
@@ -246,43 +271,34 @@ def _catmull_rom(
     those of the end intervals.
     """
     # Catmull and Rom (1974) on uneven knots: Hermite's basis with finite differences.
-    count = times.shape[0]
-    before, after = index - 1, index + 2
+    count, widths = times.shape[0], times[1:] - times[:-1]
+    slices, none = np.arange(-1, count + 1), xp.zeros_like(widths[:1])
     if wraps:  # the last slice is the first again
-        before = xp.where(before < 0, count - 2, before)
-        after = xp.where(after > count - 1, xp.ones_like(after), after)
+        slices[0], slices[-1] = count - 2, 1
+        widths = xp.concatenate([widths[-1:], widths, widths[:1]])
     else:
-        before, after = xp.clip(before, 0, None), xp.clip(after, None, count - 1)
-    here = times[index + 1] - times[index]
-    last = times[xp.clip(index, 1, None)] - times[xp.clip(index - 1, 0, None)]
-    following = xp.clip(index + 2, None, count - 1)
-    coming = times[following] - times[following - 1]
-    if wraps:
-        last = xp.where(index == 0, times[-1] - times[-2], last)
-        coming = xp.where(index == count - 2, times[1] - times[0], coming)
+        slices = slices.clip(0, count - 1)
+        widths = xp.concatenate([none, widths, none])
+    last, here, coming = (widths[index + k] for k in range(3))
     value_start, value_end, to_start, to_end = basis
-    at_end = xp.zeros_like(index == 0) if wraps else (index == 0)
-    at_last = xp.zeros_like(index == 0) if wraps else (index == count - 2)
-    start = _slope(xp, last, here, at_end, True)
-    end = _slope(xp, here, coming, at_last, False)
-    weights = xp.stack(
-        [
-            to_start * start[0],
-            value_start + to_start * start[1] + to_end * end[0],
-            value_end + to_start * start[2] + to_end * end[1],
-            to_end * end[2],
-        ],
-        -1,
-    )
-    return xp.stack([before, index, index + 1, after], -1), weights
+    start, end = _slope(xp, last, here, True), _slope(xp, here, coming, False)
+    weights = [
+        to_start * start[0],
+        value_start + to_start * start[1] + to_end * end[0],
+        value_end + to_start * start[2] + to_end * end[1],
+        to_end * end[2],
+    ]
+    order = xp.asarray(slices, np.int32)
+    chosen = [order[index + k] for k in range(4)]
+    return xp.stack(chosen, -1), xp.stack(weights, -1)
 
 
-def _slope(xp: Any, left: Any, right: Any, at_edge: Any, first: bool):
+def _slope(xp: Any, left: Any, right: Any, first: bool) -> tuple[Any, ...]:
     """Return weights of three values in the middle slope; one-sided at edges.
 
-    A jump, where two slices share an instant, is an edge too.
+    The end of a record is an edge, and a jump, where two slices share an instant.
     """
-    at_edge = at_edge | ((left if first else right) <= 0)
+    at_edge = (left if first else right) <= 0
     one = xp.ones_like(left)
     left = xp.where(left > 0, left, xp.where(right > 0, right, one))
     right = xp.where(right > 0, right, left)
@@ -292,8 +308,5 @@ def _slope(xp: Any, left: Any, right: Any, at_edge: Any, first: bool):
     middle = -(low + high)
     zero = xp.zeros_like(middle)
     ahead, behind = (zero, -1 / right, 1 / right), (-1 / left, 1 / left, zero)
-    one_sided = ahead if first else behind
-    return tuple(
-        xp.where(at_edge, a, b)
-        for a, b in zip(one_sided, (low, middle, high), strict=True)
-    )
+    pairs = zip(ahead if first else behind, (low, middle, high), strict=True)
+    return tuple(xp.where(at_edge, a, b) for a, b in pairs)

@@ -1,29 +1,12 @@
-"""Faces of cells: which of them are one, and those that bound a mesh."""
-
-from dataclasses import dataclass
+"""Faces of cells: which of them are one, and those that bound a mesh in pieces."""
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from jaxtrace.fields.curve import in_chunks
 
 # Odd multipliers, fractions of the golden ratio and of roots, that mix corner numbers.
 MIXERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundaryFaces:
-    """Faces with a cell on one side only; unit normals point into the mesh.
-
-    In a plane faces are edges and areas are lengths; missing corners are -1.
-    """
-
-    nodes: Int[np.ndarray, "faces corners"]
-    cells: Int[np.ndarray, " faces"]
-    places: Int[np.ndarray, " faces"]  # which face of its cell each one is
-    areas: Float[np.ndarray, " faces"]
-    normals: Float[np.ndarray, "faces 3"]
-    centers: Float[np.ndarray, "faces 3"]
 
 
 def pair_faces(
@@ -77,32 +60,6 @@ def _repeats(rows: np.ndarray, order: np.ndarray) -> Bool[np.ndarray, " n"]:
 
     in_chunks(len(order), compare)
     return equal
-
-
-def make_boundary(
-    points: np.ndarray,
-    axes: tuple[int, ...],
-    nodes: Int[np.ndarray, "cells nodes"],
-    faces: np.ndarray,
-    owners: np.ndarray,
-    places: np.ndarray,
-) -> BoundaryFaces:
-    """Return faces, as nodes around each, with their cells and places in these."""
-    triangles, face = split_faces(faces)
-    corners = points[triangles]
-    crossed = wall_normals(corners, axes)
-    vectors = np.zeros((len(faces), 3))
-    np.add.at(vectors, face, crossed)
-    areas = np.zeros(len(faces))
-    np.add.at(areas, face, np.linalg.norm(crossed, axis=1))
-    known = (faces >= 0)[..., None]
-    centers = (points[faces] * known).sum(1) / known.sum(1)
-    inward = points[nodes[owners]].mean(1) - centers
-    vectors *= np.sign((vectors * inward).sum(1, keepdims=True))
-    size = np.linalg.norm(vectors, axis=1, keepdims=True)
-    normals = vectors / np.where(size > 0, size, 1)
-    cells = owners.astype(np.int32)
-    return BoundaryFaces(faces, cells, places, areas, normals, centers)
 
 
 def split_faces(faces: np.ndarray) -> tuple[np.ndarray, Int[np.ndarray, " parts"]]:

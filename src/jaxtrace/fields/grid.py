@@ -4,7 +4,6 @@ Each component is a table of its own, so that a look-up is a handful of loads fr
 arrays that the compiler fuses into one loop over particles.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, cast, get_args
@@ -16,14 +15,8 @@ import numpy as np
 from jax import dtypes
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
-from jaxtrace.fields.base import AbstractField, CellHint, Corner, Field, RecordField
-from jaxtrace.fields.clock import (
-    Clock,
-    Instant,
-    blend_slices,
-    make_clock,
-    steady_clock,
-)
+from jaxtrace.fields.base import CellHint, Corner, Field, RecordField
+from jaxtrace.fields.clock import Clock, Instant, make_clock
 from jaxtrace.fields.coast import land_cells, slide_corners
 from jaxtrace.sphere import (
     Sphere,
@@ -40,10 +33,9 @@ Shore = Literal["beach", "slide", "reflect", "previous", "absorb", "free"]
 SHORES = get_args(Shore)
 SHORE_ALIASES = {"stop": "beach", "unbeach": "slide"}
 
-# Blending all nodes once is worth it while there are no more than this many per
-# particle: a blend streams through memory, a look-up jumps about in it. On two cores
-# the two ways cross between three and five nodes. A GPU has the bandwidth to blend many
-# more: 7,500 particles by 1,500 frames take 45 ms instead of 48 on an H200.
+# Up to so many nodes per particle slices are blended whole: on two cores the two ways
+# cross between three and five. A GPU has the bandwidth to blend many more: 7,500
+# particles by 1,500 frames take 45 ms instead of 48 on an H200.
 NODES_PER_PARTICLE = 4
 NODES_PER_PARTICLE_ON_GPU = 64
 LARGEST_INDEX = 2**31 - 1
@@ -99,20 +91,13 @@ class Axis(eqx.Module):
 class TableField(RecordField):
     """A field whose values (slices, components, places) are looked up one by one."""
 
-    # Typed as Any, as in a record: what is declared here would come first of all.
-    def at_instant(
-        self: Any, instant: Instant, particles: int
-    ) -> tuple[AbstractField, Instant]:
-        """Return the field of one instant: every value blended once for all."""
-        one_slice = self.values.shape[0] == 1
+    @property
+    def blend_up_to(self) -> int:  # type: ignore[override]
+        """Return how many places per particle it pays to blend beforehand."""
         gpu = jax.default_backend() == "gpu"
-        worth = NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
-        costs = self.values.shape[2] > worth * max(particles, 1)
-        if one_slice or costs or instant.time.ndim:
-            return self, instant
-        values, clock, instant = blend_slices(self.values, instant)
-        return dataclasses.replace(self, values=values, clock=clock), instant
+        return NODES_PER_PARTICLE_ON_GPU if gpu else NODES_PER_PARTICLE
 
+    # Typed as Any, as in a record: what is declared here would come first of all.
     def _load(self: Any, component: int, index: UInt32[Array, " n"], instant: Instant):
         """Return node values at one instant for all or for each particle."""
         dtype = self.values.dtype
@@ -247,15 +232,13 @@ def make_grid_field(
     axes: Sequence[Any],
     times: Any = None,
     *,
-    interpolation: str = "linear",
-    extrapolation: str = "constant",
     outside: str = "clamp",
     dtype: Any = None,
     radius: float | None = None,
     land: Bool[np.ndarray, "nx ny nz"] | None = None,
     shore: str = "beach",
 ) -> GridField:
-    """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times.
+    """Make a field of velocities ([T,] Nx, Ny, Nz, 2 or 3) and times, or a clock.
 
     With a radius the axes are longitude, latitude and z on a sphere; `land` marks nodes
     there, and `shore` says what becomes of particles in cells of nothing else.
@@ -275,8 +258,8 @@ def make_grid_field(
             f"velocities of shape {tuple(values.shape)} do not fit axes of "
             f"{shape} nodes: give ([slices,] {shape[0]}, {shape[1]}, {shape[2]}, 3)"
         )
-    clock = field_clock(values, times, interpolation, extrapolation)
-    table = _table(values, [a.nodes.shape[0] for a in made], dtype)
+    clock = make_clock(times, slices=values.shape[0])
+    table = grid_table(values, [a.nodes.shape[0] for a in made], dtype)
     if table.shape[0] * table.shape[2] > LARGEST_INDEX:
         raise ValueError(
             f"{table.shape[0]} slices of {table.shape[2]} nodes exceed 32-bit "
@@ -288,6 +271,7 @@ def make_grid_field(
     if land is not None:
         sizes = [axis.nodes.size for axis in axes]
         cells = jnp.asarray(land_cells(land, sizes).ravel())
+    table = jnp.asarray(table, dtype)
     return GridField(table, axes, clock, rule, sphere, cells, cast(Shore, shore))
 
 
@@ -327,21 +311,9 @@ def hold_levels(axis: Axis) -> tuple[Axis, float]:
     return eqx.tree_at(lambda a: a.ends, axis, np.array([low, high])), top
 
 
-def field_clock(
-    values: Any, times: Any, interpolation: str, extrapolation: str
-) -> Clock:
-    """Return the clock of slices, which are as many as there are times."""
-    if times is None:
-        return steady_clock()
-    clock = make_clock(times, interpolation, extrapolation)
-    if clock.times.shape[0] != values.shape[0]:
-        raise ValueError(
-            f"{values.shape[0]} slices and {clock.times.shape[0]} times: give one each"
-        )
-    return clock
-
-
-def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 nodes"]:
+def grid_table(
+    values: Any, shape: Sequence[int], dtype: Any = None
+) -> Float[Array | np.ndarray, "t 3 nodes"]:
     """Return components first, nodes flat, periodic axes closed by a layer."""
     if dtype is None:
         known = np.issubdtype(values.dtype, np.floating)
@@ -354,7 +326,7 @@ def _table(values: Any, shape: Sequence[int], dtype: Any) -> Float[Array, "t 3 n
     if values.shape[4] == 2:
         values = xp.concatenate([values, xp.zeros_like(values[..., :1])], 4)
     flat = xp.moveaxis(values, 4, 1).reshape(values.shape[0], 3, -1)
-    return jnp.asarray(flat, dtype)
+    return flat.astype(dtype, copy=False)
 
 
 def make_axis(nodes: Any, name: str, outside: str) -> Axis:
@@ -414,12 +386,12 @@ class StructuredGridSampler(Field):
         given = (grid_x, grid_y, grid_z)
         axes = [np.atleast_1d(np.asarray(axis, np.float64)) for axis in given]
         self.grid_x, self.grid_y, self.grid_z = axes
+        if times is not None:
+            times = make_clock(times, interpolation, extrapolation)
         self._frozen = make_grid_field(
             velocity_data,
             axes,
             times,
-            interpolation=interpolation,
-            extrapolation=extrapolation,
             outside=bounds_handling,
             dtype=dtype,
             radius=chosen_radius(geometry, radius),

@@ -16,51 +16,31 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes
-from jaxtyping import Array, Bool, Float, Int, Integer
+from jaxtyping import Array, Bool, Float, Int
 
-from jaxtrace.fields.cells import (
-    HEXAHEDRON,
-    PYRAMID,
-    QUAD,
-    TETRA,
-    TRIANGLE,
-    VTK_KINDS,
-    WEDGE,
-)
-from jaxtrace.fields.clock import Clock, steady_clock
-from jaxtrace.fields.curvilinear import (
+from jaxtrace.fields.cells import KINDS, VTK_KINDS
+from jaxtrace.fields.clock import Clock
+from jaxtrace.fields.curved_grid import (
     CurvilinearGrid,
-    make_curvilinear_field,
     pack_curvilinear,
     unpack_curvilinear,
 )
+from jaxtrace.fields.curvilinear import make_curvilinear_field
 from jaxtrace.fields.grid import OUTSIDE as GRID_OUTSIDE
-from jaxtrace.fields.grid import make_grid_field
+from jaxtrace.fields.grid import grid_table, make_grid_field
 from jaxtrace.fields.mesh import OUTSIDE as MESH_OUTSIDE
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.fields.scattered import make_scattered_field
-from jaxtrace.fields.terrain import over_terrain
-from jaxtrace.fields.topology import flatten, read_blocks
+from jaxtrace.fields.topology import Elements, read_blocks, relative_volumes
+from jaxtrace.fields.unstructured import make_scattered_field
 from jaxtrace.sphere import close_longitudes
 from jaxtrace.types import check_choice
 
 ROUNDINGS = 8  # how many roundings two equal coordinates may be apart
 
-# Simplices that make up each kind of cell, as rows of its corners.
-_SIMPLICES = {
-    TRIANGLE.name: ((0, 1, 2),),
-    QUAD.name: ((0, 1, 2), (0, 2, 3)),
-    TETRA.name: ((0, 1, 2, 3),),
-    PYRAMID.name: ((0, 1, 2, 4), (0, 2, 3, 4)),
-    WEDGE.name: ((0, 1, 2, 5), (0, 1, 5, 4), (0, 4, 5, 3)),
-    HEXAHEDRON.name: (
-        (0, 1, 2, 6),
-        (0, 2, 3, 6),
-        (0, 3, 7, 6),
-        (0, 7, 4, 6),
-        (0, 4, 5, 6),
-        (0, 5, 1, 6),
-    ),
+# The volume of a kind of cell, of that of the parallelepiped of its coordinates.
+_VOLUMES = {
+    **{"triangle": 1 / 2, "quad": 1.0, "tetra": 1 / 6, "hexahedron": 1.0},
+    **{"wedge": 1 / 2, "pyramid": 1 / 3},
 }
 
 
@@ -87,6 +67,16 @@ class TensorGrid:
         return x, y, z
 
     @property
+    def n_points(self) -> int:
+        """Return how many nodes there are."""
+        return math.prod(self.shape)
+
+    @property
+    def words(self) -> str:
+        """Return the size of the grid, in words."""
+        return f"grid of {' x '.join(map(str, self.shape))} nodes"
+
+    @cached_property
     def sorted(self) -> bool:
         """Return whether points stand in the order of nodes already."""
         order = self.order
@@ -96,7 +86,7 @@ class TensorGrid:
     def ranks(self) -> Int[np.ndarray, " nodes"]:
         """Return the node of each point."""
         if self.order is None:
-            return np.arange(math.prod(self.shape))
+            return np.arange(self.n_points)
         ranks = np.empty_like(self.order)
         ranks[self.order] = np.arange(self.order.size, dtype=ranks.dtype)
         return ranks
@@ -175,22 +165,18 @@ def fills(lattice: TensorGrid, blocks: Mapping[str, Int[np.ndarray, "_ _"]]) -> 
 
     Cells whose kind is quadratic do not count: between nodes they say something else.
     """
-    if any(name not in _SIMPLICES for name in blocks):
-        return False
     wide = [i for i, n in enumerate(lattice.shape) if n > 1]
     places = np.stack(np.unravel_index(lattice.ranks, lattice.shape), 1)[:, wide]
-    volume = 0
+    volume = 0.0
     for name, cells in blocks.items():
-        corners = places[cells]
-        if np.any(np.ptp(corners, axis=1) > 1):
+        if name not in _VOLUMES or KINDS[name].dimension != len(wide):
             return False
-        parts = corners[:, np.asarray(_SIMPLICES[name])]
-        edges = parts[:, :, 1:] - parts[:, :, :1]
-        if edges.shape[2] != edges.shape[3]:
+        if np.any(np.ptp(places[cells], axis=1) > 1):
             return False
-        volume += np.abs(np.rint(np.linalg.det(edges.astype(np.float64)))).sum()
-    boxes = math.prod(lattice.shape[i] - 1 for i in wide)
-    return bool(volume == boxes * math.factorial(len(wide)))
+        share = relative_volumes(places.astype(np.float64), cells, KINDS[name])
+        volume += _VOLUMES[name] * share.sum()
+    # Less than the smallest cell, of which a box has six.
+    return abs(volume - math.prod(lattice.shape[i] - 1 for i in wide)) < 0.1
 
 
 CHOICES = ("auto", "elements", "nearest")
@@ -202,46 +188,19 @@ Points = Float[np.ndarray, "nodes 3"]
 Values = Float[Array | np.ndarray, "slices nodes 3"]
 
 
-@dataclass(frozen=True, eq=False)
-class Elements:
-    """Cells over nodes: rows (M, k), or VTK's flat list with offsets and types."""
-
-    connectivity: Integer[np.ndarray, "..."]
-    types: Integer[np.ndarray, " cells"] | None = None
-    offsets: Integer[np.ndarray, " ends"] | None = None
-
-    def cover(self, lattice: TensorGrid, points: Points) -> bool:
-        """Return whether the cells fill a grid that the nodes form."""
-        given = (self.connectivity, self.offsets, self.types)
-        blocks, _ = read_blocks(points, *given)
-        return fills(lattice, {name: block.nodes for name, block in blocks.items()})
-
-    def kinds(self, points: Points) -> tuple[str, ...]:
-        """Return the names of the kinds of cells, those of lower dimension left out."""
-        given = (self.connectivity, self.offsets, self.types, None)
-        codes = np.unique(flatten(points, *given)[2]).tolist()
-        found = [VTK_KINDS[code][0] for code in codes if code in VTK_KINDS]
-        most = max(kind.dimension for kind in found)
-        return tuple({k.name: None for k in found if k.dimension == most})
-
-
 def make_elements(connectivity: Any, types: Any, offsets: Any) -> Elements | None:
     """Return cells from whatever arrays are given; None without any."""
     if connectivity is None:
         return None
-    rest = [None if a is None else np.asarray(a) for a in (types, offsets)]
-    return Elements(np.asarray(connectivity), *rest)
+    types, offsets = (None if a is None else np.asarray(a) for a in (types, offsets))
+    return Elements(np.asarray(connectivity), types, offsets)
 
 
 class Scheme(abc.ABC):
-    """Nodes, and what is between and beyond them."""
+    """Nodes, and what is between and beyond them; its `name` says how."""
 
+    name: Any
     outside: str
-
-    @property
-    @abc.abstractmethod
-    def name(self) -> str:
-        """Return how values between nodes are made."""
 
     @abc.abstractmethod
     def build(self, values: Values, clock: Clock) -> Any:
@@ -249,15 +208,16 @@ class Scheme(abc.ABC):
 
     def replace(self, field: Any, values: Values) -> Any:
         """Return the field with other values."""
-        return self.build(values, field.clock)
+        stored = jnp.asarray(self.pack(values))
+        return eqx.tree_at(lambda f: f.values, field, stored)
+
+    def pack(self, values: Values) -> Any:
+        """Return values in the order of the nodes as the field stores them."""
+        return values.astype(dtypes.canonicalize_dtype(values.dtype))
 
     def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
         """Return the values as the field stores them, in the order of the nodes."""
         return stored
-
-    def pack(self, values: Values) -> np.ndarray:
-        """Return values in the order of the nodes as the field stores them."""
-        return np.asarray(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,42 +226,49 @@ class OnGrid(Scheme):
 
     lattice: TensorGrid
     outside: str
-
-    @property
-    def name(self) -> str:
-        """Return linear along each axis."""
-        return "trilinear"
+    name = "trilinear"
 
     def build(self, values: Values, clock: Clock) -> Any:
-        """Return a grid field: the nodes brought into the order of the grid."""
-        if not self.lattice.sorted:
-            values = values[:, self.lattice.order]
+        """Return a grid field."""
+        grid = self.lattice
         return make_grid_field(
-            values.reshape(values.shape[0], *self.lattice.shape, 3),
-            self.lattice.axes,
-            **_instants(clock),
+            self._ordered(values),
+            grid.axes,
+            clock,
             outside=self.outside,
-            radius=self.lattice.radius,
-            land=self.lattice.land,
-            shore=self.lattice.shore,
+            radius=grid.radius,
+            land=grid.land,
+            shore=grid.shore,
         )
 
-    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """Return components last, without the layers that close a period."""
+    def _ordered(self, values: Values) -> Any:
+        """Return values in the order of the grid."""
+        if not self.lattice.sorted:
+            values = values[:, self.lattice.order]
+        return values.reshape(values.shape[0], *self.lattice.shape, 3)
+
+    @cached_property
+    def _closed(self) -> list[int]:
+        """Return the node counts with the layers that close a period."""
         shape = self.lattice.shape
         closed = [n + (self.outside == "periodic" and n > 1) for n in shape]
         if self.lattice.radius is not None:
             closed[0] = close_longitudes(self.lattice.axes[0]).nodes.size
-        whole = stored.reshape(-1, 3, *closed)
+        return closed
+
+    def pack(self, values: Values) -> Any:
+        """Return components first, nodes in the order of the grid."""
+        return grid_table(self._ordered(values), self._closed)
+
+    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
+        """Return components last, without the layers that close a period."""
+        shape = self.lattice.shape
+        whole = stored.reshape(-1, 3, *self._closed)
         table = whole[:, :, : shape[0], : shape[1], : shape[2]]
         table = table.reshape(*table.shape[:2], -1)
         if not self.lattice.sorted:
             table = table[:, :, self.lattice.ranks]
         return jnp.swapaxes(table, 1, 2)
-
-    def pack(self, values: Values) -> np.ndarray:
-        """Return components first, nodes in the order of the grid."""
-        return np.asarray(self.build(values, steady_clock()).values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,27 +281,23 @@ class OnCurvilinear(Scheme):
     @property
     def name(self) -> str:
         """Return what is interpolated in a cell."""
+        if self.grid.triangles is not None:
+            return "linear in triangles"
         return "transports of faces" if self.grid.faces else "bilinear in cells"
 
     def build(self, values: Values, clock: Clock) -> Any:
         """Return a curvilinear field."""
         given = np.asarray(values).reshape(-1, *self.grid.shape, 3)
-        found = make_curvilinear_field(self.grid, given, **_instants(clock))
-        return found if self.grid.terrain is None else over_terrain(self.grid, found)
-
-    def replace(self, field: Any, values: Values) -> Any:
-        """Return the same grid with other values."""
-        stored = jnp.asarray(pack_curvilinear(self.grid, values, field.values.dtype))
-        return eqx.tree_at(lambda f: f.values, field, stored)
-
-    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
-        """Return velocities east, north and up, or through faces."""
-        return unpack_curvilinear(self.grid, stored)
+        return make_curvilinear_field(self.grid, given, clock)
 
     def pack(self, values: Values) -> np.ndarray:
         """Return vectors in space, or transports."""
         dtype = dtypes.canonicalize_dtype(values.dtype)
         return pack_curvilinear(self.grid, values, dtype)
+
+    def unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
+        """Return velocities east, north and up, or through faces."""
+        return unpack_curvilinear(self.grid, stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,15 +311,13 @@ class OnElements(Scheme):
 
     @property
     def name(self) -> str:
-        """Return the kinds of cells."""
-        kinds = self.elements.kinds(self.points)
+        """Return the kinds of cells, those of lower dimension left out."""
+        codes = np.unique(self.elements.flatten(self.points)[2]).tolist()
+        found = [VTK_KINDS[code][0] for code in codes if code in VTK_KINDS]
+        most = max(kind.dimension for kind in found)
+        kinds = dict.fromkeys(k.name for k in found if k.dimension == most)
         plural = (_PLURALS.get(kind, f"{kind}s") for kind in kinds)
         return " + ".join(plural).replace("_", " ")
-
-    @cached_property
-    def repeats(self) -> bool:
-        """Return whether nodes coincide: then values decide what is joined."""
-        return len(np.unique(self.points, axis=0)) < len(self.points)
 
     def build(self, values: Values, clock: Clock) -> Any:
         """Return a mesh field."""
@@ -367,22 +328,15 @@ class OnElements(Scheme):
             values,
             offsets=elements.offsets,
             types=elements.types,
-            **_instants(clock),
+            times=clock,
             outside=self.outside,
             cache=self.cache,
         )
 
-    def replace(self, field: Any, values: Values) -> Any:
-        """Return the same mesh with other values."""
-        given = jnp.asarray(values, field.values.dtype)
-        if self.repeats and not jnp.array_equal(field.values, given):
-            return self.build(values, field.clock)
-        return _with_values(field, values)
-
 
 @dataclass(frozen=True, eq=False)
 class AmongPoints(Scheme):
-    """Points without cells."""
+    """Points without cells: Delaunay's simplices between them, or the nearest."""
 
     points: Points
     method: str
@@ -399,22 +353,9 @@ class AmongPoints(Scheme):
             self.points,
             values,
             spatial_interpolation=self.method,
-            **_instants(clock),
+            times=clock,
             outside=self.outside,
         )
-
-    def replace(self, field: Any, values: Values) -> Any:
-        """Return the same points with other values."""
-        return _with_values(field, values)
-
-
-def _instants(clock: Clock) -> dict[str, Any]:
-    """Return a clock as the arguments of every field of slices."""
-    return {
-        "times": clock.times,
-        "interpolation": clock.interpolation,
-        "extrapolation": clock.extrapolation,
-    }
 
 
 def choose_scheme(
@@ -446,7 +387,10 @@ def choose_scheme(
     if choice == "nearest":
         return AmongPoints(points, "nearest", outside_policy(outside, MESH_OUTSIDE[:1]))
     lattice = find_tensor_grid(points) if choice == "auto" else None
-    if lattice and (elements is None or elements.cover(lattice, points)):
+    if lattice and elements is not None:
+        blocks = {name: b.nodes for name, b in read_blocks(points, elements)[0].items()}
+        lattice = lattice if fills(lattice, blocks) else None
+    if lattice:
         return OnGrid(lattice, outside_policy(outside, GRID_OUTSIDE))
     if elements is not None:
         policy = outside_policy(outside, MESH_OUTSIDE)
@@ -464,8 +408,3 @@ def outside_policy(outside: str | None, allowed: tuple[str, ...]) -> str:
             f"outside {outside!r}: for these nodes choose one of {', '.join(allowed)}"
         )
     return name
-
-
-def _with_values(field: Any, values: Values) -> Any:
-    stored = jnp.asarray(values, dtypes.canonicalize_dtype(values.dtype))
-    return eqx.tree_at(lambda f: f.values, field, stored)

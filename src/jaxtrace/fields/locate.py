@@ -215,19 +215,34 @@ def _resolve(
     part: CellHint | None,
 ) -> Place:
     """Find the missing ones, a group at a time: in cells first, then beyond walls."""
+    records, walls = locator.records, locator.walls
+
+    def coordinates(x: Places, cell: Array, active: Array) -> Kept:
+        local = open_records(records, x, cell)
+        p, _ = invert(records, local, active)
+        return _kept(records, clamp(records, local, p))
 
     def by_cells(given: tuple[Any, ...], active: Array) -> Place:
         x, cell_hint, part = given
-        return _find_cells(locator, x, cell_hint, active, part)
+        start = hinted_cell(locator, cell_hint)
+        cell, found = walk(locator, x, start, active & (cell_hint != NOWHERE))
+        cell, found = lax.cond(
+            jnp.all(found | ~active), lambda _, __, *known: known[:2], ask_tree,
+            locator, x, cell, found | ~active, part,
+        )  # fmt: skip
+        known = jnp.where(found, cell, NOWHERE)
+        return Place(cell, coordinates(x, cell, found), known)
 
     def by_walls(given: tuple[Any, ...], active: Array) -> Place:
         x, guess, part = given
-        return _find_walls(locator, x, guess, active, part)
+        wall, near = closest_wall(walls, x, guess, active, part)
+        cell, known = rows(walls.cells, wall), _hint_of_wall(locator, wall)
+        return Place(cell, coordinates(near, cell, active), known)
 
     place = in_groups(missing, (x, cell_hint, part), place, by_cells)
     outside = missing & (place.cell_hint == NOWHERE)
     # A walk ends where it met the boundary, most often: that wall is close.
-    met = rows(locator.walls.of_cells, place.cell)
+    met = rows(walls.of_cells, place.cell)
     guess = jnp.where(met >= 0, met, jnp.maximum(-1 - cell_hint, -1))
     guess = jnp.where(cell_hint == NOWHERE, -1, guess)
     return lax.cond(
@@ -236,43 +251,6 @@ def _resolve(
         lambda place: place,
         place,
     )
-
-
-def _find_cells(
-    locator: Locator,
-    x: Places,
-    cell_hint: CellHint,
-    active: Array,
-    part: CellHint | None,
-) -> Place:
-    """Return the cells that hold places; where none does, a hint of nowhere."""
-    start = hinted_cell(locator, cell_hint)
-    cell, found = walk(locator, x, start, active & (cell_hint != NOWHERE))
-    cell, found = lax.cond(
-        jnp.all(found | ~active), lambda _, __, *known: known[:2], ask_tree,
-        locator, x, cell, found | ~active, part,
-    )  # fmt: skip
-    known = jnp.where(found, cell, NOWHERE)
-    return Place(cell, _coordinates(locator.records, x, cell, found), known)
-
-
-def _find_walls(
-    locator: Locator,
-    x: Places,
-    guess: Int[Array, " n"],
-    active: Array,
-    part: CellHint | None,
-) -> Place:
-    """Return the walls and cells closest to places outside."""
-    wall, near = closest_wall(locator.walls, x, guess, active, part)
-    cell, known = rows(locator.walls.cells, wall), _hint_of_wall(locator, wall)
-    return Place(cell, _coordinates(locator.records, near, cell, active), known)
-
-
-def _coordinates(records: Records, x: Places, cell: Array, active: Array) -> Kept:
-    local = open_records(records, x, cell)
-    p, _ = invert(records, local, active)
-    return _kept(records, clamp(records, local, p))
 
 
 def walk(

@@ -1,9 +1,8 @@
 """Velocities on meshes of tetrahedra, hexahedra, prisms, pyramids or plane cells."""
 
-import functools
 import os
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import equinox as eqx
 import jax
@@ -15,13 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxtrace.fields import mesh_cache
 from jaxtrace.fields.base import Corner, RecordField
 from jaxtrace.fields.box_tree import rows, select
-from jaxtrace.fields.clock import (
-    Clock,
-    Instant,
-    blend_slices,
-    make_clock,
-    steady_clock,
-)
+from jaxtrace.fields.clock import Clock, Instant, make_clock
 from jaxtrace.fields.locate import (
     Crossing,
     Locator,
@@ -37,12 +30,14 @@ from jaxtrace.fields.locate import (
 from jaxtrace.fields.mesh_boundary import closest_point
 from jaxtrace.fields.mesh_cache import PreparedMesh
 from jaxtrace.fields.reference_coordinates import clamp, open_records, refine, weights
-from jaxtrace.fields.topology import Mesh, check_points, coincident, make_mesh
+from jaxtrace.fields.topology import (
+    Elements,
+    Mesh,
+    check_points,
+    coincident,
+    make_mesh,
+)
 from jaxtrace.types import check_choice
-
-BLEND_UP_TO = 8  # nodes per particle up to which slices are blended beforehand
-
-T = TypeVar("T")
 
 
 def blend(
@@ -78,27 +73,6 @@ def _slice(values: Any, nodes: Array, later: list[Array], index: Array) -> Array
     return total
 
 
-def whole_slice(dtype: Any) -> Instant:
-    """Return the instant of a record that is a single slice."""
-    one = jnp.ones(1, dtype)
-    return Instant(one[0], jnp.zeros(1, np.int32), one)
-
-
-def pays(values: Any, instant: Instant, particles: int) -> bool:
-    """Return whether to blend whole slices before asking for so many particles."""
-    slices, points = values.shape[-3:-1]
-    return instant.time.ndim == 0 and slices > 1 and points <= BLEND_UP_TO * particles
-
-
-def blend_field(field: T, instant: Instant, particles: int) -> tuple[T, Instant]:
-    """Return a field of `values` by a `clock` with its slices blended, if that pays."""
-    whole: Any = field
-    if not pays(whole.values, instant, particles):
-        return field, instant
-    values, clock, instant = blend_slices(whole.values, instant)
-    return eqx.tree_at(lambda f: (f.values, f.clock), whole, (values, clock)), instant
-
-
 def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n 3"]:
     """Return values as (T, N, 3) in the dtype asked for, else JAX's default."""
     values = np.asarray(values)
@@ -123,18 +97,6 @@ def check_values(values: Any, points: int, dtype: Any) -> Float[np.ndarray, "t n
         )
     missing = ((0, 0), (0, 0), (0, 3 - values.shape[2]))
     return np.pad(values.astype(known), missing)
-
-
-def check_clock(
-    times: Any, slices: int, interpolation: str, extrapolation: str
-) -> Clock:
-    """Return a clock with one time per slice; a single slice needs none."""
-    if times is None and slices == 1:
-        return steady_clock()
-    if times is None or np.size(times) != slices:
-        count = "no" if times is None else np.size(times)
-        raise ValueError(f"{slices} slices and {count} times: give one per slice")
-    return make_clock(times, interpolation, extrapolation)
 
 
 Outside = Literal["nearest_element", "zero", "nan", "extrapolate"]
@@ -207,6 +169,7 @@ class MeshField(RecordField):
     axes: tuple[int, ...] = eqx.field(static=True)
     outside: Outside = eqx.field(static=True)
     searches = True
+    blend_up_to = 8
 
     def start(self, positions: Positions) -> CellHint:
         """Return that no cell is known yet: particles are looked for everywhere."""
@@ -216,12 +179,6 @@ class MeshField(RecordField):
         """Return the cells of particles, without the rest of a look-up."""
         del instant
         return find(self.locator, self.scaled(positions))
-
-    def at_instant(
-        self, instant: Instant, particles: int
-    ) -> tuple["MeshField", Instant]:
-        """Blend the slices once, if there are few nodes per particle."""
-        return blend_field(self, instant, particles)
 
     def velocity(
         self, positions: Positions, instant: Instant, cell_hint: CellHint
@@ -287,19 +244,16 @@ def make_mesh_field(
     types: Any = None,
     kind: str | None = None,
     times: Any = None,
-    interpolation: str = "linear",
-    extrapolation: str = "constant",
     outside: str = "nearest_element",
-    thin_walls: bool = False,
     dtype: Any = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> MeshField:
     """Return a field of nodal values (N, 3) or (T, N, 3) on a mesh.
 
     Cells are rows (M, k) of nodes of one `kind`, or VTK's flat connectivity with
-    `offsets` and `types`. Nodes at one place are one, unless `thin_walls` says that
-    those which differ in value bound the mesh. A large mesh is kept in the folder
-    `cache`, if one is given, and read from there the next time.
+    `offsets` and `types`. Nodes at one place are one; `times` may be a clock. A large
+    mesh is kept in the folder `cache`, if one is given, and read from there the next
+    time.
     """
     check_choice("outside", outside, OUTSIDE)
     points = check_points(points)
@@ -308,58 +262,46 @@ def make_mesh_field(
     # Geometry is worked out in float64 from coordinates that are exact in the dtype of
     # the field, so that host and device agree on which side of a face a node lies.
     points = points.astype(kept).astype(np.float64)
-    given = (connectivity, offsets, types)
+    given = (connectivity, types, offsets)
     cells: Any = tuple(None if part is None else np.asarray(part) for part in given)
-    same = coincident(points, values) if thin_walls else None
-    prepare = functools.partial(_prepare, points, cells, kind, same, kept)
+    elements = Elements(*cells, kind=kind)
+
+    def prepare() -> PreparedMesh:
+        return prepare_mesh(make_mesh(points, elements, coincident(points)), kept)
+
     if cache is None or cells[0].size < mesh_cache.SMALLEST:
         mesh = prepare()
     else:
-        parts = (points, *cells, kind, same, kept)
-        mesh = mesh_cache.prepared_mesh(cache, parts, prepare)
+        mesh = mesh_cache.prepared_mesh(cache, (points, *cells, kind, kept), prepare)
+    return place_values(mesh, values, make_clock(times, slices=len(values)), outside)
+
+
+def place_values(
+    mesh: PreparedMesh, values: Float[np.ndarray, "t n 3"], clock: Clock, outside: str
+) -> MeshField:
+    """Return the field of values on a prepared mesh, on the device."""
     on_device = (values, mesh.nodes, mesh.locator, mesh.scale)
     # Not `jnp.asarray`, which compiles a program for each shape.
     table, nodes, locator, scale = jax.device_put(on_device)
-    return MeshField(
-        table,
-        nodes,
-        locator,
-        scale,
-        mesh.corners,
-        check_clock(times, len(values), interpolation, extrapolation),
-        mesh.axes,
-        cast(Outside, outside),
-    )
+    rule = cast(Outside, outside)
+    return MeshField(table, nodes, locator, scale, mesh.corners, clock, mesh.axes, rule)
 
 
-def _prepare(
-    points: np.ndarray,
-    cells: tuple[Any, ...],
-    kind: str | None,
-    same: np.ndarray | None,
-    dtype: np.dtype,
+def prepare_mesh(
+    mesh: Mesh, dtype: np.dtype, part: Int[np.ndarray, " cells"] | None = None
 ) -> PreparedMesh:
-    """Return all of a field that does not depend on its values."""
-    same = coincident(points) if same is None else same
-    connectivity, offsets, types = cells
-    mesh = make_mesh(points, connectivity, offsets, types, kind, same)
-    corners = box_around(mesh)
-    scale = unit_scale(corners)
-    locator = make_locator(mesh, (points * scale)[:, mesh.axes], dtype)
-    locator = close_seams(locator, mesh)
+    """Return all of a field that does not depend on its values.
+
+    Where `part` tells cells of different parts apart, each part is searched by itself.
+    """
+    used = np.zeros(len(mesh.points), bool)
+    used[mesh.nodes] = True
+    points = mesh.points[used]
+    corners = np.stack([points.min(0), points.max(0)])
+    # A power of two, hence exact, that makes the box of order one long.
+    scale = float(2.0 ** -np.round(np.log2(np.ptp(corners, axis=0).max())))
+    locator = make_locator(mesh, (mesh.points * scale)[:, mesh.axes], dtype, part)
+    locator = close_seams(locator, mesh, part)
     return PreparedMesh(
         mesh.nodes, locator, np.asarray(scale, dtype), corners.astype(dtype), mesh.axes
     )
-
-
-def box_around(mesh: Mesh) -> Float[np.ndarray, "2 3"]:
-    """Return the corners of the box around the nodes that cells use."""
-    held = np.zeros(len(mesh.points), bool)
-    held[mesh.nodes] = True
-    used = mesh.points[held]
-    return np.stack([used.min(0), used.max(0)])
-
-
-def unit_scale(corners: Float[np.ndarray, "2 3"]) -> float:
-    """Return the power of two, hence exact, that makes a box of order one long."""
-    return float(2.0 ** -np.round(np.log2(np.ptp(corners, axis=0).max())))

@@ -57,7 +57,9 @@ def make_walls(
     full = np.zeros((*corners.shape[:2], 3))
     full[..., list(mesh.axes)] = corners
     normals = wall_normals(full, mesh.axes)
-    flipped = (normals * boundary.normals[face]).sum(1) < 0
+    cells = boundary.cells[face]
+    inward = points[mesh.nodes[cells]].mean(1) - corners.mean(1)
+    flipped = (normals[:, list(mesh.axes)] * inward).sum(1) < 0
     size = np.linalg.norm(normals, axis=1)
     size = np.where(size > 0, size, 1) * np.where(flipped, -1, 1)
     normals = (normals / size[:, None])[:, list(mesh.axes)]
@@ -70,8 +72,7 @@ def make_walls(
     parts = [corners[:, :1], edges, duals, normals[:, None]]
     table = np.concatenate(parts, 1).reshape(len(corners), -1)
     low, high = corners.min(1).astype(dtype), corners.max(1).astype(dtype)
-    cells, gaps = boundary.cells[face], np.zeros(len(face), bool)
-    tree = build_parts(low, high, part[cells])
+    gaps, tree = np.zeros(len(face), bool), build_parts(low, high, part[cells])
     of_cells = np.full(len(mesh.nodes), -1, np.int32)
     of_cells[cells] = np.arange(len(cells))
     return Walls(table.astype(dtype), cells, of_cells, gaps, tree)

@@ -19,12 +19,7 @@ from jaxtyping import Float, Int
 
 from jaxrig import __version__
 from jaxrig.atomic import atomic_write, remove_leftovers
-from jaxrig.file_format import (
-    ContainerError,
-    read_arrays,
-    read_header,
-    write_container,
-)
+from jaxrig.file_format import Container, ContainerError, write_container
 from jaxrig.sharding import is_main
 from jaxtrace.fields.box_tree import Tree
 from jaxtrace.fields.locate import Locator
@@ -33,7 +28,7 @@ from jaxtrace.fields.reference_coordinates import Records
 
 # Raise it when the arrays of a prepared mesh, or how they are found, change: files of
 # an earlier format are then never looked at. Released versions differ by themselves.
-FORMAT = 1
+FORMAT = 2
 # Node numbers in all cells from which a file is kept: 100,000 tetrahedra are prepared
 # in 0.2 s, about what reading them back and a file among the data would cost.
 SMALLEST = 400_000
@@ -141,10 +136,8 @@ def _read(path: Path) -> tuple[PreparedMesh, list[str]] | None:
     """Return a mesh and its notes; None where there is no sound file of this name."""
     try:
         with open(path, "rb") as file:
-            where = str(path)
-            header = read_header(file, where, os.fstat(file.fileno()).st_size)
-            arrays = dict(read_arrays(file, header, where))
-        return _unpack(header.meta, arrays, path)
+            found = Container(file, str(path))
+            return _unpack(found.meta, dict(found.arrays()), path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ContainerError, OSError) as error:

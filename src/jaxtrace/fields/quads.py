@@ -25,6 +25,7 @@ SIDES = 4  # -xi, +xi, -eta, +eta
 RING = 3  # rows and columns along the rim that may be there twice
 MATCH = 0.02  # of an edge, how far corners of one place may be apart
 ROOM = 16  # roundings that a position may be off
+LAST = 1e-6  # of what a position is beyond a side, how much counts at a rim
 HOPS = 4096  # a walk longer than this goes round in circles
 MOST_ITERATIONS = 13
 
@@ -128,7 +129,7 @@ class Quads(eqx.Module):
             size = jnp.abs(sight.east[2]) + jnp.abs(sight.north[2])
         eps = ROOM * jnp.finfo(e0.dtype).eps
         room = eps * (size * lax.rsqrt(jnp.abs(det)) + 1)
-        over = jnp.maximum(jnp.abs(xi - 0.5), jnp.abs(eta - 0.5)) - 0.5
+        over = self.farthest(xi, eta)
         per = 1 / jnp.where(height > 0, height, 1)
         slopes = (ex + exy * eta, ey + exy * xi, nx + nxy * eta, ny + nxy * xi)
         east_xi, east_eta, north_xi, north_eta = (s * per for s in slopes)
@@ -181,13 +182,14 @@ class Quads(eqx.Module):
 
         def hop(carry: tuple[Any, ...]) -> tuple[Any, ...]:
             place, left, moving, hops = carry
-            beyond = (-place.xi, place.xi - 1, -place.eta, place.eta - 1)
             far, onward = jnp.zeros_like(place.xi), jnp.full_like(place.cell, WALL)
-            for side, over in enumerate(beyond):
-                there = _rows(self.neighbors, place.cell * SIDES + side)
+            for side, over in enumerate(self.beyond(place.xi, place.eta)):
+                there = entries(self.neighbors, place.cell * SIDES + side)
                 if dry is not None:
-                    closed = _rows(dry, jnp.maximum(there, 0) * n + level)
+                    closed = entries(dry, jnp.maximum(there, 0) * n + level)
                     there = jnp.where((there >= 0) & closed, WALL, there)
+                # The grid is left only where no other side leads on.
+                over = jnp.where(there == EDGE, LAST * over, over)
                 better = (over > far) & (there != WALL)
                 far = jnp.where(better, over, far)
                 onward = jnp.where(better, there, onward)
@@ -201,14 +203,26 @@ class Quads(eqx.Module):
         place, left, moving, _ = lax.while_loop(going, hop, start)
         return place, jnp.where(left | moving, -1 - place.cell, place.cell)
 
+    def beyond(self, xi: Columns, eta: Columns) -> tuple[Columns, ...]:
+        """Return how far coordinates are beyond each side."""
+        return -xi, xi - 1, -eta, eta - 1
+
+    def farthest(self, xi: Columns, eta: Columns) -> Columns:
+        """Return how far coordinates are beyond the farthest side."""
+        return jnp.maximum(jnp.abs(xi - 0.5), jnp.abs(eta - 0.5)) - 0.5
+
+    def within(self, place: Place) -> tuple[Columns, Columns]:
+        """Return coordinates brought into the cell."""
+        return jnp.clip(place.xi, 0, 1), jnp.clip(place.eta, 0, 1)
+
     def corners(self, cell: Cells) -> list[Cells]:
         """Return the four corners of cells: xi and eta 00, 10, 01, 11."""
         return [cell + step for step in (0, 1, self.width, self.width + 1)]
 
     def patch_point(self, place: Place) -> Vector:
-        """Return the point of a patch in space, xi and eta brought within 0 to 1."""
-        xi, eta = jnp.clip(place.xi, 0, 1), jnp.clip(place.eta, 0, 1)
-        v = [_rows(self.patches, place.cell * PATCH + k) for k in range(PATCH)]
+        """Return the point of a patch in space that is within the cell."""
+        xi, eta = self.within(place)
+        v = [entries(self.patches, place.cell * PATCH + k) for k in range(PATCH)]
         x, y, z = (
             v[c] + xi * v[3 + c] + eta * (v[6 + c] + xi * v[9 + c]) for c in range(3)
         )
@@ -243,7 +257,8 @@ def _dot(a: Vector, b: Vector) -> Columns:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def _rows(table: Any, index: Array) -> Array:
+def entries(table: Any, index: Array) -> Array:
+    """Return entries of a flat table, whose indices are in bounds."""
     table = jnp.asarray(table)
     return table.at[index.astype(np.uint32)].get(mode="promise_in_bounds")
 
@@ -259,33 +274,19 @@ def make_quads(
     points: Float[np.ndarray, "rows columns 3"],
     dtype: Any,
     flat: bool = False,
-    whole: Bool[np.ndarray, "rows columns"] | None = None,
 ) -> Quads:
-    """Return the cells between rows and columns of corners.
-
-    Without its last row and column `whole` marks cells that are there.
-    """
+    """Return the cells between rows and columns of corners."""
     rows, columns = points.shape[:2]
-    low, east, north, far = (
-        points[:-1, :-1],
-        points[:-1, 1:],
-        points[1:, :-1],
-        points[1:, 1:],
-    )
+    south, above = points[:-1], points[1:]
+    low, east, north, far = south[:, :-1], south[:, 1:], above[:, :-1], above[:, 1:]
+    twist = low - east - north + far
     patch = np.zeros((rows, columns, 4, 3))
-    patch[:-1, :-1] = np.stack(
-        [low, east - low, north - low, low - east - north + far], 2
-    )
+    patch[:-1, :-1] = np.stack([low, east - low, north - low, twist], 2)
     sized = np.isfinite(patch).all((2, 3))
-    center = (
-        patch[..., 1, :] + patch[..., 3, :] / 2,
-        patch[..., 2, :] + patch[..., 3, :] / 2,
-    )
-    area = np.linalg.norm(np.cross(*np.nan_to_num(center)), axis=-1)
+    middle = np.nan_to_num(patch[..., 1:3, :] + patch[..., 3:, :] / 2)
+    area = np.linalg.norm(np.cross(middle[..., 0, :], middle[..., 1, :]), axis=-1)
     sized &= area > 1e-9 * area[sized].max(initial=0.0)
     sized[-1] = sized[:, -1] = False
-    if whole is not None:
-        sized &= whole
     if not sized.any():
         raise ValueError(
             f"a curvilinear grid of {rows} x {columns} corners has no cell with an "
@@ -294,7 +295,7 @@ def make_quads(
     neighbors, kept = _join(points, sized)
     patch[~np.isfinite(patch)] = 0
     items = np.flatnonzero(kept)
-    tree = _make_tree(patch.reshape(-1, 4, 3)[items], items, np.dtype(dtype))
+    tree = make_tree(patch.reshape(-1, 4, 3)[items], items, np.dtype(dtype))
     return Quads(
         patch.reshape(-1).astype(dtype),
         neighbors.reshape(-1).astype(np.int32),
@@ -305,7 +306,7 @@ def make_quads(
     )
 
 
-def _make_tree(patch: np.ndarray, items: np.ndarray, dtype: np.dtype) -> Tree:
+def make_tree(patch: np.ndarray, items: np.ndarray, dtype: np.dtype) -> Tree:
     """Return a tree of boxes around cells and what of the sphere bulges over them."""
     a, b, d, f = (patch[:, v] for v in range(4))
     corners = np.stack([a, a + b, a + d, a + b + d + f])
@@ -361,15 +362,9 @@ def _join(
     j, i = np.indices(sized.shape)
     rim = np.minimum(np.minimum(j, rows - 1 - j), np.minimum(i, columns - 1 - i)) < RING
     name = _name_places(points, number, rim)
-    first, second = number, number + columns
-    ends = np.stack(
-        [
-            (first, second),
-            (first + 1, second + 1),
-            (first, first + 1),
-            (second, second + 1),
-        ]
-    )
+    above = number + columns
+    upright = [(number, above), (number + 1, above + 1)]
+    ends = np.stack([*upright, (number, number + 1), (above, above + 1)])
     ends = np.minimum(ends, number[-1, -1])
     pairs = np.sort(name[ends], axis=1)  # (sides, ends, rows, columns)
     # A cell whose four corners are those of another is there twice.

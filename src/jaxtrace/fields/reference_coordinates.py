@@ -7,6 +7,7 @@ faces are not parallel need a few Newton steps on their product terms besides.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -162,7 +163,7 @@ def invert(
 
     def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         p, _, step = carry
-        change = newton_step(records, local, p)
+        change = _solve(_jacobian(records, local, p), _errors(records, local, p))
         p = [jnp.clip(c - e, -REACH, REACH) for c, e in zip(p, change, strict=True)]
         largest = functools.reduce(jnp.maximum, map(jnp.abs, change))
         return p, largest, step + 1
@@ -190,11 +191,6 @@ def _may_hold(records: Records, local: Local) -> Bool[Array, " n"]:
             bend = bend + jnp.abs(part) / 3
     least = functools.reduce(jnp.minimum, sides(records, local, local.target))
     return least >= -(bend + local.tolerance)
-
-
-def newton_step(records: Records, local: Local, p: Values) -> Values:
-    """Return how far the coordinates are off, to first order."""
-    return _solve(_jacobian(records, local, p), _errors(records, local, p))
 
 
 def _errors(records: Records, local: Local, p: Values) -> Values:
@@ -318,38 +314,38 @@ def refine(records: Records, local: Local, p: Values) -> Values:
 
 def sides(records: Records, local: Local, p: Values) -> Values:
     """Return how far inside every face of their cells the coordinates are."""
-    kinds = [KINDS[name] for name in records.kinds]
-    if local.kind is None:
-        return side_values(kinds[0], p)
-    return _choose(local.kind, [side_values(kind, p) for kind in kinds], 1.0)
+    return _by_kind(records, local, side_values, p, 1.0)
 
 
 def weights(records: Records, local: Local, p: Values) -> Values:
     """Return shape functions at the coordinates, of all nodes but the first."""
-    kinds = [KINDS[name] for name in records.kinds]
-    if local.kind is None:
-        return later_weights(kinds[0], p)
-    return _choose(local.kind, [later_weights(kind, p) for kind in kinds], 0.0)
-
-
-def _choose(kind: Array, options: list[Values], spare: float) -> Values:
-    most = max(len(option) for option in options)
-    chosen = []
-    for i in range(most):
-        value = jnp.full_like(options[0][0], spare)
-        for index, option in enumerate(options):
-            if i < len(option):
-                value = jnp.where(kind == index, option[i], value)
-        chosen.append(value)
-    return chosen
+    return _by_kind(records, local, later_weights, p, 0.0)
 
 
 def clamp(records: Records, local: Local, p: Values) -> Values:
     """Return coordinates moved into the reference cell."""
-    kinds = [KINDS[name] for name in records.kinds]
+    return _by_kind(records, local, _clamp, p, 0.0)
+
+
+def _by_kind(
+    records: Records,
+    local: Local,
+    function: Callable[[Kind, Values], Values],
+    p: Values,
+    spare: float,
+) -> Values:
+    """Return what a function says of each place's kind of cell, `spare` if nothing."""
+    options = [function(KINDS[name], p) for name in records.kinds]
     if local.kind is None:
-        return _clamp(kinds[0], p)
-    return _choose(local.kind, [_clamp(kind, p) for kind in kinds], 0.0)
+        return options[0]
+    chosen = []
+    for i in range(max(map(len, options))):
+        value = jnp.full_like(options[0][0], spare)
+        for index, option in enumerate(options):
+            if i < len(option):
+                value = jnp.where(local.kind == index, option[i], value)
+        chosen.append(value)
+    return chosen
 
 
 def _clamp(kind: Kind, p: Values) -> Values:

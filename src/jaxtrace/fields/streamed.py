@@ -26,27 +26,39 @@ class StreamedField(Field):
     """A field of which only some slices in a row are in memory.
 
     Slices are read once as a run goes along, the next window while the present one is
-    in use. `field` is the frozen field of the first window; `pack` lays a slice out as
-    its values are.
+    in use. `field` is the frozen field of the first slice; `pack` lays a slice out as
+    its values are. At most `memory_limit_gb` (the configured limit) is used for slices.
     """
 
     def __init__(
         self,
-        times: np.ndarray,
+        times: Any,
         read: Read,
         field: Any,
         pack: Callable[[np.ndarray], np.ndarray],
+        *,
+        slice_bytes: int,
+        memory_limit_gb: float | None = None,
         interpolation: str = "linear",
         extrapolation: str = "constant",
-    ):
-        self.count, self.window = len(times), field.values.shape[0]
+    ) -> None:
+        clock = make_clock(times, interpolation, extrapolation)
+        limit = memory_limit_gb
+        budget = memory_budget_bytes() if limit is None else limit * GIB
+        self.count = clock.times.shape[0]
+        self.window = window_size(slice_bytes, int(budget), self.count)
         self._read, self._pack = read, pack
         self._source_info: dict[str, Any] = {}
         self._first = 0
-        clock = make_clock(times, interpolation, extrapolation)
-        self._field = eqx.tree_at(lambda f: f.clock, field, clock)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="slices")
         self._next: tuple[int, Future[np.ndarray]] | None = None
+        values = np.empty((self.window, *field.values.shape[1:]), field.values.dtype)
+        values[0] = field.values[0]
+        for index in range(1, self.window):
+            values[index] = pack(np.asarray(read(index)))
+        self._field = eqx.tree_at(
+            lambda f: (f.values, f.clock), field, (jnp.asarray(values), clock)
+        )
 
     @property
     def frozen(self) -> AbstractField:
@@ -128,28 +140,3 @@ def window_size(slice_bytes: int, budget_bytes: int, count: int) -> int:
             f"two need {2 * COPIES * slice_bytes:,}"
         )
     return int(window)
-
-
-def stream_slices(
-    times: np.ndarray,
-    read: Read,
-    still: Any,
-    pack: Callable[[np.ndarray], np.ndarray],
-    *,
-    slice_bytes: int,
-    memory_limit_gb: float | None = None,
-    interpolation: str = "linear",
-    extrapolation: str = "constant",
-) -> StreamedField:
-    """Return a streamed field: `still` is that of the first slice, `pack` lays one out.
-
-    At most `memory_limit_gb` (the configured limit) is used for slices.
-    """
-    budget = memory_budget_bytes() if memory_limit_gb is None else memory_limit_gb * GIB
-    window = window_size(slice_bytes, int(budget), len(times))
-    values = np.empty((window, *still.values.shape[1:]), still.values.dtype)
-    values[0] = still.values[0]
-    for index in range(1, window):
-        values[index] = pack(np.asarray(read(index)))
-    field = eqx.tree_at(lambda f: f.values, still, jnp.asarray(values))
-    return StreamedField(times, read, field, pack, interpolation, extrapolation)

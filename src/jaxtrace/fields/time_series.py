@@ -4,6 +4,7 @@ There is one copy of the truth, the frozen field; what is assigned goes into it 
 or waits until arrays that belong together fit.
 """
 
+import contextlib
 import copy
 import math
 import os
@@ -16,10 +17,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxrig import compile_once
-from jaxrig.memory import tree_bytes
+from jaxrig.memory import MIB, tree_bytes
 from jaxtrace.fields.base import AbstractField, Field
-from jaxtrace.fields.clock import Clock, Instant, blend_slices, make_clock
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.clock import Instant, blend_slices, make_clock
+from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     Points,
     Scheme,
@@ -30,7 +31,6 @@ from jaxtrace.fields.interpolation import (
 )
 from jaxtrace.fields.topology import check_points
 
-MIB = 2**20
 Nodes = Points | TensorGrid | CurvilinearGrid
 Listed = (TensorGrid, CurvilinearGrid)  # nodes that are known without a list of them
 
@@ -60,9 +60,9 @@ class TimeSeriesField(Field):
     names the shapes. An array equal to the one that is there changes nothing.
     """
 
-    _scheme: Scheme
-    _points: Nodes
-    _field: Any
+    _field: Any  # the frozen field, and the nodes and the scheme that it was made by
+    _placed: Nodes
+    _scheme: Scheme | None = None
 
     def __init__(
         self,
@@ -90,11 +90,9 @@ class TimeSeriesField(Field):
         self._rules = (spatial_interpolation, outside, cache)
         if not isinstance(positions, Listed):
             positions = check_points(positions)
-        self._waiting: dict[str, Any] = {
-            "data": check_data(data),
-            "times": make_clock(times, interpolation, extrapolation),
-            "positions": positions,
-        }
+        self._data: Values | None = check_data(data)  # None once the field has them
+        self._clock = make_clock(times, interpolation, extrapolation)
+        self._nodes: Nodes = positions
         self._require_fit()
         self._settle()
 
@@ -137,13 +135,13 @@ class TimeSeriesField(Field):
     @property
     def data(self) -> Float[Array, "slices nodes 3"]:
         """Return velocities, slice by slice in the order of the nodes."""
-        if "data" in self._waiting:
-            return jnp.asarray(self._waiting["data"])
-        return self._scheme.unpack(self._field.values)
+        if self._data is not None:
+            return jnp.asarray(self._data)
+        return self._unpack(self._field.values)
 
     @data.setter
     def data(self, value: Any) -> None:
-        self._assign("data", check_data(value))
+        self._assign(_data=check_data(value))
 
     @property
     def times(self) -> Float[Array, " slices"]:
@@ -164,7 +162,7 @@ class TimeSeriesField(Field):
     @positions.setter
     def positions(self, value: Any) -> None:
         if not _same(value, self.positions):
-            self._assign("positions", check_points(value))
+            self._assign(_nodes=check_points(value))
 
     # Names that scripts for separate copies on host and device assign as well.
     _data_dev = data
@@ -202,15 +200,15 @@ class TimeSeriesField(Field):
     @property
     def interpolation_scheme(self) -> str:
         """Return the interpolation in space: "trilinear", "tetrahedra", ..."""
+        assert self._scheme is not None
         return self._scheme.name
 
     def memory_usage_mb(self) -> float:
         """Return the field's memory in MiB, look-up tables included."""
-        nodes = self._points
-        parts = (nodes,) if not isinstance(nodes, Listed) else ()
-        if isinstance(nodes, TensorGrid):
-            parts = nodes.axes
-        return (tree_bytes(self.frozen) + sum(part.nbytes for part in parts)) / MIB
+        nodes = self._placed
+        listed = () if isinstance(nodes, Listed) else nodes
+        axes = nodes.axes if isinstance(nodes, TensorGrid) else ()
+        return tree_bytes((self.frozen, listed, axes)) / MIB
 
     @property
     def connectivity(self) -> Any:
@@ -260,7 +258,7 @@ class TimeSeriesField(Field):
         slice differs from the first, a share `transition_smoothing` of all slices in
         [0, 1] blends each period's beginning with the mirrored end of the one before.
         """
-        clock, times = self._clock, np.asarray(self._clock.times)
+        times = np.asarray(self._clock.times)
         first, last = _chosen(times, time_slice)
         kept = times[first:last] - times[first]
         period = float(kept[-1])
@@ -269,14 +267,11 @@ class TimeSeriesField(Field):
         if last - first < len(times):
             values = values[first:last]
         smoothed = _smoothed(values, transition_smoothing)
-        rules = clock.interpolation, "periodic"
         new = copy.copy(self)
-        new._field = eqx.tree_at(
-            lambda f: (f.values, f.clock),
-            self._field,
-            (smoothed, make_clock(kept, *rules)),
-        )
-        new._waiting, new._repeats = {}, count
+        new._clock = make_clock(kept, self.interpolation, "periodic")
+        both = (smoothed, new._clock)
+        new._field = eqx.tree_at(lambda f: (f.values, f.clock), self._field, both)
+        new._repeats = count
         new._source_info = self._source_info | {
             "periodic_field": True,
             "original_period": period,
@@ -288,23 +283,17 @@ class TimeSeriesField(Field):
         return new
 
     def _at_nodes(self, instant: Instant) -> Float[Array, "nodes 3"]:
-        return self._scheme.unpack(_weighted(self._field.values, instant))[0]
+        return self._unpack(_weighted(self._field.values, instant))[0]
 
-    @property
-    def _clock(self) -> Clock:
-        given = self._waiting.get("times")
-        return self._field.clock if given is None else given
-
-    @property
-    def _nodes(self) -> Nodes:
-        given = self._waiting.get("positions")
-        return self._points if given is None else given
+    def _unpack(self, stored: Array) -> Float[Array, "slices nodes 3"]:
+        assert self._scheme is not None
+        return self._scheme.unpack(stored)
 
     @property
     def _data_shape(self) -> tuple[int, int]:
-        if "data" in self._waiting:
-            return self._waiting["data"].shape[:2]
-        return self._field.values.shape[0], _count(self._points)
+        if self._data is not None:
+            return self._data.shape[0], self._data.shape[1]
+        return self._field.values.shape[0], _count(self._placed)
 
     def _reset_clock(self, **changes: Any) -> None:
         clock = self._clock
@@ -313,34 +302,29 @@ class TimeSeriesField(Field):
             "interpolation": clock.interpolation,
             "extrapolation": clock.extrapolation,
         }
-        self._assign("times", make_clock(**(now | changes)))
+        self._assign(_clock=make_clock(**(now | changes)))
 
-    def _assign(self, name: str, value: Any) -> None:
-        before, settled = self._waiting, False
-        self._waiting = {**before, name: value}
-        if self._fits():
-            try:
-                self._settle()
-                settled = True
-            finally:
-                if not settled:
-                    self._waiting = before
+    def _assign(self, **given: Any) -> None:
+        """Take arrays over; those that no field can be made of leave nothing behind."""
+        with contextlib.ExitStack() as undo:
+            undo.callback(vars(self).update, dict(vars(self)))
+            vars(self).update(given)
+            self._settle()
+            undo.pop_all()
 
     def _settle(self) -> None:
-        """Make the field of what was assigned, reusing as much as can be."""
-        waiting, scheme = self._waiting, None
-        clock, points = self._clock, self._nodes
-        if "positions" in waiting:
-            given = waiting.get("data")
-            data = self.data if given is None else given
-            scheme = choose_scheme(points, self.elements, *self._rules)
-            field = scheme.build(data, clock)
+        """Make the field of what was assigned, once it fits, reusing what can be."""
+        if not self._fits():
+            return
+        data, scheme = self._data, self._scheme
+        if scheme is None or self._nodes is not self._placed:
+            scheme = choose_scheme(self._nodes, self.elements, *self._rules)
+            field = scheme.build(self.data if data is None else data, self._clock)
         else:
-            field = eqx.tree_at(lambda f: f.clock, self._field, clock)
-            if "data" in waiting:
-                field = self._scheme.replace(field, waiting["data"])
-        self._field, self._points, self._waiting = field, points, {}
-        self._scheme = scheme or self._scheme
+            field = eqx.tree_at(lambda f: f.clock, self._field, self._clock)
+            field = field if data is None else scheme.replace(field, data)
+        self._field, self._scheme, self._data = field, scheme, None
+        self._placed = self._nodes
 
     def _fits(self) -> bool:
         return self._data_shape == (self._clock.times.shape[0], self.N)
@@ -356,7 +340,7 @@ class TimeSeriesField(Field):
 
 
 def _count(nodes: Nodes) -> int:
-    return math.prod(nodes.shape) if isinstance(nodes, Listed) else len(nodes)
+    return nodes.n_points if isinstance(nodes, Listed) else len(nodes)
 
 
 def check_data(data: Any) -> Values:

@@ -13,16 +13,43 @@ from jaxtrace.fields.cells import (
     VTK_KINDS,
     VTK_THIN,
     Kind,
-    middle_edges,
 )
 from jaxtrace.fields.curve import curve_order, in_chunks
-from jaxtrace.fields.faces import BoundaryFaces, make_boundary, pair_faces
+from jaxtrace.fields.faces import pair_faces
 from jaxtrace.types import check_choice
 
 Nodes = Int[np.ndarray, "_ _"]
 WIDTHS = {3: "triangle", 8: "hexahedron", 10: "quadratic_tetra"}  # of known meaning
 FLAT = 1e-12  # a volume, over the longest edge's cube, that is only rounding
 STRAIGHT = 1e-3  # how far off the middle, in edges, a straight edge's node may be
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """Cells over nodes: rows (M, k) of one kind, or VTK's flat list of several."""
+
+    connectivity: Any
+    types: Any = None
+    offsets: Any = None
+    kind: str | None = None
+
+    def flatten(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return VTK's flat connectivity, offsets from 0 on, and types."""
+        connectivity = np.asarray(self.connectivity)
+        if connectivity.ndim == 2:
+            name = self.kind or _kind_of_width(points, connectivity)
+            check_choice("kind", name, VTK_CODES)
+            count, width = connectivity.shape
+            types = np.full(count, VTK_CODES[name])
+            return connectivity.ravel(), width * np.arange(count + 1), types
+        if self.offsets is None or self.types is None:
+            raise ValueError(
+                "flat connectivity needs the offsets and types of its cells"
+            )
+        offsets, types = np.asarray(self.offsets), np.asarray(self.types)
+        if len(offsets) == len(types):  # ends only, as .vtu files store them
+            offsets = np.concatenate([[0], offsets])
+        return connectivity, offsets, types
 
 
 class Block(NamedTuple):
@@ -33,14 +60,10 @@ class Block(NamedTuple):
 
 
 def read_blocks(
-    points: Float[np.ndarray, "points 3"],
-    connectivity: Any,
-    offsets: Any = None,
-    types: Any = None,
-    kind: str | None = None,
+    points: Float[np.ndarray, "points 3"], elements: Elements
 ) -> tuple[dict[str, Block], tuple[int, ...]]:
     """Return the cells of each kind, and the axes along which they extend."""
-    blocks = cell_blocks(points, connectivity, offsets, types, kind)
+    blocks = cell_blocks(points, elements)
     dimension = max(KINDS[name].dimension for name in blocks)
     blocks = _of_dimension(blocks, dimension)
     axes = (0, 1, 2) if dimension == 3 else _plane(points, blocks)
@@ -67,30 +90,9 @@ def check_points(points: Any) -> Float[np.ndarray, "points 3"]:
     return points
 
 
-def flatten(
-    points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return cells as VTK's flat connectivity, offsets from 0 on, and types."""
-    connectivity = np.asarray(connectivity)
-    if connectivity.ndim == 2:
-        name = kind or _kind_of_width(points, connectivity)
-        check_choice("kind", name, VTK_CODES)
-        count, width = connectivity.shape
-        types = np.full(count, VTK_CODES[name])
-        return connectivity.ravel(), width * np.arange(count + 1), types
-    if offsets is None or types is None:
-        raise ValueError("flat connectivity needs the offsets and types of its cells")
-    offsets, types = np.asarray(offsets), np.asarray(types)
-    if len(offsets) == len(types):  # ends only, as .vtu files store them
-        offsets = np.concatenate([[0], offsets])
-    return connectivity, offsets, types
-
-
-def cell_blocks(
-    points: np.ndarray, connectivity: Any, offsets: Any, types: Any, kind: str | None
-) -> dict[str, Block]:
+def cell_blocks(points: np.ndarray, elements: Elements) -> dict[str, Block]:
     """Return the cells of each kind, whatever their shape or dimension."""
-    connectivity = np.asarray(connectivity)
+    connectivity = np.asarray(elements.connectivity)
     if not np.issubdtype(connectivity.dtype, np.integer):
         raise TypeError(f"connectivity of {connectivity.dtype}: give node numbers")
     bounds = (connectivity.min(), connectivity.max()) if connectivity.size else (0, 0)
@@ -100,7 +102,7 @@ def cell_blocks(
             f"connectivity names node {outside[0]}, but there are {len(points)} "
             "points, numbered from 0"
         )
-    return _unpack(*flatten(points, connectivity, offsets, types, kind))
+    return _unpack(*elements.flatten(points))
 
 
 def _kind_of_width(points: np.ndarray, connectivity: np.ndarray) -> str:
@@ -199,7 +201,7 @@ def _proper(points: np.ndarray, block: Block, name: str) -> Block:
 
 def _check_straight(points: np.ndarray, block: Block, kind: Kind) -> None:
     nodes = block.nodes
-    for i, (a, b) in enumerate(middle_edges(kind)):
+    for i, (a, b) in enumerate(kind.middle_edges):
         start, end = points[nodes[:, a]], points[nodes[:, b]]
         off = np.linalg.norm(
             points[nodes[:, kind.corners + i]] - (start + end) / 2, axis=1
@@ -277,6 +279,14 @@ def relative_volumes(
     return volumes
 
 
+class BoundaryFaces(NamedTuple):
+    """Faces with a cell on one side only; in a plane they are edges."""
+
+    nodes: Nodes  # around each face; missing corners are -1
+    cells: Int[np.ndarray, " faces"]
+    places: Int[np.ndarray, " faces"]  # which face of its cell each one is
+
+
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """Cells as padded rows: spare nodes repeat the first, spare neighbors are -1.
@@ -304,19 +314,14 @@ class Mesh:
 
 
 def make_mesh(
-    points: Any,
-    connectivity: Any,
-    offsets: Any = None,
-    types: Any = None,
-    kind: str | None = None,
-    same: Int[np.ndarray, " points"] | None = None,
+    points: Any, elements: Elements, same: Int[np.ndarray, " points"] | None = None
 ) -> Mesh:
-    """Return a checked mesh of VTK cells, or of rows (M, k) of nodes of one kind.
+    """Return a checked mesh of cells over points.
 
     `same` names, for each node, the node that stands for it where cells are joined.
     """
     points = check_points(points)
-    blocks, axes = read_blocks(points, connectivity, offsets, types, kind)
+    blocks, axes = read_blocks(points, elements)
     kinds = tuple(blocks)
     sizes = [len(block.nodes) for block in blocks.values()]
     number = np.repeat(np.arange(len(kinds), dtype=np.int32), sizes)
@@ -324,8 +329,7 @@ def make_mesh(
     order = _along_curve(points, nodes)
     number, nodes, numbers = number[order], nodes[order], numbers[order]
     of_kinds = [KINDS[k] for k in kinds]
-    neighbors, *faces = _join(of_kinds, number, nodes, numbers, same)
-    boundary = make_boundary(points, axes, nodes, *faces)
+    neighbors, boundary = _join(of_kinds, number, nodes, numbers, same)
     return Mesh(points, axes, kinds, number, nodes, numbers, neighbors, boundary)
 
 
@@ -341,25 +345,15 @@ def _along_curve(points: np.ndarray, nodes: Nodes) -> Int[np.ndarray, " cells"]:
 
 def coincident(
     points: Float[np.ndarray, "points numbers"],
-    values: Float[np.ndarray, "times points 3"] | None = None,
 ) -> Int[np.ndarray, " points"]:
-    """Return for each node the first at the same place: pieces repeat nodes.
-
-    Where values are given, nodes that differ in value at any time stay apart.
-    """
+    """Return for each node the first at the same place: pieces repeat nodes."""
     order = np.lexsort(points.T)
     ranked = points[order]
     fresh = np.ones(len(points), bool)
     fresh[1:] = (ranked[1:] != ranked[:-1]).any(1)
     lead = np.empty(len(points), np.int64)
     lead[order] = order[np.flatnonzero(fresh)[np.cumsum(fresh) - 1]]
-    if values is None:
-        return lead
-    repeated = np.flatnonzero(lead != np.arange(len(points)))
-    equal = (values[:, repeated] == values[:, lead[repeated]]).all((0, 2))
-    same = np.arange(len(points))
-    same[repeated[equal]] = lead[repeated[equal]]
-    return same
+    return lead
 
 
 def _padded_nodes(
@@ -381,8 +375,8 @@ def _join(
     nodes: Nodes,
     numbers: Int[np.ndarray, " cells"],
     same: Int[np.ndarray, " points"] | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return neighbors across faces; faces without one, their cells and places."""
+) -> tuple[Int[np.ndarray, "cells faces"], BoundaryFaces]:
+    """Return neighbors across faces, and the faces without one."""
     most = max(len(shape.faces) for shape in kinds)
     corners = max(len(face) for shape in kinds for face in shape.faces)
     table = np.empty((corners, len(nodes), most), np.int32)
@@ -413,4 +407,6 @@ def _join(
     neighbors = np.full(len(nodes) * most, -1, np.int32)
     neighbors[at] = np.where(other < 0, -1, at[other] // most)
     alone = np.flatnonzero(other < 0)
-    return neighbors.reshape(-1, most), faces[:, alone].T, *np.divmod(at[alone], most)
+    cells, places = np.divmod(at[alone], most)
+    boundary = BoundaryFaces(faces[:, alone].T, cells.astype(np.int32), places)
+    return neighbors.reshape(-1, most), boundary

@@ -88,21 +88,4 @@ def as_variable(value: Any, name: str) -> Variable:
             f"sample {name!r} returned shape {shape} for 2 positions: return (2,) for "
             "a scalar, (2, 3) for a vector"
         )
-    return Variable(FunctionField(_Repeated(value)), scalar=True)
-
-
-class _Repeated:
-    """A scalar function as a velocity whose components are all that scalar."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, positions: Array, time: Array) -> Array:
-        found = self.function(positions, time)
-        return jnp.stack([found, found, found], 1)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Repeated) and other.function == self.function
-
-    def __hash__(self) -> int:
-        return hash(self.function)
+    return Variable(FunctionField(value, scalar=True), scalar=True)

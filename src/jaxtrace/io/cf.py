@@ -7,16 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrig.machine import missing_extra
+from jaxrig.machine import import_extra
 from jaxtrace.sphere import RADIAN
 
 #: Variables that together are a velocity, in the order tried; the third may be absent.
 GRID_VELOCITIES = (
-    ("u", "v", "w"), ("U", "V", "W"), ("uo", "vo", "wo"), ("ua", "va", "wa"),
+    ("u", "v", "w"), ("u", "v", "ww"), ("U", "V", "W"), ("uo", "vo", "wo"),
+    ("ua", "va", "wa"),
     ("water_u", "water_v", "water_w"), ("uvel", "vvel", "wvel"),
     ("UVEL", "VVEL", "WVEL"), ("vozocrtx", "vomecrty", "vovecrtz"),
     ("ugos", "vgos", ""), ("u10", "v10", ""), ("ux", "uy", "uz"), ("vx", "vy", "vz"),
-    ("velocity_x", "velocity_y", "velocity_z"),
+    ("velocity_x", "velocity_y", "velocity_z"), ("u-vel", "v-vel", ""),
+    ("u_eastward", "v_northward", ""), ("U10", "V10", ""), ("ssu", "ssv", ""),
+    ("eastward_eulerian_current_velocity", "northward_eulerian_current_velocity", ""),
+    ("horizontalVelX", "horizontalVelY", "verticalVelocity"),
 )  # fmt: skip
 #: Their standard names: of the sea, the air and the ice; the third may be absent.
 _STANDARD_NAMES = tuple(
@@ -35,8 +39,10 @@ _STANDARD_NAMES = tuple(
     )
 )  # fmt: skip
 _EAST = ("degrees_east", "degree_east", "degree_e", "degrees_e", "degreee", "degreese")
-_NORTH = (
-    *("degrees_north", "degree_north", "degree_n", "degrees_n", "degreen", "degreesn"),
+_NORTH = tuple(
+    f"{degree}{end}"
+    for degree in ("degree", "degrees")
+    for end in ("_north", "_n", "n")
 )
 _STANDARD_AXES = {
     **{"longitude": "x", "latitude": "y", "time": "t", "depth": "z", "height": "z"},
@@ -49,13 +55,18 @@ _NAMES = {
           "valid_time", "scrum_time"},
     "z": {"z", "depth", "depthu", "depthv", "deptht", "depthw", "lev", "level", "nz",
           "height", "altitude", "zc", "zt", "k", "zlev", "elevation", "plev", "z_t",
-          "pressure_level", "isobaricinhpa", "pressure", "s_rho", "s_w"},
+          "pressure_level", "isobaricinhpa", "pressure", "s_rho", "s_w", "siglay",
+          "nz1"},
     "y": {"y", "lat", "latitude", "ny", "nlat", "yc", "yt", "yu", "j", "yh", "rlat"},
     "x": {"x", "lon", "longitude", "nx", "nlon", "xc", "xt", "xu", "i", "xh", "rlon"},
 }  # fmt: skip
-#: How names of longitudes begin in the files of models; latitudes have "lat", "phi".
-_BEGINNINGS = (*("lon", "nav_lon", "glam", "geolon", "ulon", "tlon", "clon", "xlon"),)
-_LATITUDES = ("lat", "nav_lat", "gphi", "geolat", "ulat", "tlat", "clat", "xlat")
+#: Standard name, units, beginnings of names in files of models, and largest value.
+_ANGLES = {
+    "x": ("longitude", _EAST, ("lon", "nav_lon", "glam", "geolon", "ulon", "tlon",
+          "clon", "xlon"), 360.0),
+    "y": ("latitude", _NORTH, ("lat", "nav_lat", "gphi", "geolat", "ulat", "tlat",
+          "clat", "xlat"), 90.0),
+}  # fmt: skip
 
 _WORDS = (
     (r"centimet(er|re)s?", "cm"),
@@ -135,12 +146,30 @@ def axis_role(name: str, attributes: Mapping[str, Any]) -> str | None:
         return axis
     units = str(attributes.get("units", "")).strip().lower()
     by_units = "x" if units in _EAST else "y" if units in _NORTH else None
-    if " since " in units:
-        by_units = "t"
+    by_units = "t" if " since " in units else by_units
     found = _STANDARD_AXES.get(str(attributes.get("standard_name", ""))) or by_units
     if found or "positive" in attributes:
         return found or "z"
     return next((role for role, known in _NAMES.items() if name.lower() in known), None)
+
+
+def label_dimensions(dataset: Any) -> Any:
+    """Return a dataset whose dimensions have coordinates, those that it names else.
+
+    OSCAR has the latitudes `lat` of the dimension `latitude`.
+    """
+    for dimension in dataset.dims:
+        found = [
+            variable
+            for name, variable in dataset.variables.items()
+            if variable.dims == (dimension,)
+            and variable.dtype.kind in "fiu"
+            and axis_role(str(name), variable.attrs)
+        ]
+        if dimension not in dataset.variables and len(found) == 1:
+            there = (dimension, found[0].values, found[0].attrs)
+            dataset = dataset.assign_coords({dimension: there})
+    return dataset
 
 
 class Geographic(NamedTuple):
@@ -155,9 +184,7 @@ def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
     if "x" not in axes or "y" not in axes:
         return Geographic(False, False)
     stated, named = [], []
-    tables = (("x", "longitude", _EAST, _BEGINNINGS, 360.0),)
-    tables += (("y", "latitude", _NORTH, _LATITUDES, 90.0),)
-    for role, standard, units, names, limit in tables:
+    for role, (standard, units, beginnings, limit) in _ANGLES.items():
         coordinate = axes[role]
         given = str(coordinate.attrs.get("standard_name", ""))
         if given == f"grid_{standard}":
@@ -165,33 +192,32 @@ def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
                 f"{label}: {coordinate.name!r} is {given}, of a rotated pole: regrid "
                 "to longitude and latitude, or give geometry='flat'"
             )
-        unit = str(coordinate.attrs.get("units", "")).strip().lower()
-        stated.append(given == standard or unit in units)
+        unit = _unit(coordinate)
+        turned = unit in RADIANS and standard[:3] in str(coordinate.name).lower()
+        stated.append(given == standard or unit in units or turned)
         fits = np.nanmax(np.abs(np.asarray(coordinate.values, np.float64))) <= limit
         bare = not unit or unit.startswith("degree")
-        named.append(bare and fits and _begins(coordinate, names))
-    sure = all(stated)
+        begins = str(coordinate.name).lower().startswith(beginnings)
+        named.append(bare and fits and begins)
     either = all(a or b for a, b in zip(stated, named, strict=True))
-    return Geographic(sure or either, either and not sure)
+    return Geographic(either, either and not all(stated))
 
 
-def _begins(coordinate: Any, names: Sequence[str]) -> bool:
-    return str(coordinate.name).lower().startswith(tuple(names))
+def _unit(variable: Any) -> str:
+    return str(variable.attrs.get("units", "")).strip().lower()
 
 
 def _angle_role(coordinate: Any) -> str | None:
     """Return whether a variable is a longitude, "x", or a latitude, "y"."""
-    unit = str(coordinate.attrs.get("units", "")).strip().lower()
+    unit = _unit(coordinate)
     stated = _STANDARD_AXES.get(str(coordinate.attrs.get("standard_name", "")))
     if stated in ("x", "y") and "projection" not in coordinate.attrs["standard_name"]:
         return stated
-    if unit in _EAST or unit in _NORTH:
-        return "x" if unit in _EAST else "y"
-    if unit and not unit.startswith(("degree", "radian")):
-        return None
-    if _begins(coordinate, _BEGINNINGS):
-        return "x"
-    return "y" if _begins(coordinate, _LATITUDES) else None
+    roles = [role for role, (_, units, _, _) in _ANGLES.items() if unit in units]
+    if not roles and (not unit or unit.startswith(("degree", "radian"))):
+        name = str(coordinate.name).lower()
+        roles = [role for role, angle in _ANGLES.items() if name.startswith(angle[2])]
+    return roles[0] if roles else None
 
 
 def find_positions(dataset: Any, variable: Any) -> tuple[Any, Any] | None:
@@ -206,8 +232,8 @@ def find_positions(dataset: Any, variable: Any) -> tuple[Any, Any] | None:
     found: dict[str, list[Any]] = {"x": [], "y": []}
     for name in dict.fromkeys(n for n in names if n in dataset.variables):
         there = dataset[name]
-        if there.ndim == 3 and there.sizes[there.dims[0]] == 1:
-            there = there.isel({there.dims[0]: 0})  # NEMO's and WRF's one instant
+        if there.ndim == 3 and _angle_role(there) and _stays(there):
+            there = there.isel({there.dims[0]: 0})
         horizontal = there.ndim == 2 and set(there.dims) <= set(variable.dims)
         role = _angle_role(there) if horizontal else None
         if role in found:
@@ -218,6 +244,12 @@ def find_positions(dataset: Any, variable: Any) -> tuple[Any, Any] | None:
                 order = [d for d in variable.dims if d in lon.dims]
                 return lon.transpose(*order), lat
     return None
+
+
+def _stays(positions: Any) -> bool:
+    """Return whether positions with instants are at all of them the same: WRF, NEMO."""
+    values = np.asarray(positions.values)
+    return bool((values == values[:1]).all())
 
 
 def points_east(variable: Any) -> bool:
@@ -231,22 +263,20 @@ def find_angle(dataset: Any, variable: Any) -> Any:
     """Return the stored angle from east to the grid's first direction, if there is."""
     for name in ("angle", "ANGLE"):
         there = dataset.get(name)
-        if there is not None and there.ndim == 2:
-            unit = str(there.attrs.get("units", "")).lower()
-            if set(there.dims) <= set(variable.dims):
-                return (
-                    there
-                    if unit.startswith("deg")
-                    else there.assign_attrs(units="radians")
-                )
+        if (
+            there is not None
+            and there.ndim == 2
+            and set(there.dims) <= {*variable.dims}
+        ):
+            stated = _unit(there).startswith("deg")
+            return there if stated else there.assign_attrs(units="radians")
     return None
 
 
 def degrees(coordinate: Any) -> np.ndarray:
     """Return an angle's values in degrees."""
     values = np.asarray(coordinate.values, np.float64)
-    unit = str(coordinate.attrs.get("units", "")).strip().lower()
-    return values * RADIAN if unit in RADIANS else values
+    return values * RADIAN if _unit(coordinate) in RADIANS else values
 
 
 def find_radius(dataset: Any, variable: Any) -> float | None:
@@ -340,6 +370,7 @@ TIME_UNITS = {
     **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
 }
 _PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
+_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day"}
 _DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
 
 
@@ -353,9 +384,22 @@ class Dates:
 
 
 def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
-    """Return encoded times in seconds; None where numbers have no unit of time."""
+    """Return times in seconds; None where numbers have no unit of time."""
+    if values.dtype.kind in "MO":  # decoded by xarray, in the calendar of the dates
+        gaps, first = values - values[0], values[0]
+        if values.dtype.kind == "M":
+            seconds = gaps / np.timedelta64(1, "s")
+        else:
+            seconds = np.array([gap.total_seconds() for gap in gaps])
+        return Dates(seconds, str(first), getattr(first, "calendar", "standard"))
     units = str(coordinate.attrs.get("units", ""))
     unit, _, reference = (part.strip() for part in units.partition(" since "))
+    if "%Y%m%d" in unit:  # "day as %Y%m%d.%f": the numbers are dates
+        whole = np.floor(np.asarray(values, np.float64) + 1e-9)
+        names = [f"{number:08.0f}" for number in whole]
+        days = [np.datetime64(f"{d[:4]}-{d[4:6]}-{d[6:8]}") for d in names]
+        seconds = np.rint((values - whole) * 86400) * np.timedelta64(1, "s")
+        return read_dates(coordinate, np.array(days, "M8[s]") + seconds, label)
     scale = TIME_UNITS.get(unit.lower())
     if scale is None:
         if reference:
@@ -365,6 +409,7 @@ def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
             )
         return None
     calendar = str(coordinate.attrs.get("calendar", "standard")).lower()
+    calendar = _ALIASES.get(calendar, calendar)
     if calendar not in (*_PLAIN, *_DAYS, "julian"):
         raise ValueError(
             f"{label}: the calendar {calendar!r} of {coordinate.name!r} is unknown; "
@@ -377,29 +422,8 @@ def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
 
 
 def first_date(dates: Dates) -> Any:
-    """Return the date of the first time: a datetime64, or one of cftime."""
-    assert dates.reference is not None
-    if dates.calendar == "standard":
-        text = re.sub(r"\s*(UTC|Z|\+00:?00)$", "", dates.reference.strip())
-        try:
-            base = np.datetime64(_iso(text), "us")
-        except ValueError:
-            base = None
-        # Before 1582 the standard calendar is the Julian one, which NumPy is not.
-        if base is not None and base >= np.datetime64("1582-10-15"):
-            return base + np.timedelta64(round(float(dates.seconds[0]) * 1e6), "us")
-    try:
-        import cftime  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        what = f"dates in the calendar {dates.calendar} since {dates.reference}"
-        raise missing_extra(f"{what} need cftime", "trace") from error
+    """Return the date of the first time, as cftime has it in any calendar."""
+    what = f"dates in the calendar {dates.calendar} since {dates.reference}"
+    cftime = import_extra("cftime", what, "trace")
     units = f"seconds since {dates.reference}"
     return cftime.num2date(float(dates.seconds[0]), units, dates.calendar)
-
-
-def _iso(text: str) -> str:
-    """Return a date as ISO writes it: "1950-1-1 0:0:0" has digits missing."""
-    day, _, clock = text.replace("T", " ").partition(" ")
-    parts = [p.zfill(4 if i == 0 else 2) for i, p in enumerate(day.split("-"))]
-    hours = [p.zfill(2) for p in clock.split(":")] if clock.strip() else ["00"]
-    return "-".join(parts) + "T" + ":".join([*hours, "00"] if len(hours) < 2 else hours)

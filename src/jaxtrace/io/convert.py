@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from jaxrig.atomic import atomic_write, remove_path
-from jaxrig.machine import missing_extra
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxrig.machine import import_extra
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.formats import open_slices
-from jaxtrace.io.geometry import Cells, GridAxes, storage_order
+from jaxtrace.io.geometry import Cells
 from jaxtrace.io.hdf5 import EXTENSIONS as HDF5_EXTENSIONS
 from jaxtrace.io.hdf5 import open_hdf5
 from jaxtrace.io.series import Slices
@@ -31,21 +32,16 @@ from jaxtrace.io.vtk_export import (
     export_trajectory_to_vtk,
     shown_points,
     write_frame,
+    write_grid,
+    write_points,
 )
-from jaxtrace.io.vtk_write import (
-    CellColumns,
-    column,
-    write_collection,
-    write_vtr,
-    write_vtu,
-)
+from jaxtrace.io.vtk_write import CellArrays, write_collection
 from jaxtrace.trajectory import Trajectory
 
 Progress = Callable[[int, int], None]
 FRAMES_AT_ONCE = 64
 GROUP = "trajectories"  # of an HDF5 file
 NETCDF = ".nc"
-UNIT_CODES = {"second": "s", "minute": "m", "hour": "h", "day": "D"}
 PACKING = {"compression": "gzip", "compression_opts": 4, "shuffle": True}
 SERIES_TARGETS = (".pvd", ".nc", ".zarr")
 
@@ -129,11 +125,7 @@ def _read_arrays(path: Path) -> tuple[np.ndarray, Frames, Mapping[str, Any], Fra
 
 
 def _import_xarray() -> Any:
-    try:
-        import xarray
-    except ImportError as error:
-        raise missing_extra("netCDF files need xarray", "trace") from error
-    return xarray
+    return import_extra("xarray", "netCDF files", "trace")
 
 
 def _open_netcdf(path: Path) -> Any:
@@ -227,10 +219,7 @@ def _aside(target: Path) -> Generator[Path, None, None]:
 
 def _to_hdf5(store: FrameStore, target: Path, progress: Progress) -> None:
     """Write the group `trajectories`: an array per name, `times`, `ids`, metadata."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise missing_extra("HDF5 files need h5py", "trace") from error
+    h5py = import_extra("h5py", "HDF5 files", "trace")
     with _aside(target) as part, h5py.File(part, "w") as file:
         group = file.create_group(GROUP)
         frames, layout = store.frames, store.layout
@@ -319,39 +308,27 @@ def as_dates(times: np.ndarray, metadata: Mapping[str, Any]) -> np.ndarray | Non
 
 def dates_to_numbers(dates: Sequence[str], metadata: Mapping[str, Any]) -> list[float]:
     """Return ISO dates as numbers in the time units and calendar of a run."""
-    unit, _, origin = metadata["time_units"].partition(" since ")
     calendar = metadata.get("calendar") or "standard"
-    if calendar in ("standard", "gregorian", "proleptic_gregorian"):
-        gone = np.array(dates, "datetime64[ns]") - np.datetime64(origin, "ns")
-        return (gone / np.timedelta64(1, UNIT_CODES[unit.rstrip("s")])).tolist()
-    try:
-        cftime = importlib.import_module("cftime")
-    except ImportError as error:
-        raise missing_extra(f"calendar {calendar!r} needs cftime", "trace") from error
-    read = lambda text: cftime.datetime.strptime(
-        f"{text}T00:00:00"[:19], "%Y-%m-%dT%H:%M:%S", calendar=calendar
-    )
-    found = cftime.date2num([read(text) for text in dates], metadata["time_units"])
-    return np.asarray(found, float).tolist()
+    cftime = import_extra("cftime", "dates", "trace")
+    found = [cftime.num2date(0, f"seconds since {date}", calendar) for date in dates]
+    numbers = cftime.date2num(found, metadata["time_units"], calendar)
+    return np.asarray(numbers, float).tolist()
 
 
 def _to_csv(store: FrameStore, target: Path, progress: Progress) -> None:
     """Write one row per particle and frame; a run with dates has them as text."""
+    pandas = import_extra("pandas", ".csv files", "trace")
     with atomic_write(target) as file:
-        head = ""
-        for columns in _rows(store, progress):
-            names = ",".join(columns)
-            file.write(b"" if head else f"{names}\n".encode())
-            head, when = names, columns.pop("time")
+        for part, columns in enumerate(_rows(store, progress)):
             # Rows of one instant share the text of their time.
-            for time in np.unique(when):
-                dates = as_dates(np.array([time]), store.metadata)
-                label = f"{time:.17g}" if dates is None else _date_text(dates[0])
-                rest = [v[when == time] for v in columns.values()]
-                kinds = [v.dtype.kind for v in rest]
-                formats = ["%d" if kind in "iub" else "%.9g" for kind in kinds]
-                formats.insert(1, label.replace("%", "%%"))
-                np.savetxt(file, np.column_stack(rest), ",".join(formats))
+            when, row = np.unique(columns["time"], return_inverse=True)
+            dates = as_dates(when, store.metadata)
+            words = (
+                [f"{t:.17g}" for t in when] if dates is None else map(_date_text, dates)
+            )
+            columns["time"] = np.array(list(words), object)[row]
+            table = pandas.DataFrame(columns)
+            table.to_csv(file, header=not part, index=False, float_format="%.9g")
 
 
 def _date_text(date: Any) -> str:
@@ -414,27 +391,20 @@ def _write_series(slices: Slices, target: Path, progress: Progress) -> Path:
 
 
 def _write_slice(
-    stem: Path, geometry: Cells | GridAxes, values: np.ndarray, time: float
+    stem: Path, geometry: Cells | TensorGrid, values: np.ndarray, time: float
 ) -> Path:
-    facts = {"TimeValue": np.float64(time)}
-    if isinstance(geometry, GridAxes):
-        axes = (geometry.x, geometry.y, geometry.z)
-        data = {"velocity": storage_order(values)}
+    if isinstance(geometry, TensorGrid):
         path = stem.with_suffix(".vtr")
-        return write_vtr(path, axes, point_data=data, field_data=facts)
-    cells = CellColumns(
-        column("connectivity", geometry.connectivity),
-        column("offsets", geometry.offsets[1:]),
-        column("types", geometry.types.astype(np.uint8)),
-    )
-    path, data = stem.with_suffix(".vtu"), {"velocity": values}
-    return write_vtu(path, geometry.points, cells, point_data=data, field_data=facts)
+        return write_grid(path, geometry.axes, values, time=time)
+    ends, types = geometry.offsets[1:], geometry.types.astype(np.uint8)
+    cells = CellArrays(geometry.connectivity, ends, types)
+    return write_points(stem, geometry.points, values, cells=cells, time=time)
 
 
 def _write_labeled(slices: Slices, target: Path, progress: Progress) -> Path:
     xarray = _import_xarray()
     geometry, first = slices.read_slice(0)
-    if not isinstance(geometry, GridAxes):
+    if not isinstance(geometry, TensorGrid):
         raise ValueError(
             f"{target.name!r} holds grids of straight axes, and these velocities are "
             "on a mesh or curvilinear: convert them to .pvd, if on a mesh"
@@ -448,8 +418,8 @@ def _write_labeled(slices: Slices, target: Path, progress: Progress) -> Path:
         name: (order, whole[..., c].transpose(0, 3, 2, 1))
         for c, name in enumerate("uvw")
     }
-    axes = {axis: getattr(geometry, axis) for axis in "xyz"}
-    found = xarray.Dataset(data, {"time": np.asarray(slices.times), **axes})
+    axes = zip("xyz", geometry.axes, strict=True)
+    found = xarray.Dataset(data, {"time": np.asarray(slices.times), **dict(axes)})
     with _aside(target) as part:
         if target.suffix.lower() == ".zarr":
             found.to_zarr(part, consolidated=False)

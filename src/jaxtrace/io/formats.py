@@ -15,7 +15,7 @@ from jaxtrace.io import hdf5, netcdf, vtk_slices
 from jaxtrace.io.series import FileFormat, Slices, select
 from jaxtrace.io.solver_cases import foam_control, kind_of
 from jaxtrace.io.steps import PathSpec
-from jaxtrace.types import check_choice
+from jaxtrace.types import check_choice, is_url
 
 FORMATS: dict[str, FileFormat] = {
     "vtk": vtk_slices.FORMAT,
@@ -30,9 +30,9 @@ NEVER_EMPTY = (*hdf5.FORMAT.extensions, *netcdf.FORMAT.extensions)
 def open_slices(spec: Any, format_type: str | None = None, **options: Any) -> Slices:
     """Open the slices of a series; nothing of the data is read yet.
 
-    `spec` is a file, glob, list or folder, or an xarray dataset. `options` are those of
-    `jaxtrace.io.series.select`, which chooses slices, and those of the format's `open`
-    (velocity_field_name, dtype, ...); None leaves one at its default.
+    `spec` is a file, glob, list or folder, an address, or an xarray dataset. `options`
+    are those of `jaxtrace.io.series.select`, which chooses slices, and those of the
+    format's `open` (velocity_field_name, dtype, ...); None leaves one at its default.
     """
     format = find_format(spec, format_type)
     choices = _keywords(select)
@@ -67,6 +67,8 @@ def detect_format(spec: PathSpec) -> str:
     A folder or a glob is looked into; files of several formats are a ValueError.
     """
     names = _names(spec)
+    if any(map(is_url, names)):
+        return netcdf.FORMAT.name
     found = {_by_extension(kind_of(name)) for name in names} - {None}
     if len(found) > 1:
         formats = ", ".join(sorted(str(name) for name in found))
@@ -100,8 +102,8 @@ def source_name(spec: Any) -> str:
 
 
 def source_folder(spec: Any) -> Path | None:
-    """Return the folder that the first file of a source lies in; None for a dataset."""
-    if hasattr(spec, "data_vars"):
+    """Return the folder of the first file; None for a dataset or an address."""
+    if hasattr(spec, "data_vars") or any(map(is_url, _names(spec))):
         return None
     return Path(min(_names(spec))).expanduser().absolute().parent
 
@@ -110,6 +112,8 @@ def _names(spec: PathSpec) -> list[str]:
     """Return the files named, or those inside a folder or matched by an open glob."""
     if not isinstance(spec, str | os.PathLike):
         names = [str(name) for name in spec]
+    elif is_url(spec):
+        names = [str(spec)]
     else:
         path = Path(spec).expanduser()
         names = [str(path)]

@@ -5,12 +5,14 @@ and cell values averaged to nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Num, Shaped
 
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.interpolation import TensorGrid
 
 Nodal = Shaped[np.ndarray, "nodes components"]
 Gridded = Shaped[np.ndarray, "nx ny nz components"]
@@ -40,51 +42,43 @@ class Cells:
         return self.types.shape[0]
 
     @property
+    def words(self) -> str:
+        """Return the size of the mesh, in words."""
+        return f"mesh of {self.n_points:,} nodes and {self.n_cells:,} cells"
+
+    @property
     def has_elements(self) -> bool:
         """Whether some cell is more than a vertex."""
         return bool((cell_dimensions(self.types) > 0).any())
 
 
-@dataclass(frozen=True, eq=False)
-class GridAxes:
-    """A tensor-product grid: three increasing axes, a flat direction has one node.
-
-    With a radius the axes are longitude, latitude and z on a sphere; `land` marks nodes
-    without a flow, `shore` says what becomes of particles there.
-    """
-
-    x: Float[np.ndarray, " nx"]
-    y: Float[np.ndarray, " ny"]
-    z: Float[np.ndarray, " nz"]
-    radius: float | None = field(default=None, kw_only=True)
-    land: Bool[np.ndarray, "nx ny nz"] | None = field(default=None, kw_only=True)
-    shore: str = field(default="beach", kw_only=True)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Number of nodes along x, y and z."""
-        return self.x.size, self.y.size, self.z.size
-
-    @property
-    def n_points(self) -> int:
-        """Number of nodes."""
-        return self.x.size * self.y.size * self.z.size
-
-    def points(self) -> Float[np.ndarray, "nodes 3"]:
-        """Return the nodes, x fastest."""
-        z, y, x = np.meshgrid(self.z, self.y, self.x, indexing="ij")
-        return np.stack([x.ravel(), y.ravel(), z.ravel()], axis=-1)
-
-
-Geometry = Cells | GridAxes | CurvilinearGrid
+Geometry = Cells | TensorGrid | CurvilinearGrid
 
 
 def same_geometry(one: Geometry, other: Geometry) -> bool:
     """Return whether two meshes or two grids are equal, bit for bit."""
     if one is other or type(one) is not type(other):
         return one is other
-    arrays = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return all(np.array_equal(*pair) for pair in arrays)
+    return all(
+        _equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
+    )
+
+
+def corners(geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lowest and the highest corner of the box around all nodes."""
+    if isinstance(geometry, CurvilinearGrid):
+        return geometry.bounds()
+    if isinstance(geometry, TensorGrid):
+        first, last = ([axis[end] for axis in geometry.axes] for end in (0, -1))
+        return np.array(first), np.array(last)
+    points = np.asarray(geometry.points, np.float64)
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):  # axes, of any lengths
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return np.array_equal(one, other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +88,7 @@ class Snapshot:
     Arrays are (N, C) on a mesh and (Nx, Ny, Nz, C) on a grid.
     """
 
-    geometry: Cells | GridAxes
+    geometry: Cells | TensorGrid
     arrays: dict[str, np.ndarray]
     cell_arrays: dict[str, np.ndarray]
     time: float | None
@@ -119,9 +113,12 @@ def storage_order(values: Gridded) -> Nodal:
     return values.transpose(2, 1, 0, 3).reshape(-1, values.shape[-1])
 
 
+Axes = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 def ascending(
-    axes: tuple[np.ndarray, ...], arrays: dict[str, np.ndarray]
-) -> tuple[tuple[np.ndarray, ...], dict[str, np.ndarray]]:
+    axes: Sequence[np.ndarray], arrays: dict[str, np.ndarray]
+) -> tuple[Axes, dict[str, np.ndarray]]:
     """Flip the axes that run downwards, and with them the leading array axes."""
     for index, axis in enumerate(axes):
         steps = np.diff(axis)
@@ -131,8 +128,8 @@ def ascending(
                 f"it has {axis.size} values from {axis[0]} to {axis[-1]}"
             )
     down = tuple(i for i, a in enumerate(axes) if a.size > 1 and a[1] < a[0])
-    flipped = tuple(a[::-1] if i in down else a for i, a in enumerate(axes))
-    return flipped, {name: np.flip(values, down) for name, values in arrays.items()}
+    x, y, z = (a[::-1] if i in down else a for i, a in enumerate(axes))
+    return (x, y, z), {name: np.flip(values, down) for name, values in arrays.items()}
 
 
 #: Dimension of the VTK cell codes that are read as they are; others are split.
@@ -268,62 +265,12 @@ def structured_cells(
     )
 
 
-def grid_to_cells(axes: GridAxes) -> Cells:
+def grid_to_cells(grid: TensorGrid) -> Cells:
     """Return a tensor-product grid as a mesh of hexahedra, quads or lines."""
-    return structured_cells(axes.points(), axes.shape)
+    return structured_cells(grid_points(grid.axes), grid.shape)
 
 
-def as_mesh(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with its grid, if it has one, turned into cells."""
-    if isinstance(snapshot.geometry, Cells):
-        return snapshot
-    return replace(
-        snapshot,
-        geometry=grid_to_cells(snapshot.geometry),
-        arrays={name: storage_order(v) for name, v in snapshot.arrays.items()},
-        cell_arrays={n: storage_order(v) for n, v in snapshot.cell_arrays.items()},
-    )
-
-
-def join_snapshots(parts: Sequence[Snapshot]) -> Snapshot:
-    """Return one snapshot of all parts, with the arrays that every part has."""
-    if len(parts) == 1:
-        return parts[0]
-    meshes = [as_mesh(part) for part in parts]
-    return Snapshot(
-        join_cells([_cells(mesh.geometry) for mesh in meshes]),
-        _stacked([mesh.arrays for mesh in meshes]),
-        _stacked([mesh.cell_arrays for mesh in meshes]),
-        meshes[0].time,
-        ", ".join(part.source for part in parts),
-        True,
-        tuple(dict.fromkeys(name for part in parts for name in part.available)),
-        meshes[0].field_data,
-    )
-
-
-def join_cells(meshes: Sequence[Cells]) -> Cells:
-    """Return the meshes one after the other, not yet connected."""
-    shifts = np.cumsum([0] + [mesh.n_points for mesh in meshes])
-    entries = np.cumsum([0] + [mesh.connectivity.size for mesh in meshes])
-    starts = zip(meshes, entries, strict=False)
-    return Cells(
-        np.concatenate([mesh.points for mesh in meshes]),
-        np.concatenate(
-            [m.connectivity + s for m, s in zip(meshes, shifts, strict=False)]
-        ),
-        np.concatenate([m.offsets[:-1] + s for m, s in starts] + [entries[-1:]]),
-        np.concatenate([mesh.types for mesh in meshes]),
-    )
-
-
-def _stacked(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    widths = [{name: v.shape[1] for name, v in part.items()}.items() for part in parts]
-    shared = set(widths[0]).intersection(*widths[1:])
-    names = [name for name, _ in widths[0] if name in dict(shared)]
-    return {name: np.concatenate([part[name] for part in parts]) for name in names}
-
-
-def _cells(geometry: Cells | GridAxes) -> Cells:
-    assert isinstance(geometry, Cells)
-    return geometry
+def grid_points(axes: Sequence[np.ndarray]) -> Float[np.ndarray, "nodes 3"]:
+    """Return the nodes of three axes as VTK stores them, x fastest."""
+    z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
+    return np.stack([x.ravel(), y.ravel(), z.ravel()], axis=-1)

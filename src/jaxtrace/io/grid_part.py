@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.fields.quads import (
     close_columns,
     grid_angles,
@@ -31,13 +32,12 @@ from jaxtrace.io.cf import (
     read_vertical,
     velocity_variables,
 )
-from jaxtrace.io.geometry import GridAxes, ascending, same_geometry
+from jaxtrace.io.geometry import ascending, same_geometry
 from jaxtrace.sphere import (
     EARTH_RADIUS,
     RADIAN,
     close_longitudes,
     repeats_first,
-    unwrap_longitudes,
 )
 
 _OCEAN = {"uo", "water_u", "uvel", "UVEL", "vozocrtx", "ugos"}
@@ -61,7 +61,8 @@ def dimension_roles(
             raise ValueError(
                 f"{source}: cannot tell which of time, z, y and x the dimension "
                 f"{dimension!r} of {variable.name!r} {tuple(variable.dims)} is; "
-                "give it a coordinate with the attribute axis = T, Z, Y or X"
+                "give it a coordinate with the attribute axis = T, Z, Y or X, or "
+                f"choose one of it, as xarray does by isel({dimension}=0)"
             )
         roles[role] = dimension
     return roles
@@ -129,7 +130,7 @@ class Part:
         self._terrain: Terrain | None = None
         self._find_dimensions(dataset, choices)
         self.radius = self._find_radius(dataset, choices)
-        self.axes: GridAxes | CurvilinearGrid = self._place(dataset)
+        self.axes: TensorGrid | CurvilinearGrid = self._place(dataset)
         self.raw_times = self._times(dataset, first)
 
     def _find_dimensions(self, dataset: Any, choices: Choices) -> None:
@@ -148,7 +149,7 @@ class Part:
                     "the two horizontal variables only"
                 )
 
-    def _place(self, dataset: Any) -> GridAxes | CurvilinearGrid:
+    def _place(self, dataset: Any) -> TensorGrid | CurvilinearGrid:
         """Return the grid of the velocity, and keep how its values are laid out."""
         self._keep: list[Any] = [slice(None)] * 3
         self._turn: tuple[np.ndarray, np.ndarray] | None = None
@@ -162,7 +163,7 @@ class Part:
         self._stored = tuple(stored)
         axes, _ = ascending(self._stored, {})
         if sites is None or not curved:
-            return GridAxes(*axes, radius=self.radius)
+            return TensorGrid(axes, radius=self.radius)
         x, y = sites.x, sites.y
         repeated, open_ = close_columns(unit_vectors(x, y))
         columns = np.arange(x.shape[1] - max(repeated - 1, 0))
@@ -237,11 +238,13 @@ class Part:
 
     def _refuse_indices(self, axes: dict[str, Any]) -> None:
         """Refuse a geophysical variable whose axes only count nodes."""
-        standard = "standard_name" in self._variables[0].attrs
-        if (self._ocean or standard) and not {"x", "y"} & set(axes):
+        first = self._variables[0]
+        known = self._ocean or "standard_name" in first.attrs
+        known |= any(str(d).lower().startswith(("lon", "lat")) for d in first.dims)
+        if known and not {"x", "y"} & set(axes):
             raise ValueError(
                 f"{self.label}: {self.names[0]!r} has no coordinates for "
-                f"{self._variables[0].dims[-2:]}; give it longitude and latitude, or "
+                f"{first.dims[-2:]}; give it longitude and latitude, or "
                 "geometry='flat' to count nodes"
             )
 
@@ -251,7 +254,7 @@ class Part:
         for index, role in enumerate("xy" if self._sites is None else ""):
             if self.roles.get(role) in first.coords:
                 stored[index] = degrees(first.coords[self.roles[role]])
-        stored[0] = unwrap_longitudes(stored[0])
+        stored[0] = np.unwrap(stored[0], period=360)
         if repeats_first(stored[0]):
             stored[0], self._keep[0] = stored[0][:-1], slice(0, -1)
         low, high = (self._breaks(stored[1], end) for end in (0, -1))
@@ -270,12 +273,6 @@ class Part:
         rows = [np.asarray(v.isel(where).values) for v in self._variables[:2]]
         return any(np.isnan(r).any() for r in rows) or all(np.ptp(r) == 0 for r in rows)
 
-    @property
-    def kind(self) -> str:
-        """The kind of grid, in words."""
-        curved = isinstance(self.axes, CurvilinearGrid)
-        return "curvilinear grid" if curved else "grid"
-
     def notes(self, calendar: str | None) -> tuple[str, ...]:
         """Return in words how the file was read."""
         if self.radius is None:
@@ -283,10 +280,10 @@ class Part:
         if isinstance(self.axes, CurvilinearGrid):
             closed = self.axes.span[2]
         else:
-            closed = close_longitudes(self.axes.x).closed
+            closed = close_longitudes(self.axes.axes[0]).closed
         ends = "longitudes wrap" if closed else "a region that particles may leave"
         facts = (
-            f"sphere: {self.kind} of {' x '.join(map(str, self.axes.shape))}, radius "
+            f"sphere: {self.axes.words}, radius "
             f"{self.radius:,.1f} m, velocity in m/s, {self._vertical.words}, {ends}"
             f", {'no dates' if calendar is None else f'{calendar} calendar'}"
         )
@@ -335,37 +332,36 @@ class Part:
         if mean and ends is not None and ends.ndim == 2 and values.dtype.kind in "fiu":
             values = np.asarray(ends.values, np.float64).mean(1)
             self._said.append("means are placed at the middle of their time bounds")
-        if values.dtype.kind in "fiu":
-            self.dates = read_dates(coordinate, values, self.label)
+        if values.dtype.kind == "m":  # durations, counted from the first
+            return (values - values[0]) / np.timedelta64(1, "s")
+        self.dates = read_dates(coordinate, values, self.label)
+        units = str(coordinate.attrs.get("units", ""))
+        if self.dates is None and units not in ("", "1"):
+            self._said.append(f"the units {units!r} of time are unknown: s assumed")
         return values
 
     def check_like(self, first: "Part") -> None:
         """Raise ValueError unless grid and variables are those of the first dataset."""
         if self.names != first.names or not same_geometry(self.axes, first.axes):
             raise ValueError(
-                f"{self.label}: grid {self.axes.shape} with {self.names} differs from "
-                f"{first.axes.shape} with {first.names} in {first.label}"
+                f"{self.label}: {self.axes.words} with {self.names} differs from "
+                f"{first.axes.words} with {first.names} in {first.label}"
             )
 
     def read(self, row: int, dtype: np.dtype) -> np.ndarray:
-        """Return one instant as (Nx, Ny, Nz, 3) on increasing axes."""
-        shape = self.axes.shape
-        if isinstance(self.axes, CurvilinearGrid):  # rows first
-            shape = (shape[1], shape[0], shape[2])
-        out = np.zeros((*shape, 3), dtype)
+        """Return one instant as (Nx, Ny, Nz, 3) on increasing axes.
+
+        Curvilinear grids have their rows first.
+        """
         order = [self.roles[role] for role in "xyz" if role in self.roles]
-        for component, variable in enumerate(self._variables):
+        flat = tuple(i for i, role in enumerate("xyz") if role not in self.roles)
+        parts = []
+        for variable, factor in zip(self._variables, self._factors, strict=True):
             if "t" in self.roles:
                 variable = variable.isel({self.roles["t"]: row})
-            values = variable.transpose(*order).values
-            shape = [
-                values.shape[order.index(self.roles[r])] if r in self.roles else 1
-                for r in "xyz"
-            ]
-            kept = values.reshape(shape)[tuple(self._keep)]
-            out[..., component] = kept
-            if self._factors[component] != 1:
-                out[..., component] *= self._factors[component]
+            values = np.expand_dims(variable.transpose(*order).values, flat)
+            parts.append(values[tuple(self._keep)].astype(dtype) * dtype.type(factor))
+        out = np.stack([*parts, *[np.zeros_like(parts[0])] * (3 - len(parts))], axis=-1)
         if isinstance(self.axes, CurvilinearGrid):
             if self._turn is not None:
                 cos, sin = self._turn

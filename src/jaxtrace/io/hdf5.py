@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxrig.machine import missing_extra
-from jaxtrace.io.geometry import Cells, Geometry, GridAxes, ascending
+from jaxrig.machine import import_extra
+from jaxtrace.fields.interpolation import TensorGrid
+from jaxtrace.io.geometry import Cells, Geometry, ascending
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
 from jaxtrace.io.steps import PathSpec, find_files
 from jaxtrace.io.velocity import check_values, three_components
@@ -67,7 +68,7 @@ class H5Slices(Slices):
             self._geometry = self._find_geometry()
         geometry, raw, label = self._geometry, self._load(index), self.labels[index]
         check_values(raw, self.dataset, label, self._allow_nan)
-        grid = isinstance(geometry, GridAxes)
+        grid = isinstance(geometry, TensorGrid)
         due = geometry.shape if grid else (geometry.n_points,)
         if raw.shape[:-1] != due:
             raise ValueError(
@@ -84,43 +85,35 @@ class H5Slices(Slices):
             return root[name][()] if row is None else root[name][row]
 
     def _find_slices(self) -> list[tuple[Path, str, int | None]]:
-        file, *others = self.files
-        if others:
-            return [(file, *self._single(file)) for file in self.files]
-        with open_hdf5(file) as root:
-            node = root.get(self.dataset)
-            if node is not None and hasattr(node, "shape"):
-                return self._rows(file, node)
-            steps = _step_names(root if node is None else node)
-            # The array of a step may itself be in a group that holds it.
-            nested = f"/{self.dataset}"
-            names = [n if hasattr(root[n], "shape") else n + nested for n in steps]
-            if not names or not all(name in root for name in names):
-                raise ValueError(self._missing(file, root))
-            return [(file, name, None) for name in names]
+        """Return file, array and row of every step."""
+        found = [self._slices_in(file) for file in self.files]
+        for file, steps in zip(self.files, found, strict=True):
+            if len(found) > 1 and len(steps) > 1:
+                raise ValueError(
+                    f"{file}: {self.dataset!r} holds {len(steps)} steps; files of a "
+                    "series hold one step each"
+                )
+        return [step for steps in found for step in steps]
 
-    def _single(self, file: Path) -> tuple[str, int | None]:
-        """Return the array of a file that holds one step."""
+    def _slices_in(self, file: Path) -> list[tuple[Path, str, int | None]]:
         with open_hdf5(file) as root:
             node = root.get(self.dataset)
             if node is None or not hasattr(node, "shape"):
-                raise ValueError(self._missing(file, root))
-            if node.ndim == 5 and node.shape[0] != 1:
-                raise ValueError(
-                    f"{file}: {self.dataset!r} holds {node.shape[0]} steps; files of a "
-                    "series hold one step each"
-                )
-            return self.dataset, 0 if node.ndim == 5 else None
-
-    def _rows(self, file: Path, node: Any) -> list[tuple[Path, str, int | None]]:
-        if node.ndim in (3, 5):
-            return [(file, self.dataset, row) for row in range(node.shape[0])]
-        if node.ndim in (2, 4):
-            return [(file, self.dataset, None)]
-        raise ValueError(
-            f"{file}: {self.dataset!r} must be (T, Nx, Ny, Nz, C) or (T, N, C), or one "
-            f"step of them, it is {node.shape}"
-        )
+                steps = _step_names(root if node is None else node)
+                # The array of a step may itself be in a group that holds it.
+                nested = f"/{self.dataset}"
+                names = [n if hasattr(root[n], "shape") else n + nested for n in steps]
+                if not names or not all(name in root for name in names):
+                    raise ValueError(self._missing(file, root))
+                return [(file, name, None) for name in names]
+            if node.ndim in (3, 5):
+                return [(file, self.dataset, row) for row in range(node.shape[0])]
+            if node.ndim in (2, 4):
+                return [(file, self.dataset, None)]
+            raise ValueError(
+                f"{file}: {self.dataset!r} must be (T, Nx, Ny, Nz, C) or (T, N, C), or "
+                f"one step of them, it is {node.shape}"
+            )
 
     def _missing(self, file: Path, root: Any) -> str:
         there = ", ".join(root) or "nothing"
@@ -135,9 +128,8 @@ class H5Slices(Slices):
         for file in self.files:
             with open_hdf5(file) as root:
                 found += _stored_times(root)
-        return (
-            np.array(found) if len(found) == len(self) else np.arange(len(self)) * 1.0
-        )
+        stated = len(found) == len(self)
+        return np.array(found) if stated else np.arange(len(self)) * 1.0
 
     def _find_geometry(self) -> Geometry:
         file = self.files[0]
@@ -148,7 +140,7 @@ class H5Slices(Slices):
             return found
         if found is not None:
             self._stored = found
-            return GridAxes(*ascending(found, {})[0])
+            return TensorGrid(ascending(found, {})[0])
         names = " or ".join(", ".join(names) for names in AXIS_NAMES)
         due = names if gridded else " or ".join(POSITION_NAMES)
         raise ValueError(f"{file}: no coordinates; store them beside the data as {due}")
@@ -174,10 +166,7 @@ def _step_names(group: Any) -> list[str]:
 @contextlib.contextmanager
 def open_hdf5(path: Path) -> Generator[Any, None, None]:
     """Open a file to read; what HDF5 cannot read is a ValueError that names it."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise missing_extra("reading HDF5 files needs h5py", "trace") from error
+    h5py = import_extra("h5py", "HDF5 files", "trace")
     try:
         with h5py.File(path, "r") as root:
             yield root
@@ -188,10 +177,8 @@ def open_hdf5(path: Path) -> Generator[Any, None, None]:
 def _find_axes(root: Any) -> tuple[np.ndarray, ...] | None:
     for names in AXIS_NAMES:
         if all(name in root for name in names[:2]):
-            axes = [np.asarray(root[name][()], np.float64) for name in names[:2]]
-            flat = names[2] not in root
-            third = np.zeros(1) if flat else np.asarray(root[names[2]][()], np.float64)
-            return *axes, np.atleast_1d(third)
+            stored = [root[name][()] if name in root else 0.0 for name in names]
+            return tuple(np.atleast_1d(np.asarray(axis, np.float64)) for axis in stored)
     return None
 
 
@@ -206,10 +193,4 @@ def _find_points(root: Any) -> Cells | None:
     return None
 
 
-FORMAT = FileFormat(
-    "hdf5",
-    EXTENSIONS,
-    ("h5py",),
-    "one array of all steps, a group of steps, or a file per step",
-    H5Slices,
-)
+FORMAT = FileFormat("hdf5", EXTENSIONS, ("h5py",), H5Slices)

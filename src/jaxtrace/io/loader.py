@@ -4,6 +4,7 @@ A grid stays a grid and a mesh a mesh from the file to the device; a series larg
 the memory limit is streamed.
 """
 
+import dataclasses
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -24,18 +25,16 @@ from jaxtrace.fields.changing_mesh import (
 )
 from jaxtrace.fields.clock import make_clock
 from jaxtrace.fields.coast import let_slip
-from jaxtrace.fields.curvilinear import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     MESH_OUTSIDE,
-    TensorGrid,
     choose_scheme,
     make_elements,
     outside_policy,
 )
-from jaxtrace.fields.streamed import StreamedField, stream_slices
+from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io.formats import find_format, open_slices, source_folder, source_name
-from jaxtrace.io.geometry import Geometry, GridAxes, same_geometry
+from jaxtrace.io.geometry import Cells, same_geometry
 from jaxtrace.io.series import (
     PickedSlices,
     Series,
@@ -64,55 +63,80 @@ class LoadedField:
         return isinstance(self.field, StreamedField)
 
 
-def load_field(
-    spec: Any,
-    *,
-    dtype: str = "float32",
-    max_memory_per_timestep_mb: float = math.inf,
-    discard_boundary_layers: bool = False,
-    interpolation: str = "linear",
-    extrapolation: str | None = None,
-    spatial_interpolation: str = "auto",
-    outside: str | None = None,
-    cache: str | os.PathLike[str] | bool = True,
-    slip: str = "none",
-    **options: Any,
-) -> LoadedField:
+@dataclass(frozen=True)
+class FieldOptions:
+    """How slices become a field; `load_optimized_dataset` says what the options do."""
+
+    interpolation: str = "linear"
+    extrapolation: str | None = None
+    spatial_interpolation: str = "auto"
+    outside: str | None = None
+    cache: str | os.PathLike[str] | bool | None = True
+    slip: str = "none"
+    discard_boundary_layers: bool = False
+    max_memory_per_timestep_mb: float = math.inf
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The options of a field that is in memory."""
+        names = ("interpolation", "extrapolation", "spatial_interpolation", "outside")
+        return {name: getattr(self, name) for name in (*names, "cache")}
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[FieldOptions, dict[str, Any]]:
+    """Return the options of fields, and those left for `open_slices`."""
+    names = {field.name for field in dataclasses.fields(FieldOptions)}
+    chosen = {name: value for name, value in options.items() if name in names}
+    return FieldOptions(**chosen), {n: v for n, v in options.items() if n not in names}
+
+
+def load_field(spec: Any, *, dtype: str = "float32", **options: Any) -> LoadedField:
     """Read a series into a field; `load_optimized_dataset` says what the options do."""
     if jax.dtypes.canonicalize_dtype(np.dtype(dtype)) != np.dtype(dtype):
         raise ValueError(
             f'dtype={dtype!r} is off in JAX: call jt.configure(dtype="float64") first'
         )
+    chosen, reading = split_options(options)
     slices = spec
     if not isinstance(spec, Slices):
-        slices = open_slices(spec, dtype=dtype, **options)
+        slices = open_slices(spec, dtype=dtype, **reading)
     geometry, first = slices.read_slice(0)
-    if extrapolation is None:
+    size = check_slice(first, slices.labels[0], chosen.max_memory_per_timestep_mb)
+    if chosen.extrapolation is None:
         # Never a constant wind by accident.
         dated = getattr(geometry, "radius", None) is not None and len(slices) > 1
-        extrapolation = "error" if dated else "constant"
-    size = check_slice(first, slices.labels[0], max_memory_per_timestep_mb)
-    kept = find_cache(spec) if cache is True else cache or None
-    rules = (spatial_interpolation, interpolation, extrapolation, outside, kept)
+        rule = "error" if dated else "constant"
+        chosen = dataclasses.replace(chosen, extrapolation=rule)
+    cache = find_cache(spec) if chosen.cache is True else chosen.cache or None
+    chosen = dataclasses.replace(chosen, cache=cache)
+    notes = slices.describe()
     if size * len(slices) * COPIES > memory_budget_bytes():
-        if discard_boundary_layers:
+        if chosen.discard_boundary_layers:
             raise ValueError(
                 "nodes without motion are known only once all slices are read, and "
                 "these do not fit the memory limit: leave out discard_boundary_layers"
             )
-        field, scheme = _stream(slices, *rules)
-        _finish(field, slices, geometry, slip)
-        return LoadedField(field, scheme, slices, slices.describe())
-    series = load(slices, max_memory_per_timestep_mb)
-    if discard_boundary_layers:
-        series = discard_still_nodes(series)
-    if isinstance(series.geometry, tuple):
-        field, scheme = _make_changing(series, *rules[:-1]), CHANGING
+        field, scheme = _stream(slices, chosen)
     else:
-        field = _make_series(series, *rules)
-        _finish(field, slices, geometry, slip)
+        series = load(slices, chosen.max_memory_per_timestep_mb)
+        if chosen.discard_boundary_layers:
+            series = discard_still_nodes(series)
+        notes = series.notes
+        if isinstance(series.geometry, tuple):
+            made = _make_changing(series, chosen)
+            return LoadedField(made, CHANGING, slices, notes)
+        nodes, cells = _nodes(series.geometry)
+        values = np.asarray(series.velocities)
+        rows = values.reshape(len(values), -1, 3)
+        field = TimeSeriesField(rows, slices.times, nodes, **cells, **chosen.rules)
         scheme = field.interpolation_scheme
-    return LoadedField(field, scheme, slices, series.notes)
+    dates = {"time_units": slices.time_units, "calendar": slices.calendar}
+    known = {} if slices.time_units is None else dates
+    field._source_info = known  # pyright: ignore[reportPrivateUsage]
+    land = getattr(geometry, "land", None)
+    slipping = let_slip(field.frozen, land, chosen.slip)
+    field._field = slipping  # pyright: ignore[reportPrivateUsage]
+    return LoadedField(field, scheme, slices, notes)
 
 
 def load_optimized_dataset(
@@ -171,64 +195,8 @@ def find_cache(spec: Any) -> Path | None:
     return cache_folder() / "meshes"
 
 
-def _finish(
-    field: TimeSeriesField | StreamedField, slices: Slices, geometry: Any, slip: str
-) -> None:
-    """Tell a field its dates, and how its flow goes along a coast."""
-    land, frozen = getattr(geometry, "land", None), field.frozen
-    field._source_info = _dates(slices)  # pyright: ignore[reportPrivateUsage]
-    field._field = let_slip(frozen, land, slip)  # pyright: ignore[reportPrivateUsage]
-
-
-def _dates(slices: Slices) -> dict[str, Any]:
-    """Return what the times of a field are counted from, where that is a date."""
-    if slices.time_units is None:
-        return {}
-    return {"time_units": slices.time_units, "calendar": slices.calendar}
-
-
-def _make_series(
-    series: Series,
-    choice: str,
-    interpolation: str,
-    extrapolation: str,
-    outside: Any,
-    cache: Any,
-) -> TimeSeriesField:
-    """Return the time series of a loaded series; a grid is handed over by its axes."""
-    rules: dict[str, Any] = {
-        "interpolation": interpolation,
-        "extrapolation": extrapolation,
-        "spatial_interpolation": choice,
-        "outside": outside,
-        "cache": cache,
-    }
-    geometry: Any = series.geometry
-    values = np.asarray(series.velocities)
-    if isinstance(geometry, GridAxes):
-        axes = (geometry.x, geometry.y, geometry.z)
-        return TimeSeriesField.on_grid(
-            values,
-            series.times,
-            axes,
-            geometry.radius,
-            geometry.land,
-            geometry.shore,
-            **rules,
-        )
-    if isinstance(geometry, CurvilinearGrid):
-        rows = values.reshape(len(values), -1, 3)
-        return TimeSeriesField(rows, series.times, geometry, **rules)
-    nodes = _node_arrays(geometry)
-    return TimeSeriesField(
-        values, series.times, nodes.pop("positions"), **nodes, **rules
-    )
-
-
-def _make_changing(
-    series: Series, choice: str, interpolation: str, extrapolation: str, outside: Any
-) -> ChangingMeshField:
-    if choice == "nearest":
+def _make_changing(series: Series, chosen: FieldOptions) -> ChangingMeshField:
+    if chosen.spatial_interpolation == "nearest":
         raise ValueError(
             "spatial_interpolation='nearest' is not for meshes that change: leave it "
             "out, or give use_stable_mesh_only=True"
@@ -246,39 +214,26 @@ def _make_changing(
             for m, values in zip(meshes, series.velocities, strict=True)
         ],
         series.times,
-        interpolation=interpolation,
-        extrapolation=extrapolation,
-        outside=outside_policy(outside, MESH_OUTSIDE),
+        interpolation=chosen.interpolation,
+        extrapolation=str(chosen.extrapolation),
+        outside=outside_policy(chosen.outside, MESH_OUTSIDE),
     )
 
 
-def _stream(
-    slices: Slices,
-    choice: str,
-    interpolation: str,
-    extrapolation: str,
-    outside: Any,
-    cache: Any,
-) -> tuple[StreamedField, str]:
+def _stream(slices: Slices, chosen: FieldOptions) -> tuple[StreamedField, str]:
     """Return a field that keeps only some slices in memory, and how it interpolates."""
     geometry, first = slices.read_slice(0)
-    nodes: Any = None
-    elements = None
-    if isinstance(geometry, GridAxes):
-        axes = (geometry.x, geometry.y, geometry.z)
-        nodes = TensorGrid(
-            axes, radius=geometry.radius, land=geometry.land, shore=geometry.shore
-        )
-    elif isinstance(geometry, CurvilinearGrid):
-        nodes = geometry
-    else:
-        arrays = _node_arrays(geometry)
-        nodes, *cells = (arrays[n] for n in ("positions", *_CELLS))
-        elements = make_elements(*cells)
-    scheme = choose_scheme(nodes, elements, choice, outside, cache)
-    one = make_clock(slices.times[:1], interpolation, extrapolation)
-    build = lambda values: scheme.build(values.reshape(1, -1, 3), one)
-    still = build(first)
+    nodes, cells = _nodes(geometry)
+    scheme = choose_scheme(
+        nodes,
+        make_elements(*cells.values()),
+        chosen.spatial_interpolation,
+        chosen.outside,
+        chosen.rules["cache"],
+    )
+    in_time = (chosen.interpolation, str(chosen.extrapolation))
+    one = make_clock(slices.times[:1], *in_time)
+    still = scheme.build(first.reshape(1, -1, 3), one)
     # A grid has a layout of its own; elements and points store nodes as they come.
     pack = lambda values: scheme.pack(values.reshape(1, -1, 3))[0]
 
@@ -293,14 +248,14 @@ def _stream(
             )
         return values
 
-    field = stream_slices(
+    field = StreamedField(
         slices.times,
         read,
         still,
         pack,
         slice_bytes=first.nbytes,
-        interpolation=interpolation,
-        extrapolation=extrapolation,
+        interpolation=in_time[0],
+        extrapolation=in_time[1],
     )
     return field, scheme.name
 
@@ -390,28 +345,28 @@ def open_dataset(
 
 
 def series_arrays(series: Series) -> dict[str, Any]:
-    """Return a loaded series as arrays by their names."""
-    facts = {"times": series.times}
-    geometry = series.geometry
-    if isinstance(geometry, tuple):
-        each = [_node_arrays(mesh) for mesh in geometry]
-        tuples = {name: tuple(arrays[name] for arrays in each) for name in each[0]}
-        return {"velocity_data": tuple(series.velocities), **tuples, **facts}
-    values = np.asarray(series.velocities)
-    rows = values.reshape(values.shape[0], -1, 3)
-    return {"velocity_data": rows, **_node_arrays(geometry), **facts}
+    """Return a loaded series as arrays by their names; nodes of a grid run z first."""
+    changing = isinstance(series.geometry, tuple)
+    meshes = series.geometry if isinstance(series.geometry, tuple) else ()
+    rows: Any = tuple(series.velocities) if changing else np.asarray(series.velocities)
+    each = []
+    for geometry in meshes or (series.geometry,):
+        nodes, cells = _nodes(geometry)
+        points = nodes if isinstance(nodes, np.ndarray) else nodes.points()
+        each.append({"positions": points, **cells})
+    if not changing:
+        rows = rows.reshape(len(rows), -1, 3)
+        return {"velocity_data": rows, **each[0], "times": series.times}
+    tuples = {name: tuple(arrays[name] for arrays in each) for name in each[0]}
+    return {"velocity_data": rows, **tuples, "times": series.times}
 
 
-def _node_arrays(geometry: Geometry) -> dict[str, Any]:
-    """Return nodes and cells by name; nodes of a grid run along z first."""
+def _nodes(geometry: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the nodes, which a grid knows without a list, and the cells by name."""
     cells: dict[str, Any] = dict.fromkeys(_CELLS)
-    if isinstance(geometry, GridAxes):
-        mesh = np.meshgrid(geometry.x, geometry.y, geometry.z, indexing="ij")
-        points = np.stack([axis.ravel() for axis in mesh], axis=1)
-        return {"positions": points} | cells
-    if isinstance(geometry, CurvilinearGrid):
-        return {"positions": geometry.points()} | cells
+    if not isinstance(geometry, Cells):
+        return geometry, cells
     if geometry.has_elements:
         parts = (geometry.connectivity, geometry.types, geometry.offsets)
         cells = dict(zip(_CELLS, parts, strict=True))
-    return {"positions": geometry.points} | cells
+    return geometry.points, cells

@@ -1,6 +1,8 @@
 """Labeled grids - xarray datasets, netCDF files, zarr stores - as velocity series."""
 
 import dataclasses
+import importlib
+import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,17 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from jaxrig.machine import missing_extra
-from jaxtrace.fields.curvilinear import CurvilinearGrid, closed_cells
+from jaxrig.machine import import_extra
+from jaxtrace.fields.curved_grid import CurvilinearGrid, closed_cells
 from jaxtrace.fields.grid import SHORE_ALIASES, SHORES
-from jaxtrace.io.cf import first_date, velocity_variables
-from jaxtrace.io.geometry import GridAxes
+from jaxtrace.fields.interpolation import TensorGrid
+from jaxtrace.io.cf import (
+    GRID_VELOCITIES,
+    axis_role,
+    first_date,
+    label_dimensions,
+    velocity_variables,
+)
+from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.grid_part import Choices, Part
+from jaxtrace.io.layers import LayeredPart, has_layers
+from jaxtrace.io.mesh_part import MeshPart, find_topology
 from jaxtrace.io.series import FileFormat, Slices, float_dtype
-from jaxtrace.io.staggered import StaggeredPart, find_staggering, join_files
+from jaxtrace.io.staggered import CORNERS, StaggeredPart, find_staggering
 from jaxtrace.io.steps import PathSpec, find_files
 from jaxtrace.sphere import GEOMETRIES
-from jaxtrace.types import check_choice
+from jaxtrace.types import check_choice, is_url
 
 NETCDF_EXTENSIONS = (".nc", ".nc3", ".nc4", ".cdf", ".netcdf")
 ZARR_EXTENSION = ".zarr"
@@ -63,27 +74,52 @@ class GridSlices(Slices):
         ]
         for part in self._parts[1:]:
             part.check_like(self._parts[0])
-        self.geometry: GridAxes | CurvilinearGrid = self._parts[0].axes
-        round_ = self.geometry.radius is not None
+        self.geometry: TensorGrid | CurvilinearGrid = self._parts[0].axes
+        round_ = self._parts[0].radius is not None
         self._land = land or ("beach" if round_ else "zero")
         if self._land in SHORES and not round_:
             raise ValueError(
                 f"land={land!r} is for a sphere; on a flat grid masked points become "
                 '"zero" or "nan", or are an "error"'
             )
+        times = self._sort()
         places = [(p, row) for p in self._parts for row in range(p.raw_times.size)]
-        times = _seconds(self._parts)
         self.time_source, self.time_units = times.words, times.units
         self.calendar = times.calendar
-        _check_increasing(times.seconds, [part.label for part, _ in places])
-        self.times: Float[np.ndarray, " steps"] = times.seconds
-        self._places = places
+        # Of files that overlap, the first has what both have.
+        kept = np.diff(np.maximum.accumulate(times.seconds), prepend=-np.inf) > 0
+        if not kept.all():
+            self._said.append(f"{int((~kept).sum())} slices that overlap left out")
+        self.times: Float[np.ndarray, " steps"] = times.seconds[kept]
+        self._places = places = [places[i] for i in np.flatnonzero(kept)]
         self.labels = tuple(f"{part.label}, slice {row}" for part, row in places)
         if self._land in SHORES:
-            self._find_land()
+            self._find_land(land is not None)
 
-    def _find_land(self) -> None:
-        """Mark the nodes that are masked, or else those that never move."""
+    def _sort(self) -> "_Times":
+        """Bring files into the order of their times, and return these."""
+        self._said: list[str] = []
+        times = _seconds(self._parts)
+        ends = np.cumsum([part.raw_times.size for part in self._parts])
+        own = np.split(times.seconds, ends[:-1])
+        for part, seconds in zip(self._parts, own, strict=True):
+            _check_increasing(seconds, part.label)
+        order = np.argsort([seconds[0] for seconds in own], kind="stable")
+        if (order == np.arange(order.size)).all():
+            return times
+        self._parts = [self._parts[i] for i in order]
+        self._said.append("files brought into the order of their times")
+        return _seconds(self._parts)
+
+    def _find_land(self, asked: bool) -> None:
+        """Mark the nodes that are masked, or else those that never move.
+
+        The rim of a mesh is a coast where land is asked for or the mesh goes round.
+        """
+        grid = self.geometry
+        if isinstance(grid, CurvilinearGrid) and grid.triangles is not None:
+            coast = self._land not in ("free", "absorb") and (asked or grid.span[2])
+            self.geometry = dataclasses.replace(grid, coast=coast, shore=self._land)
         looked = {0, len(self._places) // 2, len(self._places) - 1}
         slices = [
             self._places[i][0].read(self._places[i][1], self._dtype) for i in looked
@@ -110,19 +146,26 @@ class GridSlices(Slices):
 
     def notes(self) -> tuple[str, ...]:
         """Return how the file was read: geometry, units, signs, and masked points."""
-        words = self._land
-        if self.geometry.land is not None:
-            land, what = self.geometry.land, "nodes"
+        words, grid = self._land, self.geometry
+        land, what = getattr(grid, "land", None), "nodes"
+        if land is not None:
             if getattr(self.geometry, "faces", False):
                 land, what = land[:-1, :-1, : max(land.shape[2] - 1, 1)], "cells"
             share = f"{int(land.sum()):,} of {land.size:,}"
             words = f"{share} {what} {self._coast}; particles there: {self._land}"
         elif self._land in SHORES:
             words = "none found"
-        return (*self._parts[0].notes(self.calendar), f"land: {words}")
+        if isinstance(grid, CurvilinearGrid) and grid.triangles is not None:
+            rim = "all of the rim" if grid.coast else "islands, the rim is open"
+            words = f"{rim}; particles there: {self._land}; nodes: {words}"
+        return (
+            *self._parts[0].notes(self.calendar),
+            *self._said,
+            f"land: {words}",
+        )
 
-    def read_slice(self, index: int) -> tuple[GridAxes | CurvilinearGrid, np.ndarray]:
-        """Return the grid, which is the same for all, and one velocity."""
+    def read_slice(self, index: int) -> tuple[Geometry, np.ndarray]:
+        """Return the grid or mesh, which is the same for all, and one velocity."""
         part, row = self._places[index]
         values = part.read(row, self._dtype)
         missing = np.isnan(values)
@@ -146,10 +189,7 @@ class GridSlices(Slices):
 
 def _open(source: Any, engine: str | None) -> list[tuple[Any, str]]:
     """Return datasets, opened lazily, and what to call them."""
-    try:
-        import xarray
-    except ImportError as error:
-        raise missing_extra("reading labeled grids needs xarray", "trace") from error
+    xarray = import_extra("xarray", "labeled grids", "trace")
     if isinstance(source, xarray.Dataset):
         return [(source, str(source.encoding.get("source", "the dataset")))]
     files = _grid_files(source)
@@ -158,17 +198,26 @@ def _open(source: Any, engine: str | None) -> list[tuple[Any, str]]:
 
 
 def _make_part(dataset: Any, label: str, choices: Choices) -> Part:
-    """Return one dataset as the grid it is: velocities on faces, or at nodes."""
+    """Return one dataset as what it is: a mesh, a staggered grid, or a plain one."""
+    topology = find_topology(dataset)
+    if topology is not None:
+        return MeshPart(dataset, label, choices, topology)
+    dataset = label_dimensions(dataset)
     names = velocity_variables(dataset, choices.names, label)
     found = None
     if choices.geometry != "flat":
         found = find_staggering(dataset, names)
+    if found is None and choices.geometry != "flat" and has_layers(dataset, names):
+        return LayeredPart(dataset, label, choices)
     if found is None:
         return Part(dataset, label, choices)
     return StaggeredPart(dataset, label, choices, found)
 
 
-def _grid_files(source: PathSpec) -> list[Path]:
+def _grid_files(source: PathSpec) -> Sequence[Path | str]:
+    names = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if any(map(is_url, names)):
+        return [str(name) for name in names]
     if isinstance(source, str | os.PathLike):
         path = Path(source).expanduser()
         if path.suffix.lower() == ZARR_EXTENSION:
@@ -178,19 +227,119 @@ def _grid_files(source: PathSpec) -> list[Path]:
     return find_files(source, NETCDF_EXTENSIONS)
 
 
-def _open_file(xarray: Any, path: Path, engine: str | None) -> Any:
+def _open_file(xarray: Any, path: Path | str, engine: str | None) -> Any:
     """Open one file lazily; what cannot be read is a ValueError that names it."""
     # Times are decoded here: xarray rounds them to dates, and knows fewer units.
     options: dict[str, Any] = {"engine": engine}
-    if path.suffix.lower() == ZARR_EXTENSION:
+    remote = is_url(path) and _DODS not in str(path)
+    if remote and not importlib.util.find_spec("fsspec"):
+        raise ImportError(
+            f"{path}: addresses need fsspec: pip install fsspec, and aiohttp for "
+            "https, s3fs for s3 or gcsfs for gs; or download the files"
+        )
+    source: Any = path
+    if Path(path).suffix.lower() == ZARR_EXTENSION:
         # Stores without consolidated metadata read just as well, without a warning.
-        options = {"engine": "zarr", "consolidated": False}
+        options = {"engine": "zarr", "consolidated": None if remote else False}
     try:
-        return xarray.open_dataset(path, decode_times=False, **options)
+        if remote and options["engine"] != "zarr":
+            # Read by ranges of bytes, as slices are asked for.
+            source = importlib.import_module("fsspec").open(str(path), "rb").open()
+        return xarray.open_dataset(source, decode_times=False, **options)
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise ValueError(
             f"{path}: cannot be read as a labeled grid: {error}"
         ) from error
+
+
+_DODS = "/dodsC/"  # in addresses of OPeNDAP servers, which netCDF reads by itself
+
+
+def join_files(opened: list[tuple[Any, str]], xarray: Any) -> list[tuple[Any, str]]:
+    """Return one dataset per instant or run of them, with all variables in it.
+
+    Files that differ in their variables - u, v and w apart, the mesh - are put together
+    by their times; files with the same variables follow each other.
+    """
+    groups: dict[frozenset[str], list[tuple[Any, str]]] = {}
+    fixed: list[tuple[Any, str]] = []
+    for data, label in opened:
+        moving = {str(n) for n in data.data_vars if _time_of(data[n]) is not None}
+        if moving and not _is_mesh(data, moving):
+            groups.setdefault(frozenset(moving), []).append((data, label))
+        else:
+            fixed.append((data.squeeze(drop=True), label))
+    if len(groups) + bool(fixed) < 2 or not groups:
+        return opened
+    series = list(groups.values())
+    counts = [sum(_times(d).size for d, _ in files) for files in series]
+    if len(set(map(len, series))) > 1 or len(set(counts)) > 1:
+        raise ValueError(
+            f"{series[-1][0][1]}: {len(series[-1])} files with {counts[-1]} instants, "
+            f"but {len(series[0])} with {counts[0]} in {series[0][0][1]} and those "
+            "like it; give as many files of each variable, split at the same times"
+        )
+    joined = []
+    for row in zip(*series, strict=True):
+        for data, label in row[1:]:
+            if not np.array_equal(_times(data), _times(row[0][0])):
+                raise ValueError(
+                    f"{label}: its times differ from those of {row[0][1]}; give files "
+                    "of the same instants"
+                )
+        joined.append((_merge([*row, *fixed], xarray), row[0][1]))
+    return joined
+
+
+def _is_mesh(data: Any, moving: set[str]) -> bool:
+    """Return whether a file has positions for an instant in name only."""
+    known = {name for names in GRID_VELOCITIES for name in names}
+    placed = any(all(name in data.variables for name in pair) for pair in CORNERS)
+    return placed and not moving & known and _times(data).size == 1
+
+
+def _time_of(variable: Any) -> str | None:
+    """Return the dimension of time of a variable."""
+    for name in variable.dims:
+        attributes = variable.coords[name].attrs if name in variable.coords else {}
+        if axis_role(str(name), attributes) == "t" and variable.ndim > 1:
+            return str(name)
+    return None
+
+
+def _times(data: Any) -> np.ndarray:
+    names = (_time_of(data[n]) for n in data.data_vars)
+    name = next(n for n in names if n is not None)
+    return np.asarray(data[name].values if name in data.coords else data.sizes[name])
+
+
+def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
+    """Return files as one dataset; positions of the same name get that of a variable.
+
+    NEMO calls the positions of u, v and T alike.
+    """
+    seen: dict[str, Any] = {}
+    renamed = []
+    for data, _ in parts:
+        main = next((str(n) for n in data.data_vars if data[n].ndim > 2), "")
+        names = {}
+        for name in data.variables:
+            there = data[name]
+            if name in seen and there.ndim == 2 and not _alike(there, seen[name]):
+                names[name] = f"{name}_{main}"
+            seen.setdefault(name, there)
+        renamed.append(data.rename(names))
+    try:
+        return xarray.merge(renamed, compat="override", join="override")
+    except ValueError as error:
+        labels = ", ".join(label for _, label in parts)
+        raise ValueError(f"{labels}: cannot be put together: {error}") from error
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return one.shape == other.shape and np.array_equal(
+        one.values, other.values, equal_nan=one.dtype.kind == "f"
+    )
 
 
 class _Times(NamedTuple):
@@ -203,68 +352,41 @@ class _Times(NamedTuple):
 
 
 def _seconds(parts: list[Part]) -> _Times:
-    """Return times as numbers: dates and durations in seconds since the first."""
-    times = np.concatenate([part.raw_times for part in parts])
-    kind, dates = times.dtype.kind, [part.dates for part in parts]
-    if kind == "m":
-        return _Times((times - times[0]) / np.timedelta64(1, "s"), "durations")
-    if kind in "MO":  # decoded by xarray, in the calendar of the dates
-        gaps = times - times[0]
-        seconds = [
-            g / np.timedelta64(1, "s") if kind == "M" else g.total_seconds()
-            for g in gaps
-        ]
-        calendar = str(getattr(times[0], "calendar", "standard"))
-        return _dated(np.array(seconds, np.float64), times[0], calendar)
-    known = [d for d in dates if d is not None]
+    """Return times as numbers: dates in seconds since the first."""
+    known = [part.dates for part in parts if part.dates is not None]
     if len(known) < len(parts):
-        return _Times(times.astype(np.float64), "the time coordinate")
+        own = np.concatenate([part.raw_times for part in parts])
+        return _Times(own.astype(np.float64), "the time coordinate")
+    first = known[0]
     if len({d.calendar for d in known}) > 1:
         names = ", ".join(sorted({d.calendar for d in known}))
         raise ValueError(
             f"{parts[-1].label}: the files have different calendars ({names}), whose "
             "dates cannot be compared; track them apart"
         )
-    if known[0].reference is None:
+    if first.reference is None:
         return _Times(np.concatenate([d.seconds for d in known]), "the time coordinate")
-    start, whole = first_date(known[0]), []
+    start, whole = first_date(first), []
     for d in known:
         # Times of one reference are subtracted as numbers: no rounding to a date.
-        base = known[0].seconds[0]
-        if d.reference != known[0].reference:
-            gap = first_date(d) - start
-            ahead = (
-                gap / np.timedelta64(1, "s")
-                if isinstance(gap, np.timedelta64)
-                else gap.total_seconds()
-            )
-            base = d.seconds[0] - ahead
+        base = first.seconds[0]
+        if d.reference != first.reference:
+            base = d.seconds[0] - (first_date(d) - start).total_seconds()
         whole.append(d.seconds - base)
-    return _dated(np.concatenate(whole), start, known[0].calendar)
+    words = f"seconds since {start}"
+    return _Times(np.concatenate(whole), words, words, first.calendar)
 
 
-def _dated(seconds: np.ndarray, start: Any, calendar: str) -> _Times:
-    text = str(start).replace("T", " ")
-    if isinstance(start, np.datetime64):
-        text = str(start.astype("datetime64[s]")).replace("T", " ")
-    words = f"seconds since {text}"
-    return _Times(seconds, words, words, calendar)
-
-
-def _check_increasing(times: np.ndarray, labels: list[str]) -> None:
+def _check_increasing(times: np.ndarray, label: str) -> None:
     wrong = np.flatnonzero(~(np.diff(times) > 0))
     if wrong.size:
         i = int(wrong[0])
         raise ValueError(
-            f"times must increase, but {labels[i + 1]} follows {labels[i]} with "
+            f"{label}: times must increase, but slice {i + 1} follows slice {i} with "
             f"t = {times[i + 1]:g} after {times[i]:g}"
         )
 
 
 FORMAT = FileFormat(
-    "grid",
-    (*NETCDF_EXTENSIONS, ZARR_EXTENSION),
-    ("xarray",),
-    "labeled grids: netCDF files, zarr stores, xarray datasets",
-    GridSlices,
+    "grid", (*NETCDF_EXTENSIONS, ZARR_EXTENSION), ("xarray",), GridSlices
 )

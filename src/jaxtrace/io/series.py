@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Integer
 
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.geometry import (
     Cells,
     Geometry,
-    GridAxes,
     grid_to_cells,
     keep_cells,
     storage_order,
@@ -80,7 +80,6 @@ class FileFormat:
     name: str
     extensions: tuple[str, ...]
     packages: tuple[str, ...]
-    description: str
     open: Callable[..., Slices]
 
     def missing(self) -> list[str]:
@@ -193,7 +192,6 @@ class Series:
     times: Float[np.ndarray, " steps"]
     velocities: np.ndarray | tuple[np.ndarray, ...]
     geometry: Geometry | tuple[Cells, ...]
-    files: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -219,13 +217,13 @@ def load(slices: Slices, limit_mb: float = math.inf) -> Series:
     if len({id(geometry) for geometry in geometries}) > 1:
         # A grid that changes is a mesh too.
         meshes = {
-            id(g): grid_to_cells(g) if isinstance(g, GridAxes) else g
+            id(g): grid_to_cells(g) if isinstance(g, TensorGrid) else g
             for g in geometries
             if not isinstance(g, CurvilinearGrid)
         }
         kept = tuple(meshes[id(geometry)] for geometry in geometries)
         velocities = tuple(r if r.ndim == 2 else storage_order(r) for r in rows)
-    return Series(slices.times, velocities, kept, slices.labels, slices.describe())
+    return Series(slices.times, velocities, kept, slices.describe())
 
 
 def float_dtype(dtype: Any) -> np.dtype:
@@ -243,18 +241,18 @@ def discard_still_nodes(series: Series) -> Series:
         kept = [np.any(v != 0, axis=-1) for v in series.velocities]
         meshes = tuple(map(_drop_nodes, series.geometry, kept))
         rows = tuple(v[k] for v, k in zip(series.velocities, kept, strict=True))
-        return Series(series.times, rows, meshes, series.files, notes)
+        return Series(series.times, rows, meshes, notes)
     cells, values = series.geometry, np.asarray(series.velocities)
     if isinstance(cells, CurvilinearGrid):
         raise ValueError(
             "nodes of a curvilinear grid stay: leave out discard_boundary_layers"
         )
-    if isinstance(cells, GridAxes):
+    if isinstance(cells, TensorGrid):
         cells = grid_to_cells(cells)
         values = np.stack([storage_order(row) for row in values])
     keep = np.any(values != 0, axis=(0, 2))
     mesh = _drop_nodes(cells, keep)
-    return Series(series.times, values[:, keep], mesh, series.files, notes)
+    return Series(series.times, values[:, keep], mesh, notes)
 
 
 def _drop_nodes(cells: Cells, keep: Bool[np.ndarray, " nodes"]) -> Cells:

@@ -15,11 +15,11 @@ from jaxtyping import Float
 
 from jaxtrace.io.geometry import Snapshot
 from jaxtrace.io.vtk_checks import check_dump, find_dumps
-from jaxtrace.io.vtk_data import snapshot_of
 from jaxtrace.io.vtk_read import (
     chatter_logged,
     reporting,
     select_arrays,
+    snapshot_of,
     time_steps,
     vtk_class,
 )
@@ -137,7 +137,7 @@ class CaseSteps:
         # The reader goes on to the next instant in the same object.
         copy = data.NewInstance()
         copy.ShallowCopy(data)
-        snapshot = snapshot_of(copy, self.labels[index], time, assembled=True)
+        snapshot = snapshot_of(copy, name=self.labels[index], time=time, assembled=True)
         return dataclasses.replace(snapshot, available=available or snapshot.available)
 
     @contextlib.contextmanager
@@ -167,7 +167,7 @@ def read_plot3d(grid: Path, solution: Path) -> Snapshot:
     with chatter_logged(), reporting(solution, reader):
         reader.Update()
         data = reader.GetOutputDataObject(0)
-    return snapshot_of(data, str(solution))
+    return snapshot_of(data, name=str(solution))
 
 
 def plot3d_time(path: Path) -> float | None:

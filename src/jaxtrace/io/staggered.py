@@ -11,18 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import close_columns, unit_vectors
 from jaxtrace.fields.terrain import Stretching, Terrain
 from jaxtrace.io.cf import (
-    GRID_VELOCITIES,
     Vertical,
-    axis_role,
     degrees,
     find_positions,
     follows_terrain,
 )
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
+from jaxtrace.io.layers import join_faces
 from jaxtrace.sphere import RADIAN
 
 #: Names of longitudes and latitudes at corners of cells.
@@ -111,7 +110,7 @@ def _side(face: Any, center: Any, axis: int) -> str:
     if more:
         return {1: "outer", -1: "inner"}.get(more, "right")
     name = face.dims[axis]
-    there, middle = face.coords.get(name), center.coords.get(center.dims[axis])
+    there, middle = _along(face, name), _along(center, center.dims[axis])
     if there is not None and "c_grid_axis_shift" in there.attrs:
         return "left" if float(there.attrs["c_grid_axis_shift"]) < 0 else "right"
     if there is not None and middle is not None and there.dtype.kind == "f":
@@ -167,7 +166,7 @@ class StaggeredPart(Part):
         dimension = self.roles.get("z")
         if dimension is None or u.sizes[dimension] == 1:
             return
-        levels = u.coords.get(dimension, dataset.get(dimension))
+        levels = _along(u, dimension)
         named = dimension in ("s_rho", "s_w")
         if not named and (levels is None or not follows_terrain(levels)):
             return
@@ -217,7 +216,7 @@ class StaggeredPart(Part):
                     x, y = np.meshgrid(x, y)
                 if x.shape == shape:
                     return lon, lat, x, y
-        lon, lat = u.coords.get(u.dims[-1]), v.coords.get(v.dims[-2])
+        lon, lat = _along(u, u.dims[-1]), _along(v, v.dims[-2])
         if lon is not None and lat is not None:
             return lon, lat, *np.meshgrid(degrees(lon), degrees(lat))
         return self._between(dataset, u, shape)
@@ -334,28 +333,7 @@ class StaggeredPart(Part):
             return None
         z = self._vertical.factor * np.asarray(w.coords[dimension].values, float)
         z = z[::-1] if self._falls else z
-        if z.size == middle.size:
-            if np.allclose(z, middle):
-                raise ValueError(
-                    f"{self.label}: {w.name!r} is at the depths of {self.names[0]!r}, "
-                    "not between them; give velocity_field_name= the two horizontal "
-                    "variables only"
-                )
-            z = np.concatenate([[2 * middle[0] - z[0]], z])
-        fits = z.size == middle.size + 1 and np.all(
-            (z[1:] > middle) & (z[:-1] < middle)
-        )
-        if not fits:
-            raise ValueError(
-                f"{self.label}: {z.size} depths of {w.name!r} do not lie between the "
-                f"{middle.size} of {self.names[0]!r}"
-            )
-        return z
-
-    @property
-    def kind(self) -> str:
-        """The kind of grid, in words."""
-        return "curvilinear C-grid"
+        return join_faces(middle, z, self.label, (str(w.name), self.names[0]))
 
     def read(self, row: int, dtype: np.dtype) -> np.ndarray:
         """Return one instant: speeds through the first faces of cells, rows first."""
@@ -386,6 +364,13 @@ class StaggeredPart(Part):
         return values[..., ::-1] if self._levels > 1 and self._falls else values
 
 
+def _along(variable: Any, dimension: Any) -> Any:
+    """Return the coordinate of a dimension; `get` would count where there is none."""
+    if dimension not in variable.coords:
+        return None
+    return variable.coords[dimension]
+
+
 def _stated(dataset: Any, *names: str) -> np.ndarray | None:
     """Return the numbers of the first name that is a variable or an attribute."""
     for name in names:
@@ -404,90 +389,3 @@ def _squeezed(variable: Any) -> Any:
 def _degrees_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x, y, z = np.moveaxis(points, -1, 0)
     return RADIAN * np.arctan2(y, x), RADIAN * np.arctan2(z, np.hypot(x, y))
-
-
-def join_files(opened: list[tuple[Any, str]], xarray: Any) -> list[tuple[Any, str]]:
-    """Return one dataset per instant or run of them, with all variables in it.
-
-    Files that differ in their variables - u, v and w apart, the mesh - are put together
-    by their times; files with the same variables follow each other.
-    """
-    groups: dict[frozenset[str], list[tuple[Any, str]]] = {}
-    fixed: list[tuple[Any, str]] = []
-    for data, label in opened:
-        moving = {str(n) for n in data.data_vars if _time_of(data[n]) is not None}
-        if moving and not _is_mesh(data, moving):
-            groups.setdefault(frozenset(moving), []).append((data, label))
-        else:
-            fixed.append((data.squeeze(drop=True), label))
-    if len(groups) + bool(fixed) < 2 or not groups:
-        return opened
-    series = list(groups.values())
-    counts = [sum(_times(d).size for d, _ in files) for files in series]
-    if len(set(map(len, series))) > 1 or len(set(counts)) > 1:
-        raise ValueError(
-            f"{series[-1][0][1]}: {len(series[-1])} files with {counts[-1]} instants, "
-            f"but {len(series[0])} with {counts[0]} in {series[0][0][1]} and those "
-            "like it; give as many files of each variable, split at the same times"
-        )
-    joined = []
-    for row in zip(*series, strict=True):
-        for data, label in row[1:]:
-            if not np.array_equal(_times(data), _times(row[0][0])):
-                raise ValueError(
-                    f"{label}: its times differ from those of {row[0][1]}; give files "
-                    "of the same instants"
-                )
-        joined.append((_merge([*row, *fixed], xarray), row[0][1]))
-    return joined
-
-
-def _is_mesh(data: Any, moving: set[str]) -> bool:
-    """Return whether a file has positions for an instant in name only."""
-    known = {name for names in GRID_VELOCITIES for name in names}
-    placed = any(all(name in data.variables for name in pair) for pair in CORNERS)
-    return placed and not moving & known and _times(data).size == 1
-
-
-def _time_of(variable: Any) -> str | None:
-    """Return the dimension of time of a variable."""
-    for name in variable.dims:
-        attributes = variable.coords[name].attrs if name in variable.coords else {}
-        if axis_role(str(name), attributes) == "t" and variable.ndim > 1:
-            return str(name)
-    return None
-
-
-def _times(data: Any) -> np.ndarray:
-    names = (_time_of(data[n]) for n in data.data_vars)
-    name = next(n for n in names if n is not None)
-    return np.asarray(data[name].values if name in data.coords else data.sizes[name])
-
-
-def _merge(parts: list[tuple[Any, str]], xarray: Any) -> Any:
-    """Return files as one dataset; positions of the same name get that of a variable.
-
-    NEMO calls the positions of u, v and T alike.
-    """
-    seen: dict[str, Any] = {}
-    renamed = []
-    for data, _ in parts:
-        main = next((str(n) for n in data.data_vars if data[n].ndim > 2), "")
-        names = {}
-        for name in data.variables:
-            there = data[name]
-            if name in seen and there.ndim == 2 and not _alike(there, seen[name]):
-                names[name] = f"{name}_{main}"
-            seen.setdefault(name, there)
-        renamed.append(data.rename(names))
-    try:
-        return xarray.merge(renamed, compat="override", join="override")
-    except ValueError as error:
-        labels = ", ".join(label for _, label in parts)
-        raise ValueError(f"{labels}: cannot be put together: {error}") from error
-
-
-def _alike(one: Any, other: Any) -> bool:
-    return one.shape == other.shape and np.array_equal(
-        one.values, other.values, equal_nan=one.dtype.kind == "f"
-    )

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Integer
 
-from jaxtrace.io.geometry import Snapshot, join_snapshots
+from jaxtrace.io.geometry import Snapshot
 from jaxtrace.io.solver_cases import (
     CASE_EXTENSIONS,
     PLOT3D_EXTENSIONS,
@@ -55,8 +56,7 @@ def listed_steps(path: str | Path) -> tuple[Step, ...]:
     Entries without a time are an instant each, in the order of the file.
     """
     path = Path(path)
-    rows = _json_rows(path) if path.suffix.lower() == ".series" else _xml_rows(path)
-    entries = [_entry(path, name, time) for name, time in rows]
+    entries = [_entry(path, *row) for row in _rows(path)]
     if not entries:
         raise ValueError(f"{path}: the list names no files")
     if any(time is None for time, _ in entries):
@@ -67,22 +67,16 @@ def listed_steps(path: str | Path) -> tuple[Step, ...]:
     )
 
 
-Row = tuple[str | None, str | float | None]
-
-
-def _xml_rows(path: Path) -> list[Row]:
+def _rows(path: Path) -> list[tuple[str | None, str | float | None]]:
+    """Return name and time of every entry of a .series or .pvd file."""
     try:
-        root = ElementTree.fromstring(path.read_bytes())
-    except ElementTree.ParseError as error:
-        raise ValueError(f"{path}: not a readable collection: {error}") from error
-    return [(e.get("file"), e.get("timestep")) for e in root.iter("DataSet")]
-
-
-def _json_rows(path: Path) -> list[Row]:
-    try:
-        files = json.loads(path.read_bytes())["files"]
-        return [(row.get("name"), row.get("time")) for row in files]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if path.suffix.lower() == ".series":
+            files = json.loads(path.read_bytes())["files"]
+            return [(row.get("name"), row.get("time")) for row in files]
+        entries = ElementTree.fromstring(path.read_bytes()).iter("DataSet")
+        return [(entry.get("file"), entry.get("timestep")) for entry in entries]
+    except (ValueError, KeyError, TypeError, AttributeError, SyntaxError) as error:
+        # Wrong XML is a SyntaxError, wrong JSON a ValueError.
         raise ValueError(f"{path}: not a readable list of files: {error}") from error
 
 
@@ -94,10 +88,8 @@ def _entry(
     file = path.parent / name
     if not file.is_file():
         raise FileNotFoundError(f"{path} refers to {name!r}, which does not exist")
-    if time is None:
-        return None, file
     try:
-        return float(time), file
+        return None if time is None else float(time), file
     except ValueError as error:
         raise ValueError(f"{path}: time {time!r} is not a number") from error
 
@@ -220,8 +212,7 @@ TIME_SOURCES = {
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-@dataclass(frozen=True, eq=False)
-class Clock:
+class Clock(NamedTuple):
     """Increasing times, the order of the files that gives them, and their origin."""
 
     times: Float[np.ndarray, " steps"]
@@ -297,8 +288,7 @@ class FileSteps:
 
     def read(self, index: int, names: Collection[str] | None = None) -> Snapshot:
         """Read one instant; with `names`, only those arrays where possible."""
-        files = self._steps[index].files
-        return join_snapshots([read_snapshot(file, names) for file in files])
+        return read_snapshot(*self._steps[index].files, names=names)
 
 
 class Plot3DSteps(FileSteps):

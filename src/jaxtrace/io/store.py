@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxrig.atomic import remove_leftovers
-from jaxrig.machine import missing_extra
+from jaxrig.machine import import_extra
 from jaxtrace.types import ParticleStatus
 
 SUFFIX = ".zarr"
@@ -426,8 +426,4 @@ def _as_json(value: Any) -> Any:
 
 
 def _import_zarr() -> Any:
-    try:
-        import zarr
-    except ImportError as error:
-        raise missing_extra(".zarr files need zarr", "trace") from error
-    return zarr
+    return import_extra("zarr", ".zarr files", "trace")

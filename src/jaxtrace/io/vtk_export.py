@@ -1,23 +1,18 @@
 """Trajectories and fields to VTK: polylines, points per frame, grids and meshes."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float
 
 from jaxtrace.io.vtk_write import (
-    CellColumns,
-    Column,
-    as_kind,
+    CellArrays,
     as_points,
-    column,
     index_kind,
-    integers,
-    rows_per_block,
     vertices,
     write_collection,
     write_vti,
@@ -79,45 +74,21 @@ def line_starts(record: Trajectory) -> Marks:
 
 def split_lines(
     starts: Bool[np.ndarray, " points"],
-) -> tuple[CellColumns | None, CellColumns]:
+) -> tuple[CellArrays | None, CellArrays]:
     """Return vertices for lines of one point, None if there are none, and the real
     lines.
     """
     first = np.flatnonzero(starts)
     counts = np.diff(first, append=len(starts))
     kind = index_kind(len(starts))
-    ends = column("offsets", np.cumsum(counts[counts > 1]).astype(kind))
+    ends = np.cumsum(counts[counts > 1]).astype(kind)
     lonely = first[counts == 1].astype(kind)
-    if not len(lonely):
-        return None, CellColumns(
-            integers("connectivity", len(starts), len(starts)), ends
-        )
     joined = np.ones(len(starts), bool)
     joined[lonely] = False
-    connectivity = column("connectivity", np.flatnonzero(joined).astype(kind))
-    verts = CellColumns(
-        column("connectivity", lonely),
-        integers("offsets", len(lonely), len(lonely), start=1),
-    )
-    return verts, CellColumns(connectivity, ends)
-
-
-def by_particle(
-    name: str, values: Shaped[np.ndarray, "frames particles *rest"], shown: Marks
-) -> Column:
-    """Return a column of the drawn points of (T,N,...), particle after particle."""
-    frames = len(values)
-    components = int(np.prod(values.shape[2:]))
-    dtype = as_kind(values.dtype, name)
-    step = rows_per_block(frames * components * dtype.itemsize)
-
-    def blocks() -> Iterator[np.ndarray]:
-        for begin in range(0, values.shape[1], step):
-            part = slice(begin, begin + step)
-            block, marks = np.swapaxes(values[:, part], 0, 1), shown[:, part].T
-            yield block if marks.all() else block[marks]
-
-    return Column(name, dtype, int(shown.sum()), components, blocks)
+    lines = CellArrays(np.flatnonzero(joined).astype(kind), ends)
+    if not lonely.size:
+        return None, lines
+    return CellArrays(lonely, np.arange(1, lonely.size + 1, dtype=kind)), lines
 
 
 def export_trajectory_to_vtk(
@@ -190,10 +161,15 @@ def _write_lines(
         data = {n: np.broadcast_to(v, shown.shape) for n, v in whole.items()}
     if record.velocities is not None:
         data["Velocity"] = record.velocities
-    columns = {n: by_particle(n, values, shown) for n, values in data.items()}
     verts, lines = split_lines(line_starts(record).T[shown.T])
-    points = by_particle("Points", record.positions, shown)
-    write_vtp(path, points, verts=verts, lines=lines, point_data=columns)
+    write_vtp(
+        path,
+        np.swapaxes(record.positions, 0, 1),
+        verts=verts,
+        lines=lines,
+        point_data={n: np.swapaxes(values, 0, 1) for n, values in data.items()},
+        shown=shown.T,
+    )
 
 
 def _write_frames(
@@ -301,7 +277,7 @@ def write_points(
     """Write values (N,) or (N, C) at positions as a .vtu file and return it.
 
     Rows of `cells` are node numbers: 3 of a triangle, 4 of a tetrahedron, 8 of a
-    hexahedron, and so on; without them every point is a vertex.
+    hexahedron, and so on, or `CellArrays`; without them every point is a vertex.
     """
     place, data = as_points(positions), np.asarray(values)
     if data.shape[:1] != place.shape[:1] or data.ndim not in (1, 2):
@@ -315,8 +291,10 @@ def write_points(
     return write_vtu(path, place, shapes, point_data={name: data}, field_data=facts)
 
 
-def _cells(connectivity: Any, nodes: int) -> CellColumns:
-    array = np.asarray(connectivity)
+def _cells(cells: Any, nodes: int) -> CellArrays:
+    if isinstance(cells, CellArrays):
+        return cells
+    array = np.asarray(cells)
     if array.ndim != 2 or array.shape[1] not in CELL_TYPES:
         raise ValueError(
             f"cells have shape {array.shape}: give one row per cell of "
@@ -328,11 +306,9 @@ def _cells(connectivity: Any, nodes: int) -> CellColumns:
             "from 0"
         )
     count, size = array.shape
-    return CellColumns(
-        column("connectivity", array.reshape(-1)),
-        integers("offsets", count, count * size, start=size, step=size),
-        column("types", np.full(count, CELL_TYPES[size], np.uint8)),
-    )
+    ends = np.arange(size, count * size + 1, size, dtype=index_kind(count * size))
+    types = np.full(count, CELL_TYPES[size], np.uint8)
+    return CellArrays(array.reshape(-1), ends, types)
 
 
 def _spacing(axis: np.ndarray) -> float:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.geometry import (
     Cells,
     Geometry,
-    GridAxes,
     Snapshot,
     Weld,
     cells_to_nodes,
@@ -101,7 +101,7 @@ class VTKSlices(Slices):
         self._allow_nan, self._merge = allow_nan, merge_points
         self._raw: Cells | None = None
         self._mesh: PreparedMesh | None = None
-        self._axes: GridAxes | None = None
+        self._axes: TensorGrid | None = None
         self._on_cells = False
         self.times: Float[np.ndarray, " steps"] = steps.times
         self.time_source, self.labels = steps.time_source, steps.labels
@@ -140,7 +140,7 @@ class VTKSlices(Slices):
         self, snapshot: Snapshot, values: np.ndarray, on_cells: bool
     ) -> tuple[Geometry, np.ndarray]:
         geometry = snapshot.geometry
-        if isinstance(geometry, GridAxes):
+        if isinstance(geometry, TensorGrid):
             if self._axes is None or not same_geometry(geometry, self._axes):
                 self._axes = geometry
             if on_cells:
@@ -158,10 +158,4 @@ class VTKSlices(Slices):
         return self._mesh
 
 
-FORMAT = FileFormat(
-    "vtk",
-    KNOWN_EXTENSIONS,
-    ("vtkmodules",),
-    "VTK files, their collections, and cases of solvers that VTK reads",
-    VTKSlices,
-)
+FORMAT = FileFormat("vtk", KNOWN_EXTENSIONS, ("vtkmodules",), VTKSlices)

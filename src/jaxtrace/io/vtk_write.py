@@ -1,18 +1,14 @@
 """VTK XML files (.vtp, .vtu, .vti, .vtr) and .pvd collections, without VTK.
 
-Arrays are columns that are taken block by block, never whole, and written as raw
-appended bytes to a temporary that is renamed: there is never half a file.
+Arrays are written block by block, never copied whole, as raw appended bytes to a
+temporary file that is renamed: there is never half a file.
 """
 
-import io
-import math
 import os
 import struct
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -20,107 +16,65 @@ import numpy as np
 from jaxrig.atomic import atomic_write
 
 BLOCK = 8 * 2**20  # bytes per block: large enough to stream, small beside the data
-
 KINDS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
-Blocks = Callable[[], Iterable[np.ndarray]]
+
+Filename = str | os.PathLike[str]
+Arrays = Mapping[str, Any]
+
+_TYPES = {"f": "Float", "i": "Int", "u": "UInt"}
 
 
-@dataclass(frozen=True)
-class Column:
-    """One array of a file: `rows` tuples of `components`, made by `blocks` on demand.
+class CellArrays(NamedTuple):
+    """Cells as VTK has them: node numbers, the end of each cell, its type numbers."""
 
-    The blocks, one after the other, are the rows in order.
-    """
+    connectivity: Any
+    offsets: Any
+    types: Any = None
+
+
+class _Array(NamedTuple):
+    """An array of a file: `rows` tuples of `components`, of the marked rows if any."""
 
     name: str
-    dtype: np.dtype
+    values: np.ndarray
+    shown: np.ndarray | None
     rows: int
     components: int
-    blocks: Blocks
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all rows."""
-        return self.rows * self.components * self.dtype.itemsize
+        return self.rows * self.components * self.values.dtype.itemsize
 
-    def stream(self) -> Iterator[memoryview]:
-        """Yield the bytes, little-endian; ValueError if blocks have another size."""
-        dtype, left = self.dtype.newbyteorder("<"), self.nbytes
-        for block in self.blocks():
-            data = np.ascontiguousarray(block, dtype)
-            left -= data.nbytes
-            if data.nbytes:
-                yield data.reshape(-1).view(np.uint8).data
-        if left:
-            raise ValueError(f"{self.name!r} has {-left:+} bytes beyond its size")
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yield the rows in order, contiguous and little-endian."""
+        step = max(1, BLOCK // max(1, self.values[:1].nbytes))
+        for begin in range(0, len(self.values), step):
+            block = self.values[begin : begin + step]
+            if self.shown is not None:
+                marks = self.shown[begin : begin + step]
+                block = block if marks.all() else block[marks]
+            yield np.ascontiguousarray(block, block.dtype.newbyteorder("<"))
 
 
-@dataclass(frozen=True)
-class CellColumns:
-    """Cells as VTK has them: node numbers, the end of each cell, its type numbers."""
+def _array(name: str, values: Any, shown: np.ndarray | None = None) -> _Array:
+    """Return an array (rows, components...), or (..., components...) where it is shown.
 
-    connectivity: Column
-    ends: Column
-    types: Column | None = None
-
-
-def as_kind(dtype: Any, name: str) -> np.dtype:
-    """Return the stored dtype of an array: a bool is a byte; TypeError if none fits."""
-    dtype = np.dtype(dtype)
-    if dtype == np.bool_:
-        return np.dtype("u1")
-    if dtype.str[1:] not in KINDS:
+    A bool is stored as a byte; a TypeError says which types cannot be stored.
+    """
+    values = np.asarray(values)
+    lead = 1 if shown is None else shown.ndim
+    if values.ndim < lead or (shown is not None and values.shape[:lead] != shown.shape):
+        due = "an array" if shown is None else f"{shown.shape}"
+        raise ValueError(f"{name!r} has shape {values.shape}, it needs {due}")
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    if values.dtype.str[1:] not in KINDS:
         raise TypeError(
-            f"{name!r} has dtype {dtype}, which these files cannot hold: convert it "
-            f"to float32, float64 or an integer type"
+            f"{name!r} has dtype {values.dtype}, which these files cannot hold: "
+            "convert it to float32, float64 or an integer type"
         )
-    return dtype.newbyteorder("=")
-
-
-def column(name: str, values: Any, rows: int | None = None) -> Column:
-    """Return a column of an array (rows) or (rows, components...), checked against
-    `rows`.
-    """
-    array = np.asarray(values)
-    if array.ndim == 0 or (rows is not None and len(array) != rows):
-        due = "an array" if rows is None else f"{rows} rows"
-        raise ValueError(f"{name!r} has shape {array.shape}, it needs {due}")
-    dtype = as_kind(array.dtype, name)
-    components = math.prod(array.shape[1:])
-
-    def blocks() -> Iterator[np.ndarray]:
-        step = rows_per_block(components * dtype.itemsize)
-        for begin in range(0, len(array), step):
-            yield array[begin : begin + step]
-
-    return Column(name, dtype, len(array), components, blocks)
-
-
-def columns(arrays: Mapping[str, Any] | None, rows: int) -> list[Column]:
-    """Return columns of named arrays; those that already are columns pass."""
-    made = []
-    for name, values in (arrays or {}).items():
-        made.append(
-            values if isinstance(values, Column) else column(name, values, rows)
-        )
-        if made[-1].rows != rows:
-            raise ValueError(f"{name!r} has {made[-1].rows} rows, it needs {rows}")
-    return made
-
-
-def numbers(values: Any) -> str:
-    """Return numbers as text that reads back as the same ones."""
-    return " ".join(repr(float(value)) for value in values)
-
-
-def points(name: str, positions: Any) -> Column:
-    """Return a column of positions (N,3) in floating point; (N,2) gets z = 0.
-
-    One that already is a column passes as it is.
-    """
-    if isinstance(positions, Column):
-        return positions
-    return column(name, as_points(positions, name))
+    rows = len(values) if shown is None else int(np.count_nonzero(shown))
+    return _Array(name, values, shown, rows, int(np.prod(values.shape[lead:])))
 
 
 def as_points(positions: Any, name: str = "positions") -> np.ndarray:
@@ -135,151 +89,62 @@ def as_points(positions: Any, name: str = "positions") -> np.ndarray:
     return array
 
 
-def integers(name: str, count: int, top: int, start: int = 0, step: int = 1) -> Column:
-    """Return the column start, start+step, ... of `count` numbers, none greater than
-    `top`.
-    """
-    dtype = index_kind(top)
-
-    def blocks() -> Iterator[np.ndarray]:
-        rows = rows_per_block(dtype.itemsize)
-        for begin in range(0, count, rows):
-            end = min(begin + rows, count)
-            yield start + step * np.arange(begin, end, dtype=dtype)
-
-    return Column(name, dtype, count, 1, blocks)
-
-
 def index_kind(top: int) -> np.dtype:
     """Return the smaller of int32 and int64 that holds `top`."""
     return np.dtype("i4" if top < 2**31 else "i8")
 
 
-def rows_per_block(nbytes: int) -> int:
-    """Return how many rows of `nbytes` bytes make one block."""
-    return max(1, BLOCK // max(1, nbytes))
-
-
-def vertices(count: int) -> CellColumns:
+def vertices(count: int) -> CellArrays:
     """Return one vertex cell per point."""
-    types = Column(
-        "types", np.dtype("u1"), count, 1, lambda: iter([np.ones(count, np.uint8)])
-    )
-    return CellColumns(
-        integers("connectivity", count, count),
-        integers("offsets", count, count, start=1),
-        types,
-    )
-
-
-Filename = str | os.PathLike[str]
-Arrays = Mapping[str, Any] | None
-
-_TYPES = {"f": "Float", "i": "Int", "u": "UInt"}
-_NUMBER_OF = {"Verts": "NumberOfVerts", "Lines": "NumberOfLines"}
-
-
-@dataclass
-class _Document:
-    """The XML text so far and the columns whose bytes will follow it."""
-
-    lines: list[str] = field(default_factory=list)
-    columns: list[Column] = field(default_factory=list)
-    offset: int = 0
-
-    @contextmanager
-    def element(self, tag: str, **attributes: object) -> Generator[None, None, None]:
-        self.lines.append(f"<{tag}{_attributes(attributes)}>")
-        yield
-        self.lines.append(f"</{tag}>")
-
-    def array(self, column: Column, **attributes: object) -> None:
-        described = {
-            "type": f"{_TYPES[column.dtype.kind]}{8 * column.dtype.itemsize}",
-            "Name": column.name,
-            "NumberOfComponents": column.components,
-            **attributes,
-            "format": "appended",
-            "offset": self.offset,
-        }
-        self.lines.append(f"<DataArray{_attributes(described)}/>")
-        self.columns.append(column)
-        self.offset += 8 + column.nbytes
-
-    def section(self, tag: str, members: Sequence[Column]) -> None:
-        with self.element(tag):
-            for member in members:
-                self.array(member)
-
-    def field(self, arrays: Arrays) -> None:
-        if not arrays:
-            return
-        with self.element("FieldData"):
-            for name, values in arrays.items():
-                whole = column(name, np.atleast_1d(np.asarray(values)))
-                self.array(whole, NumberOfTuples=whole.rows)
-
-    def write(self, file: io.BufferedIOBase) -> None:
-        file.write("\n".join(self.lines).encode())
-        file.write(b'\n<AppendedData encoding="raw">\n_')
-        for member in self.columns:
-            file.write(struct.pack("<Q", member.nbytes))
-            for part in member.stream():
-                file.write(part)
-        file.write(b"\n</AppendedData>\n</VTKFile>\n")
-
-
-def _attributes(attributes: Mapping[str, object]) -> str:
-    return "".join(f" {name}={quoteattr(str(v))}" for name, v in attributes.items())
+    kind = index_kind(count)
+    nodes = np.arange(count, dtype=kind)
+    return CellArrays(nodes, nodes + kind.type(1), np.ones(count, np.uint8))
 
 
 def write_vtp(
     path: Filename,
     positions: Any,
     *,
-    verts: CellColumns | None = None,
-    lines: CellColumns | None = None,
-    point_data: Arrays = None,
-    field_data: Arrays = None,
+    verts: CellArrays | None = None,
+    lines: CellArrays | None = None,
+    point_data: Arrays | None = None,
+    field_data: Arrays | None = None,
+    shown: np.ndarray | None = None,
 ) -> Path:
-    """Write points, vertices and polylines."""
-    place = points("Points", positions)
-    parts = {tag: c for tag, c in (("Verts", verts), ("Lines", lines)) if c is not None}
-    sizes = {_NUMBER_OF[tag]: cells.ends.rows for tag, cells in parts.items()}
-    document = _Document()
-    with (
-        document.element("PolyData"),
-        _piece(document, field_data, NumberOfPoints=place.rows, **sizes),
-    ):
-        document.section("Points", [place])
-        for tag, cells in parts.items():
-            document.section(tag, [cells.connectivity, cells.ends])
-        document.section("PointData", columns(point_data, place.rows))
-    return _finish(document, path, "PolyData")
+    """Write points, vertices and polylines.
+
+    With marks `shown` (...), positions are (..., 3) and `point_data` (..., C), and the
+    marked points are written.
+    """
+    points = _array("Points", as_points(positions), shown)
+    size, sections = {"NumberOfPoints": points.rows}, {"Points": [points]}
+    for tag, cells in (("Verts", verts), ("Lines", lines)):
+        if cells is not None:
+            size[f"NumberOf{tag}"] = len(cells.offsets)
+            sections[tag] = _cell_arrays(cells)
+    sections["PointData"] = _point_data(point_data, points.rows, shown)
+    return _write(path, "PolyData", {}, size, sections, field_data)
 
 
 def write_vtu(
     path: Filename,
     positions: Any,
-    cells: CellColumns,
+    cells: CellArrays,
     *,
-    point_data: Arrays = None,
-    field_data: Arrays = None,
+    point_data: Arrays | None = None,
+    field_data: Arrays | None = None,
 ) -> Path:
     """Write an unstructured grid; the cells carry their VTK type numbers."""
     if cells.types is None:
         raise ValueError("the cells of an unstructured grid need their type numbers")
-    place = points("Points", positions)
-    document = _Document()
-    sizes = {"NumberOfPoints": place.rows, "NumberOfCells": cells.ends.rows}
-    with (
-        document.element("UnstructuredGrid"),
-        _piece(document, field_data, **sizes),
-    ):
-        document.section("Points", [place])
-        document.section("Cells", [cells.connectivity, cells.ends, cells.types])
-        document.section("PointData", columns(point_data, place.rows))
-    return _finish(document, path, "UnstructuredGrid")
+    points = _array("Points", as_points(positions))
+    size = {"NumberOfPoints": points.rows, "NumberOfCells": len(cells.offsets)}
+    sections = {
+        "Points": [points],
+        "Cells": _cell_arrays(cells),
+        "PointData": _point_data(point_data, points.rows),
+    }
+    return _write(path, "UnstructuredGrid", {}, size, sections, field_data)
 
 
 def write_vti(
@@ -288,88 +153,112 @@ def write_vti(
     origin: Any,
     spacing: Any,
     *,
-    point_data: Arrays = None,
-    field_data: Arrays = None,
+    point_data: Arrays | None = None,
+    field_data: Arrays | None = None,
 ) -> Path:
     """Write an even grid of `shape` nodes; the rows of the data run x fastest."""
-    placed = {"Origin": numbers(origin), "Spacing": numbers(spacing)}
-    document = _Document()
-    with _grid(document, "ImageData", shape, point_data, field_data, **placed):
-        pass
-    return _finish(document, path, "ImageData")
+    numbers = lambda values: " ".join(repr(float(value)) for value in values)
+    extent = " ".join(f"0 {n - 1}" for n in shape)
+    whole = {"WholeExtent": extent, "Origin": numbers(origin)}
+    whole["Spacing"] = numbers(spacing)
+    sections = {"PointData": _point_data(point_data, int(np.prod(shape)))}
+    return _write(path, "ImageData", whole, {"Extent": extent}, sections, field_data)
 
 
 def write_vtr(
     path: Filename,
     axes: Sequence[Any],
     *,
-    point_data: Arrays = None,
-    field_data: Arrays = None,
+    point_data: Arrays | None = None,
+    field_data: Arrays | None = None,
 ) -> Path:
     """Write a grid spanned by three axes; the rows of the data run x fastest."""
-    shape = [len(axis) for axis in axes]
-    document = _Document()
-    with _grid(document, "RectilinearGrid", shape, point_data, field_data):
-        spans = zip("xyz", axes, strict=True)
-        document.section("Coordinates", [column(name, axis) for name, axis in spans])
-    return _finish(document, path, "RectilinearGrid")
-
-
-@contextmanager
-def _piece(
-    document: _Document, field_data: Arrays, **attributes: object
-) -> Generator[None, None, None]:
-    document.field(field_data)
-    with document.element("Piece", **attributes):
-        yield
-
-
-@contextmanager
-def _grid(
-    document: _Document,
-    kind: str,
-    shape: Sequence[int],
-    point_data: Arrays,
-    field_data: Arrays,
-    **attributes: object,
-) -> Generator[None, None, None]:
+    coordinates = [_array(name, a) for name, a in zip("xyz", axes, strict=True)]
+    shape = [axis.rows for axis in coordinates]
     extent = " ".join(f"0 {n - 1}" for n in shape)
-    with (
-        document.element(kind, WholeExtent=extent, **attributes),
-        _piece(document, field_data, Extent=extent),
-    ):
-        yield
-        document.section("PointData", columns(point_data, int(np.prod(shape))))
+    data = _point_data(point_data, int(np.prod(shape)))
+    sections = {"Coordinates": coordinates, "PointData": data}
+    whole, piece = {"WholeExtent": extent}, {"Extent": extent}
+    return _write(path, "RectilinearGrid", whole, piece, sections, field_data)
 
 
-def _finish(document: _Document, path: Filename, kind: str) -> Path:
+def _cell_arrays(cells: CellArrays) -> list[_Array]:
+    given = {k: v for k, v in cells._asdict().items() if v is not None}
+    return [_array(name, values) for name, values in given.items()]
+
+
+def _point_data(
+    arrays: Arrays | None, rows: int, shown: np.ndarray | None = None
+) -> list[_Array]:
+    made = [_array(name, values, shown) for name, values in (arrays or {}).items()]
+    for one in made:
+        if one.rows != rows:
+            shape = one.values.shape
+            raise ValueError(f"{one.name!r} has shape {shape}, it needs {rows} rows")
+    return made
+
+
+def _write(
+    path: Filename,
+    kind: str,
+    whole: Mapping[str, object],
+    piece: Mapping[str, object],
+    sections: Mapping[str, Sequence[_Array]],
+    field_data: Arrays | None,
+) -> Path:
+    """Write a file of one piece; the arrays follow the XML in its order."""
+    stored: list[_Array] = []
+
+    def element(array: _Array, **more: object) -> str:
+        described = {
+            "type": f"{_TYPES[array.values.dtype.kind]}{8 * array.values.itemsize}",
+            "Name": array.name,
+            "NumberOfComponents": array.components,
+            **more,
+            "format": "appended",
+            "offset": sum(8 + one.nbytes for one in stored),
+        }
+        stored.append(array)
+        return f"<DataArray{_attributes(described)}/>"
+
     head = {"type": kind, "version": "1.0", "byte_order": "LittleEndian"}
     head["header_type"] = "UInt64"
-    document.lines[:0] = ['<?xml version="1.0"?>', f"<VTKFile{_attributes(head)}>"]
+    lines = ['<?xml version="1.0"?>', f"<VTKFile{_attributes(head)}>"]
+    lines.append(f"<{kind}{_attributes(whole)}>")
+    if field_data:
+        facts = [_array(name, np.atleast_1d(v)) for name, v in field_data.items()]
+        rows = (element(fact, NumberOfTuples=fact.rows) for fact in facts)
+        lines += ["<FieldData>", *rows, "</FieldData>"]
+    lines.append(f"<Piece{_attributes(piece)}>")
+    for tag, arrays in sections.items():
+        lines += [f"<{tag}>", *map(element, arrays), f"</{tag}>"]
+    lines += ["</Piece>", f"</{kind}>", '<AppendedData encoding="raw">', "_"]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
-        document.write(file)
+        file.write("\n".join(lines).encode())
+        for array in stored:
+            file.write(struct.pack("<Q", array.nbytes))
+            for block in array.blocks():
+                file.write(block.data)
+        file.write(b"\n</AppendedData>\n</VTKFile>\n")
     return path
 
 
-_HEAD = (
-    '<?xml version="1.0"?>\n'
-    '<VTKFile type="Collection" version="0.1" byte_order="LittleEndian">\n'
-    "<Collection>\n"
-)
-_TAIL = "</Collection>\n</VTKFile>\n"
+def _attributes(attributes: Mapping[str, object]) -> str:
+    return "".join(f" {name}={quoteattr(str(v))}" for name, v in attributes.items())
 
 
 def write_collection(path: Filename, steps: Iterable[tuple[float, str]]) -> Path:
     """Write a .pvd of (time, file) steps; files are named relative to its folder."""
-    lines = [
-        f'<DataSet timestep="{float(time)!r}" part="0" '
-        f"file={quoteattr(Path(name).as_posix())}/>\n"
-        for time, name in steps
-    ]
+    head = {"type": "Collection", "version": "0.1", "byte_order": "LittleEndian"}
+    lines = ['<?xml version="1.0"?>', f"<VTKFile{_attributes(head)}>", "<Collection>"]
+    for time, name in steps:
+        entry = {"timestep": repr(float(time)), "part": 0}
+        entry["file"] = Path(name).as_posix()
+        lines.append(f"<DataSet{_attributes(entry)}/>")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
-        file.write("".join([_HEAD, *lines, _TAIL]).encode())
+        file.write("\n".join([*lines, "</Collection>", "</VTKFile>", ""]).encode())
     return path

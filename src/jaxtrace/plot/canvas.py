@@ -136,6 +136,21 @@ def blend_colors(stops: Sequence[str], between: int) -> list[str]:
     return [f"#{row.tobytes().hex()}" for row in rows]
 
 
+# Dark blue over green to yellow: even in lightness, also without colors.
+MAP_COLORS = blend_colors(("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"), 16)
+
+
+def color_map(
+    values: Float[np.ndarray, "across up"], high: float, pixels: int
+) -> bytes:
+    """Return values from 0 to `high` as a PNG, so many pixels a node, y upwards."""
+    palette = np.array([list(bytes.fromhex(color[1:])) for color in MAP_COLORS])
+    shares = np.nan_to_num(values / high).clip(0, 1)
+    levels = np.round(shares * (len(palette) - 1)).astype(int)
+    picture = palette[levels].astype(np.uint8).transpose(1, 0, 2)[::-1]
+    return png_from_array(picture.repeat(pixels, axis=0).repeat(pixels, axis=1))
+
+
 def _axes(paths: inputs.Paths, axes: tuple[int, int], bounds: Any) -> list[Axis]:
     names = inputs.axis_names(axes, paths)
     asked = inputs.axis_limits(bounds, axes), inputs.path_limits(paths, axes)

@@ -6,11 +6,15 @@ A line ends where its particle wraps around a period or its slot is used again.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtrace.analysis.density import plane_axes
 from jaxtrace.bounds import AXES, box_bounds
+from jaxtrace.fields.base import find_land
+from jaxtrace.fields.curvilinear import CurvilinearField
+from jaxtrace.fields.triangles import Triangles
 from jaxtrace.io.convert import as_dates
 from jaxtrace.paths import joined_steps
 from jaxtrace.plot.figures import load_package
@@ -18,6 +22,8 @@ from jaxtrace.trajectory import Trajectory, as_paths
 from jaxtrace.types import PathRecord
 
 Limits = tuple[float, float] | None  # of one axis; None where the data decide
+MAP_AXES = ("longitude", "latitude")
+RASTER = 250  # cells each way of a map of land
 
 
 class Paths(Trajectory):
@@ -83,12 +89,35 @@ def land_of(field: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return edges of cells along x and y, and where the top ones are land, if any."""
     frozen = getattr(field, "frozen", None)
     land, axes = getattr(frozen, "land", None), getattr(frozen, "axes", None)
+    if isinstance(frozen, CurvilinearField):
+        return _land_seen(frozen)
     if land is None or axes is None:
         return None
     x, y, z = (np.asarray(axis.nodes) for axis in axes)
     cells = np.asarray(land).reshape(len(x), len(y), len(z))
     top = cells[:-1, :-1, max(len(z) - 2, 0)]
     return x, y, top
+
+
+def _land_seen(
+    field: CurvilinearField,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the land of curved cells as a raster over their box.
+
+    Where a mesh has no cells there is land, as far as it can tell.
+    """
+    low, high = field.bounds()
+    across, up = (np.linspace(low[c], high[c], RASTER + 1) for c in (0, 1))
+    x, y = (np.asarray((e[1:] + e[:-1]) / 2, np.float32) for e in (across, up))
+    x, y = (a.ravel() for a in np.meshgrid(x, y, indexing="ij"))
+    places = np.stack([x, y, np.full_like(x, high[2])], 1)
+    if isinstance(field.quads, Triangles):
+        land = ~np.asarray(field.contains(places))
+    elif field.land is None:
+        return None
+    else:
+        land = np.asarray(find_land(field, jnp.asarray(places)))
+    return across, up, land.reshape(RASTER, RASTER)
 
 
 def read_paths(given: Any, times: Any = None) -> Paths:
@@ -200,7 +229,7 @@ def axis_names(axes: Sequence[int], given: Any = None) -> list[str]:
     """Return the letters of the axes, or what they are on the sphere."""
     metadata = getattr(given, "metadata", {})
     spherical = metadata.get("coordinate_system") == "spherical"
-    names = ("longitude", "latitude", "z") if spherical else AXES
+    names = (*MAP_AXES, "z") if spherical else AXES
     return [names[axis] for axis in axes]
 
 

@@ -2,15 +2,13 @@
 
 import numpy as np
 
-from jaxrig.report import Axis, ColorBar, Figure, Part, Section, Table, png_from_array
+from jaxrig.report import Axis, ColorBar, Figure, Part, Section, Table
 from jaxtrace.fields.base import Field
-from jaxtrace.plot.canvas import blend_colors, particle_canvas
+from jaxtrace.plot.canvas import MAP_COLORS, color_map, particle_canvas
 from jaxtrace.trajectory import Trajectory
 
 MOST = 2_000  # particles
 ACROSS = 120  # nodes of a thumbnail
-# Dark blue over green to yellow: even in lightness, also without colors.
-COLORS = blend_colors(("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"), 16)
 
 
 def show_trajectory(trajectory: Trajectory) -> Section:
@@ -61,11 +59,7 @@ def _thumbnail(field: Field, corners: np.ndarray, when: float) -> list[Part]:
     speed = np.linalg.norm(np.asarray(field(places, when), np.float64), axis=1)
     speed = speed.reshape(ACROSS, up)
     most = float(np.nanmax(speed, initial=0.0)) or 1.0
-    palette = np.array([list(bytes.fromhex(color[1:])) for color in COLORS], np.uint8)
-    shares = np.nan_to_num(speed / most).clip(0, 1)
-    pixels = palette[np.round(shares * (len(palette) - 1)).astype(int)]
-    picture = png_from_array(pixels.transpose(1, 0, 2)[::-1].repeat(4, 0).repeat(4, 1))
-    return [
-        Figure(picture, alt="Speed across the middle of the field"),
-        ColorBar(Axis(f"speed at z = {middle:.4g}, t = {when:.4g}", 0, most), COLORS),
-    ]
+    named = Axis(f"speed at z = {middle:.4g}, t = {when:.4g}", 0, most)
+    picture = color_map(speed, most, pixels=4)
+    alt = "Speed across the middle of the field"
+    return [Figure(picture, alt=alt), ColorBar(named, MAP_COLORS)]

@@ -15,6 +15,7 @@ from jaxtrace.plot.figures import finish, load_package, open_axes
 
 Size = tuple[float, float] | None
 COLOR_MAP = "viridis"
+LEAST_WIDTH = 0.2  # of a degree of longitude on a map, of one of latitude
 PATH_WIDTH, PATH_OPACITY = 0.9, 0.7  # the width in points
 
 
@@ -202,7 +203,11 @@ def label_axes(
             getattr(drawn, f"set_{letter}lim")(*ends)
     if title:
         drawn.set_title(title)
-    if equal:
+    if equal and tuple(names[:2]) == inputs.MAP_AXES:
+        # A map is true to shape in its middle; of a polar region it stays readable.
+        middle = np.radians(np.mean(drawn.get_ylim()))
+        drawn.set_aspect(1 / max(np.cos(middle), LEAST_WIDTH))
+    elif equal:
         drawn.set_aspect("equal")
 
 

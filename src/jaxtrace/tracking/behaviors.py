@@ -9,6 +9,7 @@ leaves out what nobody uses.
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import equinox as eqx
@@ -92,7 +93,18 @@ class Age(AbstractBehavior):
         return {"age": state["age"] + jnp.abs(dt)}
 
 
-class History(AbstractBehavior):
+class _OfVariables(AbstractBehavior):
+    """A behavior that needs the variables its settings name."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return every setting that is a name, or a tuple of names."""
+        given = (getattr(self, field.name) for field in fields(self))
+        lists = [x if isinstance(x, tuple) else (x,) for x in given]
+        return tuple(x for one in lists for x in one if isinstance(x, str))
+
+
+class History(_OfVariables):
     """The mean over time and the maximum of a variable, as NAME_mean and NAME_max.
 
     The mean is that of the trapezoidal rule over steps.
@@ -105,11 +117,6 @@ class History(AbstractBehavior):
         """Return no values yet, over no time."""
         nothing = dict.fromkeys((f"{self.name}_mean", f"{self.name}_max"), np.nan)
         return nothing | {f"_{self.name}_last": np.nan, f"_{self.name}_time": 0.0}
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Return the variable."""
-        return (self.name,)
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Count the step in; one without a value, on land, counts for nothing."""
@@ -144,7 +151,7 @@ class Sinking(AbstractBehavior):
         return state, _upward(-state["_sinking_speed"] * dt)
 
 
-class Buoyancy(AbstractBehavior):
+class Buoyancy(_OfVariables):
     """The terminal speed of a small sphere, by the law of Stokes.
 
     w = (water - density) g diameter^2 / (18 viscosity), upward; SI units. `water` is a
@@ -161,11 +168,6 @@ class Buoyancy(AbstractBehavior):
         """Return what particles may differ in."""
         return {"_diameter": self.diameter, "_density": self.density}
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Return the variable of the density of water, if it is one."""
-        return (self.water,) if isinstance(self.water, str) else ()
-
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Return the way up."""
         square = state["_diameter"] * state["_diameter"]
@@ -174,16 +176,11 @@ class Buoyancy(AbstractBehavior):
         return state, _upward(lighter * GRAVITY * square / (18 * viscosity) * dt)
 
 
-class Windage(AbstractBehavior):
+class Windage(_OfVariables):
     """A share of the wind, two variables or one vector; none where it is unknown."""
 
     share: Any = eqx.field(converter=number)
     wind: tuple[str, ...] = eqx.field(static=True, default=("u10", "v10"))
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Return the wind."""
-        return self.wind
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Return the way before the wind."""
@@ -191,7 +188,7 @@ class Windage(AbstractBehavior):
         return state, way * jnp.asarray(self.share, way.dtype) * dt
 
 
-class StokesDrift(AbstractBehavior):
+class StokesDrift(_OfVariables):
     """The drift of waves at the surface, decaying as exp(2 k z) with depth.
 
     `wavenumber` k is a number (1/m) or a variable; without one depth does not count.
@@ -199,12 +196,6 @@ class StokesDrift(AbstractBehavior):
 
     drift: tuple[str, ...] = eqx.field(static=True)
     wavenumber: Any = None
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Return the drift, and the wave number if it is a variable."""
-        own = (self.wavenumber,) if isinstance(self.wavenumber, str) else ()
-        return (*self.drift, *own)
 
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Return the way with the waves."""
@@ -251,9 +242,8 @@ class Decay(AbstractBehavior):
     def __call__(self, state: State, here: State, t: Array, dt: Array, key: Array):
         """Return what is left."""
         mass = state["mass"]
-        return {
-            "mass": mass * jnp.exp(-jnp.abs(dt) / jnp.asarray(self.time, mass.dtype))
-        }
+        share = jnp.exp(-jnp.abs(dt) / jnp.asarray(self.time, mass.dtype))
+        return {"mass": mass * share}
 
 
 def _upward(way: Float[Array, " n"]) -> Float[Array, "n 3"]:
@@ -308,11 +298,10 @@ class Behaviors(eqx.Module):
                         f"the start value of {name!r} has shape {given.shape}: give a "
                         "number, or one for each seed"
                     )
-                kind = (
-                    dtype if jnp.issubdtype(given.dtype, np.floating) else given.dtype
-                )
+                real = jnp.issubdtype(given.dtype, np.floating)
                 whole = jnp.tile(given, copies) if given.ndim else given
-                state[name] = jnp.broadcast_to(whole, (count,)).astype(kind)
+                whole = whole.astype(dtype if real else given.dtype)
+                state[name] = jnp.broadcast_to(whole, (count,))
         return state
 
     def here(
@@ -361,6 +350,7 @@ def _checked(rule: AbstractBehavior, new: Any, declared: State) -> State:
             f"{_name(rule)} returned {type(new).__name__}: return the state, a dict of "
             "arrays, or the state and a displacement (n, 3)"
         )
+    found = {}
     for name, value in new.items():
         if name != "alive" and name not in declared:
             raise ValueError(
@@ -373,12 +363,11 @@ def _checked(rule: AbstractBehavior, new: Any, declared: State) -> State:
                 f"{_name(rule)} returned {name!r} of shape {jnp.shape(value)}: return "
                 f"{rows}, a value per particle"
             )
-    cast = lambda n, v: v if n == "alive" else jnp.asarray(v, declared[n].dtype)
-    found = {n: cast(n, v) for n, v in new.items()}
-    return {
-        n: jnp.broadcast_to(v, declared[n].shape) if n in declared else v
-        for n, v in found.items()
-    }
+        if name in declared:
+            like = declared[name]
+            value = jnp.broadcast_to(jnp.asarray(value, like.dtype), like.shape)
+        found[name] = value
+    return found
 
 
 def _checked_way(rule: AbstractBehavior, way: Any, like: Array) -> Array:

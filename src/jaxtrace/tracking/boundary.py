@@ -17,7 +17,7 @@ from jaxtrace.tracking.boundaries.box import (
     periodic_boundary,
     reflective_boundary,
 )
-from jaxtrace.tracking.boundaries.inlet import (
+from jaxtrace.tracking.boundaries.channel import (
     channel_boundary,
     continuous_inlet_boundary_factory,
     flow_through_boundary_factory,

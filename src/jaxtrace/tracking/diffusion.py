@@ -14,8 +14,8 @@ from jaxtrace.fields.analytic import FunctionField
 from jaxtrace.fields.base import AbstractField, Field
 from jaxtrace.fields.variables import Variable
 from jaxtrace.integrators import Tableau
-from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
-from jaxtrace.tracking.particles import Draw, Particles
+from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer, Velocity
+from jaxtrace.tracking.particles import Draw
 from jaxtrace.types import check_choice, needed_arguments
 
 Scheme = Literal["euler-maruyama", "milstein"]
@@ -61,31 +61,15 @@ class Diffusion(AbstractMotion):
         """Return whether the deterministic motion carries a velocity."""
         return self.motion.has_velocity
 
-    def initial_velocity(
-        self, velocity: Float[Array, "n 3"]
-    ) -> Float[Array, "n 3"] | None:
-        """Return the initial velocity of the deterministic motion."""
-        return self.motion.initial_velocity(velocity)
-
     def check(self, dt: float, tableau: Tableau) -> None:
-        """Raise if the motion without chance would."""
+        """Raise if the deterministic motion would."""
         self.motion.check(dt, tableau)
 
-    def unknowns(self, particles: Particles) -> Any:
-        """Return those of the deterministic motion."""
-        return self.motion.unknowns(particles)
-
-    def positions(self, unknowns: Any) -> Float[Array, "n 3"]:
-        """Return the positions among them."""
-        return self.motion.positions(unknowns)
-
-    def rate(self, unknowns: Any, velocity: Float[Array, "n 3"], time: Array) -> Any:
+    def rate(
+        self, positions: Float[Array, "n 3"], own: Velocity, flow: Velocity, time: Array
+    ) -> tuple[Float[Array, "n 3"], Velocity]:
         """Return that of the deterministic motion."""
-        return self.motion.rate(unknowns, velocity, time)
-
-    def update(self, particles: Particles, unknowns: Any) -> Particles:
-        """Return the particles before they diffuse."""
-        return self.motion.update(particles, unknowns)
+        return self.motion.rate(positions, own, flow, time)
 
     def walk(
         self,
@@ -114,7 +98,9 @@ class Diffusion(AbstractMotion):
         self, places: Float[Array, "n 3"], time: Array
     ) -> tuple[Float[Array, "n 3"], Float[Array, "n 3"] | None]:
         """Return the root of 2 K along each axis, and how K changes along that axis."""
-        if not callable(self.diffusivity) and not _is_field(self.diffusivity):
+        if not callable(self.diffusivity) and not isinstance(
+            self.diffusivity, AbstractField
+        ):
             even = jnp.asarray(self.diffusivity, places.dtype)
             return jnp.broadcast_to(_root(2 * even), places.shape), None
 
@@ -206,15 +192,11 @@ def _arguments(function: Callable[..., Any], points: Any, time: Any) -> tuple[An
     return (points, time) if needed_arguments(function) > 1 else (points,)
 
 
-def _is_field(diffusivity: Any) -> bool:
-    return isinstance(diffusivity, AbstractField)
-
-
 def _evaluate(
     diffusivity: Any, points: Float[Array, "n 3"], time: Array
 ) -> Float[Array, "n 3"]:
     """Return K along each axis."""
-    if _is_field(diffusivity):
+    if isinstance(diffusivity, AbstractField):
         cell_hint = diffusivity.start(points)
         return diffusivity.velocity(points, diffusivity.instant(time), cell_hint)[0]
     found = diffusivity(*_arguments(diffusivity, points, time))

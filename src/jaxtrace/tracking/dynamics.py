@@ -1,7 +1,7 @@
 """What acts on particles in a step: flow, borders, motion, and their behaviors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -99,10 +99,8 @@ def _behave(
     instants: dict[str, Instant],
 ) -> tuple[Any, Float[Array, "n 3"] | None]:
     """Return the state and the displacement of behaviors at one end of a step."""
-    behaviors, places = (
-        dynamics.behaviors,
-        dynamics.boundary.wrap(particles.positions),
-    )
+    behaviors = dynamics.behaviors
+    places = dynamics.boundary.wrap(particles.positions)
     here = behaviors.here(dynamics.field, places, instants, particles.cell_hint)
     draw = Draw(dynamics.key, particles.slots, time_step.step)
     when = jnp.asarray(instants[FLOW].time)
@@ -121,7 +119,7 @@ def remember(
     if after.fresh is not None:
         newcomers = after.generation > before.generation
         kept = select(newcomers, after.fresh, kept)
-    after = eqx.tree_at(lambda p: p.state, after, kept)
+    after = replace(after, state=kept)
     if staying is None:
         return after
     gone = ~jnp.broadcast_to(jnp.asarray(staying, bool), after.alive.shape)

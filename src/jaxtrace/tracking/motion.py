@@ -12,45 +12,32 @@ from jaxtyping import Array, Float
 
 from jaxtrace.fields.analytic import number
 from jaxtrace.integrators import Tableau, stability_limit
-from jaxtrace.tracking.particles import Draw, Particles, move
+from jaxtrace.tracking.particles import Draw
 
 Term = Callable[..., Any]
+Velocity = Any  # (n, 3), or None where particles carry none
 
 
 class AbstractMotion(eqx.Module):
-    """The unknowns of a particle and their rate of change in a given flow."""
+    """How a particle moves in a given flow."""
 
     @property
     def has_velocity(self) -> bool:
         """Return whether particles carry a velocity of their own."""
         return False
 
-    def initial_velocity(
-        self, velocity: Float[Array, "n 3"]
-    ) -> Float[Array, "n 3"] | None:
-        """Return the velocity of new particles where the flow has this one."""
-        del velocity
-        return None
-
     def check(self, dt: float, tableau: Tableau) -> None:
         """Raise if steps this long (negative: backward) cannot work."""
         del dt, tableau
 
     @abc.abstractmethod
-    def unknowns(self, particles: Particles) -> Any:
-        """Return what the integrator advances."""
+    def rate(
+        self, positions: Float[Array, "n 3"], own: Velocity, flow: Velocity, time: Array
+    ) -> tuple[Float[Array, "n 3"], Velocity]:
+        """Return the rates of change of positions and of particles' own velocities.
 
-    @abc.abstractmethod
-    def positions(self, unknowns: Any) -> Float[Array, "n 3"]:
-        """Return the positions among the unknowns."""
-
-    @abc.abstractmethod
-    def rate(self, unknowns: Any, velocity: Float[Array, "n 3"], time: Array) -> Any:
-        """Return how the unknowns change where the flow has this velocity."""
-
-    @abc.abstractmethod
-    def update(self, particles: Particles, unknowns: Any) -> Particles:
-        """Return the particles after a step."""
+        `own` is None where particles carry no velocity, and so is its rate.
+        """
 
     def walk(
         self,
@@ -79,23 +66,11 @@ class PassiveTracer(AbstractMotion):
 
     terms: tuple[Term, ...] = ()
 
-    def unknowns(self, particles: Particles) -> Float[Array, "n 3"]:
-        """Return the positions."""
-        return particles.positions
-
-    def positions(self, unknowns: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Return the positions."""
-        return unknowns
-
     def rate(
-        self, unknowns: Float[Array, "n 3"], velocity: Float[Array, "n 3"], time: Array
-    ) -> Float[Array, "n 3"]:
+        self, positions: Float[Array, "n 3"], own: Velocity, flow: Velocity, time: Array
+    ) -> tuple[Float[Array, "n 3"], Velocity]:
         """Return the velocity of the flow and of every term."""
-        return velocity + _sum_terms(self.terms, unknowns, time, velocity)
-
-    def update(self, particles: Particles, unknowns: Float[Array, "n 3"]) -> Particles:
-        """Return the particles where the step ends."""
-        return move(particles, unknowns)
+        return flow + _sum_terms(self.terms, positions, time, flow), None
 
 
 def _sum_terms(
@@ -113,9 +88,6 @@ def _sum_terms(
             )
         added = added + jnp.broadcast_to(found, positions.shape)
     return added
-
-
-Unknowns = tuple[Float[Array, "n 3"], Float[Array, "n 3"]]
 
 
 class Inertial(AbstractMotion):
@@ -153,10 +125,6 @@ class Inertial(AbstractMotion):
         """Return True: particles carry their velocity."""
         return True
 
-    def initial_velocity(self, velocity: Float[Array, "n 3"]) -> Float[Array, "n 3"]:
-        """Return the velocity of the flow."""
-        return velocity
-
     def check(self, dt: float, tableau: Tableau) -> None:
         """Raise if drag would make steps this long grow without bound."""
         known = _known(self.response_time)
@@ -173,33 +141,16 @@ class Inertial(AbstractMotion):
                 "smaller dt or adaptive steps"
             )
 
-    def unknowns(self, particles: Particles) -> Unknowns:
-        """Return positions and velocities."""
-        return particles.positions, particles.velocity
-
-    def positions(self, unknowns: Unknowns) -> Float[Array, "n 3"]:
-        """Return the positions."""
-        return unknowns[0]
-
     def rate(
-        self, unknowns: Unknowns, velocity: Float[Array, "n 3"], time: Array
-    ) -> Unknowns:
+        self, positions: Float[Array, "n 3"], own: Velocity, flow: Velocity, time: Array
+    ) -> tuple[Float[Array, "n 3"], Velocity]:
         """Return the velocities and accelerations of the particles."""
-        positions, own = unknowns
         dtype = positions.dtype
         # Maxey and Riley (1983) in the limit of particles much denser than the fluid:
         # Stokes drag and weight are what is left.
-        drag = (velocity - own) / jnp.asarray(self.response_time, dtype)
+        drag = (flow - own) / jnp.asarray(self.response_time, dtype)
         weight = jnp.asarray(self.gravity, dtype)[None]
-        terms = _sum_terms(self.terms, positions, time, velocity, own)
-        return own, drag + weight + terms
-
-    def update(self, particles: Particles, unknowns: Unknowns) -> Particles:
-        """Return the particles where the step ends, with their velocity there."""
-        positions, own = unknowns
-        moved = move(particles, positions)
-        kept = jnp.where(particles.alive[:, None], own, particles.velocity)
-        return eqx.tree_at(lambda p: p.velocity, moved, kept)
+        return own, drag + weight + _sum_terms(self.terms, positions, time, flow, own)
 
 
 def _known(value: Any) -> float | None:

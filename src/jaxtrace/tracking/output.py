@@ -6,6 +6,7 @@ that was stopped goes on from there, bit for bit.
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +23,65 @@ from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 
 Arrays = dict[str, np.ndarray]
+# What two parts of one run share.
+SAME_RUN = (
+    *("integrator", "n_particles", "n_timesteps", "dt", "seed", "recording_interval"),
+    *("time_span", "dtype", "releases", "sampled"),
+)
 RECORDED = ("positions", "velocities", "generation")  # all else are variables
 
 
-class Collected:
+@dataclass
+class Output:
+    """The frames of a run: their times, their particles, and how it was made."""
+
+    times: np.ndarray
+    count: int
+    facts: dict[str, Any]
+    releases: Releases | None = None
+
+    @property
+    def forward(self) -> bool:
+        """Return whether time rises."""
+        return bool(self.times[-1] >= self.times[0])
+
+    def make_trajectory(
+        self, arrays: Arrays, particles: Particles, fill: float
+    ) -> Trajectory:
+        """Return recorded frames and what became of the particles."""
+        if self.releases is not None:
+            waiting = self.releases.waiting(self.times, self.forward)
+            arrays = _without(arrays, waiting)
+        positions, generation = arrays["positions"], arrays.get("generation")
+        status = np.asarray(particles.status)[: self.count]
+        if self.releases is None:
+            alive = _presence(positions, generation, status)
+        else:
+            alive = np.isfinite(positions[..., 0])
+        if not np.isnan(fill):
+            positions = positions.copy()
+            positions[~alive] = fill
+        return Trajectory(
+            positions,
+            self.times,
+            arrays.get("velocities"),
+            self.facts,
+            alive=alive,
+            generation=generation,
+            status=status,
+            exit_time=np.asarray(particles.exit_time)[: self.count],
+            variables={n: a for n, a in arrays.items() if n not in RECORDED},
+        )
+
+
+class Collected(Output):
     """Frames gathered in host memory."""
 
     streams = False
 
-    def __init__(
-        self,
-        times: np.ndarray,
-        count: int,
-        facts: dict[str, Any],
-        releases: Releases | None = None,
-    ):
-        self.times, self.count, self.facts = times, count, facts
-        self.releases = releases
-        self.arrays: Arrays = {}
-
     def begin(self, opening: Record, particles: Particles) -> tuple[int, Particles]:
         """Take frame 0; say from which frame on to go, and with which particles."""
+        self.arrays: Arrays = {}
         for name, array in _host(opening).items():
             shape = (len(self.times), self.count, *array.shape[2:])
             self.arrays[name] = np.empty(shape, array.dtype)
@@ -55,10 +94,7 @@ class Collected:
 
     def trajectory(self, particles: Particles, fill: float) -> Trajectory:
         """Return all frames as a trajectory."""
-        return make_trajectory(
-            *(self.times, self.arrays, particles, self.count, self.facts, fill),
-            self.releases,
-        )
+        return self.make_trajectory(self.arrays, particles, fill)
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
@@ -74,7 +110,7 @@ class Collected:
             start = stop
 
 
-class Streamed:
+class Streamed(Output):
     """Frames written to a .zarr store, and particles kept beside it.
 
     Another format is exported from the store when the run ends.
@@ -82,17 +118,8 @@ class Streamed:
 
     streams = True
 
-    def __init__(
-        self,
-        path: Path,
-        resume: bool,
-        times: np.ndarray,
-        count: int,
-        facts: dict[str, Any],
-        releases: Releases | None = None,
-    ):
-        self.times, self.count, self.facts = times, count, facts
-        self.releases = releases
+    def __init__(self, path: Path, resume: bool, *run: Any):
+        super().__init__(*run)
         self.path, self.export = streaming_path(path), path
         if path.exists() and not resume:
             raise FileExistsError(f"{path} exists: remove it, or resume the run")
@@ -107,23 +134,12 @@ class Streamed:
         else:
             for step in self.keeper.steps():
                 self.keeper.path(step).unlink()
-            self.store.describe(facts)
+            self.store.describe(self.facts)
 
     def _check(self) -> None:
         """Refuse to go on with a run that was another."""
         before = self.store.metadata
-        for name in (
-            "integrator",
-            "n_particles",
-            "n_timesteps",
-            "dt",
-            "seed",
-            "recording_interval",
-            "time_span",
-            "dtype",
-            "releases",
-            "sampled",
-        ):
+        for name in SAME_RUN:
             if before.get(name) != self.facts.get(name):
                 self.store.close()
                 raise ValueError(
@@ -149,9 +165,8 @@ class Streamed:
         if self.releases is None:
             self.store.append(clock, frames)
             return
-        forward = bool(self.times[-1] >= self.times[0])
-        waiting = self.releases.waiting(clock, forward)
-        begun = self.releases.first_frames(self.times, forward) - first
+        waiting = self.releases.waiting(clock, self.forward)
+        begun = self.releases.first_frames(self.times, self.forward) - first
         here = np.flatnonzero((begun >= 0) & (begun < len(clock)))
         when = np.broadcast_to(clock[:, None], waiting.shape).copy()
         when[begun[here], here] = self.releases.times[here]
@@ -202,10 +217,8 @@ class Streamed:
         self.store.finish({n: np.asarray(a)[: self.count] for n, a in ends.items()})
         if self.export != self.path:
             export_store(self.store, self.export)
-        times, arrays = self.store.read()
-        return make_trajectory(
-            times, arrays, particles, self.count, self.facts, fill, self.releases
-        )
+        self.times, arrays = self.store.read()
+        return self.make_trajectory(arrays, particles, fill)
 
     def close(self) -> None:
         """Let the writing end, also of a run that was interrupted."""
@@ -213,54 +226,13 @@ class Streamed:
         self.store.close()
 
 
-def open_output(
-    output: Any,
-    resume: bool,
-    times: np.ndarray,
-    count: int,
-    facts: dict[str, Any],
-    releases: Releases | None = None,
-) -> Collected | Streamed:
-    """Open memory, or the store of a path."""
-    if output is None:
-        if resume:
-            raise ValueError("resume needs the output of the run to resume")
-        return Collected(times, count, facts, releases)
-    return Streamed(Path(output), resume, times, count, facts, releases)
-
-
-def make_trajectory(
-    times: np.ndarray,
-    arrays: Arrays,
-    particles: Particles,
-    count: int,
-    facts: dict[str, Any],
-    fill: float,
-    releases: Releases | None = None,
-) -> Trajectory:
-    """Return recorded frames and what became of the particles."""
-    if releases is not None:
-        forward = bool(times[-1] >= times[0])
-        arrays = _without(arrays, releases.waiting(times, forward))
-    positions, generation = arrays["positions"], arrays.get("generation")
-    status = np.asarray(particles.status)[:count]
-    alive = _presence(positions, generation, status)
-    if releases is not None:
-        alive = np.isfinite(positions[..., 0])
-    if not np.isnan(fill):
-        positions = positions.copy()
-        positions[~alive] = fill
-    return Trajectory(
-        positions,
-        times,
-        arrays.get("velocities"),
-        facts,
-        alive=alive,
-        generation=generation,
-        status=status,
-        exit_time=np.asarray(particles.exit_time)[:count],
-        variables={n: a for n, a in arrays.items() if n not in RECORDED},
-    )
+def open_output(output: Any, resume: bool, *run: Any) -> Collected | Streamed:
+    """Open memory, or the store of a path; `run` are the fields of `Output`."""
+    if output is not None:
+        return Streamed(Path(output), resume, *run)
+    if resume:
+        raise ValueError("resume needs the output of the run to resume")
+    return Collected(*run)
 
 
 def _presence(

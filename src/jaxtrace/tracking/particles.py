@@ -4,6 +4,7 @@ Random numbers depend on the seed, the slot and the step only, so that batches, 
 and devices draw alike.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -42,9 +43,7 @@ class Particles(eqx.Module):
     fresh: dict[str, Shaped[Array, " n"]] | None = None
 
 
-def seed_particles(
-    positions: Float[Array, "n 3"], cell_hint: Any, slots: Any = None
-) -> Particles:
+def seed_particles(positions: Float[Array, "n 3"], cell_hint: Any = ()) -> Particles:
     """Return particles at seeds; a seed that is NaN makes an empty slot."""
     count = positions.shape[0]
     alive = jnp.all(jnp.isfinite(positions), 1)
@@ -59,7 +58,7 @@ def seed_particles(
         jnp.zeros(count, np.int32),
         jnp.where(alive, active, lost),
         jnp.full(count, jnp.nan, positions.dtype),
-        jnp.arange(count, dtype=np.int32) if slots is None else slots,
+        jnp.arange(count, dtype=np.int32),
         cell_hint,
     )
 
@@ -75,9 +74,7 @@ def pad_slots(particles: Particles, multiple: int) -> Particles:
     )
     real = jnp.arange(count + missing) < count
     slots = jnp.arange(count + missing, dtype=particles.slots.dtype)
-    return eqx.tree_at(
-        lambda p: (p.alive, p.slots), padded, (padded.alive & real, slots)
-    )
+    return replace(padded, alive=padded.alive & real, slots=slots)
 
 
 def retire(
@@ -91,22 +88,19 @@ def retire(
     gone = gone & particles.alive
     code = jnp.asarray(int(status), np.int8)
     when = jnp.asarray(when, particles.exit_time.dtype)
-    return eqx.tree_at(
-        lambda p: (p.positions, p.alive, p.status, p.exit_time),
+    return replace(
         particles,
-        (
-            jnp.where(gone[:, None], where, particles.positions),
-            particles.alive & ~gone,
-            jnp.where(gone, code, particles.status),
-            jnp.where(gone, when, particles.exit_time),
-        ),
+        positions=jnp.where(gone[:, None], where, particles.positions),
+        alive=particles.alive & ~gone,
+        status=jnp.where(gone, code, particles.status),
+        exit_time=jnp.where(gone, when, particles.exit_time),
     )
 
 
 def move(particles: Particles, positions: Float[Array, "n 3"]) -> Particles:
     """Move the particles that are alive."""
     kept = jnp.where(particles.alive[:, None], positions, particles.positions)
-    return eqx.tree_at(lambda p: p.positions, particles, kept)
+    return replace(particles, positions=kept)
 
 
 def recycle(
@@ -115,16 +109,13 @@ def recycle(
     """Start new particles in some slots: a generation later, alive and inside."""
     active = jnp.asarray(ParticleStatus.ACTIVE, np.int8)
     nan = jnp.asarray(jnp.nan, particles.exit_time.dtype)
-    return eqx.tree_at(
-        lambda p: (p.positions, p.alive, p.generation, p.status, p.exit_time),
+    return replace(
         particles,
-        (
-            jnp.where(fresh[:, None], positions, particles.positions),
-            particles.alive | fresh,
-            particles.generation + fresh.astype(np.int32),
-            jnp.where(fresh, active, particles.status),
-            jnp.where(fresh, nan, particles.exit_time),
-        ),
+        positions=jnp.where(fresh[:, None], positions, particles.positions),
+        alive=particles.alive | fresh,
+        generation=particles.generation + fresh.astype(np.int32),
+        status=jnp.where(fresh, active, particles.status),
+        exit_time=jnp.where(fresh, nan, particles.exit_time),
     )
 
 

@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int32
 
-from jaxtrace.fields.box_tree import select
-from jaxtrace.tracking.particles import Particles, retire
-from jaxtrace.tracking.step import Dynamics, Method, TimeStep, take_step
-from jaxtrace.types import ParticleStatus
+from jaxtrace.tracking.schedule import Steps, steps_between
 
 NEVER = np.iinfo(np.int32).max
 ROUNDING = 1e-9  # of the interval, that the last of repeated releases may be beyond
@@ -28,7 +25,24 @@ class Releases:
     # Variables and states at the release, by name.
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def snapped(self, edges: Float[np.ndarray, " edges"]) -> "Releases":
+    def on_steps(
+        self, frames: Float[np.ndarray, " frames"], substeps: int
+    ) -> tuple["Releases", Steps, Int32[np.ndarray, "particles 2"]]:
+        """Return releases at ends of steps, all steps, and two of each particle.
+
+        They are the first step of a particle and the first that it is too old for.
+        """
+        even = steps_between(frames, substeps, np.zeros(0))
+        snapped = self._snapped(np.append(even.start[even.active], frames[-1]))
+        steps = steps_between(frames, substeps, snapped.instants())
+        starts, sign = steps.start[steps.active], 1 if frames[-1] >= frames[0] else -1
+        find = lambda times: np.searchsorted(sign * starts, sign * times)
+        ends = snapped.ends
+        last = np.where(np.isfinite(ends), find(ends), NEVER)
+        lifetime = np.stack([find(snapped.times), last], axis=1).astype(np.int32)
+        return snapped, steps, lifetime
+
+    def _snapped(self, edges: Float[np.ndarray, " edges"]) -> "Releases":
         """Return the same with times that are edges of steps but for rounding on them.
 
         A step from one to the other would have no length to speak of.
@@ -47,18 +61,6 @@ class Releases:
         """Return the times at which some particle begins or ends, each once."""
         both = np.concatenate([self.times, self.ends])
         return np.unique(both[np.isfinite(both)])
-
-    def steps(
-        self, starts: Float[np.ndarray, " steps"], forward: bool
-    ) -> Int32[np.ndarray, "particles 2"]:
-        """Return the first step of each particle, and the first that it is too old for.
-
-        `starts` are those of all steps of the run, in their order.
-        """
-        sign = 1 if forward else -1
-        find = lambda times: np.searchsorted(sign * starts, sign * times)
-        last = np.where(np.isfinite(self.ends), find(self.ends), NEVER)
-        return np.stack([find(self.times), last], axis=1).astype(np.int32)
 
     def waiting(
         self, frames: Float[np.ndarray, " frames"], forward: bool
@@ -133,18 +135,3 @@ def repeated(start: float, stop: float, every: float) -> Float[np.ndarray, " tim
         )
     count = int(np.floor((stop - start) / every + ROUNDING)) + 1
     return start + every * np.arange(count)
-
-
-def step_released(
-    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
-) -> Particles:
-    """Take a step with the particles that are released and not too old."""
-    lifetime = particles.lifetime
-    if lifetime is None:
-        return take_step(dynamics, particles, time_step, method)
-    old = time_step.step >= lifetime[:, 1]
-    places = particles.positions
-    kept = retire(particles, old, ParticleStatus.EXPIRED, places, time_step.start)
-    after = take_step(dynamics, kept, time_step, method)
-    # Nothing happens to those who wait, whatever the step would have done to them.
-    return select(time_step.step < lifetime[:, 0], particles, after)

@@ -105,7 +105,6 @@ def _substeps(spacing: float, length: float | None) -> int:
     return max(1, math.ceil(spacing / length - SLACK))
 
 
-Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
 Timed = Mapping[str, Any]  # fields and variables, which know instants of theirs
 NO_SAMPLES: Timed = {}
 FLOW = ""  # the name of the velocity itself among what is sampled
@@ -182,15 +181,44 @@ class Schedule(eqx.Module):
         return eqx.tree_at(where, self, [at - first_slice for at in where(self)])
 
 
-def step_edges(
+class Steps(NamedTuple):
+    """Starts, lengths and ends of steps, one row per frame; inactive ones fill up."""
+
+    start: Any
+    dt: Any
+    end: Any
+    active: Bool[np.ndarray, "frames substeps"]
+
+    def joined(self, interval: int) -> "Steps":
+        """Return the rows of so many frames as one, the last one filled up."""
+        missing = -len(self.active) % interval
+
+        def join(x: np.ndarray) -> np.ndarray:
+            whole = np.concatenate([x, np.repeat(x[-1:], missing, axis=0)])
+            return whole.reshape(len(whole) // interval, interval * x.shape[1])
+
+        active = join(self.active)
+        active.reshape(-1, self.active.shape[1])[len(self.active) :] = False
+        return Steps(join(self.start), join(self.dt), join(self.end), active)
+
+
+def even_steps(frames: Any, substeps: int) -> Steps:
+    """Return so many steps of equal length between frames, which may be traced."""
+    xp: Any = jnp if isinstance(frames, jax.Array) else np
+    width = (frames[1:] - frames[:-1]) / substeps
+    number = xp.arange(substeps, dtype=frames.dtype)
+    start = frames[:-1, None] + width[:, None] * number[None]
+    end = xp.concatenate([start[:, 1:], frames[1:, None]], 1)
+    dt = xp.broadcast_to(width[:, None], start.shape)
+    return Steps(start, dt, end, np.ones(start.shape, bool))
+
+
+def steps_between(
     frames: Float[np.ndarray, " frames"],
     substeps: int,
     instants: Float[np.ndarray, " instants"],
-) -> Edges:
-    """Return start and end of each step, and which are real, one row per interval.
-
-    Steps end at the instants too; rows with fewer steps are filled up.
-    """
+) -> Steps:
+    """Return even steps between frames that end at some instants too."""
     rows = []
     for first, last in pairwise(frames.tolist()):
         even = first + (last - first) / substeps * np.arange(substeps)
@@ -201,52 +229,40 @@ def step_edges(
     most = max((len(edges) for edges in rows), default=2)
     full = np.stack([np.pad(e, (0, most - len(e)), "edge") for e in rows])
     start, end = full[:, :-1], full[:, 1:]
-    return start, end, np.arange(most - 1) < np.array([[len(e) - 1] for e in rows])
+    active = np.arange(most - 1) < np.array([[len(e) - 1] for e in rows])
+    return Steps(start, end - start, end, active)
 
 
 def make_schedule(
     field: AbstractField | Clock,
     frames: Any,
-    substeps: int,
+    steps: int | Steps,
     tableau: Tableau,
     dtype: Any,
-    edges: Edges | None = None,
     samples: Timed = NO_SAMPLES,
 ) -> Schedule:
-    """Return the schedule of the intervals between frames; traced times are allowed.
-
-    With `edges` of `step_edges` it has their steps in place of so many substeps.
-    """
+    """Return the schedule of the steps between frames; traced times are allowed."""
     traced = isinstance(frames, jax.Array)
     xp: Any = jnp if traced else np
     frames = frames if traced else np.asarray(frames, np.float64)
-    count = frames.shape[0] - 1
-    width = (frames[1:] - frames[:-1]) / substeps
-    number = xp.arange(substeps, dtype=frames.dtype)
-    start = frames[:-1, None] + width[:, None] * number[None]
-    dt = xp.broadcast_to(width[:, None], start.shape)
-    step = np.arange(count * substeps, dtype=np.int32).reshape(count, substeps)
-    active = np.ones((count, substeps), bool)
-    ends = xp.concatenate([start[:, 1:], frames[1:, None]], 1)
-    if edges is not None:
-        start, ends, active = edges
-        dt = ends - start
-        step = (np.cumsum(active).reshape(active.shape) - 1).astype(np.int32)
+    start, dt, end, active = (
+        even_steps(frames, steps) if isinstance(steps, int) else steps
+    )
     nodes = xp.asarray(tableau.instants, frames.dtype)
     instants = start[..., None] + dt[..., None] * nodes[None, None]
     # The last stage of an interval is the next frame, to the last bit.
     if tableau.instants[-1] == 1.0:
-        instants = xp.concatenate([instants[..., :-1], ends[..., None]], -1)
+        instants = xp.concatenate([instants[..., :-1], end[..., None]], -1)
     return Schedule(
         start.astype(dtype),
         dt.astype(dtype),
-        step,
+        (np.cumsum(active).reshape(active.shape) - 1).astype(np.int32),
         active,
         field.instant(instants).astype(dtype),
         field.instant(frames[1:]).astype(dtype),
         {
             name: Sampled(
-                *(x.instant(t).astype(dtype) for t in (start, ends, frames[1:]))
+                *(x.instant(t).astype(dtype) for t in (start, end, frames[1:]))
             )
             for name, x in samples.items()
         },
@@ -259,7 +275,7 @@ def plan_run(
     interval: int,
     tableau: Tableau,
     dtype: Any,
-    edges: Edges | None = None,
+    steps: Steps | None = None,
     samples: Timed = NO_SAMPLES,
 ) -> tuple[Schedule, Instant]:
     """Return the schedule of a run that keeps every n-th frame, and its first instant.
@@ -268,64 +284,34 @@ def plan_run(
     small run would take longer to plan than to compute.
     """
     clock = getattr(field, "clock", None) if isinstance(field, RecordField) else None
-    if clock is None or edges is not None or samples:
-        return _plan(field, timing, interval, tableau, dtype, edges, samples)
+    if clock is None or steps is not None or samples:
+        return _plan(field, timing, interval, tableau, dtype, steps, samples)
     times = np.asarray(clock.times, np.float64).tobytes()
     rules = clock.interpolation, clock.extrapolation
     return _plan_record(times, rules, timing, interval, tableau, np.dtype(dtype))
 
 
 @functools.lru_cache(maxsize=2)  # a plan of millions of steps takes tens of megabytes
-def _plan_record(
-    times: bytes,
-    rules: tuple[Any, Any],
-    timing: Timing,
-    interval: int,
-    tableau: Tableau,
-    dtype: np.dtype,
-) -> tuple[Schedule, Instant]:
-    clock = Clock(np.frombuffer(times), *rules)
-    return _plan(clock, timing, interval, tableau, dtype)
+def _plan_record(times: bytes, rules: tuple[Any, Any], *plan: Any) -> Any:
+    return _plan(Clock(np.frombuffer(times), *rules), *plan)
 
 
 def _plan(
-    field: AbstractField | Clock, timing: Timing, interval: int, *rest: Any
+    field: AbstractField | Clock,
+    timing: Timing,
+    interval: int,
+    tableau: Tableau,
+    dtype: Any,
+    steps: Steps | None = None,
+    samples: Timed = NO_SAMPLES,
 ) -> tuple[Schedule, Instant]:
-    frames, dtype = np.asarray(timing.frames), rest[1]
-    schedule = make_schedule(field, frames, timing.substeps, *rest)
-    return every(schedule, interval), field.instant(frames[0]).astype(dtype)
-
-
-def every(schedule: Schedule, interval: int) -> Schedule:
-    """Keep every n-th frame and the last, joining the intervals between."""
-    if interval == 1:
-        return schedule
-    count = schedule.frames
-    missing = -count % interval
-    whole = schedule.part(0, count, count + missing)
-
-    def join(x: Any) -> Any:
-        # The count is spelled out: a flow without slices has arrays of no size.
-        joined = x.shape[0] // interval
-        return x.reshape(joined, interval * x.shape[1], *x.shape[2:])
-
-    kept = np.minimum(np.arange(interval - 1, count + missing, interval), count - 1)
-    return Schedule(
-        join(whole.start),
-        join(whole.dt),
-        join(whole.step),
-        join(whole.active),
-        jax.tree.map(join, whole.stages),
-        jax.tree.map(lambda x: x[kept], schedule.frame),
-        {
-            name: Sampled(
-                jax.tree.map(join, whole.samples[name].start),
-                jax.tree.map(join, whole.samples[name].end),
-                jax.tree.map(lambda x: x[kept], each.frame),
-            )
-            for name, each in schedule.samples.items()
-        },
-    )
+    frames = np.asarray(timing.frames)
+    steps = steps or even_steps(frames, timing.substeps)
+    kept = frames[kept_frames(len(frames), interval)]
+    if interval > 1:
+        steps = steps.joined(interval)
+    schedule = make_schedule(field, kept, steps, tableau, dtype, samples)
+    return schedule, field.instant(frames[0]).astype(dtype)
 
 
 def kept_frames(count: int, interval: int) -> Int[np.ndarray, " kept"]:

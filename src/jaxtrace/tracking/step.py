@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +19,11 @@ from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import StepResult, Tableau, control, explicit_step
 from jaxtrace.sphere import Sphere
-from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext
+from jaxtrace.tracking.boundaries.base import (
+    AbstractBoundary,
+    StepContext,
+    calls_host,
+)
 from jaxtrace.tracking.boundaries.land import reach_shore
 from jaxtrace.tracking.dynamics import (
     Dynamics,
@@ -29,7 +32,6 @@ from jaxtrace.tracking.dynamics import (
     drift_of,
     remember,
 )
-from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.particles import (
     Draw,
     Particles,
@@ -44,37 +46,33 @@ def initialize(
     dynamics: Dynamics, seeds: Float[Array, "n 3"], instant: Instant, method: Method
 ) -> Particles:
     """Return particles at their seeds, knowing where they are and what they carry."""
-    sphere = dynamics.field.sphere
+    field, motion, sphere = dynamics.field, dynamics.motion, dynamics.field.sphere
     if sphere is not None:
-        _check_motion(dynamics.motion)
+        if motion.has_velocity:
+            raise ValueError(
+                "inertial particles need straight coordinates, and this field is on a "
+                "sphere: use passive tracers, or read the field with geometry='flat'"
+            )
         seeds = sphere.start(seeds)
-    particles = seed_particles(seeds, ())
+    count, dtype = seeds.shape[0], seeds.dtype
+    particles = seed_particles(seeds)
     places = dynamics.boundary.wrap(particles.positions)
-    cell_hint, velocity = dynamics.field.start(places), None
-    if dynamics.motion.has_velocity:
-        velocity, cell_hint = dynamics.field.velocity(places, instant, cell_hint)
+    cell_hint, velocity = field.start(places), None
+    if motion.has_velocity:
+        velocity, cell_hint = field.velocity(places, instant, cell_hint)
     elif jax.tree.leaves(cell_hint):
-        cell_hint = dynamics.field.find(places, instant)
-    particles = eqx.tree_at(
-        lambda p: p.cell_hint, particles, cell_hint, is_leaf=_is_empty
+        cell_hint = field.find(places, instant)
+    state = dynamics.behaviors.initial(count, dtype)
+    rounds = sphere is not None and dtype == np.float32
+    return replace(
+        particles,
+        cell_hint=cell_hint,
+        velocity=velocity,
+        next_dt=None if method.tolerance is None else jnp.ones(count, dtype),
+        remainder=jnp.zeros_like(seeds) if rounds else None,
+        state=state,
+        fresh=state if dynamics.boundary.recycles else None,
     )
-    if method.tolerance is not None:
-        next_dt = jnp.ones(seeds.shape[0], seeds.dtype)
-        particles = eqx.tree_at(
-            lambda p: p.next_dt, particles, next_dt, is_leaf=_is_none
-        )
-    if sphere is not None and seeds.dtype == np.float32:
-        particles = eqx.tree_at(
-            lambda p: p.remainder, particles, jnp.zeros_like(seeds), is_leaf=_is_none
-        )
-    state = dynamics.behaviors.initial(seeds.shape[0], seeds.dtype)
-    if state is not None:
-        fresh = state if dynamics.boundary.recycles else None
-        particles = replace(particles, state=state, fresh=fresh)
-    if velocity is None:
-        return particles
-    own = dynamics.motion.initial_velocity(velocity)
-    return eqx.tree_at(lambda p: p.velocity, particles, own, is_leaf=_is_none)
 
 
 def take_step(
@@ -118,12 +116,11 @@ def _advance(
         field, instant = pick(stage)
         return field, instant, jnp.asarray(instant.time)
 
-    unknowns = _unknowns(dynamics, particles)
     step = _integrate(
         dynamics,
         tableau,
         look,
-        unknowns,
+        _unknowns(dynamics, particles),
         particles.cell_hint,
         time_step.dt,
         loop,
@@ -133,20 +130,21 @@ def _advance(
 
 
 _Look = tuple[AbstractField, Instant, Array]
+# Positions, and velocities of the particles; on a sphere what rounding left of them.
+_Unknowns = tuple[Float[Array, "n 3"], Any]
 
 
-def _unknowns(dynamics: Dynamics, particles: Particles) -> Any:
-    """Return what a step advances: on a sphere, positions and what rounding left."""
+def _unknowns(dynamics: Dynamics, particles: Particles) -> _Unknowns:
     if dynamics.field.sphere is not None:
         return particles.positions, particles.remainder
-    return dynamics.motion.unknowns(particles)
+    return particles.positions, particles.velocity
 
 
 def _integrate(
     dynamics: Dynamics,
     tableau: Tableau,
     look: Callable[[Any], _Look],
-    unknowns: Any,
+    unknowns: _Unknowns,
     cell_hint: Any,
     dt: Array,
     loop: bool = False,
@@ -157,18 +155,18 @@ def _integrate(
     The hint of one stage starts the search of the next: most look-ups take no hop.
     `drift` is added to the velocity of the flow at every stage.
     """
-    motion, sphere = dynamics.motion, dynamics.field.sphere
+    sphere = dynamics.field.sphere
     if sphere is not None:
         return _integrate_there(
             dynamics, sphere, tableau, look, unknowns, cell_hint, dt, drift
         )
 
-    def rate(unknowns: Any, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
+    def rate(unknowns: _Unknowns, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
         field, instant, time = look(stage)
-        places = dynamics.boundary.wrap(motion.positions(unknowns))
+        places = dynamics.boundary.wrap(unknowns[0])
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
         velocity = velocity if drift is None else velocity + drift
-        return motion.rate(unknowns, velocity, time), cell_hint
+        return dynamics.motion.rate(*unknowns, velocity, time), cell_hint
 
     return explicit_step(tableau, rate, unknowns, cell_hint, dt, loop)
 
@@ -178,7 +176,7 @@ def _integrate_there(
     sphere: Sphere,
     tableau: Tableau,
     look: Callable[[int], _Look],
-    unknowns: Any,
+    unknowns: _Unknowns,
     cell_hint: Any,
     dt: Array,
     drift: Float[Array, "n 3"] | None,
@@ -194,7 +192,7 @@ def _integrate_there(
         places = jax.lax.optimization_barrier(dynamics.boundary.wrap(places))
         velocity, cell_hint = field.velocity(places, instant, cell_hint)
         velocity = velocity if drift is None else velocity + drift
-        velocity = dynamics.motion.rate(places, velocity, time)
+        velocity, _ = dynamics.motion.rate(places, None, velocity, time)
         # Computed once: XLA would look both components up again for each direction.
         velocity = jax.lax.optimization_barrier(velocity)
         return velocity if place is None else frame.turn(place, velocity), cell_hint
@@ -205,24 +203,17 @@ def _integrate_there(
     return step._replace(unknowns=ends)
 
 
-def _check_motion(motion: AbstractMotion) -> None:
-    if motion.has_velocity:
-        raise ValueError(
-            "inertial particles need straight coordinates, and this field is on a "
-            "sphere: use passive tracers, or read the field with geometry='flat'"
-        )
-
-
-def _arrived(dynamics: Dynamics, particles: Particles, unknowns: Any) -> Particles:
+def _arrived(
+    dynamics: Dynamics, particles: Particles, unknowns: _Unknowns
+) -> Particles:
     """Return the particles where a step ends."""
-    if dynamics.field.sphere is None:
-        return dynamics.motion.update(particles, unknowns)
-    positions, remainder = unknowns
-    moved = dynamics.motion.update(particles, positions)
-    if remainder is None or particles.remainder is None:
+    positions, own = unknowns
+    moved = move(particles, positions)
+    if own is None:
         return moved
-    kept = jnp.where(particles.alive[:, None], remainder, particles.remainder)
-    return eqx.tree_at(lambda p: p.remainder, moved, kept)
+    name = "velocity" if dynamics.field.sphere is None else "remainder"
+    kept = jnp.where(particles.alive[:, None], own, getattr(particles, name))
+    return replace(moved, **{name: kept})
 
 
 def _diffused(
@@ -242,26 +233,24 @@ def _diffused(
 
 def _settled(field: AbstractField, particles: Particles) -> Particles:
     """Return the particles after what the field does to positions beyond its faces."""
-    settled = field.settle(particles.positions, particles.cell_hint)
-    if settled[0] is particles.positions:
+    positions, cell_hint = field.settle(particles.positions, particles.cell_hint)
+    if cell_hint is particles.cell_hint:
         return particles
-    moved = move(particles, settled[0])
-    return eqx.tree_at(lambda p: p.cell_hint, moved, settled[1])
+    return replace(move(particles, positions), cell_hint=cell_hint)
 
 
 def finish_step(
     dynamics: Dynamics,
     particles: Particles,
-    unknowns: Any,
+    unknowns: _Unknowns,
     cell_hint: Any,
     time_step: TimeStep,
-):
+) -> Particles:
     """Apply diffusion, then lost particles, then the boundary, then behaviors."""
     before = particles.positions
     end = time_step.start + time_step.dt
     draw = Draw(dynamics.key, particles.slots, time_step.step)
-    moved = _arrived(dynamics, particles, unknowns)
-    moved = eqx.tree_at(lambda p: p.cell_hint, moved, cell_hint, is_leaf=_is_empty)
+    moved = replace(_arrived(dynamics, particles, unknowns), cell_hint=cell_hint)
     moved = _diffused(dynamics, moved, end, time_step.dt, draw)
     lost = ~jnp.all(jnp.isfinite(moved.positions), 1)
     moved = retire(moved, lost, ParticleStatus.LOST, before, time_step.start)
@@ -284,15 +273,14 @@ def _bounce(
     boundary: AbstractBoundary, particles: Particles, context: StepContext
 ) -> Particles:
     """Return the boundary's rule for positions, and its derivative for velocities."""
-    if getattr(boundary, "on_host", False):
+    if calls_host(boundary):
         raise TypeError(
             f"{type(boundary).__name__} calls a NumPy function, and particles that "
             "carry a velocity need its derivative: write it with jax.numpy"
         )
 
     def place(positions: Float[Array, "n 3"]) -> tuple[Array, Particles]:
-        there = eqx.tree_at(lambda p: p.positions, particles, positions)
-        after = boundary.apply(there, context)
+        after = boundary.apply(replace(particles, positions=positions), context)
         return after.positions, after
 
     # Reflection, clamping and wrapping are maps of positions; their Jacobian is what
@@ -300,7 +288,7 @@ def _bounce(
     _, own, after = jax.jvp(
         place, (particles.positions,), (particles.velocity,), has_aux=True
     )
-    return eqx.tree_at(lambda p: p.velocity, after, own)
+    return replace(after, velocity=own)
 
 
 def _start_recycled(
@@ -311,18 +299,8 @@ def _start_recycled(
     places = dynamics.boundary.wrap(after.positions)
     instant = dynamics.field.instant(end)
     velocity, _ = dynamics.field.velocity(places, instant, after.cell_hint)
-    begun = dynamics.motion.initial_velocity(velocity)
-    assert begun is not None  # what carries a velocity begins with one
-    own = jnp.where(fresh[:, None], begun, after.velocity)
-    return eqx.tree_at(lambda p: p.velocity, after, own)
-
-
-def _is_empty(node: Any) -> bool:
-    return node == () if isinstance(node, tuple) else False
-
-
-def _is_none(node: Any) -> bool:
-    return node is None
+    own = jnp.where(fresh[:, None], velocity, after.velocity)
+    return replace(after, velocity=own)
 
 
 # No budget: users step any number of particles by hand, each a program of its own.
@@ -352,30 +330,25 @@ def single_step(
     time_step = TimeStep(
         jnp.asarray(t, dtype), jnp.asarray(dt, dtype), jnp.zeros((), np.int32), stages
     )
-    return _single_step(
-        dynamics, positions, jax.tree.map(jnp.asarray, time_step), method
-    )
+    time_step = jax.tree.map(jnp.asarray, time_step)
+    return _single_step(dynamics, positions, time_step, method)
 
 
 class _Cursor(NamedTuple):
     """How far each particle has come in the interval, as a fraction of it."""
 
-    unknowns: Any
+    unknowns: _Unknowns
     cell_hint: Any
     done: Float[Array, " n"]
-    next_dt: Float[Array, " n"]
+    next_dt: Any
 
 
 def _cover(
     dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
 ) -> Particles:
-    dtype = particles.positions.dtype
-    count = particles.positions.shape[0]
-    next_dt = particles.next_dt
-    if next_dt is None:
-        next_dt = jnp.ones(count, dtype)
-    done = jnp.where(particles.alive, jnp.zeros(count, dtype), jnp.ones(count, dtype))
-    cursor = _Cursor(_unknowns(dynamics, particles), particles.cell_hint, done, next_dt)
+    done = jnp.where(particles.alive, 0, jnp.ones_like(particles.exit_time))
+    unknowns = _unknowns(dynamics, particles)
+    cursor = _Cursor(unknowns, particles.cell_hint, done, particles.next_dt)
     drift = drift_of(dynamics, particles, time_step)
     # One number of trips for all: particles that are through wait for the slowest,
     # masked.
@@ -384,11 +357,9 @@ def _cover(
         lambda c: _try(dynamics, c, time_step, method, drift),
         cursor,
     )
-    if particles.next_dt is not None:
-        particles = eqx.tree_at(lambda p: p.next_dt, particles, cursor.next_dt)
-    return finish_step(
-        dynamics, particles, cursor.unknowns, cursor.cell_hint, time_step
-    )
+    unknowns, cell_hint, _, next_dt = cursor
+    particles = replace(particles, next_dt=next_dt)
+    return finish_step(dynamics, particles, unknowns, cell_hint, time_step)
 
 
 def _try(
@@ -399,7 +370,7 @@ def _try(
     drift: Float[Array, "n 3"] | None,
 ) -> _Cursor:
     """Try one step for every particle that is not there yet."""
-    tableau, motion, tolerance = method.tableau, dynamics.motion, method.tolerance
+    tableau, tolerance = method.tableau, method.tolerance
     assert tolerance is not None
     left = 1 - cursor.done
     length = jnp.minimum(cursor.next_dt, left)
@@ -420,12 +391,14 @@ def _try(
         length * time_step.dt,
         drift=drift,
     )
-    fastest = [jnp.max(jnp.abs(motion.positions(s)), 1) for s in step.slopes]
+    # On a sphere the step is that of an offset in meters, elsewhere of the unknowns.
+    place = (lambda x: x) if dynamics.field.sphere is not None else (lambda x: x[0])
+    fastest = [jnp.max(jnp.abs(place(slope)), 1) for slope in step.slopes]
     # Relative to the way that the interval takes at the fastest stage: positions have
     # no size, since their origin is arbitrary.
     speed = jnp.max(jnp.stack(fastest), 0)
     allowed = tolerance * speed * jnp.abs(time_step.dt)
-    error = jnp.max(jnp.abs(motion.positions(step.error)), 1)
+    error = jnp.max(jnp.abs(place(step.error)), 1)
     # The step length is a choice, not part of the solution: it has no derivative.
     error, allowed = jax.lax.stop_gradient((error, allowed))
     verdict = control(error, allowed, length, tableau.order)

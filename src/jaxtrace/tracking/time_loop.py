@@ -21,19 +21,20 @@ from jaxtyping import Array, Float, Int32
 from jaxrig import compile_once, replicate
 from jaxrig.batching import call_together, is_out_of_memory, join_axis, split_axis
 from jaxrig.compile_guard import CompiledOnce
-from jaxtrace.fields.analytic import HostField, as_field
+from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import AbstractField, as_positions
+from jaxtrace.fields.box_tree import select
 from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable
-from jaxtrace.tracking.behaviors import make_behaviors
-from jaxtrace.tracking.boundaries.base import as_boundary
+from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
+from jaxtrace.tracking.boundaries.base import as_boundary, calls_host
 from jaxtrace.tracking.dynamics import Dynamics, Method, TimeStep, sample_variables
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
-from jaxtrace.tracking.particles import Particles, noise_key
-from jaxtrace.tracking.release import step_released
+from jaxtrace.tracking.particles import Particles, noise_key, retire
 from jaxtrace.tracking.schedule import Schedule, make_schedule
-from jaxtrace.tracking.step import initialize
+from jaxtrace.tracking.step import initialize, take_step
 from jaxtrace.tracking.windows import SliceWindows
+from jaxtrace.types import ParticleStatus
 
 
 class Record(eqx.Module):
@@ -87,6 +88,21 @@ def record_frame(
     return Record(positions, velocities, generation, variables)
 
 
+def step_released(
+    dynamics: Dynamics, particles: Particles, time_step: TimeStep, method: Method
+) -> Particles:
+    """Take a step with the particles that are released and not too old."""
+    lifetime = particles.lifetime
+    if lifetime is None:
+        return take_step(dynamics, particles, time_step, method)
+    old = time_step.step >= lifetime[:, 1]
+    places = particles.positions
+    kept = retire(particles, old, ParticleStatus.EXPIRED, places, time_step.start)
+    after = take_step(dynamics, kept, time_step, method)
+    # Nothing happens to those who wait, whatever the step would have done to them.
+    return select(time_step.step < lifetime[:, 0], particles, after)
+
+
 def advance(
     dynamics: Dynamics,
     particles: Particles,
@@ -120,15 +136,15 @@ def advance(
 
     def frame(state: Particles, now: Schedule) -> tuple[Particles, Record]:
         start, dt, number = (jnp.asarray(x) for x in (now.start, now.dt, now.step))
-        begins = {name: each.start for name, each in now.samples.items()}
-        ends = {name: each.end for name, each in now.samples.items()}
+        begins, ends, samples = (
+            {name: each[i] for name, each in now.samples.items()} for i in range(3)
+        )
         steps = TimeStep(start, dt, number, now.stages, begins, ends)
         time_steps = steps, now.active
         if now.step.shape[0] == 1:
             state, _ = substep(state, jax.tree.map(lambda x: x[0], time_steps))
         else:
             state, _ = jax.lax.scan(substep, state, time_steps)
-        samples = {name: each.frame for name, each in now.samples.items()}
         return state, record_frame(dynamics, state, now.frame, method, samples)
 
     return jax.lax.scan(frame, particles, jax.tree.map(jnp.asarray, schedule))
@@ -151,20 +167,18 @@ def simulate(
 ) -> Paths:
     """Return paths of particles from seeds (N, 3) through frames at the given times.
 
-    Pure, compiled by whoever compiles it, and differentiable with respect to seeds,
-    the arrays of the field, the boundary and the motion (and `times`, if traced); the
-    reverse mode keeps one state per step. With a tolerance steps are adaptive, which
-    has a forward mode only.
+    Pure, compiled once per kind of arguments, and differentiable with respect to
+    seeds, the arrays of the field, the boundary and the motion (and `times`, if
+    traced); the reverse mode keeps one state per step. With a tolerance steps are
+    adaptive, which has a forward mode only.
     """
-    dynamics = make_dynamics(field, boundary, motion, seed, sample, behave)
+    dynamics = make_dynamics(
+        field, boundary, motion, seed, make_behaviors(sample, behave)
+    )
     timed = dynamics.behaviors.timed(dynamics.field)
     start = as_positions(seeds)
-    method = Method.choose(
-        integrator,
-        tolerance,
-        particles=start.shape[0],
-        record_velocities=record_velocities,
-    )
+    sizes = {"particles": start.shape[0], "record_velocities": record_velocities}
+    method = Method.choose(integrator, tolerance, **sizes)
     times = times if isinstance(times, jax.Array) else np.asarray(times, np.float64)
     check_steps(dynamics.motion, times, substeps, method)
     dtype = start.dtype
@@ -173,16 +187,27 @@ def simulate(
     )
     first = first_instant(dynamics.field, times, dtype)
     samples = {n: first_instant(x, times, dtype) for n, x in timed.items()}
-    particles = initialize(dynamics, start, first, method)
-    opening = record_frame(dynamics, particles, first, method, samples)
-    final, rest = advance(dynamics, particles, schedule, method, remember=False)
-    whole = jax.tree.map(
-        lambda one, many: jnp.concatenate([one[None], many]), opening, rest
-    )
+    final, whole = _simulate(dynamics, start, schedule, first, method, samples)
     return Paths(
         *(whole.positions, times, whole.velocities, whole.generation, final),
         whole.variables,
     )
+
+
+# Any number of programs: callers bring fields and seeds of any kind.
+@compile_once(max_traces=None)
+def _simulate(
+    dynamics: Dynamics,
+    seeds: Float[Array, "n 3"],
+    schedule: Schedule,
+    first: Instant,
+    method: Method,
+    samples: dict[str, Instant],
+) -> tuple[Particles, Record]:
+    particles, opening = first_frame(dynamics, seeds, first, method, samples)
+    final, rest = advance(dynamics, particles, schedule, method, remember=False)
+    join = lambda one, many: jnp.concatenate([one, many])
+    return final, jax.tree.map(join, opening, rest)
 
 
 def check_steps(
@@ -199,21 +224,20 @@ def check_steps(
 
 def make_dynamics(
     field: Any,
-    boundary: Any,
-    motion: AbstractMotion | None,
-    seed: int,
-    sample: Mapping[str, Any] | None = None,
-    behave: Any = None,
+    boundary: Any = None,
+    motion: AbstractMotion | None = None,
+    seed: int = 0,
+    behaviors: Behaviors | None = None,
 ) -> Dynamics:
     """Return what acts on particles, from whatever users give."""
-    given = make_behaviors(sample, behave)
-    frozen = {name: variable.frozen for name, variable in given.variables.items()}
+    behaviors = behaviors or Behaviors()
+    frozen = {name: given.frozen for name, given in behaviors.variables.items()}
     return Dynamics(
         as_field(field),
         as_boundary(boundary),
         motion or PassiveTracer(),
         noise_key(seed),
-        replace(given, variables=frozen),
+        replace(behaviors, variables=frozen),
     )
 
 
@@ -244,12 +268,16 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkPlan:
-    """How a run is cut up: frames per call, parts, and how small pieces may become."""
+    """How a run is cut up: frames per call, and how small pieces may become.
+
+    Particles are advanced in `parts` at the same time, or spread over a device mesh.
+    """
 
     frames: int
     smallest_tile: int = 100
     recover: bool = True
     parts: int = 1
+    mesh: Mesh | None = None
 
 
 def part_count(dynamics: Dynamics, particles: int, cores: int) -> int:
@@ -258,8 +286,7 @@ def part_count(dynamics: Dynamics, particles: int, cores: int) -> int:
     XLA runs a loop over time in one thread of a CPU, and independent programs in as
     many as there are. A function of NumPy arrays is called by one program at a time.
     """
-    calls_host = lambda x: isinstance(x, HostField) or getattr(x, "on_host", False)
-    if any(map(calls_host, jax.tree.leaves(dynamics, is_leaf=calls_host))):
+    if calls_host(dynamics):
         return 1
     return max(1, min(cores, particles // SMALLEST_PART))
 
@@ -277,8 +304,7 @@ def allow_one_program(*entries: CompiledOnce[..., Any]) -> None:
         entry.max_traces = None if interpreted else entry.trace_count + 1
 
 
-@compile_once(max_traces=1)
-def begin(
+def first_frame(
     dynamics: Dynamics,
     seeds: Float[Array, "n 3"],
     instant: Instant,
@@ -291,22 +317,23 @@ def begin(
     return particles, jax.tree.map(lambda x: x[None], opening)
 
 
+begin = compile_once(first_frame)
+
+
 def run_chunks(
     windows: SliceWindows,
     particles: Particles,
     schedule: Schedule,
     method: Method,
     plan: ChunkPlan,
-    *,
     first: int = 0,
-    mesh: Mesh | None = None,
 ) -> Iterator[Chunk]:
     """Advance through the schedule from a frame on, one chunk after the other.
 
     A chunk is handed out while the next is worked out, so that a device need not wait
     for the host; with a streamed field the next would need a window of its own.
     """
-    entry = _advance if mesh is None else _advance_shared
+    entry = _advance if plan.mesh is None else _advance_shared
     allow_one_program(entry)
     uneven = (schedule.frames - first) % plan.frames != 0
     padded = schedule.padded or uneven or windows.streams
@@ -317,7 +344,7 @@ def run_chunks(
             if first < schedule.frames and not (windows.streams and running):
                 latest = particles if running is None else running.particles
                 following = _start(
-                    windows, latest, schedule, method, plan, padded, first, mesh
+                    windows, latest, schedule, method, plan, padded, first
                 )
             if running is not None and plan.recover:
                 jax.block_until_ready(running.particles)
@@ -346,11 +373,10 @@ def _start(
     plan: ChunkPlan,
     padded: bool,
     first: int,
-    mesh: Mesh | None,
 ) -> Chunk:
     """Have the frames from this one on worked out, and fetched when they are there."""
     dynamics, part, last = windows.piece(schedule, first, plan.frames)
-    after, records = _call(dynamics, particles, part, method, padded, plan.parts, mesh)
+    after, records = _call(dynamics, particles, part, method, padded, plan)
     windows.prefetch(schedule, last)
     if last - first < plan.frames:
         records = jax.tree.map(lambda x: x[: last - first], records)
@@ -384,16 +410,16 @@ def _call(
     part: Schedule,
     method: Method,
     padded: bool,
-    parts: int,
-    mesh: Mesh | None,
+    plan: ChunkPlan,
 ) -> tuple[Particles, tuple[Record, ...]]:
+    mesh = plan.mesh
     if mesh is not None:
         dynamics, part = replicate((dynamics, part), mesh)
-        shared = _advance_shared(dynamics, particles, part, method, padded, mesh)
-        return shared[0], (shared[1],)
+        after, record = _advance_shared(dynamics, particles, part, method, padded, mesh)
+        return after, (record,)
     part = jax.device_put(part)
     work = lambda some: _advance(dynamics, some, part, method, padded)
-    done = call_together(work, split_axis(particles, parts))
+    done = call_together(work, split_axis(particles, plan.parts))
     after, records = zip(*done, strict=True)
     return join_axis(after), records
 

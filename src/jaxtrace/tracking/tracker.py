@@ -31,7 +31,6 @@ from jaxtrace.config import (
 )
 from jaxtrace.fields.analytic import as_field
 from jaxtrace.fields.base import Field, as_positions
-from jaxtrace.fields.clock import Instant
 from jaxtrace.integrators import find_method
 from jaxtrace.settings import DTYPES, GIB, as_given
 from jaxtrace.sphere import SPHERICAL, TURN
@@ -39,7 +38,7 @@ from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
-from jaxtrace.tracking.particles import pad_slots
+from jaxtrace.tracking.particles import Particles, pad_slots
 from jaxtrace.tracking.release import Releases, make_releases
 from jaxtrace.tracking.schedule import (
     Schedule,
@@ -47,7 +46,6 @@ from jaxtrace.tracking.schedule import (
     kept_frames,
     plan_run,
     plan_times,
-    step_edges,
 )
 from jaxtrace.tracking.seeding import random_seeds, warn_of_seeds
 from jaxtrace.tracking.step import Dynamics, Method, single_step
@@ -141,11 +139,16 @@ def _even(frames: int, most: int) -> int:
 
 
 class Progress:
-    """Tells a user's function and a meter how far a run is."""
+    """Tells a user's function and a meter how far a run is.
+
+    The meter is silent unless a style or a verbose configuration asks for one.
+    """
 
     def __init__(self, options: TrackerOptions):
-        self.options = options
-        self.meter = _meter(options)
+        auto = "auto" if get_config().show_progress else "silent"
+        kinds = {"tqdm": "rich", "simple": "text", "none": "silent", "auto": auto}
+        self.options, self.total = options, 1
+        self.meter = make_meter(kinds[options.progress_style])
 
     @property
     def watched(self) -> bool:
@@ -168,19 +171,6 @@ class Progress:
             callback(done, self.total)
         else:
             callback(done / self.total)
-
-    def stop(self) -> None:
-        """End."""
-        self.meter.stop()
-
-
-def _meter(options: TrackerOptions) -> Meter:
-    """Return a meter, silent unless a style or a verbose configuration asks for one."""
-    settings = get_config()
-    kinds = {"tqdm": "rich", "simple": "text", "none": "silent"}
-    quiet = not settings.show_progress
-    kinds["auto"] = "silent" if quiet else "auto"
-    return make_meter(kinds[options.progress_style])
 
 
 # Smaller batches are worked on together: they need little memory, and apart they would
@@ -206,11 +196,10 @@ class ParticleTracker:
         self.boundary = as_boundary(boundary)
         self.options = options or TrackerOptions()
 
-    @property
-    def dynamics(self) -> Dynamics:
+    def _dynamics(self, behaviors: Behaviors | None = None) -> Dynamics:
         """Return what acts on particles now, with the present arrays of the field."""
-        options = self.options
-        return make_dynamics(self.field, self.boundary, options.motion, options.seed)
+        motion, seed = self.options.motion, self.options.seed
+        return make_dynamics(self.field, self.boundary, motion, seed, behaviors)
 
     @property
     def compiled(self) -> bool:
@@ -230,7 +219,7 @@ class ParticleTracker:
     def _step(self, positions: Any, t: float, dt: float) -> jax.Array:
         points = self._positions(positions)
         method = self._method(len(points))
-        return single_step(self.dynamics, points, float(t), float(dt), method)
+        return single_step(self._dynamics(), points, float(t), float(dt), method)
 
     def track_particles(
         self,
@@ -317,94 +306,73 @@ class ParticleTracker:
         releases: Releases | None,
         behaviors: Behaviors,
     ) -> Trajectory:
-        options, count, variables = self.options, seeds.shape[0], behaviors.variables
-        frozen = {name: variable.frozen for name, variable in variables.items()}
-        dynamics = replace(
-            self.dynamics, behaviors=replace(behaviors, variables=frozen)
-        )
+        options, count, dtype = self.options, seeds.shape[0], seeds.dtype
+        dynamics = self._dynamics(behaviors)
         mesh, parts = self._device_mesh(), 1
         if mesh is None and self.compiled:
             parts = part_count(dynamics, count, working_cores())
-        method = self._method(count, parts)
-        dtype, frames = seeds.dtype, np.asarray(timing.frames)
-        kept = kept_frames(len(frames), options.recording_interval)
+        method, frames = self._method(count, parts), np.asarray(timing.frames)
         check_steps(dynamics.motion, frames, timing.substeps, method)
-        edges, lifetime = None, None
-        facts = self._facts(timing, method, count)
-        facts["sampled"] = behaviors.names
+        facts = self._facts(timing, method, count) | {"sampled": behaviors.names}
+        steps, lifetime = None, None
         if releases is not None and len(frames) > 1:
-            forward = bool(frames[-1] >= frames[0])
-            even, _, real = step_edges(frames, timing.substeps, np.zeros(0))
-            releases = releases.snapped(np.append(even[real], frames[-1]))
-            edges = step_edges(frames, timing.substeps, releases.instants())
-            lifetime = releases.steps(edges[0][edges[2]], forward)
+            releases, steps, lifetime = releases.on_steps(frames, timing.substeps)
             facts["releases"] = releases.words()
+        timed = behaviors.timed(dynamics.field)
+        interval = options.recording_interval
         schedule, instant = plan_run(
-            dynamics.field,
-            timing,
-            options.recording_interval,
-            method.tableau,
-            dtype,
-            edges,
-            timed := behaviors.timed(dynamics.field),
+            dynamics.field, timing, interval, method.tableau, dtype, steps, timed
         )
-        instant = jax.device_put(instant)
         samples = {n: first_instant(x, frames, dtype) for n, x in timed.items()}
-        windows = SliceWindows(dynamics, self.field, variables)
+        windows = SliceWindows(dynamics, self.field, behaviors.variables)
         windows.check(method)
         del dynamics  # and with it the first slices of a field that is streamed
         if releases is not None:
-            releases = replace(
-                releases, values=released_values(windows, behaviors, seeds, releases)
-            )
-        sink = open_output(output, resume, frames[kept], count, facts, releases)
+            values = released_values(windows, behaviors, seeds, releases)
+            releases = replace(releases, values=values)
+        times = frames[kept_frames(len(frames), interval)]
+        sink = open_output(output, resume, times, count, facts, releases)
         with contextlib.closing(sink):
-            return self._record(
-                *(sink, windows, seeds, instant, schedule, method, mesh, parts),
-                *(lifetime, samples),
+            here, instant, samples = windows.at(jax.device_put(instant), samples)
+            allow_one_program(begin)
+            particles, opening = begin(here, seeds, instant, method, samples)
+            del here
+            if lifetime is not None:
+                particles = replace(particles, lifetime=jnp.asarray(lifetime))
+            first, particles = sink.begin(opening, particles)
+            plan = ChunkPlan(
+                0, options.min_batch_size, options.oom_recovery, parts, mesh
             )
+            return self._record(sink, windows, particles, schedule, method, plan, first)
 
     def _record(
         self,
         sink: Collected | Streamed,
         windows: SliceWindows,
-        seeds: jax.Array,
-        instant: Instant,
+        particles: Particles,
         schedule: Schedule,
         method: Method,
-        mesh: Any,
-        parts: int,
-        lifetime: np.ndarray | None,
-        samples: dict[str, Instant],
+        plan: ChunkPlan,
+        first: int,
     ) -> Trajectory:
-        """Put every frame of the schedule into the sink."""
-        options, count = self.options, seeds.shape[0]
-        here, instant, samples = windows.at(instant, samples)
-        allow_one_program(begin)
-        particles, opening = begin(here, seeds, instant, method, samples)
-        del here
-        if lifetime is not None:
-            particles = replace(particles, lifetime=jnp.asarray(lifetime))
-        first, particles = sink.begin(opening, particles)
-        spread = parts if mesh is None else mesh.size
+        """Put every frame of the schedule from this one on into the sink."""
+        mesh, progress = plan.mesh, Progress(self.options)
+        watched = progress.watched or sink.streams
+        left = schedule.frames - first
+        frames = self.options.frames_per_call(sink.count, left, watched)
+        spread = plan.parts if mesh is None else mesh.size
         particles = pad_slots(particles, spread * (method.tile or 1))
         if mesh is not None:
             particles = shard_batch(particles, mesh)
-        progress = Progress(options)
-        size = options.frames_per_call(
-            count, schedule.frames - first, progress.watched or sink.streams
-        )
-        plan = ChunkPlan(size, options.min_batch_size, options.oom_recovery, parts)
         progress.start(schedule.frames)
-        for chunk in run_chunks(
-            windows, particles, schedule, method, plan, first=first, mesh=mesh
-        ):
+        plan = replace(plan, frames=frames)
+        for chunk in run_chunks(windows, particles, schedule, method, plan, first):
             particles = chunk.particles
             sink.take(chunk)
             progress.show(chunk.first + chunk.frames)
         if not schedule.frames:
             progress.show(1)
-        progress.stop()
+        progress.meter.stop()
         return sink.trajectory(particles, self.boundary.fill)
 
     @property
@@ -449,10 +417,8 @@ class ParticleTracker:
     def _facts(self, timing: Timing, method: Method, count: int) -> dict[str, Any]:
         """Return what a trajectory says about how it was made."""
         batch = max(1, min(self.options.batch_size or count, count))
-        sphere, source = (
-            self.field.frozen.sphere,
-            getattr(self.field, "_source_info", {}),
-        )
+        sphere = self.field.frozen.sphere
+        source = getattr(self.field, "_source_info", {})
         dates = {n: source[n] for n in ("time_units", "calendar") if n in source}
         where: dict[str, Any] = {"coordinate_system": "cartesian"}
         period = list(self.boundary.period)

@@ -81,16 +81,6 @@ class SliceWindows:
     def _first(self, name: str) -> int:
         return self._streamed[name].first if name in self._streamed else 0
 
-    def reach(self, schedule: Schedule, first: int, last: int) -> int:
-        """Return the last frame whose slices share a window with the first."""
-        for name, field in self._streamed.items():
-            while last > first + 1:
-                low, high = schedule.slices(first, last, name)
-                if high - low < field.window:
-                    break
-                last -= 1
-        return last
-
     def piece(
         self, schedule: Schedule, first: int, length: int
     ) -> tuple[Dynamics, Schedule, int]:
@@ -98,7 +88,14 @@ class SliceWindows:
 
         There are at most `length`, to which the schedule is padded.
         """
-        last = self.reach(schedule, first, min(first + length, schedule.frames))
+        last = min(first + length, schedule.frames)
+        for name, field in self._streamed.items():
+            # The last frame whose slices share a window with the first.
+            while last > first + 1:
+                low, high = schedule.slices(first, last, name)
+                if high - low < field.window:
+                    break
+                last -= 1
         part = schedule.part(first, last, length)
         dynamics = self.cover(
             {name: schedule.slices(first, last, name) for name in self._streamed}

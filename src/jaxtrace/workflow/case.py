@@ -11,21 +11,8 @@ from typing import Any
 
 from jaxrig.atomic import atomic_write
 from jaxrig.settings import Checked, nearest, readers
-from jaxtrace.workflow.tables import (
-    FTLE,
-    Behave,
-    Boundary,
-    Data,
-    Density,
-    Flow,
-    Motion,
-    Output,
-    Particles,
-    Pictures,
-    Sample,
-    Time,
-    Tracking,
-)
+from jaxtrace.types import is_url
+from jaxtrace.workflow import tables
 
 CASE_FILE = "case_as_run.toml"
 
@@ -34,19 +21,19 @@ CASE_FILE = "case_as_run.toml"
 class Case:
     """The tables of a case; either `data` or `flow` says what moves the particles."""
 
-    data: Data | None = None
-    flow: Flow | None = None
-    particles: Particles = field(default_factory=Particles)
-    time: Time = field(default_factory=Time)
-    tracking: Tracking = field(default_factory=Tracking)
-    boundary: Boundary = field(default_factory=Boundary)
-    motion: Motion = field(default_factory=Motion)
-    sample: Sample = field(default_factory=Sample)
-    behave: Behave = field(default_factory=Behave)
-    density: Density = field(default_factory=Density)
-    pictures: Pictures = field(default_factory=Pictures)
-    ftle: FTLE = field(default_factory=FTLE)
-    output: Output = field(default_factory=Output)
+    data: tables.Data | None = None
+    flow: tables.Flow | None = None
+    particles: tables.Particles = field(default_factory=tables.Particles)
+    time: tables.Time = field(default_factory=tables.Time)
+    tracking: tables.Tracking = field(default_factory=tables.Tracking)
+    boundary: tables.Boundary = field(default_factory=tables.Boundary)
+    motion: tables.Motion = field(default_factory=tables.Motion)
+    sample: tables.Sample = field(default_factory=tables.Sample)
+    behave: tables.Behave = field(default_factory=tables.Behave)
+    density: tables.Density = field(default_factory=tables.Density)
+    pictures: tables.Pictures = field(default_factory=tables.Pictures)
+    ftle: tables.FTLE = field(default_factory=tables.FTLE)
+    output: tables.Output = field(default_factory=tables.Output)
 
     def __post_init__(self) -> None:
         if (self.data is None) == (self.flow is None):
@@ -67,23 +54,21 @@ class Case:
 
 TABLES: dict[str, type[Checked]] = {
     kind.section: kind
-    for kind in (
-        *(Data, Flow, Particles, Time, Tracking, Boundary),
-        *(Motion, Sample, Behave, Density, Pictures, FTLE, Output),
-    )
+    for kind in vars(tables).values()
+    if isinstance(kind, type) and issubclass(kind, Checked) and kind.section
 }
 
 
 def read_case(content: Mapping[str, Any]) -> Case:
     """Return the case of a mapping of tables, as a TOML file gives it."""
-    tables = {}
+    given = {}
     for name, table in content.items():
         if name not in TABLES:
             raise TypeError(_unknown(name, isinstance(table, Mapping)))
         if not isinstance(table, Mapping):
             raise TypeError(f"{name} is {table!r}: it is a table, written [{name}]")
-        tables[name] = TABLES[name].from_mapping(table)
-    return Case(**tables)
+        given[name] = TABLES[name].from_mapping(table)
+    return Case(**given)
 
 
 def _unknown(name: str, table: bool) -> str:
@@ -116,7 +101,8 @@ def _anchored(case: Case, folder: Path) -> Case:
     output = dataclasses.replace(
         case.output, folder=str(folder / Path(case.output.folder).expanduser())
     )
-    anchored = lambda name: str(folder / Path(name).expanduser())
+    place = lambda name: str(folder / Path(name).expanduser())
+    anchored = lambda name: name if is_url(name) else place(name)
     particles = case.particles
     if particles.file is not None:
         particles = dataclasses.replace(particles, file=anchored(particles.file))

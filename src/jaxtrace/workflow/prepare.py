@@ -20,7 +20,7 @@ from jaxtrace.config import (
     memory_budget_bytes,
     working_accelerators,
 )
-from jaxtrace.fields.analytic import as_field, make_flow
+from jaxtrace.fields.analytic import FLOWS, as_field
 from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
 from jaxtrace.io.convert import dates_to_numbers
@@ -29,17 +29,7 @@ from jaxtrace.io.loader import load_field
 from jaxtrace.io.seed_files import read_seeds
 from jaxtrace.io.variables import align, load_variable
 from jaxtrace.settings import GIB
-from jaxtrace.tracking.behaviors import (
-    AbstractBehavior,
-    Age,
-    Buoyancy,
-    Decay,
-    History,
-    Migration,
-    Sinking,
-    StokesDrift,
-    Windage,
-)
+from jaxtrace.tracking import behaviors
 from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
@@ -69,7 +59,7 @@ class Plan:
     notes: tuple[str, ...]
     release: Any = None  # as `track_particles` takes it, and these two
     sample: dict[str, Variable] = dataclasses.field(default_factory=dict)
-    behave: tuple[AbstractBehavior, ...] = ()
+    behave: tuple[behaviors.AbstractBehavior, ...] = ()
 
     @property
     def particles(self) -> int:
@@ -101,9 +91,9 @@ def make_plan(case: Case) -> Plan:
     span = find_span(case, field)
     round_ = first.sphere is not None
     seeds, release = make_seeds(case, domain, round_), find_release(case, field)
-    held, left = find_inside(first, seeds)
+    inside, dropped = find_inside(first, seeds)
     if isinstance(release, np.ndarray):
-        release = release[held]
+        release = release[inside]
     behave = make_rules(case, field)
     needed = [name for rule in behave for name in rule.needs]
     sampled = dict.fromkeys([*case.sample.variables, *needed])
@@ -112,12 +102,12 @@ def make_plan(case: Case) -> Plan:
     return Plan(
         field,
         domain,
-        seeds[held],
+        seeds[inside],
         check_walls(make_boundary(case, domain, round_), first),
         make_motion(case, variables),
         span,
         count_frames(case, first, span),
-        (*notes, *left),
+        (*notes, *dropped),
         release,
         {name: variables[name] for name in sampled},
         behave,
@@ -127,7 +117,7 @@ def make_plan(case: Case) -> Plan:
 def make_field(case: Case) -> tuple[Field, tuple[str, ...]]:
     """Return the field of the files or of the formula, and notes about the data."""
     if case.flow is not None:
-        return make_flow(case.flow.name, **thaw(case.flow.parameters)), ()
+        return FLOWS[case.flow.name](**thaw(case.flow.parameters)), ()
     assert case.data is not None
     table = case.data
     with in_words():
@@ -176,34 +166,29 @@ def in_words(words_of: Mapping[str, str] = CASE_WORDS) -> Generator[None, None, 
         raise type(error)(words) from error
 
 
+# Keys of [data] that readers know by the same names.
+READING = (
+    *("interpolation", "extrapolation", "outside", "slip", "time_range"),
+    *("skip_initial_timesteps", "use_stable_mesh_only", "time_source"),
+    *("geometry", "radius", "velocity_units", "land"),
+)
+
+
 def loading_options(case: Case, table: Data | None) -> dict[str, Any]:
-    """Return the options of `load_field`; what only some formats take, if given.
+    """Return the options of `load_field`; None stands for its default.
 
     Files beside the data have the rules of those, and are read whole.
     """
+    options: dict[str, Any] = {"dtype": case.tracking.dtype}
     if table is None:
         keys = ("extrapolation", "outside", "geometry")
-        rules = {key: getattr(case.data, key, None) for key in keys}
-        given = {key: value for key, value in rules.items() if value is not None}
-        return {"dtype": case.tracking.dtype, **given}
-    given: dict[str, Any] = {
-        "interpolation": table.interpolation,
-        "extrapolation": table.extrapolation,
-        "outside": table.outside,
-        "slip": table.slip,
-        "dtype": case.tracking.dtype,
+        return options | {key: getattr(case.data, key, None) for key in keys}
+    return options | {
+        **{key: getattr(table, key) for key in READING},
         "max_time_steps": table.max_timesteps_to_load,
-        "time_range": table.time_range,
         "velocity_field_name": table.velocity_name,
-        "skip_initial_timesteps": table.skip_initial_timesteps,
-        "use_stable_mesh_only": table.use_stable_mesh_only,
+        "allow_nan": table.allow_nan or None,  # labeled grids do not have it
     }
-    if table.allow_nan:
-        given["allow_nan"] = True
-    for name in ("time_source", "geometry", "radius", "velocity_units", "land"):
-        if getattr(table, name) is not None:
-            given[name] = getattr(table, name)
-    return given
 
 
 def find_domain(case: Case, field: Field) -> Box:
@@ -342,8 +327,8 @@ def find_inside(
     known = np.asarray(field.contains(seeds, start))
     land = find_land(field, jnp.asarray(seeds, np.float32))
     dry = np.zeros_like(known) if land is None else np.asarray(land) & known
-    held = known & ~dry
-    if not held.any():
+    inside = known & ~dry
+    if not inside.any():
         lo, hi = field.get_spatial_bounds()
         ends = zip(AXES, lo.tolist(), hi.tolist(), strict=True)
         box = ", ".join(f"{axis} {low:g} to {high:g}" for axis, low, high in ends)
@@ -352,7 +337,7 @@ def find_inside(
             "bounds or a file in [particles] that overlap them"
         )
     counts = {"outside the data": ~known, "on land": dry}
-    return held, tuple(
+    return inside, tuple(
         f"{int(where.sum()):,} of {len(seeds):,} particles are {place}: dropped"
         for place, where in counts.items()
         if where.any()
@@ -416,25 +401,27 @@ def load_variables(case: Case, names: Sequence[str], field: Field) -> dict[str, 
     return found
 
 
-def make_rules(case: Case, field: Field) -> tuple[AbstractBehavior, ...]:
+def make_rules(case: Case, field: Field) -> tuple[behaviors.AbstractBehavior, ...]:
     """Return the behaviors that a case asks for."""
     table = case.behave
-    rules: list[AbstractBehavior] = [Age()] if table.age else []
-    rules += [History(name) for name in table.history]
+    rules: list[behaviors.AbstractBehavior] = [behaviors.Age()] if table.age else []
+    rules += [behaviors.History(name) for name in table.history]
     if table.sinking_speed is not None:
-        rules.append(Sinking(table.sinking_speed))
+        rules.append(behaviors.Sinking(table.sinking_speed))
     if table.diameter is not None:
         fluid = table.viscosity, table.water_density
-        rules.append(Buoyancy(table.diameter, table.density, *fluid))
+        rules.append(behaviors.Buoyancy(table.diameter, table.density, *fluid))
     if table.windage is not None:
-        rules.append(Windage(table.windage, table.wind))
+        rules.append(behaviors.Windage(table.windage, table.wind))
     if table.stokes_drift:
-        rules.append(StokesDrift(table.stokes_drift, table.wavenumber))
+        rules.append(behaviors.StokesDrift(table.stokes_drift, table.wavenumber))
     if table.migration_speed is not None:
         depths = table.day_depth, table.night_depth
-        rules.append(Migration(*depths, table.migration_speed, _first_hour(field)))
+        rules.append(
+            behaviors.Migration(*depths, table.migration_speed, _first_hour(field))
+        )
     if table.decay_time is not None:
-        rules.append(Decay(table.decay_time))
+        rules.append(behaviors.Decay(table.decay_time))
     return tuple(rules)
 
 

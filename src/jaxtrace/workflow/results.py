@@ -1,7 +1,9 @@
-"""Results of a case: densities and Lyapunov exponents over planes, pictures, a page."""
+"""Results of a case: densities, Lyapunov exponents over planes, pictures, a page."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ from jaxtyping import Float
 
 from jaxrig.atomic import atomic_write
 from jaxrig.report import Beside, Code, Figure, Fold, Part, Report, Section, Table, Text
-from jaxtrace.analysis.density import PLANES
-from jaxtrace.analysis.estimators import KDEEstimator, SPHDensityEstimator
 from jaxtrace.analysis.flow_maps import ftle
-from jaxtrace.bounds import Box, box_bounds
+from jaxtrace.analysis.statistics import analyze_trajectory_results
+from jaxtrace.bounds import PLANES, Box, box_bounds
+from jaxtrace.io.convert import export_store
+from jaxtrace.io.store import open_store
+from jaxtrace.io.vtk_export import export_trajectory_to_vtk
+from jaxtrace.paths import read_radius
 from jaxtrace.plot.canvas import describe, particle_canvas
 from jaxtrace.plot.inputs import axis_names, instant
 from jaxtrace.plot.pictures import (
@@ -22,141 +27,60 @@ from jaxtrace.plot.pictures import (
     plot_particles,
     plot_trajectory,
 )
+from jaxtrace.reports import generate_summary_report
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.types import ParticleStatus
 from jaxtrace.workflow.case import CASE_FILE, Case
-from jaxtrace.workflow.prepare import find_domain, find_span, make_field, working
-from jaxtrace.workflow.tables import Density, Pictures
+from jaxtrace.workflow.densities import (
+    DensityMap,
+    estimate,
+    flow_slab,
+    plane_slab,
+    save_maps,
+)
+from jaxtrace.workflow.prepare import (
+    Plan,
+    describe_seeding,
+    find_domain,
+    find_span,
+    make_field,
+    working,
+)
+from jaxtrace.workflow.tables import Pictures
 
-SLICE_PLACE = 0.7  # of the domain along x, where the case says nothing
-SLAB_SHARE = 0.1  # of the domain along its normal, how thick a slab is by default
-
-
-@dataclass(frozen=True, eq=False)
-class DensityMap:
-    """A density over a plane, in the order of meshgrid "xy", and what it is made of."""
-
-    method: str
-    plane: str
-    x: Float[np.ndarray, "up across"]
-    y: Float[np.ndarray, "up across"]
-    values: Float[np.ndarray, "up across"]
-    particles: int
-    length: float
-
-    def facts(self) -> dict[str, Any]:
-        """Return what a report says of it."""
-        return {
-            "plane": self.plane,
-            "particles": self.particles,
-            "length": self.length,
-            "lowest": float(self.values.min()),
-            "highest": float(self.values.max()),
-        }
+PAGE_FILE, DENSITY_FILE = "report.html", "density.npz"
 
 
-def estimate(
-    table: Density,
-    positions: Float[np.ndarray, "particles 3"],
-    domain: Box,
-    plane: str,
-    slab: tuple[float, float] | None = None,
-) -> tuple[list[DensityMap], list[str]]:
-    """Return a map for each method, and the reason for each one missing.
+@dataclass
+class Outcome:
+    """A finished run: what was tracked, where it lies and how long it took."""
 
-    `slab` is a place and a thickness along the normal of the plane; without it all
-    particles are seen in the plane.
-    """
-    axes = PLANES[plane]
-    chosen = positions[np.isfinite(positions).all(axis=1)]
-    if slab is not None:
-        normal = chosen[:, 3 - sum(axes)]
-        chosen = chosen[np.abs(normal - slab[0]) <= slab[1] / 2]
-    points = chosen[:, list(axes)]
-    ends = [(float(domain.lo[a]), float(domain.hi[a])) for a in axes]
-    reason = _why_not(points, ends)
-    if reason:
-        where = "" if slab is None else f" at {slab[0]:.4g}"
-        return [], [f"no density in the {plane} plane{where}: {reason}"]
-    bounds = np.array(ends)
-    methods, notes = list(table.methods), []
-    few = table.sph_adaptive and len(points) <= table.sph_n_neighbors
-    if "sph" in methods and few:
-        methods.remove("sph")
-        notes = [
-            f"no sph density in the {plane} plane: {len(points)} particles have no "
-            f"{table.sph_n_neighbors} neighbors each, lower sph_n_neighbors"
-        ]
-    return [_map(table, m, points, bounds, plane) for m in methods], notes
+    plan: Plan
+    trajectory: Trajectory
+    files: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    share: float = 1.0  # of the tracking that this run did; the rest was there already
+
+    @property
+    def rate(self) -> float:
+        """Particle-steps per second of tracking in this run, compiling left out."""
+        steps = self.trajectory.N * max(self.plan.n_timesteps - 1, 0)
+        steps *= int(self.trajectory.metadata.get("substeps", 1))
+        return self.share * steps / max(self.seconds["tracking"], 1e-9)
 
 
-def _why_not(points: np.ndarray, ends: list[tuple[float, float]]) -> str:
-    if any(low == high for low, high in ends):
-        return "the domain is flat there"
-    if len(points) < 2:
-        return f"{len(points)} particles are left"
-    if (np.ptp(points, axis=0) == 0).any():
-        return "all particles lie on a line"
-    return ""
+def store_path(case: Case) -> Path:
+    """Return the store that frames stream to."""
+    return case.folder / "trajectory.zarr"
 
 
-def _map(
-    table: Density, method: str, points: np.ndarray, bounds: np.ndarray, plane: str
-) -> DensityMap:
-    grid: dict[str, Any] = {"resolution": table.resolution, "bounds": bounds}
-    if method == "kde":
-        estimator: Any = KDEEstimator(
-            points,
-            table.kde_bandwidth,
-            table.kde_bandwidth_rule,
-            table.kde_normalize,
-            **grid,
-        )
-    else:
-        estimator = SPHDensityEstimator(
-            points,
-            smoothing_length=table.sph_smoothing_length,
-            kernel_type=table.sph_kernel_type,
-            adaptive=table.sph_adaptive,
-            n_neighbors=table.sph_n_neighbors,
-            normalize=table.sph_normalize,
-            **grid,
-        )
-    x, y, found = estimator.evaluate_2d()
-    length = float(np.median(estimator.h))
-    return DensityMap(method, plane, x, y, found, len(points), length)
-
-
-def plane_slab(table: Density, domain: Box) -> tuple[float, float] | None:
-    """Return the slab of a table of densities: its place and its thickness."""
-    if table.slab_position is None:
-        return None
-    normal = 3 - sum(PLANES[table.plane])
-    share = SLAB_SHARE * float(domain.size[normal])
-    return table.slab_position, table.slab_thickness or share
-
-
-def flow_slab(
-    table: Density, x0: float | None, domain: Box
-) -> tuple[float, float] | None:
-    """Return the slab across x; None where the domain has no length along x."""
-    length = float(domain.size[0])
-    if not length:
-        return None
-    place = float(domain.lo[0]) + SLICE_PLACE * length if x0 is None else x0
-    return place, table.slab_thickness or SLAB_SHARE * length
-
-
-def save_maps(maps: list[DensityMap], path: Path) -> Path:
-    """Write maps as arrays `<method>_<plane>_x`, `_y` and `_density` of one .npz."""
-    arrays = {}
-    for one in maps:
-        name = f"{one.method}_{one.plane}"
-        parts = zip(("x", "y", "density"), (one.x, one.y, one.values), strict=True)
-        arrays |= {f"{name}_{kind}": values for kind, values in parts}
-    with atomic_write(path) as file:
-        np.savez_compressed(file, **arrays)
-    return path
+@contextmanager
+def timed(clock: dict[str, float], name: str) -> Generator[None, None, None]:
+    """Keep the seconds that a block takes."""
+    start = time.perf_counter()
+    yield
+    clock[name] = time.perf_counter() - start
 
 
 DOTS = 10_000.0  # square points that all dots of a picture share
@@ -169,51 +93,41 @@ def draw(
     domain: Box,
     maps: list[DensityMap],
     cuts: list[DensityMap],
-    place: float,
     field: Any = None,
 ) -> list[Path]:
     """Draw what the table asks for into a folder; return the files.
 
-    `cuts` are densities in the yz plane at x = `place`; land of the field is drawn.
+    `cuts` are densities in the yz plane; land of the field is drawn.
     """
     corners = [domain.lo.tolist(), domain.hi.tolist()]
-    common = {"show": False}
+    common: dict[str, Any] = {"plane": table.plane, "bounds": corners}
+    common |= {"field": field, "color": table.color}
     jobs: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
+    options: dict[str, Any]
     if "particles" in table.which:
-        options: dict[str, Any] = {"plane": table.plane, "bounds": corners}
-        options |= {"title": _when(trajectory), "field": field, "color": table.color}
-        options["s"] = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
+        size = float(np.clip(DOTS / max(trajectory.N, 1), 1.0, 12.0))
+        options = {**common, "title": _when(trajectory), "s": size}
         jobs.append(("final_particles", plot_particles, (trajectory,), options))
     if "trajectories" in table.which:
-        options = {"plane": table.plane, "bounds": corners, "s": 3.0}
-        options |= {"max_points": table.max_paths, "field": field}
-        options |= {"color": table.color, "title": _when(trajectory, whole=True)}
+        options = {**common, "title": _when(trajectory, whole=True), "s": 3.0}
+        options["max_points"] = table.max_paths
         jobs.append(("trajectories", plot_trajectory, (trajectory,), options))
-    if "density" in table.which:
-        for one in maps:
-            options = {
-                "plane": one.plane,
-                "title": f"{one.method}, {_when(trajectory)}",
-                "axis_labels": axis_names(PLANES[one.plane], trajectory),
-            }
-            grid = (one.x, one.y, one.values)
-            jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
-    if "slice" in table.which:
-        for one in cuts:
-            options = {
-                "plane": "yz",
-                "title": f"x = {place:.4g}",
-                "levels": table.slice_levels,
-                "cutoff": (table.slice_cutoff_min, table.slice_cutoff_max),
-            }
-            grid = (one.x, one.y, one.values)
-            jobs.append((f"slice_yz_{one.method}", plot_density_2d, grid, options))
-    files = []
+    for one in maps if "density" in table.which else ():
+        options = {"plane": one.plane, "title": f"{one.method}, {_when(trajectory)}"}
+        options["axis_labels"] = axis_names(PLANES[one.plane], trajectory)
+        if read_radius(trajectory.metadata) is not None and one.plane == "xy":
+            options["label"] = "density per square meter"
+        grid = (one.x, one.y, one.values)
+        jobs.append((f"density_{one.method}", plot_density_2d, grid, options))
+    for one in cuts if "slice" in table.which else ():
+        options = {"plane": "yz", "title": f"x = {one.place or 0:.4g}"}
+        options["levels"] = table.slice_levels
+        options["cutoff"] = (table.slice_cutoff_min, table.slice_cutoff_max)
+        grid = (one.x, one.y, one.values)
+        jobs.append((f"slice_yz_{one.method}", plot_density_2d, grid, options))
     for name, plot, arguments, options in jobs:
-        path = folder / f"{name}.png"
-        plot(*arguments, **options, **common, save_path=path)
-        files.append(path)
-    return files
+        plot(*arguments, **options, show=False, save_path=folder / f"{name}.png")
+    return [folder / f"{name}.png" for name, *_ in jobs]
 
 
 def _when(trajectory: Trajectory, whole: bool = False) -> str:
@@ -223,37 +137,49 @@ def _when(trajectory: Trajectory, whole: bool = False) -> str:
 
 
 def write_page(
-    path: Path,
-    title: str,
-    trajectory: Trajectory,
-    domain: Box,
-    plane: str,
+    case: Case,
+    outcome: Outcome,
     maps: Sequence[DensityMap],
     statistics: Mapping[str, Any],
-    seconds: Mapping[str, float],
-    notes: Sequence[str],
-    pictures: Sequence[Path] = (),
 ) -> Path:
     """Write the page; it is one file and needs no network."""
+    trajectory = outcome.trajectory
     span = f"{instant(trajectory, 0)} to {instant(trajectory, -1)}"
+    title = f"{trajectory.N:,} particles in {_flow_name(case)}"
     report = Report(title, f"{span}, {trajectory.T:,} recorded frames.")
-    report.add(moving_section(trajectory, domain, plane, maps))
+    plane = case.pictures.plane
+    report.add(moving_section(trajectory, outcome.plan.domain, plane, maps))
     drawn = [
         Figure(file.read_bytes(), caption=f"`{file.name}`", alt=file.stem)
-        for file in pictures
+        for file in outcome.files
+        if file.suffix == ".png"
     ]
     if drawn:
         pairs = [drawn[i : i + 2] for i in range(0, len(drawn), 2)]
         report.add(Section("Pictures", *(Beside(*pair) for pair in pairs)))
     report.add(Section("What became of them", *figure_parts(trajectory, statistics)))
-    rate = rate_rows(trajectory, seconds)
-    parts: list[Part] = [*(Text(note) for note in notes)]
+    rows: list[tuple[str, Any]] = [
+        ("particles", trajectory.N),
+        ("recorded frames", trajectory.T),
+        ("integrator", str(trajectory.metadata.get("integrator", ""))),
+        ("step", float(trajectory.metadata.get("dt", np.nan))),
+        *((f"seconds: {name}", float(s)) for name, s in outcome.seconds.items()),
+    ]
+    parts: list[Part] = [*(Text(note) for note in outcome.notes)]
     parts += [
         Code(f"jaxrig trace run {CASE_FILE}"),
-        Fold("Sizes and times", Table(("what", "value"), rate)),
+        Fold("Sizes and times", Table(("what", "value"), rows)),
     ]
     report.add(Section("The run", *parts))
-    return report.write(path)
+    return report.write(case.folder / PAGE_FILE)
+
+
+def _flow_name(case: Case) -> str:
+    if case.data is None:
+        return case.flow.name.replace("_", " ") if case.flow else ""
+    pattern = case.data.pattern
+    files = [pattern] if isinstance(pattern, str) else pattern
+    return ", ".join(Path(file).name for file in files)
 
 
 def moving_section(
@@ -297,18 +223,78 @@ def figure_parts(trajectory: Trajectory, statistics: Mapping[str, Any]) -> list[
     return [Table(columns, rows), Table(("particles", "number"), fate)]
 
 
-def rate_rows(
-    trajectory: Trajectory, seconds: Mapping[str, float]
-) -> list[tuple[str, Any]]:
-    """Return sizes, seconds and the rate of the tracking."""
-    rows: list[tuple[str, Any]] = [
-        ("particles", trajectory.N),
-        ("recorded frames", trajectory.T),
-        ("integrator", str(trajectory.metadata.get("integrator", ""))),
-        ("step", float(trajectory.metadata.get("dt", np.nan))),
-    ]
-    rows += [(f"seconds: {name}", float(value)) for name, value in seconds.items()]
-    return rows
+def finish_case(case: Case, outcome: Outcome, tell: Callable[[str], None]) -> None:
+    """Make all that follows the tracking; add its files and notes to the outcome."""
+    seen, trajectory, plan = len(outcome.notes), outcome.trajectory, outcome.plan
+    with timed(outcome.seconds, "density"):
+        maps, cuts = _densities(case, outcome)
+    with timed(outcome.seconds, "pictures"):
+        given = (trajectory, plan.domain, maps, cuts, plan.field)
+        outcome.files += draw(case.pictures, case.folder, *given)
+    with timed(outcome.seconds, "exports"):
+        outcome.files += _export(case, trajectory)
+    if case.output.reports or case.output.page:
+        _report(case, outcome, maps)
+    for note in outcome.notes[seen:]:
+        tell(note)
+    for path in outcome.files:
+        tell(f"wrote {path}")
+
+
+def _densities(
+    case: Case, outcome: Outcome
+) -> tuple[list[DensityMap], list[DensityMap]]:
+    """Return maps over the plane, and cuts across the flow."""
+    table, domain = case.density, outcome.plan.domain
+    if not table.methods:
+        return [], []
+    last = outcome.trajectory.positions[-1]
+    last = last[outcome.trajectory.alive[-1]]
+    slab, radius = plane_slab(table, domain), read_radius(outcome.trajectory.metadata)
+    maps, notes = estimate(table, last, domain, table.plane, slab, radius)
+    cuts: list[DensityMap] = []
+    slab = flow_slab(table, case.pictures.slice_x0, domain)
+    if "slice" in case.pictures.which and slab is not None:
+        cuts, more = estimate(table, last, domain, "yz", slab)
+        notes += more
+    outcome.notes += notes
+    if maps:
+        outcome.files.append(save_maps(maps, case.folder / DENSITY_FILE))
+    return maps, cuts
+
+
+def _export(case: Case, trajectory: Trajectory) -> list[Path]:
+    files, target = [], case.folder / "trajectory.vtp"
+    for kind in case.output.formats:
+        if kind == "vtp":
+            files.append(Path(export_trajectory_to_vtk(trajectory, target)["file"]))
+        elif kind == "series":
+            written = export_trajectory_to_vtk(trajectory, target, time_series=True)
+            files.append(Path(written["collection"]))
+        else:
+            with open_store(store_path(case), "r") as store:
+                files.append(export_store(store, target.with_suffix(f".{kind}")))
+    return files
+
+
+def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
+    seeding = describe_seeding(case)
+    statistics, validation = analyze_trajectory_results(outcome.trajectory, seeding)
+    outcome.notes += validation["errors"] + validation["warnings"]
+    if case.output.reports:
+        report = generate_summary_report(
+            outcome.plan.field,
+            outcome.trajectory,
+            statistics,
+            seeding,
+            {one.method: one.facts() for one in maps},
+            {"notes": outcome.notes} if outcome.notes else {},
+            output_dir=case.folder,
+            timing_info=outcome.seconds,
+        )
+        outcome.files.append(report)
+    if case.output.page:
+        outcome.files.append(write_page(case, outcome, maps, statistics))
 
 
 @dataclass(frozen=True, eq=False)

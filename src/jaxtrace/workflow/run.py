@@ -5,68 +5,26 @@ that was stopped continues; all that follows is made again from them.
 """
 
 import shutil
-import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from jaxrig import Meter, record_compilations
 from jaxrig.atomic import remove_path
 from jaxrig.memory import tree_bytes
-from jaxtrace.analysis.statistics import analyze_trajectory_results
-from jaxtrace.io.convert import export_store
+from jaxtrace.config import memory_budget_bytes
 from jaxtrace.io.store import open_store
-from jaxtrace.io.vtk_export import export_trajectory_to_vtk
-from jaxtrace.reports import generate_summary_report
 from jaxtrace.settings import GIB
 from jaxtrace.tracking.behaviors import make_behaviors
 from jaxtrace.tracking.schedule import kept_frames
 from jaxtrace.trajectory import Trajectory
 from jaxtrace.workflow.case import CASE_FILE, Case, load_case, write_case
-from jaxtrace.workflow.prepare import (
-    Plan,
-    describe_seeding,
-    make_plan,
-    make_tracker,
-    working,
-)
-from jaxtrace.workflow.results import (
-    DensityMap,
-    draw,
-    estimate,
-    flow_slab,
-    plane_slab,
-    save_maps,
-    write_page,
-)
+from jaxtrace.workflow.prepare import Plan, make_plan, make_tracker, working
+from jaxtrace.workflow.results import Outcome, finish_case, store_path, timed
 
-PAGE_FILE, DENSITY_FILE = "report.html", "density.npz"
 Tell = Callable[[str], None]
-
-
-@dataclass
-class Outcome:
-    """A finished run: what was tracked, where it lies and how long it took."""
-
-    plan: Plan
-    trajectory: Trajectory
-    files: list[Path] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-    share: float = 1.0  # of the tracking that this run did; the rest was there already
-
-    @property
-    def rate(self) -> float:
-        """Particle-steps per second of tracking in this run, compiling left out."""
-        steps = self.trajectory.N * max(self.plan.n_timesteps - 1, 0)
-        steps *= int(self.trajectory.metadata.get("substeps", 1))
-        return self.share * steps / max(self.seconds["tracking"], 1e-9)
-
-
-def store_path(case: Case) -> Path:
-    """Return the store that frames stream to."""
-    return case.folder / "trajectory.zarr"
 
 
 def run_case(
@@ -81,12 +39,12 @@ def run_case(
 
     A folder that holds the run of another case is refused unless `overwrite` replaces
     it. `tell` is given one line for each thing done. `approve` is asked before a new
-    run that writes more than `ASK_ABOVE`, or more than there is room for.
+    run that writes more than `ASK_ABOVE`, or takes more room or memory than there is.
     """
     _claim(case, overwrite)
     with working(case):
         clock: dict[str, float] = {}
-        with _timed(clock, "loading"):
+        with timed(clock, "loading"):
             plan = make_plan(case)
         for note in plan.notes:
             tell(note)
@@ -101,7 +59,7 @@ def run_case(
         else:
             _check_cost(case, plan, tell, approve)
         write_case(case, case.folder / CASE_FILE)
-        with record_compilations() as log, _timed(clock, "tracking"):
+        with record_compilations() as log, timed(clock, "tracking"):
             trajectory = _track(case, plan, found > 0, meter or Meter())
         if trajectory.variables:
             tell(f"sampled {', '.join(sorted(trajectory.variables))}")
@@ -162,11 +120,13 @@ def _check_cost(
     room = (
         f"; {size_words(free)} are free in {case.folder}" if cost.total > free else ""
     )
-    if (room or cost.total > ASK_ABOVE) and not approve(f"{cost}{room}"):
+    much = cost.total > ASK_ABOVE or STEP_BYTES * cost.steps > memory_budget_bytes()
+    if (room or much) and not approve(f"{cost}{room}"):
         raise ValueError(
-            f"not started: this run {cost}{room}: allow it (--yes), or write less: "
-            "fewer n_timesteps in [time], a larger recording_interval in [tracking], "
-            "fewer concentrations in [particles], fewer formats in [output]"
+            f"not started: this run {cost}{room}: allow it (--yes), or do less: "
+            "fewer n_timesteps or a larger dt in [time], a larger recording_interval "
+            "in [tracking], fewer concentrations in [particles], fewer formats in "
+            "[output]"
         )
 
 
@@ -176,6 +136,7 @@ EXPORT_BYTES = {
     **{"npz": 0, "h5": 0, "nc": 8, "parquet": 16},
 }
 ASK_ABOVE = GIB
+STEP_BYTES = 300  # instants of a step's stages, and their slices and weights
 
 
 @dataclass(frozen=True)
@@ -184,6 +145,7 @@ class Cost:
 
     written: dict[str, int]
     memory: int
+    steps: int = 0
 
     @property
     def total(self) -> int:
@@ -194,7 +156,7 @@ class Cost:
         parts = ", ".join(f"{n} {size_words(b)}" for n, b in self.written.items())
         return (
             f"will write about {size_words(self.total)} ({parts}) and need about "
-            f"{size_words(self.memory)} of memory"
+            f"{size_words(self.memory)} of memory for {self.steps:,} steps"
         )
 
 
@@ -225,7 +187,11 @@ def expected_cost(case: Case, plan: Plan) -> Cost:
     written = {"zarr": points * record}
     written |= {name: points * (record + EXPORT_BYTES[name]) for name in exports}
     held = points * (2 * record + 2)  # frames of the store and of the trajectory
-    return Cost(written, held + tree_bytes(plan.field.frozen))
+    first, last = plan.time_span
+    least = plan.n_timesteps - 1
+    steps = max(least, int(abs(last - first) / abs(case.time.dt or np.inf)))
+    held += STEP_BYTES * steps
+    return Cost(written, held + tree_bytes(plan.field.frozen), steps)
 
 
 def _another(case: Case, what: str) -> FileExistsError:
@@ -248,15 +214,7 @@ def _frames_there(store: Path) -> int:
 
 
 def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
-    started = []
-
-    def progress(done: int, total: int) -> None:
-        if not started:
-            meter.start("tracking", total)
-            started.append(total)
-        meter.show(done)
-
-    tracker = make_tracker(case, plan, progress)
+    tracker = make_tracker(case, plan, starting(meter, "tracking"))
     try:
         return tracker.track_particles(
             plan.seeds,
@@ -274,114 +232,14 @@ def _track(case: Case, plan: Plan, resume: bool, meter: Meter) -> Trajectory:
         meter.stop()
 
 
-@contextmanager
-def _timed(clock: dict[str, float], name: str) -> Generator[None, None, None]:
-    start = time.perf_counter()
-    yield
-    clock[name] = time.perf_counter() - start
+def starting(meter: Meter, label: str) -> Callable[[int, int], None]:
+    """Return the progress of work whose size is known at its first report."""
+    started: list[int] = []
 
+    def progress(done: int, total: int) -> None:
+        if not started:
+            meter.start(label, total)
+            started.append(total)
+        meter.show(done)
 
-def finish_case(case: Case, outcome: Outcome, tell: Tell = lambda line: None) -> None:
-    """Make all that follows the tracking; add its files and notes to the outcome."""
-    seen = len(outcome.notes)
-    with _timed(outcome.seconds, "density"):
-        maps, cuts, place = _densities(case, outcome)
-    with _timed(outcome.seconds, "pictures"):
-        outcome.files += draw(
-            case.pictures,
-            case.folder,
-            outcome.trajectory,
-            outcome.plan.domain,
-            maps,
-            cuts,
-            place,
-            outcome.plan.field,
-        )
-    with _timed(outcome.seconds, "exports"):
-        outcome.files += _export(case, outcome.trajectory)
-    _report(case, outcome, maps)
-    for note in outcome.notes[seen:]:
-        tell(note)
-    for path in outcome.files:
-        tell(f"wrote {path}")
-
-
-def _densities(
-    case: Case, outcome: Outcome
-) -> tuple[list[DensityMap], list[DensityMap], float]:
-    """Return maps over the plane, cuts across the flow, and the place of the cuts."""
-    table, domain = case.density, outcome.plan.domain
-    last = outcome.trajectory.positions[-1]
-    last = last[outcome.trajectory.alive[-1]]
-    slab = flow_slab(table, case.pictures.slice_x0, domain)
-    place = 0.0 if slab is None else slab[0]
-    if not table.methods:
-        return [], [], place
-    maps, notes = estimate(table, last, domain, table.plane, plane_slab(table, domain))
-    cuts: list[DensityMap] = []
-    if "slice" in case.pictures.which and slab is not None:
-        cuts, more = estimate(table, last, domain, "yz", slab)
-        notes += more
-    outcome.notes += notes
-    if maps:
-        outcome.files.append(save_maps(maps, case.folder / DENSITY_FILE))
-    return maps, cuts, place
-
-
-def _export(case: Case, trajectory: Trajectory) -> list[Path]:
-    files, target = [], case.folder / "trajectory.vtp"
-    for kind in case.output.formats:
-        if kind == "vtp":
-            files.append(Path(export_trajectory_to_vtk(trajectory, target)["file"]))
-        elif kind == "series":
-            written = export_trajectory_to_vtk(trajectory, target, time_series=True)
-            files.append(Path(written["collection"]))
-        else:
-            with open_store(store_path(case), "r") as store:
-                files.append(export_store(store, target.with_suffix(f".{kind}")))
-    return files
-
-
-def _report(case: Case, outcome: Outcome, maps: list[DensityMap]) -> None:
-    trajectory, plan = outcome.trajectory, outcome.plan
-    if not (case.output.reports or case.output.page):
-        return
-    seeding = describe_seeding(case)
-    statistics, validation = analyze_trajectory_results(trajectory, seeding)
-    outcome.notes += validation["errors"] + validation["warnings"]
-    if case.output.reports:
-        density = {one.method: one.facts() for one in maps}
-        notes = {"notes": outcome.notes} if outcome.notes else {}
-        report = generate_summary_report(
-            plan.field,
-            trajectory,
-            statistics,
-            seeding,
-            density,
-            notes,
-            output_dir=case.folder,
-            timing_info=outcome.seconds,
-        )
-        outcome.files.append(report)
-    if case.output.page:
-        page = write_page(
-            case.folder / PAGE_FILE,
-            f"{trajectory.N:,} particles in {_flow_name(case)}",
-            trajectory,
-            plan.domain,
-            case.pictures.plane,
-            maps,
-            statistics,
-            outcome.seconds,
-            outcome.notes,
-            [path for path in outcome.files if path.suffix == ".png"],
-        )
-        outcome.files.append(page)
-
-
-def _flow_name(case: Case) -> str:
-    if case.data is None:
-        return case.flow.name.replace("_", " ") if case.flow else ""
-    pattern = case.data.pattern
-    files = [pattern] if isinstance(pattern, str) else pattern
-    return ", ".join(Path(file).name for file in files)
+    return progress

@@ -11,31 +11,28 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtrace.bounds import AXES, PLANES
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.interpolation import (
     OnGrid,
+    TensorGrid,
     choose_scheme,
     make_elements,
 )
 from jaxtrace.io.formats import open_slices
-from jaxtrace.io.geometry import Cells, Geometry, GridAxes
-from jaxtrace.workflow.case import as_toml
-from jaxtrace.workflow.tables import PICTURES
-from jaxtrace.workflow.templates import (
-    BOX,
-    CHANNEL,
-    DATA,
-    DEFAULT_TIME,
-    FLOW,
-    MIXED,
-    REST,
-    SAME_BOX,
-    SPHERE,
-    TIME,
-    WALLS,
+from jaxtrace.io.geometry import (
+    Geometry,
+    corners,
+    grid_points,
+    storage_order,
 )
+from jaxtrace.io.series import Slices
+from jaxtrace.types import is_url
+from jaxtrace.workflow import templates
+from jaxtrace.workflow.case import as_toml
+from jaxtrace.workflow.tables import ESTIMATES, PICTURES
 
 PARTICLES = 5000  # about so many, spread evenly over the flow
+WIDE = 60.0  # degrees of latitude
 FRAMES = 101
 CELL_SHARE = 0.5  # of a cell that a particle crosses in one step, at most
 FAST = 0.95  # quantile over the cells that the step is chosen for
@@ -48,10 +45,8 @@ class Survey:
     """What a case for data files has to fit: their extent, instants and speeds."""
 
     names: tuple[str, ...]
-    velocity_name: str
+    slices: Slices
     geometry: Geometry
-    times: Float[np.ndarray, " slices"]
-    notes: tuple[str, ...]
     on_grid: bool
     low: Float[np.ndarray, "3"]
     high: Float[np.ndarray, "3"]
@@ -64,7 +59,7 @@ class Survey:
     @property
     def steady(self) -> bool:
         """Whether there is one instant only."""
-        return len(self.times) == 1
+        return len(self.slices) == 1
 
     @property
     def radius(self) -> float:
@@ -87,8 +82,7 @@ def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Sur
     given: dict[str, Any] = {"allow_nan": True} if allow_nan else {}
     slices = open_slices(spec, velocity_field_name=velocity_name, **given)
     geometry, _ = slices.read_slice(0)
-    points = _corners(geometry)
-    low, high = points.min(axis=0), points.max(axis=0)
+    low, high = corners(geometry)
     looked = np.unique(np.linspace(0, len(slices) - 1, LOOKED_AT).astype(int))
     top, total, crossings, closed = 0.0, 0.0, 0.0, np.ones(3, bool)
     for index in looked.tolist():
@@ -108,10 +102,8 @@ def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Sur
     names = (spec,) if isinstance(spec, str) else tuple(spec)
     return Survey(
         names,
-        slices.velocity_name,
+        slices,
         geometry,
-        np.asarray(slices.times, np.float64),
-        slices.describe(),
         _becomes_grid(geometry),
         low,
         high,
@@ -125,27 +117,19 @@ def survey(spec: Any, velocity_name: Any = None, allow_nan: bool = False) -> Sur
 
 def _scale(geometry: Geometry) -> Any:
     """Return meters per unit of each coordinate: on a sphere, those of degrees."""
-    if not isinstance(geometry, GridAxes) or geometry.radius is None:
+    if not isinstance(geometry, TensorGrid) or geometry.radius is None:
         return 1.0
     degree = np.radians(geometry.radius)
-    scale = np.full((1, geometry.y.size, 1, 3), degree)
-    scale[..., 0] *= np.maximum(np.cos(np.radians(geometry.y)), 1e-3)[None, :, None]
+    narrow = np.maximum(np.cos(np.radians(geometry.axes[1])), 1e-3)
+    scale = np.full((1, narrow.size, 1, 3), degree)
+    scale[..., 0] *= narrow[None, :, None]
     scale[..., 2] = 1.0
     return scale
 
 
-def _corners(geometry: Geometry) -> np.ndarray:
-    if isinstance(geometry, CurvilinearGrid):
-        return np.stack(geometry.bounds())
-    if not isinstance(geometry, GridAxes):
-        return np.asarray(geometry.points, np.float64)
-    axes = (geometry.x, geometry.y, geometry.z)
-    return np.array([[axis[0] for axis in axes], [axis[-1] for axis in axes]])
-
-
 def _becomes_grid(geometry: Geometry) -> bool:
     """Return whether the loader keeps these nodes as a grid, which has no walls."""
-    if isinstance(geometry, GridAxes | CurvilinearGrid):
+    if isinstance(geometry, TensorGrid | CurvilinearGrid):
         return True
     cells = (geometry.connectivity, geometry.types, geometry.offsets)
     elements = make_elements(*cells) if geometry.has_elements else None
@@ -154,9 +138,9 @@ def _becomes_grid(geometry: Geometry) -> bool:
 
 def _crossing_rate(geometry: Geometry, values: np.ndarray) -> float:
     """Return how many cells nearly the fastest particle crosses per unit of time."""
-    if isinstance(geometry, GridAxes):
+    if isinstance(geometry, TensorGrid):
         parts = []
-        for axis, nodes in enumerate((geometry.x, geometry.y, geometry.z)):
+        for axis, nodes in enumerate(geometry.axes):
             if nodes.size > 1:
                 shape = [1, 1, 1]
                 shape[axis] = -1
@@ -191,9 +175,10 @@ def _closed_ends(geometry: Geometry, values: np.ndarray) -> np.ndarray:
     """Return the axes of a box along which the flow passes neither end."""
     if isinstance(geometry, CurvilinearGrid):
         return np.zeros(3, bool)
-    points = geometry.points() if isinstance(geometry, GridAxes) else geometry.points
-    if isinstance(geometry, GridAxes):
-        values = values.transpose(2, 1, 0, 3).reshape(-1, 3)
+    if isinstance(geometry, TensorGrid):
+        points, values = grid_points(geometry.axes), storage_order(values)
+    else:
+        points = geometry.points
     low, high = points.min(axis=0), points.max(axis=0)
     still = STILL * np.abs(values).max()
     at_end = (points == low) | (points == high)
@@ -202,7 +187,7 @@ def _closed_ends(geometry: Geometry, values: np.ndarray) -> np.ndarray:
 
 def filled_share(found: Survey) -> float:
     """Return about how much of the box around a mesh is inside it."""
-    if isinstance(found.geometry, GridAxes | CurvilinearGrid):
+    if isinstance(found.geometry, TensorGrid | CurvilinearGrid):
         return 1.0
     points, wide = found.geometry.points, found.size > 0
     count = max(1.0, len(points) / 8) ** (1 / max(wide.sum(), 1))
@@ -254,7 +239,7 @@ def two_digits(value: float) -> float:
 
 def time_lines(found: Survey) -> str:
     """Return the frames: the files' own span, or the time it takes to pass through."""
-    first, last = float(found.times[0]), float(found.times[-1])
+    first, last = float(found.slices.times[0]), float(found.slices.times[-1])
     if found.steady:
         length = found.size if not found.round else np.radians(found.size[:2])
         unit = found.radius if found.round else 1.0
@@ -266,7 +251,7 @@ def time_lines(found: Survey) -> str:
     frame = (last - first) / (FRAMES - 1)
     step = two_digits(min(CELL_SHARE / found.crossings, frame))
     steps = (FRAMES - 1) * int(np.ceil(frame / step - 0.01))
-    return TIME.format(
+    return templates.TIME.format(
         span=as_toml([first, last]), why=why, frames=FRAMES, step=step, steps=steps
     )
 
@@ -274,16 +259,16 @@ def time_lines(found: Survey) -> str:
 def boundary_lines(found: Survey) -> str:
     """Return a boundary that fits: the mesh's own walls, or the faces of a grid."""
     if found.round:
-        return SPHERE
+        return templates.SPHERE
     if not found.on_grid:
-        return WALLS + CHANNEL
+        return templates.WALLS + templates.CHANNEL
     rules = {
         axis: "reflective" if closed else "absorbing"
         for axis, closed in zip(AXES, found.closed, strict=True)
     }
     if len(set(rules.values())) == 1:
-        return SAME_BOX.format(type=as_toml(rules["x"])) + CHANNEL
-    return MIXED.format(rules=as_toml(rules)) + CHANNEL
+        return templates.SAME_BOX.format(type=as_toml(rules["x"])) + templates.CHANNEL
+    return templates.MIXED.format(rules=as_toml(rules)) + templates.CHANNEL
 
 
 def plane_of(found: Survey) -> str:
@@ -299,7 +284,8 @@ def files_pattern(names: tuple[str, ...], folder: Path) -> str | list[str]:
 
     Files that a pattern matches without any other are written as the pattern.
     """
-    paths = [name if os.path.isabs(name) else _relative(name, folder) for name in names]
+    fixed = lambda name: os.path.isabs(name) or is_url(name)
+    paths = [name if fixed(name) else _relative(name, folder) for name in names]
     if len(paths) == 1:
         return paths[0]
     pattern = re.sub(r"\d+(?=\D*$)", "*", paths[0])
@@ -317,43 +303,48 @@ def starter(found: Survey | None = None, folder: Path = Path()) -> str:
     """Return the text of a case in a folder for files, or for a flow without any."""
     if found is None:
         counts = {"x": 60, "y": 50, "z": 15}
-        fraction, time = "# bounds_fraction = {x = [0.0, 0.2]}", DEFAULT_TIME
-        head, boundary, plane, pictures = FLOW, BOX, "xy", PICTURES
+        fraction, time = "# bounds_fraction = {x = [0.0, 0.2]}", templates.DEFAULT_TIME
+        head, boundary, plane, pictures = templates.FLOW, templates.BOX, "xy", PICTURES
+        methods, spread = ESTIMATES, "uniform"
     else:
         counts, plane = lattice_counts(found), plane_of(found)
         fraction = f"bounds_fraction = {as_toml(seed_shares(found, counts))}"
         time, boundary = time_lines(found), boundary_lines(found)
-        # The slice is across x: a flat domain has none.
-        pictures = [p for p in PICTURES if p != "slice" or found.size.all()]
-        named = tuple(found.velocity_name.split(", "))
-        head = DATA.format(
+        # The slice is across x: a flat domain has none, and particles of one layer.
+        deep = found.size.all() and not found.round
+        pictures = [p for p in PICTURES if p != "slice" or deep]
+        methods = ("kde",) if found.round else ESTIMATES
+        # Rows of a lattice would crowd at the poles.
+        spread = "random" if found.round and found.size[1] > WIDE else "uniform"
+        named = tuple(found.slices.velocity_name.split(", "))
+        head = templates.DATA.format(
             facts="\n# ".join(facts(found)),
             pattern=as_toml(files_pattern(found.names, folder)),
             velocity=as_toml(named[0] if len(named) == 1 else named),
-            slices=len(found.times),
+            slices=len(found.slices),
             allow_nan=as_toml(found.allow_nan),
             geometry=as_toml("sphere" if found.round else "flat"),
         )
-    return head + REST.format(
+    return head + templates.REST.format(
         counts=as_toml(counts),
         fraction=fraction,
         time=time,
         boundary=boundary,
         plane=as_toml(plane),
         pictures=as_toml(pictures),
+        methods=as_toml(methods),
+        spread=as_toml(spread),
     )
 
 
 def facts(found: Survey) -> list[str]:
     """Return what was found in the files, in words."""
-    kind = "mesh" if isinstance(found.geometry, Cells) else "grid"
     corner = lambda ends: ", ".join(f"{float(end):.6g}" for end in ends)
-    first, last = found.times[0], found.times[-1]
-    when = f"{len(found.times)} slices from t = {first:.6g} to {last:.6g}"
+    first, last = found.slices.times[0], found.slices.times[-1]
+    when = f"{len(found.slices)} slices from t = {first:.6g} to {last:.6g}"
     return [
-        f"{kind} of {found.geometry.n_points:,} nodes from ({corner(found.low)}) "
-        f"to ({corner(found.high)})",
+        f"{found.geometry.words} from ({corner(found.low)}) to ({corner(found.high)})",
         "one instant: a steady flow" if found.steady else when,
         f"speed {found.mean_speed:.3g} in the mean, {found.top_speed:.3g} at most",
-        *found.notes,
+        *found.slices.describe(),
     ]

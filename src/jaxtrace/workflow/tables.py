@@ -1,6 +1,5 @@
 """The tables of a case and their defaults: what to track, through what, to where."""
 
-import dataclasses
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,9 +21,10 @@ from jaxrig.settings import (
 )
 from jaxrig.static_arguments import freeze, thaw
 from jaxtrace import settings
-from jaxtrace.analysis.density import KERNELS, NORMALIZATIONS, PLANES
-from jaxtrace.analysis.estimators import BANDWIDTH_RULES
-from jaxtrace.fields.analytic import FLOWS
+from jaxtrace.analysis.density import BANDWIDTH_RULES, NORMALIZATIONS
+from jaxtrace.analysis.sph import KERNELS
+from jaxtrace.bounds import PLANES
+from jaxtrace.fields.analytic import FLOWS, flow_parameters
 from jaxtrace.fields.clock import EXTRAPOLATIONS, INTERPOLATIONS
 from jaxtrace.fields.coast import SLIPS
 from jaxtrace.integrators import METHODS
@@ -88,8 +88,8 @@ class Flow(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = [field.name for field in dataclasses.fields(FLOWS[self.name])]
-        given = known_only(thaw(self.parameters), names, f"parameter of {self.name}")
+        names, label = flow_parameters(self.name), f"parameter of {self.name}"
+        given = known_only(thaw(self.parameters), names, label)
         read = {k: number()(v, f"flow.{k}") for k, v in given.items()}
         object.__setattr__(self, "parameters", freeze(read))
 

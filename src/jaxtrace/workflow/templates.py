@@ -37,7 +37,7 @@ REST = """
 # file = "seeds.csv"           # columns lon,lat or x,y, then z or depth, and time; or
 #                              # a .geojson; or a run (.zarr, .nc, .h5): where it ended
 concentrations = {counts}   # particles per axis; a flat axis has 1
-distribution = "uniform"       # uniform, gaussian, random
+distribution = {spread}       # uniform, gaussian, random (even per area)
 gaussian_std = 0.2             # fraction of the box, one value or one per axis
 # bounds = {{x = [0.0, 1.0], y = [0.0, 1.0], z = [0.0, 1.0]}}
 {fraction}   # fractions of the domain
@@ -90,12 +90,12 @@ stokes_drift = []              # its two variables
 # decay_time = 86400.0         # in which the mass falls to 1/e
 
 [density]
-methods = ["kde", "sph"]       # [] for none
+methods = {methods}            # kde, sph (in flat space); [] for none
 plane = {plane}
 # slab_position = 0.0          # use only particles near here along the normal
 # slab_thickness = 0.1
 resolution = 100
-# kde_bandwidth = 0.05         # default: from the rule
+# kde_bandwidth = 0.05         # default: from the rule; on a sphere in meters
 kde_bandwidth_rule = "scott"   # or silverman
 kde_normalize = true           # or "pdf", "relative", "count", false
 # sph_smoothing_length = 0.1   # default: from the particle spacing

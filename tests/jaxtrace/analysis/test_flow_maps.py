@@ -24,9 +24,9 @@ from jaxtrace.fields.analytic import (
     number,
 )
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.streamed import stream_slices
+from jaxtrace.fields.interpolation import TensorGrid
+from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
-from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.loader import load_optimized_dataset
 from jaxtrace.tracking.boundary import (
     absorbing_boundary_factory,
@@ -71,7 +71,7 @@ def as_mesh(_field, values, axis):
     from jaxtrace.fields.mesh import make_mesh_field
     from jaxtrace.io.geometry import grid_to_cells, storage_order
 
-    cells = grid_to_cells(GridAxes(axis, axis, axis))
+    cells = grid_to_cells(TensorGrid((axis, axis, axis)))
     return make_mesh_field(
         cells.points,
         cells.connectivity,
@@ -182,11 +182,11 @@ class Slices:
 
     def __init__(self):
         axis = np.linspace(-1, 1, 5)
-        self.geometry = GridAxes(axis, axis, np.zeros(1))
+        self.geometry = TensorGrid((axis, axis, np.zeros(1)))
         self.times = np.linspace(0, 4, 21)
 
     def read(self, index):
-        x, y = np.meshgrid(self.geometry.x, self.geometry.y, indexing="ij")
+        x, y = np.meshgrid(*self.geometry.axes[:2], indexing="ij")
         rate = self.times[index]
         values = np.stack([-rate * y, rate * x, 0 * x], -1)[:, :, None]
         return values.astype(np.float32)
@@ -196,10 +196,10 @@ class Slices:
 def test_a_streamed_field_gives_what_the_whole_one_does():
     slices = Slices()
     values = np.stack([slices.read(i) for i in range(21)])
-    axes = (slices.geometry.x, slices.geometry.y, slices.geometry.z)
+    axes = slices.geometry.axes
     whole = make_grid_field(values, axes, slices.times)
     limit = 4 * 4 * values[0].nbytes / 1024**3
-    streamed = stream_slices(
+    streamed = StreamedField(
         slices.times,
         slices.read,
         make_grid_field(values[0], axes),

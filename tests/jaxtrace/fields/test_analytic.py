@@ -98,18 +98,13 @@ def test_every_flow_is_its_formula(name):
     assert np.allclose(
         flow.sample_at_positions(PLACES, T), expected(formula), atol=1e-5
     )
+    times = np.linspace(0, 3, len(PLACES))  # an instant of each particle
+    found = flow.sample_at_positions(PLACES, times)
+    assert np.allclose(found, expected(formula, times), atol=1e-5)
     with jax.enable_x64(True):
         found = flow.sample_at_positions(PLACES, T)
     assert found.dtype == np.float64
     assert np.allclose(found, expected(formula), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", FLOWS)
-def test_an_instant_of_each_particle(name):
-    flow, formula = CASES[name]
-    times = np.linspace(0, 3, len(PLACES))
-    found = flow.sample_at_positions(PLACES, times)
-    assert np.allclose(found, expected(formula, times), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", FLOWS)
@@ -152,11 +147,6 @@ def test_parameters_may_be_any_kind_of_number_and_have_gradients():
         return Rotation(rate).sample(jnp.asarray(x, np.float32))[0, 1]
 
     assert jax.grad(speed)(jnp.float32(3)) == 1
-
-
-def test_two_columns_and_single_places_are_enough():
-    assert Rotation().sample([1.0, 0.0]).tolist() == [[0, 1, 0]]
-    assert Rotation().sample([[1, 0], [0, 1]]).shape == (2, 3)
 
 
 def test_where_and_when_flows_are_known():

@@ -7,11 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.cells import (
-    KINDS,
-    later_weights,
-    side_values,
-)
+from jaxtrace.fields.cells import KINDS, VTK_CODES, later_weights, side_values
 from jaxtrace.fields.reference_coordinates import (
     clamp,
     invert,
@@ -21,21 +17,17 @@ from jaxtrace.fields.reference_coordinates import (
     sides,
     weights,
 )
-from jaxtrace.fields.topology import make_mesh
+from jaxtrace.fields.topology import Elements, make_mesh
 from trace_meshes import SIX, lattice, places, shares, split, warp
-
-CODES = {"triangle": 5, "quad": 9, "tetra": 10, "hexahedron": 12, "wedge": 13}
-CODES |= {"pyramid": 14, "quadratic_triangle": 22, "quadratic_tetra": 24}
 
 
 def coordinates(kind, weights):
     """Reference coordinates of given weights, from the corners' own coordinates."""
     corners = weights[:, : kind.corners]
-    if kind.name in ("quadratic_triangle", "quadratic_tetra"):
+    if kind.middle_edges:
         middle = weights[:, kind.corners :]  # a corner's share: l = N + half its edges
-        edges = [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)][: middle.shape[1]]
         corners = corners.copy()
-        for i, pair in enumerate(edges):
+        for i, pair in enumerate(kind.middle_edges):
             for corner in pair:
                 corners[:, corner] += middle[:, i] / 2
     return corners @ reference_corners(kind)
@@ -61,21 +53,13 @@ def reference_corners(kind):
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_shape_functions_are_the_textbook_ones(name):
     kind = KINDS[name]
-    weights = shares(CODES[name], np.random.default_rng(0), 50)
-    p = jnp.asarray(coordinates(kind, weights), jnp.float32)
-    later = later_weights(kind, [p[:, i] for i in range(kind.dimension)])
-    np.testing.assert_allclose(np.stack(later, 1), weights[:, 1:], atol=3e-6)
-
-
-@pytest.mark.parametrize("name", sorted(KINDS))
-def test_each_node_has_its_own_shape_function(name):
-    kind = KINDS[name]
-    corners = reference_corners(kind)
-    p = jnp.asarray(corners, jnp.float32)
-    later = np.stack(later_weights(kind, [p[:, i] for i in range(kind.dimension)]), 1)
-    np.testing.assert_allclose(
-        later[:, : kind.corners - 1], np.eye(kind.corners)[:, 1:], atol=1e-6
-    )
+    weights = shares(VTK_CODES[name], np.random.default_rng(0), 50)
+    # At the corners each node has a function of its own.
+    own = np.eye(kind.corners, kind.nodes)
+    at = np.concatenate([coordinates(kind, weights), reference_corners(kind)])
+    later = later_weights(kind, list(jnp.asarray(at, jnp.float32).T))
+    expected = np.concatenate([weights, own])[:, 1:]
+    np.testing.assert_allclose(np.stack(later, 1), expected, atol=3e-6)
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
@@ -94,7 +78,7 @@ def test_expansion_is_the_map_of_the_shape_functions(name):
     kind = KINDS[name]
     rng = np.random.default_rng(1)
     points = rng.standard_normal((kind.corners, kind.dimension))
-    weights = shares(CODES[name if "quadratic" not in name else name[10:]], rng, 20)
+    weights = shares(VTK_CODES[name if "quadratic" not in name else name[10:]], rng, 20)
     p = weights @ reference_corners(kind)
     terms = np.asarray(kind.expansion) @ points
     x = p[:, 0] * p[:, 1]
@@ -108,7 +92,7 @@ def test_expansion_is_the_map_of_the_shape_functions(name):
 
 def records_of(points, cells, kind):
     points = np.float32(points).astype(float)
-    mesh = make_mesh(points, cells, kind=kind)
+    mesh = make_mesh(points, Elements(cells, kind=kind))
     found = make_records(mesh, points, np.dtype("f4"))
     # Cells lie along a curve in a mesh; here they are as given.
     table = jnp.asarray(found.table[np.argsort(mesh.numbers)])

@@ -147,9 +147,6 @@ def test_the_slope_at_a_slice_is_that_of_what_follows_and_at_the_last_before():
     expected = np.append(np.diff(VALUES) / np.diff(UNEVEN), 14 / 0.5)
     assert np.allclose(blend(clock.slope(UNEVEN), VALUES), expected)
     assert blend(clock.slope(99.0), VALUES) == 0
-
-
-def test_a_single_slice_has_no_slope():
     assert make_clock([1.0], "cubic", "constant").slope(4.0).weights.tolist() == [0.0]
 
 
@@ -185,11 +182,8 @@ def test_wrong_records_are_refused(times, rules, message):
         make_clock(times, **given)
 
 
-def test_wrap_is_another_name_for_periodic():
-    assert make_clock([0, 1], "linear", "wrap").extrapolation == "periodic"
-
-
 def test_a_record_has_ends_and_a_single_slice_none():
+    assert make_clock([0, 1], "linear", "wrap").extrapolation == "periodic"
     assert make_clock([1.0, 2.0, 4.0], "linear", "constant").bounds() == (1.0, 4.0)
     assert steady_clock().bounds() == (-np.inf, np.inf)
 

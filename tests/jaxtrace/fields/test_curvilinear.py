@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtrace.fields.curvilinear import CurvilinearGrid, make_curvilinear_field
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.curvilinear import make_curvilinear_field
 from jaxtrace.fields.quads import close_columns, grid_angles, make_quads, unit_vectors
 from jaxtrace.sphere import EARTH_RADIUS, great_circle
 from jaxtrace.tracking.time_loop import simulate

@@ -1,5 +1,7 @@
 """Mesh fields against shape functions written naively, at places inside and out."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,9 +9,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.cells import VTK_CODES
-from jaxtrace.fields.mesh import (
-    make_mesh_field,
-)
+from jaxtrace.fields.mesh import make_mesh_field
 from trace_meshes import (
     SIX,
     TWO,
@@ -56,8 +56,9 @@ def mesh(name, size=(4, 5, 4)):
     return *quadratic(flat_points, triangles), 22
 
 
-NAMES = ["tetra", "hexahedron", "straight", "wedge", "pyramid", "quadratic_tetra"]
-NAMES += ["triangle", "quad", "quadratic_triangle"]
+ALONE = ["straight", "wedge", "pyramid", "quadratic_triangle"]  # much like others
+NAMES = ["tetra", "hexahedron", "quadratic_tetra", "triangle", "quad"]
+NAMES += [pytest.param(name, marks=pytest.mark.slow) for name in ALONE]
 KIND = {v: k for k, v in VTK_CODES.items()}
 
 
@@ -108,18 +109,10 @@ def around(count=600, seed=0):
     return x, inside
 
 
-def test_outside_the_closest_point_of_the_mesh_answers():
-    x, inside = around()
-    velocity, cell_hint = ask(tetra_field(), x)
-    np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
-    expected = linear(np.clip(x, 0, [2, 1, 0.5]))
-    np.testing.assert_allclose(velocity, expected, atol=3e-5)
-
-
-def test_outside_hexahedra_the_closest_point_answers_too():
-    points, cells, _ = mesh("hexahedron")
-    values = linear(points)
-    field = make_mesh_field(points, cells, values, kind="hexahedron", dtype=np.float32)
+@pytest.mark.parametrize("name", ["tetra", "hexahedron"])
+def test_outside_the_closest_point_of_the_mesh_answers(name):
+    points, cells, _ = mesh(name)
+    field = make_mesh_field(points, cells, linear(points), kind=name, dtype=np.float32)
     x, inside = around()
     velocity, cell_hint = ask(field, x)
     np.testing.assert_array_equal(np.asarray(cell_hint) >= 0, inside)
@@ -190,6 +183,7 @@ def test_blending_beforehand_gives_the_same():
     field = tetra_field(record, times=[0.0, 1.0, 2.0, 4.0])
     x, _ = around()
     instant = jax.tree.map(jnp.asarray, field.instant(np.float64(2.5)))
+    still: Any
     still, instant = field.at_instant(instant, len(x))
     assert still.values.shape[0] == 1
     velocity, _ = answer(still, jnp.asarray(x), instant, still.start(jnp.asarray(x)))
@@ -215,7 +209,9 @@ def test_tiles_of_particles_give_the_same():
     np.testing.assert_allclose(tiles.reshape(-1, 3), ask(field, x)[0], atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["tetra", "hexahedron"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("tetra", marks=pytest.mark.slow), "hexahedron"]
+)
 def test_gradients_are_those_of_the_interpolant(name):
     points, cells, code = mesh(name)
     values = np.random.default_rng(0).standard_normal(points.shape)

@@ -8,7 +8,7 @@ from scipy.interpolate import LinearNDInterpolator
 from scipy.spatial import ConvexHull, KDTree
 
 from jaxtrace.fields.mesh import MeshField
-from jaxtrace.fields.scattered import NearestField, make_scattered_field, triangulate
+from jaxtrace.fields.unstructured import NearestField, make_scattered_field, triangulate
 from trace_meshes import boundary_faces
 from trace_series import SLOPE, answer, ask
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxtrace.fields.grid import make_grid_field
-from jaxtrace.fields.streamed import StreamedField, stream_slices, window_size
+from jaxtrace.fields.streamed import StreamedField, window_size
 from trace_flows import AXES, TIMES, noise_field, noise_values, seeds, track
 
 
@@ -12,8 +12,11 @@ class SliceReader:
     def __init__(self):
         self.values, self.times = noise_values(), TIMES
         self.read_slices: list[int] = []
+        self.last = len(TIMES)
 
     def read(self, index: int) -> np.ndarray:
+        if index > self.last:
+            raise OSError(f"slice {index} cannot be read")
         self.read_slices.append(index)
         return self.values[index]
 
@@ -25,7 +28,7 @@ def pack(values):
 def streamed(window: int) -> tuple[StreamedField, SliceReader]:
     slices = SliceReader()
     one = slices.values[0].nbytes
-    field = stream_slices(
+    field = StreamedField(
         slices.times,
         slices.read,
         make_grid_field(slices.values[0], AXES),
@@ -73,13 +76,8 @@ def test_a_window_that_is_too_small_is_refused():
 
 
 def test_a_failed_read_is_raised_where_it_is_needed():
-    slices = SliceReader()
-    first = make_grid_field(slices.values[:4], AXES, TIMES[:4])
-
-    def broken(index):
-        raise OSError(f"slice {index} cannot be read")
-
-    field = StreamedField(slices.times, broken, first, pack)
+    field, slices = streamed(4)
+    slices.last = 3
     with pytest.raises(OSError, match="cannot be read"):
         track(field)
 

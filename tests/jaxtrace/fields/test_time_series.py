@@ -41,6 +41,12 @@ def test_fields_linear_in_space_and_time_are_exact(name):
     for t in (0.0, 0.3, 1.7, 3.0):
         expected = (1 + t) * linear(x)
         assert np.allclose(field.sample_at_positions(x, t), expected, atol=3e-5)
+    points = np.asarray(field.positions, np.float64)
+    assert np.allclose(field.sample_at_time(1.7), 2.7 * linear(points), atol=3e-5)
+    assert np.allclose(field.data, growing(points), atol=3e-5)
+    for t in (0.0, 0.5, 1.1, 3.0):
+        assert np.allclose(field.get_time_derivative(t), linear(points), atol=1e-4)
+    assert np.all(np.asarray(field.get_time_derivative(7.0)) == 0)
 
 
 def test_random_slices_are_interpolated_as_scipy_does():
@@ -56,33 +62,6 @@ def test_random_slices_are_interpolated_as_scipy_does():
         for t in (0.1, 2.9):
             at = np.concatenate([np.full((50, 1), t), x], 1)
             assert np.allclose(field(x, t), oracle(at), atol=1e-12)
-
-
-def test_two_dimensional_input_is_padded():
-    points = grid_points(shape=(5, 4, 1))[:, :2]
-    data = growing(np.pad(points, ((0, 0), (0, 1))))[..., :2]
-    field = TimeSeriesField(data, TIMES, points)
-    assert field.positions.shape == (20, 3)
-    found = np.asarray(field([[0.3, 0.4]], 0.0))
-    assert np.allclose(found[0, :2], linear([0.3, 0.4, 0.0])[:2], atol=1e-5)
-    assert found[0, 2] == 0
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_samples_at_nodes_stand_in_their_order(name):
-    field = CASES[name]()
-    points = np.asarray(field.positions, np.float64)
-    assert np.allclose(field.sample_at_time(1.7), 2.7 * linear(points), atol=3e-5)
-    assert np.allclose(field.data, growing(points), atol=3e-5)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_time_derivative_is_the_exact_slope(name):
-    field = CASES[name]()
-    slope = linear(np.asarray(field.positions, np.float64))
-    for t in (0.0, 0.5, 1.1, 3.0):
-        assert np.allclose(field.get_time_derivative(t), slope, atol=1e-4)
-    assert np.all(np.asarray(field.get_time_derivative(7.0)) == 0)
 
 
 def test_a_cubic_record_is_smooth():
@@ -114,33 +93,6 @@ def test_one_slice_is_steady_and_still_has_its_instant():
     assert field.get_time_bounds() == (2.0, 2.0)
     assert np.allclose(field(places(), 99.0), linear(places()), atol=1e-5)
     assert np.all(np.asarray(field.get_time_derivative(2.0)) == 0)
-
-
-def test_unsorted_times_are_refused():
-    points = grid_points()
-    with pytest.raises(ValueError, match="sort the slices by time"):
-        TimeSeriesField(growing(points), TIMES[::-1], points)
-
-
-def test_the_nearest_node_on_request():
-    points = cloud()
-    field = series(points, spatial_interpolation="nearest")
-    x = places()
-    near = points[np.argmin(((x[:, None] - points) ** 2).sum(-1), 1)]
-    assert np.allclose(field(x, 0.0), linear(near), atol=1e-5)
-    assert field.interpolation_scheme == "nearest"
-
-
-def test_vtk_cells_of_mixed_types():
-    points, tets = tetra_mesh()
-    field = series(
-        points,
-        tets.ravel(),
-        cell_types=np.full(len(tets), 10),
-        cell_offsets=4 * np.arange(len(tets) + 1),
-    )
-    assert field.interpolation_scheme == "tetrahedra"
-    assert np.allclose(field(places(), 0.0), linear(places()), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["permuted", "mesh", "cloud"])

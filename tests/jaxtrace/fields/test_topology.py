@@ -5,12 +5,19 @@ import pytest
 
 from jaxtrace.fields import faces as face_module
 from jaxtrace.fields.cells import KINDS
-from jaxtrace.fields.topology import (
-    coincident,
-    make_mesh,
-    relative_volumes,
+from jaxtrace.fields.mesh_boundary import make_walls
+from jaxtrace.fields.topology import Elements, coincident, make_mesh, relative_volumes
+from trace_meshes import (
+    SIX,
+    boundary_area,
+    boundary_patches,
+    flat,
+    lattice,
+    mixed,
+    plane_lattice,
+    quadratic,
+    split,
 )
-from trace_meshes import SIX, flat, lattice, mixed, plane_lattice, quadratic, split
 
 
 def shared_faces(rows, faces_of):
@@ -31,7 +38,7 @@ def test_neighbors_share_a_face(name):
         cells = split(cells, SIX)
     if name == "triangle":
         cells = split(cells, [[0, 1, 2], [0, 2, 3]])
-    mesh = make_mesh(points, cells, kind=name)
+    mesh = make_mesh(points, Elements(cells, kind=name))
     faces = KINDS[name].faces
     owners = shared_faces(cells, lambda _: faces)
     np.testing.assert_array_equal(mesh.nodes, cells[mesh.numbers])
@@ -47,26 +54,28 @@ def test_neighbors_share_a_face(name):
 def test_boundary_of_a_box_has_its_area_and_looks_inward():
     points, cells = lattice((4, 3, 5), (2.0, 1.0, 0.5))
     for kind, rows in (("hexahedron", cells), ("tetra", split(cells, SIX))):
-        boundary = make_mesh(points, rows, kind=kind).boundary
-        assert boundary.areas.sum() == pytest.approx(2 * (2 * 1 + 1 * 0.5 + 2 * 0.5))
-        center = np.array([1.0, 0.5, 0.25])
-        inward = ((center - boundary.centers) * boundary.normals).sum(1)
-        assert np.all(inward > 0)
-        np.testing.assert_allclose(np.linalg.norm(boundary.normals, axis=1), 1)
+        mesh = make_mesh(points, Elements(rows, kind=kind))
+        parts = np.zeros(len(mesh.nodes), np.int32)
+        walls = make_walls(mesh, points, np.dtype(np.float64), parts)
+        found = boundary_patches(walls, 1.0, mesh.axes, points[0])
+        assert found.areas.sum() == pytest.approx(2 * (2 * 1 + 1 * 0.5 + 2 * 0.5))
+        inward = np.array([1.0, 0.5, 0.25]) - found.corners.mean(1)
+        assert np.all((inward * found.normals).sum(1) > 0)
+        np.testing.assert_allclose(np.linalg.norm(found.normals, axis=1), 1)
 
 
 def test_mixed_cells_join_without_gaps():
     points, rows, codes = mixed((4, 4, 4))
     connectivity, offsets = flat(rows)
-    mesh = make_mesh(points, connectivity, offsets, codes)
+    mesh = make_mesh(points, Elements(connectivity, codes, offsets))
     assert set(mesh.kinds) == {"tetra", "hexahedron", "wedge", "pyramid"}
-    assert mesh.boundary.areas.sum() == pytest.approx(6)
+    assert boundary_area(mesh) == pytest.approx(6)
     # Ends of cells alone, as .vtu files store them, are as good.
-    ends = make_mesh(points, connectivity, offsets[1:], codes)
+    ends = make_mesh(points, Elements(connectivity, codes, offsets[1:]))
     np.testing.assert_array_equal(ends.neighbors, mesh.neighbors)
 
 
-def test_seams_between_pieces_are_closed_unless_values_differ():
+def test_seams_between_pieces_are_closed_where_nodes_are_one():
     points, cells = lattice((3, 3, 3))
     halves = [cells[:4], cells[4:]]
     pieces, rows, first = [], [], 0
@@ -76,17 +85,15 @@ def test_seams_between_pieces_are_closed_unless_values_differ():
         rows.append(renumbered.reshape(half.shape) + first)
         first += len(used)
     points, cells = np.concatenate(pieces), np.concatenate(rows)
-    values = points[None].repeat(2, 0)
-    same = coincident(points, values)
-    assert make_mesh(points, cells, same=same).boundary.areas.sum() == pytest.approx(6)
-    values[1, : len(pieces[0])] += 1
-    apart = make_mesh(points, cells, same=coincident(points, values))
-    assert apart.boundary.areas.sum() == pytest.approx(8)
+    mesh = make_mesh(points, Elements(cells), coincident(points))
+    assert boundary_area(mesh) == pytest.approx(6)
+    assert boundary_area(make_mesh(points, Elements(cells))) == pytest.approx(8)
 
 
 def broken(**change):
     points, cells = lattice((2, 2, 2))
-    return {"points": points, "connectivity": cells} | change
+    given = {"points": points, "connectivity": cells} | change
+    return given.pop("points"), Elements(**given)
 
 
 @pytest.mark.parametrize(
@@ -121,12 +128,12 @@ def broken(**change):
 )
 def test_what_is_no_mesh_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        make_mesh(**broken(**change))
+        make_mesh(*broken(**change))
 
 
 def test_node_numbers_must_be_whole():
     with pytest.raises(TypeError, match="give node numbers"):
-        make_mesh(**broken(connectivity=np.zeros((1, 4))))
+        make_mesh(*broken(connectivity=np.zeros((1, 4))))
 
 
 def test_curved_edges_are_refused():
@@ -134,7 +141,7 @@ def test_curved_edges_are_refused():
     points, cells = quadratic(points, split(cells, SIX))
     points[-1] += 0.1
     with pytest.raises(ValueError, match="curved edges"):
-        make_mesh(points, cells)
+        make_mesh(points, Elements(cells))
 
 
 def test_flat_cells_are_left_out_with_a_warning():
@@ -142,7 +149,7 @@ def test_flat_cells_are_left_out_with_a_warning():
     cells = np.concatenate([split(cells, SIX), [[0, 1, 2, 3]]])
     assert relative_volumes(points, cells[-1:], KINDS["tetra"])[0] < 1e-12
     with pytest.warns(UserWarning, match="1 of 13 .* no volume, the first is cell 12"):
-        mesh = make_mesh(points, cells, kind="tetra")
+        mesh = make_mesh(points, Elements(cells, kind="tetra"))
     assert len(mesh.nodes) == 12
 
 
@@ -151,7 +158,7 @@ def test_cells_that_are_there_twice_are_named():
     cells = split(cells, SIX)
     twice = np.concatenate([cells, cells[4:5]])
     with pytest.warns(UserWarning, match="faces are shared .* by cells [^:]*12"):
-        make_mesh(points, twice, kind="tetra")
+        make_mesh(points, Elements(twice, kind="tetra"))
 
 
 @pytest.mark.parametrize("corners", [2, 3, 4])
@@ -178,14 +185,16 @@ def test_surfaces_among_volumes_are_left_out_with_a_warning():
     points, cells = lattice((2, 2, 2))
     connectivity, offsets = flat([cells[0], cells[0][:4], cells[0][:2]])
     with pytest.warns(UserWarning, match="1 quad cells are surfaces"):
-        mesh = make_mesh(points, connectivity, offsets, np.array([12, 9, 3]))
+        mesh = make_mesh(points, Elements(connectivity, np.array([12, 9, 3]), offsets))
     assert len(mesh.nodes) == 1
 
 
 def test_voxels_and_pixels_are_brought_into_order():
     points, cells = lattice((3, 3, 3))
-    voxels = make_mesh(points, cells[:, [0, 1, 3, 2, 4, 5, 7, 6]], kind="voxel")
+    voxels = make_mesh(
+        points, Elements(cells[:, [0, 1, 3, 2, 4, 5, 7, 6]], kind="voxel")
+    )
     np.testing.assert_array_equal(voxels.nodes, cells[voxels.numbers])
     points, cells = plane_lattice((3, 3))
-    pixels = make_mesh(points, cells[:, [0, 1, 3, 2]], kind="pixel")
+    pixels = make_mesh(points, Elements(cells[:, [0, 1, 3, 2]], kind="pixel"))
     np.testing.assert_array_equal(pixels.nodes, cells[pixels.numbers])

@@ -73,25 +73,23 @@ def test_nodes_alone_are_enough():
 
 
 @pytest.mark.parametrize(
-    ("elements", "options", "error", "message"),
+    ("elements", "options", "message"),
     [
-        ([[0, 1, 2, 8]], {}, ValueError, "names node 8, but there are 8"),
-        ([[0, 1, 2, -1]], {}, ValueError, "names node -1"),
-        ([[0.0, 1, 2, 3]], {}, TypeError, "give node numbers"),
-        ([[0, 1, 2, 3, 4]], {}, ValueError, "has 5 nodes, but a tetra"),
-        ([[0, 1, 2, 3]], {"order": 3}, ValueError, "'order-3 tetra': choose one of"),
-        ([[0, 1, 2, 3]], {"etype": "blob"}, ValueError, "'blob': choose one of"),
-        ([0, 1, 2, 3], {"etype": None}, ValueError, "needs the offsets and types"),
+        ([[0, 1, 2, 3, 4]], {}, "has 5 nodes, but a tetra"),
+        ([[0, 1, 2, 3]], {"order": 3}, "'order-3 tetra': choose one of"),
+        ([[0, 1, 2, 3]], {"etype": "blob"}, "'blob': choose one of"),
+        ([0, 1, 2, 3], {"etype": None}, "needs the offsets and types"),
     ],
 )
-def test_wrong_meshes_are_refused(elements, options, error, message):
+def test_wrong_meshes_are_refused(elements, options, message):
     points, _ = lattice((2, 2, 2))
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         UnstructuredField(
             UnstructuredMesh(points, elements, **{"etype": "tetra", **options})
         )
 
 
+@pytest.mark.slow  # compiles a program of its own
 def test_mixed_elements_come_with_their_types():
     points, cells = lattice((2, 2, 2))
     mesh = UnstructuredMesh(points, cells.ravel(), cell_types=[12], cell_offsets=[0, 8])

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import trace_vtk
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.convert import convert, holds_trajectories, read_recorded
 from jaxtrace.io.formats import open_slices
-from jaxtrace.io.geometry import GridAxes, same_geometry
+from jaxtrace.io.geometry import same_geometry
 from jaxtrace.io.series import load
 from jaxtrace.io.steps import listed_steps
 from jaxtrace.io.store import open_store
@@ -115,8 +116,8 @@ def test_velocities_on_a_grid(tmp_path, suffix):
     before, after = (load(open_slices(str(path))) for path in (source, target))
     np.testing.assert_array_equal(after.times, before.times)
     np.testing.assert_array_equal(after.velocities, before.velocities)
-    assert isinstance(before.geometry, GridAxes)
-    assert isinstance(after.geometry, GridAxes)
+    assert isinstance(before.geometry, TensorGrid)
+    assert isinstance(after.geometry, TensorGrid)
     assert same_geometry(after.geometry, before.geometry)
 
 

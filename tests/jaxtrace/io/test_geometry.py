@@ -4,21 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.geometry import (
     Cells,
-    GridAxes,
-    Snapshot,
-    as_mesh,
     ascending,
     cell_dimensions,
     cells_to_nodes,
     find_coincident,
     grid_cells_to_nodes,
     grid_order,
+    grid_points,
     grid_to_cells,
     highest_cells,
-    join_cells,
-    join_snapshots,
     keep_cells,
     same_geometry,
     storage_order,
@@ -27,7 +24,7 @@ from jaxtrace.io.geometry import (
 
 
 def axes(x=(0.0, 1.0), y=(0.0, 2.0, 3.0), z=(5.0,)):
-    return GridAxes(*(np.array(axis) for axis in (x, y, z)))
+    return TensorGrid((np.array(x), np.array(y), np.array(z)))
 
 
 def triangle(x=1.0):
@@ -40,14 +37,15 @@ def test_grid_points_run_x_fastest():
     assert grid.shape == (2, 3, 1)
     assert grid.n_points == 6
     expected = [[x, y, 5.0] for y in (0.0, 2.0, 3.0) for x in (0.0, 1.0)]
-    np.testing.assert_array_equal(grid.points(), expected)
+    np.testing.assert_array_equal(grid_points(grid.axes), expected)
 
 
 def test_grid_order_of_stored_points_is_the_index_of_each_axis():
     grid = axes(x=(0.0, 1.0, 4.0), z=(1.0, 2.0, 7.0, 8.0))
-    values = grid_order(grid.points(), grid.shape)
+    points = grid_points(grid.axes)
+    values = grid_order(points, grid.shape)
     np.testing.assert_array_equal(values[2, 1, 3], [4.0, 2.0, 8.0])
-    np.testing.assert_array_equal(storage_order(values), grid.points())
+    np.testing.assert_array_equal(storage_order(values), points)
 
 
 def test_equal_geometry_is_recognized():
@@ -151,7 +149,7 @@ def test_cell_values_reach_nodes_as_plain_means():
 
 
 def test_grid_and_mesh_average_alike():
-    axes = GridAxes(*(np.arange(n) * 1.0 for n in (3, 4, 2)))
+    axes = TensorGrid((np.arange(3.0), np.arange(4.0), np.arange(2.0)))
     values = np.random.default_rng(1).normal(size=(2, 3, 1, 2))
     on_grid = grid_cells_to_nodes(values, axes.shape)
     rows = values.transpose(2, 1, 0, 3).reshape(-1, 2)
@@ -178,43 +176,3 @@ def test_flat_and_thin_grids_become_quads_lines_and_points():
         cells = structured_cells(points, shape)
         assert set(cells.types.tolist()) == {code}
         assert cells.n_cells == count
-
-
-def line(x: float) -> Cells:
-    points = np.array([[x, 0, 0], [x + 1, 0, 0]])
-    return Cells(points, np.array([0, 1]), np.array([0, 2]), np.array([3]))
-
-
-def part(x: float, **arrays: np.ndarray) -> Snapshot:
-    return Snapshot(line(x), arrays, {}, x, f"part {x}", available=tuple(arrays))
-
-
-def test_joined_cells_point_at_their_own_nodes():
-    joined = join_cells([line(0.0), line(5.0), line(7.0)])
-    assert joined.points[joined.connectivity, 0].tolist() == [0, 1, 5, 6, 7, 8]
-    assert joined.offsets.tolist() == [0, 2, 4, 6]
-    assert joined.types.tolist() == [3, 3, 3]
-
-
-def test_joined_snapshots_keep_the_arrays_every_part_has():
-    ones = np.ones((2, 3))
-    whole = join_snapshots([part(0.0, u=ones, p=ones), part(1.0, u=2 * ones)])
-    assert list(whole.arrays) == ["u"]
-    assert whole.arrays["u"][:, 0].tolist() == [1, 1, 2, 2]
-    assert whole.assembled
-    assert whole.available == ("u", "p")
-    assert "part 0.0" in whole.source
-    assert "part 1.0" in whole.source
-
-
-def test_arrays_of_different_width_are_not_the_same_array():
-    whole = join_snapshots([part(0.0, u=np.ones((2, 3))), part(1.0, u=np.ones((2, 2)))])
-    assert whole.arrays == {}
-
-
-def test_a_grid_becomes_a_mesh_with_its_values_in_place():
-    axes = GridAxes(np.array([0.0, 1, 2]), np.array([0.0, 5]), np.array([0.0]))
-    x = np.broadcast_to(axes.x[:, None, None, None], (3, 2, 1, 1))
-    mesh = as_mesh(Snapshot(axes, {"x": x}, {}, None, "grid"))
-    assert isinstance(mesh.geometry, Cells)
-    np.testing.assert_array_equal(mesh.arrays["x"][:, 0], mesh.geometry.points[:, 0])

@@ -1,16 +1,23 @@
 """Labeled grids of any order of dimensions, from memory, netCDF and zarr."""
 
+import importlib.machinery
+import importlib.util
+import io
 import sys
+import types
 from typing import Any
 
 import numpy as np
 import pytest
 
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.cf import GRID_VELOCITIES, velocity_variables
-from jaxtrace.io.geometry import GridAxes
+from jaxtrace.io.formats import open_slices
 from jaxtrace.io.grid_part import dimension_roles
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.io.series import load
+from jaxtrace.workflow.case import load_case
+from jaxtrace.workflow.starter import starter, survey
 
 xarray = pytest.importorskip("xarray")
 
@@ -30,15 +37,15 @@ def ocean(times=TIMES, lat=(10.0, 11.0, 13.0), dims=("time", "depth", "lat", "lo
 
 def read_grid(source, **options) -> Any:
     series = load(GridSlices(source, **{"geometry": "flat", **options}))
-    assert isinstance(series.geometry, GridAxes)
+    assert isinstance(series.geometry, TensorGrid)
     return series
 
 
 def check(series):
     assert series.velocities.shape == (3, 4, 3, 2, 3)
-    assert series.geometry.x.tolist() == [0, 1, 2, 4]
-    assert series.geometry.y.tolist() == [10, 11, 13]
-    assert series.geometry.z.tolist() == [0, 5]
+    assert series.geometry.axes[0].tolist() == [0, 1, 2, 4]
+    assert series.geometry.axes[1].tolist() == [10, 11, 13]
+    assert series.geometry.axes[2].tolist() == [0, 5]
     assert series.velocities[2, 3, 1, 1].tolist() == [3112.0, 6224.0, 9336.0]
 
 
@@ -54,7 +61,7 @@ def test_any_order_of_dimensions(dims):
 
 def test_descending_axes_are_turned_with_their_values():
     series = read_grid(ocean(lat=(13.0, 11.0, 10.0)))
-    assert series.geometry.y.tolist() == [10, 11, 13]
+    assert series.geometry.axes[1].tolist() == [10, 11, 13]
     assert series.velocities[0, 0, :, 0, 0].tolist() == [200.0, 100.0, 0.0]
 
 
@@ -76,14 +83,30 @@ def test_several_files_follow_one_another(tmp_path):
     series = read_grid(tmp_path / "a_*.nc")
     check(series)
     assert series.times.tolist() == [0.0, 6 * 3600.0, 24 * 3600.0]
-    assert "a_10.nc, slice 1" in series.files[2]
+    assert "a_10.nc, slice 1" in GridSlices(tmp_path / "a_*.nc").labels[2]
 
 
-def test_files_that_overlap_or_differ_are_named(tmp_path):
+def test_files_are_sorted_by_time_and_what_overlaps_counts_once(tmp_path):
+    whole = ocean()
+    for name, part in [("a_1.nc", slice(1, 3)), ("a_2.nc", slice(0, 2))]:
+        whole.isel(time=part).to_netcdf(tmp_path / name, engine="scipy")
+    check(read_grid(tmp_path))
+    slices = GridSlices(tmp_path)
+    assert slices.times.tolist() == [0.0, 6 * 3600.0, 24 * 3600.0]
+    assert [label[-15:] for label in slices.labels] == [
+        *("a_2.nc, slice 0", "a_2.nc, slice 1", "a_1.nc, slice 1"),
+    ]
+    notes = slices.notes()
+    assert "files brought into the order of their times" in notes
+    assert "1 slices that overlap left out" in notes
+    wrong = whole.assign_coords(time=TIMES[[0, 2, 1]])
+    with pytest.raises(ValueError, match="times must increase, but slice 2 follows"):
+        GridSlices(wrong)
+
+
+def test_files_that_differ_are_named(tmp_path):
     for name in ("a_1.nc", "a_2.nc"):
         ocean().to_netcdf(tmp_path / name, engine="scipy")
-    with pytest.raises(ValueError, match=r"times must increase, but .*a_2\.nc follows"):
-        GridSlices(tmp_path)
     ocean(lat=(0.0, 1.0, 2.0)).to_netcdf(tmp_path / "a_2.nc", engine="scipy")
     with pytest.raises(ValueError, match=r"a_2\.nc: grid .* differs"):
         GridSlices(tmp_path)
@@ -118,7 +141,7 @@ def test_flat_and_steady_fields_have_single_layers():
     series = read_grid(data)
     assert series.velocities.shape == (1, 4, 3, 1, 3)
     assert series.times.tolist() == [0.0]
-    assert series.geometry.z.tolist() == [0.0]
+    assert series.geometry.axes[2].tolist() == [0.0]
     assert (series.velocities[..., 2] == 0).all()
 
 
@@ -130,7 +153,7 @@ def test_numbers_and_durations_as_time():
 
 def test_axes_without_coordinates_are_counted():
     data = ocean().drop_vars("lon")
-    assert read_grid(data).geometry.x.tolist() == [0, 1, 2, 3]
+    assert read_grid(data).geometry.axes[0].tolist() == [0, 1, 2, 3]
 
 
 def test_staggered_and_curvilinear_grids_are_refused():
@@ -228,3 +251,42 @@ def test_a_dimension_of_unknown_meaning_is_named():
         dimension_roles(dataset("u", dims=("member", "lat"))["u"], "a.nc")
     with pytest.raises(ValueError, match="'lat' of 'u'"):
         dimension_roles(dataset("u", dims=("y", "lat"))["u"], "a.nc")
+
+
+def test_an_address_is_opened_through_fsspec(tmp_path, monkeypatch):
+    # No network here: a stand-in for the library opens addresses in a folder.
+    lon, lat = np.arange(0.0, 5), np.arange(40.0, 44)
+    u = np.full((4, 5), 0.5)
+    data = xarray.Dataset(
+        {"uo": (("lat", "lon"), u), "vo": (("lat", "lon"), 0 * u)},
+        {"lat": ("lat", lat, {"units": "degrees_north"}),
+         "lon": ("lon", lon, {"units": "degrees_east"})},
+    )  # fmt: skip
+    data.to_netcdf(tmp_path / "sea.nc", engine="h5netcdf")
+    address = "memory://folder/sea.nc"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"sea\.nc: addresses need fsspec"):
+        GridSlices(address)
+    monkeypatch.undo()
+    library = types.ModuleType("fsspec")
+    library.__spec__ = importlib.machinery.ModuleSpec("fsspec", None)
+
+    def open_there(name, mode):
+        assert (name, mode) == (address, "rb")
+        there = lambda: io.BytesIO((tmp_path / "sea.nc").read_bytes())
+        return types.SimpleNamespace(open=there)
+
+    library.open = open_there  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fsspec", library)
+    (tmp_path / "case.toml").write_text(starter(survey((address,)), tmp_path))
+    case = load_case(tmp_path / "case.toml")
+    assert case.data is not None
+    assert case.data.pattern == address
+    values = open_slices(case.data.pattern).read(0)
+    np.testing.assert_array_equal(values[..., 0], 0.5)
+
+
+def test_units_of_time_that_are_unknown_are_said():
+    times = xarray.DataArray([0.0, 1, 2], dims="time", attrs={"units": "steps of 5 s"})
+    notes = GridSlices(ocean().assign_coords(time=times)).notes()
+    assert "the units 'steps of 5 s' of time are unknown: s assumed" in notes

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from jaxtrace.io.geometry import Cells, GridAxes
+from jaxtrace.fields.interpolation import TensorGrid
+from jaxtrace.io.geometry import Cells
 from jaxtrace.io.hdf5 import H5Slices
 
 h5py = pytest.importorskip("h5py")
@@ -112,9 +113,9 @@ def test_a_grid_with_axes_down_and_up(tmp_path):
     file = write(tmp_path / "a.h5", velocity=values, times=[1.0, 2.0], **axes)
     slices = H5Slices(file, dtype="float64")
     geometry, found = slices.read_slice(1)
-    assert isinstance(geometry, GridAxes)
-    np.testing.assert_array_equal(geometry.y, [3.0, 5.0])
-    np.testing.assert_array_equal(geometry.z, [0.0])
+    assert isinstance(geometry, TensorGrid)
+    np.testing.assert_array_equal(geometry.axes[1], [3.0, 5.0])
+    np.testing.assert_array_equal(geometry.axes[2], [0.0])
     np.testing.assert_array_equal(found[..., :2], values[1][:, ::-1])
     np.testing.assert_array_equal(found[..., 2], np.zeros((3, 2, 1)))
     assert slices.read_slice(0)[0] is geometry

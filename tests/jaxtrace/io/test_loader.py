@@ -9,6 +9,7 @@ import trace_files as files
 from jaxtrace.config import configure, reset_config
 from jaxtrace.fields.changing_mesh import ChangingMeshField
 from jaxtrace.fields.grid import GridField
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.fields.streamed import StreamedField
 from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io import loader as module
@@ -71,7 +72,7 @@ def test_a_grid_stays_a_grid(tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("the nodes of a grid are not listed")
 
-    monkeypatch.setattr(module.GridAxes, "points", never)
+    monkeypatch.setattr(TensorGrid, "points", never)
     file = files.write_xml(files.image((5, 4, 3)), tmp_path / "a.vti")
     loaded = load_field(file, outside="nearest_element")
     places = np.random.default_rng(0).uniform([1, 2, 3], [3, 2.75, 7], (20, 3))

@@ -5,10 +5,10 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxtrace.cli import app
-from jaxtrace.fields.curvilinear import CurvilinearGrid
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.fields.quads import grid_angles
 from jaxtrace.fields.terrain import Stretching
-from jaxtrace.io.geometry import GridAxes
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.netcdf import GridSlices
 from jaxtrace.io.variables import load_variable
@@ -74,6 +74,100 @@ def test_scalars_of_a_curvilinear_grid_are_not_turned():
     np.testing.assert_allclose(value / sea, [warm[6, 12], warm[5, 4]], atol=0.05)
 
 
+@pytest.mark.parametrize("model", ["POP", "MOM"])
+def test_layers_of_b_grids_are_constant_and_rise_linearly(model):
+    lon, lat = np.meshgrid(np.arange(-60.0, -50), np.arange(20.0, 28))
+    middle, edges = np.array([5.0, 15, 30]), np.array([0.0, 10, 20, 40])
+    down = {"positive": "down", "units": "centimeters" if model == "POP" else "m"}
+    kept = slice(0, 3) if model == "POP" else slice(1, 4)  # tops, or bottoms
+    scale, speed = (100.0, "cm/s") if model == "POP" else (1.0, "m/s")
+    corner, center = ("nlat", "nlon"), ("nlat", "nlon")
+    if model == "MOM":
+        corner, center = ("yu_ocean", "xu_ocean"), ("yt_ocean", "xt_ocean")
+    shape, units = (3, *lon.shape), {"units": speed}
+    u = scale * np.broadcast_to(np.array([0.3, 0.2, 0.1])[:, None, None], shape)
+    # w = -z / 1e6 below, 0 at the surface; MOM leaves that one out, POP the bottom.
+    # A cell to the north-east counts for nothing here, so its corner is marked.
+    w = scale * -1e-6 * np.broadcast_to(-edges[kept][:, None, None], shape).copy()
+    w[:, 4, 5] = 0
+    data = xarray.Dataset(
+        {
+            "UVEL": (("z_t", *corner), u, {**units, "long_name": "zonal velocity"}),
+            "VVEL": (("z_t", *corner), 0 * u, units),
+            "WVEL": (("z_w", *center), w, units),
+        },
+        {
+            "z_t": ("z_t", scale * middle, down),
+            "z_w": ("z_w", scale * edges[kept], down),
+        },
+    )
+    if model == "MOM":
+        data = data.assign_coords(
+            xu_ocean=("xu_ocean", lon[0], EAST), yu_ocean=("yu_ocean", lat[:, 0], NORTH)
+        )
+    else:
+        data["ULONG"], data["ULAT"] = (corner, lon, EAST), (corner, lat, NORTH)
+    field = load_field(data).field
+    z = np.array([-1.0, -9.9, -10.1, -19, -25, -30])
+    places = np.stack([np.full(6, -58.3), np.full(6, 21.7), z], 1)
+    found = np.asarray(field.sample_at_positions(places))
+    np.testing.assert_allclose(found[:, 0], [0.3, 0.3, 0.2, 0.2, 0.1, 0.1], rtol=1e-3)
+    rise = np.array([1, 9.9, 10.1, 19, 25, 30]) * 1e-6
+    if model == "POP":  # closed at a bottom of 40 m
+        rise[4:] = 20e-6 * np.array([15, 10]) / 20
+    np.testing.assert_allclose(found[:, 2], rise, rtol=1e-4)
+    still = np.array([[-55.5, 23.5, -9.0], [-54.5, 24.5, -9.0]])  # cells [4, 5], [5, 6]
+    still = np.asarray(field.sample_at_positions(still))[:, 2]
+    np.testing.assert_allclose(still, [0, 9e-6], rtol=1e-4)
+
+
+def test_dimensions_are_placed_by_coordinates_of_other_names():
+    lon, lat = np.arange(0.0, 360, 30), np.arange(80.0, -81, -20)
+    x, y = np.meshgrid(lon, lat, indexing="ij")
+    u, v = (100 * part[:, None] for part in solid(x, y))
+    dims, units = ("longitude", "time", "latitude"), {"units": "cm/s"}
+    data = xarray.Dataset(
+        {"u": (dims, u, units), "v": (dims, v, units)},
+        {
+            "lat": ("latitude", lat, NORTH),
+            "lon": ("longitude", lon, EAST),
+        },
+    )
+    field = load_field(data).field
+    places = np.stack([x.ravel(), y.ravel()], 1)
+    found = np.asarray(field.sample_at_positions(places))[:, :2]
+    np.testing.assert_allclose(
+        found, np.stack(solid(x, y), -1).reshape(-1, 2), atol=1e-5
+    )
+    with pytest.raises(ValueError, match="no coordinates for"):
+        load_field(data.drop_vars(["lat", "lon"]))
+
+
+def test_wrf_repeats_its_positions_at_every_instant():
+    lon, lat = turned_corners(6, 7)
+    dims = ("Time", "south_north", "west_east")
+    twice = lambda a: (dims, np.stack([a, a]))
+    u = 0 * lon + 1
+    data = xarray.Dataset(
+        {
+            "U10": (*twice(u), {"units": "m s-1"}),
+            "V10": (*twice(u), {"units": "m s-1"}),
+        },
+        {
+            "XLONG": (*twice(lon), {"units": "degree_east"}),
+            "XLAT": (*twice(lat), {"units": "degree_north"}),
+            "XTIME": ("Time", [0.0, 60.0], {"units": "minutes since 2020-01-01"}),
+        },
+    )
+    slices = GridSlices(data)
+    assert isinstance(slices.geometry, CurvilinearGrid)
+    np.testing.assert_array_equal(slices.geometry.x, lon)
+    assert slices.times.tolist() == [0, 3600]
+    data["XLONG"][1] += 1  # a nest that moves
+    with pytest.raises(ValueError, match="cannot tell"):
+        GridSlices(data)
+
+
 def test_straight_positions_in_two_dimensions_are_a_plain_grid():
     x, y = np.arange(0, 360, 10.0), np.arange(-80, 81, 10.0)
     lon, lat = np.meshgrid(x, y)
@@ -86,7 +180,7 @@ def test_straight_positions_in_two_dimensions_are_a_plain_grid():
     )
     plain = xarray.Dataset(data, {"y": ("y", y, NORTH), "x": ("x", x, EAST)})
     slices = GridSlices(curved)
-    assert isinstance(slices.geometry, GridAxes)
+    assert isinstance(slices.geometry, TensorGrid)
     points = np.random.default_rng(0).uniform([-180, -85, 0], [180, 85, 0], (50, 3))
     one, other = (np.asarray(load_field(d).field(points)) for d in (curved, plain))
     np.testing.assert_array_equal(one, other)
@@ -283,6 +377,23 @@ def test_faces_of_models_are_brought_to_their_cells(tmp_path, write):
     assert grid.land is not None
     assert (grid.land[:-1, :-1, level] == closed).all()
     assert any("C-grid" in note for note in slices.notes())
+
+
+def test_corners_lie_between_the_centers_that_croco_gives(tmp_path):
+    lon, lat, *_ = write_roms(tmp_path)
+    with xarray.open_dataset(tmp_path / "ocean_his.nc", decode_times=False) as data:
+        croco = data.load().drop_vars(["lon_psi", "lat_psi"])
+    half = 10 / 29, 8 / 24  # of a cell: centers are one more each way
+    i, j = np.meshgrid(*(np.linspace(-n - h, n + h, c) for n, h, c in
+                         zip((10, 8), half, (31, 26), strict=True)))  # fmt: skip
+    croco["lon_rho"] = ("eta_rho", "xi_rho"), 10 + i * 0.9 - j * 0.4, EAST
+    croco["lat_rho"] = ("eta_rho", "xi_rho"), 45 + i * 0.3 + j * 0.8, NORTH
+    slices = GridSlices(croco)
+    geometry = slices.geometry
+    assert isinstance(geometry, CurvilinearGrid)
+    np.testing.assert_allclose(geometry.x, lon, atol=0.005)
+    np.testing.assert_allclose(geometry.y, lat, atol=0.005)
+    assert "corners taken between the positions in the file" in slices.notes()
 
 
 def test_a_global_c_grid_closes(tmp_path):

@@ -19,7 +19,8 @@ from jaxtrace.io.steps import (
     natural_key,
     open_steps,
 )
-from trace_files import hexahedra, write_ensight, write_xml
+from trace_files import hexahedra, write_xml
+from trace_solvers import write_ensight
 
 
 def collection(folder: Path, rows: str) -> Path:
@@ -54,7 +55,7 @@ def test_entries_without_time_keep_their_order(tmp_path):
         ("", "names no files"),
         ('<DataSet timestep="1"/>', "names no file"),
         ('<DataSet timestep="soon" file="a.vtu"/>', "'soon' is not a number"),
-        ("<DataSet", "not a readable collection"),
+        ("<DataSet", "not a readable list"),
     ],
 )
 def test_a_wrong_collection_is_refused_by_name(tmp_path, rows, message):

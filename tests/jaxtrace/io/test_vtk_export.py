@@ -9,10 +9,8 @@ import pytest
 
 import trace_vtk
 from jaxtrace import paths
-from jaxtrace.io import vtk_write
 from jaxtrace.io.steps import listed_steps
 from jaxtrace.io.vtk_export import (
-    by_particle,
     export_trajectory_to_vtk,
     line_starts,
     recording,
@@ -68,10 +66,6 @@ def records(draw):
     )
 
 
-def stream(column):
-    return np.concatenate([np.zeros(0), *map(np.ravel, column.blocks())])
-
-
 @hypothesis.given(records())
 @hypothesis.settings(max_examples=60)
 def test_lines_are_those_of_the_definition(given):
@@ -80,26 +74,11 @@ def test_lines_are_those_of_the_definition(given):
     in_order = starts.T[record.alive.T]
     verts, lines = split_lines(in_order)
     drawn = [p for line in naive_lines(record) for p in line]
-    ids = stream(lines.connectivity).astype(int)
-    ends = stream(lines.ends).astype(int)
-    found = [[drawn[i] for i in part] for part in np.split(ids, ends)[:-1]]
+    parts = np.split(lines.connectivity, lines.offsets)[:-1]
+    found = [[drawn[i] for i in part] for part in parts]
     assert found == [line for line in naive_lines(record) if len(line) > 1]
-    alone = (
-        [] if verts is None else [[drawn[int(i)]] for i in stream(verts.connectivity)]
-    )
+    alone = [] if verts is None else [[drawn[i]] for i in verts.connectivity]
     assert alone == [line for line in naive_lines(record) if len(line) == 1]
-
-
-@pytest.mark.parametrize("block", [1, 100, 10**6])
-def test_columns_follow_the_particles_for_any_block(monkeypatch, block):
-    monkeypatch.setattr(vtk_write, "BLOCK", block)
-    positions, _ = trace_vtk.random_walks(5, 4)
-    shown = np.random.default_rng(0).random((5, 4)) < 0.7
-    shown[:, 0] = True
-    points = by_particle("p", positions, shown)
-    expected = [positions[t, p] for p in range(4) for t in range(5) if shown[t, p]]
-    np.testing.assert_array_equal(stream(points).reshape(-1, 3), expected)
-    assert points.rows == shown.sum()
 
 
 @pytest.mark.parametrize("block", [1, 64, 10**6])

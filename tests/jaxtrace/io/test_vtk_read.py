@@ -6,15 +6,22 @@ import sys
 import numpy as np
 import pytest
 
-from jaxtrace.io.geometry import Cells, GridAxes
+from jaxtrace.fields.interpolation import TensorGrid
+from jaxtrace.io.geometry import Cells, grid_points, storage_order
 from jaxtrace.io.solver_cases import CaseSteps
 from jaxtrace.io.vtk_read import (
     StatedTime,
-    Transcript,
-    captured,
+    axes_of,
     chatter_logged,
+    curvilinear_mesh,
+    find_failures,
+    is_tensor,
+    leaves,
+    mesh_of,
     peek_time,
     read_snapshot,
+    reporting,
+    snapshot_of,
     vtk_class,
 )
 from trace_files import (
@@ -24,11 +31,10 @@ from trace_files import (
     image,
     linear,
     unpack_vessels,
-    write_ensight,
     write_legacy,
-    write_openfoam,
     write_xml,
 )
+from trace_solvers import write_ensight, write_openfoam
 
 pytest.importorskip("vtkmodules")
 
@@ -45,9 +51,11 @@ def failing_reader(tmp_path):
 
 def test_errors_are_captured_and_nothing_is_printed(tmp_path, capfd):
     reader = failing_reader(tmp_path)
-    with captured(reader) as transcript:
+    with (
+        pytest.raises(ValueError, match=r"a\.vtu: VTK cannot .*syntax error"),
+        reporting(tmp_path / "a.vtu", reader),
+    ):
         reader.Update()
-    assert any("syntax error" in line for line in transcript.failures())
     assert capfd.readouterr() == ("", "")
 
 
@@ -55,7 +63,7 @@ def test_vtk_speaks_as_before_afterwards(tmp_path, capfd):
     from vtkmodules.vtkCommonCore import vtkLogger, vtkOutputWindow
 
     before = vtkOutputWindow.GetInstance(), vtkLogger.GetCurrentVerbosityCutoff()
-    with captured(failing_reader(tmp_path)):
+    with reporting(tmp_path, failing_reader(tmp_path)):
         pass
     after = vtkOutputWindow.GetInstance(), vtkLogger.GetCurrentVerbosityCutoff()
     assert before == after
@@ -64,13 +72,13 @@ def test_vtk_speaks_as_before_afterwards(tmp_path, capfd):
 
 
 def test_failures_are_short_and_each_said_once():
-    transcript = Transcript()
     line = "ERROR: In vtkA.cxx, line 3\nvtkA (0x12ab): Cannot read\n  the points.\n\n"
-    transcript.add(line + line)
-    transcript.add("Warning: In vtkB.cxx, line 1\nvtkB (0x1): never mind\n\n")
-    transcript.add("Generic Warning: In vtkC.cxx, line 1\nError reading binary data!\n")
-    transcript.add("ERROR: In x, line 1\nvtkP (0x1): returned failure for request: z\n")
-    assert transcript.failures() == [
+    others = [
+        "Warning: In vtkB.cxx, line 1\nvtkB (0x1): never mind\n\n",
+        "Generic Warning: In vtkC.cxx, line 1\nError reading binary data!\n",
+        "ERROR: In x, line 1\nvtkP (0x1): returned failure for request: z\n",
+    ]
+    assert find_failures("".join([line, line, *others])) == [
         "Cannot read the points.",
         "Error reading binary data!",
     ]
@@ -122,16 +130,13 @@ KINDS = {
 }
 
 
-def nodes_of(geometry) -> np.ndarray:
-    return geometry.points if isinstance(geometry, Cells) else geometry.points()
-
-
 def check(snapshot, data, rtol=1e-12):
-    points = nodes_of(snapshot.geometry)
+    geometry, values = snapshot.geometry, snapshot.arrays["velocity"]
+    if isinstance(geometry, TensorGrid):
+        points, values = grid_points(geometry.axes), storage_order(values)
+    else:
+        points = geometry.points
     np.testing.assert_allclose(points, data.points, rtol=rtol)
-    values = snapshot.arrays["velocity"]
-    if isinstance(snapshot.geometry, GridAxes):
-        values = values.transpose(2, 1, 0, 3).reshape(-1, 3)
     np.testing.assert_allclose(values, linear(points), rtol=rtol, atol=rtol)
 
 
@@ -160,8 +165,8 @@ def test_every_kind_in_the_legacy_format(tmp_path, kind, text):
 
 def test_rectilinear_axes_are_kept(tmp_path):
     axes = read_snapshot(write_xml(rectilinear(), tmp_path / "a.vtr")).geometry
-    assert isinstance(axes, GridAxes)
-    assert axes.y.tolist() == [0, 2, 3, 9]
+    assert isinstance(axes, TensorGrid)
+    assert axes.axes[1].tolist() == [0, 2, 3, 9]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +198,7 @@ def test_several_arrays_of_a_kind_are_all_read_from_legacy_files(tmp_path):
 def test_arrays_not_asked_for_are_known_but_not_read(tmp_path):
     data = hexahedra()
     data["pressure"] = np.zeros(60)
-    snapshot = read_snapshot(write_xml(data, tmp_path / "a.vtu"), ("velocity",))
+    snapshot = read_snapshot(write_xml(data, tmp_path / "a.vtu"), names=("velocity",))
     assert list(snapshot.arrays) == ["velocity"]
     assert set(snapshot.available) == {"velocity", "pressure"}
 
@@ -329,3 +334,144 @@ def test_a_missing_variable_file_is_refused(tmp_path):
     steps = CaseSteps(case)
     with pytest.raises(ValueError, match=r"box\.case"):
         steps.read(1)
+
+
+def test_axes_of_an_image_start_at_its_extent():
+    grid = image((3, 4, 5))
+    grid.SetExtent(2, 4, 0, 3, -1, 3)
+    x, y, z = axes_of(grid)
+    assert x.tolist() == [2.0, 2.5, 3.0]
+    assert y.tolist() == [2.0, 2.25, 2.5, 2.75]
+    assert z.tolist() == [1.0, 3.0, 5.0, 7.0, 9.0]
+
+
+def test_a_turned_image_is_a_mesh_at_the_points_vtk_gives():
+    grid = image((3, 4, 2))
+    assert is_tensor(grid)
+    grid.direction_matrix = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    assert not is_tensor(grid)
+    mesh = curvilinear_mesh(grid)
+    np.testing.assert_allclose(mesh.points, grid.points, rtol=1e-14)
+
+
+def test_cells_that_point_outside_are_refused_by_name():
+    grid = hexahedra()
+    connectivity = grid.GetCells().GetConnectivityArray()
+    connectivity.SetTuple1(3, 999)
+    with pytest.raises(ValueError, match=r"somewhere\.vtu: .*999 of 60"):
+        mesh_of(grid, "somewhere.vtu")
+
+
+def test_a_cloud_has_points_and_no_cells():
+    cloud = pyvista.UnstructuredGrid()
+    cloud.points = np.array([[1.0, 2, 3]])
+    mesh = mesh_of(cloud, "cloud")
+    assert (mesh.n_points, mesh.n_cells) == (1, 0)
+
+
+def volume(mesh):
+    tets = mesh.points[mesh.connectivity.reshape(-1, 4)]
+    return np.abs(np.linalg.det(tets[:, 1:] - tets[:, :1])).sum() / 6
+
+
+def test_polyhedra_are_split_and_keep_nodes_and_volume():
+    corners = np.array(list(np.ndindex(2, 2, 2)), float)[:, ::-1]
+    faces = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2]]
+    faces.append([1, 3, 7, 5])
+    stream = [6, *(n for face in faces for n in (4, *face))]
+    grid = pyvista.UnstructuredGrid([len(stream), *stream], [42], corners)
+    mesh = snapshot_of(grid, name="p").geometry
+    assert isinstance(mesh, Cells)
+    assert set(mesh.types.tolist()) == {10}
+    np.testing.assert_array_equal(mesh.points, corners)
+    assert volume(mesh) == pytest.approx(1.0)
+
+
+def test_polygons_are_split_into_triangles_and_known_cells_are_not():
+    angles = np.arange(5) * 2 * np.pi / 5
+    ring = np.stack([np.cos(angles), np.sin(angles), 0 * angles], axis=-1)
+    pentagon = pyvista.PolyData(ring, faces=[5, 0, 1, 2, 3, 4])
+    for grid, kinds in ((pentagon, [5, 5, 5]), (hexahedra(), [11] * 24)):
+        mesh = snapshot_of(grid, name="a").geometry
+        assert isinstance(mesh, Cells)
+        assert mesh.types.tolist() == kinds
+
+
+def test_descending_rectilinear_axes_are_turned_with_points_and_cells():
+    x, y, z = np.array([5.0, 2, 1]), np.array([0.0, 1]), np.array([3.0, 4])
+    grid = pyvista.RectilinearGrid(x, y, z)
+    grid["velocity"] = linear(grid.points)
+    grid.cell_data["x"] = grid.cell_centers().points[:, 0]
+    snapshot = snapshot_of(grid, name="a")
+    axes = snapshot.geometry
+    assert isinstance(axes, TensorGrid)
+    assert axes.axes[0].tolist() == [1, 2, 5]
+    expected = linear(np.array([[1.0, 0, 3]]))[0]
+    np.testing.assert_allclose(snapshot.arrays["velocity"][0, 0, 0], expected)
+    assert snapshot.cell_arrays["x"][:, 0, 0, 0].tolist() == [1.5, 3.5]
+
+
+def test_ghost_cells_are_left_out_of_meshes_with_their_values():
+    grid = hexahedra((4, 2, 2))
+    grid.cell_data["id"] = [10.0, 11.0, 12.0]
+    grid.cell_data["vtkGhostType"] = np.array([0, 1, 32], np.uint8)
+    snapshot = snapshot_of(grid, name="a")
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.geometry.n_cells == 1
+    assert snapshot.cell_arrays["id"].tolist() == [[10.0]]
+    assert "vtkGhostType" not in snapshot.cell_arrays
+
+
+def test_a_grid_with_hidden_cells_is_a_mesh_of_the_others():
+    grid = image((4, 2, 2))
+    grid.cell_data["vtkGhostType"] = np.array([0, 32, 0], np.uint8)
+    snapshot = snapshot_of(grid, name="a")
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.geometry.n_cells == 2
+    np.testing.assert_allclose(
+        snapshot.arrays["velocity"], linear(snapshot.geometry.points)
+    )
+
+
+def test_blocks_are_one_mesh_with_the_arrays_they_share():
+    low, high = hexahedra((3, 2, 2)), hexahedra((2, 2, 2))
+    high["only"] = np.zeros(8)
+    blocks = pyvista.MultiBlock([low, None, pyvista.MultiBlock([high])])
+    assert len(leaves(blocks)) == 2
+    snapshot = snapshot_of(blocks, name="a")
+    assert isinstance(snapshot.geometry, Cells)
+    assert snapshot.geometry.n_cells == 3
+    assert snapshot.assembled
+    assert list(snapshot.arrays) == ["velocity"]
+
+
+def test_parts_of_an_instant_are_one_mesh():
+    low, high = hexahedra((3, 2, 2)), image((2, 2, 2))
+    high["velocity"] = 2 * linear(high.points)
+    low["only"] = np.zeros(12)
+    whole = snapshot_of(low, high, name="a.vtu, b.vti")
+    assert isinstance(whole.geometry, Cells)
+    assert whole.assembled
+    assert whole.geometry.n_cells == 3
+    assert list(whole.arrays) == ["velocity"]
+    values = whole.arrays["velocity"]
+    np.testing.assert_allclose(values[:12], linear(whole.geometry.points[:12]))
+    np.testing.assert_allclose(values[12:], 2 * linear(whole.geometry.points[12:]))
+
+
+def test_an_empty_data_set_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"void\.vtu: no points"):
+        snapshot_of(pyvista.UnstructuredGrid(), name="void.vtu")
+    with pytest.raises(ValueError, match=r"void\.vtm: no points"):
+        snapshot_of(pyvista.MultiBlock(), name="void.vtm")
+
+
+def test_an_array_of_another_length_is_refused_by_name():
+    from vtkmodules.util.numpy_support import numpy_to_vtk
+
+    grid = hexahedra()
+    wrong = numpy_to_vtk(np.zeros((7, 3)))
+    wrong.SetName("U")
+    grid.GetPointData().AddArray(wrong)
+    with pytest.raises(ValueError, match=r"bad\.vtu: array 'U' has 7 rows where 60"):
+        snapshot_of(grid, name="bad.vtu")

@@ -105,7 +105,7 @@ def test_a_map_is_laid_over_the_axes_the_right_way_up():
 )
 def test_backgrounds(background):
     part = particle_canvas(uniform([0, 0, 0], SEEDS, TIMES), background=background)
-    assert "<img" in part.html("s--")
+    assert "<img" in part.html()
 
 
 def test_the_page_keeps_within_its_size():

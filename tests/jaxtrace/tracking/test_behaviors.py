@@ -172,6 +172,7 @@ def test_what_cannot_be_sampled_or_followed(sample, behave, words):
         simulate(shear, SEEDS, TIMES, sample=sample, behave=behave)
 
 
+@pytest.mark.slow
 @pytest.mark.bitwise
 def test_flow_and_variables_are_streamed_to_the_same_bits(tmp_path, monkeypatch):
     xarray = pytest.importorskip("xarray")

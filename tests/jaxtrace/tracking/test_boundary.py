@@ -1,5 +1,4 @@
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,7 +19,6 @@ from trace_boundaries import (
     run_slots,
     uniform,
 )
-from trace_runs import run
 
 EVERY = every_boundary()
 RECYCLING = [n for n in EVERY if as_boundary(EVERY[n]).recycles]
@@ -72,13 +70,6 @@ def test_every_integrator_compiles_once_with_a_boundary(name, integrator):
     np.testing.assert_allclose(first.positions[1:], expected.positions, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["reflective", "inlet grid", "absorbing"])
-def test_the_seeds_are_never_altered(name):
-    seeds = make_seeds(3) + np.float32(10)
-    found = run(FLOW, seeds, TIMES[:2], boundary=EVERY[name])
-    assert_same(found.positions[0], seeds)
-
-
 @pytest.mark.parametrize("name", RECYCLING)
 def test_recycling_loses_nobody_and_counts_generations(name):
     slots = np.arange(16, dtype=np.int32)
@@ -116,7 +107,7 @@ def test_grid_inlets_keep_the_lattice():
         BOX, inlet_distribution="grid", concentrations=COUNTS
     )
     times = np.linspace(0, 10, 41)
-    found = run(uniform(0.9), seeds, times, boundary=limit)
+    found = simulate(uniform(0.9), seeds, times, boundary=limit)
     assert np.all(found.final.generation >= 4)
     still = np.broadcast_to(seeds[None, :, 1:], found.positions[..., 1:].shape)
     assert_same(found.positions[..., 1:], still)
@@ -153,14 +144,14 @@ def test_exit_times_of_a_uniform_flow():
     seeds = np.array([[x, 0.5, 0.5] for x in (0.2, 0.7, 1.4)], np.float32)
     times = np.linspace(0, 4, 14)
     limit = boundary.inlet_outlet_boundary_factory(BOX)
-    found = run(uniform(0.8), seeds, times, boundary=limit)
+    found = simulate(uniform(0.8), seeds, times, boundary=limit)
     expected = (2 - seeds[:, 0]) / 0.8
     np.testing.assert_allclose(found.final.exit_time, expected, rtol=1e-5)
     np.testing.assert_array_equal(found.final.status, ParticleStatus.EXITED)
     np.testing.assert_array_equal(found.final.positions[:, 0], 2)
     gone = times[:, None] > expected[None]
     np.testing.assert_array_equal(np.isnan(found.positions[..., 0]), gone)
-    back = run(uniform(-0.8), seeds, times, boundary=limit)
+    back = simulate(uniform(-0.8), seeds, times, boundary=limit)
     np.testing.assert_allclose(back.final.exit_time, seeds[:, 0] / 0.8, rtol=1e-5)
     np.testing.assert_array_equal(back.final.status, ParticleStatus.ABSORBED)
     np.testing.assert_array_equal(back.final.positions[:, 0], 0)
@@ -169,21 +160,8 @@ def test_exit_times_of_a_uniform_flow():
 def test_backward_runs_leave_at_earlier_times():
     seeds = np.array([[0.6, 0.5, 0.5]], np.float32)
     limit = boundary.absorbing_boundary_factory(BOX)
-    found = run(uniform(0.5), seeds, np.linspace(3, 0, 8), boundary=limit)
+    found = simulate(uniform(0.5), seeds, np.linspace(3, 0, 8), boundary=limit)
     np.testing.assert_allclose(found.final.exit_time, [3 - 0.6 / 0.5], rtol=1e-5)
-
-
-def test_periodic_fields_are_sampled_inside():
-    def only_inside(positions, t):
-        x = positions[:, 0]
-        inside = (x >= 0) & (x < 1)
-        u = jnp.where(inside, 0.3, jnp.nan)
-        return jnp.stack([u, 0 * u, 0 * u], 1)
-
-    limit = boundary.periodic_boundary([[0, 0, 0], [1, 1, 1]])
-    seeds = np.array([[0.9, 0.5, 0.5]], np.float32)
-    found = run(only_inside, seeds, np.linspace(0, 2, 5), boundary=limit)
-    np.testing.assert_allclose(found.positions[-1, 0, 0], 0.5, atol=1e-5)
 
 
 def test_mixed_boxes_repeat_by_default():

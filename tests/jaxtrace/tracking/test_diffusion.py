@@ -13,7 +13,7 @@ from jaxtrace.tracking.boundaries.box import box_boundary
 from jaxtrace.tracking.diffusion import SCHEMES, Diffusion
 from jaxtrace.tracking.motion import PassiveTracer
 from jaxtrace.tracking.time_loop import simulate
-from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, still
+from trace_runs import UNIT_BOX, cloud, end, grid_of, single, still
 
 HOUR = 3600.0
 
@@ -60,24 +60,15 @@ def test_the_spread_of_a_brownian_cloud(scheme):
 def test_the_walk_is_normal_and_independent_in_time():
     count = 4000
     times = np.array([0.0, 0.5, 1.0])
-    paths = run(still, np.zeros((count, 3), np.float32), times, motion=Diffusion(1.0))
+    paths = simulate(
+        still, np.zeros((count, 3), np.float32), times, motion=Diffusion(1.0)
+    )
     found = np.asarray(paths.positions, np.float64)
     steps = (found[1:] - found[:-1]).reshape(2, -1)
     together = np.mean(steps[0] * steps[1]) / np.mean(steps**2)
     assert abs(together) < 4.5 / np.sqrt(steps.shape[1])
     kurtosis = np.mean(steps**4) / np.mean(steps**2) ** 2
     assert kurtosis == pytest.approx(3, abs=4.5 * np.sqrt(24 / steps.size))
-
-
-def test_the_flow_carries_the_cloud():
-    found = end(
-        UniformFlow(3.0, -1.0, 0.0),
-        np.zeros((3000, 3), np.float32),
-        np.linspace(0, 2, 5),
-        motion=Diffusion(0.1),
-    )
-    np.testing.assert_allclose(found.mean(0), [6.0, -2.0, 0.0], atol=0.06)
-    np.testing.assert_allclose(found.std(0), np.sqrt(0.4), rtol=0.06)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -196,16 +187,20 @@ def test_a_repeating_domain_walks_by_the_diffusivity_inside():
 def test_a_particle_walks_alike_alone_in_a_batch_and_tiled():
     seeds, times = single(cloud(8)), np.linspace(0, 1, 4)
     motion = Diffusion(0.1)
-    whole = run(still, seeds, times, motion=motion, seed=3).positions
-    some = run(still, seeds[:2], times, motion=motion, seed=3).positions
+    whole = simulate(still, seeds, times, motion=motion, seed=3).positions
+    some = simulate(still, seeds[:2], times, motion=motion, seed=3).positions
     np.testing.assert_array_equal(some, whole[:, :2])
-    assert not np.allclose(run(still, seeds, times, motion=motion).positions, whole)
+    assert not np.allclose(
+        simulate(still, seeds, times, motion=motion).positions, whole
+    )
 
 
 def test_noise_does_not_depend_on_what_is_recorded():
     seeds = single(cloud(4))
-    every = run(still, seeds, np.linspace(0, 1, 5), motion=Diffusion(0.1)).positions
-    last = run(
+    every = simulate(
+        still, seeds, np.linspace(0, 1, 5), motion=Diffusion(0.1)
+    ).positions
+    last = simulate(
         still, seeds, np.linspace(0, 1, 2), substeps=4, motion=Diffusion(0.1)
     ).positions
     np.testing.assert_array_equal(every[-1], last[-1])
@@ -243,10 +238,13 @@ def test_gradient_with_respect_to_the_diffusivity():
     assert np.isfinite(jax.jit(jax.grad(reached))(jnp.asarray(0.0)))
 
 
-def test_terms_ride_along():
+def test_the_flow_and_terms_carry_the_cloud():
     wind = PassiveTracer((lambda x, t, u: jnp.array([1.0, 0.0, 0.0]),))
-    found = end(still, cloud(2), [0.0, 2.0], motion=Diffusion(0.0, motion=wind))
-    np.testing.assert_allclose(found, cloud(2) + np.array([2.0, 0.0, 0.0]), rtol=1e-6)
+    seeds, flow = np.zeros((3000, 3), np.float32), UniformFlow(2.0, -1.0, 0.0)
+    walk = Diffusion(0.1, motion=wind)
+    found = end(flow, seeds, np.linspace(0, 2, 5), motion=walk)
+    np.testing.assert_allclose(found.mean(0), [6.0, -2.0, 0.0], atol=0.06)
+    np.testing.assert_allclose(found.std(0), np.sqrt(0.4), rtol=0.06)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, (1.0, 2.0), float("nan"), "much", None])

@@ -96,7 +96,7 @@ class Stopped(Exception):
 
 
 @pytest.mark.bitwise
-@pytest.mark.parametrize("part", [0.2, 0.7])
+@pytest.mark.parametrize("part", [pytest.param(0.2, marks=pytest.mark.slow), 0.7])
 def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, part):
     def stop(fraction):
         if fraction >= part:

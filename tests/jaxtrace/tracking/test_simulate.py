@@ -1,31 +1,17 @@
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrig import record_compilations
 from jaxrig.testing import assert_one_trace
 from jaxtrace.fields.analytic import ABCFlow, DoubleGyre, UniformFlow
 from jaxtrace.integrators import METHODS
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.time_loop import simulate
 from jaxtrace.types import ParticleStatus
-from trace_runs import UNIT_BOX, cloud, grid_of, single, spiral, still
-
-
-def run(field, seeds, times, **options) -> Any:
-    """Simulate in one compiled call; the frame times stay on the host."""
-    times = np.asarray(times, np.float64)
-    go = eqx.filter_jit(lambda f, s: simulate(f, s, times, **options))
-    return go(field, jnp.asarray(seeds))
-
-
-def end(*args, **options):
-    return np.asarray(run(*args, **options).positions[-1])
-
+from trace_runs import UNIT_BOX, cloud, end, grid_of, single, spiral, still
 
 AXES = [np.linspace(0, 1, 5)] * 3
 
@@ -35,6 +21,9 @@ def waves(positions, t):
     x, y, z = np.asarray(positions).T
     parts = [np.sin(3 * y + t), np.cos(2 * x * z) - 0.5, np.sin(x + 2 * y - t)]
     return 0.4 * np.stack(parts, 1)
+
+
+waves_on_grid = grid_of(waves, AXES, [0.0, 1.0])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -60,7 +49,7 @@ def test_a_ramp_in_time_is_integrated_exactly(name, count):
     times = np.linspace(0, 2, 5)
     ramp = lambda p, t: t * np.array([[1.0, 0.0, 0.0]]) + 0 * p
     field = grid_of(ramp, [np.zeros(1)] * 3, times)
-    found = run(
+    found = simulate(
         field, single([[1, 0, 0]]), np.linspace(0, 2, count), integrator=name
     ).positions
     if name == "rk45":  # its weights are no binary fractions
@@ -71,7 +60,9 @@ def test_a_ramp_in_time_is_integrated_exactly(name, count):
 
 def test_frames_are_the_state_at_their_times():
     times = np.array([0.0, 0.1, 0.5, 2.0])
-    found = run(UniformFlow(2.0, 0, 0), np.zeros((1, 3), np.float32), times, substeps=3)
+    found = simulate(
+        UniformFlow(2.0, 0, 0), np.zeros((1, 3), np.float32), times, substeps=3
+    )
     np.testing.assert_allclose(found.positions[:, 0, 0], 2 * times, rtol=1e-6)
     np.testing.assert_allclose(found.times, times, rtol=1e-6)
 
@@ -128,9 +119,9 @@ BOUNDARIES = {
 @pytest.mark.parametrize(
     "rule",
     [
-        "open",
         "reflective",
-        "periodic",
+        pytest.param("open", marks=pytest.mark.slow),
+        pytest.param("periodic", marks=pytest.mark.slow),
     ],
 )
 def test_gradient_with_respect_to_seeds(double, rule):
@@ -152,7 +143,7 @@ def test_gradient_with_respect_to_seeds(double, rule):
     "nodes",
     [
         pytest.param(3, id="blended"),
-        pytest.param(5, id="per particle"),
+        pytest.param(5, id="per particle", marks=pytest.mark.slow),
     ],
 )
 def test_gradient_with_respect_to_the_values_of_a_field(double, nodes):
@@ -214,9 +205,18 @@ def test_one_program_for_fields_seeds_and_boundaries_of_a_shape():
     np.testing.assert_allclose(found[1][-1], np.asarray(seeds[1]) + 1, rtol=1e-5)
 
 
+def test_plain_calls_share_one_program():
+    ends = []
+    for shift in (0.0, 0.1):
+        with record_compilations() as log:
+            ends.append(end(waves_on_grid, single(cloud(3)) + shift, [0.0, 0.5, 1.0]))
+    assert not log.compilations
+    assert np.abs(ends[1] - ends[0]).min() > 1e-3
+
+
 def test_traced_times_are_the_same_clock():
     seeds, times = single(cloud(3)), np.linspace(0, 1, 5)
-    host = run(spiral, seeds, times).positions
+    host = simulate(spiral, seeds, times).positions
     go = jax.jit(lambda t: simulate(spiral, seeds, t).positions)
     np.testing.assert_allclose(go(jnp.asarray(times, np.float32)), host, rtol=1e-5)
 
@@ -226,43 +226,24 @@ def test_a_seed_that_is_nowhere_poisons_nobody():
     holed = seeds.copy()
     holed[1, 2] = np.nan
     for field in (spiral, grid_of(waves, AXES, [0.0, 1.0])):
-        whole = run(field, seeds, np.linspace(0, 1, 4)).positions
-        found = run(field, holed, np.linspace(0, 1, 4))
+        whole = simulate(field, seeds, np.linspace(0, 1, 4)).positions
+        found = simulate(field, holed, np.linspace(0, 1, 4))
         assert np.isnan(found.positions[:, 1]).all()
         others = [0, 2, 3]
         np.testing.assert_array_equal(found.positions[:, others], whole[:, others])
         assert found.final.status[1] == ParticleStatus.LOST
 
 
-def test_only_empty_slots():
-    found = run(spiral, np.full((3, 3), np.nan, np.float32), [0.0, 1.0])
-    assert np.isnan(found.positions).all()
-    assert not found.final.alive.any()
-
-
 def test_one_frame_is_the_seeds():
-    found = run(spiral, single(cloud(3)), [2.0], record_velocities=True)
+    found = simulate(spiral, single(cloud(3)), [2.0], record_velocities=True)
     assert np.array_equal(found.positions, single(cloud(3))[None])
+    assert found.velocities is not None
     assert found.velocities.shape == (1, 3, 3)
 
 
 def test_frame_0_is_not_moved_by_the_boundary():
     seeds = single([[1.5, -0.2, 0.5]])
     box = box_boundary(UNIT_BOX, "reflective")
-    found = run(still, seeds, [0.0, 1.0], boundary=box).positions
+    found = simulate(still, seeds, [0.0, 1.0], boundary=box).positions
     assert np.array_equal(found[0], seeds)
     np.testing.assert_allclose(found[1], [[0.5, 0.2, 0.5]], rtol=1e-6)
-
-
-def test_the_seed_of_a_run_decides_its_chance():
-    seeds, times = np.zeros((2, 3), np.float32), [0.0, 1.0]
-    runs = [end(still, seeds, times, motion=Diffusion(1.0), seed=s) for s in (1, 1, 2)]
-    assert np.array_equal(runs[0], runs[1])
-    assert not np.allclose(runs[0], runs[2])
-
-
-def test_double_precision_over_a_field_in_single_precision(double):
-    field = grid_of(waves, AXES, dtype=np.float32)
-    found = run(field, cloud(3), np.linspace(0, 1, 3))
-    assert found.positions.dtype == np.float64
-    assert field.values.dtype == np.float32

@@ -15,7 +15,7 @@ from jaxtrace.tracking.step import Method, TimeStep, single_step
 from jaxtrace.tracking.time_loop import make_dynamics, simulate
 from jaxtrace.types import ParticleStatus
 from trace_meshes import SIX, lattice, split
-from trace_runs import UNIT_BOX, cloud, end, grid_of, run, single, spiral, still
+from trace_runs import UNIT_BOX, cloud, end, grid_of, single, spiral, still
 
 STEPS = {"euler": euler_step, "rk2": rk2_step, "rk4": rk4_step}
 # Compiled where they are called, so that one program serves runs of a shape.
@@ -185,10 +185,10 @@ def test_long_intervals_take_more_steps(double):
 def test_a_particle_is_alone_in_its_steps(frames):
     """The same bits whoever else is tracked: the others do not shorten its steps."""
     seeds, times = single(cloud(9)), np.linspace(0, 3, frames)
-    whole = np.asarray(run(spiral, seeds, times, tolerance=1e-5).positions)
+    whole = np.asarray(simulate(spiral, seeds, times, tolerance=1e-5).positions)
     for i in (0, 4, 8):
         copies = np.repeat(seeds[i : i + 1], len(seeds), 0)
-        alone = run(spiral, copies, times, tolerance=1e-5).positions
+        alone = simulate(spiral, copies, times, tolerance=1e-5).positions
         np.testing.assert_array_equal(alone[:, 0], whole[:, i])
 
 
@@ -201,7 +201,7 @@ def test_fast_neighbors_do_not_slow_a_particle_down():
         return jnp.stack([-spin * y, spin * x, 0 * x], 1)
 
     seeds = single([[1, 0, 0], [1, 0, 1]])
-    final = run(flow, seeds, np.linspace(0, 1, 4), tolerance=1e-5).final
+    final = simulate(flow, seeds, np.linspace(0, 1, 4), tolerance=1e-5).final
     slow, fast = np.asarray(final.next_dt)
     assert slow == 1
     assert SHORTEST < fast < 0.3
@@ -225,14 +225,14 @@ def test_slices_of_a_grid_are_blended_at_each_particle_s_own_time(double):
 
 
 def test_at_rest_it_ends_at_once():
-    found = run(still, single(cloud(3)), [0.0, 1e6], tolerance=1e-8)
+    found = simulate(still, single(cloud(3)), [0.0, 1e6], tolerance=1e-8)
     assert np.array_equal(found.positions[0], found.positions[1])
     assert np.all(found.final.next_dt == 1)
 
 
 def test_a_field_of_nan_ends_and_particles_are_lost():
     nowhere = lambda p, t: p * jnp.nan
-    found = run(nowhere, single(cloud(3)), np.linspace(0, 1, 4), tolerance=1e-6)
+    found = simulate(nowhere, single(cloud(3)), np.linspace(0, 1, 4), tolerance=1e-6)
     assert np.all(found.final.status == ParticleStatus.LOST)
     assert np.array_equal(found.positions[0], single(cloud(3)))
     assert np.isnan(found.positions[1:]).all()
@@ -244,7 +244,7 @@ def test_some_are_lost_and_the_others_go_on():
         return jnp.where(bad, jnp.nan, 0.1) * jnp.ones_like(positions)
 
     seeds = single([[0.1, 0.1, 0.1], [0.6, 0.2, 0.2]])
-    found = run(hole, seeds, [0.0, 1.0], tolerance=1e-6)
+    found = simulate(hole, seeds, [0.0, 1.0], tolerance=1e-6)
     assert found.final.alive.tolist() == [True, False]
     np.testing.assert_allclose(found.positions[-1, 0], 0.2, rtol=1e-5)
 
@@ -254,7 +254,7 @@ def test_a_first_step_beyond_the_field_is_tried_again_shorter(double):
     axes = [np.linspace(-1.2, 1.2, 3)] * 2 + [np.zeros(1)]
     turn = lambda p, t: np.stack([-p[:, 1], p[:, 0], 0 * p[:, 0]], 1)
     field = grid_of(turn, axes, outside="nan")
-    found = run(field, np.array([[1.0, 0.0, 0.0]]), [0.0, 6.0], tolerance=1e-8)
+    found = simulate(field, np.array([[1.0, 0.0, 0.0]]), [0.0, 6.0], tolerance=1e-8)
     assert found.final.alive[0]
     expected = [[np.cos(6.0), np.sin(6.0), 0.0]]
     np.testing.assert_allclose(found.positions[-1], expected, atol=1e-6)
@@ -266,7 +266,7 @@ def test_a_jump_in_the_field_is_stepped_over():
     def jump(positions, t):
         return jnp.where(positions[:, :1] > 0.5, 1e3, 1.0) * jnp.array([[1.0, 0, 0]])
 
-    found = run(jump, single([[0.0, 0, 0]]), [0.0, 1.0], tolerance=1e-6)
+    found = simulate(jump, single([[0.0, 0, 0]]), [0.0, 1.0], tolerance=1e-6)
     assert found.positions[-1, 0, 0] == pytest.approx(500.5, rel=1e-3)
 
 
@@ -276,14 +276,14 @@ def test_a_jump_in_the_field_is_stepped_over():
 def test_terms_alone_are_no_reason_to_dawdle(motion):
     """The way that is allowed to be wrong counts what terms add."""
     flow = still if motion else UniformFlow(1.0, 1.0, 1.0)
-    found = run(flow, single(cloud(2)), [0.0, 1.0], motion=motion, tolerance=1e-6)
+    found = simulate(flow, single(cloud(2)), [0.0, 1.0], motion=motion, tolerance=1e-6)
     assert np.all(found.final.next_dt == 1)
 
 
 def test_a_stiff_particle_is_held_stable(double):
     """Far beyond what fixed steps allow, drag does not blow up."""
     motion = Inertial(1e-3, (0.0, 0.0, -10.0))
-    found = run(still, np.zeros((1, 3)), [0.0, 1.0], motion=motion, tolerance=1e-6)
+    found = simulate(still, np.zeros((1, 3)), [0.0, 1.0], motion=motion, tolerance=1e-6)
     expected = -10e-3 * (1 - 1e-3)
     assert found.positions[-1, 0, 2] == pytest.approx(expected, rel=1e-4)
 
@@ -291,7 +291,7 @@ def test_a_stiff_particle_is_held_stable(double):
 def test_boundaries_act_at_the_ends_of_intervals():
     box = box_boundary(UNIT_BOX, "reflective")
     seeds = single([[0.5, 0.5, 0.5]])
-    found = run(UniformFlow(), seeds, [0.0, 0.8], boundary=box, tolerance=1e-6)
+    found = simulate(UniformFlow(), seeds, [0.0, 0.8], boundary=box, tolerance=1e-6)
     np.testing.assert_allclose(found.positions[-1], [[0.7, 0.5, 0.5]], rtol=1e-6)
 
 

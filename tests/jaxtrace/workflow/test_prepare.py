@@ -10,7 +10,8 @@ from jaxtrace.bounds import box_bounds
 from jaxtrace.config import get_config
 from jaxtrace.fields.grid import make_grid_field
 from jaxtrace.fields.mesh import make_mesh_field
-from jaxtrace.tracking.boundaries.channel import ChannelBoundary, GridEntry
+from jaxtrace.tracking.boundaries.channel import ChannelBoundary
+from jaxtrace.tracking.boundaries.entry import GridEntry
 from jaxtrace.tracking.boundaries.walls import WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import Inertial

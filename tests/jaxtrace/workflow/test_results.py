@@ -1,5 +1,8 @@
 """Densities, pictures, pages, exponents and trials say what the run was."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,16 +11,14 @@ from jaxrig.report.images import png_size
 from jaxtrace.analysis.statistics import analyze_trajectory_results
 from jaxtrace.bounds import box_bounds
 from jaxtrace.workflow.case import read_case
+from jaxtrace.workflow.densities import estimate, flow_slab, plane_slab
 from jaxtrace.workflow.results import (
+    Outcome,
     compute_ftle,
     draw,
-    estimate,
     figure_parts,
-    flow_slab,
     moving_section,
     plane_axes,
-    plane_slab,
-    rate_rows,
     save_ftle,
     write_page,
 )
@@ -31,6 +32,21 @@ CLOUD = (
     .uniform([0.7, 0.3, 0.3], [1.3, 0.7, 0.7], (400, 3))
     .astype(np.float32)
 )
+
+
+@pytest.mark.parametrize("normalize", [True, "count"])
+def test_on_a_sphere_a_density_is_per_square_meter(normalize):
+    draw_ = np.random.default_rng(2)
+    lat = np.degrees(np.arcsin(draw_.uniform(-1, 1, 4000)))
+    places = np.stack([draw_.uniform(-180, 180, 4000), lat, 0 * lat], 1)
+    globe, table = box_bounds([-180, 180, -90, 90]), Density(kde_normalize=normalize)
+    (one,), notes = estimate(table, places, globe, "xy", radius=10.0)
+    area = 4 * np.pi * 10.0**2 / (1 if normalize is True else 4000)
+    # Even per area: as dense at the poles as at the equator, across the date line too.
+    np.testing.assert_allclose(one.values * area, 1, atol=0.25)
+    np.testing.assert_allclose(one.values[:, 0], one.values[:, -1], rtol=1e-3)
+    assert one.method == "kde"
+    assert "per area" in notes[0]
 
 
 @pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
@@ -93,20 +109,15 @@ def test_slabs_scale_with_the_domain():
 
 
 pytest.importorskip("matplotlib")
-BOX_PICTURES = box_bounds([[0, 0, 0], [1, 1, 1]])
-PATHS = recycling_channel(1.0, 1.0, np.linspace(0, 0.9, 5), np.linspace(0, 2, 9))
-CLOUD_PICTURES = np.random.default_rng(0).uniform(0, 1, (40, 3)).astype(np.float32)
+STARTS = np.linspace(0, 0.9, 5)
+PATHS = recycling_channel(1.0, 1.0, STARTS, np.linspace(0, 2, 9))
+STATISTICS = analyze_trajectory_results(PATHS)[0]
 
 
-def drawn(folder, which):
-    maps, _ = estimate(Density(resolution=12), CLOUD_PICTURES, BOX_PICTURES, "xy")
-    cuts, _ = estimate(Density(resolution=12), CLOUD_PICTURES, BOX_PICTURES, "yz")
-    table = Pictures(which=which)
-    return draw(table, folder, PATHS, BOX_PICTURES, maps, cuts, 0.7)
-
-
-def test_all_of_them(tmp_path):
-    files = drawn(tmp_path, ("particles", "trajectories", "density", "slice"))
+def test_all_pictures_are_drawn(tmp_path):
+    maps, _ = estimate(Density(resolution=12), CLOUD, BOX, "xy")
+    cuts, _ = estimate(Density(resolution=12), CLOUD, BOX, "yz", (1.0, 0.4))
+    files = draw(Pictures(), tmp_path, PATHS, BOX, maps, cuts)
     assert [path.name for path in files] == [
         "final_particles.png",
         "trajectories.png",
@@ -119,21 +130,14 @@ def test_all_of_them(tmp_path):
         assert min(png_size(path.read_bytes())) > 100
 
 
-BOX_PAGE = box_bounds([[0, -1, -1], [1, 1, 1]])
-TIMES = np.linspace(0, 2, 9)
-STARTS = np.linspace(0, 0.9, 5)
-CLOUD_PAGE = np.random.default_rng(0).uniform(0, 1, (40, 3)).astype(np.float32)
-
-
 def test_particles_play_over_the_density_of_their_plane():
-    paths = recycling_channel(1.0, 1.0, STARTS, TIMES)
-    maps, _ = estimate(Density(resolution=12), CLOUD_PAGE, BOX_PAGE, "xy")
-    section = moving_section(paths, BOX_PAGE, "xy", maps)
+    maps, _ = estimate(Density(resolution=12), CLOUD, BOX, "xy")
+    section = moving_section(PATHS, BOX, "xy", maps)
     points = section.hero
     assert isinstance(points, Points)
     assert points.positions.shape == (9, 5, 2)
     assert points.background is not None
-    other = moving_section(paths, BOX_PAGE, "xz", maps)
+    other = moving_section(PATHS, BOX, "xz", maps)
     assert isinstance(other.hero, Points)
     assert other.hero.background is None
 
@@ -146,32 +150,19 @@ def test_figures_count_what_became_of_particles():
     assert isinstance(fates, Table)
     left = int((STARTS + 0.5 >= 1).sum())
     assert fates.rows == (("active", 5 - left), ("exited", left))
-    again = recycling_channel(1.0, 1.0, STARTS, TIMES)
-    statistics, _ = analyze_trajectory_results(again)
-    _, fates = figure_parts(again, statistics)
+    _, fates = figure_parts(PATHS, STATISTICS)
     assert isinstance(fates, Table)
     assert "entered later" in [row[0] for row in fates.rows]
 
 
 def test_a_whole_page(tmp_path):
-    paths = recycling_channel(1.0, 1.0, STARTS, TIMES)
-    statistics, _ = analyze_trajectory_results(paths)
-    path = write_page(
-        tmp_path / "report.html",
-        "A channel",
-        paths,
-        BOX_PAGE,
-        "xy",
-        [],
-        statistics,
-        {"tracking": 0.5},
-        ["a note"],
-    )
-    page = path.read_text()
-    assert "<h1>A channel</h1>" in page
-    assert "<canvas" in page
-    assert "a note" in page
-    assert ("seconds: tracking", 0.5) in rate_rows(paths, {"tracking": 0.5})
+    plan: Any = SimpleNamespace(domain=BOX)
+    outcome = Outcome(plan, PATHS, notes=["a note"], seconds={"tracking": 0.5})
+    case = read_case({**SADDLE, "output": {"folder": str(tmp_path)}})
+    page = write_page(case, outcome, [], STATISTICS).read_text()
+    assert "<h1>5 particles in saddle</h1>" in page
+    for words in ("<canvas", "a note", "seconds: tracking"):
+        assert words in page
 
 
 SADDLE = {

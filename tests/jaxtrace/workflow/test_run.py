@@ -9,7 +9,7 @@ from jaxrig import Meter
 from jaxtrace.io.convert import read_recorded
 from jaxtrace.workflow.case import load_case
 from jaxtrace.workflow.run import run_case, store_path, stored_case
-from trace_cases import SMALL, write_slices, write_small
+from trace_cases import SMALL, bare, write_slices, write_small
 
 pytest.importorskip("matplotlib")
 
@@ -28,14 +28,6 @@ class Stopping(Meter):
 @pytest.fixture
 def case(tmp_path):
     return load_case(write_small(tmp_path))
-
-
-def plain(case):
-    """The case without all that follows the tracking."""
-    pictures = dataclasses.replace(case.pictures, which=())
-    density = dataclasses.replace(case.density, methods=())
-    output = dataclasses.replace(case.output, formats=(), reports=False, page=False)
-    return dataclasses.replace(case, pictures=pictures, density=density, output=output)
 
 
 @pytest.mark.slow  # compiles a program of its own
@@ -72,7 +64,7 @@ def test_everything_is_written(case):
 
 
 def test_nothing_but_the_store_where_nothing_else_is_asked_for(case):
-    outcome = run_case(plain(case))
+    outcome = run_case(bare(case))
     assert outcome.files == [store_path(case)]
     np.testing.assert_array_equal(
         read_recorded(store_path(case)).positions, outcome.trajectory.positions
@@ -82,7 +74,7 @@ def test_nothing_but_the_store_where_nothing_else_is_asked_for(case):
 @pytest.mark.bitwise
 @pytest.mark.parametrize("store", ["zarr", "h5"])
 def test_a_run_that_was_stopped_continues_bit_for_bit(case, store):
-    case = plain(case)
+    case = bare(case)
     whole = run_case(case).trajectory
     folder = str(case.folder.with_name("stopped"))
     output = dataclasses.replace(case.output, folder=folder, store=store)
@@ -100,7 +92,7 @@ def test_a_run_that_was_stopped_continues_bit_for_bit(case, store):
 
 
 def test_the_run_of_another_case_is_not_replaced_unasked(case):
-    case = plain(case)
+    case = bare(case)
     run_case(case)
     table = dataclasses.replace(case.tracking, integrator="euler")
     other = dataclasses.replace(case, tracking=table)
@@ -114,8 +106,8 @@ def test_the_run_of_another_case_is_not_replaced_unasked(case):
 
 
 def test_exports_follow_the_run(case):
-    output = dataclasses.replace(plain(case).output, formats=("csv", "npz"))
-    outcome = run_case(dataclasses.replace(plain(case), output=output))
+    output = dataclasses.replace(bare(case).output, formats=("csv", "npz"))
+    outcome = run_case(dataclasses.replace(bare(case), output=output))
     assert [path.name for path in outcome.files[1:]] == [
         "trajectory.csv",
         "trajectory.npz",
@@ -124,7 +116,7 @@ def test_exports_follow_the_run(case):
 
 
 def test_a_folder_knows_its_case(case, tmp_path):
-    case = plain(case)
+    case = bare(case)
     run_case(case)
     moved = case.folder.rename(tmp_path / "moved")
     found = stored_case(moved)
@@ -143,7 +135,7 @@ def test_files_to_results_through_a_channel(tmp_path):
     text = text.replace("[flow]", '[data]\npattern = "flow.pvd"')
     text = text.replace("z = 1", "z = 2").replace('type = "reflective"', "")
     text = text.replace("bounds = [-1, 1, -1, 1]", 'inlet = "none"')
-    outcome = run_case(plain(load_case(write_small(tmp_path, text))))
+    outcome = run_case(bare(load_case(write_small(tmp_path, text))))
     exited = outcome.trajectory.exit_time
     # x = x0 + t + t^2 / 2 reaches 2.
     start = outcome.trajectory.positions[0, :, 0]

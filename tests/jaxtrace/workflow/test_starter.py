@@ -2,7 +2,6 @@
 
 import os
 import tomllib
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,15 +18,8 @@ from jaxtrace.workflow.starter import (
     survey,
     two_digits,
 )
+from trace_cases import bare
 from trace_files import hexahedra, image, write_xml
-
-
-def bare(case):
-    """The case without all that follows the tracking."""
-    output = replace(case.output, formats=(), reports=False, page=False)
-    density = replace(case.density, methods=())
-    pictures = replace(case.pictures, which=())
-    return replace(case, output=output, density=density, pictures=pictures)
 
 
 @pytest.mark.parametrize("name", trace_solvers.FORMATS)

@@ -3,6 +3,7 @@
 import abc
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxrig import compile_once
 from jaxrig.compile_guard import TRACING_ERRORS
+from jaxtrace.fields.analytic import HostField
 from jaxtrace.fields.base import AbstractField, as_positions
 from jaxtrace.tracking.particles import (
     Draw,
@@ -97,7 +99,7 @@ def _bounded(boundary: AbstractBoundary, points: Array) -> Array:
     slots = jnp.arange(points.shape[0], dtype=np.int32)
     draw = Draw(noise_key(0), slots, jnp.zeros((), np.int32))
     context = StepContext(points, zero, zero, draw)
-    after = boundary.apply(seed_particles(points, ()), context)
+    after = boundary.apply(seed_particles(points), context)
     nowhere = jnp.any(jnp.isnan(points), 1, keepdims=True)
     gone = jnp.where(nowhere, points, jnp.asarray(boundary.fill, points.dtype))
     return jnp.where(after.alive[:, None], after.positions, gone)
@@ -116,29 +118,45 @@ def no_boundary() -> Open:
     return Open()
 
 
+class UserFunction(eqx.Module):
+    """A user's function of rows (n, 3), called on the host if it needs NumPy arrays."""
+
+    function: Callable[[Any], Any]
+    on_host: bool = eqx.field(static=True, default=False)
+
+    def __call__(self, rows: Float[Array, "n 3"], shape: tuple[int, ...]) -> Array:
+        """Return its answer in this shape and in the dtype of the rows."""
+        dtype = rows.dtype
+        if not self.on_host:
+            return jnp.asarray(self.function(rows), dtype).reshape(shape)
+
+        def call(given: Any) -> np.ndarray:
+            given = np.array(given)  # a copy: the function may write into it
+            return np.asarray(self.function(given), dtype).reshape(shape)
+
+        return jax.pure_callback(call, jax.ShapeDtypeStruct(shape, dtype), rows)
+
+
+def calls_host(tree: Any) -> bool:
+    """Return whether any function in a tree is called on the host."""
+    found = lambda x: isinstance(x, HostField) or getattr(x, "on_host", False)
+    return any(map(found, jax.tree.leaves(tree, is_leaf=found)))
+
+
 class FunctionBoundary(AbstractBoundary):
     """A user's map of positions; a position it makes NaN is absorbed."""
 
-    function: Callable[[Any], Any] = eqx.field(static=True)
-    on_host: bool = eqx.field(static=True, default=False)
+    function: UserFunction
 
     def apply(self, particles: Particles, context: StepContext) -> Particles:
         """Return the positions the function answers."""
         positions = particles.positions
-        if self.on_host:
-            shape = jax.ShapeDtypeStruct(positions.shape, positions.dtype)
-            mapped = jax.pure_callback(self._call, shape, positions)
-        else:
-            mapped = jnp.asarray(self.function(positions), positions.dtype)
+        mapped = self.function(positions, positions.shape)
         gone = ~jnp.all(jnp.isfinite(mapped), 1)
         particles = retire(
             particles, gone, ParticleStatus.ABSORBED, positions, context.end
         )
         return move(particles, jnp.where(gone[:, None], positions, mapped))
-
-    def _call(self, positions: Any) -> np.ndarray:
-        given = np.array(positions)  # a copy: the function may write into it
-        return np.asarray(self.function(given), positions.dtype)
 
 
 def as_boundary(boundary: Any) -> AbstractBoundary:
@@ -152,18 +170,17 @@ def as_boundary(boundary: Any) -> AbstractBoundary:
             f"{boundary!r} is not a boundary: pass one of "
             "jaxtrace.tracking.boundary, None, or a function of positions (N, 3)"
         )
-    on_host, _ = probe(boundary)
-    return FunctionBoundary(boundary, on_host)
+    return FunctionBoundary(probe(boundary)[0])
 
 
-def probe(function: Callable[[Any], Any]) -> tuple[bool, tuple[int, ...]]:
-    """Return whether a function needs NumPy arrays, and what shape it makes of (2, 3).
+def probe(function: Callable[[Any], Any]) -> tuple[UserFunction, tuple[int, ...]]:
+    """Return a function ready to be called, and what shape it makes of rows (2, 3).
 
     One that does is called on the host, which a warning says.
     """
     points = jax.ShapeDtypeStruct((2, 3), np.float32)
     try:
-        return False, tuple(np.shape(jax.eval_shape(function, points)))
+        return UserFunction(function), jax.eval_shape(function, points).shape
     except (*TRACING_ERRORS, TypeError):  # a TypeError: writing into the argument
         found = np.shape(function(np.zeros(points.shape, points.dtype)))
     name = getattr(function, "__qualname__", type(function).__name__)
@@ -172,7 +189,7 @@ def probe(function: Callable[[Any], Any]) -> tuple[bool, tuple[int, ...]]:
         "is slow; write it with jax.numpy to compile it",
         stacklevel=4,
     )
-    return True, tuple(found)
+    return UserFunction(function, on_host=True), tuple(found)
 
 
 class Composed(AbstractBoundary):
@@ -224,7 +241,7 @@ def _carry_on(
     if part.recycles:
         fresh = after.generation != particles.generation
         before = jnp.where(fresh[:, None], after.positions, before)
-    return eqx.tree_at(lambda p: p.before, context, before)
+    return replace(context, before=before)
 
 
 def compose_boundaries(*boundaries: Any) -> Composed:

@@ -1,163 +1,23 @@
 """Channels: a box with an inlet face, an outlet face opposite, and mirrors around."""
 
-import abc
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.random import threefry_2x32
-from jaxtyping import Array, Bool, Float, UInt32
+from jaxtyping import Array, Bool, Float
 
-from jaxtrace.tracking.boundaries.base import (
-    AbstractBoundary,
-    StepContext,
-    probe,
-    reach,
-)
+from jaxtrace.bounds import AXES, Box, axis_number, box_bounds
+from jaxtrace.tracking.boundaries.base import AbstractBoundary, StepContext, reach
 from jaxtrace.tracking.boundaries.box import mirror_axis, wrap_axis
-from jaxtrace.tracking.particles import Draw, Particles, move, recycle, retire
-from jaxtrace.types import ParticleStatus
-
-# A width of the inlet is so many standard deviations of a gaussian entry.
-DEVIATIONS = 6
-
-
-class AbstractEntry(eqx.Module):
-    """A rule for the first positions of new particles."""
-
-    @abc.abstractmethod
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
-        """Return first positions, given those of the particles replaced."""
-
-
-class PlaneEntry(AbstractEntry):
-    """Entry on the inlet plane: keeps where a particle was on the face."""
-
-    plane: Float[Array | np.ndarray, ""]
-    axis: int = eqx.field(static=True)
-
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
-        """Return positions on the plane exactly."""
-        columns = [leaving[:, axis] for axis in range(3)]
-        for axis, column in self.across(leaving, draw).items():
-            columns[axis] = column
-        plane = jnp.asarray(self.plane, leaving.dtype)
-        columns[self.axis] = jnp.broadcast_to(plane, columns[self.axis].shape)
-        return jnp.stack(columns, 1)
-
-    def across(self, leaving: Float[Array, "n 3"], draw: Draw) -> dict[int, Array]:
-        """Return new coordinates on the face, by axis."""
-        del leaving, draw
-        return {}
-
-
-class GridEntry(PlaneEntry):
-    """The nearest node of the face's lattice, so that the lattice survives."""
-
-    lattices: dict[int, Float[Array | np.ndarray, " nodes"]]
-
-    def across(self, leaving: Float[Array, "n 3"], draw: Draw) -> dict[int, Array]:
-        """Return the closest lattice value along each axis."""
-        del draw
-        return {
-            axis: nearest(leaving[:, axis], jnp.asarray(nodes, leaving.dtype))
-            for axis, nodes in self.lattices.items()
-        }
-
-
-def nearest(x: Float[Array, " n"], nodes: Float[Array, " nodes"]) -> Array:
-    """Return the closest of evenly spaced nodes, to the last bit."""
-    last = nodes.shape[0] - 1
-    spacing = (nodes[-1] - nodes[0]) / max(last, 1)
-    spacing = jnp.where(spacing > 0, spacing, jnp.ones_like(spacing))
-    index = jnp.clip(jnp.round((x - nodes[0]) / spacing), 0, last)
-    return nodes.at[index.astype(np.int32)].get(mode="clip")
-
-
-class RandomEntry(PlaneEntry):
-    """Chance on the face: even, or normal about its middle and clipped to it."""
-
-    lo: Float[Array | np.ndarray, "3"]
-    hi: Float[Array | np.ndarray, "3"]
-    salt: UInt32[Array | np.ndarray, "2"]
-    face: tuple[int, ...] = eqx.field(static=True)
-    gaussian: bool = eqx.field(static=True)
-
-    def across(self, leaving: Float[Array, "n 3"], draw: Draw) -> dict[int, Array]:
-        """Return a draw along each axis of the face."""
-        dtype = leaving.dtype
-        numbers = salted(draw, self.salt).uniform(0, dtype)
-        found = {}
-        for column, axis in enumerate(self.face):
-            lo, hi = (jnp.asarray(e[axis], dtype) for e in (self.lo, self.hi))
-            share = numbers[:, column]
-            if self.gaussian:
-                normal = 2**0.5 * jax.lax.erf_inv(2 * share - 1)
-                share = 0.5 + normal / DEVIATIONS
-            found[axis] = jnp.clip(lo + share * (hi - lo), lo, hi)
-        return found
-
-
-class GeneratedEntry(AbstractEntry):
-    """Positions that a user's function makes of uniform numbers.
-
-    `generator(numbers)` gets an array (N, 3) of numbers in [0, 1), one row per slot,
-    and answers N positions (N, 3). The numbers follow from the seed, the slot and the
-    step, so results do not depend on batches or devices.
-    """
-
-    generator: Callable[[Any], Any]
-    salt: UInt32[Array | np.ndarray, "2"]
-    on_host: bool = eqx.field(static=True)
-
-    def positions(
-        self, leaving: Float[Array, "n 3"], draw: Draw
-    ) -> Float[Array, "n 3"]:
-        """Return what the generator answers."""
-        dtype, dice = leaving.dtype, salted(draw, self.salt)
-        parts = [dice.uniform(0, dtype), dice.uniform(1, dtype)[:, :1]]
-        numbers = jnp.concatenate(parts, 1)
-        if not self.on_host:
-            return jnp.asarray(self.generator(numbers), dtype).reshape(leaving.shape)
-
-        def call(numbers: Any) -> np.ndarray:
-            found = np.asarray(self.generator(np.array(numbers)), numbers.dtype)
-            return found.reshape(numbers.shape)
-
-        shape = jax.ShapeDtypeStruct(leaving.shape, dtype)
-        return jax.pure_callback(call, shape, numbers)
-
-
-def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntry:
-    """Wrap a function as an entry; one that needs NumPy runs on the host."""
-    on_host, shape = probe(generator)
-    if shape != (2, 3):
-        raise ValueError(
-            f"inlet_particle_generator returned shape {shape} for 2 new particles: it "
-            "is called with uniform numbers (N, 3) and returns positions (N, 3)"
-        )
-    return GeneratedEntry(generator, make_salt(seed), on_host)
-
-
-def make_salt(seed: int) -> UInt32[np.ndarray, "2"]:
-    """Return the words of a boundary's seed."""
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed {seed}: give a whole number from 0 to 2**64 - 1")
-    return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
-
-
-def salted(draw: Draw, salt: Any) -> Draw:
-    """Return the run's noise, mixed with the boundary's own seed."""
-    key = threefry_2x32(draw.key, jnp.asarray(salt))
-    return Draw(key, draw.slots, draw.step)
-
+from jaxtrace.tracking.boundaries.entry import (
+    AbstractEntry,
+    face_entry,
+    generated_entry,
+)
+from jaxtrace.tracking.particles import Particles, move, recycle, retire
+from jaxtrace.types import ParticleStatus, check_choice
 
 Rule = Literal["absorbing", "reflective", "periodic", "returning", "recycling"]
 
@@ -304,3 +164,171 @@ class ChannelBoundary(AbstractBoundary):
         if high == "reflective":
             return jnp.where(after > ends.hi, 2 * ends.hi - face, face)
         return face
+
+
+OUTLETS = ("absorbing", "reflective", "periodic")
+INLETS: dict[str, Rule] = {
+    "continuous": "returning",
+    "none": "absorbing",
+    "reflective": "reflective",
+    "periodic": "periodic",
+}
+
+
+def channel_ends(bounds: Any, axis: int, inlet: Any, outlet: Any) -> tuple[Box, bool]:
+    """Return the box between inlet and outlet, and whether flow goes upwards.
+
+    A plane is "min", "max" or a coordinate.
+    """
+    box = box_bounds(bounds)
+    planes = []
+    for name, plane in (("inlet", inlet), ("outlet", outlet)):
+        if plane in ("min", "max"):
+            plane = box.lo[axis] if plane == "min" else box.hi[axis]
+        elif isinstance(plane, str) or not np.isfinite(plane):
+            raise ValueError(f"{name} {plane!r}: give 'min', 'max' or a coordinate")
+        planes.append(float(plane))
+    if planes[0] == planes[1]:
+        raise ValueError(
+            f"inlet and outlet are both at {AXES[axis]} = {planes[0]:g}: a channel has "
+            "a length along its flow axis"
+        )
+    lo, hi, active = box.lo.copy(), box.hi.copy(), box.active.copy()
+    lo[axis], hi[axis], active[axis] = min(planes), max(planes), True
+    return Box(lo, hi, active), planes[0] < planes[1]
+
+
+def make_channel(
+    bounds: Any,
+    flow_axis: Any,
+    planes: tuple[Any, Any],
+    inlet: Rule,
+    outlet: Rule,
+    entry: Callable[[Box, int, bool], AbstractEntry] | None = None,
+) -> ChannelBoundary:
+    """Return a channel between two planes with rules at its ends.
+
+    `entry(box, axis, forward)` makes what says where newcomers start.
+    """
+    axis = axis_number(flow_axis)
+    box, forward = channel_ends(bounds, axis, *planes)
+    mirrors = tuple(a for a in range(3) if a != axis and box.active[a])
+    newcomers = None if entry is None else entry(box, axis, forward)
+    return ChannelBoundary(
+        box.lo, box.hi, newcomers, axis, forward, inlet, outlet, mirrors
+    )
+
+
+def direction(flow_direction: str) -> tuple[str, str]:
+    """Return the ends of the box that are inlet and outlet."""
+    ends = {"positive": ("min", "max"), "negative": ("max", "min")}
+    check_choice("flow_direction", flow_direction, ends)
+    return ends[flow_direction]
+
+
+def recycling_channel(
+    bounds: Any, flow_axis: Any, planes: tuple[Any, Any], inlet: Rule, *lattice: Any
+) -> ChannelBoundary:
+    """Return a channel whose outlet frees slots for newcomers.
+
+    `lattice` is the distribution, the concentrations and the seed of `face_entry`.
+    """
+    entry = lambda *channel: face_entry(*channel, *lattice)
+    return make_channel(bounds, flow_axis, planes, inlet, "recycling", entry)
+
+
+def channel_boundary(
+    bounds: Any,
+    flow_axis: Any = "x",
+    inlet: str = "continuous",
+    outlet: str = "absorbing",
+    *,
+    flow_direction: str = "positive",
+    inlet_distribution: str = "grid",
+    concentrations: Any = None,
+    seed: int = 0,
+) -> ChannelBoundary:
+    """Return a channel by the rules of its ends, as case files name them.
+
+    - inlet "continuous": newcomers take the slots of those whom an absorbing outlet
+      takes; who is pushed back goes on a little inside
+    - inlet "none": nobody enters; who is pushed back is absorbed
+    - outlet "absorbing": who leaves has exited
+    - either "reflective": a mirror
+    - either "periodic": a particle beyond this end goes on from the other
+    """
+    check_choice("inlet", inlet, INLETS)
+    check_choice("outlet", outlet, OUTLETS)
+    planes = direction(flow_direction)
+    if (inlet, outlet) == ("continuous", "absorbing"):
+        lattice = (inlet_distribution, concentrations, seed)
+        return recycling_channel(bounds, flow_axis, planes, INLETS[inlet], *lattice)
+    return make_channel(bounds, flow_axis, planes, INLETS[inlet], cast(Rule, outlet))
+
+
+def continuous_inlet_boundary_factory(
+    bounds: Any = None,
+    flow_axis: str | int = "x",
+    flow_direction: str = "positive",
+    inlet_distribution: str | None = None,
+    concentrations: Any = None,
+    *,
+    seed: int = 0,
+    inlet_position: float | str | None = None,
+    outlet_position: float | str | None = None,
+    domain_bounds: Any = None,
+) -> ChannelBoundary:
+    """Return a channel that replaces leaving particles by new ones at the inlet.
+
+    New particles start on the inlet plane: `grid` (at the lattice value nearest to the
+    old one; `concentrations` are counts per axis), `uniform` or `random`, or
+    `gaussian`. Without a distribution it is `grid` if there are concentrations and
+    `uniform` if not. `inlet_position` and `outlet_position` move the ends of the
+    channel and decide the direction. `domain_bounds` is another name for `bounds`.
+    """
+    if (bounds is None) == (domain_bounds is None):
+        raise TypeError("give the box of the channel once, as bounds or domain_bounds")
+    bounds = domain_bounds if bounds is None else bounds
+    inlet, outlet = direction(flow_direction)
+    if inlet_distribution is None:
+        inlet_distribution = "uniform" if concentrations is None else "grid"
+    planes = (
+        inlet if inlet_position is None else inlet_position,
+        outlet if outlet_position is None else outlet_position,
+    )
+    lattice = (inlet_distribution, concentrations, seed)
+    return recycling_channel(bounds, flow_axis, planes, "returning", *lattice)
+
+
+def inlet_outlet_boundary_factory(
+    bounds: Any,
+    inlet_axis: str | int = "x",
+    inlet_position: float | str = "min",
+    outlet_position: float | str = "max",
+    inlet_particle_generator: Callable[[Any], Any] | None = None,
+    *,
+    seed: int = 0,
+) -> ChannelBoundary:
+    """Return a channel that particles leave: exited or, at the inlet, absorbed.
+
+    With a generator every slot that gets free is used again: it is called with uniform
+    numbers (N, 3) in [0, 1), one row per slot, and answers first positions (N, 3).
+    """
+    generator, planes = inlet_particle_generator, (inlet_position, outlet_position)
+    entry = None if generator is None else generated_entry(generator, seed)
+    newcomers = None if entry is None else (lambda *_: entry)
+    return make_channel(bounds, inlet_axis, planes, "absorbing", "absorbing", newcomers)
+
+
+def flow_through_boundary_factory(
+    bounds: Any,
+    flow_axis: str | int = "x",
+    flow_direction: str = "positive",
+    *,
+    seed: int = 0,
+) -> ChannelBoundary:
+    """Return a channel whose exits re-enter at the inlet; backflow mirrors."""
+    planes = direction(flow_direction)
+    return recycling_channel(
+        bounds, flow_axis, planes, "reflective", "uniform", None, seed
+    )

@@ -1,8 +1,8 @@
 """The shore: what becomes of particles that a step would take onto land."""
 
+from dataclasses import replace
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,7 @@ from jaxtrace.sphere import TURN
 from jaxtrace.tracking.particles import Particles, move, retire
 from jaxtrace.types import ParticleStatus
 
-CHECKED = (0.5,)  # of a step: land wider than half of it is noticed
+CHECKED = 0.5  # of a step: land wider than half of it is noticed
 HALVINGS = 16  # of a step, to find where a mirror stands
 
 Positions = Float[Array, "n 3"]
@@ -28,7 +28,7 @@ def reach_shore(
         return particles
     # Settled: what follows would be fused into the step, and change its rounding.
     settled = jax.lax.optimization_barrier(particles.positions)
-    particles = eqx.tree_at(lambda p: p.positions, particles, settled)
+    particles = replace(particles, positions=settled)
     after, land = settled, _is_land(field, settled, particles.cell_hint)
     way = after - before
     if field.sphere is not None:
@@ -36,7 +36,9 @@ def reach_shore(
     where = after
     # On a mesh each check would be a search: there a step is as long as a cell at most.
     if not jax.tree.leaves(particles.cell_hint):
-        land, where = _first_land(field, before, way, land, where)
+        middle = before + CHECKED * way
+        dry = _is_land(field, middle)
+        land, where = land | dry, jnp.where(dry[:, None], middle, where)
     if shore == "absorb":
         return retire(particles, land, ParticleStatus.BEACHED, where, end)
     if shore == "beach":
@@ -46,21 +48,6 @@ def reach_shore(
     elif shore == "reflect":
         before = _reflect(field, before, way)
     return move(particles, jnp.where(land[:, None], before, after))
-
-
-def _first_land(
-    field: AbstractField,
-    before: Positions,
-    way: Positions,
-    land: Bool[Array, " n"],
-    where: Positions,
-) -> tuple[Bool[Array, " n"], Positions]:
-    """Return who meets land on the way, and where first."""
-    for fraction in CHECKED:
-        place = before + fraction * way
-        dry = _is_land(field, place)
-        land, where = land | dry, jnp.where(dry[:, None], place, where)
-    return land, where
 
 
 def _is_land(
@@ -82,13 +69,10 @@ def _beach(
     there = particles.status == code
     fresh = land & ~there & particles.alive
     stays = jnp.where(there[:, None], before, particles.positions)
-    beached = eqx.tree_at(
-        lambda p: (p.status, p.exit_time),
+    beached = replace(
         particles,
-        (
-            jnp.where(fresh, code, particles.status),
-            jnp.where(fresh, end, particles.exit_time),
-        ),
+        status=jnp.where(fresh, code, particles.status),
+        exit_time=jnp.where(fresh, end, particles.exit_time),
     )
     return move(beached, jnp.where(fresh[:, None], where, stays))
 

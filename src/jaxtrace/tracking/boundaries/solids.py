@@ -14,6 +14,7 @@ from jaxtrace.fields.box_tree import select
 from jaxtrace.tracking.boundaries.base import (
     AbstractBoundary,
     StepContext,
+    UserFunction,
     probe,
     reach,
 )
@@ -150,14 +151,7 @@ def spherical_boundary(
 
     A center of two coordinates lies at z = 0.
     """
-    given = np.asarray(center, np.float64)
-    if given.shape not in ((2,), (3,)):
-        raise ValueError(f"center of shape {given.shape}: give 2 or 3 coordinates")
-    place = np.zeros(3)
-    place[: given.size] = given
-    check_choice("condition", condition, get_args(Condition))
-    size, rule = _positive("radius", radius), cast(Condition, condition)
-    return RoundBoundary(place, size, None, (0, 1, 2), rule)
+    return _round(center, (0, 1), radius, None, (0, 1, 2), condition)
 
 
 def cylindrical_boundary(
@@ -174,21 +168,30 @@ def cylindrical_boundary(
     """
     along = axis_number(axis)
     across = tuple(a for a in range(3) if a != along)
-    place = np.zeros(3)
-    given = np.asarray(center, np.float64)
-    if given.shape == (2,):
-        place[list(across)] = given
-    elif given.shape == (3,):
-        place[:] = given
-    else:
-        raise ValueError(
-            f"center of shape {given.shape}: give the two coordinates across "
-            f"{AXES[along]}, or three"
-        )
     half = None if height is None else np.asarray(_positive("height", height) / 2)
+    return _round(center, across, radius, half, across, condition)
+
+
+def _round(
+    center: Any,
+    across: tuple[int, ...],
+    radius: float,
+    half: np.ndarray | None,
+    axes: tuple[int, ...],
+    condition: str,
+) -> RoundBoundary:
+    """Return a round boundary; a center of two coordinates lies on two axes."""
+    place, given = np.zeros(3), np.asarray(center, np.float64)
+    if given.shape not in ((2,), (3,)):
+        pair = " and ".join(AXES[axis] for axis in across)
+        raise ValueError(
+            f"center of shape {given.shape}: give 2 or 3 coordinates; two are those "
+            f"along {pair}"
+        )
+    place[list(across) if given.size == 2 else slice(None)] = given
     check_choice("condition", condition, get_args(Condition))
     size, rule = _positive("radius", radius), cast(Condition, condition)
-    return RoundBoundary(place, size, half, across, rule)
+    return RoundBoundary(place, size, half, axes, rule)
 
 
 Outside = Literal["absorbing", "reflective", "clamping", "periodic", "open"]
@@ -203,9 +206,8 @@ class DistanceBoundary(AbstractBoundary):
     """
 
     box: BoxBoundary
-    function: Callable[[Any], Any]
+    function: UserFunction
     outside: Outside = eqx.field(static=True)
-    on_host: bool = eqx.field(static=True)
 
     def apply(self, particles: Particles, context: StepContext) -> Particles:
         """Return the inside rule for those inside, the outside rule for the others."""
@@ -241,16 +243,7 @@ class DistanceBoundary(AbstractBoundary):
 
     def distance(self, positions: Float[Array, "n 3"]) -> Float[Array, " n"]:
         """Return the signed distances the function answers."""
-        shape = jax.ShapeDtypeStruct(positions.shape[:1], positions.dtype)
-        if not self.on_host:
-            found = jnp.asarray(self.function(positions), positions.dtype)
-            return found.reshape(shape.shape)
-
-        def call(points: Any) -> np.ndarray:
-            found = np.asarray(self.function(np.array(points)), positions.dtype)
-            return found.reshape(shape.shape)
-
-        return jax.pure_callback(call, shape, positions)
+        return self.function(positions, positions.shape[:1])
 
     def crossing(
         self, before: Float[Array, "n 3"], after: Float[Array, "n 3"]
@@ -295,16 +288,15 @@ def distance_based_boundary(
     """
     box = box_boundary(bounds, inside_condition)
     check_choice("outside_condition", outside_condition, get_args(Outside))
-    on_host, shape = probe(distance_func)
+    function, shape = probe(distance_func)
     if shape not in ((2,), (2, 1)):
         raise ValueError(
             f"distance_func returned shape {shape} for positions (2, 3): return one "
             "signed distance per position, (N,)"
         )
-    if on_host and outside_condition in ("reflective", "clamping"):
+    if function.on_host and outside_condition in ("reflective", "clamping"):
         raise TypeError(
             f"outside_condition {outside_condition!r} needs the gradient of "
             "distance_func: write it with jax.numpy"
         )
-    outside = cast(Outside, outside_condition)
-    return DistanceBoundary(box, distance_func, outside, on_host)
+    return DistanceBoundary(box, function, cast(Outside, outside_condition))

@@ -1,5 +1,6 @@
 """Walls of the field's own mesh: particles reflect, slide, stick or are absorbed."""
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, cast, get_args, runtime_checkable
 
 import equinox as eqx
@@ -68,7 +69,7 @@ class WallBoundary(AbstractBoundary):
         moved = move(
             particles, jnp.where(course.pending[:, None], course.start, course.end)
         )
-        return eqx.tree_at(lambda p: p.cell_hint, moved, course.cell_hint)
+        return replace(moved, cell_hint=course.cell_hint)
 
     def _meet(self, field: Traced, course: _Course) -> _Course:
         """Turn those who meet a wall; most steps meet none, which costs one look."""
@@ -113,8 +114,7 @@ def _stick(field: Traced, particles: Particles, context: StepContext) -> Particl
     caught = crossing.hit & ~stuck & particles.alive
     held = move(particles, jnp.where(caught[:, None], _inside(crossing, end), end))
     status = jnp.where(caught, glue, particles.status)
-    both = (status, crossing.cell_hint)
-    return eqx.tree_at(lambda p: (p.status, p.cell_hint), held, both)
+    return replace(held, status=status, cell_hint=crossing.cell_hint)
 
 
 def _inside(crossing: Crossing, end: Float[Array, "n 3"]) -> Float[Array, "n 3"]:

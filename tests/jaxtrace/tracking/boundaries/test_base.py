@@ -11,7 +11,7 @@ from jaxtrace.tracking.boundaries.base import (
     reach,
 )
 from jaxtrace.tracking.boundaries.box import box_boundary
-from jaxtrace.tracking.boundaries.inlet import channel_boundary
+from jaxtrace.tracking.boundaries.channel import channel_boundary
 from jaxtrace.tracking.boundaries.solids import spherical_boundary
 from jaxtrace.tracking.particles import Draw, noise_key
 from jaxtrace.types import ParticleStatus

@@ -8,19 +8,18 @@ from scipy import stats
 
 from jaxtrace.bounds import box_bounds
 from jaxtrace.tracking.boundaries.channel import (
-    SETBACK,
-    GridEntry,
-    PlaneEntry,
-    RandomEntry,
-    generated_entry,
-    make_salt,
-)
-from jaxtrace.tracking.boundaries.inlet import (
     INLETS,
     OUTLETS,
+    SETBACK,
     channel_boundary,
     channel_ends,
+)
+from jaxtrace.tracking.boundaries.entry import (
+    GridEntry,
+    RandomEntry,
+    generated_entry,
     lattice_counts,
+    make_salt,
 )
 from jaxtrace.tracking.particles import Draw, noise_key
 from jaxtrace.types import ParticleStatus
@@ -179,12 +178,6 @@ def make_draw(count=2000, step=0, seed=0):
 def make_random(*, gaussian=False, seed=0):
     plane = np.asarray(LO[0])
     return RandomEntry(plane, 0, LO, HI, make_salt(seed), (1, 2), gaussian)
-
-
-def test_a_plane_keeps_the_place_on_the_face():
-    found = PlaneEntry(np.asarray(0.5), 1).positions(POINTS, make_draw())
-    np.testing.assert_array_equal(found[:, 1], 0.5)
-    np.testing.assert_array_equal(found[:, 0], POINTS[:, 0])
 
 
 def test_a_lattice_stays_a_lattice_to_the_last_bit():

@@ -154,7 +154,7 @@ def test_what_makes_no_shape_is_refused():
         spherical_boundary((0, 0), 0)
     with pytest.raises(ValueError, match=r"shape \(4,\).*2 or 3"):
         spherical_boundary((0, 0, 0, 0), 1.0, "reflective")
-    with pytest.raises(ValueError, match="across y"):
+    with pytest.raises(ValueError, match="along x and z"):
         cylindrical_boundary(1, (0,), 1.0, None, "reflective")
 
 

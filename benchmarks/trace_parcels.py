@@ -1,0 +1,144 @@
+"""Parcels 3 against jaxtrace on one lat/lon file: where particles end, and how fast.
+
+python benchmarks/trace_parcels.py --peer PARCELS_PYTHON > parcels.json
+
+PARCELS_PYTHON is the interpreter of an environment with `pip install "parcels<4"`. Both
+read the same netCDF file (daily currents on a quarter degree, two weeks) and take the
+same steps: RK4, one hour, with the radius that Parcels assumes. Runs alternate; rates
+are per CPU second of moving the particles, without reading, compiling and output. End
+points differ by "degrees apart", median and most.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DAYS, DT, REPEATS = 10, 3600.0, 3
+PARCELS_RADIUS = 1852 * 60 * 180 / np.pi  # of 1852 meters to a minute of arc
+
+
+def write_currents(path: Path) -> None:
+    """Write drifting eddies of some 0.5 m/s between 20 and 60 degrees north."""
+    import xarray
+
+    lon, lat = np.arange(0, 60.1, 0.25), np.arange(20, 60.1, 0.25)
+    time = np.arange(15) * 86400.0
+    x, y = np.meshgrid(np.radians(lon), np.radians(lat))
+    phase = 2 * np.pi * time[:, None, None] / (20 * 86400.0)
+    u = 0.5 * np.sin(24 * y) * np.cos(18 * x - phase)
+    v = -0.4 * np.cos(24 * y) * np.sin(18 * x - phase)
+    axes = ("time", "lat", "lon")
+    names = {"u": "eastward_sea_water_velocity", "v": "northward_sea_water_velocity"}
+    xarray.Dataset(
+        {
+            name: (axes, values.astype("f4"), {"standard_name": names[name]})
+            for name, values in (("u", u), ("v", v))
+        },
+        {
+            "time": ("time", time, {"units": "seconds since 2000-01-01"}),
+            "lat": ("lat", lat, {"units": "degrees_north"}),
+            "lon": ("lon", lon, {"units": "degrees_east"}),
+        },
+    ).map(lambda a: a.assign_attrs(units="m s-1"), keep_attrs=True).to_netcdf(path)
+
+
+def run_parcels(file: str, seeds: str, out: str) -> None:
+    """Run Parcels in its own environment; write the end points and the seconds."""
+    import parcels  # pyright: ignore[reportMissingImports]
+
+    names = {"lon": "lon", "lat": "lat", "time": "time"}
+    fieldset = parcels.FieldSet.from_netcdf(
+        file, {"U": "u", "V": "v"}, names, deferred_load=False
+    )
+    start = np.load(seeds)
+
+    def run(days: int) -> tuple[Any, float]:
+        particles = parcels.ParticleSet(
+            fieldset,
+            parcels.JITParticle,
+            lon=start[:, 0],
+            lat=start[:, 1],
+            lonlatdepth_dtype=np.float64,
+        )
+        # The last displacement is applied when the next step begins: one step more.
+        runtime = days * 86400.0 + DT
+        began = time.process_time()
+        particles.execute(
+            parcels.AdvectionRK4, runtime=runtime, dt=DT, verbose_progress=False
+        )
+        return particles, time.process_time() - began
+
+    run(1)  # compiles
+    particles, seconds = run(DAYS)
+    np.savez(out, lon=particles.lon, lat=particles.lat, seconds=seconds)
+
+
+def run_jaxtrace(file: str, start: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return where particles end, and the seconds of a run that is compiled."""
+    import jaxtrace as jt
+    from jaxtrace.tracking import create_tracker
+
+    jt.configure(dtype="float64")
+    field = jt.load_optimized_dataset(file, radius=PARCELS_RADIUS, dtype="float32")
+    tracker = create_tracker("rk4", field, None)
+    span = (0.0, DAYS * 86400.0)
+    tracker.track_particles(start, span, 2, DT)
+    began = time.process_time()
+    found = tracker.track_particles(start, span, 2, DT)
+    return found.positions[-1, :, :2], time.process_time() - began
+
+
+def compare(peer: str, particles: int) -> dict[str, object]:
+    """Return differences of end points, and rates in turns."""
+    draw = np.random.default_rng(0)
+    start = draw.uniform([10, 28], [50, 52], (particles, 2))
+    ends, found = start, {}
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        file, seeds, out = (str(Path(folder) / n) for n in ("u.nc", "s.npy", "o.npz"))
+        write_currents(Path(file))
+        np.save(seeds, start)
+        for _ in range(REPEATS):
+            ends, seconds = run_jaxtrace(file, start)
+            ours.append(seconds)
+            command = [peer, __file__, "--file", file, "--seeds", seeds, "--out", out]
+            # Parcels is an environment of its own: nothing of ours may be found there.
+            clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+            subprocess.run(command, check=True, env=clean, stdout=subprocess.DEVNULL)
+            found = dict(np.load(out))
+            theirs.append(float(found["seconds"]))
+    apart = np.abs(ends - np.stack([found["lon"], found["lat"]], 1))
+    steps = particles * DAYS * 86400.0 / DT  # one more of Parcels' is not counted
+    return {
+        "particles": particles,
+        "steps": int(DAYS * 86400.0 / DT),
+        "degrees apart": [float(np.median(apart)), float(apart.max())],
+        "degrees traveled": float(np.median(np.abs(ends - start).max(axis=1))),
+        "jaxtrace steps per CPU second": [round(steps / s) for s in ours],
+        "parcels steps per CPU second": [round(steps / s) for s in theirs],
+    }
+
+
+def main() -> None:
+    """Compare, or be the peer."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("peer", "file", "seeds", "out"):
+        parser.add_argument(f"--{name}")
+    parser.add_argument("--particles", type=int, default=10_000)
+    given = parser.parse_args()
+    if given.file:
+        run_parcels(given.file, given.seeds, given.out)
+        return
+    json.dump(compare(given.peer, given.particles), sys.stdout, indent=2)
+
+
+if __name__ == "__main__":
+    main()

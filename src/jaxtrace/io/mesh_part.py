@@ -1,0 +1,298 @@
+"""Unstructured meshes in labeled files: UGRID, and as FVCOM, FESOM and ADCIRC write.
+
+In meters a mesh is flat; in longitudes and latitudes it is one of triangles on the
+sphere, whose levels are depths or shares of the depth (sigma).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxtrace.fields.curved_grid import CurvilinearGrid
+from jaxtrace.fields.quads import unit_vectors
+from jaxtrace.fields.terrain import Stretching, Terrain
+from jaxtrace.io.cf import (
+    Dates,
+    Vertical,
+    axis_role,
+    degrees,
+    follows_terrain,
+    is_geographic,
+)
+from jaxtrace.io.geometry import Cells, gather
+from jaxtrace.io.grid_part import Choices, Part, Sites
+
+_CODES = {3: 5, 4: 9}  # VTK's numbers of triangles and quads
+#: Of models without UGRID: connectivity, dimensions of faces and nodes.
+_MODELS = {
+    "FVCOM": ("nv", "nele", "node"),
+    "ADCIRC": ("element", "nele", "node"),
+    "FESOM": ("elements", "elem", "nod2"),
+    "FESOM mesh": ("face_nodes", "elem", "nod2"),
+    "ICON": ("vertex_of_cell", "ncells", "vertex"),
+}
+_POSITIONS = (("x", "y"), ("lon", "lat"), ("vlon", "vlat"))
+
+
+class Topology(NamedTuple):
+    """Nodes of each face, counted from 0 with -1 for none, and what they belong to."""
+
+    faces: np.ndarray
+    coordinates: tuple[tuple[str, str], ...]
+    face_dimension: str
+    node_dimension: str
+    words: str
+
+
+def find_topology(dataset: Any) -> Topology | None:
+    """Return the mesh that a dataset states, by UGRID or by the names of a model."""
+    for name in dataset.variables:
+        attributes = dataset[name].attrs
+        if attributes.get("cf_role") == "mesh_topology":
+            return _from_ugrid(dataset, attributes)
+    for model, (connectivity, face, node) in _MODELS.items():
+        known = connectivity in dataset.variables
+        if not known or not {face, node} <= set(dataset.dims):
+            continue
+        faces = _counted(dataset[connectivity].transpose(face, ...), 1)
+        placed = {n for n, v in dataset.variables.items() if v.dims == (node,)}
+        pairs = tuple(
+            pair
+            for pair in _POSITIONS
+            if placed >= set(pair) and all(dataset[n].values.any() for n in pair)
+        )
+        return Topology(faces, pairs, face, node, f"{model}: {connectivity}")
+    return None
+
+
+def _from_ugrid(dataset: Any, attributes: Any) -> Topology:
+    stored = dataset[attributes["face_node_connectivity"]]
+    face = attributes.get("face_dimension", stored.dims[0])
+    names = str(attributes["node_coordinates"]).split()
+    pairs = tuple(zip(names[::2], names[1::2], strict=False))
+    faces = _counted(stored.transpose(face, ...), stored.attrs.get("start_index", 0))
+    node = dataset[names[0]].dims[0]
+    return Topology(faces, pairs, str(face), str(node), "UGRID")
+
+
+def _counted(stored: Any, start: int) -> np.ndarray:
+    """Return node numbers from 0; what is masked, or a fill below it, is -1."""
+    numbers = np.nan_to_num(np.asarray(stored.values, np.float64), nan=start - 1)
+    return np.maximum(numbers.astype(np.int64) - int(start), -1)
+
+
+class MeshPart(Part):
+    """One dataset of velocities at the nodes or on the faces of a mesh."""
+
+    def __init__(
+        self, dataset: Any, label: str, choices: Choices, topology: Topology
+    ) -> None:
+        self._topology, self._falls = topology, False
+        super().__init__(dataset, label, choices)
+
+    def _find_dimensions(self, dataset: Any, choices: Choices) -> None:
+        first, mesh = self._variables[0], self._topology
+        self._ocean = True
+        self._find_positions(dataset, choices)
+        places = {mesh.face_dimension, mesh.node_dimension} & set(first.dims)
+        self.roles = {}
+        for dimension in first.dims:
+            if dimension in places:
+                continue
+            known = dimension in first.coords
+            attributes = first.coords[dimension].attrs if known else {}
+            if axis_role(str(dimension), attributes) == "t":
+                self.roles["t"] = dimension
+            elif first.sizes[dimension] > 1:
+                self._find_levels(dataset, str(dimension))
+        for variable in self._variables:
+            if not places or set(variable.dims) != set(first.dims):
+                raise ValueError(
+                    f"{self.label}: {', '.join(self.names)} are not on the same nodes "
+                    "or faces of the mesh: give velocity_field_name= variables that are"
+                )
+        self._place_dimension = places.pop()
+        self._on_faces = self._place_dimension == mesh.face_dimension
+        averaged = ", averaged from faces to nodes" if self._on_faces else ""
+        self._said.append(f"mesh by {mesh.words}{averaged}")
+
+    def _find_positions(self, dataset: Any, choices: Choices) -> None:
+        """Choose positions in meters where there are, unless a sphere is asked for."""
+        self._sites = None
+        for names in self._topology.coordinates:
+            x, y = (dataset[name] for name in names)
+            round_ = is_geographic({"x": x, "y": y}, self.label).found
+            if choices.geometry == "flat" or not round_:
+                self._sites = None
+                if choices.geometry != "sphere":
+                    break
+            else:
+                self._sites = Sites(x, y, degrees(x), degrees(y), {}, None)
+        else:
+            if self._sites is None:
+                raise ValueError(
+                    f"{self.label}: the mesh has no "
+                    f"{'longitudes and latitudes' if choices.geometry else 'positions'}"
+                    " of its nodes: add them to the file"
+                )
+            names = (str(self._sites.lon.name), str(self._sites.lat.name))
+        self._positions = names
+        self._said.append(f"positions: {', '.join(names)}")
+
+    def _find_radius(self, dataset: Any, choices: Choices) -> float | None:
+        """Return the radius of a sphere; None for a mesh in meters."""
+        if self._sites is None:
+            return None
+        return super()._find_radius(dataset, choices)
+
+    def _find_levels(self, dataset: Any, dimension: str) -> None:
+        """Find what the levels of a dimension are: depths, or shares of the depth."""
+        first = self._variables[0]
+        # Asked for without being there, a dimension would be counted.
+        known = dimension in dataset.variables
+        levels = dataset[dimension] if known else None
+        remedy = 'give velocity_field_name=("ua", "va") or other variables of one level'
+        if self._sites is None:
+            raise ValueError(
+                f"{self.label}: {first.name!r} has the levels {dimension!r}, and flat "
+                f"meshes of labeled files are read as one layer: {remedy}, or "
+                "geometry='sphere' if the file has longitudes and latitudes"
+            )
+        self.roles["z"] = dimension
+        if levels is None:
+            raise ValueError(
+                f"{self.label}: the levels {dimension!r} of {first.name!r} have no "
+                f"depths: {remedy}"
+            )
+        if not follows_terrain(levels):
+            return
+        share = np.asarray(levels.values, np.float64).reshape(levels.shape[0], -1)
+        depth = dataset.get("h")
+        if np.ptp(share, axis=1).max() > 1e-5 or depth is None:
+            raise ValueError(
+                f"{self.label}: the levels {dimension!r} are understood as the same "
+                "shares of the depth h everywhere, and "
+                f"{'there is no h' if depth is None else 'they differ'}: {remedy}"
+            )
+        share = share[:, 0]
+        self._falls = bool(share[1] < share[0])
+        share = share[::-1] if self._falls else share
+        depths = np.maximum(np.asarray(depth.values, np.float64), 0.1)
+        stretching = Stretching(share, share, np.zeros(()), 2)
+        self._terrain = Terrain(depths[:, None], stretching)
+        self._vertical = Vertical(words="z up, depth = -z, sigma levels")
+        self._said.append("free surface taken at rest")
+
+    def _place(self, dataset: Any) -> Any:
+        mesh = self._topology
+        sizes = (mesh.faces >= 0).sum(axis=1)
+        if sizes.min(initial=3) < 3:
+            raise ValueError(f"{self.label}: a face of the mesh has fewer than 3 nodes")
+        if self.radius is not None:
+            return self._place_round(dataset)
+        x, y = (np.asarray(dataset[n].values, np.float64) for n in self._positions)
+        self._points = np.stack([x, y, np.zeros_like(x)], axis=-1)
+        faces = mesh.faces
+        if sizes.max() > max(_CODES):
+            faces = _fans(faces)
+            sizes = np.full(len(faces), 3)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        types = np.array([_CODES[n] for n in sizes.tolist()], np.uint8)
+        return Cells(self._points, faces[faces >= 0], offsets, types)
+
+    def _place_round(self, dataset: Any) -> CurvilinearGrid:
+        """Return triangles on the sphere, faces of more nodes split."""
+        sites, terrain = self._sites, self._terrain
+        assert sites is not None
+        self._points = unit_vectors(sites.x, sites.y)
+        if terrain is not None:
+            share = np.asarray(terrain.stretching.curve)
+            z = share * float(terrain.depth.max())
+        else:
+            z = self._vertical.factor * self._coordinate(self._variables[0], "z")
+            self._falls = bool(z.size > 1 and z[1] < z[0])
+            z = z[::-1] if self._falls else z
+        return CurvilinearGrid(
+            sites.x[:, None],
+            sites.y[:, None],
+            z,
+            self.radius,
+            scalar=self.scalar,
+            terrain=terrain,
+            triangles=_fans(self._topology.faces),
+        )
+
+    def _times(self, dataset: Any, variable: Any) -> np.ndarray:
+        found = super()._times(dataset, variable)
+        if {"Itime", "Itime2"} <= set(dataset.variables) and "t" in self.roles:
+            # FVCOM's `time` in float32 is off by minutes; these are days and msec.
+            days, milliseconds = dataset["Itime"], dataset["Itime2"]
+            seconds = 86400.0 * days.values + 1e-3 * milliseconds.values
+            reference = str(days.attrs.get("units", "")).partition(" since ")[2]
+            self.dates = Dates(seconds, reference or None, "standard")
+        return found
+
+    def read(self, row: int, dtype: np.dtype) -> np.ndarray:
+        """Return the velocity at the nodes; faces without one do not count.
+
+        It is (N, 3), on a sphere (N, 1, levels, 3).
+        """
+        instant = {self.roles["t"]: row} if "t" in self.roles else {}
+        order = [
+            self._place_dimension,
+            *(self.roles[r] for r in "z" if r in self.roles),
+        ]
+        parts = []
+        for variable, factor in zip(self._variables, self._factors, strict=True):
+            there = variable.isel(instant)
+            extra = [d for d in there.dims if d not in order]
+            values = there.squeeze(extra, drop=True).transpose(*order).values
+            parts.append(np.asarray(values, np.float64) * factor)
+        parts += [np.zeros_like(parts[0])] * (3 - len(parts))
+        values = np.stack(parts, -1)
+        if self._on_faces:
+            values = self._to_nodes(values)
+        if self.radius is not None:
+            values = values.reshape(len(values), 1, -1, 3)
+            values = np.flip(values, 2) if self._falls else values
+        return values.astype(dtype)
+
+    def _to_nodes(self, values: np.ndarray) -> np.ndarray:
+        """Return means over the faces around nodes, by area; of vectors in space."""
+        faces, points = self._topology.faces, self._points
+        at = faces >= 0
+        corners = points[np.where(at, faces, faces[:, :1])]
+        edges = corners - corners[:, :1]
+        area = np.linalg.norm(np.cross(edges[:, :-1], edges[:, 1:]).sum(1), axis=-1)
+        shape = (-1, *[1] * (values.ndim - 2), 3)
+        turns = self.radius is not None and not self.scalar
+        if turns:
+            east, north = (d.reshape(shape) for d in directions(corners.mean(1)))
+            u, v, w = (values[..., c, None] for c in range(3))
+            values = np.concatenate([u * east + v * north, w], -1)
+        flat = values.reshape(len(values), -1)
+        known = np.isfinite(flat)
+        weighed = np.concatenate([np.where(known, flat, 0), known], 1) * area[:, None]
+        each = np.repeat(weighed, at.sum(1), axis=0)
+        total, weight = np.split(gather(faces[at], each, len(points)), 2, axis=1)
+        mean = np.where(weight > 0, total / np.where(weight > 0, weight, 1), np.nan)
+        mean = mean.reshape(-1, *values.shape[1:])
+        if not turns:
+            return mean
+        along = [(mean[..., :3] * d.reshape(shape)).sum(-1) for d in directions(points)]
+        return np.stack([*along, mean[..., 3]], -1)
+
+
+def directions(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the directions east and north at points of a sphere."""
+    turn = np.arctan2(points[:, 1], points[:, 0])
+    east = np.stack([-np.sin(turn), np.cos(turn), np.zeros_like(turn)], -1)
+    up = points / np.linalg.norm(points, axis=-1, keepdims=True)
+    return east, np.cross(up, east)
+
+
+def _fans(faces: np.ndarray) -> np.ndarray:
+    """Return triangles that fan out from the first node of each face."""
+    fans = [faces[:, [0, k, k + 1]] for k in range(1, faces.shape[1] - 1)]
+    split = np.stack(fans, 1).reshape(-1, 3)
+    return split[(split >= 0).all(1)]
