@@ -30,8 +30,8 @@ from acbo import benchmarks
 from acbo.baselines import proposers
 from acbo.baselines.structure import exact_predictor
 from acbo.evaluation import evaluate_problems
-from acbo.evaluation.evaluate import FAMILIES
-from acbo.evaluation.scoring import Cell, draw_scm, draw_task, task_keys
+from acbo.evaluation.evaluate import FAMILIES, draw_scm, draw_task, task_keys
+from acbo.evaluation.report import Cell
 from acbo.graphs import bucket_parent_sets
 from acbo.policy.advisor import load_policy
 from acbo.random_models import SCMConfig, draw_dataset
@@ -101,18 +101,17 @@ def compilations(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def surrogate(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    training = benchmarks.Training(
-        dim=chosen.dim,
-        layers=chosen.layers,
-        variables=chosen.variables or 10,
-        rows=chosen.rows or 64,
-        batch=chosen.batch,
-        steps=chosen.steps or 10,
-        model=replace(SurrogateConfig(), compute_dtype=chosen.dtype),
+    model = SurrogateConfig(dim=chosen.dim, layers=chosen.layers)
+    wide = max(chosen.dim // model.heads, 1)
+    found = benchmarks.surrogate_benchmark(
+        replace(model, key_size=wide, compute_dtype=chosen.dtype),
+        chosen.variables or 10,
+        chosen.rows or 64,
+        chosen.batch,
+        chosen.steps or 10,
+        chosen.repeats,
     )
-    return records(
-        "surrogate", benchmarks.surrogate_benchmark(training, chosen.repeats)
-    )
+    return records("surrogate", found)
 
 
 def posterior(chosen: argparse.Namespace) -> list[dict[str, Any]]:

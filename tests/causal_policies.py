@@ -5,8 +5,9 @@ import functools
 import jax
 import numpy as np
 
-from acbo.policy.advisor import Candidate, Policy
+from acbo.policy.advisor import Policy
 from acbo.policy.model import PolicyConfig, PolicyNetwork
+from acbo.policy.problem import Candidate
 from acbo.surrogate.model import SurrogateConfig, SurrogateNetwork
 from acbo.surrogate.predictor import Surrogate
 from causal_parameters import fill

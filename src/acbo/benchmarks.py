@@ -4,23 +4,21 @@ Data are made inside what is measured wherever training makes them itself.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
 import optax
 
-from acbo.graphs import enumerate_possible_parent_sets
 from acbo.policy.rl_environment import EpisodeConfig
-from acbo.posterior.distribution import create_parent_set_posterior
 from acbo.posterior.exact import MAX_VARIABLES, exact_parent_posterior
-from acbo.random_models import DataConfig
+from acbo.random_models import DataConfig, SCMConfig, draw_dataset
 from acbo.surrogate.losses import kl_divergence_loss
 from acbo.surrogate.model import SurrogateConfig
 from acbo.surrogate.predictor import Surrogate, load_surrogate
 from acbo.training.difficulty import create_test_batch, create_test_model, test_config
-from acbo.training.examples import TrainingBatch, TrainingExample, convert_to_jax_batch
+from acbo.training.examples import convert_to_jax_batch
 from acbo.training.policy import PolicyRecipe, start_policy, update_policy
 from acbo.training.steps import (
     TrainStep,
@@ -32,7 +30,6 @@ from acbo.training.surrogate import (
     start_surrogate,
     update_surrogate,
 )
-from acbo.types import TARGET, VALUE
 from jaxrig.bench import Benchmark, Measurement
 from jaxrig.compile_guard import compile_once
 from jaxrig.memory import tree_bytes
@@ -113,82 +110,39 @@ def step_benchmark(
     ]
 
 
-@dataclass(frozen=True)
-class Training:
-    """Sizes of a surrogate that is trained for a while; heads share its width."""
-
-    dim: int = 64
-    layers: int = 4
-    variables: int = 10
-    rows: int = 64
-    batch: int = 8
-    steps: int = 2
-    model: SurrogateConfig = field(default_factory=SurrogateConfig)
-
-    def recipe(self) -> SurrogateRecipe:
-        """Return the recipe of one update of `steps` steps; every data set is full."""
-        watched = self.rows * 4 // 5
-        data = DataConfig(
-            variables=self.variables,
-            rows=self.rows,
-            sizes=(self.variables, self.variables),
-            observational=(watched, watched),
-            interventional=(self.rows - watched, self.rows - watched),
-        )
-        model = replace(
-            self.model,
-            dim=self.dim,
-            layers=self.layers,
-            key_size=max(self.dim // self.model.heads, 1),
-        )
-        return SurrogateRecipe(
-            model=model,
-            data=(data,),
-            batches=(self.batch,),
-            steps=self.steps,
-            steps_per_update=self.steps,
-        )
-
-    def shapes(self) -> dict[str, int]:
-        """Return the sizes for a record."""
-        return {name: size for name, size in vars(self).items() if name != "model"}
+def full_data(variables: int, rows: int) -> DataConfig:
+    """Return data sets that fill their bucket, a fifth of their rows interventional."""
+    watched = rows * 4 // 5
+    acted = rows - watched
+    sizes = (variables, variables), (watched, watched), (acted, acted)
+    return DataConfig((SCMConfig(),), variables, rows, *sizes)
 
 
 def surrogate_benchmark(
-    training: Training | None = None, repeats: int = 3
+    model: SurrogateConfig | None = None,
+    variables: int = 10,
+    rows: int = 64,
+    batch: int = 8,
+    steps: int = 2,
+    repeats: int = 3,
 ) -> list[Measurement]:
     """Graphs per second of training, data and all, on the device."""
-    training = training or Training()
-    recipe = training.recipe()
+    model = model or SurrogateConfig(dim=64, layers=4, key_size=8)
+    recipe = SurrogateRecipe(
+        model=model,
+        data=(full_data(variables, rows),),
+        batches=(batch,),
+        steps=steps,
+        steps_per_update=steps,
+    )
     state = start_surrogate(jax.random.key(0), recipe)
     update = compile_once(update_surrogate)
     timing = compare({"run": lambda: update(state, recipe)}, repeats=repeats, warmup=0)
-    graphs = training.batch * training.steps
-    return [
-        Measurement(
-            f"width {training.dim}, {training.layers} layers, d={training.variables}",
-            timing["run"],
-            graphs,
-            "graphs",
-            training.shapes(),
-            tree_bytes(state),
-        )
-    ]
-
-
-def linear_rows(d: int, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of a random linear model, and which cells were set."""
-    random = np.random.default_rng(seed)
-    weights = np.triu(random.normal(size=(d, d)) * (random.random((d, d)) < 0.3), 1)
-    intervened = np.zeros((rows, d), bool)
-    acted = np.arange(rows * 4 // 5, rows)
-    intervened[acted, random.integers(0, d - 1, len(acted))] = True
-    values = np.zeros((rows, d))
-    for j in range(d):
-        values[:, j] = values @ weights[:, j] + random.normal(size=rows)
-        forced = intervened[:, j]
-        values[forced, j] = random.choice([-2.0, 2.0], int(forced.sum()))
-    return values, intervened
+    shapes = {"dim": model.dim, "layers": model.layers, "variables": variables}
+    shapes |= {"rows": rows, "batch": batch, "steps": steps}
+    case = f"width {model.dim}, {model.layers} layers, d={variables}"
+    taken = timing["run"], batch * steps, "graphs", shapes, tree_bytes(state)
+    return [Measurement(case, *taken)]
 
 
 def posterior_benchmark(
@@ -198,8 +152,10 @@ def posterior_benchmark(
     by the exact expert.
     """
     network = surrogate or load_surrogate()
-    values, intervened = linear_rows(d, rows)
-    given = values, intervened, d - 1
+    data = jax.jit(draw_dataset, static_argnums=1)(
+        jax.random.key(0), full_data(d, rows)
+    )
+    given = np.asarray(data.values), np.asarray(data.intervened), int(data.target)
     runs = {"surrogate": lambda: network.posterior(*given).probabilities}
     if d <= MAX_VARIABLES["order"]:
         runs["exact"] = lambda: exact_parent_posterior(*given).probabilities
@@ -239,24 +195,6 @@ def grpo_benchmark(
     return [Measurement(case, timing, items, "interventions", shapes, size)]
 
 
-def graph_batch(seed: int, sizes: tuple[int, int]) -> TrainingBatch:
-    """Return a batch of the guide's size with random names, sizes and experts."""
-    random = np.random.default_rng(seed)
-    rows, examples = DOCUMENT["rows"], []
-    for _ in range(DOCUMENT["examples"]):
-        d = int(random.integers(sizes[0], sizes[1] + 1))
-        names = [f"v{number}" for number in random.choice(1_000, d, replace=False)]
-        target = int(random.integers(d))
-        x = np.zeros((rows, d, 3), np.float32)
-        x[..., VALUE] = random.normal(size=(rows, d))
-        x[:, target, TARGET] = 1.0
-        sets = enumerate_possible_parent_sets(names, names[target])
-        chances = random.dirichlet(np.ones(len(sets)))
-        expert = create_parent_set_posterior(names[target], sets, chances)
-        examples.append(TrainingExample(x, names[target], names, expert, 1.0))
-    return TrainingBatch(examples)
-
-
 def count_compilations(
     graphs: int = 20, sizes: tuple[int, int] = (2, 4), steps: Steps | None = None
 ) -> dict[str, int]:
@@ -264,7 +202,10 @@ def count_compilations(
     steps = steps or document_steps()
     params, memory, _, key = steps.args
     for seed in range(graphs):
-        batch = convert_to_jax_batch(graph_batch(seed, sizes))
+        random = np.random.default_rng(seed)
+        count = random.integers(*sizes, endpoint=True)
+        names = [f"v{each}" for each in random.choice(1_000, count, replace=False)]
+        batch = convert_to_jax_batch(create_test_batch(seed=seed, names=names))
         params, memory, _ = steps.compiled(params, memory, *batch.as_args(), key)
     return {"graphs": graphs, "compilations": steps.compiled.compilations}
 

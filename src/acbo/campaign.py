@@ -73,7 +73,7 @@ class Campaign:
                 raise ValueError(f"rename the column {name!r}: the campaign writes one")
         table = read_table(cells, find_name(target, list(cells.columns), "target"))
         problem = problem.for_columns(table.names)
-        problem.limits(table.names, {})  # every name of a region is a column
+        problem.regions(table.names)  # every name of a region is a column
         names = problem.settable or [n for n in table.names if n != problem.target]
         seen = observed_ranges(table)
         ranges = {name: problem.ranges.get(name, seen[name]) for name in names}

@@ -20,6 +20,11 @@ class History(eqx.Module):
         places = jnp.expand_dims(places, range(self.count.ndim))
         return places < jnp.expand_dims(self.count, -1)
 
+    @property
+    def rows(self) -> tuple[Array, Array, Array]:
+        """Return values, what was set, and which rows are filled."""
+        return self.values, self.intervened, self.row_mask
+
 
 def start_history(
     values: Float[Array, "rows d"], intervened: Bool[Array, "rows d"], capacity: int

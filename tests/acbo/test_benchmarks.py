@@ -3,18 +3,13 @@
 import pytest
 
 from acbo import benchmarks
-from acbo.benchmarks import Training
 from causal_policies import SIZES, small_surrogate
 
 
-def test_the_recipe_trains_on_full_data_of_one_size():
-    training = Training(dim=8, layers=1, variables=5, rows=10, batch=3, steps=4)
-    recipe = training.recipe()
-    (data,) = recipe.data
+def test_data_sets_fill_their_bucket():
+    data = benchmarks.full_data(variables=5, rows=10)
     assert data.sizes == (5, 5)
     assert data.observational[0] + data.interventional[0] == data.rows == 10
-    assert (recipe.steps, recipe.steps_per_update, recipe.batches) == (4, 4, (3,))
-    assert (recipe.model.dim, recipe.model.layers) == (8, 1)
 
 
 @pytest.mark.slow
@@ -29,8 +24,7 @@ def test_the_step_compiles_once_over_different_graphs():
 
 @pytest.mark.slow
 def test_training_counts_graphs():
-    training = Training(4, 1, 4, 10, 2, 2, model=SIZES)
-    (found,) = benchmarks.surrogate_benchmark(training, repeats=1)
+    (found,) = benchmarks.surrogate_benchmark(SIZES, 4, 10, 2, 2, repeats=1)
     assert (found.items, found.unit) == (4, "graphs")
     assert found.shapes["variables"] == 4
 

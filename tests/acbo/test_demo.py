@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from acbo import demo
-from acbo.evaluation.report import EPISODES, Report, Result
-from acbo.evaluation.scoring import Cell
+from acbo.evaluation.report import EPISODES, Cell, Report, Result
 from causal_policies import small_policy
 from jaxrig.progress import Meter
 from jaxrig.report import Figure, Player, Table

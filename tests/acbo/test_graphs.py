@@ -52,19 +52,11 @@ def test_edges_lead_forwards_and_stay_within_the_size(drawn, family):
         assert not graph[:, size:].any()
         assert not targets[size:].any()
         assert targets.any()
-
-
-@pytest.mark.parametrize("family", GRAPHS)
-def test_a_target_has_a_cause_wherever_any_variable_has(drawn, family):
-    for _, graph, targets in drawn[family]:
-        if graph.any():
-            assert graph[:, targets].any(axis=0).all()
-
-
-@pytest.mark.parametrize("family", sorted(set(GRAPHS) - {"chain", "star"}))
-def test_draws_differ(drawn, family):
+        # A target has a cause wherever any variable has.
+        assert graph[:, targets].any(axis=0).all() or not graph.any()
     largest = [(g, t) for size, g, t in drawn[family] if size == D]
-    assert len({(g.tobytes(), t.tobytes()) for g, t in largest}) > 3
+    different = len({(g.tobytes(), t.tobytes()) for g, t in largest})
+    assert different > 3 or family in ("chain", "star")
 
 
 def test_chain(drawn):

@@ -23,9 +23,6 @@ def test_a_history_starts_with_its_rows_and_empty_room(rows):
     np.testing.assert_array_equal(history.row_mask, np.arange(4) < rows)
     assert not history.values[rows:].any()
     assert not history.intervened[rows:].any()
-
-
-def test_more_rows_than_room_are_refused():
     with pytest.raises(ValueError, match="7 rows do not fit into a capacity of 4"):
         begin(7)
 

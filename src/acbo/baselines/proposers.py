@@ -143,13 +143,7 @@ class Greedy(eqx.Module):
         self, key: PRNGKeyArray, history: History, spec: ProblemSpec, truth: Any
     ) -> Action:
         """Return the next intervention."""
-        probs = self.posterior(
-            history.values,
-            history.intervened,
-            history.row_mask,
-            spec.mask,
-            spec.target,
-        )[0]
+        probs = self.posterior(*history.rows, spec.mask, spec.target)[0]
         likeliest = jnp.argmax(jnp.where(spec.allowed, probs, -jnp.inf))
         slope = _slope(history, spec, likeliest)
         rising = spec.sign * slope > 0
@@ -172,14 +166,7 @@ def draw_lines(
     key: PRNGKeyArray, history: History, spec: ProblemSpec, max_parents: int
 ) -> TargetLines:
     """Return what one model drawn from the posterior expects of every intervention."""
-    model = sample_model(
-        key,
-        history.values,
-        history.intervened,
-        history.row_mask,
-        spec.mask,
-        max_parents=max_parents,
-    )
+    model = sample_model(key, *history.rows, spec.mask, max_parents=max_parents)
     return expected_target(model, spec.target)
 
 

@@ -53,12 +53,12 @@ class Predictor(eqx.Module):
         var_mask: Variables,
         target: Index,
     ) -> Prediction:
-        """Return parent probabilities, and those of whole sets where there are any."""
+        """Return what `read` gives for the fields of `Evidence`."""
         return self.read(Evidence(values, intervened, row_mask, var_mask, target))
 
     @abc.abstractmethod
     def read(self, seen: Evidence) -> Prediction:
-        """Return what `predict` gives."""
+        """Return parent probabilities, and those of whole sets where there are any."""
 
 
 class Everything(Predictor):

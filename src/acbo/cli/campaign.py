@@ -11,28 +11,25 @@ import typer
 from acbo.campaign import Campaign, show_row
 from acbo.cli.common import (
     AtOnceOption,
-    AvoidOption,
     BatchOption,
-    CostOption,
-    ForbidOption,
-    IgnoreOption,
-    KnowOption,
-    MaximizeOption,
-    RangeOption,
-    ReplicatesOption,
-    SettableOption,
-    TargetOption,
-    TiersOption,
-    problem_options,
+    ProblemOptions,
     refusing,
     show_json,
     split_names,
+    with_options,
 )
-from jaxrig.console import check_writable, make_console, say, warnings_as_lines
+from jaxrig.console import (
+    JsonFlag,
+    check_writable,
+    make_console,
+    say,
+    warnings_as_lines,
+)
 
 FolderArgument = Annotated[Path, typer.Argument(help="Folder of the campaign.")]
 
 
+@with_options(ProblemOptions)
 def start(
     folder: FolderArgument,
     data: Annotated[
@@ -41,19 +38,8 @@ def start(
             "--data", exists=True, dir_okay=False, help="CSV table of the rows so far."
         ),
     ],
-    target: TargetOption,
-    maximize: MaximizeOption = None,
-    ranges: RangeOption = None,
-    settable: SettableOption = "",
-    know: KnowOption = None,
-    forbid: ForbidOption = None,
-    tiers: TiersOption = "",
-    cost: CostOption = "",
-    avoid: AvoidOption = None,
-    batch: BatchOption = None,
-    at_once: AtOnceOption = None,
-    replicates: ReplicatesOption = False,
-    ignore: IgnoreOption = "",
+    *,
+    problem: ProblemOptions,
 ) -> None:
     """Start a campaign of experiments in a folder.
 
@@ -62,25 +48,7 @@ def start(
     """
     console = make_console()
     with refusing():
-        campaign = Campaign.create(
-            folder,
-            data,
-            target,
-            maximize,
-            **problem_options(
-                ranges=ranges,
-                settable=settable,
-                ignore=ignore,
-                cost=cost,
-                know=know,
-                forbid=forbid,
-                tiers=tiers,
-                avoid=avoid,
-                batch=batch,
-                at_once=at_once,
-                replicates=replicates,
-            ),
-        )
+        campaign = Campaign.create(folder, data, **problem.arguments())
         table = campaign.read()
     say(console, (folder / "campaign.toml").read_text(encoding="utf-8").rstrip())
     for note in table.notes:
@@ -100,7 +68,7 @@ def ask(
     ] = False,
     batch: BatchOption = None,
     at_once: AtOnceOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """Ask a campaign for the next experiment.
 

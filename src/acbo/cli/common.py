@@ -1,10 +1,13 @@
 """Options, tables and messages that the commands share; input is checked at once."""
 
+import functools
+import inspect
 import json as json_text
 import math
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,33 +20,7 @@ from acbo.types import Range, as_float
 from jaxrig.atomic import write_file
 from jaxrig.console import say
 
-DataArgument = Annotated[
-    Path,
-    typer.Argument(
-        exists=True,
-        dir_okay=False,
-        readable=True,
-        help="CSV table with a header; the column `intervention_targets` names the "
-        "variables set in each row.",
-    ),
-]
-TargetOption = Annotated[str, typer.Option("--target", help="Variable to optimize.")]
-MaximizeOption = Annotated[
-    bool | None,
-    typer.Option("--maximize/--minimize", help="Direction in which to optimize."),
-]
-RangeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--range",
-        help="Range of a variable, e.g. X=-5:5, with a step X=1:9:2, or its levels "
-        "X=1,2,5. Can be repeated.",
-    ),
-]
-SettableOption = Annotated[
-    str,
-    typer.Option("--set", help="Variables that can be set, e.g. X,Z. Default: all."),
-]
+SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
 KnowOption = Annotated[
     list[str] | None,
     typer.Option("--know", help="Edge that exists, e.g. 'dose->yield'. Repeatable."),
@@ -52,31 +29,101 @@ ForbidOption = Annotated[
     list[str] | None,
     typer.Option("--forbid", help="Edge that cannot exist, e.g. 'yield->dose'."),
 ]
-TiersOption = Annotated[
-    str,
-    typer.Option("--tiers", help="Causes before effects, e.g. 'heat,acid < growth'."),
-]
-CostOption = Annotated[
-    str,
-    typer.Option("--cost", help="Cost of setting a variable, e.g. heat=3,acid=1."),
-]
-AvoidOption = Annotated[
-    list[str] | None,
-    typer.Option("--avoid", help="Forbidden region, e.g. 'heat>80 & acid<4'."),
-]
 BatchOption = Annotated[
     int | None, typer.Option("--batch", help="Number of experiments to make at a time.")
 ]
 AtOnceOption = Annotated[
     int | None, typer.Option("--at-once", help="2 to set one or two variables at once.")
 ]
-ReplicatesOption = Annotated[
-    bool, typer.Option("--replicates", help="Tell how often to repeat an experiment.")
-]
 IgnoreOption = Annotated[
     str, typer.Option("--ignore", help="Columns to leave out, e.g. id,comment.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Random seed.")]
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """The options that state a problem: what to optimize, what may be set, and what is
+    known about the causes.
+    """
+
+    target: Annotated[str, typer.Option("--target", help="Variable to optimize.")]
+    maximize: Annotated[
+        bool | None,
+        typer.Option("--maximize/--minimize", help="Direction in which to optimize."),
+    ] = None
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            help="Range of a variable, e.g. X=-5:5, with a step X=1:9:2, or its levels "
+            "X=1,2,5. Can be repeated.",
+        ),
+    ] = None
+    settable: Annotated[
+        str,
+        typer.Option(
+            "--set", help="Variables that can be set, e.g. X,Z. Default: all."
+        ),
+    ] = ""
+    know: KnowOption = None
+    forbid: ForbidOption = None
+    tiers: Annotated[
+        str,
+        typer.Option(
+            "--tiers", help="Causes before effects, e.g. 'heat,acid < growth'."
+        ),
+    ] = ""
+    cost: Annotated[
+        str,
+        typer.Option("--cost", help="Cost of setting a variable, e.g. heat=3,acid=1."),
+    ] = ""
+    avoid: Annotated[
+        list[str] | None,
+        typer.Option("--avoid", help="Forbidden region, e.g. 'heat>80 & acid<4'."),
+    ] = None
+    batch: BatchOption = None
+    at_once: AtOnceOption = None
+    replicates: Annotated[
+        bool,
+        typer.Option("--replicates", help="Tell how often to repeat an experiment."),
+    ] = False
+    ignore: IgnoreOption = ""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what `acbo.suggest` takes; what was not given is left out."""
+        ranges, levels = parse_ranges(self.ranges or ())
+        found = vars(self) | {
+            "ranges": ranges,
+            "levels": levels,
+            "cost": parse_costs(self.cost),
+            "settable": split_names(self.settable),
+            "ignore": split_names(self.ignore),
+        }
+        needed = {name: found.pop(name) for name in ("target", "maximize")}
+        return needed | {name: value for name, value in found.items() if value}
+
+
+def with_options(group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the fields of a dataclass as options; its
+    last argument is one of these.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        *own, last = inspect.signature(command).parameters.values()
+        options = inspect.signature(group).parameters
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            chosen = {name: given.pop(name) for name in options}
+            command(**given, **{last.name: group(**chosen)})
+
+        by_name = inspect.Parameter.KEYWORD_ONLY  # --seed may stand before --target
+        every = [each.replace(kind=by_name) for each in (*own, *options.values())]
+        shown: Any = run
+        shown.__signature__ = inspect.Signature(every)  # what typer reads
+        return shown
+
+    return decorate
 
 
 @contextmanager
@@ -84,7 +131,7 @@ def refusing() -> Generator[None, None, None]:
     """Wrong input ends the command with the sentence that says what is wrong."""
     try:
         yield
-    except (ValueError, ImportError) as error:
+    except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
 
@@ -132,29 +179,6 @@ def parse_costs(words: str) -> dict[str, float]:
             raise ValueError(f"--cost {word!r} is not NAME=NUMBER, e.g. heat=3")
         found[name] = as_float(given, f"--cost of {name!r}")
     return found
-
-
-def problem_options(
-    *,
-    ranges: Sequence[str] | None,
-    settable: str,
-    ignore: str,
-    cost: str,
-    **given: Any,
-) -> dict[str, Any]:
-    """Return the options of a problem from those of a command; what was not given is
-    left out.
-    """
-    ends, levels = parse_ranges(ranges or ())
-    found = {
-        "ranges": ends,
-        "levels": levels,
-        "cost": parse_costs(cost),
-        "settable": split_names(settable),
-        "ignore": split_names(ignore),
-        **given,
-    }
-    return {name: value for name, value in found.items() if value}
 
 
 def make_table(

@@ -9,14 +9,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from acbo.baselines import predictors, proposers
 from acbo.cli import common
 from acbo.evaluation import Report, evaluate
 from acbo.evaluation.evaluate import FAMILIES
-from acbo.evaluation.report import EPISODES, PARENTS
-from acbo.evaluation.scoring import Cell
+from acbo.evaluation.report import EPISODES, PARENTS, Result
 from acbo.pictures import charts
 from acbo.pictures.graph import draw_graph
 from acbo.policy.advisor import load_policy
@@ -25,11 +23,9 @@ from acbo.runs import Run, run_problem, true_edges
 from acbo.surrogate.predictor import load_surrogate
 from acbo.types import check_known, percent, signed
 from jaxrig.atomic import write_file
-from jaxrig.console import check_writable, make_console, say
+from jaxrig.console import JsonFlag, check_writable, make_console, say
 from jaxrig.progress import make_meter
 
-STRUCTURE = ("f1", "auprc", "log_loss", "calibration_error")
-REGRET = ("simple_regret", "parent_rate")
 DRAWN = ("surrogate", "exact", "regression"), ("policy", "exact_thompson", "random")
 
 
@@ -70,15 +66,15 @@ def evaluate_models(
         ),
     ] = "",
     seed: common.SeedOption = 0,
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Write all results to this JSON file.")
-    ] = None,
+    json: JsonFlag = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder for pictures.")
+        Path | None,
+        typer.Option("--out", help="Output folder for results.json and pictures."),
     ] = None,
 ) -> None:
     """Evaluate how well methods find causes and optimize targets."""
-    check_writable(json)
+    results = None if out is None else out / "results.json"
+    check_writable(results)
     console = make_console()
     with common.refusing():
         report = evaluate(
@@ -91,68 +87,35 @@ def evaluate_models(
             rows=[_rows(word) for word in common.split_names(rows)],
             meter=make_meter(),
         )
-    show_report(console, report)
-    if json is not None:
-        say(console, f"wrote {write_file(json, report.to_json())}")
-    if out is not None:
-        common.write_pictures(console, out, draw_report(report))
-
-
-def show_report(console: Console, report: Report) -> None:
-    """Print a table of structure and one of regret, if they were evaluated."""
-    for title, kind, metrics in (
-        ("Causes of the target", PARENTS, STRUCTURE),
-        ("Optimization of the target", EPISODES, REGRET),
-    ):
-        rows = [row for row in report.rows() if row["kind"] == kind]
-        if rows:
-            console.print(report_table(rows, report.references, metrics, title))
-
-
-def report_table(
-    rows: Sequence[dict[str, Any]],
-    references: Sequence[str],
-    metrics: Sequence[str],
-    title: str,
-) -> Table:
-    """Return a line for each cell and system: means, intervals and tests."""
-    lines: dict[tuple[str, str], dict[str, str]] = {}
-    tested = [name for name in references if any(name == row["system"] for row in rows)]
-    for row in rows:
-        if row["metric"] not in metrics:
-            continue
-        cell = Cell(*(row[name] for name in Cell.__dataclass_fields__)).name
-        line = lines.setdefault((cell, row["system"]), {})
-        line[row["metric"]] = "-"
-        if row["mean"] is not None:
-            ends = f"({row['low']:.2f} to {row['high']:.2f})"
-            line[row["metric"]] = f"{row['mean']:.3f} {ends}"
-        if row["metric"] == metrics[0]:
-            for name in tested:
-                test = row["tests"].get(name)
-                line[f"p vs {name}"] = "" if test is None else f"{test['p_value']:.2g}"
-    columns = (*metrics, *(f"p vs {name}" for name in tested))
-    words = [name.replace("_", " ") for name in columns]
-    body = [
-        (*place, *(line.get(c, "") for c in columns)) for place, line in lines.items()
-    ]
-    return common.make_table(("cell", "system", *words), body, left=2, title=title)
+    told = Console(stderr=True) if json else console
+    if json:
+        typer.echo(report.to_json())
+    else:
+        say(console, report.table())
+    if out is not None and results is not None:
+        say(told, f"wrote {write_file(results, report.to_json())}")
+        common.write_pictures(told, out, draw_report(report))
 
 
 def draw_report(report: Report) -> dict[str, str]:
     """Draw calibration and regret over all cells, if there are any."""
-    sums, curves = {}, {}
-    for name in DRAWN[0]:
-        found = [r for r in report.results if (r.system, r.kind) == (name, PARENTS)]
-        bins = [r.bins.sum(axis=1) for r in found if r.bins is not None]
-        if bins:
-            sums[name] = np.sum(bins, axis=0)
-    for name in DRAWN[1]:
-        found = [r for r in report.results if (r.system, r.kind) == (name, EPISODES)]
-        if found:
-            rows = [r.curves["simple_regret"] for r in found]
-            curves[name.replace("_", " ")] = np.concatenate(rows)
+
+    def found(kind: str, name: str) -> list[Result]:
+        return [r for r in report.results if (r.kind, r.system) == (kind, name)]
+
     drawn = {}
+    sums = {
+        name: np.concatenate([r.bins for r in results if r.bins is not None]).sum(0)
+        for name in DRAWN[0]
+        if (results := found(PARENTS, name))
+    }
+    curves = {
+        name.replace("_", " "): np.concatenate(
+            [r.curves["simple_regret"] for r in results]
+        )
+        for name in DRAWN[1]
+        if (results := found(EPISODES, name))
+    }
     if sums:
         drawn["calibration"] = charts.draw_calibration(sums)
     if curves:
@@ -191,7 +154,7 @@ def optimize(
             "--with", help="Method: policy, or a baseline such as gp or gp_pairs."
         ),
     ] = "policy",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonFlag = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Output folder for pictures.")
     ] = None,

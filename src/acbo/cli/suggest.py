@@ -9,61 +9,38 @@ import typer
 from rich.console import Console
 
 from acbo.cli.common import (
-    AtOnceOption,
-    AvoidOption,
-    BatchOption,
-    CostOption,
-    DataArgument,
     ForbidOption,
     IgnoreOption,
     KnowOption,
-    MaximizeOption,
-    RangeOption,
-    ReplicatesOption,
-    SettableOption,
-    TargetOption,
-    TiersOption,
+    ProblemOptions,
     make_table,
-    problem_options,
     refusing,
     show_json,
     split_names,
+    with_options,
 )
 from acbo.named.reading import find_name, read_table
 from acbo.policy import suggest as policy
 from acbo.policy.problem import parse_edges
-from acbo.policy.suggest import (
-    Suggestion,
-    graphs_of,
-    note_on_graphs,
-)
+from acbo.policy.suggest import Suggestion, graphs_of, note_on_graphs
 from acbo.types import percent, plus_minus
-from jaxrig.console import check_writable, make_console, say
+from jaxrig.console import JsonFlag, check_writable, make_console, say
+
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="CSV table with a header; the column `intervention_targets` names the "
+        "variables set in each row.",
+    ),
+]
 
 
+@with_options(ProblemOptions)
 def suggest(
-    data: DataArgument,
-    target: TargetOption,
-    maximize: MaximizeOption = None,
-    ranges: RangeOption = None,
-    from_data: Annotated[
-        bool,
-        typer.Option(
-            "--ranges-from-data",
-            help="Use the observed range of variables without --range.",
-        ),
-    ] = False,
-    settable: SettableOption = "",
-    know: KnowOption = None,
-    forbid: ForbidOption = None,
-    tiers: TiersOption = "",
-    cost: CostOption = "",
-    avoid: AvoidOption = None,
-    batch: BatchOption = None,
-    at_once: AtOnceOption = None,
-    replicates: ReplicatesOption = False,
-    ignore: IgnoreOption = "",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    data: DataArgument, json: JsonFlag = False, *, problem: ProblemOptions
 ) -> None:
     """Suggest the next experiment from a table of experiments.
 
@@ -72,25 +49,12 @@ def suggest(
     """
     console = make_console()
     with refusing():
-        given = problem_options(
-            ranges=ranges,
-            settable=settable,
-            ignore=ignore,
-            cost=cost,
-            know=know,
-            forbid=forbid,
-            tiers=tiers,
-            avoid=avoid,
-            batch=batch,
-            at_once=at_once,
-            replicates=replicates,
-        )
-        found = policy.suggest(data, target, maximize, **given)
+        found = policy.suggest(data, **problem.arguments())
     if json:
         show_json(console, found.to_dict())
         return
     show_suggestion(console, found)
-    if found.ranges_from_data and not from_data:
+    if found.ranges_from_data:
         say(
             console,
             f"no range given for {', '.join(found.ranges_from_data)}: using the "
@@ -144,7 +108,7 @@ def graph(
     know: KnowOption = None,
     forbid: ForbidOption = None,
     ignore: IgnoreOption = "",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: JsonFlag = False,
 ) -> None:
     """Show the probability of each direct causal edge."""
     from acbo.pictures.files import FORMATS, save_graph

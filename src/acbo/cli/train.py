@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import jax
 import typer
 
-from acbo.cli.common import SeedOption, refusing
+from acbo.cli.common import SeedOption, refusing, with_options
 from acbo.policy.advisor import save_policy
 from acbo.random_models import DataConfig
 from acbo.surrogate.predictor import load_surrogate, save_surrogate
@@ -49,15 +49,32 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Sizes:
-    """The choices of the command; what is None stays as the recipe has it."""
+    """The options that change a recipe; what is None stays as the recipe has it."""
 
-    steps: int | None = None
-    batch: int | None = None
-    variables: int | None = None
-    dim: int | None = None
-    layers: int | None = None
-    learning_rate: float | None = None
-    shipped: bool = False
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Number of optimizer steps.")
+    ] = None
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, help="Models per step.")
+    ] = None
+    variables: Annotated[
+        int | None,
+        typer.Option(
+            "--variables", min=3, help="Number of variables of the largest models."
+        ),
+    ] = None
+    dim: Annotated[
+        int | None, typer.Option("--dim", min=1, help="Width of the network.")
+    ] = None
+    layers: Annotated[
+        int | None, typer.Option("--layers", min=1, help="Number of surrogate layers.")
+    ] = None
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="Learning rate of AdamW.")
+    ] = None
+    shipped: Annotated[
+        bool, typer.Option("--shipped", help="Use the recipe of the included models.")
+    ] = False
 
     def changes(self, **names: str) -> dict[str, Any]:
         """Return what was chosen of these fields, under the recipe's names."""
@@ -67,13 +84,13 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One training: where it starts, what an update does, and how it ends."""
+    """One training: where it starts, what an update does, and its networks by file."""
 
     recipe: Any
     updates: int
     start: Callable[[Any], Any]
     update: Callable[[Any], tuple[Any, Any]]
-    save: Callable[[Any, Path], list[Path]]
+    trained: Callable[[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -124,14 +141,13 @@ def policy_recipe(sizes: Sizes) -> PolicyRecipe:
 
 def surrogate_job(sizes: Sizes, surrogate: Path | None) -> Job:
     """Train the surrogate on random data sets of known graphs."""
-    _refuse_file(surrogate)
     recipe, step = surrogate_recipe(sizes), compile_once(update_surrogate)
     return Job(
         recipe,
         recipe.steps // recipe.steps_per_update,
         lambda key: start_surrogate(key, recipe),
         lambda state: step(state, recipe),
-        lambda state, folder: [save_surrogate(folder / SURROGATE, state.network)],
+        lambda state: {SURROGATE: state.network},
     )
 
 
@@ -148,69 +164,32 @@ def policy_job(sizes: Sizes, surrogate: Path | None) -> Job:
         UPDATES if sizes.steps is None else sizes.steps,
         lambda key: start_policy(key, recipe, reader),
         lambda state: step(state, recipe, reader),
-        lambda state, folder: [save_policy(folder / POLICY, state.policy)],
+        lambda state: {POLICY: state.policy},
     )
 
 
 def joint_job(sizes: Sizes, surrogate: Path | None) -> Job:
     """Train both in turns, the policy on what the surrogate says at the time."""
-    _refuse_file(surrogate)
     recipe = JointRecipe(surrogate_recipe(sizes), policy_recipe(sizes))
     step = compile_once(update_joint)
-
-    def save(state: Any, folder: Path) -> list[Path]:
-        network, policy = state.surrogate.network, state.policy.policy
-        return [
-            save_surrogate(folder / SURROGATE, network),
-            save_policy(folder / POLICY, policy),
-        ]
-
     return Job(
         recipe,
         recipe.surrogate.steps // recipe.surrogate.steps_per_update,
         lambda key: start_joint(key, recipe),
         lambda state: step(state, recipe),
-        save,
+        lambda state: {SURROGATE: state.surrogate.network, POLICY: state.policy.policy},
     )
 
 
-def _refuse_file(surrogate: Path | None) -> None:
-    if surrogate is not None:
-        raise ValueError("--surrogate applies only to the policy: remove it")
+JOBS = {Kind.surrogate: surrogate_job, Kind.policy: policy_job, Kind.joint: joint_job}
+WRITERS = {SURROGATE: save_surrogate, POLICY: save_policy}
 
 
-JOBS = {
-    Kind.surrogate: surrogate_job,
-    Kind.policy: policy_job,
-    Kind.joint: joint_job,
-}
-
-
+@with_options(Sizes)
 def train(
     kind: Annotated[Kind, typer.Argument(help="Network to train.")],
     out: Annotated[Path, typer.Option("--out", help="Output folder of the run.")],
-    steps: Annotated[
-        int | None, typer.Option("--steps", min=1, help="Number of optimizer steps.")
-    ] = None,
     seed: SeedOption = 0,
-    batch: Annotated[
-        int | None, typer.Option("--batch", min=1, help="Models per step.")
-    ] = None,
-    variables: Annotated[
-        int | None,
-        typer.Option(
-            "--variables", min=3, help="Number of variables of the largest models."
-        ),
-    ] = None,
-    dim: Annotated[
-        int | None, typer.Option("--dim", min=1, help="Width of the network.")
-    ] = None,
-    layers: Annotated[
-        int | None, typer.Option("--layers", min=1, help="Number of surrogate layers.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="Learning rate of AdamW.")
-    ] = None,
     surrogate: Annotated[
         Path | None,
         typer.Option(
@@ -219,27 +198,27 @@ def train(
             help="Surrogate file for training the policy. Default: the included one.",
         ),
     ] = None,
-    shipped: Annotated[
-        bool, typer.Option("--shipped", help="Use the recipe of the included models.")
-    ] = False,
     save_every: Annotated[
         int, typer.Option("--save-every", min=1, help="Updates between checkpoints.")
     ] = 20,
+    *,
+    sizes: Sizes,
 ) -> None:
     """Train on random causal models. Run the same command again to resume.
 
     Writes checkpoints, metrics.jsonl and the final weights to the folder.
     """
-    sizes = Sizes(steps, batch, variables, dim, layers, learning_rate, shipped)
     check_writable(out / "metrics.jsonl")
     console = make_console()
     with refusing():
+        if surrogate is not None and kind != Kind.policy:
+            raise ValueError("--surrogate applies only to the policy: remove it")
         job = JOBS[kind](sizes, surrogate)
         state, history = run_job(job, out, seed, save_every)
     for name, value in (history[-1] if history else {}).items():
         say(console, f"{name}: {value:.4g}")
-    for path in job.save(state, out):
-        say(console, f"wrote {path}")
+    for file, network in job.trained(state).items():
+        say(console, f"wrote {WRITERS[file](out / file, network)}")
 
 
 def run_job(

@@ -1,25 +1,249 @@
 """Run systems on held-out random models, or on the named problems, and report how they
 did. All systems meet the same problems, frozen by a seed.
+
+A predictor has `predict(values, intervened, row_mask, var_mask, target)`, which gives
+parent probabilities [d] and None or, for beliefs over whole sets, a pair of log
+probabilities [K] and members [K, d]. A proposer has `propose`; see `acbo.environment`.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from acbo.evaluation import scoring
-from acbo.evaluation.report import EPISODES, PARENTS, Report, Result
+from acbo.environment import as_intervention, first_history, run_episode
+from acbo.evaluation import metrics
+from acbo.evaluation.report import EPISODES, PARENTS, PROBLEMS, Cell, Report, Result
+from acbo.history import History
+from acbo.optimum import best_on_noise, common_noise, mean_under
 from acbo.problems import Problem, get
+from acbo.random_models import SCMConfig, random_scm
 from acbo.runs import interventions_of, player, shares_of_the_way
+from acbo.scm import SCM
+from acbo.surrogate.encode import variable_bucket
+from acbo.types import check_direction, lower_is_better
 from jaxrig.batching import ChunkedMap, map_chunked, to_host
-from jaxrig.keys import batch_keys, named_key
+from jaxrig.keys import Keys, batch_keys, named_key
 from jaxrig.progress import Meter
 
 FAMILIES = ("chain", "fork", "scale_free", "er1", "er2")
 REFERENCES = ("random", "exact_thompson", "exact", "regression")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How problems are drawn and judged.
+
+    `clip_data` keeps the rows for parent prediction within the ranges, `clip_episodes`
+    all of an episode and its optimum; the target is never clipped. `grid` and `draws`
+    are those of `acbo.optimum`.
+    """
+
+    scms: SCMConfig = field(default_factory=SCMConfig)
+    direction: str = "MINIMIZE"
+    clip_data: bool = False
+    clip_episodes: bool = True
+    grid: int = 33
+    draws: int = 512
+    bins: int = 10
+    chunk_size: int = 64
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+
+
+class Task(eqx.Module):
+    """A held-out problem: the model, the rows given, and a key for what follows."""
+
+    scm: SCM
+    history: History  # with room for the steps of an episode
+    key: Any
+
+
+def task_keys(seed: int, family: str, size: int, count: int) -> Keys:
+    """Return the keys of the first `count` problems of a family and size."""
+    key = named_key(jax.random.key(seed), family)
+    return batch_keys(jax.random.fold_in(key, size), count)
+
+
+def draw_scm(
+    key: PRNGKeyArray, size: Int[Array, ""], family: str, config: SCMConfig, d: int
+) -> SCM:
+    """Return the model of a problem's key."""
+    only = replace(config, families=(family,))
+    return random_scm(named_key(key, "model"), only, size, d)
+
+
+def draw_task(
+    key: PRNGKeyArray, scm: SCM, cell: Cell, steps: int, clip_to_range: bool
+) -> Task:
+    """Return the problem of a key and its model, with room for `steps` more rows."""
+    history = first_history(
+        named_key(key, "data"),
+        scm,
+        cell.observational,
+        cell.interventional,
+        cell.rows + steps,
+        clip_to_range,
+    )
+    return Task(scm, history, named_key(key, "episode"))
+
+
+class Scores(eqx.Module):
+    """Numbers of one problem by name: single ones, and one for each step."""
+
+    single: dict[str, Float[Array, "*batch"]]
+    curves: dict[str, Float[Array, "*batch steps"]]
+    reliability: Float[Array, "*batch 3 bins"] | None  # see `metrics.reliability`
+
+
+def _parents(task: Task) -> tuple[Bool[Array, " d"], Bool[Array, " d"]]:
+    """Return the true parents of the target, and the candidates."""
+    scm = task.scm
+    mask = scm.mask & (jnp.arange(scm.size) != scm.target)
+    return scm.adjacency[:, scm.target] & mask, mask
+
+
+def score_parents(task: Task, predictor: Any, protocol: Protocol, rows: int) -> Scores:
+    """Return how well a predictor tells the target's parents from `rows` rows."""
+    seen, scm = task.history, task.scm
+    values, intervened = seen.values[:rows], seen.intervened[:rows]
+    probs, sets = predictor.predict(
+        values, intervened, seen.row_mask[:rows], scm.mask, scm.target
+    )
+    parents, mask = _parents(task)
+    given = (probs, parents, mask)
+    single = {name: score(*given) for name, score in metrics.PARENT_SCORES.items()}
+    if sets is not None:
+        log_probs, members = sets
+        right = (members == parents[None]).all(axis=1)
+        single["exact_set"] = right[jnp.argmax(log_probs)].astype(jnp.float32)
+        loss = -jnp.where(right, log_probs, -jnp.inf).max()
+        single["set_log_loss"] = jnp.minimum(loss, -jnp.log(metrics.SMALLEST))
+    return Scores(single, {}, metrics.reliability(*given, protocol.bins))
+
+
+def find_optimum(task: Task, protocol: Protocol) -> Float[Array, ""]:
+    """Return the best mean outcome over single interventions, on the task's noise."""
+    sign = jnp.asarray(lower_is_better(protocol.direction))
+    noise = common_noise(task.key, task.scm, protocol.draws)
+    grid, clip = protocol.grid, protocol.clip_episodes
+    return best_on_noise(task.scm, noise, sign, grid=grid, clip_to_range=clip).value
+
+
+def score_episode(
+    task_and_optimum: tuple[Task, Float[Array, ""]],
+    proposer: Any,
+    protocol: Protocol,
+    steps: int,
+) -> Scores:
+    """Return how well a proposer does in `steps` interventions.
+
+    Regret is measured by mean outcomes without luck, against the optimum over single
+    interventions on the same noise; an action between the points of the grid, or on
+    several variables, that beats it becomes the optimum: regret is never negative.
+    """
+    (task, optimum), direction = task_and_optimum, protocol.direction
+    scm, clip = task.scm, protocol.clip_episodes
+    # The noise of the optimum is that of `task.key` itself: actions are compared with
+    # it on the very same draws, the episode on others.
+    play = jax.random.fold_in(task.key, 1)
+    record = run_episode(play, scm, proposer, task.history, steps, direction, clip)
+    noise = common_noise(task.key, scm, protocol.draws)
+    done = jax.vmap(lambda each: as_intervention(each, scm.size))(record.action)
+    # One action at a time: all at once would hold steps times draws rows in memory.
+    made = jax.lax.map(lambda each: mean_under(scm, noise, each, clip), done)
+    sign = lower_is_better(direction)
+    optimum = sign * jnp.minimum(sign * optimum, (sign * made).min())
+    seen = record.rows[:, scm.target]
+    curves = {
+        "simple_regret": metrics.simple_regret(made, optimum, direction),
+        "cumulative_regret": metrics.cumulative_regret(made, optimum, direction),
+        "best_outcome": metrics.best_so_far(seen, direction),
+    }
+    parents, _ = _parents(task)
+    single = {name: curve[-1] for name, curve in curves.items()}
+    rate = metrics.parent_selection_rate(done.mask, parents)
+    return Scores({**single, "parent_rate": rate}, curves, None)
+
+
+class _Harness:
+    """Compiled functions, one for each system, bucket and number of rows."""
+
+    def __init__(
+        self, protocol: Protocol, count: int, seed: int, steps: int, meter: Meter
+    ):
+        self._protocol, self._count, self._seed = protocol, count, seed
+        self._steps, self._meter = steps, meter
+        self._maps: dict[tuple[Any, ...], ChunkedMap] = {}
+
+    def judge(self, cell: Cell, systems: Mapping[str, Any]) -> Iterator[Result]:
+        """Yield results of all systems in one cell, by what each of them can do."""
+        protocol, steps = self._protocol, self._steps
+        predictors = {k: v for k, v in systems.items() if hasattr(v, "predict")}
+        proposers = {k: v for k, v in systems.items() if hasattr(v, "propose")}
+        if predictors:
+            tasks = self._tasks(cell, protocol.clip_data)
+            score = lambda task, each: score_parents(task, each, protocol, cell.rows)
+            yield from self._results(PARENTS, cell, score, tasks, predictors)
+        if proposers:
+            tasks = self._tasks(cell, protocol.clip_episodes)
+            optimum = lambda task: find_optimum(task, protocol)
+            given = tasks, self._map(optimum, cell, "optimum")(tasks)
+            score = lambda item, each: score_episode(item, each, protocol, steps)
+            yield from self._results(EPISODES, cell, score, given, proposers)
+
+    def _results(
+        self,
+        kind: str,
+        cell: Cell,
+        score: Callable[..., Scores],
+        given: Any,
+        systems: Mapping[str, Any],
+    ) -> Iterator[Result]:
+        for name, system in systems.items():
+            found: Any = to_host(self._map(score, cell, name, kind)(given, system))
+            arrays = found.single, found.curves, found.reliability
+            yield Result(cell, name, kind, *arrays)
+
+    def _tasks(self, cell: Cell, clip: bool) -> Task:
+        """Return the problems of a cell; models and rows are drawn by programs of their
+        own, as one of them serves all numbers of rows and the other all families.
+        """
+        config, d = self._protocol.scms, variable_bucket(cell.size)
+        keys = task_keys(self._seed, cell.family, cell.size, self._count)
+        draw = lambda key, size: draw_scm(key, size, cell.family, config, d)
+        models = self._map(draw, cell, "models", cell.family, rows=False)
+        scms = models(keys, jnp.asarray(cell.size))
+        fill = lambda item: draw_task(item[0], item[1], cell, self._steps, clip)
+        return self._map(fill, cell, "rows", clip)((keys, scms))
+
+    def _map(
+        self,
+        function: Callable[..., Any],
+        cell: Cell,
+        name: str,
+        *what: Any,
+        rows: bool = True,
+    ) -> ChunkedMap:
+        """Return the function over chunks of problems, made once for each shape."""
+        d = variable_bucket(cell.size)
+        given = (cell.observational, cell.interventional) if rows else ()
+        # What a program depends on: families share it, since models are arrays.
+        place = (name, *what, d, *given)
+        if place not in self._maps:
+            self._maps[place] = map_chunked(
+                function,
+                chunk_size=min(self._protocol.chunk_size, self._count),
+                meter=self._meter,
+                label=f"{name}, d={d}, {cell.rows} rows",
+            )
+        return self._maps[place]
 
 
 def evaluate(
@@ -32,7 +256,7 @@ def evaluate(
     sizes: Sequence[int] = (5, 8),
     rows: Sequence[tuple[int, int]] = ((20, 10),),
     references: Sequence[str] | None = None,
-    protocol: scoring.Protocol | None = None,
+    protocol: Protocol | None = None,
     meter: Meter | None = None,
 ) -> Report:
     """Run every system on `n_scms` problems of every family, size and number of rows.
@@ -46,19 +270,19 @@ def evaluate(
     _check(systems, n_scms, steps, references)
     if references is None:
         references = [name for name in REFERENCES if name in systems]
-    protocol = protocol or scoring.Protocol()
+    protocol = protocol or Protocol()
     harness = _Harness(protocol, n_scms, seed, steps, meter or Meter())
     results: list[Result] = []
     for size in sizes:
         for observational, interventional in rows:
             for family in families:
-                cell = scoring.Cell(family, size, observational, interventional)
+                cell = Cell(family, size, observational, interventional)
                 results += harness.judge(cell, systems)
     settings = {
         "n_scms": n_scms,
         "steps": steps,
         "systems": list(systems),
-        "protocol": dataclasses.asdict(protocol),
+        "protocol": asdict(protocol),
     }
     return Report(tuple(results), tuple(references), seed, settings)
 
@@ -84,103 +308,6 @@ def _check(
         raise ValueError(
             f"reference {unknown[0]!r} is not one of the systems: {', '.join(systems)}"
         )
-
-
-class _Harness:
-    """Compiled functions, one for each system, bucket and number of rows."""
-
-    def __init__(
-        self,
-        protocol: scoring.Protocol,
-        n_scms: int,
-        seed: int,
-        steps: int,
-        meter: Meter,
-    ):
-        self._protocol, self._count, self._seed = protocol, n_scms, seed
-        self._steps, self._meter = steps, meter
-        self._maps: dict[tuple[Any, ...], ChunkedMap] = {}
-
-    def judge(self, cell: scoring.Cell, systems: Mapping[str, Any]) -> list[Result]:
-        """Return results of all systems in one cell, by what each of them can do."""
-        predictors = {k: v for k, v in systems.items() if hasattr(v, "predict")}
-        proposers = {k: v for k, v in systems.items() if hasattr(v, "propose")}
-        protocol = self._protocol
-        results: list[Result] = []
-        if predictors:
-            tasks = self._tasks(cell, protocol.clip_data)
-            results += self._judge_parents(cell, tasks, predictors)
-        if proposers:
-            tasks = self._tasks(cell, protocol.clip_episodes)
-            results += self._judge_episodes(cell, tasks, proposers)
-        return results
-
-    def _judge_parents(
-        self, cell: scoring.Cell, tasks: scoring.Task, systems: Mapping[str, Any]
-    ) -> Iterator[Result]:
-        run = lambda task, system: scoring.score_parents(
-            task, system, self._protocol, cell.rows
-        )
-        for name, system in systems.items():
-            scores = self._map(run, cell, name, PARENTS)(tasks, system)
-            yield _result(cell, name, PARENTS, scores)
-
-    def _judge_episodes(
-        self, cell: scoring.Cell, tasks: scoring.Task, systems: Mapping[str, Any]
-    ) -> Iterator[Result]:
-        optimum = lambda task: scoring.find_optimum(task, self._protocol)
-        best = self._map(optimum, cell, "optimum")(tasks)
-        run = lambda item, system: scoring.score_episode(
-            item, system, self._protocol, self._steps
-        )
-        for name, system in systems.items():
-            scores = self._map(run, cell, name, EPISODES)((tasks, best), system)
-            yield _result(cell, name, EPISODES, scores)
-
-    def _tasks(self, cell: scoring.Cell, clip: bool) -> scoring.Task:
-        """Return the problems of a cell; models and rows are drawn by programs of their
-        own, as one of them serves all numbers of rows and the other all families.
-        """
-        config, d = self._protocol.scms, self._protocol.bucket(cell.size)
-        keys = scoring.task_keys(self._seed, cell.family, cell.size, self._count)
-        draw = lambda key, size: scoring.draw_scm(key, size, cell.family, config, d)
-        models = self._map(draw, cell, "models", cell.family, rows=False)
-        scms = models(keys, jnp.asarray(cell.size))
-        fill = lambda item: scoring.draw_task(item[0], item[1], cell, self._steps, clip)
-        return self._map(fill, cell, "rows", clip)((keys, scms))
-
-    def _map(
-        self,
-        function: Callable[..., Any],
-        cell: scoring.Cell,
-        name: str,
-        *what: Any,
-        rows: bool = True,
-    ) -> ChunkedMap:
-        """Return the function over chunks of problems, made once for each shape."""
-        d = self._protocol.bucket(cell.size)
-        given = (cell.observational, cell.interventional) if rows else ()
-        # What a program depends on: families share it, since models are arrays.
-        place = (name, *what, d, *given)
-        if place not in self._maps:
-            self._maps[place] = map_chunked(
-                function,
-                chunk_size=min(self._protocol.chunk_size, self._count),
-                meter=self._meter,
-                label=f"{name}, d={d}, {cell.rows} rows",
-            )
-        return self._maps[place]
-
-
-def _result(
-    cell: scoring.Cell, system: str, kind: str, scores: scoring.Scores
-) -> Result:
-    single, curves, bins = to_host((scores.single, scores.curves, scores.reliability))
-    sums = bins and np.stack([bins.count, bins.predicted, bins.happened])
-    return Result(cell, system, kind, single, curves, sums)
-
-
-PROBLEMS = "problems"
 
 
 def evaluate_problems(
@@ -213,7 +340,7 @@ def evaluate_problems(
     results = []
     for problem in found:
         keys = batch_keys(named_key(jax.random.key(seed), problem.name), runs)
-        cell = scoring.Cell(problem.name, len(problem.scm.names), observational, 0)
+        cell = Cell(problem.name, len(problem.scm.names), observational, 0)
         play = player(problem, observational, steps)
         for name, system in systems.items():
             run = map_chunked(
@@ -229,7 +356,7 @@ def evaluate_problems(
     return Report(tuple(results), tuple(references), seed, settings)
 
 
-def _judge(problem: Problem, cell: scoring.Cell, system: str, actions: Any) -> Result:
+def _judge(problem: Problem, cell: Cell, system: str, actions: Any) -> Result:
     """Return the true expected outcomes of all actions, and the best share."""
     made = interventions_of(actions, problem.scm.names)
     means = [problem.expected_outcome(each) for each in made]

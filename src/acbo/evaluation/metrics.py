@@ -5,7 +5,6 @@ padding. Where a ratio has nothing below the line, precision, recall and F1 are 
 the areas under curves are NaN, so that they drop out of means.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -150,35 +149,20 @@ def parent_selection_rate(done: Bool[Array, "*batch steps d"], parents: Flags) -
     return count(done & parents[..., None, :]) / jnp.maximum(count(done), 1.0)
 
 
-class Reliability(eqx.Module):
-    """Sums over equally wide bins of predicted probability, lowest bin first."""
-
-    count: Float[Array, "*batch bins"]
-    predicted: Float[Array, "*batch bins"]  # sum of probabilities
-    happened: Float[Array, "*batch bins"]  # number of true labels
-
-    @property
-    def error(self) -> Float[Array, "*batch"]:
-        """Return the expected calibration error: the mean gap, weighted by count."""
-        gap = jnp.abs(self.predicted - self.happened).sum(-1)
-        return gap / jnp.maximum(self.count.sum(-1), 1.0)
-
-
 def reliability(
     probs: Float[Array, "*n"],
     labels: Bool[Array, "*n"],
     mask: Bool[Array, "*n"],
     bins: int = 10,
-) -> Reliability:
-    """Return the reliability curve of probabilities of binary events, all pooled."""
+) -> Float[Array, "3 bins"]:
+    """Return the reliability curve of probabilities of binary events, all pooled: over
+    equally wide bins of probability, lowest first, the number of events, the sum of
+    their probabilities, and the number that are true.
+    """
     place = jnp.clip((probs * bins).astype(jnp.int32), 0, bins - 1)
     inside = (place.reshape(-1, 1) == jnp.arange(bins)[None]) & mask.reshape(-1, 1)
-    weight = inside.astype(probs.dtype)
-    return Reliability(
-        weight.sum(0),
-        probs.reshape(-1) @ weight,
-        labels.reshape(-1).astype(probs.dtype) @ weight,
-    )
+    summed = jnp.stack([jnp.ones_like(probs), probs, labels.astype(probs.dtype)])
+    return summed.reshape(3, -1) @ inside.astype(probs.dtype)
 
 
 def expected_calibration_error(
@@ -188,7 +172,8 @@ def expected_calibration_error(
     bins: int = 10,
 ) -> Float[Array, ""]:
     """Return the mean gap of probability and frequency over bins, weighted by count."""
-    return reliability(probs, labels, mask, bins).error
+    count, predicted, happened = reliability(probs, labels, mask, bins)
+    return jnp.abs(predicted - happened).sum() / jnp.maximum(count.sum(), 1.0)
 
 
 PARENT_SCORES = {

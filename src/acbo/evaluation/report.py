@@ -1,33 +1,107 @@
-"""Results of an evaluation: numbers of every problem, means, intervals and tests."""
+"""Results of an evaluation: numbers of every problem, means, intervals and tests.
+
+Systems are compared in pairs on the same problems.
+"""
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from acbo.evaluation.scoring import Cell
-from acbo.evaluation.statistics import (
-    Interval,
-    bootstrap_interval,
-    cohens_d,
-    paired_t_test,
-    percentile_interval,
-    resampling_counts,
-    wilcoxon_test,
-)
-
 SCHEMA = "acbo.evaluation/1"
-PARENTS, EPISODES = "parents", "episodes"
+PARENTS, EPISODES, PROBLEMS = "parents", "episodes", "problems"
+TITLES = {
+    PARENTS: "Causes of the target",
+    EPISODES: "Optimization of the target",
+    PROBLEMS: "Optimization of named problems",
+}
+MAIN = ("f1", "auprc", "log_loss", "calibration_error", "simple_regret", "parent_rate")
+RESAMPLES = 1000
+
+
+class Interval(NamedTuple):
+    """An estimate, and the middle 95 % of its bootstrap distribution."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def resampling_counts(items: int, seed: int = 0) -> np.ndarray:
+    """Return how often each item is drawn with replacement [resamples, items]."""
+    random = np.random.default_rng(seed)
+    return random.multinomial(items, np.full(items, 1 / items), size=RESAMPLES)
+
+
+def bootstrap_interval(values: np.ndarray, seed: int = 0) -> Interval:
+    """Return the mean and the percentile interval of its bootstrap distribution
+    (Efron and Tibshirani, 1993, chapter 13).
+    """
+    numbers = np.asarray(values, np.float64)
+    resampled = resampling_counts(numbers.size, seed) @ numbers / numbers.size
+    return Interval(float(numbers.mean()), *_middle(resampled))
+
+
+def _middle(resampled: np.ndarray) -> list[float]:
+    return np.quantile(resampled, [0.025, 0.975]).tolist()
+
+
+def paired_tests(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
+    """Return the mean of first minus second, its Cohen's d, and the two-sided p-values
+    of Student's t-test and Wilcoxon's signed-rank test.
+    """
+    from scipy import stats  # slow to import
+
+    difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    mean, spread = float(difference.mean()), float(difference.std(ddof=1))
+    # Equal differences leave no spread to measure them by: certain, or nothing at all.
+    p_value, effect = (0.0, math.copysign(math.inf, mean)) if mean else (1.0, 0.0)
+    if spread > 0:
+        student: Any = stats.ttest_1samp(difference, 0.0)
+        p_value, effect = student.pvalue, mean / spread
+    ranked: Any = stats.wilcoxon(difference) if difference.any() else None
+    return {
+        "difference": mean,
+        "p_value": float(p_value),
+        "p_wilcoxon": 1.0 if ranked is None else float(ranked.pvalue),
+        "cohens_d": _finite(effect),
+        "pairs": difference.size,
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of problem: family of graphs, number of variables, rows given."""
+
+    family: str
+    size: int
+    observational: int
+    interventional: int
+
+    def __post_init__(self) -> None:
+        if self.size < 2 or min(self.observational, self.interventional) < 0:
+            raise ValueError(f"{self}: need 2 variables or more and no negative rows")
+
+    @property
+    def name(self) -> str:
+        """Return a short name for tables."""
+        rows = f"{self.observational}+{self.interventional}"
+        return f"{self.family} d={self.size} rows={rows}"
+
+    @property
+    def rows(self) -> int:
+        """Return the total number of rows given."""
+        return self.observational + self.interventional
 
 
 @dataclass(frozen=True)
 class Result:
     """One system in one cell: arrays with one entry for each problem, in one order.
 
-    `bins` holds counts, sums of probabilities and true labels [3, problems, bins].
+    `bins` holds counts, sums of probabilities and true labels [problems, 3, bins].
     """
 
     cell: Cell
@@ -37,19 +111,29 @@ class Result:
     curves: Mapping[str, np.ndarray]
     bins: np.ndarray | None = None
 
+    def intervals(self, seed: int) -> Iterator[tuple[str, Interval | None, int]]:
+        """Yield each measure, its mean and the number of problems that have it."""
+        for metric, values in self.scores.items():
+            known = values[np.isfinite(values)]
+            found = bootstrap_interval(known, seed) if len(known) else None
+            yield metric, found, len(known)
+        if self.bins is not None:
+            yield "calibration_error", self.calibration_error(seed), len(self.bins)
+
     def calibration_error(self, seed: int) -> Interval:
-        """Expected calibration error of all variables, problems resampled whole."""
+        """Return the expected calibration error of all variables, problems resampled
+        whole.
+        """
         if self.bins is None:
             raise ValueError(f"{self.system} has no probabilities to calibrate")
-        count, predicted, happened = np.asarray(self.bins, np.float64)
+        count, predicted, happened = np.moveaxis(np.asarray(self.bins, float), 1, 0)
 
         def error(weights: np.ndarray) -> np.ndarray:
             gap = np.abs(weights @ (predicted - happened)).sum(1)
             return gap / np.maximum((weights @ count).sum(1), 1)
 
-        once = np.ones((1, len(count)))
-        resampled = error(resampling_counts(len(count), seed))
-        return percentile_interval(float(error(once)[0]), resampled)
+        once = float(error(np.ones((1, len(count))))[0])
+        return Interval(once, *_middle(error(resampling_counts(len(count), seed))))
 
 
 @dataclass(frozen=True)
@@ -75,30 +159,18 @@ class Report:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a record per cell, system and measure, with interval and tests."""
-        return [row for result in self.results for row in self._rows_of(result)]
-
-    def _rows_of(self, result: Result) -> Iterator[dict[str, Any]]:
-        cell = result.cell
-        head = {
-            "family": cell.family,
-            "size": cell.size,
-            "observational": cell.observational,
-            "interventional": cell.interventional,
-            "kind": result.kind,
-            "system": result.system,
-        }
-        for metric, values in result.scores.items():
-            known = values[np.isfinite(values)]
-            found = bootstrap_interval(known, seed=self.seed) if len(known) else None
-            tests = self._tests(result, metric)
-            yield {**head, "metric": metric, **_spell(found, len(known)), **tests}
-        if result.bins is not None:
-            found = result.calibration_error(self.seed)
-            row = _spell(found, result.bins.shape[1])
-            yield {**head, "metric": "calibration_error", **row, "tests": {}}
+        nothing = dict.fromkeys(Interval._fields)
+        return [
+            asdict(result.cell)
+            | {"kind": result.kind, "system": result.system, "metric": metric}
+            | (nothing if found is None else found._asdict())
+            | {"problems": problems, "tests": self._tests(result, metric)}
+            for result in self.results
+            for metric, found, problems in result.intervals(self.seed)
+        ]
 
     def _tests(self, result: Result, metric: str) -> dict[str, Any]:
-        """Paired comparisons with each reference on the problems both have."""
+        """Return comparisons with each reference on the problems both have."""
         tests = {}
         for other in self.results:
             known = metric in other.scores and other.system in self.references
@@ -107,17 +179,9 @@ class Report:
                 continue
             a, b = result.scores[metric], other.scores[metric]
             both = np.isfinite(a) & np.isfinite(b)
-            if both.sum() < 2:
-                continue
-            t, w = paired_t_test(a[both], b[both]), wilcoxon_test(a[both], b[both])
-            tests[other.system] = {
-                "difference": t.difference,
-                "p_value": t.p_value,
-                "p_wilcoxon": w.p_value,
-                "cohens_d": _finite(cohens_d(a[both], b[both])),
-                "pairs": t.pairs,
-            }
-        return {"tests": tests}
+            if both.sum() >= 2:
+                tests[other.system] = paired_tests(a[both], b[both])
+        return tests
 
     def to_json(self) -> str:
         """Return rows and mean curves as JSON text; `results` has every problem."""
@@ -141,42 +205,41 @@ class Report:
         }
         return json.dumps(content, indent=1, allow_nan=False)
 
-    def table(self, metrics: Sequence[str] | None = None) -> str:
-        """Return a plain text table of all measures, or of those named."""
-        header = ["cell", "system", "metric", "mean", "95 % interval", "problems"]
-        header += [f"p vs {name}" for name in self.references]
-        lines = []
-        for row in self.rows():
-            if metrics is not None and row["metric"] not in metrics:
-                continue
-            cell = Cell(*(row[k] for k in Cell.__dataclass_fields__))
-            tests = [row["tests"].get(name) for name in self.references]
-            lines.append(
-                [
-                    cell.name,
-                    row["system"],
-                    row["metric"],
-                    _number(row["mean"]),
-                    f"{_number(row['low'])} to {_number(row['high'])}",
-                    str(row["problems"]),
-                    *("" if t is None else f"{t['p_value']:.2g}" for t in tests),
-                ]
-            )
-        every = [header, *lines]
-        widths = [max(len(line[i]) for line in every) for i in range(len(header))]
-        pad = lambda line: "  ".join(map(str.ljust, line, widths)).rstrip()
-        return "\n".join(map(pad, every))
+    def table(self, metrics: Sequence[str] = ()) -> str:
+        """Return a text table for each kind of result: a line for each cell and system
+        with means, 95 % intervals, and p-values of the first measure.
 
+        `metrics` are the measures shown, by default the main ones or, where a kind has
+        none of them, all.
+        """
+        rows = [r for r in self.rows() if not metrics or r["metric"] in metrics]
+        kinds = dict.fromkeys(row["kind"] for row in rows)
+        parts = [[row for row in rows if row["kind"] == kind] for kind in kinds]
+        return "\n\n".join(self._table(part, metrics) for part in parts)
 
-def _spell(found: Interval | None, problems: int) -> dict[str, Any]:
-    known: dict[str, Any] = dict.fromkeys(("mean", "low", "high"))
-    if found is not None:
-        known = asdict(found)
-    return {**known, "problems": problems}
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    def _table(self, rows: list[dict[str, Any]], metrics: Sequence[str]) -> str:
+        there = list(dict.fromkeys(row["metric"] for row in rows))
+        columns = [name for name in metrics or MAIN if name in there] or there
+        systems = {row["system"] for row in rows}
+        tested = [name for name in self.references if name in systems]
+        lines: dict[tuple[str, str], dict[str, str]] = {}
+        for row in rows:
+            cell = Cell(*(row[name] for name in Cell.__dataclass_fields__)).name
+            line = lines.setdefault((cell, row["system"]), {})
+            line[row["metric"]] = "-"
+            if row["mean"] is not None:
+                ends = f"({row['low']:.2f} to {row['high']:.2f})"
+                line[row["metric"]] = f"{row['mean']:.3f} {ends}"
+            if row["metric"] in columns[:1]:
+                for name, test in row["tests"].items():
+                    line[f"p vs {name}"] = f"{test['p_value']:.2g}"
+        columns = [*columns, *(f"p vs {name}" for name in tested)]
+        header = ["cell", "system", *(name.replace("_", " ") for name in columns)]
+        body = [[*k, *(line.get(c, "") for c in columns)] for k, line in lines.items()]
+        widths = [max(map(len, cells)) for cells in zip(header, *body, strict=True)]
+        aligned = lambda line: "  ".join(map(str.ljust, line, widths)).rstrip()
+        kind = str(rows[0]["kind"])
+        return "\n".join([TITLES.get(kind, kind), *map(aligned, [header, *body])])
 
 
 def _finite(value: float) -> float | None:

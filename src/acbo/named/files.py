@@ -24,77 +24,39 @@ from acbo.named.tables import DataTable, frame_to_table
 from acbo.types import as_float, import_extra
 from jaxrig.atomic import write_file
 
-FORMAT = "acbo linear model"
 INTERCEPT = "(Intercept)"  # pgmpy's name for the constant of a regression
 
 Location = str | os.PathLike[str]
 
 
-def _scm_to_document(scm: NamedSCM) -> dict[str, Any]:
-    """Return a linear model as JSON data; its variables keep their order."""
-    form = linear_form(scm)
-    place = {name: i for i, name in enumerate(form.names)}
-    return {
-        "format": FORMAT,
-        "variables": [
-            {
-                "name": name,
-                "intercept": float(form.intercept[i]),
-                "noise_scale": float(form.noise_scale[i]),
-                "hidden": name in scm.hidden,
-            }
-            for name, i in place.items()
-        ],
-        "edges": [
-            {
-                "cause": cause,
-                "effect": effect,
-                "coefficient": float(form.weight[place[cause], place[effect]]),
-            }
-            for cause, effect in sorted(scm.edges)
-        ],
-        "target": scm.target_name,
-        "ranges": {
-            name: list(bounds)
-            for name, bounds in scm.ranges.items()
-            if math.isfinite(bounds[0]) and math.isfinite(bounds[1])
-        },
-    }
-
-
-def _scm_from_document(document: Any) -> NamedSCM:
-    """Return the model of such data; ValueError naming a missing or wrong entry.
-
-    No ranges at all mean that every variable but the target may be set to any value.
-    """
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise ValueError(f'this is not a model of ours: "format" must be {FORMAT!r}')
-    rows = [_take(row, "name", "variables") for row in document.get("variables", ())]
-    numbers = {row["name"]: row for row in rows}
-    edges = {}
-    for edge in document.get("edges", ()):
-        for key in ("cause", "effect", "coefficient"):
-            _take(edge, key, "edges")
-        edges[edge["cause"], edge["effect"]] = edge["coefficient"]
-    return create_linear_scm(
-        tuple(row["name"] for row in rows),
-        edges,
-        document.get("target"),
-        document.get("ranges") or None,
-        {name: row.get("intercept", 0.0) for name, row in numbers.items()},
-        {name: row.get("noise_scale", 1.0) for name, row in numbers.items()},
-        tuple(name for name, row in numbers.items() if row.get("hidden", False)),
-    )
-
-
 def write_json(path: Location, scm: NamedSCM) -> None:
-    """Write a linear model as a file that `read_json` reads back equal."""
-    write_file(path, json.dumps(_scm_to_document(scm), indent=2, allow_nan=False))
+    """Write a linear model in networkx's node-link form; `read_json` reads it back."""
+    linear_form(scm)  # or a ValueError that says which mechanism is not linear
+    graph = to_networkx(scm)
+    finite = {n: ends for n, ends in scm.ranges.items() if np.isfinite(ends).all()}
+    graph.graph["ranges"] = finite
+    networkx = import_extra("networkx", "model files")
+    document = networkx.node_link_data(graph, edges="edges")
+    write_file(path, json.dumps(document, indent=2, allow_nan=False))
 
 
 def read_json(path: Location) -> NamedSCM:
-    """Read the linear model of a file written by `write_json`."""
-    return _read_named(path, _scm_from_document)
+    """Read the linear model of a file in the form that `write_json` gives.
+
+    No ranges at all mean that every variable but the target may be set to any value.
+    """
+    return _read_named(path, _from_node_link)
+
+
+def _from_node_link(document: Any) -> NamedSCM:
+    for key in ("nodes", "edges"):
+        _take(document, key, "a node-link graph")
+    networkx = import_extra("networkx", "model files")
+    try:
+        graph = networkx.node_link_graph(document, directed=True, edges="edges")
+    except (KeyError, TypeError) as error:  # networkx names the key alone
+        raise ValueError(f"a node or an edge has no {error}") from error
+    return from_networkx(graph, ranges=graph.graph.get("ranges") or None)
 
 
 def read_pgmpy_json(

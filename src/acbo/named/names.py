@@ -1,6 +1,7 @@
 """Names outside compiled code: what a name may be, and directed graphs over names."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
 
 from acbo.types import check_known
@@ -41,33 +42,15 @@ def parents_of(name: str, edges: Iterable[Edge]) -> tuple[str, ...]:
 
 
 def sort_names(names: Sequence[str], edges: Collection[Edge]) -> tuple[str, ...]:
-    """Sort causes before effects, otherwise as given; ValueError naming a cycle."""
-    causes = {name: set(parents_of(name, edges)) for name in names}
-    left = dict.fromkeys(names)
-    placed: list[str] = []
-    while left:
-        free = next((n for n in left if causes[n].isdisjoint(left)), None)
-        if free is None:
-            raise ValueError(
-                f"the graph has a cycle: {' -> '.join(_find_cycle(left, causes))}; "
-                "remove one of its edges"
-            )
-        placed.append(free)
-        del left[free]
-    return tuple(placed)
-
-
-def _find_cycle(
-    left: Collection[str], causes: Mapping[str, Collection[str]]
-) -> tuple[str, ...]:
-    # Every variable in `left` has a cause in `left`, so walking from effect to cause
-    # must come back to where it was.
-    walk = [min(left)]
-    while True:
-        cause = next(c for c in sorted(causes[walk[-1]]) if c in left)
-        if cause in walk:
-            return tuple(reversed([*walk[walk.index(cause) :], cause]))
-        walk.append(cause)
+    """Sort causes before effects; ValueError naming a cycle."""
+    sorter = TopologicalSorter({name: parents_of(name, edges) for name in names})
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        raise ValueError(
+            f"the graph has a cycle: {' -> '.join(error.args[1])}; remove one of its "
+            "edges"
+        ) from None
 
 
 class FrozenMap(Mapping[str, V]):

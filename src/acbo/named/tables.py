@@ -6,10 +6,13 @@ text with commas or semicolons between names, or a list or set; empty means
 observational. `soft:dose` means that dose was shifted or scaled and kept its causes.
 """
 
+import codecs
+import io
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -26,6 +29,7 @@ from acbo.types import (
     VALUE,
     check_direction,
     import_extra,
+    lower_is_better,
 )
 from jaxrig.atomic import write_file
 from jaxrig.notebook import Shown
@@ -137,40 +141,30 @@ def read_csv(
 def read_frame(path: str | os.PathLike[str]) -> Any:
     """Return a CSV file as a pandas frame; commas, semicolons or tabs separate."""
     pandas = import_extra("pandas", "tables")
-    encoding = _encoding(path)
-    with open(path, encoding=encoding) as file:
-        header = file.readline()
+    text = _decode(Path(path).read_bytes())
     # A quoted name may hold any of them.
-    bare = re.sub('"[^"]*"', "", header)
+    bare = re.sub('"[^"]*"', "", text.partition("\n")[0])
     separator = max((",", ";", "\t"), key=bare.count)
     # Where semicolons separate, commas are decimal.
     point = "," if separator == ";" else "."
     options = {"sep": separator, "decimal": point, "skipinitialspace": True}
     try:
-        return pandas.read_csv(path, encoding=encoding, na_values=MISSING, **options)
-    except (
-        pandas.errors.EmptyDataError,
-        pandas.errors.ParserError,
-        UnicodeDecodeError,
-    ) as error:
+        return pandas.read_csv(io.StringIO(text), na_values=MISSING, **options)
+    except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
         raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
 
 
 MISSING = ("-", "--", "?", "n.a.", "na", "missing")  # beside those that pandas knows
 
 
-def _encoding(path: str | os.PathLike[str]) -> str:
-    """Return how the text is stored; spreadsheets write three different ways."""
-    with open(path, "rb") as file:
-        start = file.read(1 << 20)
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
+def _decode(data: bytes) -> str:
+    """Return the text of a file; spreadsheets write three different ways."""
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return data.decode("utf-16")
     try:
-        # The last bytes read may be the first of a longer character.
-        start[: -4 if len(start) == 1 << 20 else None].decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
+        return data.decode("cp1252", errors="replace")
 
 
 def write_csv(path: str | os.PathLike[str], table: DataTable) -> None:
@@ -373,6 +367,16 @@ class Experiments(Shown):
             check_known(name, self.names, "ranges: variable")
             if not (np.isfinite(low) and np.isfinite(high) and low <= high):
                 raise ValueError(f"range of {name!r}: {low} to {high} is not a range")
+
+    @property
+    def column(self) -> int:
+        """Return the column of the target."""
+        return self.names.index(self.target)
+
+    @property
+    def sign(self) -> float:
+        """Return the sign that makes lower outcomes better: 1 or -1."""
+        return lower_is_better(self.direction)
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

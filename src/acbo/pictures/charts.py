@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from acbo.evaluation.statistics import bootstrap_interval
+from acbo.evaluation.report import bootstrap_interval
 from acbo.posterior.distribution import ParentSetPosterior
 from jaxrig.report import bar_chart, line_chart
 
@@ -94,12 +94,8 @@ def draw_regret(
             raise ValueError(
                 f"{name!r} has shape {values.shape}: give numbers by problem and step"
             )
-        found = [bootstrap_interval(column) for column in values.T]
-        steps = np.arange(1, values.shape[1] + 1)
-        low = np.array([each.low for each in found])
-        high = np.array([each.high for each in found])
-        mean = np.array([each.mean for each in found])
-        series[name] = (steps, mean)
+        mean, low, high = np.array([bootstrap_interval(step) for step in values.T]).T
+        series[name] = (np.arange(1, values.shape[1] + 1), mean)
         # Rounding may put the mean of equal numbers just outside.
         bands[name] = (np.minimum(low, mean), np.maximum(high, mean))
     return line_chart(

@@ -46,22 +46,17 @@ def graph_png(
             f"PNG needs matplotlib: {install_command('viz')}, or write .svg"
         ) from error
     given = graph.check_probs(names, probs)
-    placement = graph.place_nodes(names, given)
+    placement, arcs, spots = graph.sketch_graph(names, given, least)
     size = np.ptp(placement.centers, axis=0) + np.array(
         [placement.widths.max() + 60, 160]
     )
     figure = Figure(figsize=tuple(size / PIXELS_PER_INCH), dpi=2 * PIXELS_PER_INCH)
     axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_axis_off()
-    pairs = list(graph.shown_edges(given, least))
-    arcs = {pair: graph.edge_arc(placement, given, least, *pair) for pair in pairs}
-    taken = list(placement.centers)
     for pair, arc in arcs.items():
-        prob = float(given[pair])
-        _add_edge(axes, arc, prob)
-        if prob >= graph.LABELED:
-            x, y = graph.label_spot(arc, taken, graph.other_lines(arcs, pair))
-            axes.text(x, y, f"{prob:.2f}", ha="center", va="center", fontsize=8)
+        _add_edge(axes, arc, float(given[pair]))
+    for pair, spot in spots.items():
+        axes.text(*spot, f"{given[pair]:.2f}", ha="center", va="center", fontsize=8)
     for place, name in enumerate(names):
         color = graph.TARGET if name == target else "black"
         shape = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": color}

@@ -4,7 +4,7 @@ Each causal depth has a column. networkx offers such layers too (`multipartite_l
 but neither fewer crossings within them nor curves that keep clear of nodes and labels.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ SWEEPS = 4
 Point = Float[np.ndarray, " two"]
 Points = Float[np.ndarray, "n two"]
 Matrix = Float[np.ndarray, "d d"]
+Pair = tuple[int, int]  # cause and effect
 # How far an edge may bend out, in pixels; the first that keeps clear is taken.
 BENDS = (0.0, 26.0, -26.0, 48.0, -48.0, 74.0, -74.0, 104.0, -104.0)
 MOST_BENT = 0.35  # of the length of an edge
@@ -116,11 +117,7 @@ def bend_line(start: Point, stop: Point, bend: float) -> Arc:
 
 
 def choose_arc(
-    start: Point,
-    stop: Point,
-    others: Points,
-    room: Point,
-    straight: bool = True,
+    start: Point, stop: Point, others: Points, room: Point, straight: bool = True
 ) -> Arc:
     """Return the straightest curve that keeps `room` (x, y) from other places."""
     # Two edges between the same two places keep apart, each to its own left.
@@ -132,7 +129,7 @@ def choose_arc(
     return max(arcs, key=lambda arc: min(clear(arc), 1.0))
 
 
-def shown_edges(probs: Matrix, least: float) -> Iterator[tuple[int, int]]:
+def shown_edges(probs: Matrix, least: float) -> Iterator[Pair]:
     """Yield pairs whose probability is at least `least`, faint ones first."""
     order = np.argsort(probs, axis=None, kind="stable")
     for place in order:
@@ -179,26 +176,22 @@ def draw_graph(
     given = check_probs(names, probs)
     if target is not None:
         check_known(target, names, "target")
-    placement = place_nodes(names, given)
+    placement, arcs, spots = sketch_graph(names, given, least)
     missed = np.zeros_like(given, bool) if truth is None else truth & (given < least)
     pairs = [*zip(*map(np.ndarray.tolist, np.nonzero(missed)), strict=True)]
     body = [_missed(edge_arc(placement, given, least, i, j)) for i, j in pairs]
-    arcs, taken = {}, list(placement.centers)
-    for i, j in shown_edges(given, least):
-        arcs[i, j] = edge_arc(placement, given, least, i, j)
+    for (i, j), arc in arcs.items():
         wrong = truth is not None and not truth[i, j]
         words = f"{names[i]} to {names[j]}: {given[i, j]:.3f}"
-        body.append(_edge(arcs[i, j], float(given[i, j]), wrong, words))
-    for pair, arc in reversed(arcs.items()):  # the likeliest choose their place first
-        if given[pair] >= LABELED:
-            spot = label_spot(arc, taken, other_lines(arcs, pair))
-            size = f' font-size="{LABEL_SIZE}"'
-            faint = f' fill-opacity="{0.55 + 0.45 * given[pair]:.2f}"'
-            x, y = map(float, spot)
-            body.append(label(x, y, f"{given[pair]:.2f}", "middle", size + faint))
+        body.append(_edge(arc, float(given[i, j]), wrong, words))
+    for pair, (x, y) in spots.items():
+        size = f' font-size="{LABEL_SIZE}"'
+        faint = f' fill-opacity="{0.55 + 0.45 * given[pair]:.2f}"'
+        text = f"{given[pair]:.2f}"
+        body.append(label(float(x), float(y), text, "middle", size + faint))
     for place, name in enumerate(names):
         body.append(_node(placement, place, name, name == target))
-    corner, size = _extent(placement, arcs.values(), taken)
+    corner, size = _extent(placement, arcs.values(), spots.values())
     shift = f'<g transform="translate({pixel(corner[0])} {pixel(corner[1])})">'
     words = f"Causal graph over {', '.join(names)}"
     return document(*size, words, "", [shift, *body, "</g>"])
@@ -230,18 +223,37 @@ def place_nodes(names: Sequence[str], probs: Matrix) -> Placement:
     return Placement(np.stack([x, layout.height * PITCH_DOWN], axis=1), widths)
 
 
+def sketch_graph(
+    names: Sequence[str], probs: Matrix, least: float
+) -> tuple[Placement, dict[Pair, Arc], dict[Pair, Point]]:
+    """Return where the variables go, the edges, faint ones first, and the labels of
+    those that have one; the likeliest choose their place first.
+    """
+    placement = place_nodes(names, probs)
+    pairs = shown_edges(probs, least)
+    arcs = {pair: edge_arc(placement, probs, least, *pair) for pair in pairs}
+    taken, spots = list(placement.centers), {}
+    for pair, arc in reversed(arcs.items()):
+        if probs[pair] >= LABELED:
+            rest = [each.at(SAMPLES) for place, each in arcs.items() if place != pair]
+            spots[pair] = _label_spot(arc, taken, rest)
+            taken.append(spots[pair])
+    return placement, arcs, spots
+
+
 def _extent(
     placement: Placement,
     arcs: Iterable[Arc],
-    labels: Sequence[Point],
+    labels: Iterable[Point],
 ) -> tuple[Point, tuple[float, float]]:
     """Return how far to shift everything to the right and down, and its size."""
     half = np.stack(
         [placement.widths / 2, np.full(len(placement.widths), NODE_HEIGHT / 2)], 1
     )
-    inside = [placement.centers - half, placement.centers + half, np.stack(labels) - 9]
+    inside = [placement.centers - half, placement.centers + half]
     inside += [arc.at(SAMPLES) for arc in arcs]
-    points = np.concatenate([*inside, np.stack(labels) + 9])
+    inside += [np.stack([spot - 9, spot + 9]) for spot in labels]
+    points = np.concatenate(inside)
     low, high = points.min(axis=0) - MARGIN, points.max(axis=0) + MARGIN
     width, height = (high - low).tolist()
     return -low, (width, height)
@@ -298,12 +310,8 @@ def _missed(arc: Arc) -> str:
     )
 
 
-def label_spot(
-    arc: Arc,
-    taken: list[Point],
-    lines: Points,
-) -> Point:
-    """Find a free place beside an edge for its label, and add it to `taken`."""
+def _label_spot(arc: Arc, taken: list[Point], lines: list[Points]) -> Point:
+    """Return a free place beside an edge for its label, off places and lines."""
     along = arc.stop - arc.start
     side = np.array([along[1], -along[0]]) / max(np.hypot(*along), 1e-9)
     pulled = float(side @ (arc.control - arc.start))
@@ -312,10 +320,9 @@ def label_spot(
     step = side * (9 + 10 * abs(side[0]))
     spots = np.concatenate([arc.at(PLACES) + step, arc.at(PLACES) - step])
     free = np.minimum(_room(spots, np.stack(taken), LABEL_ROOM), 1.0)
-    if len(lines):
-        free += 0.5 * np.minimum(_room(spots, lines, LINE_ROOM), 1.0)
-    taken.append(spots[int(np.argmax(free))])
-    return taken[-1]
+    if lines:
+        free += 0.5 * np.minimum(_room(spots, np.concatenate(lines), LINE_ROOM), 1.0)
+    return spots[int(np.argmax(free))]
 
 
 def _room(
@@ -326,12 +333,6 @@ def _room(
     """Return the distance of each spot to the nearest place, in units of `room`."""
     gaps = np.abs(spots[:, None] - places[None]) / room
     return gaps.max(axis=-1).min(axis=-1)
-
-
-def other_lines(arcs: Mapping[tuple[int, int], Arc], pair: tuple[int, int]) -> Points:
-    """Return points of all edges but one."""
-    found = [arc.at(SAMPLES) for place, arc in arcs.items() if place != pair]
-    return np.concatenate(found) if found else np.zeros((0, 2))
 
 
 def _node(placement: Placement, place: int, name: str, is_target: bool) -> str:

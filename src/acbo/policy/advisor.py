@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from acbo.named.names import FrozenMap
 from acbo.named.tables import Experiments
 from acbo.policy import features
 from acbo.policy.model import PolicyAction, PolicyConfig, PolicyNetwork, Scores
+from acbo.policy.problem import Candidate
 from acbo.posterior.distribution import ParentSetPosterior
 from acbo.posterior.order_chains import GraphPosterior
+from acbo.posterior.scores import column_scale
 from acbo.surrogate import encode
 from acbo.surrogate.predictor import Surrogate, infer_graphs, load_surrogate
-from acbo.types import lower_is_better
 from jaxrig.checkpoint import load_tree, read_header, save_tree
 from jaxrig.compile_guard import compile_once
 
@@ -35,20 +36,6 @@ PLAIN_PROGRAM = {
 
 Causes = GraphPosterior | ParentSetPosterior | Mapping[str, float] | None
 RARE_EDGE = 0.02
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """What the policy expects of setting one variable; outcomes in the user's units."""
-
-    variable: str
-    value: float
-    probability: float  # that the policy sets this variable next
-    parent_probability: float  # that it causes the target directly
-    ancestor_probability: float  # that it causes the target at all
-    expected: float
-    std: float  # of the expected outcome
-    gain: float = 0.0  # expected improvement over the best experiment so far
 
 
 class Advice(eqx.Module):
@@ -139,7 +126,7 @@ class Policy(eqx.Module):
         posterior = self._posterior_for(history, posterior)
         advice = jax.device_get(self._advise(history, posterior))
         ancestors = advice.ancestor_probs
-        d, target = len(history.names), history.names.index(history.target)
+        d, target = len(history.names), history.column
         if isinstance(posterior, GraphPosterior):
             ancestors = posterior.ancestor_probs[:, target]
         center = float(history.values[:, target].mean())
@@ -246,12 +233,12 @@ def _on_device(history: Experiments, columns: int) -> tuple[History, ProblemSpec
         np.int32(n),
     )
     spec = (
-        np.int32(history.names.index(history.target)),
+        np.int32(history.column),
         wide(low),
         wide(high),
         np.arange(columns) < d,
         wide(allowed),
-        np.float32(lower_is_better(history.direction)),
+        np.float32(history.sign),
     )
     # `device_put` copies; `jnp.asarray` would compile a program for each shape.
     rows_seen, spec = jax.device_put((rows_seen, spec))
@@ -268,9 +255,7 @@ def _advice(
         column = jnp.where(jnp.isnan(given), edges[:, spec.target], given)
         edges = edges.at[:, spec.target].set(column)
     observation = features.policy_features(history, spec, edges)
-    mean, spread = encode.column_scale(
-        history.values, history.intervened, history.row_mask
-    )
+    mean, spread = column_scale(*history.rows)
     scale = spread[spec.target]
     return Advice(
         policy.network(observation),

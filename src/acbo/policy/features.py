@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from acbo.environment import ProblemSpec
 from acbo.history import History
 from acbo.policy import curves
+from acbo.posterior.scores import column_scale
 from acbo.surrogate import encode
 from acbo.surrogate.predictor import Surrogate
 
@@ -85,7 +86,7 @@ def structural_weights(
     own = jnp.eye(d, dtype=bool)
     ridge = jnp.where(own, 1e6, odds).T  # [effect, cause]
     ridge = jnp.concatenate([ridge, jnp.full((d, 1), 0.05)], axis=1)
-    inverse = encode.sweep_inverse(moments + jax.vmap(jnp.diag)(ridge))
+    inverse, _ = encode.sweep_out(moments + jax.vmap(jnp.diag)(ridge))
     aim = jnp.einsum("jaj->ja", moments[:, :, :d])
     weights = jnp.einsum("jab,jb->ja", inverse, aim)[:, :d].T
     return jnp.where(own, 0.0, weights)
@@ -145,13 +146,7 @@ def edges_of(
     surrogate: Surrogate, history: History, spec: ProblemSpec
 ) -> Float[Array, "d d"]:
     """Return P(i causes j) for every pair, as the surrogate reads the history."""
-    found = surrogate.read(
-        history.values,
-        history.intervened,
-        history.row_mask,
-        spec.mask,
-        spec.target,
-    )
+    found = surrogate.read(*history.rows, spec.mask, spec.target)
     return jax.nn.sigmoid(found.edge_logits)
 
 
@@ -168,7 +163,7 @@ def _draw_lines(
     history: History, spec: ProblemSpec, edge_probs: Float[Array, "d d"]
 ) -> Lines:
     seen, target = history.row_mask, spec.target
-    mean, spread = encode.column_scale(history.values, history.intervened, seen)
+    mean, spread = column_scale(history.values, history.intervened, seen)
     z = encode.standardize(history.values, history.intervened, seen, spec.mask)
     free = (seen[:, None] & ~history.intervened).astype(z.dtype)
     weights = structural_weights(z, free, edge_probs)

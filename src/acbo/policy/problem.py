@@ -1,15 +1,52 @@
-"""What to optimize: the target, what may be set, and what is known about causes."""
+"""What to optimize: the target, what may be set, and what is known about causes; and
+what answers it: experiments, and each variable at its best.
+"""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from acbo.named.names import Edge, FrozenMap
 from acbo.named.reading import find_name
-from acbo.policy.planning import Limits, parse_region
 from acbo.types import MAXIMIZE, MINIMIZE, Range, as_float, check_direction
 from jaxrig.settings import known_only
+
+Z = 1.96  # standard deviations on each side of a 95 % interval
+Region = tuple[tuple[int, str, float], ...]  # column, comparison, number
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What to set, and what is expected of it; outcomes in the units of the table."""
+
+    settings: Mapping[str, float]
+    expected: float  # mean outcome
+    std: float  # of the mean
+    gain: float  # expected improvement over the best experiment so far
+    reasons: tuple[str, ...] = ()
+    runs: int = 1  # whose mean tells the improvement from noise, if it was asked
+    noise: float | None = None  # standard deviation of one outcome, where it is known
+
+    @property
+    def interval(self) -> Range:
+        """Return the 95 % interval of the mean outcome."""
+        return self.expected - Z * self.std, self.expected + Z * self.std
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is expected of setting one variable; outcomes in the user's units."""
+
+    variable: str
+    value: float
+    probability: float  # that it is the variable to set next
+    parent_probability: float  # that it causes the target directly
+    ancestor_probability: float  # that it causes the target at all
+    expected: float
+    std: float  # of the expected outcome
+    gain: float = 0.0  # expected improvement over the best experiment so far
 
 
 @dataclass(frozen=True)
@@ -103,15 +140,35 @@ class Problem:
             )
         return named
 
-    def limits(self, names: Sequence[str], levels: Mapping[str, Any]) -> Limits:
-        """Return what an experiment may be, by the names of a table."""
-        regions = [
-            tuple(
-                (find_name(name, names), sign, x) for name, sign, x in parse_region(r)
-            )
-            for r in self.avoid
+    def regions(self, names: Sequence[str]) -> list[Region]:
+        """Return the forbidden regions by the columns of a table."""
+        column = lambda name: names.index(find_name(name, names))
+        return [
+            tuple((column(name), sign, x) for name, sign, x in parse_region(words))
+            for words in self.avoid
         ]
-        return Limits(levels, self.cost, regions, self.at_once, self.batch)
+
+    def price(self, names: Sequence[str]) -> float:
+        """Return the cost of setting some variables; without costs, all are alike."""
+        return sum(self.cost.get(name, 1.0) for name in names) if self.cost else 1.0
+
+
+def parse_region(words: str) -> tuple[tuple[str, str, float], ...]:
+    """Return the conditions of a forbidden region.
+
+    >>> parse_region("heat > 80 & pH <= 4")
+    (('heat', '>', 80.0), ('pH', '<=', 4.0))
+    """
+    found = []
+    for part in re.split(r"&| and ", words):
+        match = re.fullmatch(r"\s*(.+?)\s*(<=|>=|<|>)\s*([-+\d.eE]+)\s*", part)
+        if match is None:
+            raise ValueError(
+                f"region {words!r}: {part.strip()!r} is not NAME>NUMBER or "
+                "NAME<NUMBER, joined by &, e.g. 'heat>80 & pH<4'"
+            )
+        found.append((match[1], match[2], float(match[3])))
+    return tuple(found)
 
 
 def _check_levels(name: str, given: Iterable[Any]) -> tuple[float, ...]:

@@ -16,9 +16,9 @@ from acbo.environment import ProblemSpec, perform, problem_spec
 from acbo.history import History
 from acbo.policy.features import PolicyObservation, edges_of, policy_features
 from acbo.policy.model import PolicyAction
+from acbo.posterior.scores import column_scale
 from acbo.random_models import SCMConfig, draw_model, draw_rows
 from acbo.scm import SCM, Intervention, no_intervention, set_variable
-from acbo.surrogate.encode import column_scale
 from acbo.surrogate.predictor import Surrogate
 from jaxrig.keys import batch_keys
 from jaxrig.learn import Step
@@ -80,7 +80,7 @@ class ExperimentEnvironment(eqx.Module):
             config.interventional,
             jnp.asarray(config.clip_to_range),
         )
-        _, spread = column_scale(history.values, history.intervened, history.row_mask)
+        _, spread = column_scale(*history.rows)
         draws = jax.vmap(scm.draw)(batch_keys(noise, max(config.draws, 1)))
         spec = problem_spec(scm)
         edges = edges_of(self.surrogate, history, spec)

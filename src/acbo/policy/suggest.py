@@ -9,42 +9,27 @@ import numpy as np
 from acbo.named.names import Edge, FrozenMap
 from acbo.named.reading import read_table
 from acbo.named.tables import DataTable, Experiments, observed_ranges
-from acbo.policy.advisor import Candidate, load_policy
+from acbo.policy.advisor import load_policy
 from acbo.policy.planning import PAIRED, plan
-from acbo.policy.problem import Problem, edges_of, make_problem
+from acbo.policy.problem import (
+    Candidate,
+    Experiment,
+    Problem,
+    edges_of,
+    make_problem,
+)
 from acbo.posterior.order_chains import GraphPosterior
-from acbo.surrogate.predictor import TRAINED_VARIABLES, infer_graphs
+from acbo.surrogate.predictor import infer_graphs
 from acbo.types import (
     MINIMIZE,
     Range,
-    lower_is_better,
     percent,
     plus_minus,
     signed,
 )
 from jaxrig.notebook import Shown
 
-Z = 1.96  # standard deviations on each side of a 95 % interval
 WORTHWHILE = 0.05  # of the target's deviation: a smaller gain is none
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """What to set, and what is expected of it; outcomes in the units of the table."""
-
-    settings: Mapping[str, float]
-    expected: float  # mean outcome
-    std: float  # of the mean
-    gain: float  # expected improvement over the best experiment so far
-    reasons: tuple[str, ...] = ()
-    runs: int = (
-        1  # whose mean tells the improvement from noise, if replicates are asked
-    )
-
-    @property
-    def interval(self) -> Range:
-        """Return the 95 % interval of the mean outcome."""
-        return self.expected - Z * self.std, self.expected + Z * self.std
 
 
 @dataclass(frozen=True)
@@ -292,7 +277,7 @@ def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
     else:
         found, edges = load_policy().explain_with_edges(seen, graphs, levels)
         experiments, method = (_of_policy(found[0], seen),), "trained policy"
-    deviation = float(seen.values[:, seen.names.index(seen.target)].std())
+    deviation = float(seen.values[:, seen.column].std())
     free = [name for name in names if name not in problem.ranges]
     return Suggestion(
         experiments,
@@ -326,44 +311,20 @@ def _plan(
     levels: Mapping[str, Sequence[float]],
 ) -> tuple[list[Candidate], tuple[Experiment, ...]]:
     """Return each variable at its best, and the experiments to make."""
-    made = plan(seen, graphs, problem.limits(seen.names, levels))
-    target = seen.names.index(seen.target)
-    direct = graphs.edge_probs[:, target]
-    at_all = graphs.ancestor_probs[:, target]
-    found = {
-        name: Candidate(
-            name,
-            one.settings[name],
-            often,
-            float(direct[seen.names.index(name)]),
-            float(at_all[seen.names.index(name)]),
-            one.expected,
-            one.std,
-            one.gain,
-        )
-        for name, (one, often) in made.alone.items()
-    }
+    batch, alone = plan(seen, graphs, problem, levels)
+    by_name = {each.variable: each for each in alone}
     experiments = []
-    for each in made.batch:
-        reasons = [reason_to_set(found[n], seen) for n in each.settings if n in found]
+    for each in batch:
+        reasons = [reason_to_set(by_name[n], seen) for n in each.settings]
         reasons += reasons_from_rows(seen)
-        if problem.replicates:
+        runs = each.runs if problem.replicates else 1
+        if problem.replicates and each.noise is not None:
             reasons.append(
                 f"One outcome varies by ± {signed(each.noise)}: the mean of "
-                f"{each.runs} run{'s' * (each.runs > 1)} tells the gain from noise"
+                f"{runs} run{'s' * (runs > 1)} tells the gain from noise"
             )
-        experiments.append(
-            Experiment(
-                each.settings,
-                each.expected,
-                each.std,
-                each.gain,
-                tuple(reasons),
-                each.runs if problem.replicates else 1,
-            )
-        )
-    order = sorted(found.values(), key=lambda each: -each.probability)
-    return order, tuple(experiments)
+        experiments.append(replace(each, reasons=tuple(reasons), runs=runs))
+    return alone, tuple(experiments)
 
 
 def _note_on_soft(soft: np.ndarray) -> tuple[str, ...]:
@@ -413,15 +374,14 @@ def reasons_from_rows(seen: Experiments) -> tuple[str, ...]:
     acted = seen.intervened.any(axis=1)
     if not acted.any():
         return ()
-    target = seen.names.index(seen.target)
-    outcomes = np.where(acted, lower_is_better(seen.direction), np.nan)
-    row = int(np.nanargmin(outcomes * seen.values[:, target]))
+    outcomes = np.where(acted, seen.sign, np.nan) * seen.values[:, seen.column]
+    row = int(np.nanargmin(outcomes))
     made = " and ".join(
         f"{name} = {signed(seen.values[row, i])}"
         for i, name in enumerate(seen.names)
         if seen.intervened[row, i]
     )
-    reached = signed(float(seen.values[row, target]))
+    reached = signed(float(seen.values[row, seen.column]))
     return (f"The best experiment so far, {made}, gave {reached}",)
 
 
@@ -459,11 +419,6 @@ def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
     which variables share a hidden cause.
     """
     notes = [graphs.note] if graphs.unlike_training else []
-    if len(graphs.names) > TRAINED_VARIABLES:
-        more = (
-            f"{len(graphs.names)} variables are more than the {TRAINED_VARIABLES} that"
-        )
-        notes = [f"{more} the network was trained on: {graphs.note}"]
     if graphs.confounded_probs is None:
         return tuple(notes)
     for i, j in np.argwhere(np.triu(graphs.confounded_probs) > 0.5):

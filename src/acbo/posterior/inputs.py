@@ -1,6 +1,7 @@
 """Inputs of the exact posteriors, checked: arrays or frames, names, edges, tiers."""
 
 from collections.abc import Collection, Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, cast
 
 import jax.numpy as jnp
@@ -53,7 +54,11 @@ def check_data(
         )
     changed = _flags(soft, array.shape, "soft")
     flags = _flags(intervened, array.shape) | changed
-    _check_rows(array, flags, known)
+    for row, place in np.argwhere(~np.isfinite(array))[:1]:
+        raise ValueError(
+            f"row {row} holds {array[row, place]} in column {known[place]!r}: drop "
+            "such rows or fill them"
+        )
     if not constants:
         _check_constants(array, flags, known)
     column = -1 if target is None else find_column(target, known)
@@ -103,20 +108,10 @@ def _flags(given: Any, shape: tuple[int, ...], what: str = "intervened") -> np.n
     return flags.astype(bool)
 
 
-def _check_rows(values: np.ndarray, flags: np.ndarray, names: Sequence[str]) -> None:
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row, column = bad[0]
-        raise ValueError(
-            f"row {row} holds {values[row, column]} in column {names[column]!r}: drop "
-            "such rows or fill them"
-        )
-
-
 def _check_constants(
     values: np.ndarray, flags: np.ndarray, names: Sequence[str]
 ) -> None:
-    # Scales are those of observational rows, as in `location_and_scale`.
+    # Scales are those of observational rows, as in `column_scale`.
     observed = ~flags.any(axis=1)
     some = values[observed] if observed.sum() >= 2 else values
     constant = np.flatnonzero(np.ptp(some, axis=0) == 0)
@@ -163,6 +158,21 @@ def tier_matrix(tiers: Iterable[Any] | None, names: Sequence[str]) -> np.ndarray
     return (place[:, None] > place[None, :]) & (place >= 0)[None, :]
 
 
+def edge_rules(
+    names: Sequence[str],
+    required: Iterable[Any] = (),
+    forbidden: Iterable[Any] = (),
+    tiers: Iterable[Any] | None = None,
+    *,
+    max_parents: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return edges that must be there and those that must not, [cause, effect]."""
+    wanted = edge_matrix(required, names)
+    banned = edge_matrix(forbidden, names) | tier_matrix(tiers, names)
+    check_constraints(wanted, banned, names, max_parents)
+    return wanted, banned
+
+
 def check_constraints(
     required: np.ndarray,
     forbidden: np.ndarray,
@@ -181,16 +191,14 @@ def check_constraints(
             f"{names[crowded[0]]!r} has {required[:, crowded[0]].sum()} required "
             f"parents: raise max_parents={max_parents}"
         )
-    # Peel off variables that no remaining required edge leads to; what is left after d
-    # rounds is on a cycle, or behind one.
-    left = np.ones(len(names), bool)
-    for _ in names:
-        left &= (required & left[:, None]).any(axis=0)
-    if left.any():
-        circle = [name for name, there in zip(names, left, strict=True) if there]
+    causes = {j: np.flatnonzero(required[:, j]).tolist() for j in range(len(names))}
+    try:
+        TopologicalSorter(causes).prepare()
+    except CycleError as error:
+        circle = " -> ".join(names[int(i)] for i in error.args[1])
         raise ValueError(
-            f"the required edges form a cycle that reaches {circle}: drop one of them"
-        )
+            f"the required edges form a cycle, {circle}: drop one of them"
+        ) from None
 
 
 def pad_rows(
@@ -210,12 +218,11 @@ def pad_rows(
 
 
 def make_posterior(
-    table: CheckedData, logs: np.ndarray, max_parents: int, method: str
+    table: CheckedData, chances: np.ndarray, max_parents: int, method: str
 ) -> ParentSetPosterior:
-    """Return log probabilities over the candidate sets of the target as a posterior."""
+    """Return probabilities of the candidate sets of the target as a posterior."""
     target = table.names[table.target]
     sets = enumerate_possible_parent_sets(table.names, target, max_parents)
-    chances = np.exp(logs.astype(np.float64))
     metadata = {
         "all_variables": table.names,
         "method": method,

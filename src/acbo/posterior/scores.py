@@ -15,7 +15,11 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
-from acbo.graphs import bucket_parent_sets, parent_set_members
+from acbo.graphs import (
+    bucket_parent_sets,
+    parent_set_members,
+    parent_set_membership,
+)
 from acbo.types import Index
 from jaxrig.settings import Checked, Positive
 
@@ -51,23 +55,24 @@ class Statistics(eqx.Module):
     scale: Float[Array, "*batch d"]
 
 
-def location_and_scale(
+def column_scale(
     values: Float[Array, "rows d"],
     intervened: Bool[Array, "rows d"],
     row_mask: Bool[Array, " rows"],
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Return mean and standard deviation of every column over the observational rows.
+    """Return mean and standard deviation of each column over the observational rows.
 
-    With fewer than two of those, over all rows. A constant column has scale 1.
+    A data set with fewer than two such rows is scaled by all of its rows. A column
+    that does not vary keeps its unit.
     """
     observed = row_mask & ~intervened.any(axis=1)
-    chosen = jnp.where(observed.sum() >= 2, observed, row_mask)[:, None]
-    weight = chosen.astype(values.dtype)
-    total = jnp.maximum(weight.sum(), 1)
-    mean = jnp.where(chosen, values, 0).sum(axis=0) / total
-    centered = jnp.where(chosen, values - mean[None, :], 0)
-    deviation = jnp.sqrt((centered**2).sum(axis=0) / total)
-    return mean, jnp.where(deviation > 0, deviation, 1)
+    used = jnp.where(observed.sum() >= 2, observed, row_mask)[:, None]
+    used = jnp.broadcast_to(used, values.shape)
+    mean = jnp.where(row_mask.any(), jnp.mean(values, axis=0, where=used), 0.0)
+    spread = jnp.std(values, axis=0, where=used)
+    # What is left of a constant after rounding is no spread.
+    least = 8 * jnp.finfo(values.dtype).eps * (1 + jnp.abs(mean))
+    return mean, jnp.where(spread > least, spread, 1.0)
 
 
 def gather_statistics(
@@ -77,7 +82,7 @@ def gather_statistics(
     var_mask: Bool[Array, " d"],
 ) -> Statistics:
     """Gather sufficient statistics of z-scored rows; padding counts zero."""
-    mean, scale = location_and_scale(values, intervened, row_mask)
+    mean, scale = column_scale(values, intervened, row_mask)
     there = row_mask[:, None] & var_mask[None, :]
     z = jnp.where(there, (values - mean[None, :]) / scale[None, :], 0)
     ones = jnp.ones((z.shape[0], 1), z.dtype)
@@ -177,27 +182,6 @@ def local_scores(
     return each(statistics, jnp.arange(d), max_parents, prior)
 
 
-def allowed_sets(
-    d: int,
-    max_parents: int,
-    required: Bool[Array, "d d"],
-    forbidden: Bool[Array, "d d"],
-) -> Bool[Array, "d sets"]:
-    """Return which parent sets hold every required parent and none that is forbidden.
-
-    Entry [i, j] of either matrix is about the edge from i to j.
-    """
-
-    def of(node: Int[Array, ""]) -> Bool[Array, " sets"]:
-        members = parent_set_members(d, max_parents, node)
-        columns = jnp.arange(d, dtype=members.dtype)[None, None, :]
-        held = (members[:, :, None] == columns).any(axis=1)
-        wanted, banned = required[:, node][None, :], forbidden[:, node][None, :]
-        return ~((held & banned) | (~held & wanted)).any(axis=1)
-
-    return eqx.filter_vmap(of)(jnp.arange(d))
-
-
 def constrained_scores(
     statistics: Statistics,
     var_mask: Bool[Array, " d"],
@@ -216,8 +200,10 @@ def constrained_scores(
     padding = ~(var_mask[:, None] & var_mask[None, :])
     wanted = jnp.zeros((d, d), bool) if required is None else required & ~padding
     banned = padding if forbidden is None else forbidden | padding
-    allowed = allowed_sets(d, max_parents, wanted, banned)
     scores = local_scores(statistics, max_parents, score_prior)
+    held = jnp.asarray([parent_set_membership(d, max_parents, j) for j in range(d)])
+    wrong = jnp.where(held, banned.T[:, None, :], wanted.T[:, None, :])
+    allowed = ~wrong.any(axis=2)
     # Relative to the best, exp of a sum over variables stays within range.
     best = jnp.max(jnp.where(allowed, scores, LOG_ZERO), axis=1, keepdims=True)
     return jnp.where(allowed, scores - best, LOG_ZERO)

@@ -9,7 +9,6 @@ import io
 import os
 import zipfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,19 +19,7 @@ from acbo.problems.problem import Problem
 from acbo.types import check_known
 
 _BUILDERS: dict[str, Callable[[], Problem]] = {  # first the public benchmark suite
-    "fork_3var": partial(linear.two_causes, "fork_3var"),
-    "chain_3var": partial(linear.chain, 3),
-    "collider_3var": partial(linear.collider, 1.2, 0.8, "collider_3var"),
-    "diamond_4var": linear.diamond,
-    "mixed_coeffs_4var": linear.mixed_coefficients,
-    "dense_4var": partial(linear.erdos_renyi, 4, 0.7, 123, "dense_4var"),
-    "butterfly_5var": linear.butterfly,
-    "sparse_5var": partial(linear.erdos_renyi, 5, 0.2, 456, "sparse_5var"),
-    "chain_5var": partial(linear.chain, 5),
-    "simple": linear.two_causes,
-    "fork": linear.common_cause,
-    "collider": linear.collider,
-    "collider_4var": linear.strong_diamond,
+    **linear.SUITE,
     "toy_graph": nonlinear.toy_graph,
     "complete_graph": nonlinear.complete_graph,
     "psa": nonlinear.psa,

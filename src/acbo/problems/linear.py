@@ -2,75 +2,38 @@
 random graphs), and a coral reef of ours.
 """
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from acbo.named.model import NamedSCM, create_linear_scm
+from acbo.named.model import create_linear_scm
 from acbo.problems.problem import Problem, linear_problem
 
 LIMIT = 5.0  # every settable variable within -5 and 5 where nothing else is said
-Coefficients = dict[tuple[str, str], float]
 
 
-def linear_scm(
-    names: str | tuple[str, ...], coefficients: Coefficients, target: str
-) -> NamedSCM:
-    """Return a model with unit noise and the same range for all but the target."""
-    ranges = {name: (-LIMIT, LIMIT) for name in names if name != target}
-    return create_linear_scm(tuple(names), coefficients, target, ranges)
-
-
-def two_causes(name: str = "simple") -> Problem:
-    """Return X -> Y <- Z with target Y; the public suite calls it a fork."""
-    edges = {("X", "Y"): 2.0, ("Z", "Y"): -1.5}
-    return linear_problem(name, linear_scm("XYZ", edges, "Y"))
+def plain_problem(
+    name: str, variables: Sequence[str], target: str, edges: Mapping[Any, float]
+) -> Problem:
+    """Return a problem with unit noise and one range for all but the target; `edges`
+    gives the coefficient of each (cause, effect), or "XY" for names of one letter.
+    """
+    coefficients = {(edge[0], edge[1]): weight for edge, weight in edges.items()}
+    ranges = {each: (-LIMIT, LIMIT) for each in variables if each != target}
+    scm = create_linear_scm(tuple(variables), coefficients, target, ranges)
+    return linear_problem(name, scm)
 
 
 def chain(n: int = 3, c: float = 1.5, name: str | None = None) -> Problem:
     """Return X0 -> X1 -> ... with one coefficient and the last variable as target."""
     if n < 2:
         raise ValueError(f"a chain of {n}: give at least 2 variables")
-    names = tuple(f"X{i}" for i in range(n))
+    names = [f"X{i}" for i in range(n)]
     edges = dict.fromkeys(pairwise(names), c)
-    return linear_problem(name or f"chain_{n}var", linear_scm(names, edges, names[-1]))
-
-
-def collider(x: float = 1.5, y: float = 2.0, name: str = "collider") -> Problem:
-    """Return X -> Z <- Y with target Z."""
-    edges = {("X", "Z"): x, ("Y", "Z"): y}
-    return linear_problem(name, linear_scm("XYZ", edges, "Z"))
-
-
-def common_cause(name: str = "fork") -> Problem:
-    """Return X <- Z -> Y with target Y: X moves with the target, not the target."""
-    edges = {("Z", "X"): 1.0, ("Z", "Y"): 2.0}
-    return linear_problem(name, linear_scm("XYZ", edges, "Y"))
-
-
-def diamond(name: str = "diamond_4var") -> Problem:
-    """Return X -> Y -> W and X -> Z -> W with target W."""
-    edges = {("X", "Y"): 1.5, ("X", "Z"): -1.0, ("Y", "W"): 2.0, ("Z", "W"): 1.0}
-    return linear_problem(name, linear_scm("XYZW", edges, "W"))
-
-
-def butterfly(name: str = "butterfly_5var") -> Problem:
-    """Return two causes, two links between them, and one target E."""
-    edges = {
-        ("A", "C"): 0.8,
-        ("B", "C"): 1.2,
-        ("A", "D"): -0.5,
-        ("C", "D"): 0.9,
-        ("C", "E"): 1.1,
-        ("D", "E"): 0.7,
-    }
-    return linear_problem(name, linear_scm("ABCDE", edges, "E"))
-
-
-def mixed_coefficients(name: str = "mixed_coeffs_4var") -> Problem:
-    """Return three causes of D, strong, negative and weak."""
-    edges = {("A", "D"): 2.0, ("B", "D"): -1.5, ("C", "D"): 0.5}
-    return linear_problem(name, linear_scm("ABCD", edges, "D"))
+    return plain_problem(name or f"chain_{n}var", names, names[-1], edges)
 
 
 def strong_diamond(name: str = "collider_4var") -> Problem:
@@ -92,7 +55,7 @@ def erdos_renyi(n: int, probability: float, seed: int, name: str) -> Problem:
     random = np.random.default_rng(seed)
     names = tuple(f"X{i}" for i in range(n))
     draw = lambda: random.uniform(0.1, 2.0) * random.choice([-1.0, 1.0])
-    edges: Coefficients = {}
+    edges: dict[tuple[str, str], float] = {}
     while not any(effect == names[-1] for _, effect in edges):
         edges = {
             (names[i], names[j]): round(float(draw()), 6)
@@ -100,13 +63,7 @@ def erdos_renyi(n: int, probability: float, seed: int, name: str) -> Problem:
             for j in range(i + 1, n)
             if random.uniform() < probability
         }
-    return linear_problem(name, linear_scm(names, edges, names[-1]))
-
-
-VARIABLES = (
-    *("light", "nutrients", "grazers", "temperature", "carbon_dioxide", "acidity"),
-    *("saturation", "algae", "calcification"),
-)
+    return plain_problem(name, names, names[-1], edges)
 
 
 def reef_linear() -> Problem:
@@ -117,7 +74,10 @@ def reef_linear() -> Problem:
     Temperature and saturation are measured and cannot be set.
     """
     scm = create_linear_scm(
-        VARIABLES,
+        (
+            *("light", "nutrients", "grazers", "temperature", "carbon_dioxide"),
+            *("acidity", "saturation", "algae", "calcification"),
+        ),
         {
             ("light", "temperature"): 0.5,
             ("temperature", "carbon_dioxide"): 0.6,
@@ -145,3 +105,28 @@ def reef_linear() -> Problem:
         noise_scales=0.5,
     )
     return linear_problem("reef_linear", scm, "MAXIMIZE")
+
+
+# In the order of the public suite: variables, target and coefficients, or a function.
+_ROWS: dict[str, Any] = {
+    "fork_3var": ("XYZ", "Y", {"XY": 2.0, "ZY": -1.5}),  # two causes; the suite's name
+    "chain_3var": partial(chain, 3),
+    "collider_3var": ("XYZ", "Z", {"XZ": 1.2, "YZ": 0.8}),
+    "diamond_4var": ("XYZW", "W", {"XY": 1.5, "XZ": -1.0, "YW": 2.0, "ZW": 1.0}),
+    "mixed_coeffs_4var": ("ABCD", "D", {"AD": 2.0, "BD": -1.5, "CD": 0.5}),
+    "dense_4var": partial(erdos_renyi, 4, 0.7, 123, "dense_4var"),
+    "butterfly_5var": (
+        *("ABCDE", "E"),
+        {"AC": 0.8, "BC": 1.2, "AD": -0.5, "CD": 0.9, "CE": 1.1, "DE": 0.7},
+    ),
+    "sparse_5var": partial(erdos_renyi, 5, 0.2, 456, "sparse_5var"),
+    "chain_5var": partial(chain, 5),
+    "simple": ("XYZ", "Y", {"XY": 2.0, "ZY": -1.5}),
+    "fork": ("XYZ", "Y", {"ZX": 1.0, "ZY": 2.0}),  # X moves with the target, not it
+    "collider": ("XYZ", "Z", {"XZ": 1.5, "YZ": 2.0}),
+    "collider_4var": strong_diamond,
+}
+SUITE: dict[str, Any] = {
+    name: row if callable(row) else partial(plain_problem, name, *row)
+    for name, row in _ROWS.items()
+}

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from acbo.posterior.scores import column_scale
+
 VARIABLE_BUCKETS = (4, 8, 16, 32, 64, 128)
 # One data set is read once: a program more is worth less work in each reading, which
 # grows with the square of the variables, and with their cube where pairs meet.
@@ -49,24 +51,6 @@ def centered(values: np.ndarray) -> np.ndarray:
     """Return the columns less their means, rounded to single precision only then."""
     values = np.asarray(values, np.float64)
     return (values - values.mean(axis=0)).astype(np.float32)
-
-
-def column_scale(
-    values: Float[Array, "n d"],
-    intervened: Bool[Array, "n d"],
-    row_mask: Bool[Array, " n"],
-) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """Return mean and standard deviation of each column over its observational rows.
-
-    A data set with fewer than two such rows is scaled by all of its rows. A column
-    that does not vary keeps its unit.
-    """
-    observed = row_mask & ~intervened.any(axis=1)
-    used = jnp.where(observed.sum() >= 2, observed, row_mask)[:, None]
-    used = jnp.broadcast_to(used, values.shape)
-    mean = jnp.where(row_mask.any(), jnp.mean(values, axis=0, where=used), 0.0)
-    spread = jnp.std(values, axis=0, where=used)
-    return mean, jnp.where(spread > 1e-6 * (1 + jnp.abs(mean)), spread, 1.0)
 
 
 def standardize(
@@ -118,11 +102,6 @@ def sweep_out(
     return -swept, jnp.log(pivots).sum(axis=0)
 
 
-def sweep_inverse(matrix: Float[Array, "*b k k"]) -> Float[Array, "*b k k"]:
-    """Return the inverse of positive definite matrices."""
-    return sweep_out(matrix)[0]
-
-
 def moments_by_effect(
     z: Float[Array, "n d"], free: Float[Array, "n d"]
 ) -> Float[Array, "d k k"]:
@@ -140,7 +119,7 @@ def _regressions(
     """
     d = z.shape[1]
     gram = moments_by_effect(z, free)
-    inverse = sweep_inverse(gram + jnp.eye(d + 1)[None])[:, :d, :d]
+    inverse = sweep_out(gram + jnp.eye(d + 1)[None])[0][:, :d, :d]
     pivot = jnp.einsum("jjj->j", inverse)
     toward = jnp.einsum("jaj->aj", inverse)  # [cause, effect]
     # From the inverse P of the joint moments: column j regressed on all others has

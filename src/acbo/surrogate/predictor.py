@@ -1,9 +1,10 @@
 """The trained surrogate: posteriors over causes from data in the user's units."""
 
 import functools
+import math
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from acbo.graphs import bucket_parent_sets, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
-from acbo.posterior.inputs import check_data
+from acbo.posterior.inputs import CheckedData, check_data
 from acbo.posterior.order_chains import GraphPosterior, sample_graphs
 from acbo.surrogate.encode import (
     READING_BUCKETS,
@@ -110,42 +111,30 @@ def infer_graphs(
     values: Any,
     intervened: Any = None,
     *,
-    names: Sequence[str] | None = None,
-    required: Iterable[Any] = (),
-    forbidden: Iterable[Any] = (),
-    tiers: Iterable[Any] | None = None,
     surrogate: Surrogate | None = None,
-    soft: Any = None,
-    seed: int = 0,
+    **options: Any,
 ) -> GraphPosterior:
     """Return one posterior over graphs, from the rows and from the network.
 
-    The network's edges are pooled with the local posterior of `sample_graphs`, and
-    count the less the more they contradict it: see `GraphPosterior.unlike_training`.
-    With more variables than it was trained on, the network is not asked. Without
-    `surrogate`, the network is the included one. `soft` marks cells whose mechanism
-    was shifted or scaled: they kept their causes, unlike cells that were set. The
-    network has not met such rows, and is asked about the others.
+    The network's edges are pooled with the local posterior of `sample_graphs`, whose
+    options (`names`, `required`, `forbidden`, `tiers`, `soft`, `seed`) are taken here
+    too, and count the less the more they contradict it: see
+    `GraphPosterior.unlike_training`. With more variables than it was trained on, the
+    network is not asked (`unlike_training` is true), nor about rows with soft changes,
+    which it has not met. Without `surrogate`, the network is the included one.
     """
-    data = check_data(values, intervened, None, names, constants=True, soft=soft)
-    d, opinion = len(data.names), None
-    known = ~data.soft.any(axis=1)
-    if d <= TRAINED_VARIABLES and known.sum() >= 2:
+
+    def ask_network(data: CheckedData) -> np.ndarray | None:
+        d, known = len(data.names), ~data.soft.any(axis=1)
+        if d > TRAINED_VARIABLES or known.sum() < 2:
+            return None
         network = load_surrogate() if surrogate is None else surrogate
         padded = _padded(data.values[known], data.intervened[known])
-        edges = _compiled_edges(network, padded)
-        opinion = np.asarray(edges)[:d, :d]
-    return sample_graphs(
-        data.values,
-        data.intervened,
-        names=data.names,
-        required=required,
-        forbidden=forbidden,
-        tiers=tiers,
-        opinion=opinion,
-        soft=data.soft,
-        seed=seed,
-    )
+        return np.asarray(_compiled_edges(network, padded))[:d, :d]
+
+    found = sample_graphs(values, intervened, opinion=ask_network, **options)
+    known = len(found.names) <= TRAINED_VARIABLES
+    return found if known else replace(found, discrepancy=math.inf)
 
 
 def _warn_beyond_training(d: int) -> None:

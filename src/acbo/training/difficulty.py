@@ -13,6 +13,7 @@ import numpy as np
 import optax
 from jaxtyping import PyTree
 
+from acbo.graphs import enumerate_possible_parent_sets
 from acbo.named.model import NamedSCM, create_linear_scm, get_parents
 from acbo.named.names import FrozenMap
 from acbo.named.samples import Sample, sample_from_scm
@@ -219,28 +220,29 @@ def create_test_model(
 
 
 def create_test_batch(
-    n_examples: int = 3, n_samples: int = 20, seed: int = 0
+    n_examples: int = 3,
+    n_samples: int = 20,
+    seed: int = 0,
+    names: Sequence[str] = ("X", "Y", "Z"),
 ) -> TrainingBatch:
-    """Return examples of Y = X + noise with Z apart, and a made-up expert."""
-    random = np.random.default_rng(seed)
-    names = ["X", "Y", "Z"]
-    sets = [frozenset(), frozenset("X"), frozenset("Z"), frozenset("XZ")]
+    """Return examples in which the first variable causes the second, the target, and
+    the others stand apart, with a made-up expert.
+    """
+    random, d = np.random.default_rng(seed), len(names)
+    cause, target = names[:2]
+    sets = enumerate_possible_parent_sets(names, target)
+    truth = frozenset([cause])
+    odds = [6.0 if one == truth else 2.0 if one > truth else 1.0 for one in sets]
     examples = []
     for _ in range(n_examples):
-        data = np.zeros((n_samples, 3, 3), np.float32)
-        data[..., VALUE] = random.normal(size=(n_samples, 3))
+        data = np.zeros((n_samples, d, 3), np.float32)
+        data[..., VALUE] = random.normal(size=(n_samples, d))
         data[:, 1, VALUE] += data[:, 0, VALUE]
         data[:, 1, TARGET] = 1.0
-        chances = random.dirichlet([1.0, 6.0, 1.0, 2.0])
-        examples.append(
-            TrainingExample(
-                observational_data=data,
-                target_variable="Y",
-                variable_order=names,
-                expert_posterior=create_parent_set_posterior("Y", sets, chances),
-                expert_accuracy=float(chances[1]),
-                scm_info={"n_nodes": 3, "true_parents": ("X",)},
-                problem_difficulty="easy",
-            )
-        )
+        chances = random.dirichlet(odds)
+        expert = create_parent_set_posterior(target, sets, chances)
+        accuracy = float(chances[sets.index(truth)])
+        info = {"n_nodes": d, "true_parents": (cause,)}
+        given = data, target, list(names), expert, accuracy, info, "easy"
+        examples.append(TrainingExample(*given))
     return TrainingBatch(examples)

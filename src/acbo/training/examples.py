@@ -7,9 +7,10 @@ is cached, so that repeating a batch costs a look-up.
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -55,8 +56,19 @@ USUAL_PARENTS = 3  # buckets hold the sets of so many parents, or more where giv
 ParentSets = Sequence[frozenset[str]]
 
 
+class Names(NamedTuple):
+    """What the columns and the candidate sets of a data set are called."""
+
+    variable_order: tuple[str, ...]
+    target_variable: str
+    parent_sets: tuple[frozenset[str], ...]
+
+
 class Example(eqx.Module):
-    """One data set in its bucket, and the candidate sets of its target."""
+    """One data set in its bucket, and the candidate sets of its target.
+
+    For a model that takes names it has them, and no padding; see `UserModel`.
+    """
 
     values: Float[Array, "*batch n d"]
     intervened: Bool[Array, "*batch n d"]
@@ -65,17 +77,7 @@ class Example(eqx.Module):
     target_idx: Int[Array, "*batch"]
     membership: Bool[Array, "*batch k d"]
     set_mask: Bool[Array, "*batch k"]
-
-
-class NamedExample(eqx.Module):
-    """One data set without padding, for models that take names; see `UserModel`."""
-
-    x: Float[Array, "*batch n d 3"]
-    membership: Bool[Array, "*batch k d"]
-    set_mask: Bool[Array, "*batch k"]  # all True
-    variable_order: tuple[str, ...] = eqx.field(static=True)
-    target_variable: str = eqx.field(static=True)
-    parent_sets: tuple[frozenset[str], ...] = eqx.field(static=True)
+    names: Names | None = eqx.field(static=True, default=None)
 
 
 class BatchArrays(eqx.Module):
@@ -84,12 +86,6 @@ class BatchArrays(eqx.Module):
     example: Example
     expert_probs: Float[Array, "*batch k"]
     expert_accuracies: Float[Array, "*batch"]
-
-
-class NamedBatch(BatchArrays):
-    """Examples of the same names, for models that take names."""
-
-    example: NamedExample
 
 
 def set_bucket(columns: int, largest: int) -> int:
@@ -207,50 +203,51 @@ def encode_batch(
         np.stack(part) for part in zip(*coded, strict=True)
     )
     cells = row_mask[:, :, None] & var_mask[:, None, :]
-    example = Example(
-        jnp.asarray(np.where(cells, padded[..., VALUE], 0.0)),
-        jnp.asarray((padded[..., INTERVENED] > FLAG) & cells),
-        jnp.asarray(row_mask),
-        *map(jnp.asarray, (var_mask, target_idx, membership, set_mask)),
-    )
+    values = np.where(cells, padded[..., VALUE], 0.0)
+    intervened = (padded[..., INTERVENED] > FLAG) & cells
     probs = np.pad(probs, ((0, 0), (0, room - probs.shape[1])))
     probs = np.where(set_mask, probs, 0.0)
+    masks = row_mask, var_mask, target_idx, membership, set_mask
+    arrays: list[Any] = [jnp.asarray(each) for each in (values, intervened, *masks)]
     accuracies = jnp.asarray(expert_accuracies, jnp.float32)
-    return BatchArrays(example, jnp.asarray(probs), accuracies)
+    return BatchArrays(Example(*arrays), jnp.asarray(probs), accuracies)
 
 
 def encode_named(
     parent_sets: Sequence[ParentSets],
     variable_orders: Sequence[Sequence[str]],
     target_variables: Sequence[str],
-    observational_data: Any,
-    *rest: Any,
-) -> tuple[NamedBatch, ...]:
+    *data: Any,
+) -> tuple[BatchArrays, ...]:
     """Return the examples of a batch without padding, those of the same names together.
 
     Takes what `encode_batch` takes.
     """
-    names = parent_sets, variable_orders, target_variables
-    padded = encode_batch(*names, observational_data, *rest)
-    data, masks = np.asarray(observational_data, np.float32), padded.example
-    groups: dict[Any, list[int]] = {}
-    for i, (sets, order, target) in enumerate(zip(*names, strict=True)):
-        rows, count = int(masks.row_mask[i].sum()), int(masks.set_mask[i].sum())
-        group = tuple(order), target, tuple(sets)[:count], rows
-        groups.setdefault(group, []).append(i)
+    batch: Any = jax.device_get(
+        encode_batch(parent_sets, variable_orders, target_variables, *data)
+    )
+    full, groups = batch.example, {}
+    every = zip(variable_orders, target_variables, parent_sets, strict=True)
+    for i, (order, target, sets) in enumerate(every):
+        rows, count = np.flatnonzero(full.row_mask[i]), full.set_mask[i].sum()
+        names = Names(tuple(order), target, tuple(sets)[:count])
+        groups.setdefault((names, tuple(rows.tolist())), []).append(i)
     found = []
-    for (order, target, sets, rows), members in groups.items():
-        d, k, chosen = len(order), len(sets), np.array(members)
-        kept = np.asarray(masks.row_mask)[chosen, : data.shape[1]]
-        x = data[chosen][kept].reshape(len(chosen), rows, *data.shape[2:])[:, :, :d]
-        example = NamedExample(
-            jnp.asarray(x),
-            masks.membership[chosen, :k, :d],
-            masks.set_mask[chosen, :k],
-            *(order, target, sets),
+    for (names, rows), chosen in groups.items():
+        sets, columns = range(len(names.parent_sets)), range(len(names.variable_order))
+        pick = lambda x, *places, chosen=chosen: jnp.asarray(x[np.ix_(chosen, *places)])
+        example = Example(
+            pick(full.values, rows, columns),
+            pick(full.intervened, rows, columns),
+            pick(full.row_mask, rows),
+            pick(full.var_mask, columns),
+            pick(full.target_idx),
+            pick(full.membership, sets, columns),
+            pick(full.set_mask, sets),
+            names,
         )
-        accuracies = padded.expert_accuracies[chosen]
-        found.append(NamedBatch(example, padded.expert_probs[chosen, :k], accuracies))
+        labels = pick(batch.expert_probs, sets), pick(batch.expert_accuracies)
+        found.append(BatchArrays(example, *labels))
     return tuple(found)
 
 

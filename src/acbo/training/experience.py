@@ -149,10 +149,7 @@ def label_history(episode: Episode, max_parents: int) -> BatchArrays:
     inside = set_mask & ~(held & ~causes[None]).any(axis=1)
     size = jnp.where(inside, held.sum(axis=1), -1)
     largest = (size == size.max()).astype(jnp.float32)
-    example = Example(
-        *(history.values, history.intervened, history.row_mask),
-        *(scm.mask, scm.target, held, set_mask),
-    )
+    example = Example(*history.rows, *(scm.mask, scm.target, held, set_mask))
     return BatchArrays(example, largest / largest.sum(), jnp.asarray(1.0))
 
 

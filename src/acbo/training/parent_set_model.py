@@ -7,10 +7,9 @@ takes any other pair, and `SetReader` reads a trained one as a surrogate of edge
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -32,18 +31,12 @@ from acbo.surrogate.model import (
     set_logits,
 )
 from acbo.surrogate.predictor import Surrogate
-from acbo.training.examples import (
-    FLAG,
-    Example,
-    NamedExample,
-    encode_batch,
-    flag_target,
-)
+from acbo.training.examples import FLAG, Example, encode_batch, flag_target
 from acbo.types import INTERVENED, VALUE, check_known
 from jaxrig.compile_guard import compile_once
 from jaxrig.keys import hashed_key
 from jaxrig.learn.optimizer import FlatTree, restored
-from jaxrig.settings import require, require_positive
+from jaxrig.settings import Checked, Count, NotNegative, number, whole
 
 
 @jax.tree_util.register_pytree_node_class
@@ -176,25 +169,27 @@ class UserModel:
         self._room = None if variadic else len(positional) - 1 - self._takes_key
 
     def logits(
-        self, params: PyTree, example: NamedExample, key: PRNGKeyArray | None = None
+        self, params: PyTree, example: Example, key: PRNGKeyArray | None = None
     ) -> Float[Array, " k"]:
         """Return the logits of the candidate sets of one example."""
-        names, target = list(example.variable_order), example.target_variable
-        given = (example.x, names, target, True)[: self._room]
+        order, target, sets = example.names or ((), "", ())
+        flags = jnp.arange(len(order))[None] == example.target_idx
+        flags = jnp.broadcast_to(flags, example.values.shape)
+        channels = example.values, example.intervened, flags
+        x = jnp.stack([each.astype(jnp.float32) for each in channels], axis=-1)
+        given = (x, list(order), target, True)[: self._room]
         first = (key,) if self._takes_key else ()
         extra = {"rngs": {"dropout": key}} if self._takes_rngs else {}
         found = self._apply(params, *first, *given, **extra)
         known = isinstance(found, Mapping)
         logits = jnp.asarray(found["parent_set_logits"] if known else found)
-        order = [*map(frozenset, found.get("parent_sets", ()))] if known else []
-        if logits.shape != (len(example.parent_sets),) or (
-            order and set(order) != set(example.parent_sets)
-        ):
+        scored = [*map(frozenset, found.get("parent_sets", ()))] if known else []
+        if logits.shape != (len(sets),) or (scored and set(scored) != set(sets)):
             raise ValueError(
-                f"apply scores {logits.shape} sets, and {target!r} has "
-                f"{len(example.parent_sets)} candidates: return one logit for each"
+                f"apply scores {logits.shape} sets, and {target!r} has {len(sets)} "
+                "candidates: return one logit for each"
             )
-        place = [order.index(each) for each in example.parent_sets] if order else None
+        place = [scored.index(each) for each in sets] if scored else None
         return logits if place is None else logits[np.array(place)]
 
 
@@ -219,29 +214,19 @@ def create_parent_set_model(
 
 
 @dataclass(frozen=True)
-class SurrogateTrainingConfig:
+class SurrogateTrainingConfig(Checked):
     """How a surrogate is trained on examples with expert posteriors.
 
     Widths from 16 are allowed: small models for tests and first looks train too.
     """
 
-    model_hidden_dim: int = 128
-    model_n_layers: int = 6
-    learning_rate: float = 1e-3
-    max_epochs: int = 100
-    weight_decay: float = 1e-4
-    max_parent_size: int = 5
-    dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        require(self, 16, 512, "model_hidden_dim")
-        require(self, 1, 16, "model_n_layers")
-        require_positive(self, "learning_rate")
-        require(self, 0, 0.1, "learning_rate")
-        require(self, 1, math.inf, "max_epochs")
-        require(self, 0, math.inf, "weight_decay")
-        require(self, 1, 10, "max_parent_size")
-        require(self, 0, 0.5, "dropout")
+    model_hidden_dim: Annotated[int, whole(16, 512)] = 128
+    model_n_layers: Annotated[int, whole(1, 16)] = 6
+    learning_rate: Annotated[float, number(above=0, up_to=0.1)] = 1e-3
+    max_epochs: Count = 100
+    weight_decay: NotNegative = 1e-4
+    max_parent_size: Annotated[int, whole(1, 10)] = 5
+    dropout: Annotated[float, number(at_least=0, up_to=0.5)] = 0.1
 
     def get_model_kwargs(self) -> dict[str, Any]:
         """Return what `create_parent_set_model` takes."""
@@ -253,15 +238,26 @@ class SurrogateTrainingConfig:
         }
 
 
-def at_precision(model: ParentSetModel, compute_dtype: Any) -> ParentSetModel:
-    """Return the same model computing in another precision; parameters serve both."""
-    build = model.build
-    if not (isinstance(build, functools.partial) and build.func is SurrogateNetwork):
+def as_model(model: Any, compute_dtype: Any = None) -> ParentSetModel | UserModel:
+    """Return a model that steps can train, any object with `init` and `apply`, in the
+    precision given; the parameters serve every precision.
+    """
+    if not isinstance(model, ParentSetModel):
+        if not (hasattr(model, "init") and hasattr(model, "apply")):
+            raise TypeError(
+                f"model is a {type(model).__name__} without init and apply: make one "
+                "with create_parent_set_model, or give an object that has both"
+            )
+        model = UserModel(model)
+    if compute_dtype is None:
+        return model
+    build: Any = getattr(model, "build", None)
+    if getattr(build, "func", None) is not SurrogateNetwork:
         raise ValueError(
-            "the network of this model sets its own precision: set it where the "
-            "network is built"
+            "compute_dtype is for models of create_parent_set_model: any other network "
+            "sets its own precision where it is built"
         )
-    name = np.dtype(compute_dtype).name
+    name = np.dtype(getattr(compute_dtype, "compute_dtype", compute_dtype)).name
     config = replace(build.args[0], compute_dtype=name)
     other = functools.partial(SurrogateNetwork, config)
     return ParentSetModel(other, model.max_parent_size)

@@ -5,8 +5,8 @@ gradient.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from functools import partial
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ from acbo.training.examples import (
     encode_batch,
     encode_named,
 )
-from acbo.training.parent_set_model import ParentSetModel, UserModel, at_precision
+from acbo.training.parent_set_model import ParentSetModel, UserModel, as_model
 from jaxrig.compile_guard import (
     TRACING_ERRORS,
     Adaptive,
@@ -45,46 +45,9 @@ from jaxrig.sharding import replicate, shard_batch
 MAX_GRADIENT_NORM = 1.0
 PADDED_LOGIT = -1e9  # probability 0 exactly, and 0 * log of it is 0, not NaN
 
-
 # What a step takes: one group of arrays, or a group for each list of names.
 Batch = BatchArrays | tuple[BatchArrays, ...]
-
-
-def _groups(batch: Batch) -> tuple[BatchArrays, ...]:
-    return (batch,) if isinstance(batch, BatchArrays) else batch
-
-
-@runtime_checkable
-class StepConfig(Protocol):
-    """What a step reads of a configuration, such as `SurrogateTrainingConfig`."""
-
-    @property
-    def learning_rate(self) -> float:
-        """Return the rate that is reported where the optimizer holds none."""
-        ...
-
-    @property
-    def weight_decay(self) -> float:
-        """Return the weight of the squares of all parameters."""
-        ...
-
-
-class Terms(NamedTuple):
-    """The loss of a batch and what it is made of."""
-
-    total_loss: Float[Array, ""]
-    kl_loss: Float[Array, ""]
-    regularization_loss: Float[Array, ""]
-    mean_expert_accuracy: Float[Array, ""]
-    predicted_entropy: Float[Array, ""]
-    expert_entropy: Float[Array, ""]
-
-
-class _OfExample(NamedTuple):
-    loss: Float[Array, ""]
-    kl: Float[Array, ""]
-    predicted_entropy: Float[Array, ""]
-    expert_entropy: Float[Array, ""]
+Terms = dict[str, Float[Array, "..."]]
 
 
 def map_examples(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,54 +66,53 @@ def map_examples(function: Callable[..., Any]) -> Callable[..., Any]:
     return mapped
 
 
-@dataclass(frozen=True)
-class Objective:
-    """Compute the mean loss of examples, plus `weight_decay` times the sum of squares.
+def _example_terms(
+    model: ParentSetModel | UserModel,
+    loss: Callable[..., Any],
+    params: PyTree,
+    part: BatchArrays,
+    key: PRNGKeyArray,
+) -> Terms:
+    there = part.example.set_mask
+    logits = jnp.where(there, model.logits(params, part.example, key), PADDED_LOGIT)
+    probs = jnp.where(there, part.expert_probs, 0.0)
+    p = probs / probs.sum()
+    return {
+        "total_loss": loss(logits, p, part.example.membership),
+        "kl_loss": kl_divergence_loss_jax(logits, p),
+        "mean_expert_accuracy": part.expert_accuracies,
+        "predicted_entropy": distribution_entropy(jax.nn.softmax(logits)),
+        "expert_entropy": distribution_entropy(p),
+    }
+
+
+def batch_loss(
+    model: ParentSetModel | UserModel,
+    loss: Callable[..., Any],
+    weight_decay: float,
+    params: PyTree,
+    batch: Batch,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, ""], Terms]:
+    """Return the mean loss of examples, dropout on, plus `weight_decay` times the sum
+    of squares of the parameters; and its terms.
 
     `loss(logits, expert_probs, membership)` is given logits of -1e9 and probabilities
     of 0 where a set is padding.
     """
-
-    model: Any  # a ParentSetModel, or a UserModel for named examples
-    loss: Callable[..., Any]
-    weight_decay: float
-
-    def __call__(
-        self, params: PyTree, batch: Batch, key: PRNGKeyArray
-    ) -> tuple[Float[Array, ""], Terms]:
-        """Return the loss of a batch, dropout on, and its terms."""
-        groups = _groups(batch)
-        ends = np.cumsum([len(each.expert_accuracies) for each in groups])
-        keys = batch_keys(key, int(ends[-1]))
-        one = lambda part, key: self._of_example(params, part, key)
-        each = [
-            map_examples(one)(group, keys[end - len(group.expert_accuracies) : end])
-            for group, end in zip(groups, ends.tolist(), strict=True)
-        ]
-        joined: _OfExample = jax.tree.map(lambda *x: jnp.concatenate(x), *each)
-        accuracies = jnp.concatenate([each.expert_accuracies for each in groups])
-        squares = [jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params)]
-        penalty = self.weight_decay * jnp.stack(squares).sum()
-        mean = jax.tree.map(jnp.mean, joined)
-        total = mean.loss + penalty
-        return total, Terms(
-            *(total, mean.kl, penalty, accuracies.mean()),
-            *(mean.predicted_entropy, mean.expert_entropy),
-        )
-
-    def _of_example(
-        self, params: PyTree, part: BatchArrays, key: PRNGKeyArray
-    ) -> _OfExample:
-        raw = self.model.logits(params, part.example, key)
-        logits = jnp.where(part.example.set_mask, raw, PADDED_LOGIT)
-        there = jnp.where(part.example.set_mask, part.expert_probs, 0.0)
-        p = there / there.sum()
-        return _OfExample(
-            self.loss(logits, p, part.example.membership),
-            kl_divergence_loss_jax(logits, p),
-            distribution_entropy(jax.nn.softmax(logits)),
-            distribution_entropy(p),
-        )
+    groups = batch if isinstance(batch, tuple) else (batch,)
+    counts = [len(group.expert_accuracies) for group in groups]
+    ends, keys = np.cumsum(counts).tolist(), batch_keys(key, sum(counts))
+    terms = map_examples(partial(_example_terms, model, loss, params))
+    each = [
+        terms(group, keys[end - count : end])
+        for group, count, end in zip(groups, counts, ends, strict=True)
+    ]
+    mean = jax.tree.map(lambda *x: jnp.concatenate(x).mean(), *each)
+    squares = [jnp.sum(jnp.square(x)) for x in jax.tree.leaves(params)]
+    penalty = weight_decay * jnp.stack(squares).sum()
+    total = mean["total_loss"] + penalty
+    return total, {**mean, "total_loss": total, "regularization_loss": penalty}
 
 
 def clip_first(
@@ -172,51 +134,10 @@ def learning_rate_of(opt_state: PyTree, otherwise: float) -> Float[Array, ""]:
     return jnp.asarray(held[0][1] if held else otherwise, jnp.float32)
 
 
-def make_update(
-    model: Any,
-    optimizer: optax.GradientTransformation,
-    loss_fn: Callable[..., Any],
-    config: StepConfig,
-    l2_in_loss: bool,
-    compute_dtype: Any,
-) -> tuple[ParentSetModel | UserModel, Callable[..., Any]]:
-    """Return the model, and the pure function `update(params, opt_state, batch, key) ->
-    (params, opt_state, metrics)`.
-
-    The weight decay of `config` is left to the optimizer unless `l2_in_loss`.
-    """
-    if not isinstance(model, ParentSetModel):
-        if not (hasattr(model, "init") and hasattr(model, "apply")):
-            raise TypeError(
-                f"model is a {type(model).__name__} without init and apply: make one "
-                "with create_parent_set_model, or give an object that has both"
-            )
-        model = UserModel(model)
-    if compute_dtype is not None:
-        if isinstance(model, UserModel):
-            raise ValueError("compute_dtype is for models of create_parent_set_model")
-        wanted = getattr(compute_dtype, "compute_dtype", compute_dtype)
-        model = at_precision(model, wanted)
-    decay = config.weight_decay if l2_in_loss else 0.0
-    objective = Objective(model, array_form(loss_fn), decay)
-    clipped = clip_first(optimizer)
-
-    def surrogate_train_step(  # named in warnings
-        params: PyTree, opt_state: PyTree, batch: Batch, key: PRNGKeyArray
-    ) -> tuple[PyTree, PyTree, dict[str, Float[Array, ""]]]:
-        params, opt_state, terms, norm = improve(
-            clipped, lambda p: objective(p, batch, key), params, opt_state
-        )
-        rate = learning_rate_of(opt_state, config.learning_rate)
-        extra = {"gradient_norm": norm, "learning_rate": rate}
-        return params, opt_state, {**terms._asdict(), **extra}
-
-    return model, surrogate_train_step
-
-
 class TrainingMetrics(dict[str, float]):
     """One step in numbers, of the parameters before it: `.total_loss` or
-    `["total_loss"]`, and all else in `Terms`, `gradient_norm` and `learning_rate`.
+    `["total_loss"]`, and so on for the other terms of the loss, `gradient_norm` and
+    `learning_rate`.
     """
 
     def __getattr__(self, name: str) -> float:
@@ -240,25 +161,23 @@ def batch_arrays(batch: tuple[Any, ...], named: bool = False) -> Batch:
 
     With `named` they are for a model that takes names.
     """
-    if len(batch) not in (1, BATCH_PARTS):
+    if len(batch) == 1 and isinstance(batch[0], TrainingBatch):
+        batch = (convert_to_jax_batch(batch[0]),)
+    if len(batch) == 1 and isinstance(batch[0], TrainingBatchJAX):
+        if not named:
+            return batch[0].arrays
+        batch = batch[0].as_args()
+    if len(batch) == 1:
+        if named and isinstance(batch[0], BatchArrays):
+            raise TypeError(
+                "these arrays have no names, which apply takes: pass the batch object"
+            )
+        return batch[0]
+    if len(batch) != BATCH_PARTS:
         raise TypeError(
             f"a step takes params, opt_state, a batch and a key, or the batch as its "
             f"{BATCH_PARTS} parts (batch.as_args()); it was given {len(batch)} parts"
         )
-    if len(batch) == 1:
-        only = batch[0]
-        if isinstance(only, TrainingBatch):
-            only = convert_to_jax_batch(only)
-        if isinstance(only, TrainingBatchJAX):
-            if not named:
-                return only.arrays
-            batch = only.as_args()
-        elif named and isinstance(only, BatchArrays):
-            raise TypeError(
-                "these arrays have no names, which apply takes: pass the batch object"
-            )
-        else:
-            return only
     return encode_named(*batch) if named else encode_batch(*batch)
 
 
@@ -274,18 +193,52 @@ class TrainStep:
     """`step(params, opt_state, batch, key) -> (params, opt_state, TrainingMetrics)`.
 
     The batch is a `TrainingBatch`, a `TrainingBatchJAX`, its `.arrays`, or the six
-    parts of `as_args()`.
+    parts of `as_args()`. Of the configuration a step reads `learning_rate`, to report
+    where the optimizer holds none, and `weight_decay`, which `l2_in_loss=False` leaves
+    to an optimizer that has decay of its own. With `donate` the buffers of `params`
+    and `opt_state` are reused and the caller's are gone. With a `mesh` the batch is
+    spread over its devices. `compute_dtype` is a precision or a `PrecisionPolicy`.
     """
 
     def __init__(
         self,
-        model: ParentSetModel | UserModel,
+        model: Any,
         optimizer: optax.GradientTransformation,
-        update: Callable[..., Any],
+        loss_fn: Callable[..., Any],
+        config: Any,
+        compiling: Literal["always", "never", "where possible"],
+        *,
+        donate: bool = False,
         mesh: Mesh | None = None,
+        l2_in_loss: bool = True,
+        compute_dtype: Any = None,
     ):
-        self.model, self.optimizer = model, optimizer
-        self._update, self._mesh = update, mesh
+        self.model, self.optimizer = as_model(model, compute_dtype), optimizer
+        decay = config.weight_decay if l2_in_loss else 0.0
+        loss = partial(batch_loss, self.model, array_form(loss_fn), decay)
+        clipped = clip_first(optimizer)
+
+        def surrogate_train_step(  # named in warnings
+            params: PyTree, opt_state: PyTree, batch: Batch, key: PRNGKeyArray
+        ) -> tuple[PyTree, PyTree, Terms]:
+            params, opt_state, terms, norm = improve(
+                clipped, lambda params: loss(params, batch, key), params, opt_state
+            )
+            rate = learning_rate_of(opt_state, config.learning_rate)
+            extra = {"gradient_norm": norm, "learning_rate": rate}
+            return params, opt_state, {**terms, **extra}
+
+        self._update, self._mesh = surrogate_train_step, mesh
+        if compiling == "where possible":
+            self._update = adaptive(surrogate_train_step)
+        elif compiling == "always":
+            # Six buckets of variables, three of rows, a full batch and what is left
+            # over. A model that takes names compiles once per list of them: no bound.
+            most = None if isinstance(self.model, UserModel) else 36
+            donated = ["params", "opt_state"] if donate else []
+            self._update = compile_once(
+                surrogate_train_step, max_traces=most, donate=donated
+            )
 
     def start(self, params: PyTree) -> PyTree:
         """Return the optimizer's state for parameters that nothing was done to yet."""
@@ -329,62 +282,38 @@ def create_surrogate_train_step(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: StepConfig,
-    *,
-    l2_in_loss: bool = True,
-    compute_dtype: Any = None,
+    config: Any,
+    **options: Any,
 ) -> TrainStep:
-    """Return the step without compilation: the reference for the other two.
-
-    `l2_in_loss=False` leaves `config.weight_decay` to an optimizer that has decay of
-    its own.
-    """
-    given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
-    model, update = make_update(*given)
-    return TrainStep(model, optimizer, update)
+    """Return the step without compilation: the reference for the other two."""
+    return TrainStep(model, optimizer, loss_fn, config, "never", **options)
 
 
 def create_jax_surrogate_train_step(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: StepConfig,
-    *,
-    donate: bool = False,
-    mesh: Mesh | None = None,
-    l2_in_loss: bool = True,
-    compute_dtype: Any = None,
+    config: Any,
+    **options: Any,
 ) -> TrainStep:
     """Return the compiled step; names, targets and set lists never compile it anew.
 
-    With `donate` the buffers of `params` and `opt_state` are reused and the caller's
-    are gone. With a `mesh` the batch is spread over its devices.
+    The options are those of `TrainStep`.
     """
-    given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
-    model, update = make_update(*given)
-    # Six buckets of variables, three of rows, a full batch and what is left over.
-    # A model that takes names compiles once per list of them: no bound exists.
-    most = None if isinstance(model, UserModel) else 36
-    donated = ["params", "opt_state"] if donate else []
-    compiled = compile_once(update, max_traces=most, donate=donated)
-    return TrainStep(model, optimizer, compiled, mesh)
+    return TrainStep(model, optimizer, loss_fn, config, "always", **options)
 
 
 def create_adaptive_train_step(
     model: Any,
     optimizer: optax.GradientTransformation,
     loss_fn: Callable[..., Any],
-    config: StepConfig,
+    config: Any,
     use_jax_compilation: bool = True,
-    *,
-    l2_in_loss: bool = True,
-    compute_dtype: Any = None,
+    **options: Any,
 ) -> TrainStep:
     """Return a step that is compiled if possible: a model that JAX cannot trace runs
     uncompiled, with one warning. Only JAX's tracing errors count; any other error is
     raised.
     """
-    given = model, optimizer, loss_fn, config, l2_in_loss, compute_dtype
-    model, update = make_update(*given)
-    run = adaptive(update) if use_jax_compilation else update
-    return TrainStep(model, optimizer, run)
+    way = "where possible" if use_jax_compilation else "never"
+    return TrainStep(model, optimizer, loss_fn, config, way, **options)

@@ -10,6 +10,7 @@ from acbo.cli import train as command
 from acbo.cli.app import app
 from acbo.cli.train import Job, Kind, Sizes, policy_recipe, surrogate_recipe
 from acbo.surrogate.predictor import load_surrogate
+from jaxrig.atomic import write_file
 
 
 def test_recipes_take_what_was_chosen_and_nothing_else():
@@ -34,13 +35,9 @@ def counting_job(calls, stop_at=None):
         calls.append(float(state))
         return state + 1, {"loss": state}
 
-    def save(state, folder):
-        path = folder / "weights.txt"
-        path.write_text(f"{float(state):g}")
-        return [path]
-
+    trained = lambda state: {"weights.txt": f"{float(state):g}"}
     return lambda sizes, surrogate: Job(
-        sizes, sizes.steps, lambda key: jnp.asarray(0.0), update, save
+        sizes, sizes.steps, lambda key: jnp.asarray(0.0), update, trained
     )
 
 
@@ -48,6 +45,7 @@ def counting_job(calls, stop_at=None):
 def run(monkeypatch, tmp_path):
     def call(job, *words, steps=4):
         monkeypatch.setitem(command.JOBS, Kind.surrogate, job)
+        monkeypatch.setitem(command.WRITERS, "weights.txt", write_file)
         out = ["--out", str(tmp_path / "run"), "--steps", str(steps)]
         return CliRunner().invoke(app, ["train", "surrogate", *out, *words])
 

@@ -8,8 +8,14 @@ import pytest
 from acbo.baselines.proposers import Oracle, ParentOracle, Random
 from acbo.baselines.structure import Everything, Regression
 from acbo.environment import problem_spec
-from acbo.evaluation.evaluate import evaluate, evaluate_problems
-from acbo.evaluation.scoring import Cell, Protocol, draw_task, task_keys
+from acbo.evaluation.evaluate import (
+    Protocol,
+    draw_task,
+    evaluate,
+    evaluate_problems,
+    task_keys,
+)
+from acbo.evaluation.report import Cell
 from acbo.history import History
 from acbo.problems import get
 from causal_linear import edges, linear_scm
@@ -22,9 +28,9 @@ TRACES = []
 class Counted(Everything):
     """Remembers how often it was traced."""
 
-    def predict(self, values, intervened, row_mask, var_mask, target):
-        TRACES.append(values)
-        return super().predict(values, intervened, row_mask, var_mask, target)
+    def read(self, seen):
+        TRACES.append(seen.values)
+        return super().read(seen)
 
 
 # In a chain that is clipped no ancestor does more than the parent at its better end.

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate
-from scipy.stats import norm
 
 import acbo
 from acbo.named.tables import Experiments
@@ -157,14 +155,6 @@ def test_models_respond_as_the_algebra_says():
     assert variance == pytest.approx(0.04 + 1, rel=0.1)
 
 
-def test_expected_improvement_is_the_integral():
-    best, mean, std = 0.3, 0.8, 0.6
-    truth, _ = integrate.quad(lambda y: (best - y) * norm.pdf(y, mean, std), -9, best)
-    grid = np.array([[mean, 0.1, 0.5]]), np.array([[std, 0.0, 0.0]])
-    found = planning.improvement(np.array([best]), *grid)
-    np.testing.assert_allclose(found, [truth, 0.2, 0.0], atol=1e-7)
-
-
 def test_what_linear_models_miss_is_shared_by_pairs(monkeypatch):
     monkeypatch.setattr(planning, "MISFITS", ((0.5, 1.0),))
     made = planning.Arms(np.array([[True, False]]), np.array([[0.4, 0.0]]))
@@ -172,8 +162,14 @@ def test_what_linear_models_miss_is_shared_by_pairs(monkeypatch):
         np.array([[True, False], [True, True], [False, True]]),
         np.array([[0.4, 0.0], [0.4, 0.9], [0.0, 0.9]]),
     )
-    mean, variance = planning.misfit(made, np.array([2.0]), np.array([0.25]), at)
+    count = 20_000
+    given = made, np.full((count, 1), 2.0), np.array([0.25]), at
+    draw = np.random.default_rng(0)
+    found = planning.draw_misfit(*given, np.ones((count, 4)), draw)
+    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=1e-9)
     # One observation with prior variance 0.5 and noise 0.25.
     kept = 0.5 / 0.75
-    np.testing.assert_allclose(mean, [2 * kept, 2 * kept, 0.0])
-    np.testing.assert_allclose(variance, [0.5 * (1 - kept), 1.5 - 0.5 * kept, 0.5])
+    mean, variance = found[:, 1:].mean(axis=0), found[:, 1:].var(axis=0)
+    np.testing.assert_allclose(mean, [2 * kept, 2 * kept, 0.0], atol=0.03)
+    wanted = [0.5 * (1 - kept), 1.5 - 0.5 * kept, 0.5]
+    np.testing.assert_allclose(variance, wanted, rtol=0.05)

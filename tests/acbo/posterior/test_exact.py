@@ -8,7 +8,7 @@ import pytest
 
 from acbo.graphs import bucket_parent_sets, parent_set_membership
 from acbo.posterior import exact
-from acbo.posterior.dag_sums import set_masks
+from acbo.posterior.dag_sums import parent_set_probs, set_masks
 from acbo.posterior.scores import constrained_scores, gather_statistics
 from causal_graphs import (
     all_dags,
@@ -45,7 +45,7 @@ def edges_matrix(d, pairs):
 
 @partial(jax.jit, static_argnames="max_parents")
 def everything(arrays, required, forbidden, max_parents):
-    """Scores, and for both priors the edges and all parent sets."""
+    """Scores, and for both priors the probabilities of all parent sets."""
     scores = constrained_scores(
         gather_statistics(*arrays),
         arrays[3],
@@ -53,13 +53,7 @@ def everything(arrays, required, forbidden, max_parents):
         forbidden,
         max_parents=max_parents,
     )
-    nodes = jnp.arange(len(scores))
-    sets = lambda prior: jax.vmap(
-        lambda j: exact.parent_set_log_probs(scores, j, max_parents, prior)
-    )(nodes)
-    return scores, {
-        p: (exact.edge_probs(scores, max_parents, p), sets(p)) for p in PRIORS
-    }
+    return scores, {p: parent_set_probs(scores, max_parents, p) for p in PRIORS}
 
 
 def check_against_enumeration(
@@ -73,12 +67,12 @@ def check_against_enumeration(
             edges, sets = enumerate_posterior(
                 np.asarray(scores, float), set_masks(d, max_parents), prior
             )
-            chances, logs = found[prior]
-            assert chances.dtype == arrays[0].dtype
-            np.testing.assert_allclose(chances, edges, atol=atol, rtol=0)
-            np.testing.assert_allclose(np.exp(logs), sets, atol=atol, rtol=0)
-            if required:
-                assert all(chances[i, j] == pytest.approx(1) for i, j in required)
+            assert found[prior].dtype == arrays[0].dtype
+            np.testing.assert_allclose(found[prior], sets, atol=atol, rtol=0)
+            held = [parent_set_membership(d, max_parents, j) for j in range(d)]
+            chances = np.einsum("jk,jki->ij", found[prior], held)
+            np.testing.assert_allclose(chances, edges, atol=d * atol, rtol=0)
+            assert all(chances[i, j] == pytest.approx(1) for i, j in required)
             assert all(chances[i, j] == 0 for i, j in forbidden)
 
 
@@ -94,33 +88,22 @@ def test_posterior_is_that_of_enumeration(required, forbidden):
     check_against_enumeration(4, 3, required, forbidden)
 
 
-def test_single_precision_is_close():
+def test_five_variables_and_single_precision():
+    assert len(all_dags(5)) == 29281
+    check_against_enumeration(5, 2, [(2, 0)], [(1, 4)])
     check_against_enumeration(4, atol=1e-4, x64=False)
 
 
-def test_posterior_is_that_of_enumeration_of_five():
-    assert len(all_dags(5)) == 29281
-    check_against_enumeration(5, 2, [(2, 0)], [(1, 4)])
-
-
-def test_edges_and_parent_sets_agree():
-    """They are computed apart."""
-    d = 8
-    with jax.enable_x64(True):
-        arrays = arrays_of(*example(d, rows=120))
-        for prior in PRIORS:
-            run = jax.jit(partial(exact.edge_posterior, prior=prior))
-            found = np.asarray(run(*arrays))
-            both = found + found.T
-            assert (found >= 0).all()
-            assert (both <= 1 + 1e-9).all()
-            logs = jax.jit(partial(exact.parent_posterior, prior=prior))(
-                *arrays, jnp.asarray(5)
-            )
-            sets = np.exp(np.asarray(logs))
-            assert sets.sum() == pytest.approx(1, abs=1e-9)
-            held = parent_set_membership(d, 3, 5)
-            np.testing.assert_allclose(sets @ held, found[:, 5], atol=1e-9)
+@pytest.mark.parametrize("prior", PRIORS)
+def test_edges_are_those_of_a_distribution_over_graphs(prior):
+    values, intervened = example(8, rows=120)
+    found = exact.exact_edge_posterior(values, intervened, prior=prior)
+    assert (found >= 0).all()
+    assert (found + found.T <= 1 + 1e-9).all()
+    sets = exact.exact_parent_posterior(values, intervened, 5, prior=prior)
+    assert sets.metadata["probability_sum"] == pytest.approx(1, abs=1e-9)
+    causes = list(sets.parent_probs().values())
+    np.testing.assert_allclose(np.delete(found[:, 5], 5), causes, atol=1e-9)
 
 
 @jax.jit
@@ -142,18 +125,17 @@ def test_padding_and_batches(prior):
         rows[n, : len(x)], there[n, : x.shape[1]] = True, True
     targets = np.asarray([3, 0], np.int32)
     batch = [values.astype(np.float32), intervened, rows, there]
-    each = jax.vmap(partial(exact.parent_posterior, prior=prior))
-    run = lambda x, f, r, v, t: each(x, f, r, v, t)
+    one = partial(exact.set_posterior, prior=prior)
+    run = jax.vmap(lambda x, f, r, v, t: one(x, f, r, v)[t])
     given = (*batch, targets)
     calls = [[jnp.asarray(a[::step]) for a in given] for step in (1, -1)]
     found, again = jax.device_get(assert_one_trace(run, *calls))
-    np.testing.assert_allclose(np.exp(found[::-1]), np.exp(again), atol=1e-6)
+    np.testing.assert_allclose(found[::-1], again, atol=1e-6)
     for n, case in enumerate(cases):
         alone = exact.exact_parent_posterior(*case, int(targets[n]), prior=prior)
         allowed = np.asarray(candidates(there[n], targets[n]))
-        chances = np.exp(found[n])
-        np.testing.assert_allclose(chances[allowed], alone.probabilities, atol=2e-4)
-        assert (chances[~allowed] == 0).all()
+        np.testing.assert_allclose(found[n, allowed], alone.probabilities, atol=2e-4)
+        assert (found[n, ~allowed] == 0).all()
 
 
 def test_an_orientation_is_learned_from_interventions_only():

@@ -40,7 +40,12 @@ def constant_when_observed():
         (VALUES, None, {"required": [("A", "Q")]}, "'Q' is not known"),
         (VALUES, None, {"forbidden": ["AB"]}, "'AB' is not an edge"),
         (VALUES, None, {"required": [("A", "A")]}, "is a loop"),
-        (VALUES, None, {"required": [("A", "B"), ("B", "A")]}, "form a cycle"),
+        (
+            VALUES,
+            None,
+            {"required": [("A", "B"), ("B", "A")]},
+            "form a cycle",
+        ),
         (
             VALUES,
             None,
@@ -94,10 +99,9 @@ def test_padding_to_a_power_of_two():
     assert (int(rows.sum()), bool(there.all())) == (33, True)
 
 
-def test_logs_become_a_posterior():
+def test_probabilities_become_a_posterior():
     table = inputs.check_data(VALUES, None, "Y", NAMES)
-    logs = np.log([0.1, 0.2, 0.3, 0.4])
-    found = inputs.make_posterior(table, logs, 2, "some")
+    found = inputs.make_posterior(table, np.array([0.1, 0.2, 0.3, 0.4]), 2, "some")
     assert found.parent_set_probs[frozenset("AB")] == pytest.approx(0.4)
     assert found.metadata["method"] == "some"
     assert found.metadata["n_rows"] == 6

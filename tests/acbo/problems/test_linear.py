@@ -18,24 +18,24 @@ def weights_of(problem):
 @pytest.mark.parametrize(
     ("problem", "target", "edges", "optimum"),
     [
-        (linear.two_causes, "Y", {"XY": 2.0, "ZY": -1.5}, ({"X": -5.0}, -10.0)),
-        (linear.collider, "Z", {"XZ": 1.5, "YZ": 2.0}, ({"Y": -5.0}, -10.0)),
-        (linear.common_cause, "Y", {"ZX": 1.0, "ZY": 2.0}, ({"Z": -5.0}, -10.0)),
+        ("simple", "Y", {"XY": 2.0, "ZY": -1.5}, ({"X": -5.0}, -10.0)),
+        ("collider", "Z", {"XZ": 1.5, "YZ": 2.0}, ({"Y": -5.0}, -10.0)),
+        ("fork", "Y", {"ZX": 1.0, "ZY": 2.0}, ({"Z": -5.0}, -10.0)),
         (
-            linear.diamond,
+            "diamond_4var",
             "W",
             {"XY": 1.5, "XZ": -1.0, "YW": 2.0, "ZW": 1.0},
             # Straight through Y the effect is 2; X has 1.5 * 2 - 1 = 2 as well.
             ({"X": -5.0}, -10.0),
         ),
         (
-            linear.butterfly,
+            "butterfly_5var",
             "E",
             {"AC": 0.8, "BC": 1.2, "AD": -0.5, "CD": 0.9, "CE": 1.1, "DE": 0.7},
             ({"B": -5.0}, -5 * 1.2 * (1.1 + 0.9 * 0.7)),
         ),
         (
-            linear.mixed_coefficients,
+            "mixed_coeffs_4var",
             "D",
             {"AD": 2.0, "BD": -1.5, "CD": 0.5},
             ({"A": -5.0}, -10.0),
@@ -43,7 +43,7 @@ def weights_of(problem):
     ],
 )
 def test_equations_and_optima_by_hand(problem, target, edges, optimum):
-    made = problem()
+    made = linear.SUITE[problem]()
     assert made.target == target
     assert weights_of(made) == {tuple(pair): w for pair, w in edges.items()}
     assert made.optimum.intervention == optimum[0]

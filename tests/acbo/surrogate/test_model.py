@@ -64,21 +64,13 @@ def test_what_is_not_there_has_no_probability(read):
     assert ((probs > 0) == ~hidden[:, 2]).all()
 
 
-def test_row_order_and_what_is_in_padded_rows_change_nothing(read):
-    values, intervened, row_mask, var_mask = make(rows=5)
+def test_the_order_of_rows_and_variables_and_padding_change_nothing(read):
+    values, intervened, row_mask, var_mask = make(rows=5, columns=3)
     plain = read(values, intervened, row_mask, var_mask, 2)
     values = np.where(row_mask[:, None], values, 7.0).astype(np.float32)
-    order = np.array([5, 3, 0, 4, 2, 1])
-    moved = read(values[order], intervened[order], row_mask[order], var_mask, 2)
-    for a, b in zip(jax.tree.leaves(moved), jax.tree.leaves(plain), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-5)
-
-
-def test_order_of_variables_changes_nothing(read):
-    values, intervened, row_mask, var_mask = make(columns=3)
-    order = np.array([2, 3, 1, 0])
-    plain = read(values, intervened, row_mask, var_mask, 2)
-    moved = read(values[:, order], intervened[:, order], row_mask, var_mask[order], 0)
+    rows, order = np.array([5, 3, 0, 4, 2, 1]), np.array([2, 3, 1, 0])
+    turn = lambda cells: cells[rows][:, order]
+    moved = read(turn(values), turn(intervened), row_mask[rows], var_mask[order], 0)
     close = lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5)
     close(moved.edge_logits, plain.edge_logits[order][:, order])
     close(moved.parent_logits, plain.parent_logits[order])
@@ -103,12 +95,9 @@ def test_a_larger_bucket_changes_nothing(network, read):
     np.testing.assert_allclose(padded.size_bias, alone.size_bias, atol=1e-5)
 
 
-def test_the_answer_is_finite_without_rows(read):
+def test_without_rows_the_answer_is_finite_and_pairs_are_those_of_any_target(read):
     found = read(*make(rows=0), 1)
     assert np.isfinite(found.edge_logits[~np.eye(D, dtype=bool)]).all()
-
-
-def test_pairs_do_not_depend_on_the_target(read):
     edges = [read(*make(), target).edge_logits for target in range(D)]
     for other in edges[1:]:
         np.testing.assert_array_equal(other, edges[0])
@@ -167,7 +156,6 @@ BLOCKS = model.SurrogateConfig(
     dim=DIM, heads=2, key_size=2, widening_factor=2, dropout=0.5
 )
 KEY = jax.random.key(0)
-ROW_MASK = np.array([True, False, True])
 VAR_MASK = np.array([True, True, False, True])
 TABLE = N_BLOCKS, D_BLOCKS
 CELLS = (
@@ -176,31 +164,6 @@ CELLS = (
 PAIRS = (
     np.random.default_rng(1).normal(size=(D_BLOCKS, D_BLOCKS, DIM)).astype(np.float32)
 )
-
-
-@pytest.fixture(scope="module")
-def results():
-    """What a round gives, and what its parts give by hand, from one program."""
-
-    def run(block: model.Round, x, row_mask, var_mask):
-        turn: model.TurnBlock = block.variables
-        middle = x + turn.attention(x, TABLE, var_mask, 1)
-        across = middle + turn.perceptron(middle)
-        along = across + block.rows.attention(across, TABLE, row_mask, 0)
-        along += block.rows.perceptron(along)
-        return {
-            "turn": (turn(x, TABLE, var_mask, 1, None), across),
-            "round": (block(x, row_mask, var_mask, None), along),
-        }
-
-    block = fill(model.Round, BLOCKS, KEY, scale=0.5)
-    return jax.jit(run)(block, CELLS, ROW_MASK, VAR_MASK)
-
-
-@pytest.mark.parametrize("name", ["turn", "round"])
-def test_blocks_are_their_parts_one_after_the_other(results, name):
-    found, expected = results[name]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_key_drops_and_keys_differ():
@@ -250,23 +213,13 @@ def stacked() -> Linear:
     return jax.jit(lambda key: model.stack(make_linear, key, 3))(KEY)
 
 
-def test_blocks_of_a_stack_start_apart(stacked):
-    weight = np.asarray(stacked.weight)
-    assert weight.shape == (3, DIM, DIM)
-    assert (weight[0] != weight[1]).all()
-
-
 @pytest.mark.parametrize("remat", [False, True])
 def test_a_folded_stack_is_one_block_after_the_other(stacked, remat):
+    assert (stacked.weight[0] != stacked.weight[1]).all()
     apply = lambda block, x, index: block(x) + index.astype(x.dtype)
     found = jax.jit(lambda x: model.fold(stacked, x, apply, remat))(CELLS)
     expected = CELLS
     for i in range(3):
         expected = expected @ np.asarray(stacked.weight[i]) + i
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_no_blocks_leave_all_as_it_is():
-    assert model.stack(make_linear, KEY, 0) is None
-    x = jnp.asarray(CELLS)
-    assert model.fold(None, x, lambda block, x, index: x + 1, False) is x
+    assert model.fold(model.stack(make_linear, KEY, 0), found, apply, remat) is found

@@ -56,10 +56,15 @@ def test_units_and_the_order_of_names_change_nothing():
         assert again.parent_set_probs[each] == pytest.approx(chance, abs=1e-3)
 
 
-def test_more_variables_than_it_was_trained_on_are_answered_with_a_warning():
+def test_bad_data_is_refused_and_much_of_it_answered_with_a_warning():
+    surrogate = small_surrogate()
+    with pytest.raises(ValueError, match="nobody"):
+        surrogate.posterior(VALUES, None, "nobody", NAMES)
+    with pytest.raises(ValueError, match="constant"):
+        surrogate.posterior(VALUES * [1, 1, 0], None, "effect", NAMES)
     values = np.random.default_rng(0).normal(size=(20, 17))
     with pytest.warns(UserWarning, match="more than the 16"):
-        small_surrogate().edge_probs(values)
+        surrogate.edge_probs(values)
 
 
 def test_a_saved_surrogate_is_loaded_to_half_precision(tmp_path):
@@ -68,14 +73,6 @@ def test_a_saved_surrogate_is_loaded_to_half_precision(tmp_path):
     loaded = load_surrogate(path)
     assert loaded.network.config == surrogate.network.config
     assert_trees_close(loaded, surrogate, rtol=1e-3, atol=1e-6)
-
-
-def test_bad_data_is_refused_by_name():
-    surrogate = small_surrogate()
-    with pytest.raises(ValueError, match="nobody"):
-        surrogate.posterior(VALUES, None, "nobody", NAMES)
-    with pytest.raises(ValueError, match="constant"):
-        surrogate.posterior(VALUES * [1, 1, 0], None, "effect", NAMES)
 
 
 def test_the_shipped_surrogate_knows_a_cause_when_it_sees_one():

@@ -13,7 +13,7 @@ from acbo.graphs import enumerate_possible_parent_sets
 from acbo.training.parent_set_model import (
     SetReader,
     SurrogateTrainingConfig,
-    at_precision,
+    as_model,
     create_parent_set_model,
     predict_parent_posterior,
 )
@@ -105,13 +105,13 @@ def test_the_network_drops_out_only_in_training():
 
 def test_precision_changes_the_network_and_not_the_parameters():
     model = small_model()
-    half = at_precision(model, jnp.bfloat16)
-    build: Any = half.build
+    half: Any = as_model(model, jnp.bfloat16)
+    build = half.build
     assert build.args[0].compute_dtype == "bfloat16"
     shapes = [jax.eval_shape(m.init, jax.random.key(0)) for m in (model, half)]
     assert jax.tree.leaves(shapes[0]) == jax.tree.leaves(shapes[1])
-    with pytest.raises(ValueError, match="sets its own precision"):
-        at_precision(MODEL, jnp.bfloat16)
+    with pytest.raises(ValueError, match="any other network sets its own precision"):
+        as_model(MODEL, jnp.bfloat16)
 
 
 def test_wrong_use_is_refused(params):
@@ -169,12 +169,12 @@ def test_the_model_of_the_guide_is_allowed():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"model_hidden_dim": 8}, r"must be in \[16, 512\]"),
-        ({"learning_rate": 0.0}, "must be above 0"),
-        ({"learning_rate": 0.2}, r"must be in \[0, 0.1\]"),
-        ({"dropout": 0.6}, r"must be in \[0, 0.5\]"),
-        ({"max_parent_size": 11}, r"must be in \[1, 10\]"),
-        ({"max_epochs": 0}, "must be at least 1"),
+        ({"model_hidden_dim": 8}, "a whole number from 16 to 512"),
+        ({"learning_rate": 0.0}, "a number above 0 up to 0.1"),
+        ({"learning_rate": 0.2}, "a number above 0 up to 0.1"),
+        ({"dropout": 0.6}, "a number from 0 to 0.5"),
+        ({"max_parent_size": 11}, "a whole number from 1 to 10"),
+        ({"max_epochs": 0}, "a whole number from 1"),
     ],
 )
 def test_bad_settings_are_refused(values, message):
