@@ -9,6 +9,7 @@ WORKERS ?= 2
 COMMA := ,
 # Checks every annotated shape and type at run time, for a third of the time of a test.
 CHECKED := --jaxtyping-packages=jaxrig$(COMMA)jaxarc$(COMMA)jaxtrace$(COMMA)acbo$(COMMA)typecheck.checker
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS)
 PIP = if command -v uv >/dev/null 2>&1; \
   then uv pip install --quiet --python $(BIN)/python -e ".[$(1)]"; \
   else $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(1)]"; fi
@@ -32,23 +33,24 @@ demo: setup
 
 # What is equal bit for bit is so with the compiler's usual settings: see tests/conftest.py.
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not bitwise"
-	$(BIN)/python -m pytest $(CHECKED) -m "bitwise and not slow" $$(grep -rl mark.bitwise tests)
+	$(PYTEST) -m "not slow and not bitwise"
+	$(PYTEST) -m "bitwise and not slow" $$(grep -rl mark.bitwise tests)
 
 slow: setup
-	$(BIN)/python -m pytest $(CHECKED) -n $(WORKERS) -m slow
+	$(BIN)/pyright tests
+	$(PYTEST) $(CHECKED) -m slow
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/pyright
+	$(BIN)/pyright src benchmarks examples
 
 check: setup
 	$(MAKE) -j2 lint test
 
 bench: setup
-	$(BIN)/jaxrig bench --json out/bench.json
+	$(BIN)/jaxrig bench --out out/bench.json
 
 docs: setup
 	@$(call PIP,docs)

@@ -98,7 +98,28 @@ def readme_example(folder: Path) -> dict[str, float]:
     return {"cpu_seconds": used, "programs": int(printed.splitlines()[-1])}
 
 
-SUGGEST = ("causal", "suggest", "data.csv", "--target", "y", "--ranges-from-data")
+SIMULATE = """
+import time
+import jax, numpy as np
+import jaxtrace as jt
+axes = [np.linspace(0, size, n) for size, n in ((2, 16), (1, 12), (1, 8))]
+values = np.random.default_rng(0).normal(0, 0.2, (3, 16, 12, 8, 3)).astype(np.float32)
+field = jt.StructuredGridSampler(values, *axes, times=np.linspace(0, 1, 3))
+seeds = np.random.default_rng(1).random((1000, 3)).astype(np.float32)
+for _ in range(2):
+    start = time.process_time()
+    jax.block_until_ready(jt.simulate(field, seeds, np.linspace(0, 1, 11)).positions)
+    print(time.process_time() - start)
+"""
+
+
+def simulate_twice(folder: Path) -> dict[str, float]:
+    """Two plain calls of `simulate` on a grid without a cache: CPU seconds of each."""
+    first, second = map(float, cpu_seconds(SIMULATE, (), folder)[1].split())
+    return {"first_call": first, "second_call": second}
+
+
+SUGGEST = ("causal", "suggest", "data.csv", "--target", "y")
 CASES = {
     "version": command("--version"),
     "help": command("--help"),
@@ -110,6 +131,7 @@ CASES = {
     "causal suggest, first": command(*SUGGEST, warm=False),
     "causal suggest, again": command(*SUGGEST),
     "README's first ARC example": readme_example,
+    "simulate, two calls": simulate_twice,
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from jaxrig.memory import host_memory
 
-MAX_RESIDENT = 6 * 2**30  # bytes of a test process
+MAX_RESIDENT = 4 * 2**30  # bytes of a test process
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
 jax.config.update("jax_num_cpu_devices", 8)
@@ -19,6 +19,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_compilation_cache_dir", str(CACHE))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+# Programs need not know the lines that made them, deep below those of pytest.
+jax.config.update("jax_traceback_in_locations_limit", 0)
 
 # The same examples every time, and no deadline: compiling takes what it takes.
 hypothesis.settings.register_profile("jaxrig", derandomize=True, deadline=None)
@@ -33,6 +35,7 @@ def pytest_configure(config):
     the number of rows beside it, so tests marked `bitwise` run apart, with them.
     """
     flags = [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
+    flags.append("--xla_cpu_parallel_codegen_split_count=1")
     if "not bitwise" in config.option.markexpr:
         flags.append("--xla_cpu_use_fusion_emitters=false")
     os.environ["XLA_FLAGS"] = " ".join(flags).strip()
@@ -49,8 +52,8 @@ def pytest_collection_finish(session):
 def little_memory():
     """Drop compiled programs between modules once they fill the memory.
 
-    A process with thousands of them has crashed inside XLA's compiler. What is needed
-    again comes from the disk.
+    With 7 GB of them a process has aborted inside XLA's compiler. What is needed again
+    comes from the disk.
     """
     yield
     if host_memory().resident > MAX_RESIDENT:

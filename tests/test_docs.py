@@ -23,14 +23,31 @@ def blocks_of(page: Path) -> list[str]:
     return BLOCK.findall(page.read_text())
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if blocks_of(p)], ids=lambda p: p.stem
+# The solver's case is compiled for half a minute, and test_starter runs such cases; the
+# build of the site runs the gallery.
+LONG = ("solver", "gallery")
+every_page = pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in LONG))
+        for p in PAGES
+        if blocks_of(p)
+    ],
 )
+
+
+@every_page
 def test_blocks_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(page)
-    if any(tmp_path.iterdir()):  # a reader may run a page again in the same folder
-        run(page)
+
+
+@pytest.mark.slow
+@every_page
+def test_blocks_run_again_in_the_same_folder(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(page)
+    run(page)
 
 
 @pytest.fixture(autouse=True)

@@ -208,6 +208,20 @@ def check_looks(page, path, width, theme, album):
     assert page.complaints() == []
 
 
+# A slow machine may miss whole frames, so the test moves the clock itself.
+STOP_THE_CLOCK = """
+window.clock = 0;
+performance.now = () => clock;
+requestAnimationFrame = (draw) => { window.draw = draw; return 1; };
+"""
+PASS_ONE_FRAME = """
+clock += 1100 / document.querySelector(
+  '[data-number="{number}"]'
+).dataset.framesPerSecond;
+draw(clock);
+"""
+
+
 def control(number, action=""):
     """Selector of a part of the player of this number, from 1 on the page."""
     inside = f'[data-action="{action}"]' if action else "input"
@@ -235,12 +249,14 @@ def test_the_page_fits_and_can_be_read(page, sample, album, width, theme):
 def test_every_player_plays_pauses_and_scrubs(page, sample):
     page.show(PHONE)
     page.load(sample)
+    page.evaluate(STOP_THE_CLOCK)
     frames = [5, 4, 3]
     assert number_players(page) == len(frames)
     for number, count in enumerate(frames, 1):
         assert page.evaluate(counter(number)) == f"1 / {count}"
         page.click(control(number, "toggle"))
-        page.until(f'{counter(number)} !== "1 / {count}"')
+        page.evaluate(PASS_ONE_FRAME.format(number=number))
+        assert page.evaluate(counter(number)) == f"2 / {count}"
         page.click(control(number, "toggle"))
         stands = f"document.querySelector('[data-number=\"{number}\"]').className"
         assert page.evaluate(stands) == "player"
@@ -290,8 +306,10 @@ def test_keys_drive_a_player_and_focus_shows(page, sample):
     for key, expected in (("ArrowRight", 2), ("End", 5), ("ArrowLeft", 4), ("Home", 1)):
         page.press(key)
         assert page.evaluate(counter(1)) == f"{expected} / 5"
+    page.evaluate(STOP_THE_CLOCK)
     page.press(" ")
-    page.until(f'{counter(1)} !== "1 / 5"')
+    page.evaluate(PASS_ONE_FRAME.format(number=1))
+    assert page.evaluate(counter(1)) == "2 / 5"
     page.press(" ")
     assert page.evaluate("document.activeElement.className") == "player"
     names = page.evaluate(
@@ -341,7 +359,7 @@ def test_the_page_of_the_whole_demo(page, tmp_path, album):
         for theme in THEMES:
             check_looks(page, report, width, theme, album)
     players = number_players(page)
-    assert players == 6
+    assert players == 5
     for number in range(1, players + 1):
         before = page.evaluate(counter(number))
         page.click(control(number, "toggle"))
