@@ -28,6 +28,7 @@ from jaxrig.console import (
     complain,
     make_console,
     say,
+    show_warnings,
 )
 from jaxrig.machine import (
     __version__,
@@ -107,6 +108,7 @@ def configure(
         raise typer.Exit
     if not debug:
         sys.excepthook = _show_error
+    show_warnings(complain)
     from jaxrig.compile_cache import forbid_caches, keep_compilations
 
     if no_cache:

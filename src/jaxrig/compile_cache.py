@@ -1,7 +1,9 @@
 """What JAX compiles and how long it takes, and the cache that spares it next time."""
 
 import contextlib
+import glob
 import os
+import re
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -13,6 +15,10 @@ _EVENTS = (
     "/jax/core/compile/jaxpr_to_mlir_module_duration",
     _COMPILED,
 )
+
+
+_FOLDER = "jax_compilation_cache_dir"
+_UNREADABLE = re.compile("Error reading persistent compilation cache entry for '(.+?)'")
 
 
 @dataclass(frozen=True)
@@ -91,17 +97,40 @@ def keep_compilations(folder: Path | None = None) -> Path:
     A folder already chosen through JAX's own setting is left as it is. Does not import
     JAX: before that is imported, its settings are environment variables.
     """
-    jax = sys.modules.get("jax")
-    name = "jax_compilation_cache_dir"
-    chosen = jax.config.values[name] if jax else os.environ.get(name.upper())
+    chosen = _chosen_folder()
     if chosen is None:
+        jax = sys.modules.get("jax")
         chosen = str(folder or cache_folder() / "xla")
         # Every program, not only those that take a second, JAX's default: a command
         # runs dozens of operations one by one, 50 ms to compile and 5 ms to read each.
-        wanted = {name: chosen, "jax_persistent_cache_min_compile_time_secs": 0.0}
+        wanted = {_FOLDER: chosen, "jax_persistent_cache_min_compile_time_secs": 0.0}
         for setting, value in wanted.items():
             if jax:
                 jax.config.update(setting, value)
             else:
                 os.environ[setting.upper()] = str(value)
     return Path(chosen)
+
+
+def _chosen_folder() -> str | None:
+    """Return the folder that JAX is set to keep compiled programs in."""
+    jax = sys.modules.get("jax")
+    return jax.config.values[_FOLDER] if jax else os.environ.get(_FOLDER.upper())
+
+
+def mend_cache(warning: str) -> str | None:
+    """Delete what a warning of JAX says it cannot read from its cache.
+
+    A process that is killed while it writes leaves half an entry. JAX warns of it, does
+    not replace it, and so compiles that program at every start. JAX warns before it
+    compiles: once the entry is gone, the program is stored again. Returns what was
+    done, or None for any other warning.
+    """
+    found, folder = _UNREADABLE.match(warning), _chosen_folder()
+    if found is None or folder is None:
+        return None
+    # A file is called by the program and a hash that the warning leaves out: all that
+    # have the name go. The sound ones among them are compiled once more.
+    for path in Path(folder).glob(f"{glob.escape(found[1])}-*-cache"):
+        path.unlink(missing_ok=True)
+    return f"deleted a damaged entry of the compile cache in {folder}: {found[1]}"

@@ -14,7 +14,10 @@ import typer
 from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
 
+from jaxrig.compile_cache import mend_cache
+
 WIDE = 120  # columns when the output is a file or a pipe: nothing is cut off
+UsageError: Any = typer.BadParameter.__base__  # typer's versions keep it elsewhere
 STOPPED = 130  # what a shell reports of a program that was interrupted
 
 # In every command `--json` prints, and `--out` says where to write.
@@ -42,16 +45,21 @@ def complain(line: str) -> None:
     Console(stderr=True).print(line, style="red", markup=False, soft_wrap=True)
 
 
+def show_warnings(show: Callable[[str], None]) -> None:
+    """Show warnings as lines from now on, without the place in the code."""
+
+    def shown(message: Warning | str, *details: object, **more: object) -> None:
+        show(f"warning: {mend_cache(str(message)) or message}")
+
+    warnings.showwarning = shown
+
+
 @contextmanager
 def warnings_as_lines(console: Console) -> Generator[None, None, None]:
-    """Show warnings of a block as lines, without the place in the code."""
-
-    def show(message: Warning | str, *details: object, **more: object) -> None:
-        say(console, f"warning: {message}")
-
+    """Show warnings of a block as lines on a console."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = show
+        show_warnings(partial(say, console))
         yield
 
 
@@ -94,8 +102,34 @@ class Command(PlainFlags, TyperCommand):
             raise typer.Exit(STOPPED) from stop
 
 
+@contextmanager
+def _usage_in_one_line() -> Generator[None, None, None]:
+    """Answer wrong words in a command the way failures are told: in one line."""
+    try:
+        yield
+    except UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # the answer to no words
+            raise
+        words = error.format_message()
+        own = words.removeprefix("Invalid value: ")  # ours say what to do, typer's not
+        if own == words and error.ctx is not None:
+            own = f"{words} (see {error.ctx.command_path} --help)"
+        complain(f"error: {own}")
+        raise typer.Exit(error.exit_code) from error
+
+
 class Group(PlainFlags, TyperGroup):
-    """A group of commands with plain flags."""
+    """A group of commands with plain flags; wrong usage is answered in one line."""
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        """Read the words in front of a command."""
+        with _usage_in_one_line():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the other words and run the command."""
+        with _usage_in_one_line():
+            return super().invoke(ctx)
 
 
 class LazyCommand(TyperCommand):
