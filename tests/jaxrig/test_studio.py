@@ -114,7 +114,9 @@ def test_a_rebound_name_is_refused(client, host):
     assert b"127.0.0.1" in body
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:1", None])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://localhost:1", "null", None]
+)
 def test_another_page_cannot_act(client, origin):
     assert client.send("/api/call/stub/echo", b"{}", Origin=origin)[0] == FORBIDDEN
     assert client.send("/api/upload/stub?name=a.txt", b"ok", Origin=origin)[0] == 403
@@ -133,8 +135,8 @@ def test_calls_answer_with_data_files_or_a_sentence(client):
     assert client.call("nowhere", "echo")[0] == NOT_FOUND
     assert client.call("stub", "count")[1] == {"error": "the request lacks 'steps'"}
     assert "division" in client.call("stub", "fail")[1]["error"]
-    assert client.send("/api/call/stub/echo", b"[1]")[0] == REFUSED
-    assert client.send("/api/call/stub/echo", b"{")[0] == REFUSED
+    for body in (b"[1]", b"{", b'{"a": NaN}', b"[" * 100_000):
+        assert client.send("/api/call/stub/echo", body)[0] == REFUSED
     assert client.send("/api/call/stub/echo", b" " * 3_000_000)[0] == TOO_LARGE
 
 

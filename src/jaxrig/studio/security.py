@@ -76,8 +76,7 @@ class Guard:
             return _refuse("open the studio with the address in its terminal")
         if scope["type"] == "http" and scope["method"] in SAFE:
             return None
-        origin = headers.get("origin", "")
-        if origin.partition("://")[2] not in self.hosts:
+        if headers.get("origin") not in {f"http://{host}" for host in self.hosts}:
             return _refuse("this request does not come from a page of the studio")
         return None
 

@@ -118,9 +118,7 @@ class Studio:
             return function(self._desks[name], given)
 
         try:
-            given = json.loads(await _body(request, REQUEST_BYTES) or b"{}")
-            if not isinstance(given, dict):
-                raise ValueError("a request is an object with names and values")
+            given = _object(await _body(request, REQUEST_BYTES))
             found = await run_in_threadpool(work)
         except USER_ERRORS as error:
             return _failure(error)
@@ -254,6 +252,21 @@ async def _body(request: Request, most: int) -> bytes:
             raise TooLarge(words)
         parts.append(part)
     return b"".join(parts)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Return the object that a request gives as JSON; none is an empty one."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not a number: JSON has none like it")
+
+    try:
+        given = json.loads(body or b"{}", parse_constant=refuse)
+    except RecursionError as error:
+        raise ValueError("a request is nested too deeply") from error
+    if not isinstance(given, dict):
+        raise ValueError("a request is an object with names and values")
+    return given
 
 
 def _failure(error: Exception) -> Response:

@@ -82,6 +82,8 @@ class Workspace:
         self.check_writable()
         plain = re.sub(r"[^\w.+-]", "_", Path(name.replace("\\", "/")).name)[-80:]
         plain = plain.lstrip(".")
+        if not suffixes:
+            raise ValueError(f"this room reads no files: {name!r} is not kept")
         if Path(plain).suffix.lower() not in suffixes:
             known = ", ".join(suffixes)
             raise ValueError(f"{name!r} is not a file this room reads ({known})")
