@@ -23,6 +23,7 @@ from jaxrig.compile_guard import compile_once
 from jaxrig.dtypes import is_key
 from jaxrig.memory import CompiledMemory, compiled_memory
 from jaxrig.progress import Meter
+from jaxrig.settings import whole
 
 try:
     from jaxlib.xla_client import execution_stream_id
@@ -155,12 +156,8 @@ class ChunkedMap:
         label: str = "items",
         together: int = 1,
     ):
-        if chunk_size < 1 or together < 1:
-            raise ValueError(
-                f"chunk_size={chunk_size}, together={together}: both must be at least 1"
-            )
-        self.chunk_size = chunk_size
-        self._together = together
+        self.chunk_size = whole()(chunk_size, "chunk_size")
+        self._together = whole()(together, "together")
         self._to_host = to_host
         self._meter = meter or Meter()
         self._label = label
@@ -203,8 +200,8 @@ class ChunkedMap:
 
         rows = jax.tree.map(rows_like, items)
         shape = jax.eval_shape(lambda rows: self._run_chunk(rows, shared), rows)
-        make = np.zeros if self._to_host else jnp.zeros
-        return jax.tree.map(lambda s: make((0, *s.shape[1:]), s.dtype), shape)
+        none = jax.tree.map(lambda s: jnp.zeros((0, *s.shape[1:]), s.dtype), shape)
+        return to_host(none) if self._to_host else none
 
     def _run(self, items: PyTree, total: int, shared: tuple[Any, ...]) -> list[PyTree]:
         """Return results in order; while one is waited for, the next run."""

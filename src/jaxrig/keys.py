@@ -18,6 +18,8 @@ Keys = Key[Array, "..."] | UInt32[Array, "... 2"]
 
 def batch_keys(key: PRNGKeyArray, count: int) -> Keys:
     """Return one key per item; the key of item i does not depend on `count`."""
+    if count < 0:
+        raise ValueError(f"count is {count}: give a whole number from 0")
     # Not jax.random.split: with some implementations its keys depend on their number.
     return jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(count))
 

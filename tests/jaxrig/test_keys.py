@@ -33,6 +33,8 @@ def test_all_keys_differ_and_keep_their_kind(parent):
     keys = batch_keys(parent, 512)
     assert len(np.unique(data(keys), axis=0)) == 512
     assert keys.dtype == parent.dtype
+    with pytest.raises(ValueError, match="count is -1"):
+        batch_keys(parent, -1)
 
 
 def test_named_keys_are_stable_and_distinct(parent):
