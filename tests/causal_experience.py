@@ -20,7 +20,10 @@ from causal_surrogates import draw_parameters, small_model
 NARROW = PolicyConfig(dim=4)
 MODEL = small_model(layers=0, pair_layers=0)
 EPISODES = replace(causal_learning.EPISODES, draws=2)
-RECIPE = PolicyRecipe(NARROW, EPISODES, causal_learning.POLICY.learner)
+# Groups of single actions: later steps of a group are another copy of the environment
+# in the program, and tests of GRPO itself take them.
+LEARNER = replace(causal_learning.POLICY.learner, horizon=1)
+RECIPE = PolicyRecipe(NARROW, EPISODES, LEARNER)
 
 
 @functools.cache

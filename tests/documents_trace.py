@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import inspect
 import warnings
 from pathlib import Path
@@ -78,11 +77,10 @@ def check_compiled(names):
 
 def optimize(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the one long computation the optimizing back that conftest spares."""
+    options = {"xla_backend_optimization_level": 2, "xla_cpu_use_fusion_emitters": True}
     run = jaxtrace.tracking.time_loop
-    with monkeypatch.context() as patch:
-        level = {"xla_backend_optimization_level": 1}
-        patch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=level))
-        quick = compile_once(inspect.unwrap(run._advance), max_traces=None)
+    plain = inspect.unwrap(run._advance)
+    quick = compile_once(plain, max_traces=None, compiler_options=options)
     monkeypatch.setattr(run, "_advance", quick)
 
 
