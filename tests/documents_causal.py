@@ -228,15 +228,16 @@ def guide_with_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch):
     The uncompiled step branches as the one of the fallback does, so that the two share
     what JAX compiles for single operations.
     """
-    model, easy = stand_in(), training.generate_scm_for_difficulty("easy", 3)
-    params = model.init(KEY)
-    smaller = {
-        "create_test_model": lambda: (model, params),
-        "create_parent_set_model": lambda: model,
-        "generate_scm_for_difficulty": lambda difficulty: easy,
-    }
-    names = names_of_003(model, params, stand_in(branches=True))
+    # All of it as a reader's JAX promotes: other settings would compile it twice.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        model, easy = stand_in(), training.generate_scm_for_difficulty("easy", 3)
+        params = model.init(KEY)
+        smaller = {
+            "create_test_model": lambda: (model, params),
+            "create_parent_set_model": lambda: model,
+            "generate_scm_for_difficulty": lambda difficulty: easy,
+        }
+        names = names_of_003(model, params, stand_in(branches=True))
         yield Guide(names, CHECKS_003, SAID, smaller)
 
 

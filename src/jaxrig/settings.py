@@ -193,20 +193,3 @@ Count = Annotated[int, whole()]
 Positive = Annotated[float, number(above=0)]
 NotNegative = Annotated[float, number(at_least=0)]
 Fraction = Annotated[float, number(at_least=0, up_to=1)]
-
-
-def require(config: object, low: float, high: float, *names: str) -> None:
-    """Check that fields are finite and within [low, high]; `high` may be infinite."""
-    for name in names:
-        value = getattr(config, name)
-        if not (math.isfinite(value) and low <= value <= high):
-            bound = f"in [{low}, {high}]" if math.isfinite(high) else f"at least {low}"
-            raise ValueError(f"{name}={value} must be {bound}")
-
-
-def require_positive(config: object, *names: str) -> None:
-    """Check that fields are finite and above 0."""
-    for name in names:
-        value = getattr(config, name)
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name}={value} must be above 0")

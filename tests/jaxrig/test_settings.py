@@ -1,31 +1,12 @@
 """Oracle: values inside, on the edge and outside."""
 
 from dataclasses import dataclass
-from math import inf, nan
 from typing import Annotated, ClassVar
 
 import numpy as np
 import pytest
 
 from jaxrig import settings
-
-
-@dataclass
-class Config:
-    size: float
-
-
-def test_bounds_of_fields_are_required_by_name():
-    for value in (1, 1.5, 2):
-        settings.require(Config(value), 1, 2, "size")
-        settings.require_positive(Config(value), "size")
-    for value in (0, -1, nan, inf):
-        with pytest.raises(ValueError, match=rf"size={value} must be in \[1, 2\]"):
-            settings.require(Config(value), 1, 2, "size")
-        with pytest.raises(ValueError, match=f"size={value} must be above 0"):
-            settings.require_positive(Config(value), "size")
-    with pytest.raises(ValueError, match="size=0 must be at least 1"):
-        settings.require(Config(0), 1, inf, "size")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 with the surrogate. The recipes of the shipped surrogate and policy are here too.
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +26,7 @@ from acbo.training.surrogate import (
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn import GRPOConfig, GRPOState, GRPOUpdate, grpo_init, grpo_update
 from jaxrig.learn.optimizer import improve, make_optimizer, start_optimizer
-from jaxrig.settings import require
+from jaxrig.settings import whole
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class CloningRecipe:
     max_grad_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        require(self, 1, math.inf, "batch_size")
+        whole()(self.batch_size, "batch_size")
 
 
 class CloningState(eqx.Module):
@@ -162,7 +161,7 @@ class JointRecipe:
     policy_updates: int = 1
 
     def __post_init__(self) -> None:
-        require(self, 1, math.inf, "policy_updates")
+        whole()(self.policy_updates, "policy_updates")
 
 
 class JointState(eqx.Module):

@@ -116,9 +116,9 @@ def test_both_learners_move_in_every_round(key):
 
 
 def test_empty_batches_and_rounds_are_refused():
-    with pytest.raises(ValueError, match="policy_updates=0 must be at least 1"):
+    with pytest.raises(ValueError, match="policy_updates is 0: give a whole"):
         policy.JointRecipe(policy_updates=0)
-    with pytest.raises(ValueError, match="batch_size=0 must be at least 1"):
+    with pytest.raises(ValueError, match="batch_size is 0: give a whole"):
         dataclasses.replace(RECIPE, batch_size=0)
 
 

@@ -39,7 +39,7 @@ def test_loss_equals_hand_computed_values():
 
 
 CONFIG = ppo.PPOConfig(
-    environments=32,
+    environments=16,
     steps=32,
     learning_rate=0.03,
     discount=0.95,
@@ -48,13 +48,16 @@ CONFIG = ppo.PPOConfig(
 )
 
 
+PROBLEM = tabular.corridor(6, lure=0.3, slip=0.1)
+update = compile_once(ppo.ppo_update)
+
+
 def test_reaches_the_optimum_of_a_corridor_with_a_lure():
-    problem = tabular.corridor(6, lure=0.3, slip=0.1)
+    problem = PROBLEM
     start = np.asarray(problem.start, np.float64)
     best = start @ tabular.optimal_values(problem, 0.95)
     uniform = start @ tabular.policy_values(problem, np.full((8, 2), 0.5), 0.95)
     assert uniform < 0.7 * best
-    update = compile_once(ppo.ppo_update, donate=["state"])
     for seed in range(3):
         policy = tabular.uniform_policy(problem)
         state = ppo.ppo_init(jax.random.key(seed), problem, policy, CONFIG)
@@ -67,10 +70,8 @@ def test_reaches_the_optimum_of_a_corridor_with_a_lure():
 
 
 def test_same_state_same_update(key):
-    problem = tabular.corridor(3)
-    state = ppo.ppo_init(key, problem, tabular.uniform_policy(problem), CONFIG)
-    update = compile_once(ppo.ppo_update)
-    assert_trees_close(update(state, problem, CONFIG), update(state, problem, CONFIG))
+    state = ppo.ppo_init(key, PROBLEM, tabular.uniform_policy(PROBLEM), CONFIG)
+    assert_trees_close(update(state, PROBLEM, CONFIG), update(state, PROBLEM, CONFIG))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxrig.compile_guard import compile_once
 from jaxrig.keys import batch_keys, named_key
 from jaxrig.learn.grpo import GRPOConfig, grpo_init
 from jaxrig.learn.ppo import PPOConfig, ppo_init
@@ -16,7 +17,7 @@ from jaxrig.learn.rollout import (
     rollout,
     start_runner,
 )
-from jaxrig.testing import assert_one_trace, assert_trees_close
+from jaxrig.testing import assert_trees_close
 
 
 class Counter(eqx.Module):
@@ -83,8 +84,11 @@ def run(key, count=6, steps=12):
     return rollout(named_key(key, "run"), ENVIRONMENT, POLICY, runner, steps)
 
 
+played = compile_once(run, max_traces=None)
+
+
 def test_equals_the_naive_loop(key):
-    _, found, episodes = jax.jit(run)(key)
+    _, found, episodes = played(key)
     expected = naive(key, 6, 12)
     np.testing.assert_allclose(found.observation, expected[..., 0], rtol=1e-5)
     np.testing.assert_allclose(found.action, expected[..., 1], rtol=1e-5, atol=1e-6)
@@ -99,12 +103,13 @@ def test_equals_the_naive_loop(key):
 
 def test_two_halves_equal_nothing_lost(key):
     """Episodes go on across rollouts: lengths keep counting."""
+    step = compile_once(
+        lambda key, runner: rollout(key, ENVIRONMENT, POLICY, runner, 1)[0]
+    )
     runner = start_runner(named_key(key, "start"), ENVIRONMENT, 4)
     lengths = []
     for part in range(3):
-        runner, _, _ = rollout(
-            jax.random.fold_in(key, part), ENVIRONMENT, POLICY, runner, 1
-        )
+        runner = step(jax.random.fold_in(key, part), runner)
         lengths.append(np.asarray(runner.episode_length))
     stays = (lengths[2] > 0) & (lengths[1] > 0)
     assert stays.any()
@@ -112,15 +117,17 @@ def test_two_halves_equal_nothing_lost(key):
 
 
 def test_one_trace_for_any_key_and_no_dependence_on_batch_size(key):
-    assert_one_trace(lambda k: run(k, 4, 3)[1], (key,), (jax.random.key(9),))
-    small, large = run(key, 4)[1], run(key, 8)[1]
+    small, large = played(key, 4)[1], played(key)[1]
+    traces = played.trace_count
+    played(jax.random.key(9))
+    assert played.trace_count == traces
     assert_trees_close(
         jax.tree.map(lambda x: x[:, :4], large), small, rtol=1e-6, atol=1e-6
     )
 
 
 def test_no_finished_episode_gives_nan_not_zero(key):
-    episodes = run(key, 1, 0)[2]
+    episodes = played(key, 1, 0)[2]
     assert int(episodes.count) == 0
     assert np.isnan(episodes.mean_return)
 
