@@ -131,6 +131,9 @@ def mend_cache(warning: str) -> str | None:
         return None
     # A file is called by the program and a hash that the warning leaves out: all that
     # have the name go. The sound ones among them are compiled once more.
-    for path in Path(folder).glob(f"{glob.escape(found[1])}-*-cache"):
-        path.unlink(missing_ok=True)
+    try:
+        for path in Path(folder).glob(f"{glob.escape(found[1])}-*-cache"):
+            path.unlink(missing_ok=True)
+    except OSError as error:  # a folder of somebody else, say
+        return f"{warning}; the entry cannot be deleted: {error}"
     return f"deleted a damaged entry of the compile cache in {folder}: {found[1]}"

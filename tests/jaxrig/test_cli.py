@@ -378,7 +378,7 @@ def test_warnings_become_lines():
     assert console.export_text() == "warning: too short\n"
 
 
-def test_a_damaged_entry_of_the_compile_cache_is_replaced():
+def test_a_damaged_entry_of_the_compile_cache_is_replaced(monkeypatch):
     """A killed process leaves half an entry, which JAX alone would never rewrite."""
 
     def compile_again():
@@ -390,12 +390,20 @@ def test_a_damaged_entry_of_the_compile_cache_is_replaced():
             jax.jit(half_written)(np.ones(3, np.float32))
         return console.export_text()
 
+    def refuse(path, missing_ok):
+        raise PermissionError("not yours")
+
     folder = Path(jax.config.values["jax_compilation_cache_dir"])
+    for entry in folder.glob("jit_half_written-*-cache"):  # of other settings of XLA
+        entry.unlink()
     compile_again()
     (entry,) = folder.glob("jit_half_written-*-cache")
     whole = entry.read_bytes()
     entry.write_bytes(whole[: len(whole) // 2])
     said = f"deleted a damaged entry of the compile cache in {folder}: jit_half_written"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        assert "cannot be deleted: not yours\n" in compile_again()
     assert compile_again() == f"warning: {said}\n"
     assert len(entry.read_bytes()) > len(whole) // 2
     assert compile_again() == ""
