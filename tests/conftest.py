@@ -1,5 +1,6 @@
 """Test-wide JAX settings: eight CPU devices, no silent promotion, a compile cache."""
 
+import ctypes
 import gc
 import os
 import sys
@@ -12,6 +13,7 @@ import pytest
 from jaxrig.memory import host_memory
 
 MAX_RESIDENT = 4 * 2**30  # bytes of a test process
+LIBC = ctypes.CDLL(None)
 CACHE = Path(__file__).parent.parent / ".cache" / "xla"
 
 jax.config.update("jax_num_cpu_devices", 8)
@@ -53,11 +55,14 @@ def little_memory():
     """Drop compiled programs between modules once they fill the memory.
 
     With 7 GB of them a process has aborted inside XLA's compiler. What is needed again
-    comes from the disk.
+    comes from the disk. The C library keeps what is freed unless it is asked to return
+    it: the process would stay as large, and every later module drop its programs too.
     """
     yield
     if host_memory().resident > MAX_RESIDENT:
         jax.clear_caches()
+        if hasattr(LIBC, "malloc_trim"):  # of the GNU C library
+            LIBC.malloc_trim(0)
 
 
 @pytest.fixture(autouse=True)
