@@ -5,11 +5,14 @@ every field, mapped with `jax.vmap`.
 """
 
 from abc import abstractmethod
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Bool, Int
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike, Bool, Int, Shaped
 
 from jaxarc import bits
 from jaxarc.bits import PackedGrid
@@ -118,9 +121,13 @@ class BboxAction(_RectangleAction):
 
 
 class MaskAction(BaseAction):
-    """Acts on any set of cells."""
+    """Acts on any set of cells.
 
-    selection: Bool[Array, "*batch h w"]
+    A step also takes a selection of numbers: of fractions it selects those from
+    `action.selection_threshold` on, of integers all but 0.
+    """
+
+    selection: Shaped[Array, "*batch h w"]
 
     def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
         """Return the mask itself."""
@@ -128,6 +135,11 @@ class MaskAction(BaseAction):
             raise ValueError(
                 f"the selection has shape {self.selection.shape}, the grid "
                 f"{tuple(grid_shape)}: make the mask of the grid's padded shape"
+            )
+        if self.selection.dtype != bool:
+            raise TypeError(
+                f"the selection is {self.selection.dtype}, not boolean: compare it "
+                "with a threshold, or give it to a step, which does"
             )
         return self.selection
 
@@ -149,24 +161,42 @@ class MaskAction(BaseAction):
 StructuredAction: TypeAlias = PointAction | BboxAction | MaskAction
 
 
-def _as_int32(value: ArrayLike) -> Array:
-    return jnp.asarray(value, jnp.int32)
+_INT32 = np.dtype(np.int32)
+
+
+def as_int32(value: Any, name: str) -> Array:
+    """Return whole numbers as int32; those beyond its range become its ends."""
+    # A weak type, which Python numbers have, would compile a program of its own.
+    if not getattr(value, "weak_type", True) and value.dtype == _INT32:
+        return value
+    traced = isinstance(value, Tracer)
+    numbers: Any = value if traced else np.asarray(value)
+    if not jnp.issubdtype(numbers.dtype, jnp.integer):
+        raise TypeError(
+            f"{name} is {value!r}: it must be a whole number or an array of them"
+        )
+    held, wanted = jnp.iinfo(numbers.dtype), jnp.iinfo(_INT32)
+    ends = max(int(held.min), int(wanted.min)), min(int(held.max), int(wanted.max))
+    numbers = numbers.clip(*ends).astype(_INT32)
+    return numbers if traced else jax.device_put(numbers)
 
 
 def create_point_action(
     operation: ArrayLike, row: ArrayLike, col: ArrayLike
 ) -> PointAction:
     """Return a point action from Python integers."""
-    return PointAction(_as_int32(operation), _as_int32(row), _as_int32(col))
+    numbers = {"operation": operation, "row": row, "col": col}
+    return PointAction(**{name: as_int32(n, name) for name, n in numbers.items()})
 
 
 def create_bbox_action(
     operation: ArrayLike, r1: ArrayLike, c1: ArrayLike, r2: ArrayLike, c2: ArrayLike
 ) -> BboxAction:
     """Return a rectangle action from Python integers."""
-    return BboxAction(*map(_as_int32, (operation, r1, c1, r2, c2)))
+    numbers = {"operation": operation, "r1": r1, "c1": c1, "r2": r2, "c2": c2}
+    return BboxAction(**{name: as_int32(n, name) for name, n in numbers.items()})
 
 
 def create_mask_action(operation: ArrayLike, selection: ArrayLike) -> MaskAction:
     """Return a mask action from a Python integer and any boolean array."""
-    return MaskAction(_as_int32(operation), jnp.asarray(selection, bool))
+    return MaskAction(as_int32(operation, "operation"), jnp.asarray(selection, bool))

@@ -79,24 +79,25 @@ class JaxArcTask(eqx.Module, Shown):
         num_test_pairs: Any,
         task_index: Any = -1,
     ):
-        named = {
+        named: dict[str, Any] = {
             "input_grids_examples": (input_grids_examples, input_masks_examples),
             "output_grids_examples": (output_grids_examples, output_masks_examples),
             "test_input_grids": (test_input_grids, test_input_masks),
             "true_test_output_grids": (true_test_output_grids, true_test_output_masks),
         }
+        xp = jnp if is_traced(list(named.values())) else np
+        # On the host if possible: eagerly, each step below would compile a program.
+        named = {name: tuple(map(xp.asarray, both)) for name, both in named.items()}
         _check_shapes(named)
-        _check_count("num_train_pairs", num_train_pairs, input_grids_examples.shape[-3])
-        _check_count("num_test_pairs", num_test_pairs, test_input_grids.shape[-3])
-        if not is_traced(list(named.values())):
-            # On the host: eagerly, each step below would compile a program.
-            named = jax.tree.map(np.asarray, named)
+        *_, slots, _, width = named["input_grids_examples"][0].shape
+        tests = named["test_input_grids"][0].shape[-3]
+        _check_count("num_train_pairs", num_train_pairs, slots)
+        _check_count("num_test_pairs", num_test_pairs, tests)
         packed = {name: _pack(name, *grids) for name, grids in named.items()}
         train_in, train_out, test_in, test_out = packed.values()
         planes, sizes = zip(train_in, train_out, test_in, test_out, strict=True)
         joined = _join(planes[:2], planes[2:], trailing=2)
         joined_sizes = _join(sizes[:2], sizes[2:], trailing=1)
-        *_, slots, _, width = input_grids_examples.shape
         counts = (num_train_pairs, num_test_pairs, task_index)
         whole = JaxArcTask.from_packed(joined, joined_sizes, *counts, width, slots)
         for name, value in vars(whole).items():
@@ -194,10 +195,12 @@ class JaxArcTask(eqx.Module, Shown):
 
     def get_train_pair(self, index: int) -> TaskPair:
         """Return one demonstration as grids."""
+        _check_index("demonstrations", index, self.num_train_pairs)
         return self._pair(index)
 
     def get_test_pair(self, index: int) -> TaskPair:
         """Return one test pair as grids, its answer included."""
+        _check_index("test pairs", index, self.num_test_pairs)
         return self._pair(self.max_train_pairs + index)
 
     def _train(self, side: int) -> PackedGrid:
@@ -295,6 +298,12 @@ def _check_count(name: str, count: Any, room: int) -> None:
         return
     if not np.all((np.asarray(count) >= 0) & (np.asarray(count) <= room)):
         raise ValueError(f"{name} is {count}: it must be 0 to {room}, the slots given")
+
+
+def _check_index(what: str, index: Any, count: Any) -> None:
+    """Refuse a pair that is not there: JAX would take the last one instead."""
+    if not is_traced((index, count)) and not 0 <= index < np.min(count):
+        raise IndexError(f"index {index}: there are {np.min(count)} {what}, from 0 on")
 
 
 def _pack(name: str, grids: Any, masks: Any) -> tuple[Any, Any]:

@@ -61,6 +61,22 @@ def test_a_pair_knows_its_real_size():
     np.testing.assert_array_equal(task.get_test_pair(0).output_grid.data, answer)
 
 
+def test_a_pair_that_is_not_there_is_refused():
+    task = JaxArcTask(**random_arrays())
+    used = (int(task.num_train_pairs), int(task.num_test_pairs))
+    pairs = (task.get_train_pair, task.get_test_pair)
+    for get, count in zip(pairs, used, strict=True):
+        for index in (-1, count):
+            with pytest.raises(IndexError, match=f"index {index}: there are {count} "):
+                get(index)
+
+
+def test_lists_are_taken_as_arrays():
+    arrays = random_arrays()
+    lists = jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), arrays)
+    assert eqx.tree_equal(JaxArcTask(**lists), JaxArcTask(**arrays))
+
+
 def test_cells_outside_the_mask_become_padding():
     arrays = random_arrays()
     grids = jnp.where(arrays["input_masks_examples"], arrays["input_grids_examples"], 5)

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-import numpy as np
-
 from jaxrig.settings import Reader, flag, maybe, nearest, number, whole, wrong
 
 INT32 = 2**31 - 1  # counters and sizes are int32 on the device
@@ -195,14 +193,16 @@ def _from_file(read: Reader, value: Any) -> Any:
 
 
 def frozen(value: Any) -> Any:
-    """Return the value as plain Python data, with lists and ranges as tuples."""
+    """Return the value as plain Python data, with lists and arrays as tuples."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(frozen(item) for item in value)
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    return value.item() if isinstance(value, np.generic) else value
+    return value
 
 
 def as_mapping(value: Any, name: str) -> dict[Any, Any]:

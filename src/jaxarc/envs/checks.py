@@ -1,5 +1,6 @@
 """Checks of arguments, actions and states, before anything compiles where possible."""
 
+import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool
 
-from jaxarc.actions import BboxAction, MaskAction, PointAction
+from jaxarc.actions import BboxAction, MaskAction, PointAction, as_int32
 from jaxarc.config import ConfigValidationError, JaxArcConfig
+from jaxarc.envs.direct_calls import fields_of
 from jaxarc.episode import is_stack
 from jaxarc.ops.operations import NUM_OPERATIONS
 from jaxarc.tasks.identity import registered_id
@@ -45,12 +47,11 @@ def check_action_kind(action: Any) -> None:
 
 def check_mask_shape(action: Any, config: JaxArcConfig) -> None:
     """Refuse a mask that has not the configured shape; shapes are always known."""
-    if not isinstance(action, MaskAction):
-        return
+    cells = fields_of(action).get("selection")
     wanted = (config.dataset.max_grid_height, config.dataset.max_grid_width)
-    if action.selection.shape[-2:] != wanted:
+    if cells is not None and cells.shape[-2:] != wanted:
         raise ValueError(
-            f"the selection has shape {action.selection.shape[-2:]}, the configuration "
+            f"the selection has shape {cells.shape[-2:]}, the configuration "
             f"{wanted} (dataset.max_grid_height and max_grid_width): make them equal"
         )
 
@@ -60,8 +61,7 @@ def ranges(action: Any, config: JaxArcConfig) -> list[tuple[str, Any, int]]:
     height, width = config.dataset.max_grid_height, config.dataset.max_grid_width
     bounds = {"operation": NUM_OPERATIONS, "row": height, "col": width}
     bounds |= {"r1": height, "c1": width, "r2": height, "c2": width}
-    # Asking a module for a field by its name costs more than a look at all of them.
-    fields = vars(action).items()
+    fields = fields_of(action).items()
     return [(name, value, bounds[name]) for name, value in fields if name in bounds]
 
 
@@ -162,16 +162,27 @@ def checked_mode(episode_mode: Any, config: JaxArcConfig) -> int:
     return int(mode)
 
 
-def as_index(index: Any) -> Any:
+def as_index(index: Any, name: str) -> Any:
     """Return an index as an array, so that another one compiles nothing."""
-    return None if index is None else jnp.asarray(index, jnp.int32)
+    return None if index is None else as_int32(index, name)
+
+
+def count_keys(keys: Any) -> int:
+    """Return how many keys there are; one key by itself is refused."""
+    typed = jnp.issubdtype(keys.dtype, jax.dtypes.prng_key)
+    if keys.ndim != (1 if typed else 2):
+        raise ValueError(
+            f"keys has shape {keys.shape}: give one key for every environment, for "
+            "instance jax.random.split(key, 16)"
+        )
+    return keys.shape[0]
 
 
 def for_each(index: Any, count: int, name: str) -> Any:
     """Return one index for every row of a batch, or the same for all."""
     if index is None:
         return None
-    index = jnp.asarray(index, jnp.int32)
+    index = as_int32(index, name)
     if index.shape not in ((), (count,)):
         raise ValueError(
             f"{name} has shape {index.shape}: give one index, or one for each of the "
@@ -237,6 +248,24 @@ def validates(config: JaxArcConfig) -> bool:
     return config.action.validate_actions and not config.action.allow_invalid_actions
 
 
+def as_arrays(action: Any, threshold: float) -> Any:
+    """Return an action with int32 numbers and boolean cells, as a step takes it.
+
+    Of a selection of fractions the cells at the threshold and above are selected.
+    """
+    changed = {}
+    for name, value in fields_of(action).items():
+        if name == "selection":
+            if (given := jnp.asarray(value)).dtype != bool:
+                fractions = jnp.issubdtype(given.dtype, jnp.floating)
+                given = given >= threshold if fractions else given.astype(bool)
+        else:
+            given = as_int32(value, name)
+        if given is not value:
+            changed[name] = given
+    return dataclasses.replace(action, **changed) if changed else action
+
+
 def checked_action(action: Any, config: JaxArcConfig) -> tuple[Any, bool]:
     """Return the action as arrays, and whether its check is left to the compiled step.
 
@@ -244,12 +273,11 @@ def checked_action(action: Any, config: JaxArcConfig) -> tuple[Any, bool]:
     callback and can be kept between processes.
     """
     check_action_kind(action)
-    if not isinstance(action.operation, jax.Array):
-        action = jax.tree.map(jnp.asarray, action)
+    given, action = action, as_arrays(action, config.action.selection_threshold)
     if not validates(config):
         return action, False
     check_mask_shape(action, config)
-    numbers = ranges(action, config)
+    numbers = ranges(given, config)
     mode = get_error_mode()
     if mode != "raise" or any(isinstance(value, Tracer) for _, value, _ in numbers):
         return action, mode != "off"

@@ -15,6 +15,7 @@ from jaxarc.actions import BaseAction, MaskAction
 from jaxarc.envs.checks import (
     ACTION_RULE,
     action_in_range,
+    as_arrays,
     as_index,
     check_action_kind,
     check_choice,
@@ -165,15 +166,15 @@ class Environment(Identified):
         params = self.params if env_params is None else env_params
         task = find_rows(params.buffer, task)
         check_choice(params.buffer, params.episode_mode, pair, task)
-        return _reset(params, key, as_index(task), as_index(pair), augmentation)
+        row, pair = as_index(task, "task"), as_index(pair, "pair")
+        return _reset(params, key, row, pair, augmentation)
 
     def step(
         self, state: State, action: Any, env_params: EnvParams | None = None
     ) -> tuple[State, TimeStep]:
         """Advance by one action; after the end of an episode no reward is paid."""
         params = self.params if env_params is None else env_params
-        action = as_action(action, params.config.action.selection_threshold)
-        action, checked = checked_action(action, params.config)
+        action, checked = checked_action(as_action(action), params.config)
         after, step = _step(params, state, action)
         if checked:
             fine = action_in_range(action, params.config)
@@ -296,23 +297,17 @@ def _step(
     )
 
 
-def as_action(action: Any, threshold: float = 0.5) -> Any:
-    """Return a structured action, made of `operation` and `selection` if need be.
-
-    Of a selection of fractions the cells at the threshold and above are selected.
-    """
-    if isinstance(action, Mapping):
-        wrong = set(action) ^ {"operation", "selection"}
-        if wrong:
-            raise TypeError(
-                "a dictionary action has the keys 'operation' and 'selection'; missing "
-                f"or not known: {', '.join(sorted(map(repr, wrong)))}"
-            )
-        selection = jnp.asarray(action["selection"])
-        if jnp.issubdtype(selection.dtype, jnp.floating):
-            selection = selection >= threshold
-        return MaskAction(jnp.asarray(action["operation"]), selection.astype(bool))
-    return action
+def as_action(action: Any) -> Any:
+    """Return a structured action, made of `operation` and `selection` if need be."""
+    if not isinstance(action, Mapping):
+        return action
+    wrong = set(action) ^ {"operation", "selection"}
+    if wrong:
+        raise TypeError(
+            "a dictionary action has the keys 'operation' and 'selection'; missing "
+            f"or not known: {', '.join(sorted(map(repr, wrong)))}"
+        )
+    return MaskAction(*map(jnp.asarray, (action["operation"], action["selection"])))
 
 
 def possible_operations(env_or_params: Any, state: Any) -> Bool[Array, " operations"]:
@@ -332,8 +327,9 @@ def useful_operations(
     matter. To mask a policy: `jnp.where(useful, logits, -jnp.inf)`.
     """
     params, episode = _parts(env_or_params, state)
-    action = as_action(action, params.config.action.selection_threshold)
+    action = as_action(action)
     check_action_kind(action)
+    action = as_arrays(action, params.config.action.selection_threshold)
     action = action.validate(params.buffer.get_grid_shape())
     rules = dataclasses.replace(
         params.config.action, invalid_operation_policy="passthrough"

@@ -21,6 +21,7 @@ from jaxarc.envs.checks import (
     check_choice,
     checked_action,
     checked_mode,
+    count_keys,
     find_rows,
     for_each,
     tasks_or_demo,
@@ -72,7 +73,8 @@ def arc_reset(
     config = as_config(config)
     tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
     task_row = find_rows(tasks, task_row)
-    pair, row = as_index(initial_pair_idx), as_index(task_row)
+    pair = as_index(initial_pair_idx, "initial_pair_idx")
+    row = as_index(task_row, "task_row")
     check_choice(tasks, mode, initial_pair_idx, task_row)
     episode, seen = _start(
         *(key, tasks, pair, row, augmentation), rules=(config, mode, False)
@@ -102,7 +104,7 @@ def batch_reset(
     """
     config = as_config(config)
     tasks, mode = tasks_or_demo(task_data, config), checked_mode(episode_mode, config)
-    count = keys.shape[0]
+    count = count_keys(keys)
     task_indices = find_rows(tasks, task_indices)
     pairs = for_each(initial_pair_idx, count, "initial_pair_idx")
     rows = for_each(task_indices, count, "task_indices")

@@ -69,13 +69,14 @@ def test_equal_values_are_equal_and_hash_alike():
 
 def test_frozen_gives_plain_data():
     assert fields.frozen([1, [Side.LEFT, np.int64(4)]]) == (1, (3, 4))
+    assert fields.frozen(np.array([3, 4])) == (3, 4)
     assert [
         type(x) for x in fields.frozen([Side.LEFT, np.float32(1), np.bool_(True)])
     ] == [*(int, float, bool)]
     assert fields.frozen(Path("a") / "b") == str(Path("a") / "b")
 
 
-@pytest.mark.parametrize("value", [{"a": 1}, {1}, [{}], np.zeros(2)])
+@pytest.mark.parametrize("value", [{"a": 1}, {1}, [{}]])
 def test_what_cannot_be_hashed_is_refused_at_construction(value):
     with pytest.raises(TypeError, match=r"car\.owner is .*not hashable; give"):
         Car(owner=value)

@@ -229,6 +229,7 @@ def test_memory_is_explained():
     usage = HistoryConfig(max_history_length=10).estimate_memory_usage("mask", 5, 4, 2)
     assert usage == {
         "total_bytes": 480,
+        "human_readable": "480 bytes",
         "breakdown": {
             "records": 10,
             "selection_bytes": 400,

@@ -59,8 +59,8 @@ def test_without_a_task_there_is_one_and_a_warning(caplog):
 
 
 def test_an_index_for_each_row():
-    assert checks.as_index(None) is None
-    assert checks.as_index(3).dtype == jnp.int32
+    assert checks.as_index(None, "row") is None
+    assert checks.as_index(3, "row").dtype == jnp.int32
     assert checks.for_each(None, 4, "rows") is None
     assert checks.for_each(2, 4, "rows").tolist() == [2, 2, 2, 2]
     assert checks.for_each([3, 1], 2, "rows").tolist() == [3, 1]

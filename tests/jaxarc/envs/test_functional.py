@@ -17,12 +17,13 @@ from arc_play import (
     stack,
 )
 from jaxarc.actions import (
+    MaskAction,
     PointAction,
     create_bbox_action,
     create_mask_action,
     create_point_action,
 )
-from jaxarc.envs import Environment, direct_calls, functional
+from jaxarc.envs import Environment, functional
 from jaxarc.envs.functional import (
     arc_reset,
     arc_step,
@@ -30,7 +31,6 @@ from jaxarc.envs.functional import (
     batch_step,
 )
 from jaxarc.tasks.samples import create_mock_task, stack_task_list
-from jaxrig import RetraceError
 from jaxrig.checks import CheckError, error_mode
 
 SHAPE = (5, 7)
@@ -166,29 +166,6 @@ def test_one_trace_for_batches_of_one_size(tasks):
     assert more_traces(before) == [1, 0, 1]
 
 
-@pytest.mark.slow  # many programs
-def test_numbers_of_ever_other_types_are_refused(tasks, states):
-    """One kind of call has a budget of traces, which the types of numbers use up."""
-    config = make_config(SHAPE, steps=33)
-    states, _ = batch_reset(jax.random.split(KEY, BATCH), config, tasks[0])
-    state = row(states, 0)
-    types = [(jnp.int32, jnp.int32), (jnp.int16, jnp.int16), (jnp.int8, jnp.int8)]
-    types += [(jnp.int16, jnp.int32), (jnp.int8, jnp.int32)]
-    cast = lambda action, kind: PointAction(
-        action.operation.astype(kind[0]),
-        action.row.astype(kind[1]),
-        action.col.astype(kind[1]),
-    )
-    with jax.numpy_dtype_promotion("standard"):
-        for kind in types[: direct_calls.MAX_TRACES]:
-            arc_step(state, cast(FILL, kind), config)
-            batch_step(states, cast(stack([FILL] * BATCH), kind), config)
-        with pytest.raises(RetraceError, match="give actions as int32 arrays"):
-            arc_step(state, cast(FILL, types[-1]), config)
-        with pytest.raises(RetraceError, match="actions"):
-            batch_step(states, cast(stack([FILL] * BATCH), types[-1]), config)
-
-
 def test_a_compiled_function_around_a_step_compiles_once(tasks):
     traced = []
 
@@ -284,10 +261,47 @@ def test_dictionary_actions_are_refused(state, states):
         batch_step(states, {"operation": 1}, CONFIG)
 
 
-def test_numbers_of_python_and_numpy_are_taken(state):
+def test_whole_numbers_of_all_types_share_one_program(state):
     wanted = arc_step(state, FILL, CONFIG)
-    for number in (int, np.int32, np.asarray):
-        assert_equal(arc_step(state, jax.tree.map(number, FILL), CONFIG), wanted)
+    before = traces()
+    for number in (int, np.int32, np.asarray, np.int64, np.uint8, jnp.int8, jnp.uint32):
+        action = PointAction(*map(number, (3, 1, 2)))  # pyright: ignore
+        assert_equal(arc_step(state, action, CONFIG), wanted)
+    mixed = PointAction(FILL.operation, 1, jnp.asarray(2))  # pyright: ignore
+    assert_equal(arc_step(state, mixed, CONFIG), wanted)
+    assert more_traces(before) == [0, 0, 0]
+
+
+def test_fractions_are_no_numbers_of_an_action(state):
+    with pytest.raises(TypeError, match=r"row is 1\.5: it must be a whole number"):
+        create_point_action(3, 1.5, 2)
+    halves = jax.tree.map(lambda leaf: leaf / 2, FILL)
+    with pytest.raises(TypeError, match=r"operation is .*a whole number"):
+        arc_step(state, halves, CONFIG)
+    with pytest.raises(TypeError, match=r"initial_pair_idx is 0\.5"):
+        arc_reset(KEY, CONFIG, state.tasks, 0, 0.5)
+
+
+@pytest.mark.parametrize(("threshold", "count"), [(0.5, 2), (0.8, 1)])
+def test_a_mask_of_numbers_selects_from_the_threshold_on(state, threshold, count):
+    config = make_config(SHAPE, action={"selection_threshold": threshold})
+    cells = np.zeros(SHAPE)
+    cells[0, 0], cells[0, 1], cells[1, 0] = 0.5, 1.0, 0.4
+    fractions = MaskAction(jnp.int32(3), jnp.asarray(cells))
+    wanted = create_mask_action(3, cells >= threshold)
+    after = arc_step(state, fractions, config)
+    assert_equal(after, arc_step(state, wanted, config))
+    assert after[0].selected.sum() == count
+    whole = MaskAction(jnp.int32(3), jnp.asarray(cells >= threshold, jnp.int32))
+    assert_equal(arc_step(state, whole, config), after)
+    with pytest.raises(TypeError, match="the selection is float32, not boolean"):
+        fractions.to_selection_mask(SHAPE)
+
+
+def test_a_batch_needs_a_key_for_each_environment(tasks):
+    for one in (KEY, jax.random.key_data(KEY)):
+        with pytest.raises(ValueError, match="give one key for every environment"):
+            batch_reset(one, CONFIG, tasks[0])
 
 
 def test_a_mask_of_another_shape_is_refused_before_it_runs(state):
