@@ -5,6 +5,7 @@ every field, mapped with `jax.vmap`.
 """
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
@@ -66,8 +67,7 @@ class _RectangleAction(BaseAction):
 
     def to_selection_mask(self, grid_shape: GridShape) -> Bool[Array, "h w"]:
         """Return True inside the rectangle; corners are clipped into the grid."""
-        rows = self.validate(grid_shape).pack(grid_shape).rows
-        return bits.unpack_rows(rows, grid_shape[1])
+        return _rectangle_mask(self, tuple(grid_shape))
 
     def validate(
         self, grid_shape: GridShape, max_operations: int = NUM_OPERATIONS
@@ -94,6 +94,11 @@ class _RectangleAction(BaseAction):
         right = jnp.minimum(packed.right, grid.size[1] - 1)
         height, dtype = packed.rows.shape[0], packed.rows.dtype
         return select_rectangle(packed.top, packed.left, bottom, right, height, dtype)
+
+
+@partial(jax.jit, static_argnames="shape", inline=True)
+def _rectangle_mask(action: _RectangleAction, shape: GridShape) -> Bool[Array, "h w"]:
+    return bits.unpack_rows(action.validate(shape).pack(shape).rows, shape[1])
 
 
 class PointAction(_RectangleAction):

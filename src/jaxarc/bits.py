@@ -3,7 +3,8 @@
 Every function works on any number of leading axes unless it says otherwise.
 """
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -22,11 +23,22 @@ from jaxarc.bit_planes import unpack_grid as unpack_grid
 from jaxarc.bit_planes import unpack_rows as unpack_rows
 from jaxarc.bit_planes import word_type as word_type
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Index: TypeAlias = Int[Array, ""]
 Flag: TypeAlias = Bool[Array, ""]
 Size: TypeAlias = Int[Array, " two"]  # height and width
 Rows: TypeAlias = UInt[Array, " h"]  # a set of cells
 Planes: TypeAlias = UInt[Array, "planes h"]  # a color for every cell
+
+
+def compiled(function: Callable[P, T]) -> Callable[P, T]:
+    """Compile a function of arrays and modules that is also called on its own.
+
+    Otherwise each of its operations would be a program there, compiled for every shape.
+    In other programs it leaves no trace.
+    """
+    return cast(Callable[P, T], jax.jit(function, inline=True))
 
 
 def words(value: Any, dtype: Any) -> Any:
@@ -156,10 +168,12 @@ class PackedGrid(eqx.Module):
         """Return the bits of the cells inside the size."""
         return active_rows(self.size, self.planes.shape[-1], self.planes.dtype)
 
+    @compiled
     def cells(self) -> Int[Array, "*batch h w"]:
         """Return the colors, -1 outside the size."""
         return unpack_grid(self.planes, self.active(), self.width)
 
+    @compiled
     def mask(self) -> Bool[Array, "*batch h w"]:
         """Return True on the cells inside the size."""
         return unpack_rows(self.active(), self.width)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.bits import Flag, Index, PackedGrid, similarity
+from jaxarc.bits import Flag, Index, PackedGrid, compiled, similarity
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.groups import METADATA_FIELDS, get_action_record_fields
 from jaxarc.ops.canvas import Canvas, Selection
@@ -150,17 +150,43 @@ class Episode(eqx.Module):
             self.counters[..., _ORIGIN],
         )
 
+    @compiled
+    def cells(self) -> Int[Array, "*batch h w"]:
+        """Return the grid being edited, -1 outside its active area."""
+        return self.canvas.cells()
+
+    @compiled
+    def mask(self) -> Bool[Array, "*batch h w"]:
+        """Return True on the active area."""
+        return self.canvas.mask()
+
+    @compiled
+    def selected(self) -> Bool[Array, "*batch h w"]:
+        """Return the cells the last action selected."""
+        return bits.unpack_rows(self.selection, self.width)
+
+    @compiled
+    def copied(self) -> tuple[Int[Array, "*batch h w"], Bool[Array, "*batch h w"]]:
+        """Return what is on the clipboard, 0 elsewhere, and which cells that is."""
+        planes, content = self.clipboard[..., :-1, :], self.clipboard[..., -1, :]
+        everywhere = jnp.full_like(content, jnp.iinfo(content.dtype).max)
+        colors = bits.unpack_grid(planes, everywhere, self.width)
+        return colors, bits.unpack_rows(content, self.width)
+
     @property
+    @compiled
     def task_row(self) -> Int[Array, "*batch"]:
         """Which task of a stack."""
         return self.counters[..., _TASK_ROW]
 
     @property
+    @compiled
     def action_history_length(self) -> Int[Array, "*batch"]:
         """How many records there are."""
         return self.counters[..., _LENGTH]
 
     @property
+    @compiled
     def action_history_write_pos(self) -> Int[Array, "*batch"]:
         """Where the next record goes; when full, the oldest one is there."""
         return self.counters[..., _POSITION]
@@ -171,11 +197,13 @@ class Episode(eqx.Module):
         return _as_words(self.counters[..., _ALLOWED])
 
     @property
+    @compiled
     def completed(self) -> Bool[Array, "*batch slots"]:
         """The pairs solved in this episode."""
         return unpack_flags(_as_words(self.counters[..., _COMPLETED]), self.slots)
 
 
+@compiled
 def pack_episode(
     canvas: Canvas,
     selection: UInt[Array, "*batch h"],

@@ -7,6 +7,7 @@ An `Episode` (`jaxarc.episode`) is all that a step rewrites, about 1.3 kB at 30x
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,8 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxarc import bits
-from jaxarc.bits import PackedGrid
+from jaxarc.bits import PackedGrid, compiled
 from jaxarc.config import JaxArcConfig
 from jaxarc.episode import (
     METADATA_FIELDS,
@@ -62,6 +62,7 @@ def share(tasks: JaxArcTask, row: Int[Array, "*batch"]) -> SharedTasks | JaxArcT
     return _each(tasks, row) if is_traced(tasks) else SharedTasks(tasks)
 
 
+@compiled
 def _each(tasks: JaxArcTask, row: Int[Array, "*batch"]) -> JaxArcTask:
     """Return the task of every row of a batch."""
     if is_stack(tasks):
@@ -104,6 +105,8 @@ class ArcEnvState(eqx.Module, Shown):
         if not hasattr(tasks.pairs, "ndim"):
             return tasks  # a where-function of equinox.tree_at is looking
         row = self.episode.task_row
+        if row.ndim == 0 and not is_stack(tasks):
+            return tasks
         if row.ndim == 0 or isinstance(self.source, SharedTasks):
             return _each(tasks, row)
         # States that each brought a task, or a stack of them.
@@ -118,31 +121,27 @@ class ArcEnvState(eqx.Module, Shown):
     @property
     def working_grid(self) -> Int[Array, "*batch h w"]:
         """The grid being edited, -1 outside its active area."""
-        return self.episode.canvas.cells()
+        return self.episode.cells()
 
     @property
     def working_grid_mask(self) -> Bool[Array, "*batch h w"]:
         """True on the active area."""
-        return self.episode.canvas.mask()
+        return self.episode.mask()
 
     @property
     def clipboard(self) -> Int[Array, "*batch h w"]:
         """What was copied, at its place; 0 elsewhere (`clipboard_mask` says where)."""
-        layers = self.episode.clipboard
-        everywhere = jnp.full_like(layers[..., 0, :], jnp.iinfo(layers.dtype).max)
-        planes = layers[..., : bits.PLANES, :]
-        return bits.unpack_grid(planes, everywhere, self.episode.width)
+        return self.episode.copied()[0]
 
     @property
     def clipboard_mask(self) -> Bool[Array, "*batch h w"]:
         """True on the cells of the clipboard that hold content."""
-        content = self.episode.clipboard[..., bits.PLANES, :]
-        return bits.unpack_rows(content, self.episode.width)
+        return self.episode.copied()[1]
 
     @property
     def selected(self) -> Bool[Array, "*batch h w"]:
         """The cells the last action selected."""
-        return bits.unpack_rows(self.episode.selection, self.episode.width)
+        return self.episode.selected()
 
     @property
     def demo_completion_status(self) -> Bool[Array, "*batch p"]:
@@ -167,7 +166,7 @@ class ArcEnvState(eqx.Module, Shown):
     @property
     def allowed_operations_mask(self) -> Bool[Array, "*batch operations"]:
         """The operations this state permits."""
-        return unpack_flags(self.episode.allowed, NUM_OPERATIONS)
+        return _allowed(self.episode)
 
     @property
     def step_count(self) -> Int[Array, "*batch"]:
@@ -220,15 +219,8 @@ class ArcEnvState(eqx.Module, Shown):
         return self._target().mask()
 
     def _target(self) -> PackedGrid:
-        def one(tasks: JaxArcTask, episode: Episode) -> PackedGrid:
-            wanted = current_pair(tasks, episode).wanted
-            size = jnp.where(episode.episode_mode == 0, wanted.size, 0)
-            return replace(wanted, size=size)
-
-        axis = None if isinstance(self.source, SharedTasks) else 0
-        for _ in range(self.episode.task_row.ndim):
-            one = jax.vmap(one, in_axes=(axis, 0))
-        return one(self.tasks, self.episode)
+        shared = isinstance(self.source, SharedTasks)
+        return (_shared_target if shared else _own_target)(self.tasks, self.episode)
 
     def get_actual_grid_shape(self) -> tuple[int, int]:
         """Return height and width of the active area (host only)."""
@@ -279,19 +271,19 @@ class ArcEnvState(eqx.Module, Shown):
 
     def get_next_available_demo_index(self) -> Int[Array, "*batch"]:
         """Return the demonstration after the current pair, going round; -1: none."""
-        return _neighbor(self, self.get_available_demo_count(), 1)
+        return _neighbor(self.current_example_idx, self.get_available_demo_count(), 1)
 
     def get_prev_available_demo_index(self) -> Int[Array, "*batch"]:
         """Return the demonstration before the current pair, going round; -1: none."""
-        return _neighbor(self, self.get_available_demo_count(), -1)
+        return _neighbor(self.current_example_idx, self.get_available_demo_count(), -1)
 
     def get_next_available_test_index(self) -> Int[Array, "*batch"]:
         """Return the test pair after the current pair, going round; -1: none."""
-        return _neighbor(self, self.get_available_test_count(), 1)
+        return _neighbor(self.current_example_idx, self.get_available_test_count(), 1)
 
     def get_prev_available_test_index(self) -> Int[Array, "*batch"]:
         """Return the test pair before the current pair, going round; -1: none."""
-        return _neighbor(self, self.get_available_test_count(), -1)
+        return _neighbor(self.current_example_idx, self.get_available_test_count(), -1)
 
     def is_current_pair_completed(self) -> Bool[Array, "*batch"]:
         """Return whether the current pair was solved in this episode."""
@@ -355,22 +347,48 @@ class ArcEnvState(eqx.Module, Shown):
         return cls(*read_state(path, parser, config))
 
 
+def _target(tasks: JaxArcTask, episode: Episode, axis: int | None) -> PackedGrid:
+    """Return the target of every row; the tasks are mapped over `axis`, or shared."""
+
+    def one(tasks: JaxArcTask, episode: Episode) -> PackedGrid:
+        wanted = current_pair(tasks, episode).wanted
+        size = jnp.where(episode.episode_mode == 0, wanted.size, 0)
+        return replace(wanted, size=size)
+
+    for _ in range(episode.step_count.ndim):
+        one = jax.vmap(one, in_axes=(axis, 0))
+    return one(tasks, episode)
+
+
+_shared_target = compiled(partial(_target, axis=None))
+_own_target = compiled(partial(_target, axis=0))
+
+
+@compiled
+def _allowed(episode: Episode) -> Bool[Array, "*batch operations"]:
+    return unpack_flags(episode.allowed, NUM_OPERATIONS)
+
+
+@compiled
 def _count(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
     return jnp.sum(flags, axis=-1, dtype=jnp.int32)
 
 
+@compiled
 def _first(flags: Bool[Array, "*batch n"]) -> Int[Array, "*batch"]:
     found = jnp.argmax(flags, axis=-1).astype(jnp.int32)
     return jnp.where(jnp.any(flags, axis=-1), found, -1)
 
 
+@partial(jax.jit, static_argnames="step", inline=True)
 def _neighbor(
-    state: ArcEnvState, count: Int[Array, "*batch"], step: int
+    current: Int[Array, "*batch"], count: Int[Array, "*batch"], step: int
 ) -> Int[Array, "*batch"]:
-    index = (state.current_example_idx + step) % jnp.maximum(count, 1)
+    index = (current + step) % jnp.maximum(count, 1)
     return jnp.where(count > 0, index, -1)
 
 
+@compiled
 def _at(
     flags: Bool[Array, "*batch n"], index: Int[Array, "*batch"]
 ) -> Bool[Array, "*batch"]:

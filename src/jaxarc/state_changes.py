@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxarc import bits
+from jaxarc.bits import compiled
 from jaxarc.episode import Episode, pack_flags, repack
 from jaxarc.ops.canvas import Canvas
 from jaxarc.types import JaxArcTask, check_content, is_traced, measure
@@ -116,14 +117,23 @@ def _working(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
         check_content("working_grid", *map(np.asarray, (grid, mask, size)))
         if not np.all(size):
             raise ValueError("working_grid is empty, not a filled rectangle of cells")
-    return bits.pack_grid(jnp.where(mask, grid, bits.PADDING)), size
+    return _packed(grid, mask), size
 
 
 def _clipboard(state: Any, values: dict[str, Array]) -> tuple[Array, Array]:
     """Return layers and corner of the content: without a mask, all colors but 0."""
     grid = jnp.asarray(values.get("clipboard", state.clipboard))
-    mask = values.get("clipboard_mask", grid > 0)
-    planes = bits.pack_grid(jnp.where(mask, grid, bits.PADDING))
+    return _content(grid, values.get("clipboard_mask", grid > 0))
+
+
+@compiled
+def _packed(grid: Array, mask: Array) -> Array:
+    return bits.pack_grid(jnp.where(mask, grid, bits.PADDING))
+
+
+@compiled
+def _content(grid: Array, mask: Array) -> tuple[Array, Array]:
+    planes = _packed(grid, mask)
     layers = jnp.concatenate([planes, bits.pack_rows(mask)[..., None, :]], axis=-2)
     corner = [jnp.argmax(jnp.any(mask, axis=axis), axis=-1) for axis in (-1, -2)]
     return layers, jnp.stack(corner, axis=-1).astype(jnp.int32)

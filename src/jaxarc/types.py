@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, UInt
 
 from jaxarc import bits
-from jaxarc.bits import PackedGrid
+from jaxarc.bits import PackedGrid, compiled
 from jaxrig.notebook import Shown
 
 COLOR_RANGE = (bits.PADDING, 9)
@@ -142,41 +142,49 @@ class JaxArcTask(eqx.Module, Shown):
         return self.pairs.shape[-4] - self.max_train_pairs
 
     @property
+    @compiled
     def input_grids_examples(self) -> Int[Array, "*stack p h w"]:
         """Demonstration inputs."""
         return self._train(0).cells()
 
     @property
+    @compiled
     def output_grids_examples(self) -> Int[Array, "*stack p h w"]:
         """Demonstration outputs."""
         return self._train(1).cells()
 
     @property
+    @compiled
     def test_input_grids(self) -> Int[Array, "*stack q h w"]:
         """Test inputs."""
         return self._test(0).cells()
 
     @property
+    @compiled
     def true_test_output_grids(self) -> Int[Array, "*stack q h w"]:
         """Test outputs: all padding where the file gave none."""
         return self._test(1).cells()
 
     @property
+    @compiled
     def input_masks_examples(self) -> Bool[Array, "*stack p h w"]:
         """True on the real cells of the demonstration inputs."""
         return self._train(0).mask()
 
     @property
+    @compiled
     def output_masks_examples(self) -> Bool[Array, "*stack p h w"]:
         """True on the real cells of the demonstration outputs."""
         return self._train(1).mask()
 
     @property
+    @compiled
     def test_input_masks(self) -> Bool[Array, "*stack q h w"]:
         """True on the real cells of the test inputs."""
         return self._test(0).mask()
 
     @property
+    @compiled
     def true_test_output_masks(self) -> Bool[Array, "*stack q h w"]:
         """True on the real cells of the test outputs."""
         return self._test(1).mask()
@@ -185,10 +193,12 @@ class JaxArcTask(eqx.Module, Shown):
         """Return padded height and width."""
         return self.height, self.width
 
+    @compiled
     def get_available_demo_pairs(self) -> Bool[Array, "*stack p"]:
         """Return True for the slots that hold a demonstration."""
         return _first(self.num_train_pairs, self.max_train_pairs)
 
+    @compiled
     def get_available_test_pairs(self) -> Bool[Array, "*stack q"]:
         """Return True for the slots that hold a test pair."""
         return _first(self.num_test_pairs, self.max_test_pairs)
@@ -213,6 +223,7 @@ class JaxArcTask(eqx.Module, Shown):
         planes, sizes = self.pairs[..., slots, side, :, :], self.sizes
         return PackedGrid(planes, sizes[..., slots, side, :], self.width)
 
+    @compiled
     def _pair(self, slot: int) -> TaskPair:
         sides = [self._packed(slot, side) for side in (0, 1)]
         return TaskPair(*(Grid(side.cells(), side.mask()) for side in sides))

@@ -95,7 +95,7 @@ class State(eqx.Module):
     @property
     def working_grid(self) -> Int[Array, "*batch h w"]:
         """The grid being edited; -1 outside of it."""
-        return self.episode.canvas.cells()
+        return self.episode.cells()
 
 
 class Identified(eqx.Module):
@@ -194,7 +194,7 @@ class Environment(Identified):
         self, state: State, env_params: EnvParams | None = None
     ) -> Int[Array, "*batch h w"]:
         """Return what an agent sees: the working grid."""
-        return state.episode.canvas.cells()
+        return state.episode.cells()
 
     def arc_state(self, state: State) -> ArcEnvState:
         """Return the state, or a batch, with all its documented views."""
@@ -268,7 +268,7 @@ def _reset(
     first = jnp.asarray(StepType.FIRST, jnp.int32)
     zero, one = jnp.zeros(()), jnp.ones(())
     state = State(episode, mix(seed))
-    return state, TimeStep(first, zero, one, episode.canvas.cells(), extras)
+    return state, TimeStep(first, zero, one, episode.cells(), extras)
 
 
 @jax.jit
@@ -292,7 +292,7 @@ def _step(
         ended_type(terminated, transition.limited),
         jnp.where(state.episode.episode_done, 0.0, transition.reward),
         1.0 - terminated.astype(jnp.float32),
-        episode.canvas.cells(),
+        episode.cells(),
         extras,
     )
 

@@ -139,7 +139,7 @@ def _start(
 
     start = jax.vmap(start) if many else start
     episode = start(key, pair, row, augmentation)
-    return episode, episode.canvas.cells()
+    return episode, episode.cells()
 
 
 def _take_step(
@@ -188,7 +188,7 @@ def _step(
     changed = {name: getattr(after, name) for name in names}
     if not many and not is_stack(tasks):
         del info["available_demo_pairs"], info["available_test_pairs"]
-    return changed, after.canvas.cells(), reward, info
+    return changed, after.cells(), reward, info
 
 
 _step_one, _step_many = DirectCall(_step, one_by_one=True), DirectCall(_step)
