@@ -99,8 +99,10 @@ def test_what_else_a_state_holds_comes_back(parser, tmp_path):
     assert loaded.action_history.tobytes() == state.action_history.tobytes()
 
 
-@pytest.mark.parametrize("selection_format", ["point", "bbox", "mask"])
-@pytest.mark.parametrize("used", [0, 60, 1000])
+@pytest.mark.parametrize(
+    ("selection_format", "used"),
+    [("point", 0), ("point", 1000), ("bbox", 60), ("mask", 1000)],
+)
 def test_files_are_a_tenth_of_the_arrays(tmp_path, selection_format, used):
     """30x30, room for 10 + 3 pairs and 1000 steps, as the documents have it."""
     parser = folder_parser(tmp_path, max_grid_height=30, max_grid_width=30)

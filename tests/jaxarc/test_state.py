@@ -127,16 +127,20 @@ def test_a_batch_is_an_ordinary_pytree(tasks):
     step = lambda state, action: arc_step(state, action, CONFIG)
     mapped, *found = jax.jit(jax.vmap(step))(states, actions)
     jax.tree.map(np.testing.assert_array_equal, found, wanted)
-    front, back = (jax.tree.map(lambda x, s=s: x[s], mapped) for s in SLICES)
-    joined = jax.tree.map(lambda *x: jnp.concatenate(x), front, back)
-    tall = jax.tree.map(lambda x: x.reshape(2, 3, *x.shape[1:]), joined)
+
+    @jax.jit
+    def rearranged(states):
+        front, back = (jax.tree.map(lambda x, s=s: x[s], states) for s in SLICES)
+        joined = jax.tree.map(lambda *x: jnp.concatenate(x), front, back)
+        return jax.tree.map(lambda x: x.reshape(2, 3, *x.shape[1:]), joined)
+
+    tall = rearranged(mapped)
     last = jax.tree.map(lambda x: x[1, 2], jax.device_get(tall))
+    whole, folded, single = jax.device_get([shown(s) for s in (after, tall, last)])
     for name in FIELDS:
-        whole = np.asarray(getattr(after, name))
-        np.testing.assert_array_equal(
-            getattr(tall, name), whole.reshape(2, 3, *whole.shape[1:])
-        )
-        np.testing.assert_array_equal(getattr(last, name), whole[5])
+        rows = whole[name].reshape(2, 3, *whole[name].shape[1:])
+        np.testing.assert_array_equal(folded[name], rows)
+        np.testing.assert_array_equal(single[name], rows[1, 2])
     pairs = after.task_data.pairs
     np.testing.assert_array_equal(tall.task_data.pairs[1, 2], pairs[5])
 
@@ -166,8 +170,7 @@ def test_a_batch_of_a_traced_task_leaves_its_program(tasks):
     start = lambda keys, task: batch_reset(keys, CONFIG, task)[0]
     states, outside = jax.jit(start)(keys, tasks[0]), start(keys, tasks[0])
     assert {leaf.shape[0] for leaf in jax.tree.leaves(states)} == {3}
-    for name in FIELDS:
-        np.testing.assert_array_equal(getattr(states, name), getattr(outside, name))
+    assert_same(shown(states), shown(outside))
 
 
 def test_every_row_of_a_batch_knows_its_task(tasks):

@@ -3,8 +3,6 @@
 Every operation equals the naive reference, for every kind of action and shape.
 """
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -133,8 +131,7 @@ def test_rows_land_where_the_map_says(reverse, height):
         np.testing.assert_array_equal(found, expected)
 
 
-SHAPES = [(1, 7), (6, 13), (30, 30)]  # one for every length of a word
-CASES = 700
+CASES = 400
 
 
 def packed_clipboards(clipboards):
@@ -190,12 +187,12 @@ def run(kind, shape, cases):
 
 
 # Masks are the general case: they alone meet the edges of every word length.
-EDGES = [("mask", shape) for shape in ((1, 1), (5, 5), (8, 8), (16, 16), (32, 32))]
+MASKED = [(1, 1), (1, 7), (6, 13), (8, 8), (16, 16), (30, 30), (32, 32)]
 
 
 @pytest.mark.parametrize(
     ("kind", "shape"),
-    [*itertools.product(["point", "bbox", "mask"], SHAPES), *EDGES],
+    [("point", (6, 13)), ("bbox", (6, 13)), *(("mask", shape) for shape in MASKED)],
 )
 def test_every_operation_equals_the_reference(kind, shape):
     rng = np.random.default_rng(sum(shape))

@@ -30,14 +30,15 @@ def searched(cells, row, column):
     return reference.flood(grid, row, column, 2) == 2
 
 
+flooded = jax.jit(jax.vmap(reachable))
+
+
 @pytest.mark.parametrize("side", [5, 16, 30, 32])
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_snake_is_filled_from_end_to_end(side, turned):
-    cells = snake(side).T if turned else snake(side)
-    rows = jnp.asarray(bits.pack_rows(cells))
-    corner = jnp.int32(0)
-    found = np.asarray(reachable(rows, corner, corner, jnp.asarray(True)))
-    np.testing.assert_array_equal(bits.unpack_rows(found, side), cells)
+def test_a_snake_is_filled_from_end_to_end(side):
+    cells = np.stack([snake(side), snake(side).T])
+    corner, wanted = np.zeros(2, np.int32), np.ones(2, bool)
+    found = flooded(*packed(cells, corner, corner, wanted))
+    np.testing.assert_array_equal(bits.unpack_rows(np.asarray(found), side), cells)
 
 
 def random_batch(side, count=200):
@@ -56,7 +57,7 @@ def packed(cells, *rest):
 def test_random_mazes_equal_the_search(side):
     cells, rows, columns, wanted = random_batch(side)
     args = packed(cells, rows, columns, wanted)
-    found = bits.unpack_rows(np.asarray(jax.jit(jax.vmap(reachable))(*args)), side)
+    found = bits.unpack_rows(np.asarray(flooded(*args)), side)
     for index, (row, column) in enumerate(zip(rows, columns, strict=True)):
         expected = np.zeros((side, side), bool)
         if wanted[index] and cells[index, row, column]:
@@ -66,31 +67,35 @@ def test_random_mazes_equal_the_search(side):
 
 def test_maps_nest_and_share_what_is_not_mapped():
     args = packed(*random_batch(9, 12))
-    flat = reachable_by_rounds(*args)
-    nested = jax.vmap(jax.vmap(reachable))(
+    by_rounds = jax.jit(reachable_by_rounds)
+    flat = by_rounds(*args)
+    nested = jax.jit(jax.vmap(jax.vmap(reachable)))(
         *(x.reshape(3, 4, *x.shape[1:]) for x in args)
     )
     np.testing.assert_array_equal(nested.reshape(12, 9), flat)
     maze, *starts = args
-    shared = jax.vmap(reachable, in_axes=(None, 0, 0, 0))(maze[0], *starts)
+    shared = jax.jit(jax.vmap(reachable, in_axes=(None, 0, 0, 0)))(maze[0], *starts)
     same = jnp.broadcast_to(maze[:1], maze.shape)
-    np.testing.assert_array_equal(shared, reachable_by_rounds(same, *starts))
+    np.testing.assert_array_equal(shared, by_rounds(same, *starts))
 
 
 def test_a_component_has_one_color_and_stays_in_the_active_area():
     grid = np.array([[3, 3, 0], [5, 3, 3], [3, 0, 3]], np.int32)
-    planes = bits.pack_grid(jnp.asarray(grid))
+    planes = jnp.asarray(bits.pack_grid(grid))
     narrow = bits.PackedGrid(planes, jnp.array([3, 2], jnp.int32), 3)
     corner = jnp.int32(0)
-    flood = lambda wanted: component(narrow, corner, corner, wanted)
-    found = bits.unpack_rows(flood(jnp.asarray(True)), 3)
+    flood = jax.jit(lambda wanted: component(narrow, corner, corner, wanted))
+    found = bits.unpack_rows(np.asarray(flood(jnp.asarray(True))), 3)
     expected = [[True, True, False], [False, True, False], [False, False, False]]
     np.testing.assert_array_equal(found, expected)
     assert not flood(jnp.asarray(False)).any()
 
 
-@pytest.mark.parametrize("side", [5, 13, 18])
-@pytest.mark.parametrize("batch", [3, gpu_kernels.GRIDS_PER_BLOCK + 1])
+# A block that is not full, and one grid more than fit: for each length of a word.
+@pytest.mark.parametrize(
+    ("side", "batch"),
+    [(5, 3), (13, gpu_kernels.GRIDS_PER_BLOCK + 1), (18, 3)],
+)
 def test_the_kernel_equals_the_rounds(side, batch):
     args = packed(*random_batch(side, batch))
     by_kernel = functools.partial(gpu_kernels.reachable_by_kernel, interpret=True)
