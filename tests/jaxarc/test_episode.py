@@ -27,9 +27,20 @@ def test_flags_survive_packing(flags):
     assert words.dtype == np.uint32
     assert len(words) == -(-len(flags) // 32)
     np.testing.assert_array_equal(episode.unpack_flags(words, len(flags)), array)
-    np.testing.assert_array_equal(
-        episode.unpack_flags(episode.pack_flags(jnp.asarray(array)), len(flags)), array
-    )
+
+
+@jax.jit
+def flags_and_back(flags):
+    words = episode.pack_flags(flags)
+    return words, episode.unpack_flags(words, flags.shape[-1])
+
+
+@pytest.mark.parametrize("count", [1, 32, 42])
+def test_flags_on_the_device_are_those_of_numpy(count):
+    flags = np.random.default_rng(count).random((3, count)) < 0.5
+    words, back = flags_and_back(flags)
+    np.testing.assert_array_equal(words, episode.pack_flags(flags))
+    np.testing.assert_array_equal(back, flags)
 
 
 def test_the_shorter_of_both_limits_rules():

@@ -54,13 +54,16 @@ def test_filtering_equals_a_search(policy):
             assert replaced[operation] == (not fine)
 
 
+allowed_words = jax.jit(rules.allowed_words, static_argnums=2)
+
+
 def allowed_at(config, mode=0, steps=1, demos=2, tests=2, permitted=None):
     permitted = np.ones(42, bool) if permitted is None else permitted
     task = small_task(demos=demos, tests=tests)
     state = small_state(mode, task=task).replace(
         step_count=steps, allowed_operations_mask=permitted
     )
-    words = rules.allowed_words(task, state.episode, config)
+    words = np.asarray(allowed_words(task, state.episode, config))
     return set(np.nonzero(unpack_flags(words, 42))[0].tolist())
 
 

@@ -119,10 +119,10 @@ def test_the_next_episode_is_fresh_while_the_step_is_the_last():
 
 
 def test_automatic_resets_use_the_parameters_of_the_call():
-    env, other = AutoReset(small_env()), small_params(clipping(steps=1), augment=True)
+    env, other = AutoReset(small_env()), small_params(clipping(steps=1), episode_mode=1)
     state, _ = reset(env, jax.random.key(0), other)
     found = step(env, state, point(2), other)
-    alone = AutoReset(small_env(clipping(steps=1), augment=True))
+    alone = AutoReset(small_env(clipping(steps=1), episode_mode=1))
     assert_same(found, step(alone, state, point(2)))
 
 
