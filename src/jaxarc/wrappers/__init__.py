@@ -1,22 +1,20 @@
 """Wrappers: other actions, more channels, automatic resets, figures, many at once."""
 
-from jaxarc.wrappers.actions import (
-    BboxActionWrapper,
-    FlattenActionWrapper,
-    PointActionWrapper,
-)
 from jaxarc.wrappers.episodes import (
     AutoReset,
     MetricsWrapper,
     Vectorize,
     Wrapper,
 )
-from jaxarc.wrappers.observations import (
+from jaxarc.wrappers.views import (
     AnswerObservationWrapper,
+    BboxActionWrapper,
     ClipboardObservationWrapper,
     ContextualObservationWrapper,
+    FlattenActionWrapper,
     InputGridObservationWrapper,
     ObservationWrapper,
+    PointActionWrapper,
 )
 
 __all__ = [

@@ -13,7 +13,7 @@ from arc_hand import packed
 from arc_reference import size_of
 from arc_states import assert_same
 from jaxarc.config import GridInitializationConfig
-from jaxarc.envs.initial_grids import draw_grid, permuted_grid, random_grid
+from jaxarc.envs.starts import draw_grid, permuted_grid, random_grid
 
 WIDTH = 6
 NONE = {

@@ -155,8 +155,8 @@ def trained(tmp_path_factory):
         TINY,
         MixtureConfig(0.0, 0.0, 1.0, 0.0, 0.0),
         members=2,
-        batch=16,
-        updates=5,
+        batch=8,
+        updates=3,
         scan=40,
         learning_rate=2e-2,
         average=0.9,
@@ -278,7 +278,8 @@ def test_objects_and_turns():
     assert counts[2, 1] == 2
     ring = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], np.int32)
     assert int(jax.jit(partial(rules.fill_enclosed, DRAWS))(ring)[1, 1]) > 0
-    there_and_back = jax.jit(lambda way: rules.unturn(way, rules.turn(way, GRID)))
+    grid = jnp.asarray(GRID)
+    there_and_back = jax.jit(lambda way: rules.unturn(way, rules.turn(way, grid)))
     for symmetry in range(8):
         assert np.array_equal(there_and_back(np.int32(symmetry)), GRID)
 
