@@ -11,9 +11,8 @@ import logging
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ import numpy as np
 
 from jaxarc.config.groups import EVALUATION, SPLITS, TRAINING
 from jaxarc.tasks.packing import PackedTasks, combine_tasks, pack_tasks, select_tasks
-from jaxarc.tasks.task_json import TaskError, parse_task, read_json
+from jaxarc.tasks.task_json import RawTask, TaskError, parse_task, read_json
 from jaxrig.atomic import atomic_write
 from jaxrig.compile_cache import cache_folder
 from jaxrig.machine import install_command
@@ -95,9 +94,16 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_+-]", "", name).lower()
 
 
+CHALLENGES, SOLUTIONS = "challenges", "solutions"  # in names of ARC Prize's files
+
+
 @dataclass(frozen=True)
 class Source:
-    """Task files with their ids: one task each, or the `sections` of one large file."""
+    """Files of tasks: one task each, or many by their ids, below `sections` if given.
+
+    As ARC Prize publishes them, the answers of `<name>challenges.json` are in
+    `<name>solutions.json`, where there are any.
+    """
 
     title: str
     files: tuple[tuple[str, Path], ...]
@@ -106,30 +112,69 @@ class Source:
     @property
     def place(self) -> str:
         """What stays the same when the files change."""
-        folders = sorted({str(path.parent) for _, path in self.files})
-        return "\n".join([self.title, *folders, *self.sections])
+        whole = lambda path: path if CHALLENGES in path.name else path.parent
+        where = sorted({str(whole(path)) for _, path in self.files})
+        return "\n".join([self.title, *where, *self.sections])
 
     def stamp(self) -> str:
         """Return a digest that changes with the files."""
         digest = hashlib.sha256()
         for name, path in self.files:
-            status = path.stat()
-            line = f"{name}\0{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
-            digest.update(line.encode("utf-8", "surrogateescape"))
+            for one in (path, *_solutions(path)):
+                status = one.stat()
+                line = f"{name}\0{one}\0{status.st_size}\0{status.st_mtime_ns}\n"
+                digest.update(line.encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
-    def entries(self) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-        """Return the tasks by id: what to call each, and how to read its JSON value."""
-        for name, path in self.files:
-            if not self.sections:
-                yield name, str(path), partial(read_json, path)
-                continue
-            whole = read_json(path)
-            tasks = {
+    def tasks_of(self, name: str, path: Path) -> dict[str, Any]:
+        """Return the JSON value of every task of a file, by its id."""
+        whole = read_json(path)
+        for section in self.sections:
+            if section not in whole:
+                raise TaskError(f"{path}: has no {section!r}; download the file again")
+        if self.sections:
+            return {
                 k: v for section in self.sections for k, v in whole[section].items()
             }
-            for name in sorted(tasks):
-                yield name, f"{path} ({name})", partial(tasks.get, name)
+        many = isinstance(whole, dict) and not {"train", "test"} & set(whole)
+        if not many or not all(isinstance(value, dict) for value in whole.values()):
+            return {name: whole}
+        return whole or {name: whole}
+
+
+def _solutions(path: Path) -> Iterator[Path]:
+    """Yield the file of the answers to a file of challenges, if there is one."""
+    found = path.with_name(path.name.replace(CHALLENGES, SOLUTIONS))
+    if found != path and found.is_file():
+        yield found
+
+
+def _answers_of(path: Path) -> dict[str, Any]:
+    """Return the answers to a file of challenges by task; none where they are not."""
+    for solutions in _solutions(path):
+        answers = read_json(solutions)
+        if not isinstance(answers, dict):
+            raise TaskError(
+                f"{solutions}: holds no object of answers by task; download it again"
+            )
+        return answers
+    return {}
+
+
+def _answered(task: Any, answers: Any, where: str) -> Any:
+    """Return a task with the answers to its tests; `parse_task` checks all else."""
+    tests = task.get("test") if isinstance(task, dict) else None
+    if not isinstance(tests, list):
+        return task
+    if not isinstance(answers, list) or len(answers) != len(tests):
+        raise TaskError(
+            f"{where}: its answers are not one grid for each of {len(tests)} tests; "
+            "download challenges and solutions again"
+        )
+    fill = lambda pair, grid: (
+        pair | {"output": grid} if isinstance(pair, dict) else pair
+    )
+    return task | {"test": [*map(fill, tests, answers)]}
 
 
 def embedded_source(kind: str, split: str) -> Source:
@@ -153,8 +198,13 @@ def embedded_source(kind: str, split: str) -> Source:
 
 
 def arc_folder_source(folder: Path, split: str) -> Source:
-    """Find `data/training` and `data/evaluation`, or a folder of task files."""
+    """Find `data/training` and `data/evaluation`, or a folder of task files.
+
+    Or the files of ARC Prize, or a single file of one task or many.
+    """
     parts = SPLITS[split]
+    if folder.is_file():
+        return Source("ARC-AGI", ((folder.stem, folder),))
     roots = (folder / "data", folder)
     for root in roots:
         if any((root / part).is_dir() for part in (TRAINING, EVALUATION)):
@@ -162,6 +212,16 @@ def arc_folder_source(folder: Path, split: str) -> Source:
             if missing:
                 raise _nothing_found("ARC-AGI", root / missing[0], f"split {split!r}")
             return _folder_source("ARC-AGI", [root / part for part in parts])
+    published = sorted(folder.glob(f"*{CHALLENGES}.json"))
+    if published:
+        chosen = [[p for p in published if part in p.name] for part in parts]
+        if not any(chosen):
+            raise RuntimeError(
+                f"ARC-AGI: split {split!r} not found among the files of challenges in "
+                f"{os.fspath(folder)!r}: {', '.join(p.name for p in published)}; give "
+                "one of them as dataset_path, or another task_split"
+            )
+        return Source("ARC-AGI", tuple((p.stem, p) for found in chosen for p in found))
     if folder.name in (TRAINING, EVALUATION) and parts != (folder.name,):
         raise ValueError(
             f"{folder} holds the {folder.name} tasks and task_split is {split!r}: set "
@@ -204,11 +264,16 @@ def _folder_source(
     files.sort()
     for (one, path), (other, twin) in pairwise(files):
         if one == other:
-            raise ValueError(
-                f"{title}: {path} and {twin} are both task {one!r}; an id names one "
-                "task, rename a file or load one split"
-            )
+            raise _twice(title, one, path, twin)
     return Source(title, tuple(files))
+
+
+def _twice(title: str, task_id: str, *paths: Path) -> ValueError:
+    where = " and ".join(map(str, paths))
+    return ValueError(
+        f"{title}: task {task_id!r} is there twice, {where}; an id names one task, "
+        "rename a file or load one split"
+    )
 
 
 def _nothing_found(title: str, folder: Path, what: str) -> RuntimeError:
@@ -236,13 +301,26 @@ class ParsedDataset:
 
 def parse_source(source: Source) -> ParsedDataset:
     """Read and check every task; those that are not sound become problems."""
-    tasks, problems = [], []
-    for task_id, where, load in source.entries():
+    tasks: dict[str, RawTask] = {}
+    problems = []
+    for name, path in source.files:
         try:
-            tasks.append(parse_task(load(), task_id, where))
+            found, answers = source.tasks_of(name, path), _answers_of(path)
         except TaskError as error:
             problems.append(str(error))
-    return ParsedDataset(pack_tasks(tasks), tuple(problems))
+            continue
+        for task_id, value in found.items():
+            if task_id in tasks:
+                raise _twice(source.title, task_id, path)
+            where = str(path) if [*found] == [name] else f"{path} ({task_id})"
+            try:
+                if task_id in answers:
+                    value = _answered(value, answers[task_id], where)
+                tasks[task_id] = parse_task(value, task_id, where)
+            except TaskError as error:
+                problems.append(str(error))
+    ordered = [tasks[task_id] for task_id in sorted(tasks)]
+    return ParsedDataset(pack_tasks(ordered), tuple(problems))
 
 
 def load_source(source: Source) -> ParsedDataset:

