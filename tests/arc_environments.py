@@ -28,10 +28,15 @@ def small_buffer(count=4, seed=0, shape=SHAPE, **pairs):
     return stack([puzzle.as_task() for puzzle in puzzles])
 
 
-def clipping(config: JaxArcConfig | None = None, **groups: Any) -> JaxArcConfig:
+STEPS = 12  # of an episode, unless a test asks for others
+
+
+def clipping(
+    config: JaxArcConfig | None = None, steps: int = STEPS, **groups: Any
+) -> JaxArcConfig:
     """Actions out of range are clipped, so that a step holds no check."""
     action = {"validate_actions": False} | groups.pop("action", {})
-    return config or make_config(SHAPE, action=action, **groups)
+    return config or make_config(SHAPE, steps=steps, action=action, **groups)
 
 
 def small_env(config=None, buffer=None, **kw):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from arc_environments import (
+    STEPS,
     auto_reset,
     clipping,
     described,
@@ -23,7 +24,7 @@ from arc_environments import (
     small_puzzles,
     step,
 )
-from arc_episode_reference import build_task
+from arc_episode_reference import Puzzle
 from arc_play import make_config, random_move, row, stack
 from arc_play import shown as arc_shown
 from arc_samples import documented
@@ -62,14 +63,14 @@ def started(env, key, **start):
 
 @pytest.mark.parametrize(("mode", "kind"), [(0, "point"), (1, "mask")])
 def test_an_episode_is_that_of_the_functional_interface(mode, kind):
-    config, buffer = clipping(steps=12), small_buffer()
+    config, buffer = clipping(), small_buffer()
     env = small_env(config, buffer, episode_mode=mode)
     state, first = started(env, jax.random.key(3), task=2, pair=1)
     task = gather_task(buffer, 2)
     arc, observation = arc_reset(jax.random.key(3), config, task, mode, 1)
     np.testing.assert_array_equal(first.observation, observation)
     rng = np.random.default_rng(mode)
-    for _ in range(14):
+    for _ in range(STEPS + 2):
         action = random_move(rng, (5, 5), kind).action()
         over = bool(arc.episode_done)
         state, found = step(env, state, action)
@@ -122,15 +123,15 @@ def test_what_does_not_exist_is_refused(start):
 
 def solving_task():
     """One cell of a grid is to be painted blue."""
-    given = np.zeros((1, 5, 5), np.int32)
+    given = np.zeros((5, 5), np.int32)
     wanted = given.copy()
-    wanted[0, 0, 0] = 1
-    mask = np.ones_like(given, bool)
-    return build_task(given, mask, wanted, mask, 1, given, mask, wanted, mask, 1)
+    wanted[0, 0] = 1
+    return Puzzle([(given, wanted)], [(given, wanted)], (4, 3)).as_task()
 
 
 def one_task():
-    return small_env(clipping(steps=3), stack([solving_task()]))
+    """Of the shape of `small_buffer`, so that they share programs."""
+    return small_env(buffer=stack([solving_task()] * 4))
 
 
 def test_solving_terminates_with_discount_zero():
@@ -154,12 +155,12 @@ def test_the_limit_truncates_unless_the_last_step_solves(solved):
     env = one_task()
     state, _ = reset(env, jax.random.key(0))
     steps = []
-    for action in (point(0, 4, 4), point(0, 4, 4), point(1 if solved else 0)):
+    for action in [point(0, 4, 4)] * (STEPS - 1) + [point(1 if solved else 0)]:
         state, after = step(env, state, action)
         steps.append((int(after.step_type), float(after.discount)))
     running = (StepType.MID, 1.0)
     ends = (StepType.TERMINATED, 0.0) if solved else (StepType.TRUNCATED, 1.0)
-    assert steps == [running, running, ends]
+    assert steps == [running] * (STEPS - 1) + [ends]
 
 
 @pytest.mark.parametrize("augment", [False, True])
@@ -284,7 +285,7 @@ def test_actions_out_of_range_are_refused_or_clipped():
 
 
 def test_samples_of_the_spaces_play_and_are_contained():
-    env = small_env(clipping(steps=20))
+    env = small_env()
     actions = sample_actions(env, jax.random.key(0), 40)
     played = play(env, jax.random.key(1), actions)
     first, _, steps = played[0], *jax.device_get(played[1:])
