@@ -29,6 +29,7 @@ from jaxtrace.io.cf import (
     points_east,
     read_dates,
     read_rise,
+    read_values,
     read_vertical,
     velocity_variables,
 )
@@ -270,7 +271,7 @@ class Part:
             return False
         where = {d: 0 for r, d in self.roles.items() if r in "tz"}
         where[self.roles["y"]] = end
-        rows = [np.asarray(v.isel(where).values) for v in self._variables[:2]]
+        rows = [read_values(v.isel(where)) for v in self._variables[:2]]
         return any(np.isnan(r).any() for r in rows) or all(np.ptp(r) == 0 for r in rows)
 
     def notes(self, calendar: str | None) -> tuple[str, ...]:
@@ -359,7 +360,7 @@ class Part:
         for variable, factor in zip(self._variables, self._factors, strict=True):
             if "t" in self.roles:
                 variable = variable.isel({self.roles["t"]: row})
-            values = np.expand_dims(variable.transpose(*order).values, flat)
+            values = np.expand_dims(read_values(variable.transpose(*order)), flat)
             parts.append(values[tuple(self._keep)].astype(dtype) * dtype.type(factor))
         out = np.stack([*parts, *[np.zeros_like(parts[0])] * (3 - len(parts))], axis=-1)
         if isinstance(self.axes, CurvilinearGrid):

@@ -86,10 +86,69 @@ def test_a_file_in_degrees_is_tracked_in_meters(tmp_path):
         *(("m.s-1", "m/s"), ("metre/second", "m/s"), ("ms-1", "m/s")),
         *(("meters per second", "m/s"), ("cm s^-1", "cm/s"), ("Pa s**-1", "pa/s")),
         *(("millibars", "millibars"), ("hPa", "hpa"), ("furlong", "furlong")),
+        *(("m s^{-1}", "m/s"), ("m·s-1", "m/s"), ("kilometer/hour", "km/h")),
     ],
 )
 def test_units_have_one_spelling(spelling, unit):
     assert canonical(spelling) == unit
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "attribute"),
+    [
+        ("sea_water_x_velocity_at_u_location", "sea_water_y_velocity_at_v_location", 1),
+        ("sea_ice_x_velocity", "sea_ice_y_velocity", 1),
+        ("barotropic_eastward_sea_water_velocity",
+         "barotropic_northward_sea_water_velocity", 1),
+        ("ubar", "vbar", 0),
+        ("UGRD_10maboveground", "VGRD_10maboveground", 0),
+        ("wind_zonal", "wind_meridional", 0),
+    ],
+)  # fmt: skip
+def test_velocities_are_known_by_standard_names_or_pairs(first, second, attribute):
+    names = ("a", "b") if attribute else (first, second)
+    data = ocean(u=0.5).rename(uo=names[0], vo=names[1])
+    for name, standard in zip(names, (first, second), strict=True):
+        stated = {"standard_name": standard} if attribute else {}
+        data[name].attrs = {"units": "m/s", **stated}
+    assert GridSlices(data).velocity_name == f"{names[0]}, {names[1]}"
+    if not attribute:  # two pairs are no answer
+        data["u_tide"], data["v_tide"] = data[first], data[second]
+        with pytest.raises(ValueError, match="no two or three velocity variables"):
+            GridSlices(data)
+
+
+def test_a_vector_variable_is_its_components():
+    data = ocean(u=0.5, v=0.25)
+    both = np.stack([data["uo"].values, data["vo"].values], -1)
+    whole = data.drop_vars(["uo", "vo"]).assign(
+        velocity=((*data["uo"].dims, "two"), both, {"units": "cm/s"})
+    )
+    for name in (None, "velocity"):
+        slices = GridSlices(whole, velocity_field_name=name)
+        assert slices.velocity_name == "velocity_x, velocity_y"
+        np.testing.assert_allclose(slices.read(0)[3, 4, 0], [0.005, 0.0025, 0])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_values_beyond_the_valid_range_are_missing(tmp_path, packed):
+    data = ocean(u=0.5)
+    data["uo"][:, 3, 4] = 9.0
+    data["uo"][:, 5, 6] = 5.0  # the limit itself
+    limits = np.array([-5000, 5000], "i2") if packed else np.array([-5.0, 5.0])
+    data["uo"].attrs["valid_range"] = limits
+    packing = {"dtype": "i2", "scale_factor": 0.001, "_FillValue": -32767}
+    path = tmp_path / "a.nc"
+    encoding = {"uo": packing} if packed else {}
+    data.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+    slices = GridSlices(path)
+    found = slices.read(0)[..., 0, 0]
+    np.testing.assert_allclose([found[4, 3], found[6, 5]], [0, 5], rtol=1e-6)
+    assert "land: 1 of 648 nodes masked; particles there: beach" in slices.notes()
+    if not packed:
+        data["uo"].attrs = {**data["uo"].attrs, "valid_max": 1.0}
+        del data["uo"].attrs["valid_range"]
+        assert "land: 2 of 648" in " ".join(GridSlices(data).notes())
 
 
 def test_speeds_are_converted_and_unknown_ones_named():
@@ -113,6 +172,8 @@ def test_speeds_are_converted_and_unknown_ones_named():
         ({"units": "degree_E"}, {"units": "degreesN"}),
         ({"standard_name": "longitude"}, {"standard_name": "latitude"}),
         ({"units": "degrees_east", "axis": "X"}, {"units": "degree_north"}),
+        ({"_CoordinateAxisType": "Lon"}, {"_CoordinateAxisType": "Lat"}),
+        ({"standard_name": "longitude_at_u_location"}, {"units": "degreeN"}),
     ],
 )
 def test_longitudes_are_known_by_their_attributes(east, north):
@@ -120,9 +181,11 @@ def test_longitudes_are_known_by_their_attributes(east, north):
     slices = GridSlices(data)
     assert slices.geometry.radius == EARTH_RADIUS
     assert not any("guessed" in note for note in slices.notes())
-    bare = GridSlices(ocean(east={}, north={}))
-    assert bare.geometry.radius == EARTH_RADIUS
-    assert any(note.startswith("guessed a sphere") for note in bare.notes())
+    told = ocean(east={"long_name": "Longitude"}, north={"long_name": "Latitude"})
+    for bare in (ocean(east={}, north={}), told.rename(lon="a", lat="b")):
+        slices = GridSlices(bare)
+        assert slices.geometry.radius == EARTH_RADIUS
+        assert any(note.startswith("guessed a sphere") for note in slices.notes())
 
 
 def test_rotated_poles_and_counted_nodes_are_refused():
@@ -135,10 +198,15 @@ def test_rotated_poles_and_counted_nodes_are_refused():
 
 def test_radius_is_given_or_stated_by_the_file():
     data = ocean()
-    data["uo"].attrs["grid_mapping"] = "crs"
-    data["crs"] = ((), 0, {"earth_radius": 6371229.0})
-    assert GridSlices(data).geometry.radius == 6371229.0
+    data["uo"].attrs["grid_mapping"] = "crs: lat lon"
+    sphere = {"semi_major_axis": 6371229.0, "semi_minor_axis": 6371229.0}
+    for stated in ({"earth_radius": 6371229.0}, sphere):
+        data["crs"] = ((), 0, stated)
+        assert GridSlices(data).geometry.radius == 6371229.0
     assert GridSlices(data, radius=6366707.0195).geometry.radius == 6366707.0195
+    wgs84 = {"semi_major_axis": 6378137.0, "inverse_flattening": 298.257223563}
+    data["crs"] = ((), 0, wgs84)
+    assert GridSlices(data).geometry.radius == pytest.approx(6371008.7714, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +263,7 @@ def test_depth_becomes_height_and_rising_stays_rising():
         ({"units": "days since 2000-02-28", "calendar": "noleap"}, "2000-02-28"),
         ({"units": "days since 0000-01-01", "calendar": "360_day"}, "0-01-01"),
         ({"units": "months since 2001-01-01"}, "2001-01-01"),
+        ({"units": "hours Since 2001-01-01 01:00:00 +01:00"}, "2001-01-01 00:00"),
     ],
 )
 def test_times_are_seconds_in_any_calendar(tmp_path, dates, start):

@@ -146,6 +146,39 @@ def test_levels_of_a_flat_mesh_are_refused_with_the_remedy(tmp_path):
     assert isinstance(flat.read_slice(0)[0], Cells)
 
 
+def test_a_mesh_of_lines_beside_one_of_faces_is_passed_over(tmp_path):
+    points, faces, _ = write_ugrid(tmp_path / "a.nc")
+    with xarray.open_dataset(tmp_path / "a.nc", decode_times=False) as data:
+        both = data.load()
+    lines = {"cf_role": "mesh_topology", "edge_node_connectivity": "channels"}
+    both = xarray.Dataset({"network": ((), 0, lines)}).merge(both)
+    mesh, _ = open_slices(both).read_slice(0)
+    assert isinstance(mesh, Cells)
+    np.testing.assert_array_equal(mesh.connectivity.reshape(-1, 3), faces)
+    np.testing.assert_array_equal(mesh.points[:, :2], points)
+
+
+def test_polygons_of_mpas_are_in_radians_and_filled_up():
+    lon, lat, faces = region(9, hole=False)
+    full = np.concatenate([faces + 1, faces[:, :1] + 1], 1)  # filled with any number
+    values = np.full((len(faces), 1), 0.5)
+    data = xarray.Dataset(
+        {
+            "uReconstructZonal": (("nCells", "nVertLevels"), values),
+            "uReconstructMeridional": (("nCells", "nVertLevels"), 0 * values),
+            "verticesOnCell": (("nCells", "maxEdges"), full),
+            "nEdgesOnCell": ("nCells", np.full(len(faces), 3)),
+            "lonVertex": ("nVertices", np.radians(lon)),
+            "latVertex": ("nVertices", np.radians(lat)),
+        }
+    )
+    mesh, found = open_slices(data).read_slice(0)
+    assert isinstance(mesh, CurvilinearGrid)
+    np.testing.assert_allclose(mesh.x[:, 0], lon)
+    np.testing.assert_array_equal(mesh.triangles, faces)
+    np.testing.assert_allclose(found[:, 0, 0, 0], 0.5, rtol=2e-3)
+
+
 @pytest.mark.parametrize("write", [write_ugrid, write_fvcom])
 def test_a_new_case_runs_as_it_is(tmp_path, monkeypatch, write):
     monkeypatch.chdir(tmp_path)
