@@ -297,14 +297,17 @@ def test_means_are_placed_at_the_middle_of_their_bounds():
 
 
 def test_who_leaves_a_region_is_gone():
-    data = ocean(lon=[170.0, 175.0, -180.0, -175.0], lat=[-5.0, 0.0, 5.0], u=2.0)
-    tracker = create_tracker("rk4", load_field(data).field, None)
-    paths = tracker.track_particles([[-179.0, 0.0]], (0.0, 172800.0), dt=21600.0)
-    assert paths.status.tolist() == [0]
+    # As many nodes as a globe that is closed: the program of the test before.
+    lon = np.linspace(170.0, 185.0, 37)
+    lon, lat = np.where(lon > 180, lon - 360, lon), np.linspace(-5.0, 5.0, 18)
+    field = load_field(ocean(lon=lon, lat=lat, u=2.0)).field
+    tracker = create_tracker("rk4", field, None)
+    paths = tracker.track_particles(
+        [[-179.0, 0.0], [-176.0, 0.0]], (0.0, 172800.0), n_timesteps=3
+    )
+    assert paths.status.tolist() == [0, 1]
     far = great_circle(paths.positions[-1], paths.positions[0])[0]
     assert far == pytest.approx(345600.0, rel=1e-4)
-    gone = tracker.track_particles([[-176.0, 0.0]], (0.0, 172800.0), dt=21600.0)
-    assert gone.status.tolist() == [1]
 
 
 def coast(hidden=np.nan):
@@ -315,10 +318,7 @@ def coast(hidden=np.nan):
     return ocean(lon=lon, lat=lat, u=u, v=np.where(u == 1, 0.0, u))
 
 
-@pytest.mark.parametrize(
-    ("hidden", "land"),
-    [(np.nan, None), (0.0, None), (np.nan, "previous"), (0.0, "absorb")],
-)
+@pytest.mark.parametrize(("hidden", "land"), [(np.nan, None), (0.0, "absorb")])
 def test_nothing_crosses_land(hidden, land):
     loaded = load_field(coast(hidden), land=land)
     way = "masked" if np.isnan(hidden) else "without any flow"
@@ -327,15 +327,10 @@ def test_nothing_crosses_land(hidden, land):
     lat = np.linspace(-2.5, 2.5, 51)
     seeds = np.stack([np.full(51, 9.0), lat, 0 * lat], 1)
     # The walk pushes particles ashore, where the flow alone would only slow down.
-    tracker = create_tracker("rk4", loaded.field, None, motion=Diffusion([2e4, 2e4, 0]))
+    walk = Diffusion([2e4, 2e4, 0])
+    tracker = create_tracker("euler", loaded.field, None, motion=walk)
     paths = tracker.track_particles(seeds, (0.0, 172800.0), n_timesteps=49)
-    x, y = paths.positions[..., 0] - 11, paths.positions[..., 1]
-    inside = (np.abs(x) < 0.95) & (np.abs(y) < 0.95)
     beached = paths.status == ParticleStatus.BEACHED
-    if land == "previous":
-        assert not inside.any()
-        assert (paths.status == 0).all()
-        return
     assert 0 < beached.sum() < 51
     assert np.isfinite(paths.exit_time[beached]).all()
     ends = paths.positions[-1, beached]
@@ -386,7 +381,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path):
             raise KeyboardInterrupt
 
     def track(output, resume=False, **options):
-        tracker = create_tracker("rk4", field, None, motion=walk, **options)
+        tracker = create_tracker("euler", field, None, motion=walk, **options)
         return tracker.track_particles(seeds, span, 25, output=output, resume=resume)
 
     whole = track(tmp_path / "whole.zarr")

@@ -335,12 +335,12 @@ def test_terrain_following_levels_are_kept(tmp_path):
     shares = np.linspace(-0.99, -0.01, 9)
     seeds = np.stack([np.full(9, 0.73), np.full(9, 0.52), 0 * shares], 1)
     seeds[:, 2] = shares * np.interp(0.73, x, depth)
-    tracker = create_tracker("rk4", loaded.field, None)
+    tracker = create_tracker("rk2", loaded.field, None)
     paths = tracker.track_particles(seeds, (0.0, 345600.0), n_timesteps=9, dt=300.0)
     ends = np.asarray(paths.positions, np.float64)
     assert ends[-1, 0, 0] > 2.2  # beyond the ridge
     found = ends[..., 2] / np.interp(ends[..., 0], x, depth)
-    np.testing.assert_allclose(found, np.broadcast_to(shares, found.shape), atol=2e-3)
+    np.testing.assert_allclose(found, np.broadcast_to(shares, found.shape), atol=4e-3)
     assert (found >= -1 - 1e-6).all()
     data = xarray.open_dataset(tmp_path / "ridge.nc", decode_times=False)
     with pytest.raises(ValueError, match=r"needs h .* \(Cs_w not found\)"):
