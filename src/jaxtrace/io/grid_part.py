@@ -1,5 +1,6 @@
 """One labeled grid: its velocity, where it is, and what its attributes say of it."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -208,11 +209,8 @@ class Part:
         units = [canonical(unit) for unit in given]
         if units[0] in TURNING:
             return None
-        if found.guessed:
-            self._said.append(
-                "guessed a sphere: only names say longitude and latitude; "
-                "geometry='flat' if they are not"
-            )
+        if found.guessed and choices.geometry is None:
+            self._guess(axes)
         if "z" in axes and self._terrain is None:
             self._vertical = read_vertical(axes["z"], self._ocean, self.label)
         self._factors = [self._factor(i, unit) for i, unit in enumerate(units)]
@@ -220,6 +218,16 @@ class Part:
         if stated is not None and choices.radius is None:
             self._said.append("radius from the grid mapping of the file")
         return choices.radius or stated or EARTH_RADIUS
+
+    def _guess(self, axes: Mapping[str, Any]) -> None:
+        """Say that only names tell longitudes and latitudes."""
+        names = ", ".join(str(axes[role].name) for role in "xy")
+        words = f"guessed a sphere: only the names {names} say longitude and latitude"
+        self._said.append(words)
+        warnings.warn(
+            f"{self.label}: {words}; give geometry='sphere', or 'flat' if they are not",
+            stacklevel=2,
+        )
 
     def _factor(self, index: int, unit: str) -> float:
         """Return what turns a component into meters per second (or pascals)."""

@@ -163,6 +163,9 @@ class StaggeredPart(Part):
         if thickness and self._terrain is None and self.roles.get("z") in u.dims:
             self._said.append(f"cells taken as whole: {thickness[0]} is not used")
 
+    def _guess(self, axes: Any) -> None:
+        """Say nothing: corners have the names of models, whose files lack units."""
+
     def _find_terrain(self, dataset: Any, u: Any) -> None:
         """Find levels that follow the terrain, as ROMS and CROCO define them."""
         dimension = self.roles.get("z")

@@ -183,9 +183,11 @@ def test_longitudes_are_known_by_their_attributes(east, north):
     assert not any("guessed" in note for note in slices.notes())
     told = ocean(east={"long_name": "Longitude"}, north={"long_name": "Latitude"})
     for bare in (ocean(east={}, north={}), told.rename(lon="a", lat="b")):
-        slices = GridSlices(bare)
+        with pytest.warns(UserWarning, match=r"guessed .*; give geometry='sphere', or"):
+            slices = GridSlices(bare)
         assert slices.geometry.radius == EARTH_RADIUS
         assert any(note.startswith("guessed a sphere") for note in slices.notes())
+        assert GridSlices(bare, geometry="sphere").geometry.radius == EARTH_RADIUS
 
 
 def test_rotated_poles_and_counted_nodes_are_refused():
