@@ -249,13 +249,13 @@ def label_dimensions(dataset: Any) -> Any:
             if there.dims == (dimension,) and there.dtype.kind in "SUO":
                 found = [(dimension, _read_texts(there.values))]
                 dataset = dataset.assign_coords({dimension: found[0]})
-        elif (own is None or _only_counts(own)) and len(found) == 1:
+        elif (own is None or only_counts(own)) and len(found) == 1:
             there = (dimension, found[0].values, found[0].attrs)
             dataset = dataset.assign_coords({dimension: there})
     return dataset
 
 
-def _only_counts(coordinate: Any) -> bool:
+def only_counts(coordinate: Any) -> bool:
     """Return whether a coordinate is the numbers of its nodes, and nothing more."""
     if coordinate.attrs.keys() & {"units", "standard_name"} or coordinate.size == 0:
         return False

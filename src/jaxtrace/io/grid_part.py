@@ -27,6 +27,7 @@ from jaxtrace.io.cf import (
     find_positions,
     find_radius,
     is_geographic,
+    only_counts,
     points_east,
     read_dates,
     read_rise,
@@ -250,7 +251,7 @@ class Part:
         first = self._variables[0]
         known = self._ocean or "standard_name" in first.attrs
         known |= any(str(d).lower().startswith(("lon", "lat")) for d in first.dims)
-        if known and not {"x", "y"} & set(axes):
+        if known and all(r not in axes or only_counts(axes[r]) for r in "xy"):
             raise ValueError(
                 f"{self.label}: {self.names[0]!r} has no coordinates for "
                 f"{first.dims[-2:]}; give it longitude and latitude, or "
@@ -336,10 +337,13 @@ class Part:
             return np.arange(variable.sizes[dimension], dtype=np.float64)
         coordinate = variable.coords[dimension]
         values = np.asarray(coordinate.values)
-        ends = dataset.get(coordinate.attrs.get("bounds", ""))
-        mean = f"{dimension}: mean" in str(variable.attrs.get("cell_methods", ""))
-        if mean and ends is not None and ends.ndim == 2 and values.dtype.kind in "fiu":
-            values = np.asarray(ends.values, np.float64).mean(1)
+        bounds = coordinate.attrs.get("bounds", coordinate.encoding.get("bounds", ""))
+        ends, methods = dataset.get(bounds), str(variable.attrs.get("cell_methods", ""))
+        # XIOS says time whatever the dimension is called.
+        mean = any(f"{name}: mean" in methods for name in (dimension, "time"))
+        if mean and ends is not None and ends.ndim == 2:
+            low, high = (np.asarray(ends.values)[:, end] for end in (0, 1))
+            values = low + (high - low) / 2  # numbers, or dates if xarray decoded them
             self._said.append("means are placed at the middle of their time bounds")
         if values.dtype.kind == "m":  # durations, counted from the first
             return (values - values[0]) / np.timedelta64(1, "s")

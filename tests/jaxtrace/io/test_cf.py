@@ -194,8 +194,12 @@ def test_rotated_poles_and_counted_nodes_are_refused():
     rotated = ocean(east={"standard_name": "grid_longitude"})
     with pytest.raises(ValueError, match="rotated pole: regrid"):
         GridSlices(rotated)
-    with pytest.raises(ValueError, match="has no coordinates for"):
-        GridSlices(ocean().drop_vars(["lon", "lat"]))
+    bare = ocean().drop_vars(["lon", "lat"]).rename(lon="x", lat="y")
+    counted = bare.assign_coords(x=np.arange(36), y=np.arange(18))
+    for data in (bare, counted):
+        with pytest.raises(ValueError, match="has no coordinates for"):
+            GridSlices(data)
+    assert GridSlices(counted, geometry="flat").geometry.radius is None
 
 
 def test_radius_is_given_or_stated_by_the_file():
@@ -293,9 +297,12 @@ def test_means_are_placed_at_the_middle_of_their_bounds():
     data = ocean()
     data["time"].attrs["bounds"] = "time_bnds"
     data["time_bnds"] = (("time", "nv"), [[-1.0, 0.0], [1.0, 2.0]])
-    data["uo"].attrs["cell_methods"] = "time: mean"
-    slices = GridSlices(data)
-    assert slices.time_units == "seconds since 2001-02-27 00:00:00"
+    data["uo"].attrs["cell_methods"] = "area: mean time: mean (interval: 300 s)"
+    dates = xarray.decode_cf(data)  # as a user opens it
+    for each in (data, data.rename(time="time_counter"), dates):
+        slices = GridSlices(each)
+        assert slices.time_units == "seconds since 2001-02-27 00:00:00"
+        assert slices.times.tolist() == [0.0, 172800.0]
 
 
 def test_who_leaves_a_region_is_gone():
