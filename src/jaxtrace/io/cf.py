@@ -1,4 +1,4 @@
-"""What the CF conventions say about variables: their axis, units, sign and dates."""
+"""What the CF conventions say about variables: their axis, units, sign and values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrig.machine import import_extra
+from jaxtrace.io.dates import read_texts
 from jaxtrace.sphere import RADIAN
 
 #: Variables that together are a velocity, in the order tried; the third may be absent.
@@ -247,7 +247,7 @@ def label_dimensions(dataset: Any) -> Any:
         if own is None and not found and "Times" in dataset.variables:
             there = dataset["Times"].variable
             if there.dims == (dimension,) and there.dtype.kind in "SUO":
-                found = [(dimension, _read_texts(there.values))]
+                found = [(dimension, read_texts(there.values))]
                 dataset = dataset.assign_coords({dimension: found[0]})
         elif (own is None or only_counts(own)) and len(found) == 1:
             there = (dimension, found[0].values, found[0].attrs)
@@ -261,12 +261,6 @@ def only_counts(coordinate: Any) -> bool:
         return False
     values = np.asarray(coordinate.values)
     return values.dtype.kind in "iu" and bool((np.diff(values) == 1).all())
-
-
-def _read_texts(texts: np.ndarray) -> np.ndarray:
-    """Return dates such as "2020-01-01_06:00:00", as text or bytes."""
-    plain = [t.decode() if isinstance(t, bytes) else str(t) for t in texts]
-    return np.array([t.strip().replace("_", "T") for t in plain], "M8[s]")
 
 
 class Geographic(NamedTuple):
@@ -447,6 +441,11 @@ def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
         words += f" ({name} is below 0, so it is not taken as positive downward)"
     elif guess and not implied and stated == "":
         words += f" (guessed: {name} without positive)"
+    if re.search(
+        r"z\*|z_?star", f"{standard} {attributes.get('long_name', '')}".lower()
+    ):
+        # z = eta + z* (H + eta) / H, which is z* for a surface eta of 0.
+        words += " (z*: free surface taken at rest)"
     scale = table.get(unit, 1.0)
     return Vertical(-scale if down else scale, pressure, known, words)
 
@@ -474,38 +473,6 @@ def read_rise(variable: Any, unit: str, vertical: Vertical, label: str) -> float
     return -factor if down else factor
 
 
-TIME_UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("d", "day", "days"), 86400.0),
-    # UDUNITS: a year of 365.242198781 days, a month a twelfth of it.
-    **dict.fromkeys(("month", "months"), 365.242198781 * 7200.0),
-    **dict.fromkeys(("year", "years"), 365.242198781 * 86400.0),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
-}
-_PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
-_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day"}
-_DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
-
-
-@dataclass(frozen=True)
-class Dates:
-    """Times as seconds since a reference date of a calendar; no date, no calendar."""
-
-    seconds: np.ndarray
-    reference: str | None
-    calendar: str
-
-
-def split_units(units: Any) -> tuple[str, str]:
-    """Return the unit of time and the date that it is counted from, "" without one."""
-    unit, *reference = re.split(r"\s+since\s+", str(units), maxsplit=1, flags=re.I)
-    return unit.strip(), "".join(reference).strip()
-
-
 def read_values(variable: Any) -> np.ndarray:
     """Return the values of a variable, NaN beyond the valid range that it states."""
     values, stated = np.asarray(variable.values), variable.attrs
@@ -526,49 +493,3 @@ def read_values(variable: Any) -> np.ndarray:
     slack = abs(scale) / 2 if packed else 1e-6 * np.nanmax(np.abs(ends))
     wrong = (values < ends[0] - slack) | (values > ends[1] + slack)
     return np.where(wrong, np.nan, values) if wrong.any() else values
-
-
-def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
-    """Return times in seconds; None where numbers have no unit of time."""
-    if values.dtype.kind in "MO":  # decoded by xarray, in the calendar of the dates
-        gaps, first = values - values[0], values[0]
-        if values.dtype.kind == "M":
-            seconds = gaps / np.timedelta64(1, "s")
-        else:
-            seconds = np.array([gap.total_seconds() for gap in gaps])
-        return Dates(seconds, str(first), getattr(first, "calendar", "standard"))
-    units = str(coordinate.attrs.get("units", ""))
-    unit, reference = split_units(units)
-    if "%Y%m%d" in unit:  # "day as %Y%m%d.%f": the numbers are dates
-        whole = np.floor(np.asarray(values, np.float64) + 1e-9)
-        names = [f"{number:08.0f}" for number in whole]
-        days = [np.datetime64(f"{d[:4]}-{d[4:6]}-{d[6:8]}") for d in names]
-        seconds = np.rint((values - whole) * 86400) * np.timedelta64(1, "s")
-        return read_dates(coordinate, np.array(days, "M8[s]") + seconds, label)
-    scale = TIME_UNITS.get(unit.lower())
-    if scale is None:
-        if reference:
-            raise ValueError(
-                f"{label}: the units {units!r} of {coordinate.name!r} are unknown; use "
-                "seconds, minutes, hours, days, months or years since a date"
-            )
-        return None
-    calendar = str(coordinate.attrs.get("calendar", "standard")).lower()
-    calendar = _ALIASES.get(calendar, calendar)
-    if calendar not in (*_PLAIN, *_DAYS, "julian"):
-        raise ValueError(
-            f"{label}: the calendar {calendar!r} of {coordinate.name!r} is unknown; "
-            f"use one of {', '.join((*_PLAIN[:3], 'julian', *_DAYS))}"
-        )
-    seconds = np.asarray(values, np.float64) * scale
-    return Dates(
-        seconds, reference or None, "standard" if calendar in _PLAIN else calendar
-    )
-
-
-def first_date(dates: Dates) -> Any:
-    """Return the date of the first time, as cftime has it in any calendar."""
-    what = f"dates in the calendar {dates.calendar} since {dates.reference}"
-    cftime = import_extra("cftime", what, "trace")
-    units = f"seconds since {dates.reference}"
-    return cftime.num2date(float(dates.seconds[0]), units, dates.calendar)

@@ -18,7 +18,6 @@ from jaxtrace.fields.terrain import Terrain
 from jaxtrace.io.cf import (
     SPEEDS,
     TURNING,
-    Dates,
     Vertical,
     axis_role,
     canonical,
@@ -29,12 +28,12 @@ from jaxtrace.io.cf import (
     is_geographic,
     only_counts,
     points_east,
-    read_dates,
     read_rise,
     read_values,
     read_vertical,
     velocity_variables,
 )
+from jaxtrace.io.dates import Dates, read_dates
 from jaxtrace.io.geometry import ascending, same_geometry
 from jaxtrace.sphere import (
     EARTH_RADIUS,

@@ -12,15 +12,14 @@ from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import unit_vectors
 from jaxtrace.fields.terrain import Stretching, Terrain
 from jaxtrace.io.cf import (
-    Dates,
     Vertical,
     axis_role,
     degrees,
     follows_terrain,
     is_geographic,
     read_values,
-    split_units,
 )
+from jaxtrace.io.dates import Dates, split_units
 from jaxtrace.io.geometry import Cells, gather
 from jaxtrace.io.grid_part import Choices, Part, Sites
 

@@ -7,7 +7,7 @@ import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,11 +19,11 @@ from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.cf import (
     GRID_VELOCITIES,
     axis_role,
-    first_date,
     label_dimensions,
     split_vector,
     velocity_variables,
 )
+from jaxtrace.io.dates import Times, count_seconds
 from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.grid_part import Choices, Part
 from jaxtrace.io.layers import LayeredPart, has_layers
@@ -98,10 +98,10 @@ class GridSlices(Slices):
         if self._land in SHORES:
             self._find_land(land is not None)
 
-    def _sort(self) -> "_Times":
+    def _sort(self) -> Times:
         """Bring files into the order of their times, and return these."""
         self._said: list[str] = []
-        times = _seconds(self._parts)
+        times = count_seconds(self._parts)
         ends = np.cumsum([part.raw_times.size for part in self._parts])
         own = np.split(times.seconds, ends[:-1])
         for part, seconds in zip(self._parts, own, strict=True):
@@ -111,7 +111,7 @@ class GridSlices(Slices):
             return times
         self._parts = [self._parts[i] for i in order]
         self._said.append("files brought into the order of their times")
-        return _seconds(self._parts)
+        return count_seconds(self._parts)
 
     def _find_land(self, asked: bool) -> None:
         """Mark the nodes that are masked, or else those that never move.
@@ -365,41 +365,6 @@ def _alike(one: Any, other: Any) -> bool:
     return one.shape == other.shape and np.array_equal(
         one.values, other.values, equal_nan=one.dtype.kind == "f"
     )
-
-
-class _Times(NamedTuple):
-    """Instants in seconds, where they come from, and their units as CF writes them."""
-
-    seconds: np.ndarray
-    words: str
-    units: str | None = None
-    calendar: str | None = None
-
-
-def _seconds(parts: list[Part]) -> _Times:
-    """Return times as numbers: dates in seconds since the first."""
-    known = [part.dates for part in parts if part.dates is not None]
-    if len(known) < len(parts):
-        own = np.concatenate([part.raw_times for part in parts])
-        return _Times(own.astype(np.float64), "the time coordinate")
-    first = known[0]
-    if len({d.calendar for d in known}) > 1:
-        names = ", ".join(sorted({d.calendar for d in known}))
-        raise ValueError(
-            f"{parts[-1].label}: the files have different calendars ({names}), whose "
-            "dates cannot be compared; track them apart"
-        )
-    if first.reference is None:
-        return _Times(np.concatenate([d.seconds for d in known]), "the time coordinate")
-    start, whole = first_date(first), []
-    for d in known:
-        # Times of one reference are subtracted as numbers: no rounding to a date.
-        base = first.seconds[0]
-        if d.reference != first.reference:
-            base = d.seconds[0] - (first_date(d) - start).total_seconds()
-        whole.append(d.seconds - base)
-    words = f"seconds since {start}"
-    return _Times(np.concatenate(whole), words, words, first.calendar)
 
 
 def _check_increasing(times: np.ndarray, label: str) -> None:

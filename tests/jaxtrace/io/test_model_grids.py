@@ -431,7 +431,7 @@ def test_levels_are_depths_although_a_dimension_counts(model):
     else:
         down = {"units": "meter", "positive": "down"}
         coordinates = {
-            "zl": ("zl", z, {**down, "edges": "zi"}),
+            "zl": ("zl", z, {**down, "edges": "zi", "long_name": "Layer depth, -z*"}),
             "zi": ("zi", faces, down),
             "xq": ("xq", x[1:], EAST),
             "xh": ("xh", x[1:] - 0.5, EAST),
@@ -448,6 +448,7 @@ def test_levels_are_depths_although_a_dimension_counts(model):
     np.testing.assert_array_equal(slices.geometry.z, -faces[::-1])
     np.testing.assert_array_equal(slices.read(0)[0, 0, :3, 0], [1, 2, 3])
     assert named in slices.notes()
+    assert ("free surface taken at rest" in slices.notes()[0]) == (model == "MOM6")
 
 
 def test_series_of_components_are_paired_by_their_times(tmp_path):
