@@ -43,15 +43,19 @@ def let_slip(field: Any, land: Bool[np.ndarray, "nx ny nz"] | None, slip: str) -
     check_choice("slip", slip, SLIPS)
     if slip == "none":
         return field
-    if land is None or not hasattr(field, "walls"):
+    if land is None or not getattr(field, "slips", False):
         raise ValueError(
-            f"slip={slip!r} needs a grid of longitudes and latitudes with land: "
-            "leave it out"
+            f"slip={slip!r} needs a grid on a sphere with land at its nodes; on "
+            "C-grids particles slide by themselves: leave it out"
         )
-    faces = np.zeros(field.shape, np.uint8)
-    for axis in range(3):
-        others = [other for other in range(3) if other != axis]
-        low = land_cells(land, field.shape, others)
+    # A grid may be closed by its first column once more.
+    shape = (*field.shape[:2], land.shape[2])
+    faces = np.zeros(shape, np.uint8)
+    # Values that are constant over a layer know no wall below them.
+    upright = (0, 1) if getattr(field, "layered", False) else (0, 1, 2)
+    for axis in upright:
+        others = [other for other in upright if other != axis]
+        low = land_cells(land, shape, others)
         for side, wall in enumerate((low, _following(low, axis))):
             faces |= wall.astype(np.uint8) << (2 * axis + side)
     walls = jnp.asarray(faces.ravel())
@@ -82,3 +86,48 @@ def slide_corners(
             for i, own in enumerate(corners)
         ]
     return corners
+
+
+#: Corners of a cell (xi and eta 00, 10, 01, 11) on each side, and those across it.
+_ACROSS = (
+    ((0, 2), (1, 3)),  # along eta, the first axis of land: low, then high
+    ((2, 0), (3, 1)),
+    ((0, 1), (2, 3)),  # along xi
+    ((1, 0), (3, 2)),
+)
+
+
+def slide_vectors(
+    layers: list[list[list[Array]]],
+    edges: Sequence[Sequence[Array]],
+    faces: UInt8[Array, " n"],
+    share: float,
+) -> list[list[list[Array]]]:
+    """Return corners of curvilinear cells of which those on a coast follow the others.
+
+    `layers[step][component]` are four corners at a level and the next: a vector in
+    space, then perhaps a rise. Of a vector what goes along the `edges` (of the sides
+    of `_ACROSS`) follows.
+    """
+    wall_at = lambda bit: (faces >> bit) & 1 == 1
+    if len(layers) > 1:
+        low, high = layers
+        for bit, (own, other) in ((4, (low, high)), (5, (high, low))):
+            for c in range(3):
+                own[c] = [
+                    jnp.where(wall_at(bit), share * there, here)
+                    for here, there in zip(own[c], other[c], strict=True)
+                ]
+    for bit, (pairs, edge) in enumerate(zip(_ACROSS, edges, strict=True)):
+        wall = wall_at(bit)
+        length = edge[0] * edge[0] + edge[1] * edge[1] + edge[2] * edge[2]
+        per = share / jnp.where(length > 0, length, 1)
+        for corners in layers:
+            for own, across in pairs:
+                along = sum(e * corners[c][across] for c, e in enumerate(edge))
+                for c, e in enumerate(edge):
+                    there = jnp.where(wall, per * along * e, corners[c][own])
+                    corners[c][own] = there
+                for up in corners[3:]:
+                    up[own] = jnp.where(wall, share * up[across], up[own])
+    return layers

@@ -12,11 +12,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import dtypes, lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, UInt8
 
 from jaxtrace.fields.base import CellHint, Corner
 from jaxtrace.fields.clock import Clock, Instant, make_clock
-from jaxtrace.fields.coast import land_cells
+from jaxtrace.fields.coast import land_cells, slide_vectors
 from jaxtrace.fields.curved_grid import CurvilinearGrid, pack_curvilinear
 from jaxtrace.fields.grid import (
     Axis,
@@ -65,8 +65,21 @@ class CurvilinearField(TableField):
     rim: bool = eqx.field(static=True, default=False)
     #: Levels are layers of constant values, w linear between the faces of a cell.
     layered: bool = eqx.field(static=True, default=False)
+    walls: UInt8[Array | np.ndarray, " places"] | None = None  # faces that are land
+    slip: float = eqx.field(static=True, default=0.0)
 
     searches = True
+
+    @property
+    def slips(self) -> bool:
+        """Return whether the flow can be made to slip along land at nodes."""
+        return self.vectors and not isinstance(self.quads, Triangles)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return rows, columns and levels."""
+        places, width = self.values.shape[2], self.quads.width
+        return places // (width * self._shelves), width, self._shelves
 
     def bounds(self) -> tuple[Corner, Corner]:
         """Return the corners of the box around all nodes."""
@@ -92,23 +105,26 @@ class CurvilinearField(TableField):
         corners = self.quads.corners(place.cell)
         at = [(c * count + level).astype(np.uint32) for c in corners]
 
-        def blend(component: int) -> Array:
-            def layer(step: int) -> Array:
-                a, b, c, *d = (
-                    self._load(component, i + np.uint32(step), instant) for i in at
-                )
-                low = a + xi * (b - a)
-                # Of a triangle the fourth corner is where the others lead to.
-                high = c + xi * (d[0] - c) if d else low + (c - a)
-                return low + eta * (high - low)
-
-            lower = layer(0)
-            if count == 1 or self.layered:
-                return lower
-            return lower + share * (layer(1) - lower)
+        def mix(corners: list[Array]) -> Array:
+            a, b, c, *d = corners
+            low = a + xi * (b - a)
+            # Of a triangle the fourth corner is where the others lead to.
+            high = c + xi * (d[0] - c) if d else low + (c - a)
+            return low + eta * (high - low)
 
         components = self.values.shape[1] - self.layered
-        east, north, *up = (blend(c) for c in range(components))
+        steps = (0,) if count == 1 or self.layered else (0, 1)
+        load = lambda c, step: [self._load(c, i + np.uint32(step), instant) for i in at]
+        layers = [[load(c, step) for c in range(components)] for step in steps]
+        if self.walls is not None:
+            faces = entries(self.walls, place.cell * count + level)
+            edges = self.quads.edges(place.cell, dtype)
+            layers = slide_vectors(layers, edges, faces, self.slip)
+        mixed = [[mix(corners) for corners in layer] for layer in layers]
+        east, north, *up = (
+            low if len(mixed) == 1 else low + share * (mixed[1][c] - low)
+            for c, low in enumerate(mixed[0])
+        )
         if self.layered:
             below = (place.cell * count + level).astype(np.uint32)
             ends = (

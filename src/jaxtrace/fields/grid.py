@@ -134,6 +134,8 @@ class GridField(TableField):
     walls: UInt8[Array | np.ndarray, " nodes"] | None = None  # faces that are land
     slip: float = eqx.field(static=True, default=0.0)
 
+    slips = True
+
     @property
     def shape(self) -> tuple[int, int, int]:
         """Return the node counts; periodic axes hold their first node twice."""

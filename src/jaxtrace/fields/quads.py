@@ -219,6 +219,16 @@ class Quads(eqx.Module):
         """Return the four corners of cells: xi and eta 00, 10, 01, 11."""
         return [cell + step for step in (0, 1, self.width, self.width + 1)]
 
+    def edges(self, cell: Cells, dtype: Any) -> tuple[tuple[Columns, ...], ...]:
+        """Return the edges of cells in space: at eta 0 and 1, then at xi 0 and 1."""
+        part = lambda v: tuple(
+            entries(self.patches, cell * PATCH + 3 * v + c).astype(dtype)
+            for c in range(3)
+        )
+        across, along, twist = part(1), part(2), part(3)
+        add = lambda a, b: tuple(x + y for x, y in zip(a, b, strict=True))
+        return across, add(across, twist), along, add(along, twist)
+
     def patch_point(self, place: Place) -> Vector:
         """Return the point of a patch in space that is within the cell."""
         xi, eta = self.within(place)

@@ -1,4 +1,4 @@
-"""What the CF conventions say about variables: their axis, units, sign and dates."""
+"""What the CF conventions say about variables: their axis, units, sign and values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrig.machine import import_extra
+from jaxtrace.io.dates import read_texts
 from jaxtrace.sphere import RADIAN
 
 #: Variables that together are a velocity, in the order tried; the third may be absent.
@@ -16,6 +16,7 @@ GRID_VELOCITIES = (
     ("ua", "va", "wa"),
     ("water_u", "water_v", "water_w"), ("uvel", "vvel", "wvel"),
     ("UVEL", "VVEL", "WVEL"), ("vozocrtx", "vomecrty", "vovecrtz"),
+    ("sozocrtx", "somecrty", ""), ("uReconstructZonal", "uReconstructMeridional", ""),
     ("ugos", "vgos", ""), ("u10", "v10", ""), ("ux", "uy", "uz"), ("vx", "vy", "vz"),
     ("velocity_x", "velocity_y", "velocity_z"), ("u-vel", "v-vel", ""),
     ("u_eastward", "v_northward", ""), ("U10", "V10", ""), ("ssu", "ssv", ""),
@@ -25,19 +26,28 @@ GRID_VELOCITIES = (
 #: Their standard names: of the sea, the air and the ice; the third may be absent.
 _STANDARD_NAMES = tuple(
     (f"{kind}{east}", f"{kind}{north}", up)
-    for kind in ("", "surface_", "geostrophic_", "surface_geostrophic_")
+    for kind in ("", "surface_", "geostrophic_", "surface_geostrophic_", "barotropic_")
     for east, north, up in (
         ("eastward_sea_water_velocity", "northward_sea_water_velocity",
          "upward_sea_water_velocity"),
         ("sea_water_x_velocity", "sea_water_y_velocity", "upward_sea_water_velocity"),
+        ("x_sea_water_velocity", "y_sea_water_velocity", "upward_sea_water_velocity"),
         ("eastward_wind", "northward_wind", "upward_air_velocity"),
         ("eastward_wind", "northward_wind", "lagrangian_tendency_of_air_pressure"),
         ("x_wind", "y_wind", "upward_air_velocity"),
         ("eastward_sea_ice_velocity", "northward_sea_ice_velocity", ""),
+        ("sea_ice_x_velocity", "sea_ice_y_velocity", ""),
         ("sea_surface_wave_stokes_drift_eastward_velocity",
          "sea_surface_wave_stokes_drift_northward_velocity", ""),
+        ("sea_surface_wave_stokes_drift_x_velocity",
+         "sea_surface_wave_stokes_drift_y_velocity", ""),
     )
 )  # fmt: skip
+#: What models add to a standard name: CROCO and xmitgcm the place on the grid.
+_ADDED = re.compile(r"_at_\w+_location$|_assuming_no_tide$")
+#: Parts of names that differ between a first component and the second.
+_PARTNERS = (("u", "v"), ("U", "V"), ("east", "north"), ("zonal", "meridional"),
+             ("x", "y"), ("X", "Y"))  # fmt: skip
 _EAST = ("degrees_east", "degree_east", "degree_e", "degrees_e", "degreee", "degreese")
 _NORTH = tuple(
     f"{degree}{end}"
@@ -60,6 +70,13 @@ _NAMES = {
     "y": {"y", "lat", "latitude", "ny", "nlat", "yc", "yt", "yu", "j", "yh", "rlat"},
     "x": {"x", "lon", "longitude", "nx", "nlon", "xc", "xt", "xu", "i", "xh", "rlon"},
 }  # fmt: skip
+#: Types of axes as netCDF-Java and Panoply write them, and words of long names.
+_AXIS_TYPES = {
+    **{"lon": "x", "geox": "x", "lat": "y", "geoy": "y", "time": "t"},
+    **{"height": "z", "pressure": "z", "geoz": "z"},
+}
+_LONG_NAMES = {"longitude": "x", "latitude": "y", "time": "t", "depth": "z",
+               "height": "z", "altitude": "z"}  # fmt: skip
 #: Standard name, units, beginnings of names in files of models, and largest value.
 _ANGLES = {
     "x": ("longitude", _EAST, ("lon", "nav_lon", "glam", "geolon", "ulon", "tlon",
@@ -69,7 +86,11 @@ _ANGLES = {
 }  # fmt: skip
 
 _WORDS = (
+    (r"[{}]", ""),
+    (r"[·⋅]|(?<=\w)\*(?=\w)", " "),
     (r"centimet(er|re)s?", "cm"),
+    (r"millimet(er|re)s?", "mm"),
+    (r"kilomet(er|re)s?", "km"),
     (r"met(er|re)s?", "m"),
     (r"seconds?|sec", "s"),
     (r"degrees?", "deg"),
@@ -85,7 +106,9 @@ SPEEDS = {
         "knot": 0.514444,
         "knots": 0.514444,
         "kt": 0.514444,
+        "kts": 0.514444,
         "km/s": 1e3,
+        "km/d": 1 / 86.4,
         "m/h": 1 / 3600,
     },
 }
@@ -110,7 +133,8 @@ def velocity_variables(
         if not missing and len(names) in (2, 3):
             return tuple(names)
     else:
-        named = {str(dataset[n].attrs.get("standard_name")): n for n in dataset}
+        named = {_ADDED.sub("", _standard(dataset[n])): n for n in dataset}
+        named |= {_standard(dataset[n]): n for n in dataset}
         stated = ([named.get(name, "") for name in t] for t in _STANDARD_NAMES)
         choices = [list(t) for t in (*stated, *GRID_VELOCITIES)]
         # Of standard names that fit, those with a third component come first.
@@ -118,6 +142,9 @@ def velocity_variables(
         for first, second, third in choices:
             if first and second and first in dataset and second in dataset:
                 return (first, second, third) if third in dataset else (first, second)
+        pairs = _speed_pairs(dataset)
+        if len(pairs) == 1:
+            return pairs[0]
     there = ", ".join(str(name) for name in dataset) or "none"
     asked = "velocity variables" if names is None else f"variables {tuple(names)}"
     raise ValueError(
@@ -126,11 +153,49 @@ def velocity_variables(
     )
 
 
+def split_vector(dataset: Any, names: Any) -> tuple[Any, Sequence[str] | None]:
+    """Return a dataset whose vector variable is two or three, and their names.
+
+    That is the variable of a single name; without a name `velocity`, or SCHISM's `hvel`
+    or `dahv`.
+    """
+    usual = ("velocity", "hvel", "dahv") if names is None else ()
+    wanted = (names,) if isinstance(names, str) else usual
+    for name in wanted:
+        there = dataset.variables.get(name)
+        last = None if there is None or there.ndim < 2 else there.dims[-1]
+        along = last is None or axis_role(str(last), {}) is not None
+        if not along and dataset.sizes[last] in (2, 3):
+            parts = {
+                f"{name}_{way}": dataset[name].isel({last: i}, drop=True)
+                for i, way in enumerate("xyz"[: dataset.sizes[last]])
+            }
+            return dataset.assign(parts), tuple(parts)
+    return dataset, wanted if isinstance(names, str) else names
+
+
+def _standard(variable: Any) -> str:
+    return str(variable.attrs.get("standard_name", ""))
+
+
+def _speed_pairs(dataset: Any) -> list[tuple[str, str]]:
+    """Return pairs of speeds whose names differ by a direction: `ubar` and `vbar`."""
+    units = {str(n): canonical(dataset[n].attrs.get("units", "")) for n in dataset}
+    return [
+        (name, name.replace(one, other, 1))
+        for name, unit in units.items()
+        for one, other in _PARTNERS
+        if one in name
+        and unit in SPEEDS
+        and units.get(name.replace(one, other, 1)) == unit
+    ]
+
+
 def canonical(units: Any) -> str:
     """Return units in one spelling: "m s**-1" and "meters per second" are "m/s"."""
     text = str(units).strip().lower()
     for pattern, word in _WORDS:
-        bounded = pattern if word in ("", "/") else rf"\b({pattern})\b"
+        bounded = pattern if word in ("", " ", "/") else rf"\b({pattern})\b"
         text = re.sub(bounded, word, text)
     over = re.fullmatch(r"([a-z]+)[. ]?\s*([a-z]+)\s*-1", text)
     if over:
@@ -140,36 +205,62 @@ def canonical(units: Any) -> str:
 
 
 def axis_role(name: str, attributes: Mapping[str, Any]) -> str | None:
-    """Return "t", "z", "y" or "x": by axis, standard name, units, sign, then name."""
+    """Return "t", "z", "y" or "x".
+
+    By axis, standard name, units, sign, type, name, then long name: the first that says
+    it.
+    """
     axis = str(attributes.get("axis", "")).lower()
     if axis in _NAMES:
         return axis
     units = str(attributes.get("units", "")).strip().lower()
     by_units = "x" if units in _EAST else "y" if units in _NORTH else None
     by_units = "t" if " since " in units else by_units
-    found = _STANDARD_AXES.get(str(attributes.get("standard_name", ""))) or by_units
+    by_units = "z" if canonical(units) in PRESSURES else by_units
+    standard = _ADDED.sub("", str(attributes.get("standard_name", "")))
+    found = _STANDARD_AXES.get(standard) or by_units
     if found or "positive" in attributes:
         return found or "z"
-    return next((role for role, known in _NAMES.items() if name.lower() in known), None)
+    found = _AXIS_TYPES.get(str(attributes.get("_CoordinateAxisType", "")).lower())
+    named = (role for role, known in _NAMES.items() if name.lower() in known)
+    words = re.findall(r"[a-z]+", str(attributes.get("long_name", "")).lower())
+    told = (_LONG_NAMES[word] for word in words if word in _LONG_NAMES)
+    return found or next(named, None) or next(told, None)
 
 
 def label_dimensions(dataset: Any) -> Any:
     """Return a dataset whose dimensions have coordinates, those that it names else.
 
-    OSCAR has the latitudes `lat` of the dimension `latitude`.
+    OSCAR has the latitudes `lat` of the dimension `latitude`, xmitgcm the depths `Z` of
+    the dimension `k`, whose own coordinate only counts, and WRF dates as text.
     """
     for dimension in dataset.dims:
+        own = dataset.variables.get(dimension)
         found = [
             variable
             for name, variable in dataset.variables.items()
-            if variable.dims == (dimension,)
+            if name != dimension
+            and variable.dims == (dimension,)
             and variable.dtype.kind in "fiu"
             and axis_role(str(name), variable.attrs)
         ]
-        if dimension not in dataset.variables and len(found) == 1:
+        if own is None and not found and "Times" in dataset.variables:
+            there = dataset["Times"].variable
+            if there.dims == (dimension,) and there.dtype.kind in "SUO":
+                found = [(dimension, read_texts(there.values))]
+                dataset = dataset.assign_coords({dimension: found[0]})
+        elif (own is None or only_counts(own)) and len(found) == 1:
             there = (dimension, found[0].values, found[0].attrs)
             dataset = dataset.assign_coords({dimension: there})
     return dataset
+
+
+def only_counts(coordinate: Any) -> bool:
+    """Return whether a coordinate is the numbers of its nodes, and nothing more."""
+    if coordinate.attrs.keys() & {"units", "standard_name"} or coordinate.size == 0:
+        return False
+    values = np.asarray(coordinate.values)
+    return values.dtype.kind in "iu" and bool((np.diff(values) == 1).all())
 
 
 class Geographic(NamedTuple):
@@ -194,10 +285,15 @@ def is_geographic(axes: Mapping[str, Any], label: str) -> Geographic:
             )
         unit = _unit(coordinate)
         turned = unit in RADIANS and standard[:3] in str(coordinate.name).lower()
-        stated.append(given == standard or unit in units or turned)
+        typed = str(coordinate.attrs.get("_CoordinateAxisType", "")).lower()
+        typed = typed == standard[:3]
+        stated.append(
+            _ADDED.sub("", given) == standard or unit in units or turned or typed
+        )
         fits = np.nanmax(np.abs(np.asarray(coordinate.values, np.float64))) <= limit
         bare = not unit or unit.startswith("degree")
         begins = str(coordinate.name).lower().startswith(beginnings)
+        begins |= standard in str(coordinate.attrs.get("long_name", "")).lower()
         named.append(bare and fits and begins)
     either = all(a or b for a, b in zip(stated, named, strict=True))
     return Geographic(either, either and not all(stated))
@@ -210,8 +306,9 @@ def _unit(variable: Any) -> str:
 def _angle_role(coordinate: Any) -> str | None:
     """Return whether a variable is a longitude, "x", or a latitude, "y"."""
     unit = _unit(coordinate)
-    stated = _STANDARD_AXES.get(str(coordinate.attrs.get("standard_name", "")))
-    if stated in ("x", "y") and "projection" not in coordinate.attrs["standard_name"]:
+    standard = _ADDED.sub("", _standard(coordinate))
+    stated = _STANDARD_AXES.get(standard)
+    if stated in ("x", "y") and "projection" not in standard:
         return stated
     roles = [role for role, (_, units, _, _) in _ANGLES.items() if unit in units]
     if not roles and (not unit or unit.startswith(("degree", "radian"))):
@@ -280,15 +377,24 @@ def degrees(coordinate: Any) -> np.ndarray:
 
 
 def find_radius(dataset: Any, variable: Any) -> float | None:
-    """Return the radius in the grid mapping of a variable, if it has one."""
+    """Return the radius in the grid mapping of a variable, if it has one.
+
+    An ellipsoid has the mean one, (2a + b) / 3.
+    """
     name = variable.attrs.get("grid_mapping", variable.encoding.get("grid_mapping"))
-    mapping = dataset.get(name) if isinstance(name, str) else None
+    # "crs: lat lon" is CF's longer form.
+    mapping = dataset.get(name.partition(":")[0]) if isinstance(name, str) else None
     if mapping is None:
         return None
-    for key in ("earth_radius", "semi_major_axis"):
-        if key in mapping.attrs and "semi_minor_axis" not in mapping.attrs:
-            return float(mapping.attrs[key])
-    return None
+    stated = mapping.attrs
+    if "earth_radius" in stated:
+        return float(stated["earth_radius"])
+    if "semi_major_axis" not in stated:
+        return None
+    wide = tall = float(stated["semi_major_axis"])
+    if stated.get("inverse_flattening"):  # 0 stands for a sphere
+        tall = wide * (1 - 1 / float(stated["inverse_flattening"]))
+    return (2 * wide + float(stated.get("semi_minor_axis", tall))) / 3
 
 
 @dataclass(frozen=True)
@@ -319,17 +425,27 @@ def read_vertical(coordinate: Any, ocean: bool, label: str) -> Vertical:
             f"{label}: the units {attributes['units']!r} of {name!r} are unknown; give "
             f"the axis one of {', '.join((*LENGTHS, *PRESSURES))}, or geometry='flat'"
         )
-    standard = str(attributes.get("standard_name", ""))
+    standard = _ADDED.sub("", _standard(coordinate))
     stated = str(attributes.get("positive", "")).lower()
     implied = pressure or standard == "depth" or name.lower().startswith("depth")
     values = np.asarray(coordinate.values, np.float64)
     guess = ocean and not standard and values.size > 1 and bool((values >= 0).all())
+    # xmitgcm: heights below 0, called depths that are positive downward.
+    below = ocean and not pressure and bool((values <= 0).all() and values.any())
     down = stated == "down" if stated in ("up", "down") else implied or guess
+    odd, down = below and down, down and not below
     words = "z = -pressure in Pa" if pressure else "z up" + ", depth = -z" * down
     if stated in ("up", "down") and standard == "depth" and not down:
         words += " (positive = up believed, against the standard name depth)"
+    elif odd:
+        words += f" ({name} is below 0, so it is not taken as positive downward)"
     elif guess and not implied and stated == "":
         words += f" (guessed: {name} without positive)"
+    if re.search(
+        r"z\*|z_?star", f"{standard} {attributes.get('long_name', '')}".lower()
+    ):
+        # z = eta + z* (H + eta) / H, which is z* for a surface eta of 0.
+        words += " (z*: free surface taken at rest)"
     scale = table.get(unit, 1.0)
     return Vertical(-scale if down else scale, pressure, known, words)
 
@@ -357,73 +473,23 @@ def read_rise(variable: Any, unit: str, vertical: Vertical, label: str) -> float
     return -factor if down else factor
 
 
-TIME_UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("d", "day", "days"), 86400.0),
-    # UDUNITS: a year of 365.242198781 days, a month a twelfth of it.
-    **dict.fromkeys(("month", "months"), 365.242198781 * 7200.0),
-    **dict.fromkeys(("year", "years"), 365.242198781 * 86400.0),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
-}
-_PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
-_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day"}
-_DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
-
-
-@dataclass(frozen=True)
-class Dates:
-    """Times as seconds since a reference date of a calendar; no date, no calendar."""
-
-    seconds: np.ndarray
-    reference: str | None
-    calendar: str
-
-
-def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
-    """Return times in seconds; None where numbers have no unit of time."""
-    if values.dtype.kind in "MO":  # decoded by xarray, in the calendar of the dates
-        gaps, first = values - values[0], values[0]
-        if values.dtype.kind == "M":
-            seconds = gaps / np.timedelta64(1, "s")
-        else:
-            seconds = np.array([gap.total_seconds() for gap in gaps])
-        return Dates(seconds, str(first), getattr(first, "calendar", "standard"))
-    units = str(coordinate.attrs.get("units", ""))
-    unit, _, reference = (part.strip() for part in units.partition(" since "))
-    if "%Y%m%d" in unit:  # "day as %Y%m%d.%f": the numbers are dates
-        whole = np.floor(np.asarray(values, np.float64) + 1e-9)
-        names = [f"{number:08.0f}" for number in whole]
-        days = [np.datetime64(f"{d[:4]}-{d[4:6]}-{d[6:8]}") for d in names]
-        seconds = np.rint((values - whole) * 86400) * np.timedelta64(1, "s")
-        return read_dates(coordinate, np.array(days, "M8[s]") + seconds, label)
-    scale = TIME_UNITS.get(unit.lower())
-    if scale is None:
-        if reference:
-            raise ValueError(
-                f"{label}: the units {units!r} of {coordinate.name!r} are unknown; use "
-                "seconds, minutes, hours, days, months or years since a date"
-            )
-        return None
-    calendar = str(coordinate.attrs.get("calendar", "standard")).lower()
-    calendar = _ALIASES.get(calendar, calendar)
-    if calendar not in (*_PLAIN, *_DAYS, "julian"):
-        raise ValueError(
-            f"{label}: the calendar {calendar!r} of {coordinate.name!r} is unknown; "
-            f"use one of {', '.join((*_PLAIN[:3], 'julian', *_DAYS))}"
-        )
-    seconds = np.asarray(values, np.float64) * scale
-    return Dates(
-        seconds, reference or None, "standard" if calendar in _PLAIN else calendar
-    )
-
-
-def first_date(dates: Dates) -> Any:
-    """Return the date of the first time, as cftime has it in any calendar."""
-    what = f"dates in the calendar {dates.calendar} since {dates.reference}"
-    cftime = import_extra("cftime", what, "trace")
-    units = f"seconds since {dates.reference}"
-    return cftime.num2date(float(dates.seconds[0]), units, dates.calendar)
+def read_values(variable: Any) -> np.ndarray:
+    """Return the values of a variable, NaN beyond the valid range that it states."""
+    values, stated = np.asarray(variable.values), variable.attrs
+    limits = [stated.get("valid_min"), stated.get("valid_max")]
+    limits = list(np.ravel(stated.get("valid_range", limits)))
+    if values.dtype.kind != "f" or all(limit is None for limit in limits):
+        return values
+    packing = variable.encoding
+    packed = np.dtype(packing.get("dtype", values.dtype)).kind in "iu"
+    scale, offset = packing.get("scale_factor", 1.0), packing.get("add_offset", 0.0)
+    ends = np.full(2, np.nan)
+    for end, limit in enumerate(limits):
+        if limit is not None:
+            # In packed numbers, unless they are floats and the packed ones are not.
+            unpacked = packed and np.asarray(limit).dtype.kind == "f"
+            ends[end] = limit if unpacked else limit * scale + offset
+    # Rounding is no reason to leave a value out that is a limit itself.
+    slack = abs(scale) / 2 if packed else 1e-6 * np.nanmax(np.abs(ends))
+    wrong = (values < ends[0] - slack) | (values > ends[1] + slack)
+    return np.where(wrong, np.nan, values) if wrong.any() else values

@@ -1,5 +1,6 @@
 """One labeled grid: its velocity, where it is, and what its attributes say of it."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ from jaxtrace.fields.terrain import Terrain
 from jaxtrace.io.cf import (
     SPEEDS,
     TURNING,
-    Dates,
     Vertical,
     axis_role,
     canonical,
@@ -26,12 +26,14 @@ from jaxtrace.io.cf import (
     find_positions,
     find_radius,
     is_geographic,
+    only_counts,
     points_east,
-    read_dates,
     read_rise,
+    read_values,
     read_vertical,
     velocity_variables,
 )
+from jaxtrace.io.dates import Dates, read_dates
 from jaxtrace.io.geometry import ascending, same_geometry
 from jaxtrace.sphere import (
     EARTH_RADIUS,
@@ -207,11 +209,8 @@ class Part:
         units = [canonical(unit) for unit in given]
         if units[0] in TURNING:
             return None
-        if found.guessed:
-            self._said.append(
-                "guessed a sphere: only names say longitude and latitude; "
-                "geometry='flat' if they are not"
-            )
+        if found.guessed and choices.geometry is None:
+            self._guess(axes)
         if "z" in axes and self._terrain is None:
             self._vertical = read_vertical(axes["z"], self._ocean, self.label)
         self._factors = [self._factor(i, unit) for i, unit in enumerate(units)]
@@ -219,6 +218,16 @@ class Part:
         if stated is not None and choices.radius is None:
             self._said.append("radius from the grid mapping of the file")
         return choices.radius or stated or EARTH_RADIUS
+
+    def _guess(self, axes: Mapping[str, Any]) -> None:
+        """Say that only names tell longitudes and latitudes."""
+        names = ", ".join(str(axes[role].name) for role in "xy")
+        words = f"guessed a sphere: only the names {names} say longitude and latitude"
+        self._said.append(words)
+        warnings.warn(
+            f"{self.label}: {words}; give geometry='sphere', or 'flat' if they are not",
+            stacklevel=2,
+        )
 
     def _factor(self, index: int, unit: str) -> float:
         """Return what turns a component into meters per second (or pascals)."""
@@ -241,7 +250,7 @@ class Part:
         first = self._variables[0]
         known = self._ocean or "standard_name" in first.attrs
         known |= any(str(d).lower().startswith(("lon", "lat")) for d in first.dims)
-        if known and not {"x", "y"} & set(axes):
+        if known and all(r not in axes or only_counts(axes[r]) for r in "xy"):
             raise ValueError(
                 f"{self.label}: {self.names[0]!r} has no coordinates for "
                 f"{first.dims[-2:]}; give it longitude and latitude, or "
@@ -270,7 +279,7 @@ class Part:
             return False
         where = {d: 0 for r, d in self.roles.items() if r in "tz"}
         where[self.roles["y"]] = end
-        rows = [np.asarray(v.isel(where).values) for v in self._variables[:2]]
+        rows = [read_values(v.isel(where)) for v in self._variables[:2]]
         return any(np.isnan(r).any() for r in rows) or all(np.ptp(r) == 0 for r in rows)
 
     def notes(self, calendar: str | None) -> tuple[str, ...]:
@@ -327,10 +336,13 @@ class Part:
             return np.arange(variable.sizes[dimension], dtype=np.float64)
         coordinate = variable.coords[dimension]
         values = np.asarray(coordinate.values)
-        ends = dataset.get(coordinate.attrs.get("bounds", ""))
-        mean = f"{dimension}: mean" in str(variable.attrs.get("cell_methods", ""))
-        if mean and ends is not None and ends.ndim == 2 and values.dtype.kind in "fiu":
-            values = np.asarray(ends.values, np.float64).mean(1)
+        bounds = coordinate.attrs.get("bounds", coordinate.encoding.get("bounds", ""))
+        ends, methods = dataset.get(bounds), str(variable.attrs.get("cell_methods", ""))
+        # XIOS says time whatever the dimension is called.
+        mean = any(f"{name}: mean" in methods for name in (dimension, "time"))
+        if mean and ends is not None and ends.ndim == 2:
+            low, high = (np.asarray(ends.values)[:, end] for end in (0, 1))
+            values = low + (high - low) / 2  # numbers, or dates if xarray decoded them
             self._said.append("means are placed at the middle of their time bounds")
         if values.dtype.kind == "m":  # durations, counted from the first
             return (values - values[0]) / np.timedelta64(1, "s")
@@ -359,7 +371,7 @@ class Part:
         for variable, factor in zip(self._variables, self._factors, strict=True):
             if "t" in self.roles:
                 variable = variable.isel({self.roles["t"]: row})
-            values = np.expand_dims(variable.transpose(*order).values, flat)
+            values = np.expand_dims(read_values(variable.transpose(*order)), flat)
             parts.append(values[tuple(self._keep)].astype(dtype) * dtype.type(factor))
         out = np.stack([*parts, *[np.zeros_like(parts[0])] * (3 - len(parts))], axis=-1)
         if isinstance(self.axes, CurvilinearGrid):

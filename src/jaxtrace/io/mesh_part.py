@@ -12,13 +12,14 @@ from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.quads import unit_vectors
 from jaxtrace.fields.terrain import Stretching, Terrain
 from jaxtrace.io.cf import (
-    Dates,
     Vertical,
     axis_role,
     degrees,
     follows_terrain,
     is_geographic,
+    read_values,
 )
+from jaxtrace.io.dates import Dates, split_units
 from jaxtrace.io.geometry import Cells, gather
 from jaxtrace.io.grid_part import Choices, Part, Sites
 
@@ -30,8 +31,9 @@ _MODELS = {
     "FESOM": ("elements", "elem", "nod2"),
     "FESOM mesh": ("face_nodes", "elem", "nod2"),
     "ICON": ("vertex_of_cell", "ncells", "vertex"),
+    "MPAS": ("verticesOnCell", "nCells", "nVertices"),
 }
-_POSITIONS = (("x", "y"), ("lon", "lat"), ("vlon", "vlat"))
+_POSITIONS = (("x", "y"), ("lon", "lat"), ("vlon", "vlat"), ("lonVertex", "latVertex"))
 
 
 class Topology(NamedTuple):
@@ -48,13 +50,18 @@ def find_topology(dataset: Any) -> Topology | None:
     """Return the mesh that a dataset states, by UGRID or by the names of a model."""
     for name in dataset.variables:
         attributes = dataset[name].attrs
-        if attributes.get("cf_role") == "mesh_topology":
+        # A file may also have meshes of lines, which have no faces.
+        flat = "face_node_connectivity" in attributes
+        if attributes.get("cf_role") == "mesh_topology" and flat:
             return _from_ugrid(dataset, attributes)
     for model, (connectivity, face, node) in _MODELS.items():
         known = connectivity in dataset.variables
         if not known or not {face, node} <= set(dataset.dims):
             continue
         faces = _counted(dataset[connectivity].transpose(face, ...), 1)
+        if "nEdgesOnCell" in dataset.variables:  # MPAS fills up with any number
+            past = np.arange(faces.shape[1]) >= dataset["nEdgesOnCell"].values[:, None]
+            faces = np.where(past, -1, faces)
         placed = {n for n, v in dataset.variables.items() if v.dims == (node,)}
         pairs = tuple(
             pair
@@ -121,6 +128,8 @@ class MeshPart(Part):
         self._sites = None
         for names in self._topology.coordinates:
             x, y = (dataset[name] for name in names)
+            if names[0] == "lonVertex" and "units" not in x.attrs:  # early MPAS
+                x, y = (each.assign_attrs(units="radian") for each in (x, y))
             round_ = is_geographic({"x": x, "y": y}, self.label).found
             if choices.geometry == "flat" or not round_:
                 self._sites = None
@@ -228,7 +237,7 @@ class MeshPart(Part):
             # FVCOM's `time` in float32 is off by minutes; these are days and msec.
             days, milliseconds = dataset["Itime"], dataset["Itime2"]
             seconds = 86400.0 * days.values + 1e-3 * milliseconds.values
-            reference = str(days.attrs.get("units", "")).partition(" since ")[2]
+            reference = split_units(days.attrs.get("units", ""))[1]
             self.dates = Dates(seconds, reference or None, "standard")
         return found
 
@@ -246,8 +255,8 @@ class MeshPart(Part):
         for variable, factor in zip(self._variables, self._factors, strict=True):
             there = variable.isel(instant)
             extra = [d for d in there.dims if d not in order]
-            values = there.squeeze(extra, drop=True).transpose(*order).values
-            parts.append(np.asarray(values, np.float64) * factor)
+            there = there.squeeze(extra, drop=True).transpose(*order)
+            parts.append(np.asarray(read_values(there), np.float64) * factor)
         parts += [np.zeros_like(parts[0])] * (3 - len(parts))
         values = np.stack(parts, -1)
         if self._on_faces:

@@ -3,10 +3,11 @@
 import dataclasses
 import importlib
 import importlib.util
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,10 +19,11 @@ from jaxtrace.fields.interpolation import TensorGrid
 from jaxtrace.io.cf import (
     GRID_VELOCITIES,
     axis_role,
-    first_date,
     label_dimensions,
+    split_vector,
     velocity_variables,
 )
+from jaxtrace.io.dates import Times, count_seconds
 from jaxtrace.io.geometry import Geometry
 from jaxtrace.io.grid_part import Choices, Part
 from jaxtrace.io.layers import LayeredPart, has_layers
@@ -96,10 +98,10 @@ class GridSlices(Slices):
         if self._land in SHORES:
             self._find_land(land is not None)
 
-    def _sort(self) -> "_Times":
+    def _sort(self) -> Times:
         """Bring files into the order of their times, and return these."""
         self._said: list[str] = []
-        times = _seconds(self._parts)
+        times = count_seconds(self._parts)
         ends = np.cumsum([part.raw_times.size for part in self._parts])
         own = np.split(times.seconds, ends[:-1])
         for part, seconds in zip(self._parts, own, strict=True):
@@ -109,7 +111,7 @@ class GridSlices(Slices):
             return times
         self._parts = [self._parts[i] for i in order]
         self._said.append("files brought into the order of their times")
-        return _seconds(self._parts)
+        return count_seconds(self._parts)
 
     def _find_land(self, asked: bool) -> None:
         """Mark the nodes that are masked, or else those that never move.
@@ -199,6 +201,8 @@ def _open(source: Any, engine: str | None) -> list[tuple[Any, str]]:
 
 def _make_part(dataset: Any, label: str, choices: Choices) -> Part:
     """Return one dataset as what it is: a mesh, a staggered grid, or a plain one."""
+    dataset, names = split_vector(dataset, choices.names)
+    choices = choices._replace(names=names)
     topology = find_topology(dataset)
     if topology is not None:
         return MeshPart(dataset, label, choices, topology)
@@ -271,24 +275,41 @@ def join_files(opened: list[tuple[Any, str]], xarray: Any) -> list[tuple[Any, st
             fixed.append((data.squeeze(drop=True), label))
     if len(groups) + bool(fixed) < 2 or not groups:
         return opened
-    series = list(groups.values())
-    counts = [sum(_times(d).size for d, _ in files) for files in series]
-    if len(set(map(len, series))) > 1 or len(set(counts)) > 1:
-        raise ValueError(
-            f"{series[-1][0][1]}: {len(series[-1])} files with {counts[-1]} instants, "
-            f"but {len(series[0])} with {counts[0]} in {series[0][0][1]} and those "
-            "like it; give as many files of each variable, split at the same times"
-        )
-    joined = []
-    for row in zip(*series, strict=True):
-        for data, label in row[1:]:
-            if not np.array_equal(_times(data), _times(row[0][0])):
-                raise ValueError(
-                    f"{label}: its times differ from those of {row[0][1]}; give files "
-                    "of the same instants"
-                )
-        joined.append((_merge([*row, *fixed], xarray), row[0][1]))
-    return joined
+    series = [_in_order(files) for files in groups.values()]
+    for files in series[1:]:
+        if not np.array_equal(_all_times(files), _all_times(series[0])):
+            raise ValueError(
+                f"{files[0][1]}: its times differ from those of {series[0][0][1]} (or "
+                "those of files like them do); give files of the same instants"
+            )
+    starts = [_times(data).flat[0] for files in series for data, _ in files]
+    pieces = [_cut(files, starts) for files in series]
+    return [
+        (_merge([*row, *fixed], xarray), row[0][1]) for row in zip(*pieces, strict=True)
+    ]
+
+
+def _in_order(files: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
+    """Return files of one series by their first times."""
+    return sorted(files, key=lambda file: _times(file[0]).flat[0])
+
+
+def _all_times(files: list[tuple[Any, str]]) -> np.ndarray:
+    return np.concatenate([np.ravel(_times(data)) for data, _ in files])
+
+
+def _cut(files: list[tuple[Any, str]], starts: list[Any]) -> list[tuple[Any, str]]:
+    """Return files cut at times, where those of another variable begin."""
+    pieces = []
+    for data, label in files:
+        name, times = _time_dimension(data), _times(data)
+        if times.ndim == 0:  # counted, not told
+            pieces.append((data, label))
+            continue
+        at = np.unique([0, *np.searchsorted(times, starts), times.size])
+        for low, high in itertools.pairwise(at):
+            pieces.append((data.isel({name: slice(low, high)}), label))
+    return pieces
 
 
 def _is_mesh(data: Any, moving: set[str]) -> bool:
@@ -307,9 +328,13 @@ def _time_of(variable: Any) -> str | None:
     return None
 
 
-def _times(data: Any) -> np.ndarray:
+def _time_dimension(data: Any) -> str:
     names = (_time_of(data[n]) for n in data.data_vars)
-    name = next(n for n in names if n is not None)
+    return next(n for n in names if n is not None)
+
+
+def _times(data: Any) -> np.ndarray:
+    name = _time_dimension(data)
     return np.asarray(data[name].values if name in data.coords else data.sizes[name])
 
 
@@ -340,41 +365,6 @@ def _alike(one: Any, other: Any) -> bool:
     return one.shape == other.shape and np.array_equal(
         one.values, other.values, equal_nan=one.dtype.kind == "f"
     )
-
-
-class _Times(NamedTuple):
-    """Instants in seconds, where they come from, and their units as CF writes them."""
-
-    seconds: np.ndarray
-    words: str
-    units: str | None = None
-    calendar: str | None = None
-
-
-def _seconds(parts: list[Part]) -> _Times:
-    """Return times as numbers: dates in seconds since the first."""
-    known = [part.dates for part in parts if part.dates is not None]
-    if len(known) < len(parts):
-        own = np.concatenate([part.raw_times for part in parts])
-        return _Times(own.astype(np.float64), "the time coordinate")
-    first = known[0]
-    if len({d.calendar for d in known}) > 1:
-        names = ", ".join(sorted({d.calendar for d in known}))
-        raise ValueError(
-            f"{parts[-1].label}: the files have different calendars ({names}), whose "
-            "dates cannot be compared; track them apart"
-        )
-    if first.reference is None:
-        return _Times(np.concatenate([d.seconds for d in known]), "the time coordinate")
-    start, whole = first_date(first), []
-    for d in known:
-        # Times of one reference are subtracted as numbers: no rounding to a date.
-        base = first.seconds[0]
-        if d.reference != first.reference:
-            base = d.seconds[0] - (first_date(d) - start).total_seconds()
-        whole.append(d.seconds - base)
-    words = f"seconds since {start}"
-    return _Times(np.concatenate(whole), words, words, first.calendar)
 
 
 def _check_increasing(times: np.ndarray, label: str) -> None:

@@ -19,6 +19,7 @@ from jaxtrace.io.cf import (
     degrees,
     find_positions,
     follows_terrain,
+    read_values,
 )
 from jaxtrace.io.grid_part import Choices, Part, Sites, dimension_roles
 from jaxtrace.io.layers import join_faces
@@ -36,7 +37,8 @@ _PADDING = {"none": "outer", "low": "right", "high": "left", "both": "inner"}
 #: Names of lengths of faces: of those that u and that v goes through.
 _LENGTHS = (("e2u", "e1v"), ("dyG", "dxG"), ("dyCu", "dxCv"))
 
-
+#: Names of depths between levels: of MITgcm, MOM6 and NEMO.
+_FACES = ("Zp1", "zi", "gdepw_1d")
 _STRETCHING = {
     "depth": ("h",),
     "s": ("s_w", "sc_w"),
@@ -160,6 +162,9 @@ class StaggeredPart(Part):
         thickness = [name for name in PARTIAL if name in dataset.variables]
         if thickness and self._terrain is None and self.roles.get("z") in u.dims:
             self._said.append(f"cells taken as whole: {thickness[0]} is not used")
+
+    def _guess(self, axes: Any) -> None:
+        """Say nothing: corners have the names of models, whose files lack units."""
 
     def _find_terrain(self, dataset: Any, u: Any) -> None:
         """Find levels that follow the terrain, as ROMS and CROCO define them."""
@@ -315,9 +320,9 @@ class StaggeredPart(Part):
         middle = self._vertical.factor * np.asarray(u.coords[dimension].values, float)
         self._falls = bool(middle[1] < middle[0])
         middle = middle[::-1] if self._falls else middle
-        stated = self._w_faces(middle)
-        if stated is not None:
-            return stated
+        for stated in (self._w_faces(middle), self._stated_faces(dataset, middle)):
+            if stated is not None:
+                return stated
         between = (middle[1:] + middle[:-1]) / 2
         top = min(2 * middle[-1] - between[-1], 0.0) if middle[-1] <= 0 else np.inf
         top = max(top, middle[-1]) if np.isfinite(top) else 2 * middle[-1] - between[-1]
@@ -334,6 +339,22 @@ class StaggeredPart(Part):
         z = self._vertical.factor * np.asarray(w.coords[dimension].values, float)
         z = z[::-1] if self._falls else z
         return join_faces(middle, z, self.label, (str(w.name), self.names[0]))
+
+    def _stated_faces(self, dataset: Any, middle: np.ndarray) -> np.ndarray | None:
+        """Return the heights of faces that the levels of u name, or a model has."""
+        levels = self._variables[0].coords[self.roles["z"]]
+        for name in (levels.attrs.get("edges"), levels.attrs.get("bounds"), *_FACES):
+            if name not in dataset.variables:
+                continue
+            there = np.asarray(dataset[name].values, np.float64)
+            if there.ndim == 2:  # bounds: what is below a level is above the next
+                there = np.append(there[:, 0], there[-1, 1])
+            z = np.sort(self._vertical.factor * there)
+            between = z.size == middle.size + 1
+            if between and np.all((z[1:] > middle) & (z[:-1] < middle)):
+                self._said.append(f"faces between levels: {name}")
+                return z
+        return None
 
     def read(self, row: int, dtype: np.dtype) -> np.ndarray:
         """Return one instant: speeds through the first faces of cells, rows first."""
@@ -356,9 +377,7 @@ class StaggeredPart(Part):
         if "t" in roles:
             variable = variable.isel({roles["t"]: row})
         order = [roles[r] for r in "yxz" if r in roles]
-        values = (
-            np.asarray(variable.transpose(*order).values) * self._factors[component]
-        )
+        values = read_values(variable.transpose(*order)) * self._factors[component]
         if values.ndim == 2:
             values = values[..., None]
         return values[..., ::-1] if self._levels > 1 and self._falls else values

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtrace.fields.coast import let_slip
 from jaxtrace.fields.curved_grid import CurvilinearGrid
 from jaxtrace.fields.curvilinear import make_curvilinear_field
 from jaxtrace.fields.quads import close_columns, grid_angles, make_quads, unit_vectors
@@ -200,18 +201,20 @@ def staircase(size=24):
 @pytest.mark.parametrize(
     "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
 )
-def test_nothing_crosses_a_staircase_coast_in_a_million_steps(dtype):
+def test_nothing_crosses_a_staircase_coast_in_many_steps(dtype):
     grid, values, dry = staircase()
     draw = np.random.default_rng(4)
     j, i = np.nonzero(~dry)
-    start = draw.integers(0, j.size, 2500)
-    seeds = np.zeros((2500, 3))
-    seeds[:, 0] = (i[start] + draw.uniform(0, 1, 2500)) * 0.1
-    seeds[:, 1] = 40 + (j[start] + draw.uniform(0, 1, 2500)) * 0.1
+    start = draw.integers(0, j.size, 1000)
+    seeds = np.zeros((1000, 3))
+    seeds[:, 0] = (i[start] + draw.uniform(0, 1, 1000)) * 0.1
+    seeds[:, 1] = 40 + (j[start] + draw.uniform(0, 1, 1000)) * 0.1
     with jax.enable_x64(dtype == "float64"):
         field = make_curvilinear_field(grid, values.astype(dtype))
         run = jax.jit(
-            lambda s: simulate(field, s, np.linspace(0, 6e5, 21), substeps=20)
+            lambda s: simulate(
+                field, s, np.linspace(0, 6e5, 21), substeps=20, integrator="rk2"
+            )
         )
         ends = np.asarray(run(jnp.asarray(seeds, dtype)).positions, np.float64)
     slack = 1e-9 if dtype == "float64" else 1e-5  # a rounding of 40 degrees
@@ -223,3 +226,57 @@ def test_nothing_crosses_a_staircase_coast_in_a_million_steps(dtype):
     assert corners.all()
     moved = great_circle(ends[-1], seeds) / 1e4
     assert np.median(moved) > 0.5
+
+
+def turned_coast(layered):
+    """Return a turned grid of which two sides that meet and the floor are land."""
+    i, j = np.meshgrid(np.arange(6.0), np.arange(5.0))
+    lon = 10 + 0.01 * (i * np.cos(TURN) - j * np.sin(TURN))
+    lat = 0.01 * (i * np.sin(TURN) + j * np.cos(TURN))
+    z = np.array([-30.0, -20, -10, 0])
+    values = np.zeros((5, 6, 4, 3))
+    along, across = 1.0, 0.4
+    values[1:, 1:, 1:] = [
+        along * np.cos(TURN) - across * np.sin(TURN),
+        along * np.sin(TURN) + across * np.cos(TURN),
+        0.5,
+    ]
+    grid = CurvilinearGrid(
+        lon, lat, z, EARTH_RADIUS, land=values[..., 0] == 0, layered=layered
+    )
+    return make_curvilinear_field(grid, values), grid
+
+
+TURN = np.radians(30)
+
+
+@pytest.mark.parametrize(
+    ("layered", "slip", "a", "b"), [(False, "partial", 0.5, 0.5), (True, "free", 1, 0)]
+)
+def test_the_flow_slips_along_a_turned_coast(layered, slip, a, b):
+    field, grid = turned_coast(layered)
+    xi = np.array([1.5, 2.5, 3.5, 2.5, 0.3])
+    eta = np.array([0.1, 0.5, 0.9, 0.5, 0.6])
+    x = xi * np.cos(TURN) - eta * np.sin(TURN)
+    y = xi * np.sin(TURN) + eta * np.cos(TURN)
+    z = np.array([-15.0, -5, -15, -29, -15])
+    points = np.stack([10 + 0.01 * x, 0.01 * y, z], 1).astype(np.float32)
+    found = np.asarray(look(let_slip(field, grid.land, slip), points)[0])
+    along = found[:, 0] * np.cos(TURN) + found[:, 1] * np.sin(TURN)
+    across = found[:, 1] * np.cos(TURN) - found[:, 0] * np.sin(TURN)
+    # (a + b eta) / eta times eta along a wall; what goes through it vanishes there.
+    # In the last cell there are walls on two sides.
+    one, other = a + b * eta, 0.4 * eta
+    one[4], other[4] = xi[4] * one[4], eta[4] * 0.4 * (a + b * xi[4])
+    # Beside the floor that is land: 0.1 of the way up to the next level.
+    floor = 0 if layered else a + b * 0.1
+    one[3], other[3] = floor * one[3], floor * other[3]
+    np.testing.assert_allclose(along, one, atol=5e-4)
+    np.testing.assert_allclose(across, other, atol=5e-4)
+    if layered:
+        return
+    # Upward goes along the coast, and through the floor.
+    rise = 0.5 * (a + b * eta) * [1, 1, 1, 0.1, a + b * xi[4]]
+    np.testing.assert_allclose(found[:, 2], rise, rtol=2e-3)
+    with pytest.raises(ValueError, match="needs a grid on a sphere with land"):
+        let_slip(dataclasses.replace(field, vectors=False), grid.land, "free")

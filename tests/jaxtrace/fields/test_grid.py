@@ -218,7 +218,7 @@ def test_values_have_gradients():
         other = GridField(values, field.axes, field.clock, field.outside)
         return answer(other, x, instant).sum()
 
-    weights = jax.grad(total)(field.values)
+    weights = jax.jit(jax.grad(total))(field.values)
     assert np.isclose(weights.sum(), 9, atol=1e-4)
 
 

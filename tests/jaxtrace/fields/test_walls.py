@@ -128,11 +128,11 @@ def first_exit(field, start, end):
     return jax.tree.map(lambda a: a[:count], found)
 
 
-def warped_box(kind, step=0.1):
+def warped_box():
+    """Hexahedra that are no boxes; the bent box below is of tetrahedra."""
     points, cells = lattice((4, 5, 4), SIZE)
-    points = warp(points, step * SIZE / [3, 4, 3])
-    cells = split(cells, SIX) if kind == "tetra" else cells
-    return make_mesh_field(points, cells, points, kind=kind, dtype=np.float32)
+    points = warp(points, 0.1 * SIZE / [3, 4, 3])
+    return make_mesh_field(points, cells, points, kind="hexahedron", dtype=np.float32)
 
 
 def paths(low, high, seed=0):
@@ -153,10 +153,9 @@ def exit_of_box(start, end, low, high):
     return fraction.min(1), fraction.argmin(1)
 
 
-@pytest.mark.parametrize("kind", ["tetra", "hexahedron"])
-def test_paths_leave_a_box_where_they_should(kind):
+def test_paths_leave_a_box_where_they_should():
     start, end = paths(np.zeros(3), SIZE)
-    found = first_exit(warped_box(kind), start, end)
+    found = first_exit(warped_box(), start, end)
     fraction, axis = exit_of_box(start.astype(float), end.astype(float), 0 * SIZE, SIZE)
     hit = fraction <= 1
     np.testing.assert_array_equal(found.hit, hit)
@@ -226,7 +225,7 @@ def test_no_path_leaks():
 
 
 def test_paths_along_walls_and_from_walls_do_not_leak():
-    field = warped_box("tetra", 0.0)
+    field = warped_box()
     corner = np.array([0.0, 0.0, 0.25])
     start = np.array([corner, corner, corner, [2.0, 1.0, 0.5], [0.0, 0.5, 0.25]])
     steps = [[1, 0, 0], [-1, 0, 0], [1, -1, 0], [1e-3, 0, 0], [0.1, 0.1, 0]]
@@ -239,6 +238,6 @@ def test_paths_along_walls_and_from_walls_do_not_leak():
 def test_paths_that_are_no_numbers_are_let_through():
     start = np.full((2, 3), 0.3, np.float32)
     end = np.array([[np.nan, 0.3, 0.3], [0.4, 0.3, 0.3]], np.float32)
-    found = first_exit(warped_box("tetra"), start, end)
+    found = first_exit(warped_box(), start, end)
     assert found.hit.tolist() == [False, False]
     assert (np.asarray(found.cell_hint) >= 0).tolist() == [False, True]

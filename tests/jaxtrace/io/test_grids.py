@@ -31,8 +31,10 @@ def ocean(times=TIMES, lat=(10.0, 11.0, 13.0), dims=("time", "depth", "lat", "lo
     u = (t + 10 * z + 100 * y + 1000 * x).astype(np.float64)
     order = [list(sizes).index(dim) for dim in dims]
     values = {name: (dims, (k * u).transpose(order)) for k, name in enumerate("uvw", 1)}
-    coords = {"time": times, "depth": [0.0, 5.0], "lat": list(lat)}
-    return xarray.Dataset(values, {**coords, "lon": [0.0, 1.0, 2.0, 4.0]})
+    coords = {"time": times, "depth": [0.0, 5.0]}
+    coords["lat"] = ("lat", list(lat), {"units": "degrees_north"})
+    coords["lon"] = ("lon", [0.0, 1.0, 2.0, 4.0], {"units": "degrees_east"})
+    return xarray.Dataset(values, coords)
 
 
 def read_grid(source, **options) -> Any:

@@ -146,6 +146,39 @@ def test_levels_of_a_flat_mesh_are_refused_with_the_remedy(tmp_path):
     assert isinstance(flat.read_slice(0)[0], Cells)
 
 
+def test_a_mesh_of_lines_beside_one_of_faces_is_passed_over(tmp_path):
+    points, faces, _ = write_ugrid(tmp_path / "a.nc")
+    with xarray.open_dataset(tmp_path / "a.nc", decode_times=False) as data:
+        both = data.load()
+    lines = {"cf_role": "mesh_topology", "edge_node_connectivity": "channels"}
+    both = xarray.Dataset({"network": ((), 0, lines)}).merge(both)
+    mesh, _ = open_slices(both).read_slice(0)
+    assert isinstance(mesh, Cells)
+    np.testing.assert_array_equal(mesh.connectivity.reshape(-1, 3), faces)
+    np.testing.assert_array_equal(mesh.points[:, :2], points)
+
+
+def test_polygons_of_mpas_are_in_radians_and_filled_up():
+    lon, lat, faces = region(9, hole=False)
+    full = np.concatenate([faces + 1, faces[:, :1] + 1], 1)  # filled with any number
+    values = np.full((len(faces), 1), 0.5)
+    data = xarray.Dataset(
+        {
+            "uReconstructZonal": (("nCells", "nVertLevels"), values),
+            "uReconstructMeridional": (("nCells", "nVertLevels"), 0 * values),
+            "verticesOnCell": (("nCells", "maxEdges"), full),
+            "nEdgesOnCell": ("nCells", np.full(len(faces), 3)),
+            "lonVertex": ("nVertices", np.radians(lon)),
+            "latVertex": ("nVertices", np.radians(lat)),
+        }
+    )
+    mesh, found = open_slices(data).read_slice(0)
+    assert isinstance(mesh, CurvilinearGrid)
+    np.testing.assert_allclose(mesh.x[:, 0], lon)
+    np.testing.assert_array_equal(mesh.triangles, faces)
+    np.testing.assert_allclose(found[:, 0, 0, 0], 0.5, rtol=2e-3)
+
+
 @pytest.mark.parametrize("write", [write_ugrid, write_fvcom])
 def test_a_new_case_runs_as_it_is(tmp_path, monkeypatch, write):
     monkeypatch.chdir(tmp_path)
@@ -292,7 +325,7 @@ def test_the_rim_is_open_and_islands_are_not_unless_land_is_given(land):
     assert (across[0], across[-1]) == (0, 10)
     assert abs(drawn.mean() - 0.04) < 0.002  # 2 x 2 of 10 x 10 degrees
     seeds = np.stack([np.full(41, 1.0), np.linspace(55.1, 64.9, 41)], -1)
-    run = create_tracker("rk2", field, None)
+    run = create_tracker("euler", field, None)
     paths = run.track_particles(seeds, (0, 7e5), n_timesteps=8, dt=1000.0)
     behind = np.abs(seeds[:, 1] - 60) < 0.8
     before = np.abs(seeds[:, 1] - 60) > 1.2
@@ -337,7 +370,7 @@ def test_sigma_levels_of_fvcom_follow_the_depth():
     np.testing.assert_allclose(found[:, 2], -1e-3 * places[:, 0], rtol=0.2)
     deep = jnp.asarray(np.array([[3.0, 58, -90], [3, 58, 2], [3, 58, -10]]), "float32")
     frozen = field.frozen
-    settled = frozen.settle(deep, frozen.start(deep))[0]
+    settled = jax.jit(lambda field, x: field.settle(x, field.start(x))[0])(frozen, deep)
     np.testing.assert_allclose(settled[:, 2], [-50, 0, -10], atol=0.2)
     data["siglay"][0, 0] = -0.2
     with pytest.raises(ValueError, match="same shares of the depth h"):
@@ -370,11 +403,15 @@ def test_walks_on_a_ragged_mesh_end_where_a_search_does():
     ends = rng.uniform([0, 50, 0], [10, 60, 0], (2000, 3))
     begin = ends + rng.normal(0, 0.15, ends.shape) * [1, 1, 0]
     way = begin + np.linspace(0, 1, 41)[:, None, None] * (ends - begin)
+
+    @jax.jit
+    def walk(mesh, way, ends):
+        cells = mesh.start(way.reshape(-1, 3)).reshape(way.shape[:2])
+        place, hint = mesh.locate(mesh.sight(ends), cells[0])
+        return cells, *mesh.look_again(ends, place, hint)
+
     with jax.enable_x64():
-        cells = mesh.start(jnp.asarray(way.reshape(-1, 3))).reshape(41, -1)
-        sight = mesh.sight(jnp.asarray(ends))
-        place, hint = mesh.locate(sight, cells[0])
-        place, hint = mesh.look_again(jnp.asarray(ends), place, hint)
+        cells, place, hint = walk(mesh, jnp.asarray(way), jnp.asarray(ends))
     cells = np.asarray(cells)
     within = (cells >= 0).all(0)
     assert within.sum() > 1000

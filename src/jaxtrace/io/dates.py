@@ -1,0 +1,128 @@
+"""Dates of labeled files in any calendar, as seconds since the first of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxrig.machine import import_extra
+
+TIME_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    # UDUNITS: a year of 365.242198781 days, a month a twelfth of it.
+    **dict.fromkeys(("month", "months"), 365.242198781 * 7200.0),
+    **dict.fromkeys(("year", "years"), 365.242198781 * 86400.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nanosecond", "nanoseconds"), 1e-9),
+}
+_PLAIN = ("standard", "gregorian", "proleptic_gregorian", "utc", "tai")
+_ALIASES = {"360": "360_day", "365": "365_day", "366": "366_day"}
+_DAYS = {"noleap": 365, "365_day": 365, "all_leap": 366, "366_day": 366, "360_day": 360}
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Times as seconds since a reference date of a calendar; no date, no calendar."""
+
+    seconds: np.ndarray
+    reference: str | None
+    calendar: str
+
+
+def split_units(units: Any) -> tuple[str, str]:
+    """Return the unit of time and the date that it is counted from, "" without one."""
+    unit, *reference = re.split(r"\s+since\s+", str(units), maxsplit=1, flags=re.I)
+    return unit.strip(), "".join(reference).strip()
+
+
+def read_dates(coordinate: Any, values: np.ndarray, label: str) -> Dates | None:
+    """Return times in seconds; None where numbers have no unit of time."""
+    if values.dtype.kind in "MO":  # decoded by xarray, in the calendar of the dates
+        gaps, first = values - values[0], values[0]
+        if values.dtype.kind == "M":
+            seconds = gaps / np.timedelta64(1, "s")
+        else:
+            seconds = np.array([gap.total_seconds() for gap in gaps])
+        return Dates(seconds, str(first), getattr(first, "calendar", "standard"))
+    units = str(coordinate.attrs.get("units", ""))
+    unit, reference = split_units(units)
+    if "%Y%m%d" in unit:  # "day as %Y%m%d.%f": the numbers are dates
+        whole = np.floor(np.asarray(values, np.float64) + 1e-9)
+        names = [f"{number:08.0f}" for number in whole]
+        days = [np.datetime64(f"{d[:4]}-{d[4:6]}-{d[6:8]}") for d in names]
+        seconds = np.rint((values - whole) * 86400) * np.timedelta64(1, "s")
+        return read_dates(coordinate, np.array(days, "M8[s]") + seconds, label)
+    scale = TIME_UNITS.get(unit.lower())
+    if scale is None:
+        if reference:
+            raise ValueError(
+                f"{label}: the units {units!r} of {coordinate.name!r} are unknown; use "
+                "seconds, minutes, hours, days, months or years since a date"
+            )
+        return None
+    calendar = str(coordinate.attrs.get("calendar", "standard")).lower()
+    calendar = _ALIASES.get(calendar, calendar)
+    if calendar not in (*_PLAIN, *_DAYS, "julian"):
+        raise ValueError(
+            f"{label}: the calendar {calendar!r} of {coordinate.name!r} is unknown; "
+            f"use one of {', '.join((*_PLAIN[:3], 'julian', *_DAYS))}"
+        )
+    seconds = np.asarray(values, np.float64) * scale
+    return Dates(
+        seconds, reference or None, "standard" if calendar in _PLAIN else calendar
+    )
+
+
+def read_texts(texts: np.ndarray) -> np.ndarray:
+    """Return dates such as "2020-01-01_06:00:00", as text or bytes."""
+    plain = [t.decode() if isinstance(t, bytes) else str(t) for t in texts]
+    return np.array([t.strip().replace("_", "T") for t in plain], "M8[s]")
+
+
+def first_date(dates: Dates) -> Any:
+    """Return the date of the first time, as cftime has it in any calendar."""
+    what = f"dates in the calendar {dates.calendar} since {dates.reference}"
+    cftime = import_extra("cftime", what, "trace")
+    units = f"seconds since {dates.reference}"
+    return cftime.num2date(float(dates.seconds[0]), units, dates.calendar)
+
+
+class Times(NamedTuple):
+    """Instants in seconds, where they come from, and their units as CF writes them."""
+
+    seconds: np.ndarray
+    words: str
+    units: str | None = None
+    calendar: str | None = None
+
+
+def count_seconds(parts: Sequence[Any]) -> Times:
+    """Return times as numbers: dates in seconds since the first."""
+    known = [part.dates for part in parts if part.dates is not None]
+    if len(known) < len(parts):
+        own = np.concatenate([part.raw_times for part in parts])
+        return Times(own.astype(np.float64), "the time coordinate")
+    first = known[0]
+    if len({d.calendar for d in known}) > 1:
+        names = ", ".join(sorted({d.calendar for d in known}))
+        raise ValueError(
+            f"{parts[-1].label}: the files have different calendars ({names}), whose "
+            "dates cannot be compared; track them apart"
+        )
+    if first.reference is None:
+        return Times(np.concatenate([d.seconds for d in known]), "the time coordinate")
+    start, whole = first_date(first), []
+    for d in known:
+        # Times of one reference are subtracted as numbers: no rounding to a date.
+        base = first.seconds[0]
+        if d.reference != first.reference:
+            base = d.seconds[0] - (first_date(d) - start).total_seconds()
+        whole.append(d.seconds - base)
+    words = f"seconds since {start}"
+    return Times(np.concatenate(whole), words, words, first.calendar)
