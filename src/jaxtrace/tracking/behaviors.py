@@ -391,6 +391,12 @@ def make_behaviors(
         for name, value in dict(sample or {}).items()
     }
     given = behave if isinstance(behave, list | tuple) else [behave]
+    for one in given:
+        if one is not None and not callable(one):
+            raise TypeError(
+                f"behave has {one!r}: give behaviors of jaxtrace.tracking.behaviors, "
+                "or functions (state, here, t, dt, key) -> state"
+            )
     rules = [
         one if isinstance(one, AbstractBehavior) else Behavior(one)
         for one in given

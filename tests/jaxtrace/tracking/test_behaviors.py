@@ -162,6 +162,7 @@ def test_nodes_at_sea_decide_near_the_coast():
         ({"t": 3.0}, None, "sample 't' is float: give a field"),
         ({"t": lambda p, t: p[:1]}, None, r"shape \(1, 3\) for 2 .* return \(2,\)"),
         ({}, lambda *a: {"mine": 0.0}, r"'mine' that nobody declared: give its start"),
+        ({}, [Age(), 3], "behave has 3: give behaviors of"),
         ({}, lambda *a: 3, "returned int: return the state, a dict"),
         ({}, lambda s, *a: (s, 0.0), r"displacement of shape \(\): return \(2, 3\)"),
         ({}, Sinking(np.ones(3)), r"shape \(3,\): give a number, or one for each"),
