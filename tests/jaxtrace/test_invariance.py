@@ -66,7 +66,7 @@ def seeds():
 def run(name, output=None, resume=False, **options):
     field, boundary = CASES[name]
     tracker = jt.create_tracker(
-        "rk4",
+        "rk2",
         field(),
         boundary(),
         motion=tracking.Diffusion(0.02),
