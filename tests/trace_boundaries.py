@@ -118,7 +118,7 @@ def _cross(limit, before, after, span, key, step, field):
     cell_hint = () if field is None else field.start(before)
     particles = replace(seed_particles(before, cell_hint), positions=after)
     draw = Draw(key, particles.slots, step)
-    return limit.apply(particles, StepContext(before, *span, draw, field))
+    return limit.apply(particles, StepContext(before, span[0], span[1], draw, field))
 
 
 def assert_same(first, second):
