@@ -45,14 +45,17 @@ def double():
 
 
 class TiltedRotation(AnalyticFlow):
-    """Solid rotation about an axis tilted by so many degrees."""
+    """Solid rotation about an axis tilted by so many degrees, and a jet eastward."""
 
     tilt: Any = parameter(0.0)
+    share: Any = parameter(1.0)  # of the rotation
+    jet: Any = parameter(0.0)  # m/s
 
     def formula(self, x, y, z, t):
         lon, lat, tilt = (jnp.radians(angle) for angle in (x, y, self.tilt))
         u = jnp.cos(lat) * jnp.cos(tilt) + jnp.sin(lat) * jnp.cos(lon) * jnp.sin(tilt)
-        return SPEED * u, -SPEED * jnp.sin(lon) * jnp.sin(tilt), 0
+        speed = SPEED * self.share
+        return speed * u + self.jet, -speed * jnp.sin(lon) * jnp.sin(tilt), 0
 
 
 def rotation(tilt):
@@ -337,7 +340,7 @@ def test_stretching_is_meters_per_meter(double):
     options = {"n_steps": 96, "dtype": "float64"}
     still = ftle(rotation(85.0), axes, 0.0, 3 * DAY, **options)
     assert np.abs(still * 3 * DAY).max() < 1e-6
-    jet = as_field(UniformFlow(u=10.0), geometry="sphere")
+    jet = as_field(TiltedRotation(85.0, 0.0, 10.0), geometry="sphere")
     found = ftle(jet, axes, 0.0, DAY, **options)[0]
     shear = 10 * DAY * np.tan(np.radians(axes[1])) / EARTH_RADIUS
     expected = np.arcsinh(np.abs(shear) / 2) / DAY

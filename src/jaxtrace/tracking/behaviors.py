@@ -17,8 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxrig import compile_once
 from jaxtrace.fields.analytic import number
 from jaxtrace.fields.base import AbstractField
+from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable, as_variable
 from jaxtrace.io.variables import align
 from jaxtrace.tracking.particles import Draw
@@ -308,19 +310,18 @@ class Behaviors(eqx.Module):
         self,
         field: AbstractField,
         places: Array,
+        velocity: Array,
         instants: Mapping[str, Any],
-        hint: Any,
     ) -> State:
-        """Return what a behavior sees at some places."""
+        """Return what a behavior sees at some places, with the flow's velocity."""
         first = ("x", "y") if field.sphere is None else ("lon", "lat")
         found = {name: places[:, i] for i, name in enumerate((*first, "z"))}
-        velocity, _ = field.velocity(places, instants[FLOW], hint)
         found |= {name: velocity[:, i] for i, name in enumerate("uvw")}
         return found | self.sampled(places, instants)
 
     def sampled(self, places: Array, instants: Mapping[str, Any]) -> State:
         """Return the variables at some places."""
-        return {n: v.at(places, instants[n]) for n, v in self.variables.items()}
+        return {n: _sample(v, places, instants[n]) for n, v in self.variables.items()}
 
     def follow(
         self, state: State, here: State, t: Array, dt: Array, draw: Draw
@@ -336,6 +337,12 @@ class Behaviors(eqx.Module):
                 way = _checked_way(rule, way, here["z"])
                 moved = way if moved is None else moved + way
         return state, moved
+
+
+# One trace for all that ask for a variable in a step.
+@compile_once(max_traces=None)
+def _sample(variable: Variable, places: Array, instant: Instant) -> Array:
+    return variable.at(places, instant)
 
 
 def _name(rule: AbstractBehavior) -> str:
@@ -391,6 +398,12 @@ def make_behaviors(
         for name, value in dict(sample or {}).items()
     }
     given = behave if isinstance(behave, list | tuple) else [behave]
+    for one in given:
+        if one is not None and not callable(one):
+            raise TypeError(
+                f"behave has {one!r}: give behaviors of jaxtrace.tracking.behaviors, "
+                "or functions (state, here, t, dt, key) -> state"
+            )
     rules = [
         one if isinstance(one, AbstractBehavior) else Behavior(one)
         for one in given

@@ -101,7 +101,9 @@ def _behave(
     """Return the state and the displacement of behaviors at one end of a step."""
     behaviors = dynamics.behaviors
     places = dynamics.boundary.wrap(particles.positions)
-    here = behaviors.here(dynamics.field, places, instants, particles.cell_hint)
+    field, hint = dynamics.field, particles.cell_hint
+    velocity, _ = look_up(field, places, instants[FLOW], hint)
+    here = behaviors.here(field, places, velocity, instants)
     draw = Draw(dynamics.key, particles.slots, time_step.step)
     when = jnp.asarray(instants[FLOW].time)
     return behaviors.follow(particles.state or {}, here, when, time_step.dt, draw)
@@ -125,6 +127,19 @@ def remember(
     gone = ~jnp.broadcast_to(jnp.asarray(staying, bool), after.alive.shape)
     end = time_step.start + time_step.dt
     return retire(after, gone, ParticleStatus.REMOVED, after.positions, end)
+
+
+# A program of its own inside of the step's: all stages share one trace of the look-up,
+# which is most of a step, and XLA inlines it.
+@compile_once(max_traces=None)
+def look_up(
+    field: AbstractField,
+    places: Float[Array, "n 3"],
+    instant: Instant,
+    cell_hint: Any,
+) -> tuple[Float[Array, "n 3"], Any]:
+    """Return the velocity of a field at some places, and where they were found."""
+    return field.velocity(places, instant, cell_hint)
 
 
 # No budget: any variables may be sampled at any number of positions.

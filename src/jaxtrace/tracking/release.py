@@ -4,13 +4,14 @@ Slots are fixed. Every release is a boundary between two steps, so a particle mo
 its seed at its time exactly, whatever the field, the motion and the boundary.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int32
 
-from jaxtrace.tracking.schedule import Steps, steps_between
+from jaxtrace.tracking.schedule import Steps, as_number, steps_between
 
 NEVER = np.iinfo(np.int32).max
 ROUNDING = 1e-9  # of the interval, that the last of repeated releases may be beyond
@@ -81,6 +82,22 @@ class Releases:
         """Return what tells this release from another, for a run that is resumed."""
         parts = (self.times, self.ends[np.isfinite(self.ends)])
         return [float(part.sum()) for part in parts] + [len(part) for part in parts]
+
+
+def release_times(release: Any, facts: Mapping[str, Any], name: str = "release") -> Any:
+    """Return times of release as the field counts them, from numbers or dates."""
+    if release is None:
+        return None
+    if isinstance(release, tuple) and len(release) == 3:
+        start, stop, every = release
+        return as_number(start, facts, name), as_number(stop, facts, name), every
+    given = np.asarray(release)
+    if given.ndim == 0:
+        return as_number(release, facts, name)
+    if given.dtype.kind in "biuf":
+        return given
+    times = [as_number(each, facts, name) for each in given.ravel()]
+    return np.reshape(np.array(times), given.shape)
 
 
 def make_releases(

@@ -6,11 +6,12 @@ ever summed up step by step.
 
 import functools
 import math
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import equinox as eqx
 import jax
@@ -21,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxtrace.fields.base import AbstractField, RecordField
 from jaxtrace.fields.clock import Clock, Instant
 from jaxtrace.integrators import Tableau
+from jaxtrace.io.convert import dates_to_numbers
 
 # A requested step this much longer than the frame spacing is worth a warning, and a
 # spacing this much longer than the step is not worth a substep.
@@ -44,6 +46,45 @@ class Timing:
         return span / (len(self.frames) - 1) / self.substeps
 
 
+def as_number(given: Any, facts: Mapping[str, Any], name: str) -> float:
+    """Return a time as a field counts it; `facts` are those of its data.
+
+    A date is ISO 8601 text, or one of the standard library, NumPy, pandas or cftime.
+    """
+    if isinstance(given, np.datetime64):
+        given = str(given.astype("datetime64[us]"))
+    date = given.isoformat() if hasattr(given, "isoformat") else given
+    if not isinstance(date, str | SupportsFloat):
+        raise TypeError(f"{name} is {given!r}: give a number or a date")
+    if not isinstance(date, str):
+        return float(date)
+    if "time_units" not in facts:
+        raise ValueError(
+            f"{name} is the date {date}, but the times of the data are plain numbers: "
+            "give numbers"
+        )
+    try:
+        # An hour without minutes would be overlooked.
+        return dates_to_numbers([re.sub(r"([T ]\d\d)$", r"\1:00", date)], facts)[0]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is {date!r}, no date of the calendar {facts['calendar']}: give "
+            'one such as "2020-02-28" or "2020-02-28T12:00"'
+        ) from error
+
+
+def as_span(
+    time_span: Any, facts: Mapping[str, Any], name: str = "time_span"
+) -> tuple[float, float]:
+    """Return the first and last time of a run, from numbers or dates."""
+    if isinstance(time_span, str) or np.shape(time_span) != (2,):
+        raise ValueError(
+            f"{name} is {time_span!r}: give its first and last time, as in (0, 4)"
+        )
+    first, last = time_span
+    return as_number(first, facts, name), as_number(last, facts, name)
+
+
 def plan_times(
     time_span: tuple[float, float],
     n_timesteps: int | None,
@@ -55,7 +96,7 @@ def plan_times(
     Without a number of frames they are `dt` apart; without either there is one frame
     per slice of the field inside the span.
     """
-    first, last = float(time_span[0]), float(time_span[1])
+    first, last = time_span
     if not (math.isfinite(first) and math.isfinite(last)):
         raise ValueError(f"time_span ({first}, {last}): both ends must be finite")
     if dt is not None and not (math.isfinite(dt) and dt != 0):
@@ -70,8 +111,11 @@ def plan_times(
         n_timesteps, given = _frames(first, last, length, slices)
         if given is not None:
             return Timing(tuple(given), 1, None)
-    if n_timesteps < 1:
-        raise ValueError(f"n_timesteps {n_timesteps}: record at least one frame")
+    if int(n_timesteps) != n_timesteps or n_timesteps < 1:
+        raise ValueError(
+            f"n_timesteps is {n_timesteps}: give a whole number of frames from 1"
+        )
+    n_timesteps = int(n_timesteps)
     frames = tuple(np.linspace(first, last, n_timesteps).tolist())
     if n_timesteps == 1:
         return Timing((first,), 1, length)

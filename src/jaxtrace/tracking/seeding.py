@@ -142,9 +142,13 @@ def axis_counts(resolution: int | Sequence[int], box: Box) -> tuple[int, int, in
     if isinstance(resolution, int | np.integer):
         nx, ny, nz = (int(resolution) if active else 1 for active in box.active)
         return nx, ny, nz
-    counts = [int(count) for count in resolution]
-    if len(counts) not in (2, 3):
-        raise ValueError(f"resolution={resolution} must be one, two or three counts")
+    given = np.asarray(resolution)
+    if given.shape not in ((2,), (3,)) or (given != np.trunc(given)).any():
+        raise ValueError(
+            f"resolution={resolution}: give one, two or three whole numbers, the "
+            "counts along x, y and z"
+        )
+    counts = [int(count) for count in given]
     return counts[0], counts[1], (counts[2] if len(counts) == 3 else 1)
 
 

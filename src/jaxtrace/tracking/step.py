@@ -24,12 +24,13 @@ from jaxtrace.tracking.boundaries.base import (
     StepContext,
     calls_host,
 )
-from jaxtrace.tracking.boundaries.land import reach_shore
+from jaxtrace.tracking.boundaries.walls import reach_shore
 from jaxtrace.tracking.dynamics import (
     Dynamics,
     Method,
     TimeStep,
     drift_of,
+    look_up,
     remember,
 )
 from jaxtrace.tracking.particles import (
@@ -59,7 +60,7 @@ def initialize(
     places = dynamics.boundary.wrap(particles.positions)
     cell_hint, velocity = field.start(places), None
     if motion.has_velocity:
-        velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        velocity, cell_hint = look_up(field, places, instant, cell_hint)
     elif jax.tree.leaves(cell_hint):
         cell_hint = field.find(places, instant)
     state = dynamics.behaviors.initial(count, dtype)
@@ -164,7 +165,7 @@ def _integrate(
     def rate(unknowns: _Unknowns, stage: Any, cell_hint: Any) -> tuple[Any, Any]:
         field, instant, time = look(stage)
         places = dynamics.boundary.wrap(unknowns[0])
-        velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        velocity, cell_hint = look_up(field, places, instant, cell_hint)
         velocity = velocity if drift is None else velocity + drift
         return dynamics.motion.rate(*unknowns, velocity, time), cell_hint
 
@@ -190,7 +191,7 @@ def _integrate_there(
         place = frame.locate(offset) if stage else None
         places = unknowns[0] if place is None else frame.places(place, offset[:, 2])
         places = jax.lax.optimization_barrier(dynamics.boundary.wrap(places))
-        velocity, cell_hint = field.velocity(places, instant, cell_hint)
+        velocity, cell_hint = look_up(field, places, instant, cell_hint)
         velocity = velocity if drift is None else velocity + drift
         velocity, _ = dynamics.motion.rate(places, None, velocity, time)
         # Computed once: XLA would look both components up again for each direction.
@@ -298,7 +299,7 @@ def _start_recycled(
     fresh = after.generation > before.generation
     places = dynamics.boundary.wrap(after.positions)
     instant = dynamics.field.instant(end)
-    velocity, _ = dynamics.field.velocity(places, instant, after.cell_hint)
+    velocity, _ = look_up(dynamics.field, places, instant, after.cell_hint)
     own = jnp.where(fresh[:, None], velocity, after.velocity)
     return replace(after, velocity=own)
 

@@ -28,7 +28,13 @@ from jaxtrace.fields.clock import Instant
 from jaxtrace.fields.variables import Variable
 from jaxtrace.tracking.behaviors import Behaviors, make_behaviors
 from jaxtrace.tracking.boundaries.base import as_boundary, calls_host
-from jaxtrace.tracking.dynamics import Dynamics, Method, TimeStep, sample_variables
+from jaxtrace.tracking.dynamics import (
+    Dynamics,
+    Method,
+    TimeStep,
+    look_up,
+    sample_variables,
+)
 from jaxtrace.tracking.motion import AbstractMotion, PassiveTracer
 from jaxtrace.tracking.particles import Particles, noise_key, retire
 from jaxtrace.tracking.schedule import Schedule, make_schedule
@@ -75,7 +81,7 @@ def record_frame(
     if method.record_velocities:
         field, instant = dynamics.field.at_instant(instant, method.particles)
         places = dynamics.boundary.wrap(particles.positions)
-        found, _ = field.velocity(places, instant, particles.cell_hint)
+        found, _ = look_up(field, places, instant, particles.cell_hint)
         velocities = jnp.where(gone, nan, found)
     generation = particles.generation if dynamics.boundary.recycles else None
     positions = jnp.where(gone, nan, particles.positions)

@@ -39,10 +39,11 @@ from jaxtrace.tracking.boundaries.base import as_boundary
 from jaxtrace.tracking.motion import AbstractMotion
 from jaxtrace.tracking.output import Collected, Streamed, open_output
 from jaxtrace.tracking.particles import Particles, pad_slots
-from jaxtrace.tracking.release import Releases, make_releases
+from jaxtrace.tracking.release import Releases, make_releases, release_times
 from jaxtrace.tracking.schedule import (
     Schedule,
     Timing,
+    as_span,
     kept_frames,
     plan_run,
     plan_times,
@@ -224,7 +225,7 @@ class ParticleTracker:
     def track_particles(
         self,
         initial_positions: Any,
-        time_span: tuple[float, float],
+        time_span: tuple[Any, Any],
         n_timesteps: int | None = None,
         dt: float | None = None,
         *,
@@ -240,21 +241,25 @@ class ParticleTracker:
         Frames lie at `linspace(*time_span, n_timesteps)`; `dt` is the longest substep.
         A span that falls tracks backward. `release` says when particles enter: one
         time, one for each seed, or a tuple (start, stop, every) that releases all
-        seeds repeatedly; `max_age` takes them out again. `sample` maps names to fields
-        that are recorded along the paths, and `behave` lists behaviors
-        (`jaxtrace.tracking.behaviors`); both are in `variables`. With `output` frames
-        stream to a .zarr store, from which another suffix (.nc, .csv, .vtp, ...) is
-        exported at the end; `resume` continues a run that was stopped.
+        seeds repeatedly; `max_age` takes them out again. Where the data have dates,
+        times may be dates, such as "2020-02-28T12:00" or `numpy.datetime64`.
+
+        `sample` maps names to fields that are recorded along the paths, and `behave`
+        lists behaviors (`jaxtrace.tracking.behaviors`); both are in `variables`. With
+        `output` frames stream to a .zarr store, from which another suffix (.nc, .csv,
+        .vtp, ...) is exported at the end; `resume` continues a run that was stopped.
         """
         seeds = self._positions(initial_positions)
         warn_of_seeds(self.field.frozen, seeds)
-        releases = make_releases(release, len(seeds), time_span, max_age)
+        facts = getattr(self.field, "_source_info", {})
+        span = as_span(time_span, facts)
+        when = release_times(release, facts)
+        releases = make_releases(when, len(seeds), span, max_age)
         if releases is not None:
             seeds = jnp.tile(seeds, (len(releases.times) // max(len(seeds), 1), 1))
         clock = getattr(self.field.frozen, "clock", None)
         slices = None if clock is None else clock.times
-        timing = plan_times(time_span, n_timesteps, dt, slices)
-        facts = getattr(self.field, "_source_info", {})
+        timing = plan_times(span, n_timesteps, dt, slices)
         behaviors = make_behaviors(sample, behave, facts)
         with contextlib.ExitStack() as stack:
             if not self.compiled:

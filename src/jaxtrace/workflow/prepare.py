@@ -23,7 +23,6 @@ from jaxtrace.config import (
 from jaxtrace.fields.analytic import FLOWS, as_field
 from jaxtrace.fields.base import AbstractField, Field, find_land
 from jaxtrace.fields.variables import Variable
-from jaxtrace.io.convert import dates_to_numbers
 from jaxtrace.io.formats import source_name
 from jaxtrace.io.loader import load_field
 from jaxtrace.io.seed_files import read_seeds
@@ -34,7 +33,8 @@ from jaxtrace.tracking.boundaries.base import AbstractBoundary, no_boundary
 from jaxtrace.tracking.boundaries.walls import Traced, WallBoundary
 from jaxtrace.tracking.diffusion import Diffusion
 from jaxtrace.tracking.motion import AbstractMotion, Inertial
-from jaxtrace.tracking.release import repeated
+from jaxtrace.tracking.release import release_times, repeated
+from jaxtrace.tracking.schedule import as_span
 from jaxtrace.tracking.seeding import Seeds, as_seeds, random_seeds, uniform_grid_seeds
 from jaxtrace.tracking.tracker import ParticleTracker, create_tracker
 from jaxtrace.workflow.case import Case
@@ -212,28 +212,13 @@ def find_span(case: Case, field: Field) -> tuple[float, float]:
     first, last = field.get_time_bounds()
     recorded = math.isfinite(last - first)
     if case.time.time_span is not None:
-        start, stop = case.time.time_span
-        span = (
-            as_number(start, field, "time.time_span"),
-            as_number(stop, field, "time.time_span"),
+        span = as_span(
+            case.time.time_span, getattr(field, "_source_info", {}), "time.time_span"
         )
         if recorded and case.data is not None and case.data.extrapolation is None:
             _check_recorded(span, first, last)
         return span
     return (first, last) if recorded else TIME_SPAN
-
-
-def as_number(instant: Any, field: Field, key: str) -> float:
-    """Return a time as the field counts it; a date needs data that have dates."""
-    if not isinstance(instant, str):
-        return float(instant)
-    facts = getattr(field, "_source_info", {})
-    if "time_units" not in facts:
-        raise ValueError(
-            f"{key} is the date {instant}, but the times of the data are plain "
-            "numbers: give numbers"
-        )
-    return dates_to_numbers([instant], facts)[0]
 
 
 def _check_recorded(span: tuple[float, float], first: float, last: float) -> None:
@@ -304,18 +289,14 @@ def find_release(case: Case, field: Field) -> Any:
     """Return when particles are released: by the case, by its file, or None."""
     table = case.particles
     times = None if table.file is None else read_seeds(table.file, 0).times
-    key = f"a time in {table.file}" if times is not None else "particles.release"
-    number_of = lambda instant: as_number(instant, field, key)
     if times is not None and table.release is not None:
         raise ValueError(
             f"particles has release, and {table.file} has a column time: leave one out"
         )
+    facts = getattr(field, "_source_info", {})
     if times is not None:
-        return np.array([number_of(time) for time in times])
-    if isinstance(table.release, tuple):
-        start, stop, every = table.release
-        return number_of(start), number_of(stop), every
-    return None if table.release is None else number_of(table.release)
+        return release_times(times, facts, f"a time in {table.file}")
+    return release_times(table.release, facts, "particles.release")
 
 
 def find_inside(

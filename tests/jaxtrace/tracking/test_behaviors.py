@@ -1,5 +1,6 @@
 """Behaviors against their closed forms, and variables along the paths."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -143,12 +144,13 @@ def test_nodes_at_sea_decide_near_the_coast():
     data = sea(pytest.importorskip("xarray"))
     variable = load_variable(data, "temp").frozen
     places = jnp.array([[3.5, 2.5, 0], [1.25, 2.5, 0], [0.5, 2.5, 0], [9.0, 2.5, 0]])
-    instant = jax.tree.map(jnp.asarray, variable.instant(np.float64(0.0)))
-    found = variable.at(places, instant)
+    look = eqx.filter_jit(lambda v, p: v.at(p, v.instant(np.float64(0.0))))
+    found = look(variable, places)
     np.testing.assert_allclose(found, [302.5, 302.5, np.nan, np.nan], rtol=1e-6)
     # A diffusivity of the files: its slope is the drift of a walk without noise.
     walk = Diffusion([load_variable(data, "kh"), 0.0, 0.0])
-    spread, slope = walk._coefficients(places, jnp.zeros(()))
+    ask = eqx.filter_jit(lambda walk, p: walk._coefficients(p, jnp.zeros(())))
+    spread, slope = ask(walk, places)
     np.testing.assert_allclose(spread[0], [np.sqrt(7.0), 0, 0], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(slope)[0], [1.0, 0, 0], atol=1e-6)
 
@@ -162,6 +164,7 @@ def test_nodes_at_sea_decide_near_the_coast():
         ({"t": 3.0}, None, "sample 't' is float: give a field"),
         ({"t": lambda p, t: p[:1]}, None, r"shape \(1, 3\) for 2 .* return \(2,\)"),
         ({}, lambda *a: {"mine": 0.0}, r"'mine' that nobody declared: give its start"),
+        ({}, [Age(), 3], "behave has 3: give behaviors of"),
         ({}, lambda *a: 3, "returned int: return the state, a dict"),
         ({}, lambda s, *a: (s, 0.0), r"displacement of shape \(\): return \(2, 3\)"),
         ({}, Sinking(np.ones(3)), r"shape \(3,\): give a number, or one for each"),

@@ -55,7 +55,7 @@ def test_batches_do_not_change_the_paths(name):
     assert_same(part.positions, whole.positions[:, 3:])
 
 
-@pytest.mark.parametrize("integrator", ["euler", "rk2"])
+@pytest.mark.parametrize("integrator", ["rk2", "rk4"])
 @pytest.mark.parametrize("name", ["periodic", "inlet grid"])
 def test_every_integrator_compiles_once_with_a_boundary(name, integrator):
     run = compile_once(
@@ -91,7 +91,7 @@ def test_chance_follows_the_seed(name):
     slots = np.arange(16, dtype=np.int32)
     seeds = make_seeds(16)
     first, again, other = (
-        slots_of(EVERY[name], seeds, slots, 16, "rk4", seed).positions
+        slots_of(EVERY[name], seeds, slots, 16, "euler", seed).positions
         for seed in (0, 0, 1)
     )
     assert_same(first, again)

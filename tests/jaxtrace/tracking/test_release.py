@@ -1,11 +1,14 @@
 """Particles that enter a run when they are released, and leave it when they are old."""
 
+import datetime
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtrace.fields.analytic import FunctionField
+from jaxtrace.fields.time_series import TimeSeriesField
 from jaxtrace.io.store import open_store
 from jaxtrace.tracking.behaviors import Age, History
 from jaxtrace.tracking.boundary import absorbing_boundary_factory
@@ -127,6 +130,42 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, part):
         open_store(tmp_path / "whole.zarr", "r") as other_store,
     ):
         np.testing.assert_array_equal(one.read_observed(), other_store.read_observed())
+
+
+def test_times_may_be_dates_where_the_data_have_dates():
+    day, start = 86_400.0, np.datetime64("2020-02-28")
+    nodes = np.array([[x, y, 0.0] for x in (-5.0, 5.0) for y in (-5.0, 5.0)])
+    data = np.broadcast_to([1 / day, 0.0, 0.0], (2, 4, 3))
+    facts = {"time_units": "seconds since 2020-02-28 00:00:00", "calendar": "standard"}
+    dated = TimeSeriesField(data, [0.0, 9 * day], nodes, _source_info=facts)
+    run = create_tracker("rk4", dated, None).track_particles
+    spans = (
+        ("2020-02-28", "2020-03-02"),  # 2020 is a leap year
+        (start, start + np.timedelta64(3, "D")),
+        (0, datetime.datetime(2020, 3, 2)),
+    )
+    releases = (
+        [start + np.timedelta64(12, "h"), np.datetime64("2020-03-01")],
+        ["2020-02-28T12", "2020-03-01"],
+        [day / 2, 2 * day],
+    )
+    for span, release in zip(spans, releases, strict=True):
+        found = run(np.zeros((2, 3)), span, 4, release=release)
+        np.testing.assert_array_equal(found.times, np.arange(4) * day)
+        np.testing.assert_allclose(found.positions[-1, :, 0], [2.5, 1.0], rtol=1e-6)
+    again = run(np.zeros((1, 3)), spans[0], 4, release=("2020-02-28", start + 2, day))
+    np.testing.assert_allclose(again.positions[-1, :, 0], [3, 2, 1], rtol=1e-6)
+    for wrong in ("2020-02-30", "2020-02", np.datetime64("NaT")):
+        with pytest.raises(ValueError, match="no date of the calendar standard: give"):
+            run(np.zeros((1, 3)), (wrong, "2020-03-02"), 4)
+    with pytest.raises(ValueError, match="release is the date 2020-02-28, but the tim"):
+        track(release="2020-02-28")
+
+
+@pytest.mark.parametrize("span", [4.0, (0, 1, 2), "day", (0.0, None)])
+def test_spans_that_are_no_two_times(span):
+    with pytest.raises((ValueError, TypeError), match=r"time_span is .*: give "):
+        track(span=span)
 
 
 @pytest.mark.parametrize(

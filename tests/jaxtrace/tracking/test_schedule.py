@@ -100,7 +100,8 @@ def test_one_frame():
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (((0, 1), 0, 0.1), "n_timesteps 0"),
+        (((0, 1), 0, 0.1), "n_timesteps is 0"),
+        (((0, 1), 2.5, None), "n_timesteps is 2.5: give a whole number"),
         (((0, 1), 10, 0.0), "dt=0.0"),
         (((0, 1), 10, float("nan")), "dt=nan"),
         (((0, float("inf")), 10, None), "inf"),

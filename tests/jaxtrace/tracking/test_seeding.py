@@ -66,6 +66,12 @@ def test_the_documented_grid():
     np.testing.assert_allclose(seeds, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("resolution", [2.5, (3, 4.5), (1, 2, 3, 4)])
+def test_counts_are_whole_numbers(resolution):
+    with pytest.raises(ValueError, match="one, two or three whole numbers"):
+        uniform_grid_seeds(resolution, BOX)
+
+
 def test_a_grid_inside():
     seeds = uniform_grid_seeds((3, 1, 2), BOX, include_boundaries=False)
     expected = list(itertools.product([1, 2, 3], [0], [2 + 1 / 3, 2 + 2 / 3]))
@@ -87,8 +93,6 @@ def test_grids_in_two_dimensions_and_on_flat_boxes():
     assert set(planar[:, 2]) == {7}
     with pytest.warns(UserWarning, match="zero length along z, so its 4 layers"):
         assert len(uniform_grid_seeds((2, 2, 4), [[0, 0, 7], [1, 1, 7]])) == 16
-    with pytest.raises(ValueError, match="one, two or three"):
-        uniform_grid_seeds((1, 2, 3, 4), BOX)
 
 
 @pytest.mark.parametrize("scale", SCALES)

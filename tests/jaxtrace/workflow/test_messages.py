@@ -64,12 +64,18 @@ def test_new_says_what_is_wrong_with_files(folder, name, words):
 
 
 DEFAULT = {"pattern": '"ok.vti"', "n_timesteps": "5", "time_span": "[0, 1]"}
-DEFAULT |= {"concentrations": "3", "type": '"absorbing"'}
+# The flows are uniform, for which one stage is exact.
+DEFAULT |= {"concentrations": "3", "type": '"absorbing"', "integrator": '"euler"'}
 TABLE = {"pattern": "data", "velocity_name": "data", "extrapolation": "data"}
 TABLE |= {"n_timesteps": "time", "time_span": "time", "dt": "time"}
 KEYS = ("concentrations", "bounds", "file", "release", "max_age")
 TABLE |= dict.fromkeys(KEYS, "particles")
-TABLE |= {"type": "boundary", "variables": "sample", "files": "sample"}
+TABLE |= {
+    "integrator": "tracking",
+    "type": "boundary",
+    "variables": "sample",
+    "files": "sample",
+}
 TABLE |= dict.fromkeys(("age", "history", "windage"), "behave")
 DAY = np.timedelta64(24, "h")
 FAR = "{x = [-5.0, -3.0], y = [0.0, 1.0], z = [0.0, 1.0]}"

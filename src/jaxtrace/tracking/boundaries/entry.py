@@ -118,11 +118,14 @@ class GeneratedEntry(AbstractEntry):
 
 def generated_entry(generator: Callable[[Any], Any], seed: int) -> GeneratedEntry:
     """Wrap a function as an entry; one that needs NumPy runs on the host."""
-    function, shape = probe(generator)
+    rule = "it is called with uniform numbers (N, 3) and returns positions (N, 3)"
+    try:
+        function, shape = probe(generator)
+    except TypeError as error:
+        raise TypeError(f"inlet_particle_generator failed: {rule}") from error
     if shape != (2, 3):
         raise ValueError(
-            f"inlet_particle_generator returned shape {shape} for 2 new particles: it "
-            "is called with uniform numbers (N, 3) and returns positions (N, 3)"
+            f"inlet_particle_generator returned shape {shape} for 2 particles: {rule}"
         )
     return GeneratedEntry(function, make_salt(seed))
 

@@ -251,6 +251,8 @@ def test_generators_of_numpy_run_on_the_host():
 def test_generators_that_answer_otherwise_are_refused():
     with pytest.raises(ValueError, match=r"shape \(2, 2\).*\(N, 3\)"):
         generated_entry(lambda numbers: numbers[:, :2], 0)
+    with pytest.raises(TypeError, match=r"it is called with uniform numbers \(N, 3\)"):
+        generated_entry(lambda count: np.zeros((count, 3)), 0)
 
 
 def test_ends_are_faces_or_coordinates():
