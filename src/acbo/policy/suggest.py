@@ -419,8 +419,6 @@ def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
     which variables share a hidden cause.
     """
     notes = [graphs.note] if graphs.unlike_training else []
-    if graphs.confounded_probs is None:
-        return tuple(notes)
     for i, j in np.argwhere(np.triu(graphs.confounded_probs) > 0.5):
         chance = percent(float(graphs.confounded_probs[i, j]))
         notes.append(
