@@ -234,7 +234,7 @@ def suggest(
         replicates: True to tell how many runs of an experiment are worth making.
     """
     problem = make_problem(target, maximize, ignore=ignore, **options)
-    return suggest_for(problem, read_table(data, target, ignore))
+    return suggest_for(problem, read_table(data, target, problem.ignore))
 
 
 def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
