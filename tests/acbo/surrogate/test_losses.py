@@ -78,5 +78,5 @@ def test_array_forms():
 
 @pytest.mark.parametrize("temperature", [0.0, -1, float("nan")])
 def test_a_temperature_is_above_zero(temperature):
-    with pytest.raises(ValueError, match="temperature is .*: give a number above 0"):
+    with pytest.raises(ValueError, match="give a number above 0"):
         losses.kl_divergence_loss(LOGITS, EXPERT, SETS, temperature)
