@@ -53,9 +53,10 @@ def random_weights(seed, d=4):
 def mean_after(scm, variable, value):
     """E[target | do] of a linear model, variable by variable in causal order."""
     weight = np.asarray(scm.features.inner)[:, 0, :].T
+    base = np.asarray(scm.features.intercept)
     mean = np.zeros(len(weight))
     for j in range(len(weight)):
-        follows = float(scm.features.intercept[j]) + mean @ weight[:, j]
+        follows = base[j] + mean @ weight[:, j]
         mean[j] = value if j == variable else follows
     return mean[int(scm.target)]
 
@@ -63,10 +64,11 @@ def mean_after(scm, variable, value):
 def best_corner(scm, direction):
     """Best expected outcome, variable and value among the ends of all ranges."""
     sign = 1 if direction == "MINIMIZE" else -1
+    ends = np.stack([scm.low, scm.high], axis=1)
     choices = [
         (sign * mean_after(scm, i, float(end)), i, float(end))
         for i in range(scm.size)
-        for end in (scm.low[i], scm.high[i])
+        for end in ends[i]
         if i != int(scm.target)
     ]
     score, variable, value = min(choices)
@@ -76,18 +78,21 @@ def best_corner(scm, direction):
 def draw_history(scm, seed=0, observational=12, interventional=8, capacity=24):
     """Observational rows, then rows with one random variable set; nothing clipped."""
     random = np.random.default_rng(seed)
+    # Looking up single numbers of device arrays would take most of a test's time.
     weight = np.asarray(scm.features.inner)[:, 0, :].T
+    base, noise = np.asarray(scm.features.intercept), np.asarray(scm.noise_scale)
+    low, high = np.asarray(scm.low), np.asarray(scm.high)
     d, rows = len(weight), observational + interventional
     values, flags = np.zeros((capacity, d), np.float32), np.zeros((capacity, d), bool)
     allowed = [i for i in range(d) if i != int(scm.target)]
     for row in range(rows):
         chosen = random.choice(allowed) if row >= observational else None
         for j in range(d):
-            mean = scm.features.intercept[j] + values[row] @ weight[:, j]
-            values[row, j] = random.normal(mean, scm.noise_scale[j])
+            mean = base[j] + values[row] @ weight[:, j]
+            values[row, j] = random.normal(mean, noise[j])
             if j == chosen:
                 flags[row, j] = True
-                values[row, j] = random.uniform(scm.low[j], scm.high[j])
+                values[row, j] = random.uniform(low[j], high[j])
     return History(jnp.asarray(values), jnp.asarray(flags), jnp.asarray(rows))
 
 

@@ -82,11 +82,14 @@ def test_posteriors_show_probabilities():
     assert "0.75" in page_of(posterior)
     probs = np.array([[0, 0.9], [0.1, 0]])
     graphs = np.zeros((4, 2, 2), bool)
-    assert "0.90" in page_of(GraphPosterior(("a", "b"), graphs, probs))
+    rest = np.zeros((2, 2)), np.array([[1], [0]]), np.array([[0.9, 0.1], [0.1, 0.9]])
+    assert "0.90" in page_of(GraphPosterior(("a", "b"), graphs, probs, *rest))
     names = tuple(f"v{n}" for n in range(13))
     many = np.zeros((13, 13))
     many[2, 5] = 0.7
-    listed = page_of(GraphPosterior(names, np.zeros((1, 13, 13), bool), many))
+    graphs = np.zeros((1, 13, 13), bool)
+    rest = np.zeros((13, 13)), np.zeros((13, 0), int), np.ones((13, 1))
+    listed = page_of(GraphPosterior(names, graphs, many, *rest))
     assert re.search("<td>v2</td><td>v5</td><td[^>]*>0.7<", listed)
 
 

@@ -103,6 +103,7 @@ class Campaign:
 
     def suggest(self, **changes: Any) -> Suggestion:
         """Return what to do next with the rows as they are, without asking for it."""
+        known_only(changes, [each.name for each in fields(Problem)], "option")
         return suggest_for(replace(self.problem, **changes), self.read())
 
     def asked(self) -> list[Ask]:

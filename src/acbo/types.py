@@ -2,7 +2,8 @@
 
 import importlib
 import math
-from collections.abc import Collection, Set
+from collections.abc import Collection, Sequence, Set
+from numbers import Integral
 from typing import Any, Literal
 
 from jaxtyping import Array, Float, Int
@@ -38,6 +39,14 @@ def check_known(name: Any, names: Collection[str], what: str = "variable") -> No
     if name not in names:
         listed = sorted(names) if isinstance(names, Set) else names
         raise ValueError(f"{what} {name!r} is not known; {nearest(str(name), listed)}")
+
+
+def find_column(which: Any, names: Sequence[str]) -> int:
+    """Return the column of a variable given by name or by number."""
+    if isinstance(which, Integral) and 0 <= which < len(names):
+        return int(which)
+    check_known(which, names)
+    return names.index(which)
 
 
 def as_float(value: Any, what: str) -> float:

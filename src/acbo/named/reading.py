@@ -44,9 +44,13 @@ NOTHING = (
     *("", "none", "no", "nothing", "-", "control", "baseline", "natural", "0"),
     *("obs", "observed", "observation", "observational", "false"),
 )
+# Whole numbers under the first names are identifiers if all differ; under the others,
+# which may be quantities too, if they count the rows.
+CERTAIN_IDENTIFIERS = ("id", "uid", "uuid", "subject", "patient", "participant")
 IDENTIFIERS = (
-    *("id", "index", "idx", "row", "run", "no", "nr", "number", "sample", "#"),
-    *("experiment", "exp", "batch", "name", "label", "uid", "key"),
+    *CERTAIN_IDENTIFIERS,
+    *("index", "idx", "row", "run", "no", "nr", "number", "sample", "#", "record"),
+    *("experiment", "exp", "batch", "name", "label", "key"),
 )
 # Two levels of text in their natural order, which becomes 0 and 1.
 LEVELS = (
@@ -57,8 +61,16 @@ LEVELS = (
 DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?"
     r"|\d{1,2}:\d{2}(:\d{2})?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
+    r"|\d{1,2}\.?[ -][A-Za-z]{3,9}\.?[ -]\d{2,4}( .*)?"
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}( .*)?"
 )
 QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s][^\d]*)?")
+# Numbers as people write them, and how: thousands by commas; decimal commas, with or
+# without thousands by points.
+NUMERALS = (
+    (re.compile(r"[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d*)?"), ",", "separate thousands"),
+    (re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d*)(,\d+)?"), ".", "are decimal"),
+)
 MOST_UNITS = 3  # more kinds of endings are not units, but text
 LISTED = 4  # of the levels of a category, in a sentence
 
@@ -187,13 +199,21 @@ def _as_frame(data: Any) -> tuple[Any, list[str]]:
         )
     if not len(frame):
         raise ValueError("the table has no rows: give at least 2")
-    frame = frame.rename(columns=lambda name: str(name).strip())
+    named = [
+        " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+        for name in frame.columns
+    ]
+    frame = frame.set_axis([name.strip() for name in named], axis=1)
     twice = frame.columns[frame.columns.duplicated()].unique().tolist()
     if twice:
         notes.append(
             f"{_names(twice)}: several columns have this name; the first is used"
         )
         frame = frame.loc[:, ~frame.columns.duplicated()]
+    for name in frame.columns if isinstance(data, str | os.PathLike) else ():
+        first = re.sub(r"\.\d+$", "", name)  # pandas numbers the others
+        if first != name and first in frame.columns:
+            notes.append(f"{name!r} is another column {first!r} of the file")
     empty = [name for name in frame.columns if frame[name].isna().all()]
     # A column of interventions is empty while nothing was set yet.
     empty = [name for name in empty if _plain(name) not in CERTAIN]
@@ -286,7 +306,10 @@ def _read_columns(
     numbers: dict[str, np.ndarray] = {}
     labels: dict[str, tuple[str, str]] = {}
     for name in frame.columns:
-        column = _read_column(frame[name], name)
+        try:
+            column = _read_column(frame[name], name)
+        except ValueError as error:
+            raise ValueError(f"column {name!r}: {error}") from None
         if column.numbers is None:
             if name == target:
                 raise ValueError(f"the target {name!r} cannot be used: {column.note}")
@@ -310,6 +333,10 @@ def _read_column(column: Any, name: str) -> Column:
     pandas = import_extra("pandas", "tables")
     if pandas.api.types.is_datetime64_any_dtype(column):
         return Column(None, "it holds dates")
+    if pandas.api.types.is_complex_dtype(column):
+        return Column(None, "it holds complex numbers")
+    if pandas.api.types.is_timedelta64_dtype(column):
+        return Column(None, "it holds durations; to use it, write numbers")
     if pandas.api.types.is_bool_dtype(column):
         return Column(column.to_numpy(np.float64), "", ("False", "True"))
     numbers = pandas.to_numeric(column, errors="coerce").to_numpy(np.float64)
@@ -317,13 +344,19 @@ def _read_column(column: Any, name: str) -> Column:
         numbers = np.where(np.isfinite(numbers.astype(np.float32)), numbers, np.nan)
     given = column.notna().to_numpy()
     words = [str(cell).strip() for cell in column[given & np.isnan(numbers)]]
+    everything = [str(cell).strip() for cell in column[given]] if words else []
+    numerals = _read_numerals(everything, given)
+    if numerals is not None:
+        return numerals
     if _is_identifier(name, numbers, words, column[given]):
         return Column(None, "it numbers or names the rows")
     if not words:
         return Column(numbers)
     if 2 * len(words) <= given.sum():
-        return Column(numbers, f"{words[0]!r} is not a number and counts as missing")
-    return _read_text([str(cell).strip() for cell in column[given]], given)
+        part = QUANTITY.fullmatch(words[0])
+        what = "too large a number" if part and not part[2] else "not a number"
+        return Column(numbers, f"{words[0]!r} is {what} and counts as missing")
+    return _read_text(everything, given)
 
 
 def _is_identifier(
@@ -338,8 +371,22 @@ def _is_identifier(
             and not any(map(QUANTITY.fullmatch, words))
             and not any(map(DATE.fullmatch, words))
         )
-    steps = np.diff(numbers)
-    return usual and len(steps) > 0 and bool((steps == 1).all())
+    if not usual or len(numbers) < 2:
+        return False
+    if plain in CERTAIN_IDENTIFIERS or plain.endswith("_id"):
+        return cells.is_unique and not np.nansum(numbers % 1)
+    return bool((np.diff(numbers) == 1).all())
+
+
+def _read_numerals(words: Sequence[str], given: np.ndarray) -> Column | None:
+    """Return numbers in which commas separate thousands or are decimal, if all are."""
+    for numeral, drop, what in NUMERALS:
+        if all(map(numeral.fullmatch, words)) and any("," in word for word in words):
+            numbers = np.full(len(given), np.nan)
+            plain = (word.replace(drop, "").replace(",", ".") for word in words)
+            numbers[given] = [float(word) for word in plain]
+            return Column(numbers, f"commas in its numbers {what}")
+    return None
 
 
 def _read_text(words: Sequence[str], given: np.ndarray) -> Column:

@@ -139,12 +139,19 @@ def read_csv(
 
 
 def read_frame(path: str | os.PathLike[str]) -> Any:
-    """Return a CSV file as a pandas frame; commas, semicolons or tabs separate."""
+    """Return a CSV file as a pandas frame; commas, semicolons, tabs or bars separate.
+
+    Lines that start with # before the header are comments; the last of them is the
+    header if it has as many cells as the next line, and that one holds a number.
+    """
     pandas = import_extra("pandas", "tables")
-    text = _decode(Path(path).read_bytes())
-    # A quoted name may hold any of them.
-    bare = re.sub('"[^"]*"', "", text.partition("\n")[0])
-    separator = max((",", ";", "\t"), key=bare.count)
+    lines = _decode(Path(path).read_bytes()).splitlines(keepends=True)
+    start = next((n for n, line in enumerate(lines) if line[0] != "#"), len(lines))
+    first = _split_line("".join(lines[start : start + 1]))
+    if start and len(_split_line(lines[start - 1])) == len(first) > 1:
+        start -= any(re.fullmatch(r"[-+]?[\d.,]+", cell.strip()) for cell in first)
+    text, header = "".join(lines[start:]), "".join(lines[start : start + 1])
+    separator = max(SEPARATORS, key=_unquoted(header).count)
     # Where semicolons separate, commas are decimal.
     point = "," if separator == ";" else "."
     options = {"sep": separator, "decimal": point, "skipinitialspace": True}
@@ -152,6 +159,18 @@ def read_frame(path: str | os.PathLike[str]) -> Any:
         return pandas.read_csv(io.StringIO(text), na_values=MISSING, **options)
     except (pandas.errors.EmptyDataError, pandas.errors.ParserError) as error:
         raise ValueError(f"{os.fspath(path)} is not a CSV table: {error}") from error
+
+
+SEPARATORS = (",", ";", "\t", "|")
+
+
+def _unquoted(line: str) -> str:
+    """Return a line without quoted names, which may hold separators."""
+    return re.sub('"[^"]*"', "", line)
+
+
+def _split_line(line: str) -> list[str]:
+    return _unquoted(line).split(max(SEPARATORS, key=_unquoted(line).count))
 
 
 MISSING = ("-", "--", "?", "n.a.", "na", "missing")  # beside those that pandas knows

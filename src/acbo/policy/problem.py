@@ -91,15 +91,15 @@ class Problem:
                 )
         take("cost", FrozenMap(costs))
         for name in ("know", "forbid"):
-            take(name, tuple(parse_edges(getattr(self, name))))
+            take(name, tuple(parse_edges(as_list(getattr(self, name)))))
         for name in ("settable", "ignore", "avoid"):
-            take(name, tuple(getattr(self, name)))
+            take(name, as_list(getattr(self, name)))
         take("tiers", parse_tiers(self.tiers))
         for words in self.avoid:
             parse_region(words)
         if self.at_once not in (1, 2):
             raise ValueError(f"at_once is {self.at_once}: set 1 or 2 variables at once")
-        if self.batch < 1:
+        if self.batch < 1 or self.batch != int(self.batch):
             raise ValueError(f"batch is {self.batch}: ask for 1 experiment or more")
 
     @property
@@ -151,6 +151,11 @@ class Problem:
     def price(self, names: Sequence[str]) -> float:
         """Return the cost of setting some variables; without costs, all are alike."""
         return sum(self.cost.get(name, 1.0) for name in names) if self.cost else 1.0
+
+
+def as_list(given: str | Iterable[Any]) -> tuple[Any, ...]:
+    """Return what was given as a list; one text is a list of one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def parse_region(words: str) -> tuple[tuple[str, str, float], ...]:
@@ -229,5 +234,7 @@ def make_problem(target: str, maximize: bool | None, **options: Any) -> Problem:
             f"say which way {target} should go: give --maximize or --minimize "
             "(maximize=True or False in Python)"
         )
+    if maximize not in (True, False):
+        raise ValueError(f"maximize is {maximize!r}: give True or False")
     known_only(options, [each.name for each in fields(Problem)], "option")
     return Problem(target, MAXIMIZE if maximize else MINIMIZE, **options)

@@ -234,7 +234,7 @@ def suggest(
         replicates: True to tell how many runs of an experiment are worth making.
     """
     problem = make_problem(target, maximize, ignore=ignore, **options)
-    return suggest_for(problem, read_table(data, target, ignore))
+    return suggest_for(problem, read_table(data, target, problem.ignore))
 
 
 def suggest_for(problem: Problem, table: DataTable) -> Suggestion:
@@ -419,8 +419,6 @@ def note_on_graphs(graphs: GraphPosterior) -> tuple[str, ...]:
     which variables share a hidden cause.
     """
     notes = [graphs.note] if graphs.unlike_training else []
-    if graphs.confounded_probs is None:
-        return tuple(notes)
     for i, j in np.argwhere(np.triu(graphs.confounded_probs) > 0.5):
         chance = percent(float(graphs.confounded_probs[i, j]))
         notes.append(

@@ -1,5 +1,8 @@
-"""A distribution over the parent sets of one target, with names; never changes."""
+"""Distributions over the parent sets of one target, and over graphs, with names; they
+never change.
+"""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,14 +11,19 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
+from jaxtyping import Bool
 
-from acbo.types import import_extra
+from acbo.types import find_column, import_extra
 from jaxrig.notebook import Shown
 
 ParentSet = frozenset[str]
 
 SUM_TOLERANCE = 0.05
 ENTROPY_TOLERANCE = 0.01  # nats
+# What 99 of 100 tables like those of the network's training stay below, in nats per
+# variable (`benchmarks/causal_table.py --usual`).
+USUAL_DISCREPANCY = 0.75
+RARE_SET = 1e-9  # sets of causes less likely than this are not listed
 
 
 @dataclass(frozen=True)
@@ -194,4 +202,92 @@ def _check_probabilities(given: np.ndarray, sets: Sequence[ParentSet]) -> None:
     if not abs(total - 1) <= SUM_TOLERANCE:
         raise ValueError(
             f"probabilities sum to {total:.6g}: give a distribution, which sums to 1"
+        )
+
+
+@dataclass(frozen=True)
+class GraphPosterior(Shown):
+    """Graphs sampled from the posterior, [samples, cause, effect].
+
+    `edge_probs[i, j]` is P(i causes j directly), averaged exactly over the graphs of
+    each order; it is the sum of the probabilities of the sets of causes that hold i.
+    Bit k of a set's number stands for `candidates[j, k]`, of which `len(names)` marks
+    an unused place. `confounded_probs[i, j]` is P(a hidden cause of both makes i and j
+    go together, and neither causes the other directly), which only experiments on one
+    of them can tell. `discrepancy` says how surely the rows contradict a second
+    opinion, in nats per variable; 0 without one, infinite where there are more
+    variables than its network knows.
+    """
+
+    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_graphs"
+    names: tuple[str, ...]
+    graphs: np.ndarray
+    edge_probs: np.ndarray
+    confounded_probs: np.ndarray
+    candidates: np.ndarray  # causes of each variable that were considered
+    set_probs: np.ndarray  # P(causes of j = S), [variable, number of the set]
+    discrepancy: float = 0.0
+
+    @property
+    def unlike_training(self) -> bool:
+        """Return whether the table is unlike those that the network was trained on."""
+        return self.discrepancy > USUAL_DISCREPANCY
+
+    @property
+    def note(self) -> str:
+        """Return what the probabilities rest on, in a sentence."""
+        if math.isinf(self.discrepancy):
+            return (
+                f"{len(self.names)} variables are more than the network was trained "
+                "on: the answer rests on the local posterior"
+            )
+        if self.unlike_training:
+            return (
+                "the table is unlike anything the network was trained on (the rows "
+                f"contradict it by {self.discrepancy:.1f} nats per variable, usually "
+                f"by up to {USUAL_DISCREPANCY:g}): the answer rests on the local "
+                "posterior"
+            )
+        if self.discrepancy:
+            return "probabilities pool the network with the local posterior"
+        return "probabilities are of graphs sampled from the local posterior"
+
+    @cached_property
+    def likely_edges(self) -> Bool[np.ndarray, "d d"]:
+        """Return the edges to name: those of the highest expected F1.
+
+        Where a direction is open, both may be among them: the threshold of highest F1
+        is half of that F1 (Lipton, Elkan & Naryanaswamy, 2014), not one half.
+        """
+        ranked = np.sort(self.edge_probs, axis=None)[::-1]
+        named = np.arange(1, ranked.size + 1)
+        expected = 2 * np.cumsum(ranked) / (named + ranked.sum())
+        return self.edge_probs >= max(ranked[expected.argmax()], 1e-9)
+
+    @cached_property
+    def ancestor_probs(self) -> np.ndarray:
+        """Return P(i causes j, directly or not) for every pair [i, j]."""
+        reach = self.graphs.astype(np.float32)
+        # Squaring doubles the length of the paths that are counted.
+        for _ in range(max(1, math.ceil(math.log2(len(self.names))))):
+            reach = np.minimum(reach + reach @ reach, 1)
+        # Direct causes count by their exact probability, and only the others by the
+        # share of samples, which may not add up to more than is left of both ways.
+        further = ((reach > 0) & ~self.graphs).mean(axis=0)
+        left = np.maximum(1 - self.edge_probs - self.edge_probs.T, 0)
+        share = np.minimum(left / np.maximum(further + further.T, 1e-9), 1)
+        return self.edge_probs + share * further
+
+    def parent_sets(self, target: Any) -> ParentSetPosterior:
+        """Return the posterior over the sets of direct causes of one variable."""
+        column = find_column(target, self.names)
+        own = [self.names[i] for i in self.candidates[column] if i < len(self.names)]
+        found = np.flatnonzero(self.set_probs[column] > RARE_SET)
+        named = [[name for k, name in enumerate(own) if n >> k & 1] for n in found]
+        others = [name for name in self.names if name != self.names[column]]
+        return create_parent_set_posterior(
+            self.names[column],
+            named,
+            self.set_probs[column, found],
+            metadata={"all_variables": others, "method": "order-chains"},
         )

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from acbo.graphs import check_max_parents, enumerate_possible_parent_sets
 from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
-from acbo.types import check_known
+from acbo.types import find_column
 
 MIN_ROWS = 16  # rows; longer tables are padded to the next power of two
 
@@ -120,14 +120,6 @@ def _check_constants(
             f"column {names[constant[0]]!r} is constant over the observational rows "
             "and cannot be scaled: drop it or add rows in which it varies"
         )
-
-
-def find_column(which: Any, names: Sequence[str]) -> int:
-    """Return the column of a variable given by name or by number."""
-    if isinstance(which, int | np.integer) and 0 <= which < len(names):
-        return int(which)
-    check_known(which, names)
-    return names.index(which)
 
 
 def edge_matrix(pairs: Iterable[Any], names: Sequence[str]) -> np.ndarray:

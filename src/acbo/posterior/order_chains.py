@@ -8,11 +8,8 @@ move through them. Edges, ancestors and sets of causes come from the same distri
 and so agree with each other.
 """
 
-import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from acbo.posterior import inputs
 from acbo.posterior.dag_sums import elements_of, masks_by_size
-from acbo.posterior.distribution import ParentSetPosterior, create_parent_set_posterior
+from acbo.posterior.distribution import USUAL_DISCREPANCY, GraphPosterior
 from acbo.posterior.subset_scores import (
     CANDIDATES,
     FEW_VARIABLES,
@@ -32,7 +29,6 @@ from acbo.posterior.subset_scores import (
     standardized,
 )
 from jaxrig.compile_guard import compile_once
-from jaxrig.notebook import Shown
 
 CHAINS = 16
 SWEEPS = 60
@@ -41,93 +37,9 @@ BURN_IN = 20
 # the logarithmic pool. They were chosen on random tables by log loss and F1: both are
 # surer than they are right where mechanisms are not as either assumes.
 ROWS_SHARE, OPINION_SHARE = 0.5, 0.3
-# What 99 of 100 tables like those of the network's training stay below, in nats per
-# variable (`benchmarks/causal_table.py --usual`).
-USUAL_DISCREPANCY = 0.75
-
+NEVER = -1e30  # log of a probability of 0, finite
 
 Opinion = np.ndarray | Callable[[inputs.CheckedData], np.ndarray | None]
-
-
-@dataclass(frozen=True)
-class GraphPosterior(Shown):
-    """Graphs sampled from the posterior, [samples, cause, effect].
-
-    `edge_probs[i, j]` is P(i causes j directly), averaged exactly over the graphs of
-    each order. `discrepancy` says how surely the rows contradict a second opinion, in
-    nats per variable; 0 without one, infinite where there are more variables than its
-    network knows. `confounded_probs[i, j]` is P(a hidden cause of both makes i and j go
-    together, and neither causes the other directly), which only experiments on one of
-    them can tell.
-    """
-
-    shown_by: ClassVar[str] = "acbo.pictures.notebook:show_graphs"
-    names: tuple[str, ...]
-    graphs: np.ndarray
-    edge_probs: np.ndarray
-    discrepancy: float = 0.0
-    confounded_probs: np.ndarray | None = None
-
-    @property
-    def unlike_training(self) -> bool:
-        """Return whether the table is unlike those that the network was trained on."""
-        return self.discrepancy > USUAL_DISCREPANCY
-
-    @property
-    def note(self) -> str:
-        """Return what the probabilities rest on, in a sentence."""
-        if math.isinf(self.discrepancy):
-            return (
-                f"{len(self.names)} variables are more than the network was trained "
-                "on: the answer rests on the local posterior"
-            )
-        if self.unlike_training:
-            return (
-                "the table is unlike anything the network was trained on (the rows "
-                f"contradict it by {self.discrepancy:.1f} nats per variable, usually "
-                f"by up to {USUAL_DISCREPANCY:g}): the answer rests on the local "
-                "posterior"
-            )
-        if self.discrepancy:
-            return "probabilities pool the network with the local posterior"
-        return "probabilities are of graphs sampled from the local posterior"
-
-    @cached_property
-    def likely_edges(self) -> Bool[np.ndarray, "d d"]:
-        """Return the edges to name: those of the highest expected F1.
-
-        Where a direction is open, both may be among them: the threshold of highest F1
-        is half of that F1 (Lipton, Elkan & Naryanaswamy, 2014), not one half.
-        """
-        ranked = np.sort(self.edge_probs, axis=None)[::-1]
-        named = np.arange(1, ranked.size + 1)
-        expected = 2 * np.cumsum(ranked) / (named + ranked.sum())
-        return self.edge_probs >= max(ranked[expected.argmax()], 1e-9)
-
-    @cached_property
-    def ancestor_probs(self) -> np.ndarray:
-        """Return P(i causes j, directly or not) for every pair [i, j]."""
-        reach = self.graphs.astype(np.float32)
-        # Squaring doubles the length of the paths that are counted.
-        for _ in range(max(1, math.ceil(math.log2(len(self.names))))):
-            reach = np.minimum(reach + reach @ reach, 1)
-        return reach.mean(axis=0)
-
-    def parent_sets(self, target: Any) -> ParentSetPosterior:
-        """Return the posterior over the sets of direct causes of one variable."""
-        column = inputs.find_column(target, self.names)
-        sets, counts = np.unique(self.graphs[:, :, column], axis=0, return_counts=True)
-        named = [
-            frozenset(name for name, held in zip(self.names, row, strict=True) if held)
-            for row in sets
-        ]
-        others = [name for name in self.names if name != self.names[column]]
-        return create_parent_set_posterior(
-            self.names[column],
-            named,
-            counts / counts.sum(),
-            metadata={"all_variables": others, "method": "order-chains"},
-        )
 
 
 def sample_graphs(
@@ -150,10 +62,10 @@ def sample_graphs(
     Mechanisms may be linear or curved and noise need not be Gaussian; the number of
     variables is not limited; each may have up to `candidates` causes. The data and the
     constraints are those of `exact_parent_posterior`. Shifting or scaling a column
-    changes nothing. `opinion` holds probabilities of edges [cause, effect] from
-    elsewhere, or gives them for the checked data, or None; the more they contradict
-    the rows, the less they count. `soft` marks cells whose mechanism was shifted or
-    scaled, which kept their causes.
+    changes nothing, nor does the order of columns and rows. `opinion` holds
+    probabilities of edges [cause, effect] from elsewhere, or gives them for the checked
+    data, or None; the more they contradict the rows, the less they count. `soft` marks
+    cells whose mechanism was shifted or scaled, which kept their causes.
     """
     _check_counts(candidates, chains, sweeps)
     data = values, intervened, None, names
@@ -162,34 +74,95 @@ def sample_graphs(
     slots = min(candidates, d - 1)
     rules = required, forbidden, tiers
     wanted, banned = inputs.edge_rules(table.names, *rules, max_parents=slots)
-    if d == 1:
-        nothing = np.zeros((chains, 1, 1), bool)
-        return GraphPosterior(table.names, nothing, np.zeros((1, 1)))
+    given = opinion(table) if callable(opinion) else opinion
+    # Chains and draws go by the places of columns, so these must not depend on how the
+    # table was written.
+    order = _column_order(table)
+    back, pairs = np.argsort(order), np.ix_(order, order)
+    table = table._replace(
+        values=table.values[:, order],
+        intervened=table.intervened[:, order],
+        soft=table.soft[:, order],
+    )
+    found = _infer(
+        table,
+        wanted[pairs],
+        banned[pairs],
+        None if given is None else given[pairs],
+        (slots, chains, sweeps, seed),
+    )
+    turned = np.ix_(back, back)
+    return GraphPosterior(
+        table.names,
+        found.graphs[:, back][:, :, back],
+        found.edges[turned],
+        found.confounded[turned],
+        np.append(order, d)[found.lists[back]],
+        found.sets[back],
+        found.discrepancy,
+    )
+
+
+class _Inferred(NamedTuple):
+    """What is known of a table, its columns in the order of `_column_order`."""
+
+    lists: Int[np.ndarray, "d slots"]
+    sets: Float[np.ndarray, "d subsets"]
+    edges: Float[np.ndarray, "d d"]
+    confounded: Float[np.ndarray, "d d"]
+    graphs: Bool[np.ndarray, "samples d d"]
+    discrepancy: float
+
+
+def _infer(
+    table: inputs.CheckedData,
+    required: Bool[np.ndarray, "d d"],
+    forbidden: Bool[np.ndarray, "d d"],
+    opinion: Float[np.ndarray, "d d"] | None,
+    effort: tuple[int, int, int, int],
+) -> _Inferred:
+    """Screen and score the causes of every variable, and sum over the orders."""
+    slots, chains, sweeps, seed = effort
+    d = len(table.names)
     grams = free_moments(standardized(table), table.intervened)
-    lists = screen_causes(grams, table, wanted, banned, slots)
+    lists = screen_causes(grams, table, required, forbidden, slots)
     scores, hidden = score_subsets(table, grams, lists)
     draw = np.random.default_rng(seed)
 
     def solve(scores: Float[np.ndarray, "d subsets"]):
-        partial = _sum_subsets(_constrain(scores, lists, wanted, banned))
+        partial = _sum_subsets(_constrain(scores, lists, required, forbidden))
         if d <= FEW_VARIABLES and slots == d - 1:
             count = chains * (sweeps - BURN_IN)
-            return partial, *_sum_orders(partial[-1], lists, count, draw)
-        given = wanted, chains, sweeps, seed
-        return partial, *_sample_orders(partial[-1], lists, *given)
+            masks, weights, drawn = _sum_orders(partial[-1], lists, count, draw)
+        else:
+            given = required, chains, sweeps, seed
+            masks = drawn = _sample_orders(partial[-1], lists, *given)
+            weights = None
+        return partial, drawn, _set_probs(partial, masks, weights)
 
     discrepancy = 0.0
-    given = opinion(table) if callable(opinion) else opinion
-    if given is not None:
+    if opinion is not None:
         scores = ROWS_SHARE * scores
-        discrepancy = _contradiction(solve(scores)[1], given)
-        scores = scores + _opinion_scores(given, lists, discrepancy)
-    partial, edges, masks = solve(scores)
-    chosen = _draw_subsets(partial, masks, draw)
-    graphs, shared = _draw_graphs(chosen, lists, hidden, draw)
-    edges = edges * _causal_share(graphs, shared)
-    half = shared.mean(axis=0)  # each pair once
-    return GraphPosterior(table.names, graphs, edges, discrepancy, half + half.T)
+        discrepancy = _contradiction(_edges_of(solve(scores)[2], lists), opinion)
+        scores = scores + _opinion_scores(opinion, lists, discrepancy)
+    partial, drawn, sets = solve(scores)
+    sets, half = _without_partners(sets, hidden, lists)
+    chosen = _draw_subsets(partial, drawn, draw)
+    graphs = _draw_graphs(chosen, lists, hidden, draw)
+    edges = _edges_of(sets, lists)
+    return _Inferred(lists, sets, edges, half + half.T, graphs, discrepancy)
+
+
+def _column_order(table: inputs.CheckedData) -> Int[np.ndarray, " d"]:
+    """Return an order of the columns that names, units, signs and places do not change.
+
+    By the fourth moments of the columns that each goes with: a number of its own for
+    every column, unless two are alike in all of this.
+    """
+    z = standardized(table)
+    size = (z**2).mean(axis=0)
+    together = (z.T @ z / len(z)) ** 2 / np.maximum(np.outer(size, size), 1e-12)
+    return np.argsort(together @ (1 + (z**4).mean(axis=0)), kind="stable")
 
 
 def _check_counts(candidates: int, chains: int, sweeps: int) -> None:
@@ -207,23 +180,13 @@ def _sample_orders(
     chains: int,
     sweeps: int,
     seed: int,
-) -> tuple[Float[np.ndarray, "d d"], Int[np.ndarray, "orders d"]]:
-    """Return P(i causes j) over sampled orders, and the predecessors in each."""
+) -> Int[np.ndarray, "orders d"]:
+    """Return the predecessors of every variable in sampled orders, as slots."""
     keys = jax.random.split(jax.random.key(seed), sweeps)
     tables, slots = jax.device_put((sums.astype(np.float32), lists.astype(np.int32)))
     starts = jax.device_put(_starting_orders(required, chains, seed))
     ranks = np.asarray(_compiled_chains(tables, slots, starts, keys))
-    masks = _predecessor_masks(ranks[BURN_IN:].reshape(-1, len(lists)), lists)
-    return _average_edges(sums, lists, masks), masks
-
-
-def _causal_share(graphs: np.ndarray, shared: np.ndarray) -> Float[np.ndarray, "d d"]:
-    """Return of how many draws with i among the causes of j it is truly one.
-
-    The probability of the sets is exact; the share is smooth over them.
-    """
-    causal, partner = graphs.sum(axis=0), shared.sum(axis=0)
-    return np.where(partner > 0, causal / np.maximum(causal + partner, 1), 1.0)
+    return _predecessor_masks(ranks[BURN_IN:].reshape(-1, len(lists)), lists)
 
 
 def _contradiction(
@@ -298,8 +261,11 @@ def _sum_orders(
     lists: Int[np.ndarray, "d slots"],
     count: int,
     draw: np.random.Generator,
-) -> tuple[Float[np.ndarray, "d d"], Int[np.ndarray, "samples d"]]:
-    """Return P(i causes j) over all orders, and the predecessors in sampled ones.
+) -> tuple[
+    Int[np.ndarray, "sets d"], Float[np.ndarray, "sets d"], Int[np.ndarray, "samples d"]
+]:
+    """Return every set of predecessors as slots of each variable, P(it precedes the
+    variable), and the predecessors in sampled orders.
 
     In NumPy, since a table is asked once: compiling would take longer than all of it.
     """
@@ -322,9 +288,8 @@ def _sum_orders(
     held = (sets[:, None] >> every) & 1 == 1
     logs = into[:, None] + gain + out[sets[:, None] | (1 << every)] - into[full]
     weights = np.where(held, 0, np.exp(np.where(held, 0, logs)))
-    edges = _average_edges(sums, lists, as_slots, weights)
     before = _draw_orders(into, gain, draw, count)
-    return edges, as_slots[before, every]
+    return as_slots, weights, as_slots[before, every]
 
 
 def _draw_orders(
@@ -420,25 +385,58 @@ def _predecessor_masks(ranks: np.ndarray, lists: np.ndarray) -> np.ndarray:
     return (before * (1 << np.arange(slots))).sum(axis=2)
 
 
-def _average_edges(
-    sums: np.ndarray,
-    lists: np.ndarray,
-    masks: Int[np.ndarray, "samples d"],
-    weights: Float[np.ndarray, "samples d"] | None = None,
-) -> Float[np.ndarray, "d d"]:
-    """Return P(i causes j), exactly for each order: one less the share of the subsets
-    that leave i out. Without weights all orders count alike.
+def _set_probs(
+    partial: list[np.ndarray],
+    masks: Int[np.ndarray, "orders d"],
+    weights: Float[np.ndarray, "orders d"] | None,
+) -> Float[np.ndarray, "d subsets"]:
+    """Return P(causes of j = S), exactly for each order.
+
+    Given its predecessors W, a set within W has the share exp(score(S) - sum(W)).
+    Without weights all orders count alike.
     """
+    scores, sums = partial[0], partial[-1]
+    mass = np.stack(
+        [
+            np.bincount(column, None if weights is None else weights[:, j], len(sums.T))
+            for j, column in enumerate(masks.T)
+        ]
+    )
+    with np.errstate(divide="ignore"):
+        logs = np.log(mass / mass.sum(axis=1, keepdims=True))
+    logs = np.maximum(logs, NEVER) - sums
+    # Sums over all W that hold S: over subsets, with the numbers running backwards.
+    return np.exp(scores + _sum_subsets(logs[:, ::-1])[-1][:, ::-1])
+
+
+def _edges_of(
+    sets: Float[np.ndarray, "d subsets"], lists: Int[np.ndarray, "d slots"]
+) -> Float[np.ndarray, "d d"]:
+    """Return P(i causes j) from the probabilities of sets."""
     d, slots = lists.shape
-    every = np.arange(d)
-    probs = np.zeros((d + 1, d))
-    whole = sums[every, masks]
-    for k in range(slots):
-        out = sums[every, masks & ~(1 << k)] - whole
-        share = -np.expm1(np.minimum(out, 0))
-        mean = share.mean(axis=0) if weights is None else (weights * share).sum(axis=0)
-        probs[lists[:, k], every] = mean
-    return probs[:d]
+    found = np.zeros((d + 1, d))
+    held = (np.arange(1 << slots)[:, None] >> np.arange(slots)) & 1
+    found[lists, np.arange(d)[:, None]] = np.clip(sets @ held, 0, 1)
+    return found[:d]
+
+
+def _without_partners(
+    sets: Float[np.ndarray, "d subsets"],
+    hidden: Float[np.ndarray, "shaped d subsets"],
+    lists: Int[np.ndarray, "d slots"],
+) -> tuple[Float[np.ndarray, "d subsets"], Float[np.ndarray, "d d"]]:
+    """Return P(causes of j = S) without partners by a hidden cause, and P(i is such a
+    partner of j), in the direction in which it was scored.
+    """
+    d = len(lists)
+    found, subset = sets.copy(), np.arange(sets.shape[1])
+    shared = np.zeros((d + 1, d))
+    for k, share in enumerate(hidden):
+        partner = sets * share
+        found -= partner
+        found[:, subset ^ (1 << k)] += partner
+        shared[lists[:, k], np.arange(d)] = partner.sum(axis=1)
+    return found, shared[:d]
 
 
 def _draw_subsets(
@@ -467,12 +465,11 @@ def _draw_graphs(
     lists: Int[np.ndarray, "d slots"],
     hidden: Float[np.ndarray, "shaped d subsets"],
     draw: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges of every sample, and the pairs with a hidden cause."""
+) -> Bool[np.ndarray, "samples d d"]:
+    """Return the edges of every sample; partners by a hidden cause have none."""
     d, slots = lists.shape
     every = np.arange(d)
     graphs = np.zeros((len(chosen), d + 1, d), bool)
-    shared = np.zeros_like(graphs)
     # At most one slot of a subset is of a hidden cause: so they are scored.
     point = draw.random(chosen.shape)
     for k in range(slots):
@@ -481,5 +478,4 @@ def _draw_graphs(
         partner = held & (point >= 0) & (point < share)
         point = point - share
         graphs[:, lists[:, k], every] |= held & ~partner
-        shared[:, lists[:, k], every] |= partner
-    return graphs[:, :d], shared[:, :d]
+    return graphs[:, :d]

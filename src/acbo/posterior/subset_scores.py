@@ -82,42 +82,35 @@ def screen_causes(
     """Return the candidate causes of every variable; d marks an unused slot.
 
     Required causes come first. Then three rankings take turns: forward selection,
-    correlation, and how far the variable moved when another was set.
+    correlation, and how far the variable moved when another was set. A strong candidate
+    in one direction is one in the other as well: otherwise the screening, and not the
+    data, would decide the direction.
     """
     d = len(table.names)
     closed = forbidden | np.eye(d, dtype=bool)
     shifts = _shifts(standardized(table), table.intervened)
+    strength = _correlations(grams)
+    by_shift = np.argsort(-shifts, axis=0, kind="stable")
+    # What was never set has shifted nothing and has no place in this ranking.
+    moved = np.take_along_axis(shifts, by_shift, axis=0) > 0
     rankings = [
         _forward_ranking(grams, closed, slots),
-        np.argsort(-_correlations(grams), axis=0, kind="stable").T,
-        np.argsort(-shifts, axis=0, kind="stable").T,
+        np.argsort(-strength, axis=0, kind="stable").T,
+        np.where(moved, by_shift, np.arange(d)).T,
     ]
-    chosen: list[list[int]] = []
+    place = np.full((d, d), d)  # [candidate, variable]
     for j in range(d):
-        picked = [int(i) for i in np.flatnonzero(required[:, j])]
-        for turn in zip(*(ranking[j] for ranking in rankings), strict=False):
-            for i in turn:
-                if i not in picked and not closed[i, j] and len(picked) < slots:
-                    picked.append(int(i))
-        chosen.append(picked)
-    return _made_mutual(chosen, closed, required, slots)
-
-
-def _made_mutual(
-    chosen: list[list[int]], closed: np.ndarray, required: np.ndarray, slots: int
-) -> np.ndarray:
-    """Let a strong candidate in one direction be one in the other as well.
-
-    Otherwise the screening, and not the data, would decide the direction.
-    """
-    d = len(chosen)
-    first = slots // 2
+        turns = np.stack([ranking[j, :slots] for ranking in rankings], axis=1)
+        own = [i for i in dict.fromkeys(turns.ravel().tolist()) if not closed[i, j]]
+        place[own, j] = np.arange(len(own))
     lists = np.full((d, slots), d)
-    for j, own in enumerate(chosen):
-        asked = [i for i in range(d) if j in chosen[i][:first] and not closed[i, j]]
-        fixed = [i for i in own if required[i, j]]
-        merged = dict.fromkeys([*fixed, *own[:first], *asked, *own[first:]])
-        kept = list(merged)[:slots]
+    first = slots // 2
+    for j in range(d):
+        own, asked = place[:, j], place[j]
+        groups = np.select([required[:, j], own < first, asked < first], (0, 1, 2), 3)
+        keys = (-strength[:, j], np.where(groups == 2, asked, own), groups)
+        known = required[:, j] | (own < d) | (asked < first)
+        kept = [i for i in np.lexsort(keys) if known[i] and not closed[i, j]][:slots]
         lists[j, : len(kept)] = kept
     return lists
 

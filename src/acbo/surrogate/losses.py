@@ -59,6 +59,8 @@ def kl_divergence_loss_jax(
     """KL(p || softmax(logits / temperature)), p normalized over the sets that are
     there. `parent_sets` only keeps the place it has in the other form.
     """
+    if isinstance(temperature, int | float) and not temperature > 0:
+        raise ValueError(f"temperature is {temperature}: give a number above 0")
     logits = masked_logits(predicted_logits, set_mask)
     p = _normalized(expert_probs, set_mask, logits.dtype)
     return _divergence(p, logits / temperature)

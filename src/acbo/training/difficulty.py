@@ -183,7 +183,11 @@ def optimized_progressive_learning(
     """Train on easy, then medium, then hard models with one compiled step.
 
     The difficulty of a model is that of its size; a difficulty without any gets a
-    random one. Return the parameters and, by difficulty, seconds and losses.
+    random one. An epoch goes through all models, `batch_size` at a time. Every
+    `validation_frequency` epochs the loss on fresh rows of the same models is looked
+    at, and a difficulty ends early when it was not the lowest so far
+    `early_stopping_patience` times in a row. Return the parameters and, by difficulty,
+    seconds, the mean loss of every epoch and the validation losses.
     """
     model = create_parent_set_model(config.get_model_kwargs())
     optimizer = optax.adam(config.learning_rate)
@@ -195,15 +199,40 @@ def optimized_progressive_learning(
         start = perf_counter()
         given = [scm for scm in scms if classify_difficulty(len(scm.names)) == name]
         chosen = given or [generate_scm_for_difficulty(name, seed)]
-        samples = [collect_observational_data(scm, seed=seed) for scm in chosen]
-        batch = TrainingBatch([_example_of(each, None) for each in samples])
-        losses = []
+        batches = _batches(chosen, seed, config.batch_size)
+        fresh: list[TrainingBatch] = []
+        losses, checks = [], []
         for epoch in range(config.max_epochs):
             draw = jax.random.fold_in(key, place * config.max_epochs + epoch)
-            params, opt_state, metrics = step(params, opt_state, batch, draw)
-            losses.append(metrics["total_loss"])
-        history[name] = {"seconds": perf_counter() - start, "losses": losses}
+            if epoch and epoch % config.validation_frequency == 0:
+                fresh = fresh or _batches(chosen, seed + 1, config.batch_size)
+                # Metrics are of the parameters before the step, which is not kept.
+                found = [step(params, opt_state, each, draw)[2] for each in fresh]
+                checks.append(float(np.mean([each["kl_loss"] for each in found])))
+                if len(checks) - np.argmin(checks) > config.early_stopping_patience:
+                    break
+            epoch_losses = []
+            for batch in batches:
+                params, opt_state, metrics = step(params, opt_state, batch, draw)
+                epoch_losses.append(metrics["total_loss"])
+            losses.append(float(np.mean(epoch_losses)))
+        seconds = perf_counter() - start
+        history[name] = {
+            "seconds": seconds,
+            "losses": losses,
+            "validation_losses": checks,
+        }
     return params, history
+
+
+def _batches(scms: Sequence[NamedSCM], seed: int, size: int) -> list[TrainingBatch]:
+    """Return labeled rows of all models, in batches of at most so many."""
+    samples = [collect_observational_data(scm, seed=seed) for scm in scms]
+    examples = [_example_of(each, None) for each in samples]
+    return [
+        TrainingBatch(examples[first : first + size])
+        for first in range(0, len(examples), size)
+    ]
 
 
 test_config = SurrogateTrainingConfig(

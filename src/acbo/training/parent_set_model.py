@@ -217,13 +217,18 @@ def create_parent_set_model(
 class SurrogateTrainingConfig(Checked):
     """How a surrogate is trained on examples with expert posteriors.
 
-    Widths from 16 are allowed: small models for tests and first looks train too.
+    Widths from 16 are allowed: small models for tests and first looks train too. The
+    batch size, the epochs and the rule for stopping early are those of
+    `optimized_progressive_learning`.
     """
 
     model_hidden_dim: Annotated[int, whole(16, 512)] = 128
     model_n_layers: Annotated[int, whole(1, 16)] = 6
     learning_rate: Annotated[float, number(above=0, up_to=0.1)] = 1e-3
+    batch_size: Annotated[int, whole(1, 256)] = 32
     max_epochs: Count = 100
+    early_stopping_patience: Count = 10
+    validation_frequency: Count = 5
     weight_decay: NotNegative = 1e-4
     max_parent_size: Annotated[int, whole(1, 10)] = 5
     dropout: Annotated[float, number(at_least=0, up_to=0.5)] = 0.1

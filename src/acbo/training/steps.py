@@ -6,6 +6,7 @@ gradient.
 
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal
 
 import jax
@@ -137,8 +138,10 @@ def learning_rate_of(opt_state: PyTree, otherwise: float) -> Float[Array, ""]:
 class TrainingMetrics(dict[str, float]):
     """One step in numbers, of the parameters before it: `.total_loss` or
     `["total_loss"]`, and so on for the other terms of the loss, `gradient_norm` and
-    `learning_rate`.
+    `learning_rate`. Beside these, `step_time` has the seconds that the call took.
     """
+
+    step_time: float = 0.0
 
     def __getattr__(self, name: str) -> float:
         if name not in self:
@@ -269,13 +272,16 @@ class TrainStep:
 
     def __call__(self, params: PyTree, opt_state: PyTree, *batch_and_key: Any) -> Any:
         """Take one step; the last argument is the PRNG key."""
+        start = perf_counter()
         *batch, key = batch_and_key
         arrays = batch_arrays(tuple(batch), isinstance(self.model, UserModel))
         params, opt_state, found = self.run(params, opt_state, arrays, key)
         if any(isinstance(x, Tracer) for x in jax.tree.leaves(found)):
             return params, opt_state, found  # part of a larger program: no number yet
         numbers = {name: float(x) for name, x in jax.device_get(found).items()}
-        return params, opt_state, TrainingMetrics(numbers)
+        metrics = TrainingMetrics(numbers)
+        metrics.step_time = perf_counter() - start
+        return params, opt_state, metrics
 
 
 def create_surrogate_train_step(

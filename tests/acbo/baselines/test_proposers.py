@@ -42,7 +42,8 @@ def spec(sign=1.0):
 
 def test_uniform_actions_cover_what_is_allowed_and_nothing_else(key):
     given = spec()
-    actions = jax.vmap(lambda k: uniform_action(k, given))(jax.random.split(key, 400))
+    draw = jax.jit(jax.vmap(lambda k: uniform_action(k, given)))
+    actions = draw(jax.random.split(key, 400))
     variable, value = np.asarray(actions.variable), np.asarray(actions.value)
     assert set(variable.tolist()) == {0, 2}
     assert abs((variable == 0).mean() - 0.5) < 0.1

@@ -87,6 +87,40 @@ def test_cells_that_are_no_numbers_are_missing():
     assert len(left.values) == ROWS - 1
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "note"),
+    [
+        ('x,y\n"1,200.5",1\n"900",2\n-3,3\n', [1200.5, 1], "separate thousands"),
+        ("x;y\n1.200,5;0,5\n1.300;0,7\n900;0,1\n", [1200.5, 0.5], "are decimal"),
+        ('x,y\n"0,5",1\n"0,25",2\n"3",3\n', [0.5, 1], "are decimal"),
+        ("# a comment\n#, more\nx|y\n1|2\n2|5\n3|9\n", [1, 2], None),
+        ("#,x,y\n1,1,2\n2,4,5\n3,5,9\n", [1, 2], "'#' was left out: it numbers"),
+        ("id,x,y\n71,1,2\n12,4,5\n93,5,9\n", [1, 2], "'id' was left out: it numbers"),
+        ("x,x,y\n1,3,2\n4,1,5\n5,0,9\n", [1, 3, 2], "'x.1' is another column 'x'"),
+        ("on,x,y\nMar 3 2024,1,2\n4-Mar-24,4,5\n5. March 2024,5,9\n", [1, 2], "dates"),
+    ],
+)
+def test_ways_of_writing_numbers_rows_and_dates(tmp_path, text, first, note):
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    table = read_table(path, "y")
+    assert table.values[0].tolist() == first
+    assert table.values.shape == (3, len(first))
+    told = "; ".join(table.notes)
+    assert told == "" if note is None else note in told
+
+
+def test_columns_of_levels_and_of_odd_types():
+    columns = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])
+    table = read_table(pd.DataFrame(NUMBERS[:, :2], columns=columns), "a y")
+    assert table.names == ("a x", "a y")
+    odd = {"Temp (°C)": NUMBERS[:, 0] * 1j, "dose": pd.to_timedelta(range(12), "h")}
+    table = read_table(messy(**odd, do=""), "yield")
+    assert table.names == ("Catalyst", "Yield (%)", "Temp copy")
+    assert any("complex" in note for note in table.notes)
+    assert any("durations" in note for note in table.notes)
+
+
 def test_a_mapping_is_a_table_too():
     table = read_table({"x": [1.0, 2, 4], "on": [True, False, True], "y": [1, 2, 3]})
     assert table.names == ("x", "on", "y")
@@ -100,7 +134,7 @@ def test_a_mapping_is_a_table_too():
         ({"do": [1] + [0] * 11}, "yield", "but not what"),
         ({"do": ["yield"] + [""] * 11}, "yield", "the target 'Yield .* was|among"),
         ({"do": "", "which": ["dose"] + [""] * 11}, "yield", "intervention_targets"),
-        ({"dose": ["1 mg", "2 g"] * 6}, "yield", "different units .g, mg."),
+        ({"dose": ["1 mg", "2 g"] * 6}, "yield", "column 'dose': .* units .g, mg."),
         ({}, "Operator", "the target 'Operator' cannot be used: it is text"),
         ({}, "stirring", "cannot be used: it is 200"),
         ({}, "yeld", "did you mean 'Yield"),

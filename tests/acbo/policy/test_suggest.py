@@ -48,6 +48,9 @@ def test_only_some_may_be_set_and_rows_outside_a_range_are_told(tmp_path):
     path = write_table(tmp_path)
     found = acbo.suggest(path, "Y", False, settable=["x"], ranges={"X": (-1, 1)})
     assert list(found.seen.ranges) == ["X"]
+    # One name is a list of one.
+    same = acbo.suggest(path, "Y", False, settable="x", ranges={"X": (-1, 1)})
+    assert str(same) == str(found)
     assert found.seen.direction == "MINIMIZE"
     assert any("4 rows set 'X' outside" in note for note in found.notes)
 
@@ -67,6 +70,7 @@ def test_rows_changed_softly_tell_about_causes_only(tmp_path):
     ("options", "message"),
     [
         ({"maximize": None}, "maximize=True or False"),
+        ({"maximize": "yes"}, "maximize is 'yes': give True or False"),
         ({"ranges": {"Q": (0, 1)}}, "variable 'Q' is not known"),
         ({"settable": ["Q"]}, "variable 'Q' is not known"),
         ({"ranges": {"Y": (0, 1)}}, "target 'Y' cannot be set"),
@@ -85,6 +89,8 @@ def test_rows_changed_softly_tell_about_causes_only(tmp_path):
         ({"avoid": ["X>-99", "X<99"], "settable": ["X"]}, "every experiment is in"),
         ({"at_once": 3}, "1 or 2 variables"),
         ({"batch": 0}, "1 experiment or more"),
+        ({"batch": 1.5}, "batch is 1.5"),
+        ({"ignore": "Q"}, "ignored column 'Q' is not known"),
         ({"tiers": "X<Q"}, "'Q' is not known"),
     ],
 )

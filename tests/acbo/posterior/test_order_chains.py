@@ -163,7 +163,7 @@ def summed_edges(lists, scores, hidden):
     return np.einsum("o,oij->ij", weight, np.array(edges))
 
 
-@pytest.mark.parametrize(("slots", "within"), [(3, 0.01), (2, 0.02)])
+@pytest.mark.parametrize(("slots", "within"), [(3, 1e-9), (2, 0.02)])
 def test_four_variables_equal_the_sum_over_all_orders(slots, within):
     """All orders are summed; with shorter lists, chains move through them."""
     weights = np.zeros((4, 4))
@@ -173,6 +173,10 @@ def test_four_variables_equal_the_sum_over_all_orders(slots, within):
     wanted = summed_edges(*tabulated(*data, slots))
     np.testing.assert_allclose(found.edge_probs, wanted, atol=within)
     np.testing.assert_allclose(found.graphs.mean(axis=0), found.edge_probs, atol=0.03)
+    for j in range(4):
+        chances = found.parent_sets(j).parent_probs()
+        each = [chances.get(f"X{i}", 0) for i in range(4)]
+        np.testing.assert_allclose(each, found.edge_probs[:, j], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -195,12 +199,12 @@ def test_edges_sets_and_ancestors_are_of_one_distribution(fifty):
     edges, ancestors = fifty.edge_probs, fifty.ancestor_probs
     assert (edges + edges.T <= 1 + 1e-9).all()
     assert (ancestors + ancestors.T <= 1 + 1e-6).all()
-    share = fifty.graphs.mean(axis=0)
-    assert (ancestors >= share - 1e-6).all()
+    assert (ancestors >= edges).all()
+    np.testing.assert_allclose(fifty.graphs.mean(axis=0), edges, atol=0.08)
     sets = fifty.parent_sets("X7")
     assert sum(sets.probabilities) == pytest.approx(1)
     for name, chance in sets.parent_probs().items():
-        assert chance == pytest.approx(share[int(name[1:]), 7])
+        assert chance == pytest.approx(edges[int(name[1:]), 7], abs=1e-6)
 
 
 def test_six_causes_of_one_variable_are_all_found():
@@ -211,17 +215,26 @@ def test_six_causes_of_one_variable_are_all_found():
     assert (found.edge_probs[6:8, 8] < 0.3).all()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_shift_scale_and_order_of_columns_change_nothing(seed):
-    weights = np.triu(np.random.default_rng(seed).normal(size=(6, 6)), 1)
-    values, flags = linear_data(weights, 60, seed, settings=[(2, 1.0, 10)])
-    plain = sample_graphs(values, flags).edge_probs
-    scale = np.array([1e-3, 1, 1e4, 2, 3, 5])
-    moved = sample_graphs(values * scale + 1e7 * scale, flags).edge_probs
-    np.testing.assert_allclose(moved, plain, atol=1e-3)
-    turned = np.random.default_rng(seed).permutation(6)
-    back = sample_graphs(values[:, turned], flags[:, turned], sweeps=200).edge_probs
-    np.testing.assert_allclose(back, plain[np.ix_(turned, turned)], atol=0.1)
+@pytest.mark.parametrize("d", [6, 20])
+def test_shift_scale_and_order_of_columns_and_rows_change_nothing(d):
+    """With few variables orders are summed, with many sampled: neither may tell."""
+    draw = np.random.default_rng(d)
+    present = np.triu(draw.random((d, d)) < 4 / d, 1)
+    weights = np.where(present, draw.normal(size=(d, d)), 0)
+    values, flags = linear_data(weights, 80, d, settings=[(2, 1.0, 10)])
+    flags[:3, 4] = True
+    plain = sample_graphs(values, flags)
+    scale = 10.0 ** draw.integers(-3, 5, d) * draw.choice([-1, 1], d)
+    columns, rows = draw.permutation(d), draw.permutation(len(values))
+    moved = (values * scale + 1e6 * scale)[rows][:, columns]
+    found = sample_graphs(moved, flags[rows][:, columns])
+    turned = np.ix_(columns, columns)
+    for one, other in (
+        (found.edge_probs, plain.edge_probs),
+        (found.ancestor_probs, plain.ancestor_probs),
+        (found.confounded_probs, plain.confounded_probs),
+    ):
+        np.testing.assert_allclose(one, other[turned], atol=1e-5)
 
 
 def test_constraints_hold_in_every_graph():
@@ -290,13 +303,12 @@ def test_a_hidden_common_cause_is_the_third_answer(seed):
     observed = np.asarray(np.corrcoef(values[:150, :2].T))
     assert observed[0, 1] == pytest.approx(9 / 13, abs=0.12)
     found = sample_graphs(values, flags)
-    assert found.confounded_probs is not None
     assert found.confounded_probs[0, 1] > 0.9
     assert found.confounded_probs[2, 3] < 0.05
     assert found.edge_probs[2, 3] > 0.95
     assert found.ancestor_probs[[0, 1], [1, 0]].max() < 0.05
     total = found.edge_probs + found.edge_probs.T + found.confounded_probs
-    assert (total <= 1 + 0.02).all()
+    assert (total <= 1 + 1e-9).all()
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -388,7 +400,5 @@ def test_a_candidate_changed_softly_says_nothing_of_a_hidden_cause():
     x[flags] = 4.0
     as_set = sample_graphs(x, flags).confounded_probs
     as_soft = sample_graphs(x, soft=flags).confounded_probs
-    assert as_set is not None
-    assert as_soft is not None
     assert as_set[0, 1] > 0.5
     assert as_soft[0, 1] == 0

@@ -103,11 +103,9 @@ def test_units_do_not_matter():
 def test_sets_that_constraints_forbid_have_no_score(max_parents):
     required, forbidden = np.zeros((2, 4, 4), bool)
     required[0, 2] = forbidden[3, 2] = forbidden[1, 0] = True
-    statistics = _gathered(*example())
-    found = constrained_scores(
-        *(statistics, jnp.ones(4, bool), jnp.asarray(required), jnp.asarray(forbidden)),
-        max_parents=max_parents,
-    )
+    run = jax.jit(partial(constrained_scores, max_parents=max_parents))
+    given = jnp.asarray(required), jnp.asarray(forbidden)
+    found = run(_gathered(*example()), jnp.ones(4, bool), *given)
     for j in range(4):
         held = parent_set_membership(4, max_parents, j)
         wanted = [
@@ -156,7 +154,8 @@ def test_scores_alone_take_a_child_for_a_cause():
 def _gathered(values, flags):
     rows, d = values.shape
     masks = jnp.ones(rows, bool), jnp.ones(d, bool)
-    return gather_statistics(jnp.asarray(values, float), jnp.asarray(flags), *masks)
+    gather = jax.jit(gather_statistics)
+    return gather(jnp.asarray(values, float), jnp.asarray(flags), *masks)
 
 
 def reference_t(values, flags, target):

@@ -74,3 +74,9 @@ def test_array_forms():
         functools.partial(losses.kl_divergence_loss, temperature=2.0)
     )
     np.testing.assert_allclose(warm(LOGITS, PROBS, SETS), 0.1085507, atol=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1, float("nan")])
+def test_a_temperature_is_above_zero(temperature):
+    with pytest.raises(ValueError, match="give a number above 0"):
+        losses.kl_divergence_loss(LOGITS, EXPERT, SETS, temperature)

@@ -8,6 +8,7 @@ from acbo.surrogate.model import set_logits
 from acbo.surrogate.predictor import (
     SHIPPED,
     Surrogate,
+    infer_graphs,
     load_surrogate,
     save_surrogate,
 )
@@ -54,6 +55,15 @@ def test_units_and_the_order_of_names_change_nothing():
     again = surrogate.posterior(VALUES[:, turned] * 1e3 + 1e10, None, "effect", names)
     for each, chance in first.parent_set_probs.items():
         assert again.parent_set_probs[each] == pytest.approx(chance, abs=1e-3)
+
+
+def test_pooled_with_the_rows_signs_change_nothing_either():
+    asked = lambda values: infer_graphs(values, surrogate=small_surrogate())
+    first, turned = asked(VALUES), asked(VALUES[:, ::-1] * [-1, 1, -1e3] + 1e6)
+    assert first.discrepancy > 0
+    np.testing.assert_allclose(
+        turned.edge_probs[::-1, ::-1], first.edge_probs, atol=1e-5
+    )
 
 
 def test_bad_data_is_refused_and_much_of_it_answered_with_a_warning():

@@ -9,6 +9,7 @@ import pytest
 from acbo.named.model import create_linear_scm, get_parents
 from acbo.named.samples import sample_from_scm
 from acbo.named.tables import samples_to_avici_data
+from acbo.training import difficulty
 from acbo.training.difficulty import (
     DIFFICULTIES,
     classify_difficulty,
@@ -24,10 +25,10 @@ from acbo.training.examples import convert_to_jax_batch
 from acbo.training.parent_set_model import create_parent_set_model
 
 
-@pytest.mark.parametrize("difficulty", DIFFICULTIES)
-def test_models_follow_their_difficulty(difficulty):
-    level = DIFFICULTIES[difficulty]
-    models = [generate_scm_for_difficulty(difficulty, seed) for seed in range(5)]
+@pytest.mark.parametrize("name", DIFFICULTIES)
+def test_models_follow_their_difficulty(name):
+    level = DIFFICULTIES[name]
+    models = [generate_scm_for_difficulty(name, seed) for seed in range(5)]
     for scm in models:
         assert level.variables[0] <= len(scm.names) <= level.variables[1]
         assert len(scm.edges) <= level.edges[1]
@@ -35,7 +36,7 @@ def test_models_follow_their_difficulty(difficulty):
         parents = [len(get_parents(scm, name)) for name in scm.names]
         assert max(parents) <= 3
         assert len(get_parents(scm, scm.target_name)) >= 1
-    again = generate_scm_for_difficulty(difficulty, 4)
+    again = generate_scm_for_difficulty(name, 4)
     assert again.edges == models[4].edges
     with pytest.raises(ValueError, match="difficulty 'odd' is not known"):
         generate_scm_for_difficulty("odd")
@@ -109,6 +110,43 @@ def test_the_model_is_the_one_of_its_settings():
 )
 def test_difficulty_of_an_example(nodes, accuracy, wanted):
     assert classify_difficulty(nodes, accuracy) == wanted
+
+
+class ScriptedStep:
+    """A step that learns nothing; on fresh rows its loss is lowest the second time."""
+
+    def __init__(self, *_):
+        self.sizes, self.rows, self.fresh = [], None, 0
+
+    def start(self, params):
+        return None
+
+    def __call__(self, params, opt_state, batch, key):
+        self.sizes.append(batch.batch_size)
+        rows = np.asarray(batch.examples[0].observational_data)
+        self.rows = rows if self.rows is None else self.rows
+        if len(self.sizes) % 2 == 1 and not (rows == self.rows).all():
+            self.fresh += 1
+        return params, opt_state, {"total_loss": 1.0, "kl_loss": abs(self.fresh - 2.0)}
+
+
+def test_an_epoch_goes_by_batches_and_ends_when_fresh_rows_gain_no_more(monkeypatch):
+    made = []
+    make = lambda *given: made.append(ScriptedStep()) or made[-1]
+    monkeypatch.setattr(difficulty, "create_jax_surrogate_train_step", make)
+    monkeypatch.setattr(difficulty, "DIFFICULTIES", {"easy": DIFFICULTIES["easy"]})
+    config = replace(
+        test_config,
+        batch_size=2,
+        max_epochs=50,
+        validation_frequency=3,
+        early_stopping_patience=2,
+    )
+    _, history = optimized_progressive_learning([SCM] * 3, config)
+    # Looked at after 3, 6, 9 and 12 epochs: twice no better than after 6.
+    assert history["easy"]["validation_losses"] == [1.0, 0.0, 1.0, 2.0]
+    assert history["easy"]["losses"] == [1.0] * 12
+    assert made[0].sizes == [2, 1] * (12 + 4)
 
 
 @pytest.mark.slow
