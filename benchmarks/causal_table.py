@@ -35,7 +35,8 @@ from scipy.special import stdtrit
 
 import acbo
 from acbo.evaluation.metrics import expected_calibration_error
-from acbo.posterior.order_chains import GraphPosterior, sample_graphs
+from acbo.posterior.distribution import name_edges
+from acbo.posterior.order_chains import sample_graphs
 from acbo.posterior.scores import local_posterior, parent_marginals
 from acbo.random_models import draw_dataset
 from acbo.surrogate.predictor import TRAINED_VARIABLES
@@ -302,8 +303,7 @@ def answer(cell, number, seed):
     off = ~np.eye(cell.d, dtype=bool)
     scores = {name: f1(probs, graph) for name, probs in found.items()}
     for name in {"ours", "exact", "local"} & found.keys():
-        named = GraphPosterior((), np.empty(0), found[name]).likely_edges
-        scores[f"{name} named"] = f1(named, graph)
+        scores[f"{name} named"] = f1(name_edges(found[name]), graph)
     given = scores, loss, ours.edge_probs[off], graph[off]
     return Answer(*given, ours.unlike_training, right, seconds)
 

@@ -43,8 +43,8 @@ def check_known(name: Any, names: Collection[str], what: str = "variable") -> No
 
 def find_column(which: Any, names: Sequence[str]) -> int:
     """Return the column of a variable given by name or by number."""
-    if isinstance(which, Integral) and 0 <= which < len(names):
-        return int(which)
+    if isinstance(which, Integral) and 0 <= (column := int(which)) < len(names):
+        return column
     check_known(which, names)
     return names.index(which)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from acbo.types import find_column, import_extra
 from jaxrig.notebook import Shown
@@ -205,6 +205,18 @@ def _check_probabilities(given: np.ndarray, sets: Sequence[ParentSet]) -> None:
         )
 
 
+def name_edges(edge_probs: Float[np.ndarray, "d d"]) -> Bool[np.ndarray, "d d"]:
+    """Return the edges of the highest expected F1.
+
+    Where a direction is open, both may be among them: the threshold of highest F1 is
+    half of that F1 (Lipton, Elkan & Naryanaswamy, 2014), not one half.
+    """
+    ranked = np.sort(edge_probs, axis=None)[::-1]
+    named = np.arange(1, ranked.size + 1)
+    expected = 2 * np.cumsum(ranked) / (named + ranked.sum())
+    return edge_probs >= max(ranked[expected.argmax()], 1e-9)
+
+
 @dataclass(frozen=True)
 class GraphPosterior(Shown):
     """Graphs sampled from the posterior, [samples, cause, effect].
@@ -254,15 +266,8 @@ class GraphPosterior(Shown):
 
     @cached_property
     def likely_edges(self) -> Bool[np.ndarray, "d d"]:
-        """Return the edges to name: those of the highest expected F1.
-
-        Where a direction is open, both may be among them: the threshold of highest F1
-        is half of that F1 (Lipton, Elkan & Naryanaswamy, 2014), not one half.
-        """
-        ranked = np.sort(self.edge_probs, axis=None)[::-1]
-        named = np.arange(1, ranked.size + 1)
-        expected = 2 * np.cumsum(ranked) / (named + ranked.sum())
-        return self.edge_probs >= max(ranked[expected.argmax()], 1e-9)
+        """Return the edges to name: those of the highest expected F1."""
+        return name_edges(self.edge_probs)
 
     @cached_property
     def ancestor_probs(self) -> np.ndarray:

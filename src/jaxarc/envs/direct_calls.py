@@ -9,12 +9,14 @@ import dataclasses
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+
+from jaxrig import RetraceError
 
 # Parts that use memory again wait for each other, and XLA then runs them in its own
 # thread one by one: a call of `arc_step` takes 65 µs instead of 95 µs on two cores.
@@ -24,18 +26,25 @@ Kind = TypeVar("Kind", bound=eqx.Module)
 Take = Callable[[dict[str, Any]], tuple[Any, ...]]
 
 
+# Calls of one kind (rules, classes, shapes) compile once: numbers come as int32. Keys
+# may be raw or typed, and a state that a caller built may have weak types.
+MAX_TRACES = 4
+
+
 class DirectCall:
     """A compiled function of modules and arrays, made to be called from Python.
 
     Its arguments, modules, arrays or None, are positional; `rules` are static. With
     `one_by_one` there is a second program for direct calls on a CPU: inside another
     compiled function, on other devices, and where XLA does not know the option, calls
-    take the ordinary one; results are the same.
+    take the ordinary one; results are the same. For the same rules and shapes it is
+    traced for at most `MAX_TRACES` types of its arrays.
     """
 
     def __init__(self, function: Callable[..., Any], one_by_one: bool = False):
         functools.update_wrapper(self, function)
         self._function = function
+        self._seen: dict[Hashable, set[Hashable]] = {}
         self.ordinary = self.direct = jax.jit(self._trace, static_argnums=(1, 2))
         if one_by_one:
             self.direct = jax.jit(
@@ -45,7 +54,19 @@ class DirectCall:
     def _trace(
         self, parts: tuple[tuple[Any, ...], ...], plans: tuple[Any, ...], rules: Any
     ) -> Any:
-        return self._function(*map(put_together, parts, plans), rules)
+        leaves = jax.tree.leaves(parts)
+        types = tuple((str(x.dtype), x.weak_type) for x in leaves)
+        kind = (plans, rules, tuple(x.shape for x in leaves))
+        seen = self._seen.setdefault(kind, set())
+        if types not in seen and len(seen) >= MAX_TRACES:
+            raise RetraceError(
+                f"{self._function.__name__} was compiled for {len(seen)} types of the "
+                f"same arguments, and this call would compile it again for {types}: "
+                "give states as `reset` and `step` return them"
+            )
+        result = self._function(*map(put_together, parts, plans), rules)
+        seen.add(types)
+        return result
 
     def __call__(self, *args: Any, rules: Any) -> Any:
         """Run, compiling first if no call of this kind came before."""

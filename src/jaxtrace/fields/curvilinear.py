@@ -114,7 +114,7 @@ class CurvilinearField(TableField):
 
         components = self.values.shape[1] - self.layered
         steps = (0,) if count == 1 or self.layered else (0, 1)
-        load = lambda c, step: [self._load(c, i + np.uint32(step), instant) for i in at]
+        load = lambda c, step: self._load(c, [i + np.uint32(step) for i in at], instant)
         layers = [[load(c, step) for c in range(components)] for step in steps]
         if self.walls is not None:
             faces = entries(self.walls, place.cell * count + level)
@@ -127,10 +127,7 @@ class CurvilinearField(TableField):
         )
         if self.layered:
             below = (place.cell * count + level).astype(np.uint32)
-            ends = (
-                self._load(components, below + np.uint32(k), instant) for k in (0, 1)
-            )
-            low, high = ends
+            low, high = self._load(components, (below, below + np.uint32(1)), instant)
             up.append(low + share * (high - low))
         if self.vectors:
             x, y, (z, *up) = east, north, up
@@ -255,8 +252,8 @@ class StaggeredField(CurvilinearField):
 
         def transport(component: int, step: int, share: Array) -> Array:
             """Return what passes between two opposite faces."""
-            first = self._load(component, at, instant)
-            second = self._load(component, at + np.uint32(step), instant)
+            faces = at, at + np.uint32(step)
+            first, second = self._load(component, faces, instant)
             return first + share * (second - first)
 
         along = transport(0, self._shelves, xi)

@@ -8,6 +8,7 @@ import pytest
 from jaxtyping import Array, Float
 
 from jaxarc.envs import direct_calls
+from jaxrig import RetraceError
 
 
 class Pair(eqx.Module):
@@ -62,6 +63,17 @@ def test_direct_calls_have_a_program_of_their_own(doubled):
         assert call(jnp.ones(2), None, rules="x").tolist() == [2.0, 2.0]
     assert len(traced) == 1
     assert call.direct._cache_size() == int(direct_calls.knows_one_by_one())
+
+
+def test_arrays_of_ever_other_types_are_refused(doubled):
+    call, traced = doubled
+    kinds = [np.int8, np.int16, np.int32, np.uint8, np.uint16]
+    for kind in kinds[:-1] * 2:
+        call(np.ones(2, kind), None, rules="x")
+    call(np.ones(3, kinds[-1]), None, rules="x")  # another shape has its own budget
+    assert len(traced) == direct_calls.MAX_TRACES + 1
+    with pytest.raises(RetraceError, match=r"compile it again for .*uint16"):
+        call(np.ones(2, kinds[-1]), None, rules="x")
 
 
 def test_inside_other_functions_calls_are_ordinary(doubled):
